@@ -1,0 +1,138 @@
+//! Bytes of a field as an ndarray view, with the strides its description names.
+
+use super::{DType, Element, FieldDesc, Kind};
+use ndarray::{ArrayViewD, ArrayViewMutD, IxDyn, ShapeBuilder, SliceInfoElem};
+use thiserror::Error;
+
+/// Why a field cannot be viewed as an array of the type asked for.
+#[derive(Debug, Error, PartialEq, Eq, Clone)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum ArrayError {
+    #[error("field {name:?} has dtype {stored}, not {asked}; ask for {stored}")]
+    WrongType {
+        name: String,
+        stored: DType,
+        asked: DType,
+    },
+    #[error("field {name:?} holds raw structures ({type_name}), not an array; read it as raw")]
+    NotAnArray { name: String, type_name: String },
+    #[error("field {name:?} needs {need} bytes aligned to its type, got {have}")]
+    BadBytes {
+        name: String,
+        need: u64,
+        have: usize,
+    },
+}
+
+/// View `bytes`, which hold the field `desc`, as an array: shape [`FieldDesc::array_shape`], ghost layers included.
+pub fn view<'a, T: Element>(
+    desc: &FieldDesc,
+    bytes: &'a [u8],
+) -> Result<ArrayViewD<'a, T>, ArrayError> {
+    check::<T>(desc)?;
+    let (shape, strides) = layout(desc);
+    let data: &[T] = bytemuck::try_cast_slice(bytes).map_err(|_| bad(desc, bytes.len()))?;
+    ArrayViewD::from_shape(shape.strides(strides), data).map_err(|_| bad(desc, bytes.len()))
+}
+
+/// As [`view`], writable.
+pub fn view_mut<'a, T: Element>(
+    desc: &FieldDesc,
+    bytes: &'a mut [u8],
+) -> Result<ArrayViewMutD<'a, T>, ArrayError> {
+    check::<T>(desc)?;
+    let have = bytes.len();
+    let (shape, strides) = layout(desc);
+    let data: &mut [T] = bytemuck::try_cast_slice_mut(bytes).map_err(|_| bad(desc, have))?;
+    ArrayViewMutD::from_shape(shape.strides(strides), data).map_err(|_| bad(desc, have))
+}
+
+/// The slices that cut the ghost layers off an array of [`FieldDesc::array_shape`]:
+/// `array.slice(interior(&desc).as_slice())`.
+pub fn interior(desc: &FieldDesc) -> Vec<SliceInfoElem> {
+    let cut = |(n, g): (&usize, &[usize; 2])| SliceInfoElem::Slice {
+        start: g[0] as isize,
+        end: Some((n - g[1]) as isize),
+        step: 1,
+    };
+    let all = SliceInfoElem::Slice {
+        start: 0,
+        end: None,
+        step: 1,
+    };
+    let components = (desc.components > 1).then_some(all);
+    desc.shape
+        .iter()
+        .zip(&desc.ghosts)
+        .map(cut)
+        .chain(components)
+        .collect()
+}
+
+fn check<T: Element>(desc: &FieldDesc) -> Result<(), ArrayError> {
+    let name = desc.name.clone();
+    if let Kind::Raw { type_name, .. } = &desc.kind {
+        return Err(ArrayError::NotAnArray {
+            name,
+            type_name: type_name.clone(),
+        });
+    }
+    if desc.dtype != T::DTYPE {
+        return Err(ArrayError::WrongType {
+            name,
+            stored: desc.dtype,
+            asked: T::DTYPE,
+        });
+    }
+    Ok(())
+}
+
+fn layout(desc: &FieldDesc) -> (ndarray::Shape<IxDyn>, IxDyn) {
+    (
+        IxDyn(&desc.array_shape()).into_shape_with_order(),
+        IxDyn(&desc.array_strides()),
+    )
+}
+
+fn bad(desc: &FieldDesc, have: usize) -> ArrayError {
+    ArrayError::BadBytes {
+        name: desc.name.clone(),
+        need: desc.bytes(),
+        have,
+    }
+}
+
+/// Run `$body` with the type alias `$T` standing for the Rust type of `$dtype`.
+///
+/// ```
+/// use tcasm_core::{field::DType, with_dtype};
+/// let size = with_dtype!(DType::F32, T => size_of::<T>());
+/// assert_eq!(size, 4);
+/// ```
+#[macro_export]
+macro_rules! with_dtype {
+    ($dtype:expr, $T:ident => $body:expr) => {{
+        use $crate::field::DType as __D;
+        use $crate::num_complex::Complex as __C;
+        macro_rules! __as {
+            ($t:ty) => {{
+                type $T = $t;
+                $body
+            }};
+        }
+        match $dtype {
+            __D::I8 => __as!(i8),
+            __D::I16 => __as!(i16),
+            __D::I32 => __as!(i32),
+            __D::I64 => __as!(i64),
+            __D::U8 => __as!(u8),
+            __D::U16 => __as!(u16),
+            __D::U32 => __as!(u32),
+            __D::U64 => __as!(u64),
+            __D::F32 => __as!(f32),
+            __D::F64 => __as!(f64),
+            __D::C32 => __as!(__C<f32>),
+            __D::C64 => __as!(__C<f64>),
+        }
+    }};
+}

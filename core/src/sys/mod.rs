@@ -1,0 +1,1 @@
+//! The only folder with system calls, and most of the unsafe code.

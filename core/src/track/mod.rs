@@ -1,0 +1,69 @@
+//! How written pages are found: the trackers, and the probe that chooses one.
+
+use crate::pageset::PageSet;
+use std::ops::Range;
+
+/// The ways of tracking, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrackerKind {
+    /// userfaultfd write-protection in asynchronous mode, harvested by PAGEMAP_SCAN (Linux >= 6.7).
+    UffdAsync,
+    /// Private mapping of a memfd: a page that has become anonymous was written.
+    Cow,
+    /// Everything is a candidate; the capture compares bytes with the last version.
+    Compare,
+}
+
+/// Where live memory lies: `pages` pages of `page_size` bytes from address `base`.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// First address; a multiple of the page size.
+    pub base: usize,
+    /// Number of pages.
+    pub pages: usize,
+    /// Bytes per page.
+    pub page_size: usize,
+}
+
+/// What a harvest says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harvest {
+    /// The pages were written (or may well have been): capture them.
+    Written,
+    /// The pages are candidates: compare their bytes with the last version, capture those that differ.
+    Candidates,
+}
+
+/// A way of finding the pages that the producer wrote.
+///
+/// An error of `harvest` means that everything may have changed (I6): the caller then treats every tracked page
+/// as a candidate.
+pub trait Tracker: Send {
+    /// Which tracker this is.
+    fn kind(&self) -> TrackerKind;
+
+    /// Map live memory for `pages` of the span (inside an inaccessible reservation that the caller owns): readable,
+    /// writable, zero, not inherited by fork, and tracked from before this returns.
+    fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError>;
+
+    /// Add the pages written since the last harvest to `written`, and re-arm them in the same step.
+    /// The caller guarantees that nobody writes during the call.
+    fn harvest(&mut self, written: &mut PageSet) -> Result<Harvest, TrackError>;
+
+    /// The bytes of `captured` are stored in a version that is visible; nobody has written since the harvest. The
+    /// `cow` tracker re-arms here.
+    fn settle(&mut self, captured: &PageSet) -> Result<(), TrackError>;
+
+    /// `pages` may be written by a device (DMA into pinned memory): never replace their physical pages.
+    fn pin(&mut self, pages: Range<usize>);
+}
+
+/// Why tracking failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {source}")]
+pub struct TrackError {
+    /// What was being done.
+    pub what: &'static str,
+    /// What the kernel said.
+    pub source: std::io::Error,
+}
