@@ -1,1 +1,20 @@
-//! TODO
+//! What the example programs share: a Gray-Scott solver, its parameters and its command line.
+//!
+//! Nothing here knows TCASM. The solver works on arrays that its caller owns, so that the same code runs in
+//! ordinary memory (`gray_scott_plain`) and in a region that other processes look at (`gray_scott`).
+
+mod args;
+mod checksum;
+mod failure;
+mod noise;
+mod params;
+mod progress;
+mod solver;
+
+pub use args::{RegionArgs, RunArgs};
+pub use checksum::checksum;
+pub use failure::{Failure, Outcome};
+pub use noise::Noise;
+pub use params::{Params, ParamsError};
+pub use progress::Progress;
+pub use solver::GrayScott;

@@ -1,0 +1,26 @@
+//! One number that says whether two runs ended with the same bits.
+
+use ndarray::{ArrayView3, Axis, Zip};
+use rayon::prelude::*;
+
+/// A checksum of every bit of `cells`: the sum of `bits[i] * (2 i + 1)` modulo 2^64, in C order.
+///
+/// The multipliers are odd, so that a change of any one cell shows; they differ, so that cells that changed places
+/// show as well. In numpy: `(a.view('u8').ravel() * (2 * np.arange(a.size, dtype='u8') + 1)).sum()`.
+pub fn checksum(cells: ArrayView3<'_, f64>) -> u64 {
+    let plane = cells.len_of(Axis(1)) * cells.len_of(Axis(2));
+    let planes: Vec<_> = cells.axis_iter(Axis(0)).collect();
+    let sum_plane = |(z, plane_cells): (usize, _)| {
+        let mut index = (z * plane) as u64;
+        Zip::from(plane_cells).fold(0u64, |sum, cell: &f64| {
+            let weight = 2 * index + 1;
+            index += 1;
+            sum.wrapping_add(cell.to_bits().wrapping_mul(weight))
+        })
+    };
+    planes
+        .into_par_iter()
+        .enumerate()
+        .map(sum_plane)
+        .reduce(|| 0, u64::wrapping_add)
+}

@@ -1,0 +1,44 @@
+//! A line of progress every now and then.
+
+use crate::checksum;
+use ndarray::ArrayView3;
+use std::time::Instant;
+
+/// Prints how far the run is, how v looks, how fast it goes, and a checksum of both fields.
+///
+/// Runs of the same parameters print the same checksums at the same steps, wherever their arrays lie and however
+/// often they were stopped and continued.
+pub struct Progress {
+    cells: usize,
+    step: u64,
+    since: Instant,
+}
+
+impl Progress {
+    /// A run over a grid of `shape` that has done `step` steps.
+    pub fn new(shape: [usize; 3], step: u64) -> Self {
+        Progress {
+            cells: shape.iter().product(),
+            step,
+            since: Instant::now(),
+        }
+    }
+
+    /// Print a line for `step`; the rate is that since the last line.
+    pub fn print(&mut self, step: u64, u: ArrayView3<'_, f64>, v: ArrayView3<'_, f64>) {
+        let cells = (step - self.step) as f64 * self.cells as f64;
+        let rate = cells / self.since.elapsed().as_secs_f64();
+        let (min, max) = min_max(v);
+        let (u_sum, v_sum) = (checksum(u), checksum(v));
+        println!(
+            "step {step:>7}  v {min:.4} .. {max:.4}  {rate:.2e} cells/s  \
+             checksum u {u_sum:016x} v {v_sum:016x}"
+        );
+        (self.step, self.since) = (step, Instant::now());
+    }
+}
+
+fn min_max(cells: ArrayView3<'_, f64>) -> (f64, f64) {
+    let widen = |(min, max): (f64, f64), &x: &f64| (min.min(x), max.max(x));
+    cells.iter().fold((f64::INFINITY, f64::NEG_INFINITY), widen)
+}
