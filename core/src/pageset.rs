@@ -107,6 +107,15 @@ impl PageSet {
             .for_each(|(a, b)| *a &= b);
     }
 
+    /// Take out whatever lies past the last page: for bits that came from outside.
+    pub fn trim(&mut self) {
+        let whole = self.pages / 64;
+        if let Some(word) = self.words.get_mut(whole) {
+            *word &= (1 << (self.pages % 64)) - 1;
+        }
+        self.words.iter_mut().skip(whole + 1).for_each(|w| *w = 0);
+    }
+
     /// Take everything out.
     pub fn clear(&mut self) {
         self.words

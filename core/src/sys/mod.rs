@@ -1,1 +1,7 @@
 //! The only folder with system calls, and most of the unsafe code.
+
+pub mod futex;
+pub mod mem;
+pub mod object;
+pub mod process;
+pub mod socket;

@@ -1,0 +1,41 @@
+//! Points at which tests kill the process: the steps of publish.
+//!
+//! With the feature `fault-points`, `TCASM_FAULT=<point>[:<count>]` makes the process kill itself with SIGKILL when
+//! it passes the point for the `count`-th time (1 if not given). Without the feature nothing of this is left.
+
+/// The steps of publish, in order.
+pub const POINTS: [&str; 7] = [
+    "harvested",
+    "reclaimed",
+    "half-copied",
+    "copied",
+    "mapped",
+    "visible",
+    "notified",
+];
+
+/// The process passes `point`.
+#[cfg(feature = "fault-points")]
+pub fn pass(point: &str) {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static WANTED: OnceLock<Option<(String, u64)>> = OnceLock::new();
+    static PASSED: AtomicU64 = AtomicU64::new(0);
+    debug_assert!(POINTS.contains(&point));
+    let wanted = WANTED.get_or_init(|| {
+        let value = std::env::var("TCASM_FAULT").ok()?;
+        let (name, count) = value.split_once(':').unwrap_or((&value, "1"));
+        Some((name.to_owned(), count.parse().ok()?))
+    });
+    if let Some((name, count)) = wanted
+        && name == point
+        && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *count
+    {
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::SIGKILL);
+    }
+}
+
+/// The process passes `point`: nothing happens in a build without the feature `fault-points`.
+#[cfg(not(feature = "fault-points"))]
+#[inline(always)]
+pub fn pass(_point: &str) {}

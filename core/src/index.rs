@@ -1,0 +1,358 @@
+//! The index: header, version ring, page maps, changed pages and field tables, in one shared object.
+//!
+//! [`Index`] reads it and checks whatever it reads (I9); [`IndexWriter`] is the producer's. Both are thin: the offsets
+//! are [`Layout`]'s, the access [`Words`]'.
+
+use crate::field::{FieldTable, TableError};
+use crate::layout::{
+    HEADER_BYTES, LAYOUT_VERSION, Layout, LayoutError, MAGIC, MAX_NAME, TABLE_BYTES, header, slot,
+};
+use crate::pageset::{CHUNK_WORDS, PageSet};
+use crate::protocol;
+use crate::sabotage::{Guard, off};
+use crate::stamp::Stamp;
+use crate::words::{OutOfRange, Words};
+use std::sync::atomic::{AtomicU64, Ordering};
+use thiserror::Error;
+
+/// Why an index cannot be read.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum IndexError {
+    #[error("an index of {size} bytes is too small: it is damaged or from another program")]
+    TooSmall { size: usize },
+    #[error("this is not an index of TCASM (it begins with {found:#018x})")]
+    Magic { found: u64 },
+    #[error(
+        "the producer uses layout version {found}, this program {LAYOUT_VERSION}; build both from the same release"
+    )]
+    LayoutVersion { found: u64 },
+    #[error("the index is damaged: {0}")]
+    Layout(#[from] LayoutError),
+    #[error("the index is damaged: {0}")]
+    OutOfRange(#[from] OutOfRange),
+    #[error("the index is damaged: {what} is {found}, expected {expected}")]
+    Value {
+        what: &'static str,
+        found: u64,
+        expected: String,
+    },
+    #[error("the index is damaged: {0}")]
+    Table(#[from] TableError),
+    #[error(
+        "a field table of {bytes} bytes exceeds the {TABLE_BYTES} reserved; use fewer or shorter attributes"
+    )]
+    TableTooLarge { bytes: usize },
+}
+
+/// What the header says, once, at creation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderInfo {
+    /// The region's name.
+    pub name: String,
+    /// Address of the region in every process.
+    pub base: u64,
+    /// The producer's process id.
+    pub pid: u64,
+    /// When the region was created: nanoseconds of the Unix epoch.
+    pub created: u64,
+    /// Number of the tracker.
+    pub tracker: u64,
+}
+
+/// A checked index, to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Index<'a> {
+    words: Words<'a>,
+    layout: Layout,
+}
+
+impl<'a> Index<'a> {
+    /// Check the header of an index from outside, and that everything it speaks of lies in `words`.
+    pub fn open(words: &'a [AtomicU64]) -> Result<Self, IndexError> {
+        let words = Words::new(words);
+        let size = words.size();
+        if size < HEADER_BYTES {
+            return Err(IndexError::TooSmall { size });
+        }
+        let found = words.get(header::MAGIC)?;
+        if found != MAGIC {
+            return Err(IndexError::Magic { found });
+        }
+        let found = words.get(header::LAYOUT_VERSION)?;
+        if found != LAYOUT_VERSION {
+            return Err(IndexError::LayoutVersion { found });
+        }
+        let number = |at| {
+            words
+                .get(at)
+                .map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+        };
+        let layout = Layout::new(
+            number(header::PAGES)?,
+            number(header::PAGE_SIZE)?,
+            number(header::SLOTS)?,
+        )?;
+        if size < layout.total && !off(Guard::CheckIndex) {
+            return Err(IndexError::TooSmall { size });
+        }
+        Ok(Index { words, layout })
+    }
+
+    /// The sections.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What the header says.
+    pub fn header(&self) -> Result<HeaderInfo, IndexError> {
+        let len = self.words.get(header::NAME_LEN)?;
+        if len > MAX_NAME as u64 {
+            let expected = format!("at most {MAX_NAME}");
+            return Err(IndexError::Value {
+                what: "the length of the name",
+                found: len,
+                expected,
+            });
+        }
+        let base = self.words.get(header::BASE)?;
+        let end = base.checked_add(self.layout.region_bytes() as u64);
+        if base % self.layout.page_size as u64 != 0 || base == 0 || end.is_none_or(|e| e > 1 << 56)
+        {
+            let expected = "the address of a page".to_owned();
+            return Err(IndexError::Value {
+                what: "the base address",
+                found: base,
+                expected,
+            });
+        }
+        let name = self.words.bytes(header::NAME, len as usize)?;
+        Ok(HeaderInfo {
+            name: String::from_utf8_lossy(&name).into_owned(),
+            base,
+            pid: self.words.get(header::PID)?,
+            created: self.words.get(header::CREATED)?,
+            tracker: self.words.get(header::TRACKER)?,
+        })
+    }
+
+    /// Whether the producer has closed the region.
+    pub fn closed(&self) -> Result<bool, IndexError> {
+        Ok(self.words.word(header::STATE)?.load(Ordering::Acquire) != 0)
+    }
+
+    /// Number of the newest visible version; 0: none yet.
+    pub fn latest(&self) -> Result<u64, IndexError> {
+        Ok(self.words.word(header::LATEST)?.load(Ordering::Acquire))
+    }
+
+    /// The event counter, to wait on.
+    pub fn event(&self) -> Result<&'a AtomicU64, IndexError> {
+        Ok(self.words.word(header::EVENT)?)
+    }
+
+    /// The state word of a slot.
+    pub fn state(&self, slot: usize) -> Result<&'a AtomicU64, IndexError> {
+        Ok(self.words.word(self.layout.head(slot) + slot::STATE)?)
+    }
+
+    /// The slot that holds version `n` live, if any does.
+    pub fn slot_of(&self, n: u64) -> Result<Option<usize>, IndexError> {
+        for slot in 0..self.layout.slots {
+            if self.state(slot)?.load(Ordering::Acquire) == protocol::live(n) {
+                return Ok(Some(slot));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The live versions, oldest first: a snapshot that may be out of date at once.
+    pub fn versions(&self) -> Result<Vec<u64>, IndexError> {
+        let mut out = Vec::new();
+        for slot in 0..self.layout.slots {
+            let state = self.state(slot)?.load(Ordering::Acquire);
+            out.extend(protocol::live_version(state));
+        }
+        out.sort_unstable();
+        Ok(out)
+    }
+
+    /// The stamp of the version in `slot`. Here and below the version must be pinned, else the answer may be torn.
+    pub fn stamp(&self, slot: usize) -> Result<Stamp, IndexError> {
+        let head = self.layout.head(slot);
+        Ok(Stamp {
+            version: self.state(slot)?.load(Ordering::Acquire) >> 1,
+            step: self.words.get(head + slot::STEP)?,
+            time: f64::from_bits(self.words.get(head + slot::TIME)?),
+        })
+    }
+
+    /// Number of pages that the version in `slot` changed, and when it was published (ns of the Unix epoch).
+    pub fn published(&self, slot: usize) -> Result<(u64, u64), IndexError> {
+        let head = self.layout.head(slot);
+        Ok((
+            self.words.get(head + slot::CHANGED)?,
+            self.words.get(head + slot::PUBLISHED)?,
+        ))
+    }
+
+    /// The field table of the version in `slot`, checked.
+    pub fn table(&self, slot: usize) -> Result<FieldTable, IndexError> {
+        let len = self.words.get(self.layout.head(slot) + slot::TABLE_LEN)?;
+        if len > TABLE_BYTES as u64 {
+            let expected = format!("at most {TABLE_BYTES}");
+            return Err(IndexError::Value {
+                what: "the length of a field table",
+                found: len,
+                expected,
+            });
+        }
+        let bytes = self.words.bytes(self.layout.table(slot), len as usize)?;
+        let (region, page) = (self.layout.region_bytes(), self.layout.page_size);
+        Ok(FieldTable::decode(&bytes, region as u64, page as u64)?)
+    }
+
+    /// The root entry of `chunk` in the version in `slot`.
+    pub fn root(&self, slot: usize, chunk: usize) -> Result<u64, IndexError> {
+        Ok(self.words.get(self.layout.root(slot, chunk))?)
+    }
+
+    /// The words of leaf `leaf` of `chunk`: eight pages a word.
+    pub fn leaf(&self, chunk: usize, leaf: usize) -> Result<&'a [AtomicU64], IndexError> {
+        Ok(self
+            .words
+            .slice(self.layout.leaf(chunk, leaf), crate::layout::LEAF_BYTES / 8)?)
+    }
+
+    /// The words of the changed-page bitmap of `chunk` in `slot`.
+    pub fn changed_bits(&self, slot: usize, chunk: usize) -> Result<&'a [AtomicU64], IndexError> {
+        Ok(self
+            .words
+            .slice(self.layout.changed_bits(slot, chunk), CHUNK_WORDS)?)
+    }
+
+    /// The pages that the version in `slot` changed against the version before it.
+    pub fn changed(&self, slot: usize) -> Result<PageSet, IndexError> {
+        let mut set = PageSet::new(self.layout.pages);
+        for chunk in 0..self.layout.chunks {
+            if self.root(slot, chunk)? & CHANGED_FLAG == 0 {
+                continue;
+            }
+            let bits = self.changed_bits(slot, chunk)?;
+            for (to, from) in set.chunk_mut(chunk).iter_mut().zip(bits) {
+                *to = from.load(Ordering::Relaxed);
+            }
+        }
+        set.trim();
+        Ok(set)
+    }
+
+    /// The words of the statistics block.
+    pub fn stats(&self) -> Result<Words<'a>, IndexError> {
+        let at = header::STATS;
+        Ok(Words::new(self.words.slice(at, (HEADER_BYTES - at) / 8)?))
+    }
+}
+
+/// Root entries: set when the chunk has changed pages in this version.
+pub const CHANGED_FLAG: u64 = 1 << 32;
+
+/// The producer's side of the index: everything [`Index`] offers, and the stores.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexWriter<'a>(Index<'a>);
+
+impl<'a> std::ops::Deref for IndexWriter<'a> {
+    type Target = Index<'a>;
+    fn deref(&self) -> &Index<'a> {
+        &self.0
+    }
+}
+
+impl<'a> IndexWriter<'a> {
+    /// Write the header of a new index over zeroed `words`.
+    pub fn create(
+        words: &'a [AtomicU64],
+        layout: Layout,
+        info: &HeaderInfo,
+    ) -> Result<Self, IndexError> {
+        let w = Words::new(words);
+        let set =
+            |at: usize, value: u64| w.word(at).map(|word| word.store(value, Ordering::Relaxed));
+        set(header::LAYOUT_VERSION, LAYOUT_VERSION)?;
+        set(header::PAGE_SIZE, layout.page_size as u64)?;
+        set(header::BASE, info.base)?;
+        set(header::PAGES, layout.pages as u64)?;
+        set(header::SLOTS, layout.slots as u64)?;
+        set(header::PID, info.pid)?;
+        set(header::CREATED, info.created)?;
+        set(header::TRACKER, info.tracker)?;
+        set(header::NAME_LEN, info.name.len() as u64)?;
+        w.put_bytes(header::NAME, info.name.as_bytes())?;
+        w.word(header::MAGIC)?.store(MAGIC, Ordering::Release);
+        Ok(IndexWriter(Index::open(words)?))
+    }
+
+    /// The writer of an index that [`IndexWriter::create`] made.
+    pub fn reopen(words: &'a [AtomicU64]) -> Result<Self, IndexError> {
+        Ok(IndexWriter(Index::open(words)?))
+    }
+
+    fn set(&self, at: usize, value: u64) -> Result<(), IndexError> {
+        self.0.words.word(at)?.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Fill the head of `slot`, all but its state.
+    pub fn set_head(
+        &self,
+        slot: usize,
+        stamp: &Stamp,
+        changed: u64,
+        now: u64,
+    ) -> Result<(), IndexError> {
+        let head = self.0.layout.head(slot);
+        self.set(head + slot::STEP, stamp.step)?;
+        self.set(head + slot::TIME, stamp.time.to_bits())?;
+        self.set(head + slot::CHANGED, changed)?;
+        self.set(head + slot::PUBLISHED, now)
+    }
+
+    /// Store the field table of `slot`.
+    pub fn set_table(&self, slot: usize, bytes: &[u8]) -> Result<(), IndexError> {
+        if bytes.len() > TABLE_BYTES {
+            return Err(IndexError::TableTooLarge { bytes: bytes.len() });
+        }
+        self.0.words.put_bytes(self.0.layout.table(slot), bytes)?;
+        self.set(
+            self.0.layout.head(slot) + slot::TABLE_LEN,
+            bytes.len() as u64,
+        )
+    }
+
+    /// Store a root entry.
+    pub fn set_root(&self, slot: usize, chunk: usize, entry: u64) -> Result<(), IndexError> {
+        self.set(self.0.layout.root(slot, chunk), entry)
+    }
+
+    /// Make version `n` in `slot` visible, and tell whoever waits.
+    pub fn make_visible(&self, slot: usize, n: u64) -> Result<(), IndexError> {
+        protocol::publish(self.state(slot)?, self.0.words.word(header::LATEST)?, n);
+        self.announce()
+    }
+
+    /// Mark the end of the stream, and tell whoever waits.
+    pub fn close(&self) -> Result<(), IndexError> {
+        self.0
+            .words
+            .word(header::STATE)?
+            .store(1, Ordering::Release);
+        self.announce()
+    }
+
+    fn announce(&self) -> Result<(), IndexError> {
+        let event = self.event()?;
+        event.fetch_add(1, Ordering::SeqCst);
+        crate::sys::futex::wake(event);
+        Ok(())
+    }
+}

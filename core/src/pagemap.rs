@@ -1,0 +1,222 @@
+//! Page maps: for each page of a version, the plane that holds it.
+//!
+//! A root entry covers a chunk: one code for all its pages, or the number of a leaf with a code per page. Leaves belong to
+//! their chunk, as page slots belong to their page, so that neither needs a heap: what is in use follows from the
+//! entries of the live versions.
+
+use crate::index::{CHANGED_FLAG, Index, IndexError};
+use crate::pageset::{CHUNK_PAGES, PageSet};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// Where a page is: 0 nowhere (it is all zeros), else the number of its plane plus 1.
+pub type Code = u8;
+/// The code of pages that were never written.
+pub const ZERO: Code = 0;
+
+const LEAF_FLAG: u64 = 1 << 31;
+const MAP_MASK: u64 = CHANGED_FLAG - 1;
+
+/// A decoded root entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// All pages of the chunk have this code.
+    Whole(Code),
+    /// The codes are in this leaf of the chunk.
+    Leaf(usize),
+}
+
+impl Entry {
+    /// Decode a root entry of an index with `slots` slots.
+    pub fn decode(word: u64, slots: usize) -> Result<Self, IndexError> {
+        let map = word & MAP_MASK;
+        let number = (map & !LEAF_FLAG) as usize;
+        match map & LEAF_FLAG != 0 {
+            true if number < slots => Ok(Entry::Leaf(number)),
+            false if number <= slots => Ok(Entry::Whole(number as Code)),
+            _ => Err(bad_entry(map, slots)),
+        }
+    }
+
+    /// The root entry.
+    pub fn encode(self, changed: bool) -> u64 {
+        let map = match self {
+            Entry::Whole(code) => u64::from(code),
+            Entry::Leaf(leaf) => LEAF_FLAG | leaf as u64,
+        };
+        map | if changed { CHANGED_FLAG } else { 0 }
+    }
+}
+
+fn bad_entry(found: u64, slots: usize) -> IndexError {
+    let expected = format!("a plane or leaf below {slots}");
+    IndexError::Value {
+        what: "an entry of a page map",
+        found,
+        expected,
+    }
+}
+
+/// Neighbouring pages in one plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The pages.
+    pub pages: Range<usize>,
+    /// Where they are.
+    pub code: Code,
+}
+
+impl Run {
+    /// The plane, or none for zero pages.
+    pub fn plane(&self) -> Option<usize> {
+        (self.code != ZERO).then(|| self.code as usize - 1)
+    }
+}
+
+/// The codes of one chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChunkMap {
+    /// One code for all pages.
+    Whole(Code),
+    /// A code per page.
+    Mixed(Box<[Code; CHUNK_PAGES]>),
+}
+
+impl ChunkMap {
+    /// The code of page `i` of the chunk.
+    pub fn code(&self, i: usize) -> Code {
+        match self {
+            ChunkMap::Whole(code) => *code,
+            ChunkMap::Mixed(codes) => codes[i],
+        }
+    }
+}
+
+/// The page map of the version in one slot.
+#[derive(Clone, Copy, Debug)]
+pub struct PageMap<'a> {
+    index: Index<'a>,
+    slot: usize,
+}
+
+impl<'a> PageMap<'a> {
+    /// The map of the version in `slot`, which must be pinned (or the caller be the producer).
+    pub fn new(index: Index<'a>, slot: usize) -> Self {
+        PageMap { index, slot }
+    }
+
+    /// The entry of `chunk`.
+    pub fn entry(&self, chunk: usize) -> Result<Entry, IndexError> {
+        Entry::decode(
+            self.index.root(self.slot, chunk)?,
+            self.index.layout().slots,
+        )
+    }
+
+    /// Eight codes of `chunk` as one word, pages `8 i .. 8 i + 8`: maps are compared word by word.
+    pub fn word(&self, chunk: usize, entry: Entry, i: usize) -> Result<u64, IndexError> {
+        match entry {
+            Entry::Whole(code) => Ok(u64::from(code) * 0x0101_0101_0101_0101),
+            Entry::Leaf(leaf) => Ok(self.index.leaf(chunk, leaf)?[i].load(Ordering::Relaxed)),
+        }
+    }
+
+    /// The code of one page.
+    pub fn code(&self, page: usize) -> Result<Code, IndexError> {
+        let (chunk, i) = (page / CHUNK_PAGES, page % CHUNK_PAGES);
+        let word = self.word(chunk, self.entry(chunk)?, i / 8)?;
+        self.checked(word.to_le_bytes()[i % 8])
+    }
+
+    fn checked(&self, code: Code) -> Result<Code, IndexError> {
+        let slots = self.index.layout().slots;
+        let fine =
+            usize::from(code) <= slots || crate::sabotage::off(crate::sabotage::Guard::CheckIndex);
+        if fine {
+            Ok(code)
+        } else {
+            Err(bad_entry(code.into(), slots))
+        }
+    }
+
+    /// All codes of `chunk`, checked.
+    pub fn chunk(&self, chunk: usize) -> Result<ChunkMap, IndexError> {
+        let leaf = match self.entry(chunk)? {
+            Entry::Whole(code) => return Ok(ChunkMap::Whole(code)),
+            Entry::Leaf(leaf) => self.index.leaf(chunk, leaf)?,
+        };
+        let mut codes = Box::new([ZERO; CHUNK_PAGES]);
+        for (eight, word) in codes.chunks_exact_mut(8).zip(leaf) {
+            eight.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        for code in &codes[..self.index.layout().pages_in(chunk)] {
+            self.checked(*code)?;
+        }
+        Ok(ChunkMap::Mixed(codes))
+    }
+
+    /// The runs that make up `pages`, in order, neighbours of one plane merged across chunks.
+    pub fn runs(&self, pages: Range<usize>) -> Result<Vec<Run>, IndexError> {
+        let mut out = Runs::default();
+        let (first, last) = (pages.start / CHUNK_PAGES, pages.end.div_ceil(CHUNK_PAGES));
+        for chunk in first..last.min(self.index.layout().chunks) {
+            let start = chunk * CHUNK_PAGES;
+            let end = start + self.index.layout().pages_in(chunk);
+            let part = start.max(pages.start)..end.min(pages.end);
+            out.push_chunk(&self.chunk(chunk)?, start, part);
+        }
+        Ok(out.runs)
+    }
+
+    /// The pages whose slot differs between two versions that are both pinned: those whose bytes may differ.
+    pub fn differing(&self, other: &PageMap<'_>) -> Result<PageSet, IndexError> {
+        let layout = self.index.layout();
+        let mut set = PageSet::new(layout.pages);
+        for chunk in 0..layout.chunks {
+            let (a, b) = (self.entry(chunk)?, other.entry(chunk)?);
+            for i in 0..if a == b { 0 } else { CHUNK_PAGES / 8 } {
+                let differ = self.word(chunk, a, i)? ^ other.word(chunk, b, i)?;
+                for (j, byte) in differ.to_le_bytes().into_iter().enumerate() {
+                    if byte != 0 {
+                        set.insert(chunk * CHUNK_PAGES + i * 8 + j);
+                    }
+                }
+            }
+        }
+        Ok(set)
+    }
+}
+
+/// Runs, merged as they are added.
+#[derive(Default, Debug)]
+pub struct Runs {
+    /// The runs so far.
+    pub runs: Vec<Run>,
+}
+
+impl Runs {
+    /// Add pages of one code.
+    pub fn push(&mut self, pages: Range<usize>, code: Code) {
+        if pages.is_empty() {
+            return;
+        }
+        match self.runs.last_mut() {
+            Some(last) if last.code == code && last.pages.end == pages.start => {
+                last.pages.end = pages.end
+            }
+            _ => self.runs.push(Run { pages, code }),
+        }
+    }
+
+    /// Add the pages `part` of the chunk that starts at page `start`.
+    pub fn push_chunk(&mut self, map: &ChunkMap, start: usize, part: Range<usize>) {
+        match map {
+            ChunkMap::Whole(code) => self.push(part, *code),
+            ChunkMap::Mixed(codes) => {
+                for page in part {
+                    self.push(page..page + 1, codes[page - start]);
+                }
+            }
+        }
+    }
+}

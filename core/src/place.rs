@@ -1,0 +1,102 @@
+//! Where a region is found: its name, the folder of its socket, and its address.
+
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// A name that no region can have.
+#[derive(Debug, Error, PartialEq, Eq, Clone)]
+#[error(
+    "region name {0:?} is not usable: use 1 to {max} characters out of A-Z a-z 0-9 _ - . and begin with a letter, digit or _",
+    max = crate::layout::MAX_NAME
+)]
+pub struct BadName(pub String);
+
+/// Check the name of a region: it becomes a file name and stands in commands.
+pub fn check_name(name: &str) -> Result<(), BadName> {
+    let fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    let first = name
+        .bytes()
+        .next()
+        .is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if first && name.len() <= crate::layout::MAX_NAME && name.bytes().all(fine) {
+        Ok(())
+    } else {
+        Err(BadName(name.to_owned()))
+    }
+}
+
+/// The folder of the sockets: `$TCASM_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/tcasm`, else `/tmp/tcasm-<uid>`.
+pub fn runtime_dir() -> PathBuf {
+    let var = |name| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
+    var("TCASM_RUNTIME_DIR")
+        .or_else(|| var("XDG_RUNTIME_DIR").map(|d| d.join("tcasm")))
+        .unwrap_or_else(|| PathBuf::from(format!("/tmp/tcasm-{}", nix::unistd::getuid())))
+}
+
+/// The socket of the region `name`.
+pub fn socket_path(name: &str) -> PathBuf {
+    runtime_dir().join(format!("{name}.sock"))
+}
+
+/// Between these addresses nothing lives by default on 64-bit Linux: above the heap of non-PIE programs and the
+/// shadow of the address sanitizer, below the shadow of the thread sanitizer's metadata, below PIE programs, libraries,
+/// the stack; and within 47 bits of user space on x86-64 and 48 on arm64.
+const FIRST: u64 = 0x2000_0000_0000;
+const LAST: u64 = 0x2f00_0000_0000;
+/// Regions begin at multiples of this.
+const STEP: u64 = 1 << 30;
+
+/// Addresses to try for a region of `bytes` bytes, the one that its name gives first: the same name gets the same
+/// address in every run unless something is in the way.
+pub fn addresses(name: &str, bytes: u64) -> impl Iterator<Item = u64> {
+    let span = (LAST - FIRST) / STEP;
+    let stride = bytes.div_ceil(STEP).max(1);
+    let start = hash(name) % span;
+    (0..16u64)
+        .map(move |i| FIRST + (start + i * stride) % span * STEP)
+        .filter(move |a| a.checked_add(bytes).is_some_and(|end| end <= 1 << 47))
+}
+
+/// FNV-1a: the address of a name must never change between releases, so no library's hash.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_leave_the_folder_are_refused() {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "-x",
+            ".x",
+            "a b",
+            "\u{e9}",
+            &"x".repeat(65),
+        ] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
+        for good in ["a", "gray_scott", "Run-7.b", &"x".repeat(64)] {
+            assert!(check_name(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn the_address_depends_on_the_name_alone() {
+        let first = |name| addresses(name, 1 << 29).next().unwrap();
+        assert_eq!(first("gray_scott"), first("gray_scott"));
+        assert_ne!(first("gray_scott"), first("other"));
+        assert!(addresses("x", 1 << 44).all(|a| a >= FIRST && a + (1 << 44) <= 1 << 47));
+    }
+}

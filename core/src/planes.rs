@@ -1,0 +1,255 @@
+//! Planes: where the pages of versions are kept, each page in some plane at its own offset.
+//!
+//! A *slot* is one page of one plane. It is busy while a live version refers to it (I1: then it is never written),
+//! and held while it has memory. Free slots that are held are used first: filling them costs a copy, and no fresh page.
+
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
+use crate::sabotage::{Guard, off};
+use crate::sys::mem::{MapError, Mapping};
+use crate::sys::object::Object;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+
+struct Plane {
+    object: Object,
+    map: Mapping,
+    busy: PageSet,
+    held: PageSet,
+}
+
+/// Where some pages of a chunk are to be captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The chunk.
+    pub chunk: usize,
+    /// The plane.
+    pub plane: usize,
+    /// The pages.
+    pub bits: ChunkBits,
+}
+
+/// All planes of a region. As many as there can be live versions, so that a free slot always exists for every page.
+pub struct Planes {
+    planes: Vec<Plane>,
+    page_size: usize,
+    held_pages: usize,
+}
+
+/// Why the planes could not be made.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum PlaneError {
+    #[error(
+        "cannot create a plane of {bytes} bytes: {source}; check the limits on memory and descriptors"
+    )]
+    Create { bytes: u64, source: io::Error },
+    #[error("cannot map a plane: {0}")]
+    Map(#[from] MapError),
+}
+
+impl Planes {
+    /// `count` empty planes for `pages` pages.
+    pub fn create(
+        name: &str,
+        pages: usize,
+        page_size: usize,
+        count: usize,
+    ) -> Result<Self, PlaneError> {
+        let bytes = (pages * page_size) as u64;
+        let make = |i| -> Result<Plane, PlaneError> {
+            let object = Object::create(&format!("tcasm-{name}-plane{i}"), bytes)
+                .map_err(|source| PlaneError::Create { bytes, source })?;
+            let map = Mapping::shared(object.as_fd(), pages * page_size, true)?;
+            map.dont_fork()?;
+            Ok(Plane {
+                object,
+                map,
+                busy: PageSet::new(pages),
+                held: PageSet::new(pages),
+            })
+        };
+        let planes = (0..count).map(make).collect::<Result<_, _>>()?;
+        Ok(Planes {
+            planes,
+            page_size,
+            held_pages: 0,
+        })
+    }
+
+    /// Read-only descriptors of all planes, for observers.
+    pub fn read_only(&self) -> io::Result<Vec<OwnedFd>> {
+        self.planes.iter().map(|p| p.object.read_only()).collect()
+    }
+
+    /// Bytes of memory in all planes.
+    pub fn held_bytes(&self) -> u64 {
+        (self.held_pages * self.page_size) as u64
+    }
+
+    /// The bytes of a page in a plane, to compare with: of a busy slot, which nobody writes.
+    pub fn page(&self, plane: usize, page: usize) -> &[u8] {
+        let plane = &self.planes[plane];
+        debug_assert!(plane.busy.contains(page));
+        // SAFETY: inside the mapping (the bitmap covers the same pages); a busy slot is not written (I1) while
+        // `self` is borrowed, and writing needs `&mut self`.
+        unsafe {
+            std::slice::from_raw_parts(plane.map.ptr().add(page * self.page_size), self.page_size)
+        }
+    }
+
+    /// Find slots for the pages `want` of `chunk`, in as few planes as can be; of equal ones, first what is held already.
+    pub fn place(&self, chunk: usize, want: &ChunkBits, out: &mut Vec<Placement>) {
+        let mut left = *want;
+        while left.iter().any(|w| *w != 0) {
+            let (plane, bits) = self.best(chunk, &left);
+            if bits.iter().all(|w| *w == 0) {
+                // One slot per version and page exists, so this cannot be; were it so, looping would hang the simulation.
+                unreachable!(
+                    "no free slot for pages of chunk {chunk}: more live versions than planes"
+                );
+            }
+            left.iter_mut().zip(&bits).for_each(|(l, b)| *l &= !b);
+            out.push(Placement { chunk, plane, bits });
+        }
+    }
+
+    fn best(&self, chunk: usize, want: &ChunkBits) -> (usize, ChunkBits) {
+        let free = |p: &Plane| -> ChunkBits {
+            let busy = p.busy.chunk(chunk);
+            if off(Guard::SlotInUse) {
+                return *want;
+            }
+            std::array::from_fn(|i| want[i] & !busy[i])
+        };
+        let score = |p: &Plane| {
+            let (free, held) = (free(p), p.held.chunk(chunk));
+            let warm: ChunkBits = std::array::from_fn(|i| free[i] & held[i]);
+            (count(&free), count(&warm))
+        };
+        // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
+        let best = (0..self.planes.len())
+            .rev()
+            .max_by_key(|i| score(&self.planes[*i]))
+            .unwrap_or(0);
+        (best, free(&self.planes[best]))
+    }
+
+    /// How many pages of fresh memory the placements need.
+    pub fn fresh_pages(&self, placements: &[Placement]) -> usize {
+        let fresh = |p: &Placement| -> usize {
+            let held = self.planes[p.plane].held.chunk(p.chunk);
+            (0..CHUNK_WORDS)
+                .map(|i| (p.bits[i] & !held[i]).count_ones() as usize)
+                .sum()
+        };
+        placements.iter().map(fresh).sum()
+    }
+
+    /// Copy the pages of `placements` from live memory at `base`. After an error some were copied; none is busy.
+    ///
+    /// # Safety
+    /// `base` must be the region's live memory, readable, which nobody writes during the call.
+    pub unsafe fn copy(&mut self, base: *const u8, placements: &[Placement]) -> io::Result<()> {
+        let mut run: Option<(usize, Range<usize>)> = None;
+        let half = placements.len() / 2;
+        for (i, p) in placements.iter().enumerate() {
+            if i == half {
+                crate::fault::pass("half-copied");
+            }
+            for r in runs_of(&p.bits) {
+                let pages = p.chunk * CHUNK_PAGES + r.start..p.chunk * CHUNK_PAGES + r.end;
+                match &mut run {
+                    Some((plane, last)) if *plane == p.plane && last.end == pages.start => {
+                        last.end = pages.end
+                    }
+                    _ => {
+                        if let Some((plane, pages)) = run.replace((p.plane, pages)) {
+                            // SAFETY: the caller's promise.
+                            unsafe { self.copy_run(base, plane, pages)? };
+                        }
+                    }
+                }
+            }
+        }
+        match run {
+            // SAFETY: the caller's promise.
+            Some((plane, pages)) => unsafe { self.copy_run(base, plane, pages) },
+            None => Ok(()),
+        }
+    }
+
+    /// # Safety
+    /// As for [`Planes::copy`].
+    unsafe fn copy_run(
+        &mut self,
+        base: *const u8,
+        plane: usize,
+        pages: Range<usize>,
+    ) -> io::Result<()> {
+        let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);
+        let p = &mut self.planes[plane];
+        let fresh = pages.len() - count_in(&p.held, pages.clone());
+        if fresh == 0 {
+            // SAFETY: both ranges lie in their mappings, which are apart; the source keeps still by the caller's promise;
+            // the target slots are not busy, so no version refers to them, and they have memory: no SIGBUS.
+            unsafe { std::ptr::copy_nonoverlapping(base.add(at), p.map.ptr().add(at), len) };
+            return Ok(());
+        }
+        // Fresh memory is taken by a system call: where there is none, that is an error; through a mapping it would be a
+        // signal that ends the simulation.
+        // SAFETY: the source lies in live memory and keeps still.
+        let written = unsafe { p.object.write_from(base.add(at), len, at as u64) };
+        // Even when it failed, some pages may have got memory: count them all, so that the bound errs on the safe side.
+        p.held.insert_range(pages);
+        self.held_pages += fresh;
+        written
+    }
+
+    /// The slots of `placements` are referred to by a version from now on.
+    pub fn set_busy(&mut self, placements: &[Placement]) {
+        for p in placements {
+            let busy = self.planes[p.plane].busy.chunk_mut(p.chunk);
+            busy.iter_mut().zip(&p.bits).for_each(|(b, n)| *b |= n);
+        }
+    }
+
+    /// No version refers to these slots any more.
+    pub fn set_free(&mut self, plane: usize, pages: Range<usize>) {
+        self.planes[plane].busy.remove_range(pages);
+    }
+
+    /// Give memory of free slots back, at most `max_pages` of it; returns how many pages.
+    pub fn trim(&mut self, max_pages: usize) -> io::Result<usize> {
+        let mut done = 0;
+        for p in self.planes.iter_mut().rev() {
+            let mut idle = p.held.clone();
+            idle.subtract(&p.busy);
+            for run in idle.runs() {
+                let run = run.start..run.end.min(run.start + (max_pages - done));
+                if run.is_empty() {
+                    break;
+                }
+                let bytes = (run.start * self.page_size) as u64..(run.end * self.page_size) as u64;
+                p.object.punch(bytes)?;
+                done += run.len();
+                self.held_pages -= run.len();
+                p.held.remove_range(run);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Whether `page` of `plane` is busy: for the tests' cross-check with the page maps.
+    pub fn is_busy(&self, plane: usize, page: usize) -> bool {
+        self.planes[plane].busy.contains(page)
+    }
+}
+
+fn count(bits: &ChunkBits) -> u32 {
+    bits.iter().map(|w| w.count_ones()).sum()
+}
+
+fn count_in(set: &PageSet, pages: Range<usize>) -> usize {
+    pages.filter(|p| set.contains(*p)).count()
+}

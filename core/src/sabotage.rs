@@ -1,0 +1,65 @@
+//! Guards that tests switch off, to see that the test of the invariant goes red without them.
+//!
+//! Without the feature `sabotage` (which only the tests ask for) [`off`] is a constant, and nothing of this is left.
+
+/// A step that guards an invariant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Guard {
+    /// I1: a slot that a live version refers to is not chosen for a new page.
+    SlotInUse,
+    /// I2: the version becomes visible after its bytes, map and table.
+    VisibleLast,
+    /// I3: a pinned version is not reclaimed.
+    PinCheck,
+    /// I4: the harvested set is kept until its version is visible.
+    KeepHarvest,
+    /// I5: nothing on the publish path waits for an observer.
+    NeverWait,
+    /// I6: an error of the tracker means that everything may have changed.
+    ErrorMeansAll,
+    /// I7: memory is bounded.
+    Bound,
+    /// I8: what an observer says is checked.
+    CheckMessages,
+    /// I9: what the index says is checked.
+    CheckIndex,
+}
+
+#[cfg(feature = "sabotage")]
+mod on {
+    use super::Guard;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static OFF: AtomicU64 = AtomicU64::new(0);
+
+    /// Whether `guard` is switched off: by [`switch_off`], or in a child process by `TCASM_SABOTAGE=<number>`.
+    pub fn off(guard: Guard) -> bool {
+        OFF.load(Ordering::Relaxed) >> guard as u8 & 1 == 1
+    }
+
+    /// Switch `guard` off until the result is dropped.
+    pub fn switch_off(guard: Guard) -> Off {
+        OFF.fetch_or(1 << guard as u8, Ordering::SeqCst);
+        Off(guard)
+    }
+
+    /// Switches its guard on again when dropped.
+    pub struct Off(Guard);
+
+    impl Drop for Off {
+        fn drop(&mut self) {
+            OFF.fetch_and(!(1 << self.0 as u8), Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(feature = "sabotage")]
+pub use on::{Off, off, switch_off};
+
+/// Whether `guard` is switched off: never, in a build without the feature `sabotage`.
+#[cfg(not(feature = "sabotage"))]
+#[inline(always)]
+pub const fn off(_guard: Guard) -> bool {
+    false
+}

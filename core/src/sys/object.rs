@@ -1,0 +1,156 @@
+//! Shared objects: sealed memfds that others get read-only.
+
+use memfd::{FileSeal, MemfdOptions};
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, OFlag, fallocate, open};
+use nix::sys::stat::{Mode, fchmod};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+/// A memfd of fixed size. Sparse: what was never written costs nothing.
+#[derive(Debug)]
+pub struct Object {
+    file: std::fs::File,
+    len: u64,
+}
+
+impl Object {
+    /// A new object of `len` bytes. Its size is sealed, so that no mapping of it can be cut short; its mode keeps
+    /// processes of other users from reopening a read-only descriptor for writing. Both before anyone can see it.
+    pub fn create(name: &str, len: u64) -> io::Result<Self> {
+        let fd = MemfdOptions::default()
+            .allow_sealing(true)
+            .close_on_exec(true)
+            .create(name);
+        let fd = fd.map_err(io::Error::other)?;
+        fchmod(fd.as_file(), Mode::S_IRUSR)?;
+        fd.as_file().set_len(len)?;
+        let seals = [FileSeal::SealShrink, FileSeal::SealGrow, FileSeal::SealSeal];
+        fd.add_seals(&seals).map_err(io::Error::other)?;
+        Ok(Object {
+            file: fd.into_file(),
+            len,
+        })
+    }
+
+    /// A second descriptor of the same object that can only read.
+    pub fn read_only(&self) -> io::Result<OwnedFd> {
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        Ok(open(
+            path.as_str(),
+            OFlag::O_RDONLY | OFlag::O_CLOEXEC,
+            Mode::empty(),
+        )?)
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the object has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Write `len` bytes from `from` at `offset`. Unlike a store through a mapping, this reports a lack of memory (and
+    /// an unreadable source) as an error and not as a signal.
+    ///
+    /// # Safety
+    /// `from..from+len` must be memory of this process that nobody writes during the call (an unreadable part is an
+    /// error, not undefined).
+    pub unsafe fn write_from(&self, from: *const u8, len: usize, offset: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < len {
+            // SAFETY: the kernel only reads the source, and checks that it can; the caller keeps it still.
+            let n = unsafe {
+                libc::pwrite(
+                    self.file.as_raw_fd(),
+                    from.add(done).cast(),
+                    len - done,
+                    (offset + done as u64) as libc::off_t,
+                )
+            };
+            match Errno::result(n) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => done += n as usize,
+                Err(Errno::EINTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Give the memory of a range back: it reads as zeros from now on.
+    pub fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        let (at, len) = (range.start as i64, (range.end - range.start) as i64);
+        Ok(fallocate(&self.file, flags, at, len)?)
+    }
+}
+
+impl AsFd for Object {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Size of a shared object that came from another process. Refused unless it is sealed against shrinking: a mapping of it
+/// could otherwise be cut short, which is a SIGBUS here.
+pub fn sealed_len(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: F_GET_SEALS takes no argument; the descriptor is open as long as it is borrowed.
+    let seals = Errno::result(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) })?;
+    if seals & libc::F_SEAL_SHRINK == 0 {
+        return Err(io::Error::other(
+            "a shared object is not sealed against shrinking",
+        ));
+    }
+    Ok(nix::sys::stat::fstat(fd)?.st_size as u64)
+}
+
+/// Read `out.len()` bytes at `offset` of an object.
+pub fn read_at(fd: &OwnedFd, out: &mut [u8], offset: u64) -> io::Result<()> {
+    // A second owner of the descriptor for the duration of the call, never closed here.
+    // SAFETY: the descriptor is open as long as it is borrowed, and ManuallyDrop keeps the file from closing it.
+    let file = std::mem::ManuallyDrop::new(unsafe {
+        <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd.as_raw_fd())
+    });
+    file.read_exact_at(out, offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_only_descriptor_cannot_be_written_and_the_size_is_sealed() {
+        let object = Object::create("tcasm-test", 8192).unwrap();
+        let ro = object.read_only().unwrap();
+        assert!(nix::unistd::write(&ro, b"x").is_err());
+        assert_eq!(sealed_len(ro.as_fd()).unwrap(), 8192);
+        assert!(nix::unistd::ftruncate(&object.file, 0).is_err());
+        let mode = nix::sys::stat::fstat(&ro).unwrap().st_mode & 0o777;
+        assert_eq!(mode, 0o400);
+    }
+
+    #[test]
+    fn punched_pages_read_as_zeros() {
+        let object = Object::create("tcasm-test", 8192).unwrap();
+        let data = [7u8; 8192];
+        // SAFETY: data is a local array of that length.
+        unsafe { object.write_from(data.as_ptr(), 8192, 0) }.unwrap();
+        object.punch(4096..8192).unwrap();
+        let (ro, mut back) = (object.read_only().unwrap(), [1u8; 8192]);
+        read_at(&ro, &mut back, 0).unwrap();
+        assert!(back[..4096].iter().all(|b| *b == 7) && back[4096..].iter().all(|b| *b == 0));
+    }
+
+    #[test]
+    fn an_unreadable_source_is_an_error_and_no_signal() {
+        let object = Object::create("tcasm-test", 4096).unwrap();
+        // SAFETY: the kernel checks the source; the address is never readable.
+        assert!(unsafe { object.write_from(std::ptr::dangling(), 4096, 0) }.is_err());
+    }
+}
