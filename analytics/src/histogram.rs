@@ -1,0 +1,320 @@
+//! Histograms with bins of equal width, as numpy counts them.
+//!
+//! Bin `i` holds the values `v` with `edges[i] <= v < edges[i + 1]`, the last bin also its upper edge. The edges
+//! are numpy's `linspace(first, last, bins + 1)`, and a value is put by comparing it with them, so the counts are
+//! those of `numpy.histogram` also where rounding matters. Values of 64-bit integers are compared as `f64`.
+
+use crate::lanes::{Lane, Operator, PerComponent, fold};
+use crate::moments::Running;
+use crate::number::{Key, Number};
+use ndarray::{ArrayViewD, Axis};
+use serde::Serialize;
+use thiserror::Error;
+
+/// The largest number of bins (each thread counts in a table of its own).
+pub const MAX_BINS: usize = 1 << 24;
+
+/// Why there can be no such histogram.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum HistogramError {
+    #[error("{0} bins were asked for; ask for 1 to {MAX_BINS}")]
+    BinCount(usize),
+    #[error(
+        "the range {first} to {last} is not usable: give two finite numbers, the smaller first"
+    )]
+    BadRange { first: f64, last: f64 },
+    #[error("the range {first} to {last} is wider than the largest double; give a narrower range")]
+    TooWide { first: f64, last: f64 },
+    #[error(
+        "the range {first} to {last} has fewer than {bins} distinct doubles between its ends; ask for fewer bins"
+    )]
+    TooNarrow { first: f64, last: f64, bins: usize },
+}
+
+/// Between which values the bins lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Range {
+    /// From the least to the greatest finite value, each component by its own. Where they are equal, half a unit
+    /// to both sides (as numpy); where there is no finite value, 0 to 1. Values are read twice.
+    #[default]
+    Auto,
+    /// From the first to the second number, for all components; the same number twice means half a unit to both
+    /// sides.
+    Given(f64, f64),
+}
+
+/// The edges of bins of equal width.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bins {
+    edges: Vec<f64>,
+    per_unit: f64,
+}
+
+impl Bins {
+    /// `bins` bins from `first` to `last`.
+    pub fn new(bins: usize, first: f64, last: f64) -> Result<Self, HistogramError> {
+        if !(1..=MAX_BINS).contains(&bins) {
+            return Err(HistogramError::BinCount(bins));
+        }
+        if !(first.is_finite() && last.is_finite() && first <= last) {
+            return Err(HistogramError::BadRange { first, last });
+        }
+        if first == last {
+            return Self::between(bins, first - 0.5, last + 0.5);
+        }
+        Self::between(bins, first, last)
+    }
+
+    /// Bins that hold every value from `min` to `max`, wider than these by some units in the last place if there
+    /// are too few numbers between them.
+    fn around(bins: usize, min: f64, max: f64) -> Result<Self, HistogramError> {
+        Self::new(bins, min, max).or_else(|error| match error {
+            HistogramError::TooNarrow { .. } => {
+                let ulp = min.abs().max(max.abs()) * f64::EPSILON;
+                let margin = ulp.max(f64::from_bits(1)) * bins as f64;
+                Self::between(bins, min - margin, max + margin)
+            }
+            other => Err(other),
+        })
+    }
+
+    fn between(bins: usize, first: f64, last: f64) -> Result<Self, HistogramError> {
+        let width = last - first;
+        if !width.is_finite() {
+            return Err(HistogramError::TooWide { first, last });
+        }
+        let step = width / bins as f64;
+        let mut edges: Vec<f64> = (0..bins).map(|i| i as f64 * step + first).collect();
+        edges.push(last);
+        if edges.is_sorted_by(|a, b| a < b) {
+            let per_unit = bins as f64 / width;
+            Ok(Bins { edges, per_unit })
+        } else {
+            Err(HistogramError::TooNarrow { first, last, bins })
+        }
+    }
+
+    /// The edges, one more than there are bins.
+    pub fn edges(&self) -> &[f64] {
+        &self.edges
+    }
+
+    /// Number of bins.
+    pub fn len(&self) -> usize {
+        self.edges.len() - 1
+    }
+
+    /// Always false: there is at least one bin.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Where `v`, which is not NaN, belongs.
+    pub fn place(&self, v: f64) -> Place {
+        let (first, last) = (self.edges[0], self.edges[self.len()]);
+        if v < first {
+            Place::Below
+        } else if v > last {
+            Place::Above
+        } else {
+            Place::Bin(self.bin(v, first))
+        }
+    }
+
+    /// A guess by division, corrected by the edges themselves.
+    fn bin(&self, v: f64, first: f64) -> usize {
+        let mut bin = (((v - first) * self.per_unit) as usize).min(self.len() - 1);
+        while v < self.edges[bin] {
+            bin -= 1;
+        }
+        while bin + 1 < self.len() && v >= self.edges[bin + 1] {
+            bin += 1;
+        }
+        bin
+    }
+}
+
+/// Where a value lies with respect to the bins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Less than the first edge.
+    Below,
+    /// In the bin of this number.
+    Bin(usize),
+    /// Greater than the last edge.
+    Above,
+}
+
+/// How many values lie where: `below + above + nans` and the `counts` add up to the number of values.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Histogram {
+    /// The edges of the bins, one more than there are counts.
+    pub edges: Vec<f64>,
+    /// Values in each bin.
+    pub counts: Vec<u64>,
+    /// Values below the first edge, negative infinity among them.
+    pub below: u64,
+    /// Values above the last edge, positive infinity among them.
+    pub above: u64,
+    /// Values that are NaN.
+    pub nans: u64,
+}
+
+/// Histogram of all values of `array`; of complex numbers, of their moduli.
+///
+/// ```
+/// use tcasm_analytics::{Range, histogram::histogram};
+/// let values = ndarray::array![1, 2, 2, 5].into_dyn();
+/// let h = histogram(values.view(), 2, Range::Auto).unwrap();
+/// assert_eq!((h.edges, h.counts), (vec![1.0, 3.0, 5.0], vec![3, 1]));
+/// ```
+pub fn histogram<T: Number>(
+    array: ArrayViewD<'_, T>,
+    bins: usize,
+    range: Range,
+) -> Result<Histogram, HistogramError> {
+    let axis = Axis(array.ndim());
+    let mut each = histogram_of_points(array.insert_axis(axis), bins, range)?;
+    Ok(each
+        .components
+        .pop()
+        .expect("one histogram for one component"))
+}
+
+/// Histogram of each component, the components being the last axis of `points`.
+pub fn histogram_of_points<T: Number>(
+    points: ArrayViewD<'_, T>,
+    bins: usize,
+    range: Range,
+) -> Result<PerComponent<Histogram>, HistogramError> {
+    let bins = match range {
+        Range::Given(first, last) => LaneBins::Same(Bins::new(bins, first, last)?),
+        Range::Auto => {
+            Bins::new(bins, 0.0, 1.0)?; // a bad number of bins is said before the field is read
+            LaneBins::Each(automatic(fold(points.view(), &Extent), bins)?)
+        }
+    };
+    Ok(fold(points, &Counting(bins)))
+}
+
+type Limits = Option<(f64, f64)>;
+
+fn automatic(
+    limits: PerComponent<Limits>,
+    bins: usize,
+) -> Result<PerComponent<Bins>, HistogramError> {
+    let around = |limits: Limits| {
+        let (min, max) = limits.unwrap_or((0.0, 1.0));
+        Bins::around(bins, min, max)
+    };
+    Ok(PerComponent {
+        components: limits
+            .components
+            .into_iter()
+            .map(around)
+            .collect::<Result<_, _>>()?,
+        magnitude: limits.magnitude.map(around).transpose()?,
+    })
+}
+
+/// Least and greatest finite value.
+struct Extent;
+
+impl Operator for Extent {
+    type State<V: Number> = Running<V>;
+    type Output = Limits;
+
+    fn start<V: Number>(&self, _: Lane) -> Running<V> {
+        Running::default()
+    }
+    fn visit<V: Number>(&self, state: &mut Running<V>, values: &[V]) {
+        state.add(values);
+    }
+    fn merge<V: Number>(&self, state: &mut Running<V>, later: Running<V>) {
+        state.merge(&later);
+    }
+    fn finish<V: Number>(&self, state: Running<V>) -> Limits {
+        state.extent()
+    }
+}
+
+enum LaneBins {
+    Same(Bins),
+    Each(PerComponent<Bins>),
+}
+
+struct Counting(LaneBins);
+
+impl Counting {
+    fn bins(&self, lane: Lane) -> &Bins {
+        match &self.0 {
+            LaneBins::Same(bins) => bins,
+            LaneBins::Each(each) => each
+                .get(lane)
+                .expect("bins for every lane of the same points"),
+        }
+    }
+}
+
+/// Counts of one lane. The bins before the first and after the last hold what lies below and above.
+struct Tally {
+    lane: Lane,
+    counts: Vec<u64>,
+    nans: u64,
+}
+
+impl Operator for Counting {
+    type State<V: Number> = Tally;
+    type Output = Histogram;
+
+    fn state_len(&self) -> usize {
+        self.bins(Lane::Component(0)).len()
+    }
+
+    fn start<V: Number>(&self, lane: Lane) -> Tally {
+        let counts = vec![0; self.bins(lane).len() + 2];
+        Tally {
+            lane,
+            counts,
+            nans: 0,
+        }
+    }
+
+    fn visit<V: Number>(&self, tally: &mut Tally, values: &[V]) {
+        let bins = self.bins(tally.lane);
+        for value in values {
+            if value.is_nan() {
+                tally.nans += 1;
+                continue;
+            }
+            let slot = match bins.place(value.key().to_f64()) {
+                Place::Below => 0,
+                Place::Bin(bin) => bin + 1,
+                Place::Above => bins.len() + 1,
+            };
+            tally.counts[slot] += 1;
+        }
+    }
+
+    fn merge<V: Number>(&self, tally: &mut Tally, later: Tally) {
+        tally
+            .counts
+            .iter_mut()
+            .zip(&later.counts)
+            .for_each(|(a, b)| *a += b);
+        tally.nans += later.nans;
+    }
+
+    fn finish<V: Number>(&self, tally: Tally) -> Histogram {
+        let bins = self.bins(tally.lane);
+        let n = bins.len();
+        Histogram {
+            edges: bins.edges.clone(),
+            counts: tally.counts[1..=n].to_vec(),
+            below: tally.counts[0],
+            above: tally.counts[n + 1],
+            nans: tally.nans,
+        }
+    }
+}

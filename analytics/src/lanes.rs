@@ -1,0 +1,255 @@
+//! Walks an n-d view in pieces that fit the cache, in parallel, and in an order that never changes.
+//!
+//! The view is halved along its slowest axis until a piece is small; what comes out of the halves is
+//! merged on the way back. The tree depends on the shape and strides alone, not on the number of threads or on
+//! their timing: that makes every result reproducible bit by bit. It is also the pairwise summation that keeps
+//! rounding errors small.
+//!
+//! Operators only ever see slices. A piece that lies contiguous in memory is passed as it is; any other (ghost
+//! layers cut off, interleaved components) is gathered into a buffer of the size of one piece.
+
+use crate::number::{Number, Wide, modulus};
+use ndarray::{ArrayViewD, Axis};
+use serde::Serialize;
+
+/// Values per piece: small enough for a second pass out of the first- or second-level cache.
+/// (Tests use tiny pieces, so that small arrays are made of many.)
+const LEAF: usize = if cfg!(test) { 12 } else { 4096 };
+/// Values below which a part of the view is not shared out among threads.
+const GRAIN: usize = if cfg!(test) { 48 } else { 1 << 17 };
+
+/// Which number of each point is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// One component.
+    Component(usize),
+    /// The Euclidean norm of all components.
+    Magnitude,
+}
+
+/// One result per component, and one for the magnitude if there are several components.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PerComponent<R> {
+    /// Results of the components, in order; one for a scalar field.
+    pub components: Vec<R>,
+    /// Result for the Euclidean norm of the components; absent for a scalar field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub magnitude: Option<R>,
+}
+
+impl<R> PerComponent<R> {
+    /// The result for one lane, if there is such a lane.
+    pub fn get(&self, lane: Lane) -> Option<&R> {
+        match lane {
+            Lane::Component(c) => self.components.get(c),
+            Lane::Magnitude => self.magnitude.as_ref(),
+        }
+    }
+}
+
+/// Something that is computed from all values of a lane, in any grouping.
+///
+/// Merging must be associative up to rounding; it need not be commutative: the order of values is kept.
+pub trait Operator: Sync {
+    /// What has been seen so far.
+    type State<V: Number>: Send;
+    /// What comes out.
+    type Output;
+
+    /// Size of a state in values, if it is not small: states are then made for larger parts.
+    fn state_len(&self) -> usize {
+        1
+    }
+    /// The state of having seen nothing.
+    fn start<V: Number>(&self, lane: Lane) -> Self::State<V>;
+    /// Take the next values.
+    fn visit<V: Number>(&self, state: &mut Self::State<V>, values: &[V]);
+    /// Add what another state has seen after this one.
+    fn merge<V: Number>(&self, state: &mut Self::State<V>, later: Self::State<V>);
+    /// The result.
+    fn finish<V: Number>(&self, state: Self::State<V>) -> Self::Output;
+}
+
+/// Apply `op` to every lane of `points`, whose last axis holds the components (length 1 for scalars).
+///
+/// # Panics
+/// If `points` has no axis at all.
+pub fn fold<T: Number, O: Operator>(points: ArrayViewD<'_, T>, op: &O) -> PerComponent<O::Output> {
+    let components = *points
+        .shape()
+        .last()
+        .expect("a last axis that holds the components");
+    let grain = GRAIN.max(16 * op.state_len() * components);
+    let states = Walk {
+        op,
+        components,
+        grain,
+    }
+    .split(by_stride(points));
+    PerComponent {
+        components: states
+            .components
+            .into_iter()
+            .map(|s| op.finish::<T>(s))
+            .collect(),
+        magnitude: states.magnitude.map(|s| op.finish::<f64>(s)),
+    }
+}
+
+/// As [`fold`] for an array without components.
+pub fn fold_scalars<T: Number, O: Operator>(array: ArrayViewD<'_, T>, op: &O) -> O::Output {
+    let axis = Axis(array.ndim());
+    fold(array.insert_axis(axis), op)
+        .components
+        .pop()
+        .expect("one result for one component")
+}
+
+/// The same points with the slowest axis first, no axis backwards, and as few axes as possible: an array without
+/// ghost layers becomes one long axis, whatever its order. The components stay the last axis.
+fn by_stride<T>(mut points: ArrayViewD<'_, T>) -> ArrayViewD<'_, T> {
+    let last = points.ndim() - 1;
+    for axis in 0..last {
+        if points.strides()[axis] < 0 {
+            points.invert_axis(Axis(axis));
+        }
+    }
+    let mut axes: Vec<usize> = (0..last).collect();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(points.strides()[axis]));
+    axes.push(last);
+    let mut points = points.permuted_axes(axes);
+    for axis in (1..last).rev() {
+        points.merge_axes(Axis(axis), Axis(axis - 1));
+    }
+    for axis in (0..last).rev() {
+        if points.len_of(Axis(axis)) == 1 {
+            points = points.index_axis_move(Axis(axis), 0);
+        }
+    }
+    points
+}
+
+struct States<O: Operator, T: Number> {
+    components: Vec<O::State<T>>,
+    magnitude: Option<O::State<f64>>,
+}
+
+/// What a piece is copied to if it is not contiguous.
+struct Buffers<T> {
+    gathered: Vec<T>,
+    norms: Vec<f64>,
+}
+
+struct Walk<'o, O> {
+    op: &'o O,
+    components: usize,
+    grain: usize,
+}
+
+impl<O: Operator> Walk<'_, O> {
+    /// Share out, down to parts of `grain` values.
+    fn split<T: Number>(&self, points: ArrayViewD<'_, T>) -> States<O, T> {
+        match halves(&points, self.grain) {
+            None => self.part(points),
+            Some((left, right)) => {
+                let (mut a, b) = rayon::join(|| self.split(left), || self.split(right));
+                for (state, later) in a.components.iter_mut().zip(b.components) {
+                    self.op.merge::<T>(state, later);
+                }
+                if let (Some(state), Some(later)) = (&mut a.magnitude, b.magnitude) {
+                    self.op.merge::<f64>(state, later);
+                }
+                a
+            }
+        }
+    }
+
+    fn part<T: Number>(&self, points: ArrayViewD<'_, T>) -> States<O, T> {
+        let component = |c| self.op.start::<T>(Lane::Component(c));
+        let several = self.components > 1;
+        let mut states = States {
+            components: (0..self.components).map(component).collect(),
+            magnitude: several.then(|| self.op.start::<f64>(Lane::Magnitude)),
+        };
+        let mut buffers = Buffers {
+            gathered: Vec::new(),
+            norms: Vec::new(),
+        };
+        if !points.is_empty() {
+            self.leaves(points, &mut states, &mut buffers);
+        }
+        states
+    }
+
+    fn leaves<T: Number>(
+        &self,
+        points: ArrayViewD<'_, T>,
+        states: &mut States<O, T>,
+        buffers: &mut Buffers<T>,
+    ) {
+        match halves(&points, LEAF) {
+            None => self.leaf(points, states, buffers),
+            Some((left, right)) => {
+                self.leaves(left, states, buffers);
+                self.leaves(right, states, buffers);
+            }
+        }
+    }
+
+    fn leaf<T: Number>(
+        &self,
+        points: ArrayViewD<'_, T>,
+        states: &mut States<O, T>,
+        buffers: &mut Buffers<T>,
+    ) {
+        let Buffers { gathered, norms } = buffers;
+        norms.clear();
+        norms.resize(points.len() / self.components, 0.0);
+        for (c, state) in states.components.iter_mut().enumerate() {
+            let values = contiguous(&points, c, gathered);
+            self.op.visit(state, values);
+            if states.magnitude.is_some() {
+                norms
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(n, v)| *n = modulus(*n, v.wide().modulus()));
+            }
+        }
+        if let Some(state) = &mut states.magnitude {
+            self.op.visit(state, norms.as_slice());
+        }
+    }
+}
+
+/// The two halves along the slowest axis, unless there are no more than `small` values or only one point.
+fn halves<'a, T>(
+    points: &ArrayViewD<'a, T>,
+    small: usize,
+) -> Option<(ArrayViewD<'a, T>, ArrayViewD<'a, T>)> {
+    let slow = &points.shape()[..points.ndim() - 1];
+    let axis = slow
+        .iter()
+        .position(|&n| n > 1)
+        .filter(|_| points.len() > small)?;
+    Some(points.clone().split_at(Axis(axis), slow[axis] / 2))
+}
+
+/// One component of `points` as a slice: in place if it lies so, else gathered row by row.
+fn contiguous<'a, T: Copy>(
+    points: &'a ArrayViewD<'_, T>,
+    component: usize,
+    gathered: &'a mut Vec<T>,
+) -> &'a [T] {
+    let lane = points.index_axis(Axis(points.ndim() - 1), component);
+    if let Some(slice) = lane.to_slice() {
+        return slice;
+    }
+    gathered.clear();
+    for row in lane.rows() {
+        match row.to_slice() {
+            Some(slice) => gathered.extend_from_slice(slice),
+            None => gathered.extend(row.iter().copied()),
+        }
+    }
+    gathered
+}

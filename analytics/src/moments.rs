@@ -1,0 +1,276 @@
+//! Count, NaNs, infinities, minimum, maximum, mean, variance and standard deviation.
+//!
+//! Each piece of up to a few thousand values is read twice, the second time out of the cache: first for sum and
+//! extrema, then for the squares of the distances from the mean (with the correction of Chan, Golub and LeVeque,
+//! 1983). Pieces are merged pairwise by their formula. That is as accurate as Welford's recurrence and needs no
+//! division per value, so it runs at the speed of memory.
+
+use crate::lanes::{Lane, Operator, PerComponent, fold, fold_scalars};
+use crate::number::{Key, Number, Scalar, Wide};
+use ndarray::ArrayViewD;
+use serde::Serialize;
+
+/// Independent sums per piece, so that additions need not wait for each other.
+const WIDTH: usize = 8;
+
+/// Moments of a set of numbers. Extrema, mean and variance are those of the finite values; they are absent where
+/// there is no finite value (for the sample variance: fewer than two).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Moments {
+    /// How many values there are, NaNs and infinities included.
+    pub count: u64,
+    /// How many are NaN.
+    pub nans: u64,
+    /// How many are infinite.
+    pub infinities: u64,
+    /// Least finite value, exact; of complex numbers the least modulus.
+    pub min: Option<Scalar>,
+    /// Greatest finite value, exact; of complex numbers the greatest modulus.
+    pub max: Option<Scalar>,
+    /// Mean of the finite values; of complex numbers complex.
+    pub mean: Option<Scalar>,
+    /// Population variance (divided by n). Infinite where the squares leave the range of `f64`.
+    pub variance: Option<f64>,
+    /// Sample variance (divided by n - 1).
+    pub sample_variance: Option<f64>,
+    /// Square root of `variance`.
+    pub std: Option<f64>,
+    /// Square root of `sample_variance`.
+    pub sample_std: Option<f64>,
+}
+
+/// Moments of all values of `array`.
+///
+/// ```
+/// use ndarray::array;
+/// let m = tcasm_analytics::moments::moments(array![1.0, 2.0, f64::NAN, 6.0].into_dyn().view());
+/// assert_eq!((m.count, m.nans), (4, 1));
+/// assert_eq!(m.mean.unwrap().to_f64(), 3.0);
+/// assert_eq!(m.sample_variance, Some(7.0));
+/// ```
+pub fn moments<T: Number>(array: ArrayViewD<'_, T>) -> Moments {
+    fold_scalars(array, &MomentsOp)
+}
+
+/// Moments of each component, the components being the last axis of `points`.
+pub fn moments_of_points<T: Number>(points: ArrayViewD<'_, T>) -> PerComponent<Moments> {
+    fold(points, &MomentsOp)
+}
+
+/// Moments that grow as values come in, and that can be merged.
+#[derive(Clone, Copy, Debug)]
+pub struct Running<T: Number> {
+    finite: u64,
+    nans: u64,
+    infinities: u64,
+    min: T::Key,
+    max: T::Key,
+    mean: T::Wide,
+    /// Sum of squared distances from `mean`.
+    m2: f64,
+}
+
+impl<T: Number> Default for Running<T> {
+    fn default() -> Self {
+        Running {
+            finite: 0,
+            nans: 0,
+            infinities: 0,
+            min: T::Key::HIGHEST,
+            max: T::Key::LOWEST,
+            mean: T::Wide::ZERO,
+            m2: 0.0,
+        }
+    }
+}
+
+impl<T: Number> Running<T> {
+    /// Take more values. Best in pieces of some thousand: each call goes twice over `values`.
+    pub fn add(&mut self, values: &[T]) {
+        let first = Sums::of(values);
+        if first.sum.finite() {
+            return self.merge(&Self::of_finite(values, first));
+        }
+        // Something is not finite (or the sum left the range of f64): look at each value.
+        let finite: Vec<T> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        let nans = values.iter().filter(|v| v.is_nan()).count();
+        self.merge(&Self::of_finite(&finite, Sums::of(&finite)));
+        self.nans += nans as u64;
+        self.infinities += (values.len() - finite.len() - nans) as u64;
+    }
+
+    fn of_finite(values: &[T], first: Sums<T>) -> Self {
+        if values.is_empty() {
+            return Self::default();
+        }
+        let (mean, m2) = centred(values, mean_of(values, first.sum));
+        Running {
+            finite: values.len() as u64,
+            min: first.min,
+            max: first.max,
+            mean,
+            m2,
+            ..Self::default()
+        }
+    }
+
+    /// Add what `other` has seen.
+    pub fn merge(&mut self, other: &Self) {
+        self.nans += other.nans;
+        self.infinities += other.infinities;
+        if other.finite == 0 {
+            return;
+        }
+        if self.finite == 0 {
+            let (nans, infinities) = (self.nans, self.infinities);
+            *self = Running {
+                nans,
+                infinities,
+                ..*other
+            };
+            return;
+        }
+        let (a, b) = (self.finite as f64, other.finite as f64);
+        let share = b / (a + b);
+        let distance = other.mean - self.mean;
+        self.mean = if distance.finite() {
+            self.mean + distance * share
+        } else {
+            self.mean * (1.0 - share) + other.mean * share
+        };
+        self.m2 += other.m2 + distance.norm_sqr() * (a * share);
+        self.min = lesser(other.min, self.min);
+        self.max = greater(other.max, self.max);
+        self.finite += other.finite;
+    }
+
+    /// The moments of what has been seen.
+    pub fn finish(&self) -> Moments {
+        let n = self.finite as f64;
+        let some = self.finite > 0;
+        let variance = some.then(|| self.m2 / n);
+        let sample_variance = (self.finite > 1).then(|| self.m2 / (n - 1.0));
+        Moments {
+            count: self.finite + self.nans + self.infinities,
+            nans: self.nans,
+            infinities: self.infinities,
+            min: some.then(|| self.min.into()),
+            max: some.then(|| self.max.into()),
+            mean: some.then(|| self.mean.into()),
+            variance,
+            sample_variance,
+            std: variance.map(f64::sqrt),
+            sample_std: sample_variance.map(f64::sqrt),
+        }
+    }
+
+    /// Least and greatest finite value (modulus for complex numbers), if there is any.
+    pub fn extent(&self) -> Option<(f64, f64)> {
+        (self.finite > 0).then(|| (self.min.to_f64(), self.max.to_f64()))
+    }
+}
+
+/// The first pass over a piece.
+struct Sums<T: Number> {
+    sum: T::Wide,
+    min: T::Key,
+    max: T::Key,
+}
+
+impl<T: Number> Sums<T> {
+    fn of(values: &[T]) -> Self {
+        let mut sum = [T::Wide::ZERO; WIDTH];
+        let mut min = [T::Key::HIGHEST; WIDTH];
+        let mut max = [T::Key::LOWEST; WIDTH];
+        let (blocks, rest) = values.as_chunks::<WIDTH>();
+        let mut take = |i: usize, v: T| {
+            sum[i] = sum[i] + v.wide();
+            min[i] = lesser(v.key(), min[i]);
+            max[i] = greater(v.key(), max[i]);
+        };
+        for block in blocks {
+            block.iter().enumerate().for_each(|(i, v)| take(i, *v));
+        }
+        rest.iter().enumerate().for_each(|(i, v)| take(i, *v));
+        Sums {
+            sum: total(sum),
+            min: min.into_iter().fold(T::Key::HIGHEST, lesser),
+            max: max.into_iter().fold(T::Key::LOWEST, greater),
+        }
+    }
+}
+
+/// The mean of finite values; finite even where their sum is not.
+fn mean_of<T: Number>(values: &[T], sum: T::Wide) -> T::Wide {
+    let share = 1.0 / values.len() as f64;
+    if sum.finite() {
+        return sum * share;
+    }
+    let add = |mean: T::Wide, v: &T| (mean + v.wide() * share).clamped();
+    values.iter().fold(T::Wide::ZERO, add)
+}
+
+/// The second pass: the mean made exact, and the sum of squared distances from it.
+fn centred<T: Number>(values: &[T], mean: T::Wide) -> (T::Wide, f64) {
+    let mut off = [T::Wide::ZERO; WIDTH];
+    let mut squares = [0.0; WIDTH];
+    let (blocks, rest) = values.as_chunks::<WIDTH>();
+    let mut take = |i: usize, v: T| {
+        let distance = v.wide() - mean;
+        off[i] = off[i] + distance;
+        squares[i] += distance.norm_sqr();
+    };
+    for block in blocks {
+        block.iter().enumerate().for_each(|(i, v)| take(i, *v));
+    }
+    rest.iter().enumerate().for_each(|(i, v)| take(i, *v));
+    let m2 = total(squares);
+    if !m2.is_finite() {
+        return (mean, f64::INFINITY);
+    }
+    let n = values.len() as f64;
+    let off = total(off);
+    (mean + off * (1.0 / n), (m2 - off.norm_sqr() / n).max(0.0))
+}
+
+/// The sum of the independent sums, pairwise.
+fn total<W: Wide>(mut sums: [W; WIDTH]) -> W {
+    let mut half = WIDTH / 2;
+    while half > 0 {
+        for i in 0..half {
+            sums[i] = sums[i] + sums[i + half];
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// `a` if it is less, else `b`: one instruction, unlike `f64::min`; a NaN in `a` is passed over.
+fn lesser<K: Key>(a: K, b: K) -> K {
+    if a < b { a } else { b }
+}
+
+/// As [`lesser`], the greater one.
+fn greater<K: Key>(a: K, b: K) -> K {
+    if a > b { a } else { b }
+}
+
+struct MomentsOp;
+
+impl Operator for MomentsOp {
+    type State<V: Number> = Running<V>;
+    type Output = Moments;
+
+    fn start<V: Number>(&self, _: Lane) -> Running<V> {
+        Running::default()
+    }
+    fn visit<V: Number>(&self, state: &mut Running<V>, values: &[V]) {
+        state.add(values);
+    }
+    fn merge<V: Number>(&self, state: &mut Running<V>, later: Running<V>) {
+        state.merge(&later);
+    }
+    fn finish<V: Number>(&self, state: Running<V>) -> Moments {
+        state.finish()
+    }
+}

@@ -1,0 +1,243 @@
+//! What the operators need to know of a dtype: its order, its arithmetic, and what is NaN or infinite.
+
+use crate::values::Values;
+use ndarray::ArrayD;
+use num_complex::Complex;
+use serde::Serialize;
+use std::fmt;
+use std::ops::{Add, Mul, Sub};
+use tcasm_core::field::Element;
+
+/// One number of a result, as exact as its dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// From a signed integer dtype.
+    Int(i64),
+    /// From an unsigned integer dtype.
+    UInt(u64),
+    /// From a float dtype, a modulus or a mean.
+    Float(f64),
+    /// From a complex dtype.
+    Complex {
+        /// Real part.
+        re: f64,
+        /// Imaginary part.
+        im: f64,
+    },
+}
+
+impl Scalar {
+    /// The nearest `f64`; of a complex number the modulus.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Scalar::Int(v) => v as f64,
+            Scalar::UInt(v) => v as f64,
+            Scalar::Float(v) => v,
+            Scalar::Complex { re, im } => modulus(re, im),
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Int(v) => v.fmt(f),
+            Scalar::UInt(v) => v.fmt(f),
+            Scalar::Float(v) => v.fmt(f),
+            Scalar::Complex { re, im } => Complex::new(*re, *im).fmt(f),
+        }
+    }
+}
+
+/// An element type that operators work on: every [`Element`] of the field table.
+pub trait Number: Element + PartialEq {
+    /// What is compared for min, max and histograms: the type itself, or `f64` for the modulus of complex types.
+    type Key: Key;
+    /// What sums are taken in: `f64` or a pair of them.
+    type Wide: Wide;
+
+    /// The number's place in the order.
+    fn key(self) -> Self::Key;
+    /// The number as sums see it.
+    fn wide(self) -> Self::Wide;
+    /// Whether the number, or a part of it, is NaN.
+    fn is_nan(self) -> bool;
+    /// Whether the number (both parts of it) is finite.
+    fn is_finite(self) -> bool;
+    /// The number without its type.
+    fn scalar(self) -> Scalar;
+    /// An array of such numbers without its type.
+    fn values(array: ArrayD<Self>) -> Values;
+    /// The array back, if `values` holds this type.
+    fn array(values: &Values) -> Option<&ArrayD<Self>>;
+}
+
+/// A totally ordered value (NaN never gets here).
+pub trait Key: Copy + PartialOrd + Send + Sync + Into<Scalar> {
+    /// Not above any finite value.
+    const LOWEST: Self;
+    /// Not below any finite value.
+    const HIGHEST: Self;
+    /// The nearest `f64`.
+    fn to_f64(self) -> f64;
+}
+
+/// Arithmetic for sums.
+pub trait Wide:
+    Copy
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<f64, Output = Self>
+    + Into<Scalar>
+{
+    /// Zero.
+    const ZERO: Self;
+    /// Square of the modulus.
+    fn norm_sqr(self) -> f64;
+    /// Modulus.
+    fn modulus(self) -> f64;
+    /// Whether every part is finite.
+    fn finite(self) -> bool;
+    /// The nearest finite value (of something that is not NaN).
+    fn clamped(self) -> Self;
+}
+
+/// `sqrt(a^2 + b^2)`: at the speed of a square root unless that would overflow or lose digits. NaN if either is.
+pub fn modulus(a: f64, b: f64) -> f64 {
+    let square = a * a + b * b;
+    if (1e-280..1e280).contains(&square) || square.is_nan() {
+        square.sqrt()
+    } else {
+        a.hypot(b)
+    }
+}
+
+impl Wide for f64 {
+    const ZERO: f64 = 0.0;
+    fn norm_sqr(self) -> f64 {
+        self * self
+    }
+    fn modulus(self) -> f64 {
+        self.abs()
+    }
+    fn finite(self) -> bool {
+        self.is_finite()
+    }
+    fn clamped(self) -> f64 {
+        self.clamp(f64::MIN, f64::MAX)
+    }
+}
+
+impl Wide for Complex<f64> {
+    const ZERO: Self = Complex::new(0.0, 0.0);
+    fn norm_sqr(self) -> f64 {
+        self.re * self.re + self.im * self.im
+    }
+    fn modulus(self) -> f64 {
+        modulus(self.re, self.im)
+    }
+    fn finite(self) -> bool {
+        self.re.is_finite() && self.im.is_finite()
+    }
+    fn clamped(self) -> Self {
+        Complex::new(self.re.clamped(), self.im.clamped())
+    }
+}
+
+impl From<Complex<f64>> for Scalar {
+    fn from(z: Complex<f64>) -> Self {
+        let Complex { re, im } = z;
+        Scalar::Complex { re, im }
+    }
+}
+
+macro_rules! key {
+    ($($t:ty => $scalar:ident, $lowest:expr, $highest:expr;)*) => {$(
+        impl From<$t> for Scalar {
+            fn from(v: $t) -> Self {
+                Scalar::$scalar(v.into())
+            }
+        }
+        impl Key for $t {
+            const LOWEST: Self = $lowest;
+            const HIGHEST: Self = $highest;
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        }
+    )*};
+}
+
+key! {
+    i8 => Int, i8::MIN, i8::MAX; i16 => Int, i16::MIN, i16::MAX;
+    i32 => Int, i32::MIN, i32::MAX; i64 => Int, i64::MIN, i64::MAX;
+    u8 => UInt, u8::MIN, u8::MAX; u16 => UInt, u16::MIN, u16::MAX;
+    u32 => UInt, u32::MIN, u32::MAX; u64 => UInt, u64::MIN, u64::MAX;
+    f32 => Float, f32::NEG_INFINITY, f32::INFINITY;
+    f64 => Float, f64::NEG_INFINITY, f64::INFINITY;
+}
+
+macro_rules! number {
+    ($($t:ty => $dtype:ident, $key:ty, $wide:ty, |$v:ident| $to_key:expr, $to_wide:expr, $nan:expr, $finite:expr;)*) => {$(
+        impl Number for $t {
+            type Key = $key;
+            type Wide = $wide;
+            fn key(self) -> $key {
+                let $v = self;
+                $to_key
+            }
+            fn wide(self) -> $wide {
+                let $v = self;
+                $to_wide
+            }
+            fn is_nan(self) -> bool {
+                let $v = self;
+                $nan
+            }
+            fn is_finite(self) -> bool {
+                let $v = self;
+                $finite
+            }
+            fn scalar(self) -> Scalar {
+                self.into()
+            }
+            fn values(array: ArrayD<Self>) -> Values {
+                Values::$dtype(array)
+            }
+            fn array(values: &Values) -> Option<&ArrayD<Self>> {
+                match values {
+                    Values::$dtype(array) => Some(array),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+macro_rules! integers {
+    ($($t:ty => $dtype:ident),* $(,)?) => {
+        number! {$($t => $dtype, $t, f64, |v| v, v as f64, { let _ = v; false }, { let _ = v; true };)*}
+    };
+}
+
+impl From<Complex<f32>> for Scalar {
+    fn from(z: Complex<f32>) -> Self {
+        z.wide().into()
+    }
+}
+
+integers! {
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64,
+    u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+}
+number! {
+    f32 => F32, f32, f64, |v| v, v as f64, f32::is_nan(v), f32::is_finite(v);
+    f64 => F64, f64, f64, |v| v, v, f64::is_nan(v), f64::is_finite(v);
+    Complex<f32> => C32, f64, Complex<f64>, |z| Wide::modulus(z.wide()), Complex::new(z.re.into(), z.im.into()),
+        z.re.is_nan() || z.im.is_nan(), z.re.is_finite() && z.im.is_finite();
+    Complex<f64> => C64, f64, Complex<f64>, |z| modulus(z.re, z.im), z,
+        z.re.is_nan() || z.im.is_nan(), z.re.is_finite() && z.im.is_finite();
+}

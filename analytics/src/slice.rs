@@ -1,0 +1,309 @@
+//! Slices of arrays: which points are taken along each axis, written as in numpy.
+//!
+//! `3,:,10:20:2` takes index 3 of the first axis (which then is gone), all of the second, and every other of the
+//! indices 10 to 19 of the third. Negative numbers count from the end, a negative step goes backwards, `...`
+//! stands for as many `:` as are needed, and axes left out at the end are taken whole: numpy's rules, except that
+//! a slice which selects nothing is an error.
+
+use ndarray::{ArrayViewD, SliceInfoElem};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// What is taken along one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// One index; the axis is dropped.
+    Index(isize),
+    /// `start:stop:step`.
+    Range {
+        /// First index; from the beginning (of a negative step: the end) if absent.
+        start: Option<isize>,
+        /// First index no longer taken; as far as there are indices if absent.
+        stop: Option<isize>,
+        /// Distance of neighbours; not 0.
+        step: isize,
+    },
+    /// `...`: all of the axes that no other pick names.
+    Rest,
+}
+
+impl Pick {
+    /// `:`, the whole axis.
+    pub const ALL: Pick = Pick::Range {
+        start: None,
+        stop: None,
+        step: 1,
+    };
+}
+
+/// What is taken along each axis of an array.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    picks: Vec<Pick>,
+}
+
+/// Why a text is not a selection.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum SelectionError {
+    #[error("slice {text:?}: item {item} is empty; write `:` to take the whole axis")]
+    EmptyItem { text: String, item: usize },
+    #[error(
+        "slice {text:?}: {part:?} in item {item} is not an integer; write an index (3), a range (10:20:2), `:` or `...`"
+    )]
+    NotAnInteger {
+        text: String,
+        item: usize,
+        part: String,
+    },
+    #[error("slice {text:?}: item {item} has more than two colons; write start:stop:step")]
+    TooManyColons { text: String, item: usize },
+    #[error(
+        "slice {text:?}: the step of item {item} is 0; write at least 1, or -1 to go backwards"
+    )]
+    ZeroStep { text: String, item: usize },
+    #[error("slice {text:?} has more than one `...`; write `:` for single axes")]
+    TwoRests { text: String },
+}
+
+/// Why a selection cannot be applied to an array.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum SliceError {
+    #[error("the slice names {given} axes, but the array of shape {shape:?} has {}", shape.len())]
+    TooManyAxes { given: usize, shape: Vec<usize> },
+    #[error("index {index} is outside axis {axis} of length {len}; use {} to {}", -(*len as i128), *len as i128 - 1)]
+    OutOfBounds {
+        axis: usize,
+        index: isize,
+        len: usize,
+    },
+    #[error("the range {range} takes nothing of axis {axis}, which has length {len}")]
+    Empty {
+        axis: usize,
+        range: String,
+        len: usize,
+    },
+    #[error("the step of axis {axis} is 0; use at least 1, or -1 to go backwards")]
+    ZeroStep { axis: usize },
+    #[error("the slice has more than one `...`; use one")]
+    TwoRests,
+}
+
+impl Selection {
+    /// A selection of `picks`, one for each axis.
+    pub fn new(picks: impl IntoIterator<Item = Pick>) -> Self {
+        Selection {
+            picks: picks.into_iter().collect(),
+        }
+    }
+
+    /// Everything.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Index `index` of axis `axis`, everything of the others: a plane of a 3-d array.
+    pub fn fix(axis: usize, index: isize) -> Self {
+        let whole = std::iter::repeat_n(Pick::ALL, axis);
+        Self::new(whole.chain([Pick::Index(index)]))
+    }
+
+    /// The part of `array` that is selected: a view, nothing is copied.
+    ///
+    /// ```
+    /// use tcasm_analytics::Selection;
+    /// let array = ndarray::array![[1, 2, 3], [4, 5, 6]].into_dyn();
+    /// let selection: Selection = "-1,::2".parse().unwrap();
+    /// assert_eq!(selection.of(array.view()).unwrap(), ndarray::array![4, 6].into_dyn());
+    /// ```
+    pub fn of<'a, T>(&self, array: ArrayViewD<'a, T>) -> Result<ArrayViewD<'a, T>, SliceError> {
+        let picks = self.for_shape(array.shape())?;
+        let axes = picks.iter().zip(array.shape()).enumerate();
+        let elems: Vec<SliceInfoElem> = axes
+            .map(|(axis, (pick, &len))| elem(*pick, axis, len))
+            .collect::<Result<_, _>>()?;
+        Ok(array.slice_move(elems.as_slice()))
+    }
+
+    /// One pick for each axis of `shape`.
+    fn for_shape(&self, shape: &[usize]) -> Result<Vec<Pick>, SliceError> {
+        let rests = self.picks.iter().filter(|p| **p == Pick::Rest).count();
+        let given = self.picks.len() - rests;
+        if rests > 1 {
+            return Err(SliceError::TwoRests);
+        }
+        if given > shape.len() {
+            return Err(SliceError::TooManyAxes {
+                given,
+                shape: shape.to_vec(),
+            });
+        }
+        let whole = || std::iter::repeat_n(Pick::ALL, shape.len() - given);
+        let at = self
+            .picks
+            .iter()
+            .position(|p| *p == Pick::Rest)
+            .unwrap_or(self.picks.len());
+        let (before, after) = self.picks.split_at(at);
+        let after = after.iter().skip(rests);
+        Ok(before
+            .iter()
+            .copied()
+            .chain(whole())
+            .chain(after.copied())
+            .collect())
+    }
+}
+
+/// The same pick in ndarray's terms, checked against the axis.
+fn elem(pick: Pick, axis: usize, len: usize) -> Result<SliceInfoElem, SliceError> {
+    match pick {
+        Pick::Index(index) => {
+            let i = from_end(index, len);
+            if (0..len as i128).contains(&i) {
+                Ok(SliceInfoElem::Index(i as isize))
+            } else {
+                Err(SliceError::OutOfBounds { axis, index, len })
+            }
+        }
+        Pick::Range { step: 0, .. } => Err(SliceError::ZeroStep { axis }),
+        Pick::Range { start, stop, step } => {
+            let range = pick.to_string();
+            range_elem(start, stop, step, len).ok_or(SliceError::Empty { axis, range, len })
+        }
+        Pick::Rest => unreachable!("replaced by whole axes"),
+    }
+}
+
+/// A range by numpy's rules; `None` if it takes nothing. Sums are in `i128`, where they cannot overflow.
+fn range_elem(
+    start: Option<isize>,
+    stop: Option<isize>,
+    step: isize,
+    len: usize,
+) -> Option<SliceInfoElem> {
+    let n = len as i128;
+    let forward = step > 0;
+    let (low, high) = if forward { (0, n) } else { (-1, n - 1) };
+    let place =
+        |at: Option<isize>, default| at.map_or(default, |at| from_end(at, len).clamp(low, high));
+    let first = place(start, if forward { low } else { high });
+    let stop = place(stop, if forward { high } else { low });
+    let span = if forward { stop - first } else { first - stop };
+    if span <= 0 {
+        return None;
+    }
+    let last = first + (span - 1) / (step as i128).abs() * step as i128;
+    // ndarray takes start..end first and then, if the step is negative, goes through it from the end.
+    let (start, end) = (first.min(last) as isize, first.max(last) as isize + 1);
+    let step = step.clamp(-isize::MAX, isize::MAX);
+    Some(SliceInfoElem::Slice {
+        start,
+        end: Some(end),
+        step,
+    })
+}
+
+fn from_end(index: isize, len: usize) -> i128 {
+    index as i128 + if index < 0 { len as i128 } else { 0 }
+}
+
+impl fmt::Display for Pick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pick::Index(index) => index.fmt(f),
+            Pick::Rest => f.write_str("..."),
+            Pick::Range { start, stop, step } => {
+                let text = |at: &Option<isize>| at.map(|at| at.to_string()).unwrap_or_default();
+                write!(f, "{}:{}", text(start), text(stop))?;
+                if *step == 1 {
+                    Ok(())
+                } else {
+                    write!(f, ":{step}")
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.picks.is_empty() {
+            return f.write_str("...");
+        }
+        let picks: Vec<String> = self.picks.iter().map(Pick::to_string).collect();
+        f.write_str(&picks.join(","))
+    }
+}
+
+impl FromStr for Selection {
+    type Err = SelectionError;
+
+    fn from_str(text: &str) -> Result<Self, SelectionError> {
+        let items = text.split(',').enumerate();
+        let picks: Vec<Pick> = items
+            .map(|(i, item)| {
+                Item {
+                    text,
+                    number: i + 1,
+                    item: item.trim(),
+                }
+                .pick()
+            })
+            .collect::<Result<_, _>>()?;
+        if picks.iter().filter(|p| **p == Pick::Rest).count() > 1 {
+            return Err(SelectionError::TwoRests {
+                text: text.to_owned(),
+            });
+        }
+        Ok(Selection { picks })
+    }
+}
+
+/// One item of the text, with what its error messages need.
+struct Item<'t> {
+    text: &'t str,
+    number: usize,
+    item: &'t str,
+}
+
+impl Item<'_> {
+    fn pick(&self) -> Result<Pick, SelectionError> {
+        let (text, item) = (self.text.to_owned(), self.number);
+        let parts: Vec<&str> = self.item.split(':').map(str::trim).collect();
+        match parts[..] {
+            [""] => Err(SelectionError::EmptyItem { text, item }),
+            ["..."] => Ok(Pick::Rest),
+            [index] => Ok(Pick::Index(self.integer(index)?)),
+            [start, stop] => self.range(start, stop, ""),
+            [start, stop, step] => self.range(start, stop, step),
+            _ => Err(SelectionError::TooManyColons { text, item }),
+        }
+    }
+
+    fn range(&self, start: &str, stop: &str, step: &str) -> Result<Pick, SelectionError> {
+        let optional = |part: &str| (!part.is_empty()).then(|| self.integer(part)).transpose();
+        let step = optional(step)?.unwrap_or(1);
+        if step == 0 {
+            return Err(SelectionError::ZeroStep {
+                text: self.text.to_owned(),
+                item: self.number,
+            });
+        }
+        Ok(Pick::Range {
+            start: optional(start)?,
+            stop: optional(stop)?,
+            step,
+        })
+    }
+
+    fn integer(&self, part: &str) -> Result<isize, SelectionError> {
+        part.parse().map_err(|_| SelectionError::NotAnInteger {
+            text: self.text.to_owned(),
+            item: self.number,
+            part: part.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! Every operator against a naive one, over all dtypes, orders, ghost layers and components.
+
+mod histogram;
+mod moments;
+mod sample;
+mod slice;
