@@ -20,13 +20,12 @@ fn main() -> Outcome {
     let shape = args.run.shape();
 
     // u and v as they are, and room for what they will be after the next step.
-    let capacity = args.run.bytes() * 4;
-    let mut producer = Producer::builder(&args.region.name)
-        .capacity(capacity)
-        .create()?;
-    let u_field = producer.field::<f64>("u", shape).unit("1").add()?;
-    let v_field = producer.field::<f64>("v", shape).unit("1").add()?;
-    let (u2, v2) = (producer.buffer(shape)?, producer.buffer(shape)?);
+    let builder = Producer::builder(&args.region.name).capacity(args.run.bytes() * 4);
+    let mut producer = builder.create()?;
+    let u_field = producer.field::<f64, _>("u", shape).unit("1").add()?;
+    let v_field = producer.field::<f64, _>("v", shape).unit("1").add()?;
+    let u2 = producer.buffer_like(u_field)?;
+    let v2 = producer.buffer_like(v_field)?;
     let mut arrays = [u_field.buffer(), v_field.buffer(), u2, v2];
 
     let [mut u, mut v, ..] = producer.views_mut(arrays)?;
@@ -34,8 +33,8 @@ fn main() -> Outcome {
     let mut step = 0;
     if let Some(path) = args.region.restart {
         let checkpoint = Checkpoint::open(path)?;
-        checkpoint.read_array("u", u)?;
-        checkpoint.read_array("v", v)?;
+        checkpoint.read_array("u", u.into_dyn())?;
+        checkpoint.read_array("v", v.into_dyn())?;
         step = checkpoint.stamp().step;
     }
 
@@ -52,8 +51,8 @@ fn main() -> Outcome {
         );
         if args.run.is_due(step) {
             progress.print(step, u_next.view(), v_next.view());
-            producer.bind(&u_field, arrays[2])?;
-            producer.bind(&v_field, arrays[3])?;
+            producer.bind(u_field, arrays[2])?;
+            producer.bind(v_field, arrays[3])?;
             producer.publish(step, solver.time(step))?;
         }
         arrays.rotate_left(2);

@@ -1,23 +1,15 @@
-//! The smallest analysis: attach to `hello`, and print the sum of each version until the producer ends.
+//! The smallest analysis: attach to `hello`, and print what each version holds until the producer ends.
 
-use std::time::Duration;
 use tcasm_examples::Outcome;
-use tcasm_observer::{Observer, Status};
+use tcasm_observer::Observer;
 
 fn main() -> Outcome {
     let mut observer = Observer::attach("hello")?;
-    loop {
-        match observer.wait_newer(Duration::from_secs(5))? {
-            Status::Ok(version) => {
-                let heat = version.view::<f64>("heat")?;
-                println!(
-                    "step {}: the heat is {} K in all",
-                    version.stamp().step,
-                    heat.sum()
-                );
-            }
-            Status::NotReady => println!("nothing new for 5 seconds"),
-            Status::EndOfStream => return Ok(()),
-        }
+    for version in observer.versions() {
+        let version = version?;
+        let view = version.view()?;
+        let heat = view.array::<f64>("heat")?;
+        println!("step {}: {heat}", version.step());
     }
+    Ok(())
 }

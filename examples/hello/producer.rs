@@ -6,11 +6,10 @@ use tcasm_producer::Producer;
 
 fn main() -> Outcome {
     let mut producer = Producer::builder("hello").capacity(1 << 20).create()?;
-    let heat = producer.field::<f64>("heat", [8]).unit("K").add()?;
+    let heat = producer.field::<f64, _>("heat", [8]).unit("K").add()?;
 
     for step in 1..=300 {
-        let [mut cells] = producer.views_mut([heat.buffer()])?;
-        cells.fill(step as f64);
+        producer.view_mut(heat)?.fill(step as f64);
         producer.publish(step, step as f64 * 0.1)?;
         sleep(Duration::from_millis(100));
     }

@@ -61,7 +61,7 @@ pub struct RegionArgs {
     #[arg(long, default_value = "gray_scott")]
     pub name: String,
 
-    /// Continue from this checkpoint
+    /// Continue from this checkpoint, or from the newest in this directory
     #[arg(long, value_name = "FILE")]
     pub restart: Option<PathBuf>,
 }

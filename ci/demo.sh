@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# The main job on a real simulation: look at it while it runs, checkpoint it, kill it, continue it, and show that the
+# result is, to the bit, that of a run which nobody disturbed. Ends by itself within two minutes after building.
+#   demo.sh [--dir DIR]     where its files go [default: target/demo]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+size=96
+target=${CARGO_TARGET_DIR:-target}
+bin=$target/release
+dir=target/demo
+checkpoints=$dir/checkpoints
+runtime=
+
+main() {
+    options "$@"
+    prepare
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    choose_length
+
+    title "1. A simulation of $size^3 cells starts, and other programs look at it"
+    start_simulation first.log
+    start_checkpoints first
+    show tcasm ls
+    show tcasm info gray_scott
+    watch_statistics first.log
+
+    title "2. It is killed (SIGKILL) at about half of its $steps steps"
+    kill_simulation first.log
+    local newest
+    newest=$(newest_checkpoint)
+    [ -n "$newest" ] || fail "no checkpoint was written; see $dir/first.checkpoint.log"
+    say "newest checkpoint: $newest"
+
+    title "3. It continues from there to the end"
+    start_simulation second.log --restart "$checkpoints"
+    start_checkpoints second
+    finish_simulation second.log
+
+    title "4. The plain program computes the same without TCASM and without interruption"
+    "$bin/gray_scott_plain" "${plan[@]}" >"$dir/plain.log"
+    tail -n 1 "$dir/plain.log"
+    compare_runs
+    read_checkpoint "$(newest_checkpoint)"
+    list_files
+}
+
+options() {
+    if [ $# -eq 2 ] && [ "$1" = --dir ]; then
+        dir=$2
+    elif [ $# -ne 0 ]; then
+        echo "usage: ci/demo.sh [--dir DIR]" >&2
+        exit 2
+    fi
+    checkpoints=$dir/checkpoints
+}
+
+# Build, and empty the folder of an earlier demo: but never a folder that is not ours.
+prepare() {
+    cargo build --release --bins -p tcasm -p tcasm-examples
+    if [ -n "$(ls -A "$dir" 2>/dev/null)" ] && [ ! -e "$dir/.tcasm-demo" ]; then
+        fail "$dir is not empty, and not from an earlier demo; give another --dir"
+    fi
+    rm -rf "$dir"
+    mkdir -p "$checkpoints"
+    touch "$dir/.tcasm-demo"
+    runtime=$(mktemp -d)
+    export TCASM_RUNTIME_DIR=$runtime
+    PATH=$(cd "$bin" && pwd):$PATH
+}
+
+# As many steps as take this machine about 15 seconds.
+choose_length() {
+    local start=$EPOCHREALTIME tried=100 micros
+    "$bin/gray_scott_plain" --size "$size" --steps "$tried" >/dev/null
+    micros=$((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}))
+    steps=$((15000000 * tried / (micros + 1) / 200 * 200))
+    steps=$((steps < 400 ? 400 : steps > 8000 ? 8000 : steps))
+    every=$((steps / 100))
+    plan=(--size "$size" --steps "$steps" --publish-every "$every")
+}
+
+start_simulation() {
+    local log=$dir/$1
+    shift
+    say "gray_scott ${plan[*]} $*"
+    "$bin/gray_scott" "${plan[@]}" "$@" >"$log" 2>&1 &
+    simulation=$!
+    wait_until 20 "the region does not appear; see $log" tcasm info gray_scott
+}
+
+start_checkpoints() {
+    local every_steps=$((every * 10))
+    say "tcasm checkpoint gray_scott $checkpoints --every $every_steps"
+    tcasm checkpoint gray_scott "$checkpoints" --every "$every_steps" \
+        >"$dir/$1.checkpoint.log" 2>&1 </dev/null &
+    writer=$!
+}
+
+watch_statistics() {
+    local _
+    for _ in 1 2 3; do
+        sleep 1
+        say "$(progress "$1")"
+        show tcasm stats gray_scott v
+    done
+}
+
+kill_simulation() {
+    wait_until 90 "the simulation does not get to its middle" half_done_or_gone "$1"
+    gone "$simulation" && fail "the simulation ended early; see $dir/$1"
+    say "$(progress "$1")"
+    kill -KILL "$simulation"
+    wait "$simulation" 2>/dev/null || true
+    end_of_checkpoints first
+}
+
+half_done_or_gone() {
+    gone "$simulation" ||
+        { [ "$(step_of "$1")" -ge $((steps / 2)) ] && [ -n "$(newest_checkpoint)" ]; }
+}
+
+finish_simulation() {
+    local status=0
+    wait "$simulation" || status=$?
+    [ "$status" -eq 0 ] || fail "the continued run ended with status $status; see $dir/$1"
+    say "$(progress "$1")"
+    end_of_checkpoints second
+}
+
+# The writer of checkpoints ends by itself when the simulation does.
+end_of_checkpoints() {
+    wait_until 30 "tcasm checkpoint does not end with its simulation" gone "$writer"
+    wait "$writer" 2>/dev/null || true
+    tail -n 1 "$dir/$1.checkpoint.log"
+}
+
+# The runs print checksums of u and v: those of the same step must be the same.
+compare_runs() {
+    local run compared=0 count
+    for run in first second; do
+        count=$(join <(sums "$run.log") <(sums plain.log) |
+            awk '$2 != $4 || $3 != $5 { print "differs at step " $1 > "/dev/stderr"; exit 1 } END { print NR }') ||
+            fail "the $run run differs from the undisturbed one"
+        compared=$((compared + count))
+    done
+    [ "$(tail -n 1 <(sums second.log))" = "$(tail -n 1 <(sums plain.log))" ] &&
+        [ "$(step_of second.log)" -eq "$steps" ] || fail "the final fields differ"
+    say "the same bits at all $compared steps compared, and at the end"
+}
+
+# STEP CHECKSUM_U CHECKSUM_V of each line of a log, in the order that join wants.
+sums() {
+    awk '$1 == "step" { printf "%09d %s %s\n", $2, $(NF - 2), $NF }' "$dir/$1"
+}
+
+# Any program that reads HDF5 reads a checkpoint; here h5py, when there is one.
+read_checkpoint() {
+    local python
+    for python in target/venv/bin/python python3; do
+        if "$python" -c 'import h5py, numpy' 2>/dev/null; then
+            show "$python" ci/read-checkpoint.py "$1" "$dir/plain.log"
+            return
+        fi
+    done
+    say "(no h5py here; ci/python-env.sh gets it)"
+}
+
+list_files() {
+    title "Files"
+    du -h "$dir"/*.log "$checkpoints"/*
+    say "open them in ParaView, or: tcasm --help"
+}
+
+newest_checkpoint() {
+    find "$checkpoints" -name '*.vtkhdf' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-
+}
+
+step_of() {
+    awk '$1 == "step" { step = $2 } END { print step + 0 }' "$dir/$1"
+}
+
+progress() {
+    sed -n 's/  checksum.*//p' "$dir/$1" | tail -n 1
+}
+
+gone() {
+    ! jobs -rp | grep -x "$1" >/dev/null
+}
+
+# wait_until SECONDS COMPLAINT COMMAND...
+wait_until() {
+    local deadline=$((SECONDS + $1)) complaint=$2
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$deadline" ] || fail "$complaint"
+        sleep 0.1
+    done
+}
+
+show() {
+    printf '\n$ %s\n' "$*"
+    "$@"
+}
+
+title() {
+    printf '\n== %s\n' "$1"
+}
+
+say() {
+    printf '%s\n' "$1"
+}
+
+fail() {
+    printf 'demo: %s\n' "$1" >&2
+    exit 1
+}
+
+clean_up() {
+    local child
+    for child in $(jobs -rp); do
+        kill -KILL "$child" 2>/dev/null || true
+        wait "$child" 2>/dev/null || true
+    done
+    rm -rf "$runtime"
+}
+
+main "$@"
