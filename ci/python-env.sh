@@ -1,0 +1,25 @@
+#!/bin/sh
+# Make a Python environment with the programs that read our files: h5py, VTK, numpy. Does nothing when it is there.
+# Usage: ci/python-env.sh [DIR]     (default: target/venv in the repository)
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+venv=${1:-$root/target/venv}
+wanted='h5py>=3.10 numpy>=1.26 vtk>=9.3'
+stamp=$venv/.ready
+
+mkdir -p "$venv"
+# Tests call this from several processes at once: one makes it, the others wait.
+exec 9>"$venv/.lock"
+flock 9
+
+if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    exit 0
+fi
+python3 -m venv "$venv" || {
+    echo "cannot make a Python environment: install python3-venv" >&2
+    exit 1
+}
+# shellcheck disable=SC2086 # a list
+"$venv/bin/pip" install --quiet --disable-pip-version-check $wanted
+echo "$wanted" >"$stamp"
