@@ -1,0 +1,83 @@
+//! Attributes of groups and datasets, as h5py and VTK expect them.
+
+use hdf5::types::{FixedAscii, VarLenUnicode};
+use hdf5::{H5Type, Location, Result};
+use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Order};
+
+/// The longest text kept as an attribute; attributes of 64 KiB and more need another form of storage.
+const MAX_TEXT: usize = 32 << 10;
+
+/// A single number.
+pub fn number<T: H5Type>(at: &Location, name: &str, value: T) -> Result<()> {
+    at.new_attr::<T>().create(name)?.write_scalar(&value)
+}
+
+/// Several numbers.
+pub fn numbers<T: H5Type>(at: &Location, name: &str, values: &[T]) -> Result<()> {
+    at.new_attr_builder().with_data(values).create(name)?;
+    Ok(())
+}
+
+/// A text (variable length, UTF-8). One that HDF5 cannot hold is left out.
+pub fn text(at: &Location, name: &str, value: &str) -> Result<()> {
+    match value.parse::<VarLenUnicode>() {
+        Ok(text) if value.len() <= MAX_TEXT => number(at, name, text),
+        _ => Ok(()),
+    }
+}
+
+/// A short ASCII text of fixed length: the form VTK itself writes.
+pub fn ascii<const N: usize>(at: &Location, name: &str, value: &str) -> Result<()> {
+    let value = FixedAscii::<N>::from_ascii(value).map_err(|e| hdf5::Error::from(e.to_string()))?;
+    number(at, name, value)
+}
+
+/// The description of a field for people and scripts; programs of ours read the table.
+pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
+    let whole = |n: &usize| *n as u64;
+    text(at, "dtype", field.dtype.name())?;
+    text(at, "order", if field.order == Order::C { "C" } else { "F" })?;
+    numbers(
+        at,
+        "shape",
+        &field.shape.iter().map(whole).collect::<Vec<_>>(),
+    )?;
+    let ghosts: Vec<u64> = field.ghosts.as_flattened().iter().map(whole).collect();
+    numbers(at, "ghosts", &ghosts)?;
+    number(at, "components", whole(&field.components))?;
+    text(at, "unit", &field.unit)?;
+    let centering = match field.centering {
+        Centering::Point => "point",
+        Centering::Cell => "cell",
+    };
+    text(at, "centering", centering)?;
+    if let Some(mesh) = field.mesh {
+        numbers(at, "origin", &mesh.origin)?;
+        numbers(at, "spacing", &mesh.spacing)?;
+    }
+    if let Kind::Raw { type_name, .. } = &field.kind {
+        text(at, "type_name", type_name)?;
+    }
+    free(at, &field.attrs)
+}
+
+/// Free attributes, prefixed so that they never clash with others.
+pub fn free<'a>(
+    at: &Location,
+    attrs: impl IntoIterator<Item = (&'a String, &'a Attr)>,
+) -> Result<()> {
+    for (name, value) in attrs {
+        if name.contains('\0') || name.len() > MAX_TEXT {
+            continue;
+        }
+        let name = format!("attr_{name}");
+        match value {
+            Attr::Int(v) => number(at, &name, *v)?,
+            Attr::Float(v) => number(at, &name, *v)?,
+            Attr::Text(v) => text(at, &name, v)?,
+            Attr::Floats(v) if v.len() * size_of::<f64>() <= MAX_TEXT => numbers(at, &name, v)?,
+            Attr::Floats(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! Arrays to and from HDF5 datasets, a block of the slowest dimension at a time.
+
+use crate::error::Fault;
+use crate::grid::{memory_shape, slowest_first};
+use crate::seal;
+use crate::vtkhdf::{Compression, Options};
+use hdf5::dataset::{DatasetBuilder, FillTime};
+use hdf5::types::TypeDescriptor;
+use hdf5::{Dataset, Group, H5Type, Hyperslab, Selection, SliceOrIndex};
+use ndarray::{ArrayBase, ArrayViewD, Axis, IxDyn, RawData, Slice};
+use std::borrow::Cow;
+use std::ops::Range;
+use tcasm_core::field::FieldDesc;
+use tcasm_core::with_dtype;
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// Blocks and chunks are about this large, unless the dataset would get too many chunks.
+const BLOCK: usize = 1 << 20;
+/// About the largest number of chunks of a dataset: finding each costs a walk over those before it.
+const MAX_CHUNKS: usize = 1024;
+
+/// Store all of `field` as it lies in memory, under `shape`: [`memory_shape`], or that without axes of extent 1.
+pub fn write_whole(
+    group: &Group,
+    field: &FieldDesc,
+    bytes: &[u8],
+    shape: &[usize],
+    options: &Options,
+) -> Result<Dataset, Fault> {
+    with_dtype!(field.dtype, T => {
+        let values = typed::<T>(bytes);
+        let dataset = create::<T>(group, &field.name, shape, options)?;
+        dataset.write(view(shape, &values)?)?;
+        Ok(dataset)
+    })
+}
+
+/// Store the interior of `field`, without its ghost layers, under `shape`.
+pub fn write_interior(
+    group: &Group,
+    field: &FieldDesc,
+    bytes: &[u8],
+    shape: &[usize],
+    options: &Options,
+) -> Result<Dataset, Fault> {
+    with_dtype!(field.dtype, T => {
+        let values = typed::<T>(bytes);
+        let mut interior = view(&memory_shape(field), &values)?;
+        for (axis, g) in slowest_first(field, &field.ghosts).iter().enumerate() {
+            let end = interior.shape()[axis] - g[1];
+            interior.slice_axis_inplace(Axis(axis), Slice::from(g[0]..end));
+        }
+        let dataset = create::<T>(group, &field.name, shape, options)?;
+        let interior = squeeze(interior, shape).ok_or_else(|| misfit(field, shape))?;
+        write_blocks(&dataset, interior)?;
+        Ok(dataset)
+    })
+}
+
+/// Read a dataset with the values of `field` block by block: `take` gets the rows of the slowest dimension and their
+/// bytes. Returns the checksum of all bytes.
+pub fn read(
+    dataset: &Dataset,
+    field: &FieldDesc,
+    mut take: impl FnMut(Range<usize>, &[u8]),
+) -> Result<u64, hdf5::Error> {
+    let mut hasher = Xxh3Default::new();
+    let mut take = |rows: Range<usize>, bytes: &[u8]| {
+        hasher.update(bytes);
+        take(rows, bytes);
+    };
+    with_dtype!(field.dtype, T => {
+        expect::<T>(dataset, field)?;
+        let shape = dataset.shape();
+        if shape.is_empty() {
+            take(0..1, bytemuck::cast_slice(&dataset.read_raw::<T>()?));
+            return Ok(hasher.digest());
+        }
+        for rows in blocks(&shape, chunk_rows(dataset), size_of::<T>()) {
+            let block = dataset.read_slice::<T, _, IxDyn>(rows_of(&shape, rows.clone()))?;
+            let (values, _) = block.into_raw_vec_and_offset();
+            take(rows, bytemuck::cast_slice(&values));
+        }
+    });
+    Ok(hasher.digest())
+}
+
+/// Where the values of `dataset` are stored in its (flushed) file.
+pub fn stored_at(dataset: &Dataset) -> Result<Vec<seal::Range>, hdf5::Error> {
+    if !dataset.is_chunked() {
+        let range = dataset
+            .offset()
+            .map(|offset| (offset, dataset.storage_size()));
+        return Ok(range.into_iter().collect());
+    }
+    let chunk = |i| {
+        let info = dataset.chunk_info(i).ok_or("a chunk has no address")?;
+        Ok((info.addr, info.size))
+    };
+    (0..dataset.num_chunks().unwrap_or(0)).map(chunk).collect()
+}
+
+/// `array` without those axes of extent 1 that `shape` lacks; `None` when `shape` differs in more.
+pub fn squeeze<S: RawData>(
+    mut array: ArrayBase<S, IxDyn>,
+    shape: &[usize],
+) -> Option<ArrayBase<S, IxDyn>> {
+    let mut axis = 0;
+    while axis < array.ndim() {
+        match array.shape()[axis] {
+            n if shape.get(axis) == Some(&n) => axis += 1,
+            1 => array = array.index_axis_move(Axis(axis), 0),
+            _ => return None,
+        }
+    }
+    (array.shape() == shape).then_some(array)
+}
+
+fn create<T: H5Type>(
+    group: &Group,
+    name: &str,
+    shape: &[usize],
+    options: &Options,
+) -> Result<Dataset, hdf5::Error> {
+    let builder = group.new_dataset_builder().fill_time(FillTime::Never);
+    let builder = compressed(builder, shape, size_of::<T>(), options.compression);
+    builder.empty::<T>().shape(shape).create(name)
+}
+
+fn compressed(
+    builder: DatasetBuilder,
+    shape: &[usize],
+    item: usize,
+    compression: Compression,
+) -> DatasetBuilder {
+    match compression {
+        Compression::Deflate(level) if !shape.is_empty() => builder
+            .chunk(chunk(shape, item))
+            .shuffle()
+            .deflate(level.clamp(1, 9)),
+        _ => builder.no_chunk(),
+    }
+}
+
+/// A chunk of about [`BLOCK`] bytes: whole rows of the fastest dimensions.
+fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
+    let mut chunk = shape.to_vec();
+    let target = (shape.iter().product::<usize>() * item / MAX_CHUNKS).max(BLOCK);
+    for axis in 0..chunk.len() {
+        let row = chunk[axis + 1..].iter().product::<usize>() * item;
+        chunk[axis] = (target / row).clamp(1, shape[axis]);
+        if chunk[axis] > 1 {
+            break;
+        }
+    }
+    chunk
+}
+
+fn write_blocks<T: H5Type + Clone>(
+    dataset: &Dataset,
+    array: ArrayViewD<'_, T>,
+) -> Result<(), hdf5::Error> {
+    let shape = array.shape();
+    for rows in blocks(shape, chunk_rows(dataset), size_of::<T>()) {
+        let block = array.slice_axis(Axis(0), Slice::from(rows.clone()));
+        dataset.write_slice(block.as_standard_layout().view(), rows_of(shape, rows))?;
+    }
+    Ok(())
+}
+
+/// Ranges of rows that make blocks of at least [`BLOCK`] bytes and never cut a chunk.
+fn blocks(shape: &[usize], chunk_rows: usize, item: usize) -> impl Iterator<Item = Range<usize>> {
+    let rows = shape[0];
+    let row = shape[1..].iter().product::<usize>() * item;
+    let step = (BLOCK / row).max(1).next_multiple_of(chunk_rows);
+    (0..rows)
+        .step_by(step)
+        .map(move |from| from..rows.min(from + step))
+}
+
+fn chunk_rows(dataset: &Dataset) -> usize {
+    dataset.chunk().map_or(1, |chunk| chunk[0].max(1))
+}
+
+fn rows_of(shape: &[usize], rows: Range<usize>) -> Selection {
+    let all = shape[1..].iter().map(|&n| SliceOrIndex::from(0..n));
+    let slices: Vec<SliceOrIndex> = std::iter::once(SliceOrIndex::from(rows))
+        .chain(all)
+        .collect();
+    Selection::from(Hyperslab::from(slices))
+}
+
+/// The error for a field that does not have the shape of its dataset.
+pub fn misfit(field: &FieldDesc, shape: &[usize]) -> hdf5::Error {
+    hdf5::Error::from(format!(
+        "field {:?} does not fit a dataset of {shape:?}",
+        field.name
+    ))
+}
+
+/// Never let HDF5 convert or guess: type and extent are what the field table says.
+fn expect<T: H5Type>(dataset: &Dataset, field: &FieldDesc) -> Result<(), hdf5::Error> {
+    let stored: TypeDescriptor = dataset.dtype()?.to_descriptor()?;
+    let extent = |shape: Vec<usize>| shape.into_iter().filter(|&n| n != 1).collect::<Vec<_>>();
+    if stored != T::type_descriptor() || extent(dataset.shape()) != extent(memory_shape(field)) {
+        let (shape, dtype) = (dataset.shape(), field.dtype);
+        return Err(
+            format!("its dataset is {stored} {shape:?}, the field table says {dtype}").into(),
+        );
+    }
+    Ok(())
+}
+
+/// Bytes as values, copied when they are not aligned to them.
+fn typed<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(values) => Cow::Borrowed(values),
+        Err(_) => Cow::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)),
+    }
+}
+
+fn view<'a, T>(shape: &[usize], values: &'a [T]) -> Result<ArrayViewD<'a, T>, Fault> {
+    ArrayViewD::from_shape(IxDyn(shape), values)
+        .map_err(|e| Fault::Hdf5(hdf5::Error::from(e.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squeezing_drops_axes_of_extent_1_and_nothing_else() {
+        let squeezed = |from: &[usize], to: &[usize]| {
+            squeeze(ndarray::ArrayD::<u8>::zeros(from), to).is_some()
+        };
+        assert!(squeezed(&[1, 4, 1], &[1, 4]));
+        assert!(squeezed(&[1, 4, 1], &[4, 1]));
+        assert!(squeezed(&[1, 4, 1], &[4]));
+        assert!(squeezed(&[1, 1, 1], &[]));
+        assert!(squeezed(&[2, 3], &[2, 3]));
+        assert!(!squeezed(&[2, 3], &[3]));
+        assert!(!squeezed(&[2, 3], &[3, 2]));
+        assert!(!squeezed(&[3], &[1, 3]));
+    }
+
+    #[test]
+    fn chunks_are_whole_rows_of_about_a_block() {
+        assert_eq!(chunk(&[10, 10], 8), [10, 10]);
+        assert_eq!(chunk(&[512, 512, 512], 8), [1, 256, 512]);
+        assert_eq!(chunk(&[512, 128, 128], 8), [8, 128, 128]);
+        assert_eq!(chunk(&[1, 1 << 22], 8), [1, 1 << 17]);
+    }
+
+    #[test]
+    fn there_are_never_many_more_chunks_than_the_limit() {
+        for shape in [
+            vec![1 << 33],
+            vec![4096, 4096, 4096, 3],
+            vec![1025, 1 << 21],
+        ] {
+            let chunk = chunk(&shape, 8);
+            let count: usize = shape
+                .iter()
+                .zip(&chunk)
+                .map(|(n, c)| n.div_ceil(*c))
+                .product();
+            assert!(
+                count <= 4 * MAX_CHUNKS,
+                "{shape:?}: {count} chunks of {chunk:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_cover_all_rows_once_along_chunks() {
+        for (shape, rows) in [(vec![10, 3], 4), (vec![1000, 1 << 18], 3), (vec![1], 1)] {
+            let blocks: Vec<_> = blocks(&shape, rows, 8).collect();
+            let covered: Vec<usize> = blocks.iter().cloned().flatten().collect();
+            assert_eq!(covered, (0..shape[0]).collect::<Vec<_>>());
+            assert!(blocks.iter().all(|b| b.start % rows == 0));
+        }
+    }
+}

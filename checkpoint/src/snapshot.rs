@@ -1,0 +1,58 @@
+//! What a writer needs to know of a version.
+
+use crate::WriteError;
+use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::stamp::Stamp;
+
+type Bytes<'a> = Box<dyn Fn(&FieldDesc) -> &'a [u8] + 'a>;
+
+/// A version to be stored: its stamp, its fields and their bytes. The bytes must not change while it is written,
+/// as those of a pinned version do not.
+pub struct Snapshot<'a> {
+    /// Name of the region.
+    pub region: &'a str,
+    /// Number, step and time of the version.
+    pub stamp: Stamp,
+    /// The fields of the version.
+    pub table: &'a FieldTable,
+    bytes: Bytes<'a>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// The version `stamp` of `region`, where `bytes` gives the bytes of each field of `table`.
+    pub fn new(
+        region: &'a str,
+        stamp: Stamp,
+        table: &'a FieldTable,
+        bytes: impl Fn(&FieldDesc) -> &'a [u8] + 'a,
+    ) -> Self {
+        Snapshot {
+            region,
+            stamp,
+            table,
+            bytes: Box::new(bytes),
+        }
+    }
+
+    /// The bytes of `field`, ghost layers included, as many as its description says.
+    pub(crate) fn bytes(&self, field: &FieldDesc) -> Result<&'a [u8], WriteError> {
+        let bytes = (self.bytes)(field);
+        if bytes.len() as u64 == field.bytes() {
+            return Ok(bytes);
+        }
+        Err(WriteError::Bytes {
+            field: field.name.clone(),
+            need: field.bytes(),
+            have: bytes.len(),
+        })
+    }
+}
+
+impl std::fmt::Debug for Snapshot<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("region", &self.region)
+            .field("stamp", &self.stamp)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,102 @@
+//! Versions made up for tests.
+#![allow(dead_code, missing_docs)] // each test uses some of it
+
+use std::collections::HashMap;
+use tcasm_checkpoint::{Compression, Options, Snapshot};
+use tcasm_core::field::{DType, FieldDesc, FieldTable};
+use tcasm_core::stamp::Stamp;
+
+pub const STAMP: Stamp = Stamp {
+    version: 7,
+    step: 42,
+    time: 0.125,
+};
+
+pub const PLAIN: Options = Options {
+    compression: Compression::None,
+};
+
+/// Fields and their bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Version {
+    pub table: FieldTable,
+    pub bytes: HashMap<String, Vec<u8>>,
+}
+
+impl Version {
+    pub fn of(fields: impl IntoIterator<Item = FieldDesc>) -> Self {
+        let mut version = Version::default();
+        for (i, field) in fields.into_iter().enumerate() {
+            let bytes = values(
+                field.dtype,
+                (field.bytes() as usize) / field.dtype.size(),
+                i,
+            );
+            version.bytes.insert(field.name.clone(), bytes);
+            version.table.fields.push(field);
+        }
+        version
+    }
+
+    pub fn snapshot(&self, stamp: Stamp) -> Snapshot<'_> {
+        Snapshot::new("test", stamp, &self.table, |field| &self.bytes[&field.name])
+    }
+}
+
+/// Numbers that differ from place to place and are exact in `dtype`.
+fn values(dtype: DType, count: usize, seed: usize) -> Vec<u8> {
+    tcasm_core::with_dtype!(dtype, T => {
+        let value = |i: usize| ((i * 7 + seed * 13) % 101) as u8;
+        let parts = |v: u8| -> T { number(v) };
+        (0..count).flat_map(|i| bytemuck::bytes_of(&parts(value(i))).to_vec()).collect()
+    })
+}
+
+/// `value` as a number of the type of the element: by its bytes for integers, by its bits for floats.
+fn number<T: tcasm_core::field::Element>(value: u8) -> T {
+    let mut number = T::zeroed();
+    let bytes = bytemuck::bytes_of_mut(&mut number);
+    match T::DTYPE {
+        DType::F32 => bytes.copy_from_slice(&f32::from(value).to_le_bytes()),
+        DType::F64 => bytes.copy_from_slice(&f64::from(value).to_le_bytes()),
+        DType::C32 => {
+            bytes[..4].copy_from_slice(&f32::from(value).to_le_bytes());
+            bytes[4..].copy_from_slice(&(-f32::from(value)).to_le_bytes());
+        }
+        DType::C64 => {
+            bytes[..8].copy_from_slice(&f64::from(value).to_le_bytes());
+            bytes[8..].copy_from_slice(&(-f64::from(value)).to_le_bytes());
+        }
+        _ => bytes[0] = value,
+    }
+    number
+}
+
+/// A field with what the builder's defaults lack.
+pub fn field(name: &str, dtype: DType, shape: &[usize]) -> FieldDesc {
+    FieldDesc::new(name, dtype, shape)
+}
+
+/// A 3-d version with a bit of everything.
+pub fn mixed() -> Version {
+    let mut vector = field("vector", DType::F32, &[4, 5, 6]);
+    vector.components = 3;
+    let mut ghosts = field("ghosts", DType::F64, &[6, 7, 8]);
+    ghosts.ghosts = vec![[1, 1]; 3];
+    Version::of([
+        field("scalar", DType::F64, &[4, 5, 6]),
+        vector,
+        ghosts,
+        field("complex", DType::C64, &[4, 5]),
+        field("zero_dims", DType::I32, &[]),
+    ])
+}
+
+/// Names in `dir`, sorted.
+pub fn names_in(dir: &std::path::Path) -> Vec<String> {
+    let name =
+        |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = std::fs::read_dir(dir).unwrap().map(name).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,217 @@
+//! What is written is what is read: every bit of every field, and its description.
+
+mod common;
+
+use common::{PLAIN, STAMP, Version, field};
+use ndarray::{ArrayD, IxDyn};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tcasm_checkpoint::{Checkpoint, Options, ReadError, vtkhdf};
+use tcasm_core::field::{Attr, Centering, DType, FieldDesc, Kind, Mesh, Order, view};
+use tcasm_core::with_dtype;
+
+fn any_shape() -> impl Strategy<Value = (Vec<usize>, Vec<[usize; 2]>)> {
+    let dim = (1_usize..6, 0_usize..3, 0_usize..3);
+    prop::collection::vec(dim, 0..=4).prop_map(|dims| {
+        let ghosts = dims.iter().map(|&(_, a, b)| [a, b]).collect();
+        (dims.iter().map(|&(n, a, b)| n + a + b).collect(), ghosts)
+    })
+}
+
+fn any_attr() -> impl Strategy<Value = Attr> {
+    prop_oneof![
+        any::<i64>().prop_map(Attr::Int),
+        prop::num::f64::NORMAL.prop_map(Attr::Float),
+        ".*".prop_map(Attr::Text),
+        prop::collection::vec(prop::num::f64::NORMAL, 0..4).prop_map(Attr::Floats),
+    ]
+}
+
+prop_compose! {
+    fn any_field()(
+        (shape, ghosts) in any_shape(),
+        dtype in prop::sample::select(DType::ALL.to_vec()),
+        components in prop::sample::select(vec![1_usize, 1, 2, 3, 9]),
+        fortran in any::<bool>(),
+        ghostly in any::<bool>(),
+        cell in any::<bool>(),
+        origin in prop::option::of(prop::array::uniform3(-1e3..1e3)),
+        unit in ".{0,8}",
+        attrs in prop::collection::btree_map(".{0,8}", any_attr(), 0..3),
+    ) -> FieldDesc {
+        let mut field = FieldDesc::new("f", dtype, &shape);
+        field.components = components;
+        field.order = if fortran { Order::F } else { Order::C };
+        field.centering = if cell { Centering::Cell } else { Centering::Point };
+        field.mesh = origin.map(|origin| Mesh { origin, spacing: [0.1, 0.2, 0.3] });
+        if ghostly {
+            field.ghosts = ghosts;
+        }
+        field.unit = unit;
+        field.attrs = attrs;
+        field
+    }
+}
+
+fn any_version() -> impl Strategy<Value = Version> {
+    let attrs = prop::collection::btree_map(".{0,8}", any_attr(), 0..3);
+    (prop::collection::vec(any_field(), 1..5), attrs, any::<u8>()).prop_map(
+        |(mut fields, attrs, seed): (_, BTreeMap<_, _>, _)| {
+            for (i, field) in fields.iter_mut().enumerate() {
+                field.name = format!("f{i}");
+            }
+            let mut version = Version::of(fields);
+            version.table.attrs = attrs;
+            // Any bits: not-a-numbers and signed zeros must survive too.
+            for (i, byte) in version.bytes.values_mut().flatten().enumerate() {
+                *byte = byte.wrapping_mul(seed | 1).wrapping_add(i as u8 ^ seed);
+            }
+            version
+        },
+    )
+}
+
+fn read_array(checkpoint: &Checkpoint, field: &FieldDesc, expected: &[u8]) {
+    with_dtype!(field.dtype, T => {
+        let aligned: Vec<T> = bytemuck::allocation::pod_collect_to_vec(expected);
+        let expected = view::<T>(field, bytemuck::cast_slice(&aligned)).unwrap();
+        let mut array = ArrayD::<T>::from_elem(IxDyn(&field.array_shape()), bytemuck::Zeroable::zeroed());
+        checkpoint.read_array(&field.name, array.view_mut()).unwrap();
+        let bits = |v: &T| bytemuck::bytes_of(v).to_vec();
+        assert!(array.iter().map(bits).eq(expected.iter().map(bits)), "{field:?}");
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_bit_and_every_description_comes_back(
+        version in any_version(),
+        compressed in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.vtkhdf");
+        let options = if compressed { Options::default() } else { PLAIN };
+        let size = vtkhdf::write(&path, &version.snapshot(STAMP), &options).unwrap();
+        prop_assert_eq!(size, std::fs::metadata(&path).unwrap().len());
+
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        prop_assert_eq!(checkpoint.stamp(), STAMP);
+        prop_assert_eq!(checkpoint.region(), "test");
+        prop_assert_eq!(checkpoint.table(), &version.table);
+        for field in &version.table.fields {
+            let expected = &version.bytes[&field.name];
+            // One byte off any alignment, as a buffer may be.
+            let mut buffer = vec![0; expected.len() + 1];
+            checkpoint.read_bytes(&field.name, &mut buffer[1..]).unwrap();
+            prop_assert_eq!(&buffer[1..], &expected[..], "{:?}", field);
+            read_array(&checkpoint, field, expected);
+        }
+    }
+}
+
+#[test]
+fn fields_of_many_chunks_and_blocks_come_back() {
+    let mut ghosts = field("ghosts", DType::F64, &[70, 130, 90]);
+    ghosts.ghosts = vec![[2, 1], [0, 1], [1, 0]];
+    let mut fortran = field("fortran", DType::F32, &[90, 129, 67]);
+    (fortran.order, fortran.components) = (Order::F, 3);
+    let version = Version::of([ghosts, fortran]);
+    let dir = tempfile::tempdir().unwrap();
+    for options in [PLAIN, Options::default()] {
+        let path = dir.path().join("a.vtkhdf");
+        vtkhdf::write(&path, &version.snapshot(STAMP), &options).unwrap();
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        for field in &version.table.fields {
+            let mut buffer = vec![0; field.bytes() as usize];
+            checkpoint.read_bytes(&field.name, &mut buffer).unwrap();
+            assert!(buffer == version.bytes[&field.name]);
+            read_array(&checkpoint, field, &buffer);
+        }
+        checkpoint.verify().unwrap();
+    }
+}
+
+/// Every combination of axes of extent 1, 2 and 3, where points and cells of a grid differ in which are absent.
+#[test]
+fn fields_that_share_a_small_grid_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.vtkhdf");
+    for i in 0..54 {
+        let points = [1 + i % 3, 1 + i / 3 % 3, 1 + i / 9 % 3];
+        let cells = points.map(|n| (n - 1).max(1));
+        let with = |name, shape: [usize; 3], centering, ghost| {
+            let mut field = field(name, DType::I16, &shape.map(|n| n + 2 * ghost));
+            field.ghosts = vec![[ghost; 2]; 3];
+            field.order = if i < 27 { Order::C } else { Order::F };
+            field.centering = centering;
+            field
+        };
+        let version = Version::of([
+            with("points", points, Centering::Point, 0),
+            with("points_ghosts", points, Centering::Point, 1),
+            with("cells", cells, Centering::Cell, 0),
+            with("cells_ghosts", cells, Centering::Cell, 1),
+        ]);
+        vtkhdf::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        for field in &version.table.fields {
+            let mut buffer = vec![0; field.bytes() as usize];
+            checkpoint.read_bytes(&field.name, &mut buffer).unwrap();
+            assert_eq!(buffer, version.bytes[&field.name]);
+            read_array(&checkpoint, field, &buffer);
+        }
+    }
+}
+
+#[test]
+fn raw_structures_come_back_as_bytes() {
+    let mut particles = FieldDesc::new("particles", DType::U8, &[10]);
+    particles.components = 40;
+    particles.kind = Kind::Raw {
+        type_name: "Particle".to_owned(),
+        align: 8,
+    };
+    let version = Version::of([particles]);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.vtkhdf");
+    vtkhdf::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
+    let checkpoint = Checkpoint::open(&path).unwrap();
+    let mut buffer = vec![0; 400];
+    checkpoint.read_bytes("particles", &mut buffer).unwrap();
+    assert_eq!(buffer, version.bytes["particles"]);
+    let mut array = ArrayD::<u8>::zeros(vec![10, 40]);
+    let error = checkpoint
+        .read_array("particles", array.view_mut())
+        .unwrap_err();
+    assert!(matches!(error, ReadError::NotAnArray { .. }), "{error}");
+}
+
+#[test]
+fn asking_for_something_else_than_is_stored_is_told() {
+    let version = Version::of([field("t", DType::F64, &[3, 4])]);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.vtkhdf");
+    vtkhdf::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
+    let checkpoint = Checkpoint::open(&path).unwrap();
+
+    let message = |error: ReadError| error.to_string();
+    let wrong_type = checkpoint.read_array("t", ArrayD::<f32>::zeros(vec![3, 4]).view_mut());
+    assert_eq!(
+        message(wrong_type.unwrap_err()),
+        r#"field "t" has dtype float64, not float32; ask for float64"#
+    );
+    let wrong_shape = checkpoint.read_array("t", ArrayD::<f64>::zeros(vec![4, 3]).view_mut());
+    assert_eq!(
+        message(wrong_shape.unwrap_err()),
+        r#"field "t" has shape [3, 4], not [4, 3]"#
+    );
+    let wrong_size = checkpoint.read_bytes("t", &mut [0; 95]);
+    assert_eq!(
+        message(wrong_size.unwrap_err()),
+        r#"field "t" has 96 bytes, the buffer 95; pass one of 96 bytes"#
+    );
+    let no_field = checkpoint.read_bytes("u", &mut [0; 96]).unwrap_err();
+    assert!(message(no_field).ends_with(r#"has no field "u"; it has t"#));
+}
