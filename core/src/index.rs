@@ -56,8 +56,8 @@ pub struct HeaderInfo {
     pub pid: u64,
     /// When the region was created: nanoseconds of the Unix epoch.
     pub created: u64,
-    /// Number of the tracker.
-    pub tracker: u64,
+    /// Name of the tracker.
+    pub tracker: String,
 }
 
 /// A checked index, to read.
@@ -128,11 +128,11 @@ impl<'a> Index<'a> {
         }
         let name = self.words.bytes(header::NAME, len as usize)?;
         Ok(HeaderInfo {
-            name: String::from_utf8_lossy(&name).into_owned(),
+            name: text(&name),
             base,
             pid: self.words.get(header::PID)?,
             created: self.words.get(header::CREATED)?,
-            tracker: self.words.get(header::TRACKER)?,
+            tracker: text(&self.words.bytes(header::TRACKER, 16)?),
         })
     }
 
@@ -254,6 +254,13 @@ impl<'a> Index<'a> {
     }
 }
 
+/// Text from outside, without the zeros behind it.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .trim_end_matches('\0')
+        .to_owned()
+}
+
 /// Root entries: set when the chunk has changed pages in this version.
 pub const CHANGED_FLAG: u64 = 1 << 32;
 
@@ -285,8 +292,8 @@ impl<'a> IndexWriter<'a> {
         set(header::SLOTS, layout.slots as u64)?;
         set(header::PID, info.pid)?;
         set(header::CREATED, info.created)?;
-        set(header::TRACKER, info.tracker)?;
         set(header::NAME_LEN, info.name.len() as u64)?;
+        w.put_bytes(header::TRACKER, info.tracker.as_bytes())?;
         w.put_bytes(header::NAME, info.name.as_bytes())?;
         w.word(header::MAGIC)?.store(MAGIC, Ordering::Release);
         Ok(IndexWriter(Index::open(words)?))

@@ -41,12 +41,12 @@ pub mod header {
     pub const PID: usize = 48;
     /// When the region was created: nanoseconds of the Unix epoch.
     pub const CREATED: usize = 56;
-    /// Tracker: 1 uffd-async, 2 cow, 3 compare.
+    /// Name of the tracker: 16 bytes of ASCII, zeros behind it.
     pub const TRACKER: usize = 64;
     /// Bytes of the name.
-    pub const NAME_LEN: usize = 72;
+    pub const NAME_LEN: usize = 80;
     /// The name, UTF-8, [`super::MAX_NAME`] bytes.
-    pub const NAME: usize = 80;
+    pub const NAME: usize = 88;
     /// 0 running, 1 closed by the producer (end of stream).
     pub const STATE: usize = 256;
     /// Number of the newest visible version; 0: none yet.

@@ -124,6 +124,12 @@ impl PageSet {
             .for_each(|w| *w = 0);
     }
 
+    /// Whether any page of the range is in the set.
+    pub fn intersects(&self, mut range: Range<usize>) -> bool {
+        range.end = range.end.min(self.pages);
+        range.any(|page| self.contains(page))
+    }
+
     /// Number of pages in the set.
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()

@@ -10,8 +10,15 @@ macro_rules! counters {
         #[repr(usize)]
         pub enum Counter {$($(#[$doc])* $name),*}
 
-        /// Names of the counters, in the same order.
-        pub const COUNTERS: &[&str] = &[$(stringify!($name)),*];
+        impl Counter {
+            /// All counters, in order.
+            pub const ALL: &[Counter] = &[$(Counter::$name),*];
+
+            /// The counter's name.
+            pub fn name(self) -> &'static str {
+                match self {$(Counter::$name => stringify!($name)),*}
+            }
+        }
     };
 }
 

@@ -1,1 +1,45 @@
-//! TODO
+//! Publish consistent versions of a running simulation's memory.
+//!
+//! A [`Producer`] owns a *region* of memory at a fixed address. The simulation computes in its *fields* in place, and calls
+//! [`Producer::publish`] when a step is complete: from then on any number of observers, in other processes, can map the
+//! state of that moment, read-only and without copying it. They come and go, stall and crash as they like: the
+//! simulation never waits for them.
+//!
+//! ```
+//! use tcasm_producer::Producer;
+//!
+//! # std::env::set_var("TCASM_RUNTIME_DIR", std::env::temp_dir().join(format!("tcasm-doc-{}", std::process::id())));
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut producer = Producer::builder("heat").capacity(1 << 20).create()?;
+//! let t = producer.field::<f64, _>("t", [64, 64]).unit("K").add()?;
+//! for step in 0..10 {
+//!     producer.view_mut(t)?.fill(step as f64); // compute in place
+//!     producer.publish(step, step as f64 * 0.1)?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![deny(unsafe_code)]
+
+mod builder;
+mod claim;
+mod error;
+mod fields;
+mod handles;
+mod producer;
+mod publish;
+mod region;
+mod service;
+mod views;
+
+pub use builder::{Access, Builder};
+pub use error::{CreateError, DefineError, PublishError, ViewError};
+pub use fields::{FieldBuilder, RawBuilder};
+pub use handles::{Buffer, Field, Raw};
+pub use producer::{Producer, ProducerStats};
+pub use publish::{Published, Receipt};
+pub use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Mesh, Order, RegionPtr};
+pub use tcasm_core::num_complex::Complex;
+pub use tcasm_core::store::Skip;
+pub use tcasm_core::track::TrackerKind;
+pub use views::Buffers;

@@ -1,1 +1,32 @@
-//! TODO
+//! What the tests share: names, trackers, child processes.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tcasm_producer::TrackerKind;
+
+/// A region name that no other test uses, in a folder of this test process.
+pub fn name(stem: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    runtime_dir();
+    format!("{stem}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Give this process, and its children, a folder of their own for sockets.
+pub fn runtime_dir() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if std::env::var_os("TCASM_RUNTIME_DIR").is_none() {
+            let dir = std::env::temp_dir().join(format!("tcasm-test-{}", std::process::id()));
+            // SAFETY: every test of the process comes through here first, and `Once` lets one in at a time; nothing else
+            // in the tests changes the environment.
+            unsafe { std::env::set_var("TCASM_RUNTIME_DIR", dir) };
+        }
+    });
+}
+
+/// Run a test with each tracker in turn. A tracker that does not work here fails the test.
+pub fn on_all_trackers(test: impl Fn(TrackerKind)) {
+    for tracker in [TrackerKind::UffdAsync, TrackerKind::Cow, TrackerKind::Compare] {
+        test(tracker);
+    }
+}

@@ -1,0 +1,163 @@
+//! Attaching: connect, greet, check everything that comes back.
+
+use crate::error::AttachError;
+use crate::session::Session;
+use nix::errno::Errno;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+use tcasm_core::index::Index;
+use tcasm_core::layout::{LAYOUT_VERSION, MAX_SLOTS};
+use tcasm_core::lease::Lease;
+use tcasm_core::place::{check_name, socket_path};
+use tcasm_core::sys::mem::Mapping;
+use tcasm_core::sys::object::sealed_len;
+use tcasm_core::sys::process::Peer;
+use tcasm_core::sys::socket;
+use tcasm_core::wire::{self, Answer};
+
+/// Attach to the region `name`, waiting at most `timeout` for its producer to answer.
+pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachError> {
+    check_name(name)?;
+    let deadline = Instant::now() + timeout;
+    let no_answer = || AttachError::NoAnswer {
+        name: name.to_owned(),
+        timeout,
+    };
+    let stream = connect(name, deadline).ok_or_else(no_answer)??;
+    let peer = Peer::of(&stream).map_err(|e| os(name, e))?;
+    if !peer.alive() {
+        // A forked child of a dead producer still holds the listening socket.
+        return Err(AttachError::Dead {
+            name: name.to_owned(),
+            path: socket_path(name),
+        });
+    }
+    // A refusal may have been sent already, with the connection closed behind it.
+    match socket::send(&stream, &wire::hello(), &[]) {
+        Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => {}
+        Err(e) => return Err(os(name, e)),
+    }
+    if !socket::wait_readable(&stream, deadline.saturating_duration_since(Instant::now())) {
+        return Err(no_answer());
+    }
+    let fds = welcome(name, &stream)?;
+    session(name, stream, peer, fds)
+}
+
+/// Connect, again and again while the producer has no time to accept; none when the deadline passes before.
+fn connect(name: &str, deadline: Instant) -> Option<Result<OwnedFd, AttachError>> {
+    let path = socket_path(name);
+    let mine = || (name.to_owned(), path.clone());
+    loop {
+        let error = match socket::connect_to(&path) {
+            Ok(stream) => return Some(Ok(stream)),
+            Err(Errno::EAGAIN) if Instant::now() >= deadline => return None,
+            Err(Errno::EAGAIN) => {
+                std::thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            Err(error) => error,
+        };
+        let (name, path) = mine();
+        return Some(Err(match error {
+            Errno::ENOENT | Errno::ENOTDIR => AttachError::NotFound { name, path },
+            Errno::ECONNREFUSED => AttachError::Dead { name, path },
+            Errno::EACCES | Errno::EPERM => AttachError::NotAllowed { name },
+            Errno::EMFILE | Errno::ENFILE => AttachError::NoDescriptors { needed: MAX_SLOTS },
+            other => os(&name, other),
+        }));
+    }
+}
+
+fn os(name: &str, error: Errno) -> AttachError {
+    match error {
+        Errno::EMFILE | Errno::ENFILE => AttachError::NoDescriptors { needed: MAX_SLOTS },
+        _ => AttachError::Os {
+            path: socket_path(name),
+            source: error.into(),
+        },
+    }
+}
+
+/// The producer's answer: descriptors, or why not.
+fn welcome(name: &str, stream: &OwnedFd) -> Result<Vec<OwnedFd>, AttachError> {
+    let own = || name.to_owned();
+    let mut buffer = [0; 64];
+    let (n, fds) = match socket::receive(stream, &mut buffer) {
+        Ok((0, _)) | Err(Errno::ECONNRESET) => return Err(AttachError::Ended { name: own() }),
+        Ok(got) => got,
+        // The kernel drops descriptors for which the process has no room, and says that it cut something short.
+        Err(Errno::EMSGSIZE) => return Err(AttachError::NoDescriptors { needed: MAX_SLOTS }),
+        Err(error) => return Err(os(name, error)),
+    };
+    let bad = |what: &str| AttachError::BadAnswer {
+        name: own(),
+        what: what.to_owned(),
+    };
+    let (theirs, answer) =
+        wire::decode_answer(&buffer[..n]).ok_or_else(|| bad("its answer is no answer"))?;
+    match answer {
+        _ if theirs != LAYOUT_VERSION => Err(AttachError::OtherLayout {
+            name: own(),
+            theirs,
+            ours: LAYOUT_VERSION,
+        }),
+        Some(Answer::Welcome) => Ok(fds),
+        Some(Answer::OtherLayout) => Err(AttachError::OtherLayout {
+            name: own(),
+            theirs,
+            ours: LAYOUT_VERSION,
+        }),
+        Some(Answer::NotAllowed) => Err(AttachError::NotAllowed { name: own() }),
+        Some(Answer::Full) => Err(AttachError::Full { name: own() }),
+        Some(Answer::Failed) => Err(AttachError::Failed { name: own() }),
+        None => Err(bad("it gave an unknown answer")),
+    }
+}
+
+/// Check the objects: sealed, large enough, and as many planes as the index says (I9).
+fn session(
+    name: &str,
+    stream: OwnedFd,
+    peer: Peer,
+    fds: Vec<OwnedFd>,
+) -> Result<Session, AttachError> {
+    let bad = |what: String| AttachError::BadAnswer {
+        name: name.to_owned(),
+        what,
+    };
+    let mut fds = fds.into_iter();
+    let (Some(lease), Some(index)) = (fds.next(), fds.next()) else {
+        return Err(bad("its welcome came without descriptors".into()));
+    };
+    let planes: Vec<OwnedFd> = fds.collect();
+    let lease = Lease::open(lease.as_fd())?;
+    let len = sealed_len(index.as_fd()).map_err(|e| bad(format!("its index: {e}")))?;
+    let index = Mapping::shared(index.as_fd(), len as usize, false)?;
+    let info = {
+        // SAFETY-relevant facts (size, seal) were checked just above; the unsafe call is the session's.
+        let words = crate::session::words(&index);
+        let index = Index::open(words)?;
+        check_planes(
+            &planes,
+            index.layout().slots,
+            index.layout().region_bytes() as u64,
+        )
+        .map_err(bad)?;
+        index.header()?
+    };
+    Ok(Session::new(stream, peer, index, info, planes, lease))
+}
+
+fn check_planes(planes: &[OwnedFd], count: usize, bytes: u64) -> Result<(), String> {
+    if planes.len() != count {
+        return Err(format!("it sent {} planes of {count}", planes.len()));
+    }
+    for plane in planes {
+        let len = sealed_len(plane.as_fd()).map_err(|e| format!("a plane: {e}"))?;
+        if len < bytes {
+            return Err(format!("a plane has {len} bytes of {bytes}"));
+        }
+    }
+    Ok(())
+}

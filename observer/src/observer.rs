@@ -1,0 +1,334 @@
+//! The observer: attach, ask for versions, wait for newer ones.
+
+use crate::attach;
+use crate::error::{AttachError, ObserveError};
+use crate::session::Session;
+use crate::version::Version;
+use nix::errno::Errno;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::sys::{futex, socket};
+use tcasm_core::wire::{self, ObserverRow, Request};
+
+/// The state of the stream, as the field knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The producer runs, and there is a version.
+    Ok,
+    /// The producer runs, and has published nothing yet.
+    NotReady,
+    /// The producer has closed the region. What it published last can still be had.
+    EndOfStream,
+    /// The producer died. What it published last can still be had.
+    ProducerLost,
+    /// The producer has revoked this observer's lease: what it holds may change under it.
+    Ousted,
+}
+
+/// An attachment to a region.
+pub struct Observer {
+    session: Arc<Session>,
+    /// The newest version that was handed out by a call that goes forward.
+    seen: u64,
+    subscribed: bool,
+}
+
+/// What is known of a region besides its versions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RegionInfo {
+    /// Name of the region.
+    pub name: String,
+    /// The producer's process id, as it sees itself.
+    pub pid: u64,
+    /// Address of the region in every process.
+    pub base: u64,
+    /// Bytes of address space of the region.
+    pub bytes: u64,
+    /// Bytes per page.
+    pub page_size: u64,
+    /// How writes are tracked: `uffd-async`, `cow` or `compare`.
+    pub tracker: String,
+    /// When the region was created (nanoseconds of the Unix epoch).
+    pub created: u64,
+    /// Most versions alive at once.
+    pub max_versions: usize,
+    /// All counters, by name.
+    pub counters: Vec<(&'static str, u64)>,
+    /// Duration of publish in microseconds: median, 99th percentile, longest.
+    pub publish_us: [f64; 3],
+}
+
+/// How long an attaching observer waits for the producer's answer.
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a waiting observer looks whether the producer lives.
+const LIVENESS: Duration = Duration::from_millis(50);
+
+impl Observer {
+    /// Attach to the region `name`.
+    pub fn attach(name: &str) -> Result<Observer, AttachError> {
+        let session = Arc::new(attach::attach(name, ATTACH_TIMEOUT)?);
+        Ok(Observer {
+            session,
+            seen: 0,
+            subscribed: false,
+        })
+    }
+
+    /// Attach to the region `name`, waiting up to `timeout` for its producer to start.
+    pub fn attach_wait(name: &str, timeout: Duration) -> Result<Observer, AttachError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            match Observer::attach(name) {
+                Err(
+                    AttachError::NotFound { .. }
+                    | AttachError::Dead { .. }
+                    | AttachError::Ended { .. },
+                ) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// The state of the stream.
+    pub fn status(&self) -> Result<Status, ObserveError> {
+        self.check()?;
+        let index = self.session.index()?;
+        Ok(if self.session.lease.revoked() {
+            Status::Ousted
+        } else if index.closed()? {
+            Status::EndOfStream
+        } else if self.session.producer_gone() {
+            Status::ProducerLost
+        } else if index.latest()? == 0 {
+            Status::NotReady
+        } else {
+            Status::Ok
+        })
+    }
+
+    fn check(&self) -> Result<(), ObserveError> {
+        if self.session.forked() {
+            Err(ObserveError::Forked)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The newest version, also after the end of the stream or the producer's death.
+    pub fn latest(&mut self) -> Result<Version, ObserveError> {
+        self.acknowledge();
+        loop {
+            self.check_lease()?;
+            let n = self.session.index()?.latest()?;
+            if n == 0 {
+                return Err(self.why_nothing()?);
+            }
+            // Gone already: the producer has published a newer one in the meantime.
+            if let Some(version) = self.pin(n)? {
+                self.seen = self.seen.max(n);
+                return Ok(version);
+            }
+        }
+    }
+
+    /// Version `number`, if it is still there.
+    pub fn version(&mut self, number: u64) -> Result<Version, ObserveError> {
+        self.check_lease()?;
+        let gone = |available| ObserveError::Gone {
+            version: number,
+            available,
+        };
+        match self.pin(number)? {
+            Some(version) => Ok(version),
+            None => Err(gone(self.available()?)),
+        }
+    }
+
+    /// Numbers of the versions that are there at this moment, oldest first.
+    pub fn available(&self) -> Result<Vec<u64>, ObserveError> {
+        self.check()?;
+        Ok(self.session.index()?.versions()?)
+    }
+
+    /// The newest version, once it is newer than all that were handed out; waits up to `timeout`.
+    pub fn wait_newer(&mut self, timeout: Duration) -> Result<Version, ObserveError> {
+        let seen = self.seen;
+        self.wait(timeout, |o| match o.latest() {
+            Ok(version) if version.number() > seen => Ok(Some(version)),
+            Ok(_) | Err(ObserveError::NotReady) => Ok(None),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// The oldest version that is there and newer than all that were handed out; waits up to `timeout`. Versions that
+    /// were reclaimed before are left out: the producer keeps as many as its `history` says.
+    pub fn next(&mut self, timeout: Duration) -> Result<Version, ObserveError> {
+        let seen = self.seen;
+        self.wait(timeout, |o| {
+            o.check_lease()?;
+            for n in o.available()? {
+                if n > seen
+                    && let Some(version) = o.pin(n)?
+                {
+                    o.seen = n;
+                    return Ok(Some(version));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Look until there is something, the stream has ended, or the time is over.
+    fn wait(
+        &mut self,
+        timeout: Duration,
+        mut look: impl FnMut(&mut Self) -> Result<Option<Version>, ObserveError>,
+    ) -> Result<Version, ObserveError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            self.check_lease()?;
+            let session = self.session.clone();
+            let event = session.index()?.event()?;
+            // Order matters: first what was the count, then whether the stream has ended, then what is there. A version
+            // that comes after the look changes the count; one that came before the end is not missed.
+            let count = event.load(Ordering::SeqCst);
+            let ended = self.why_nothing()?;
+            if let Some(version) = look(self)? {
+                return Ok(version);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !matches!(ended, ObserveError::NotReady) || left.is_zero() {
+                return Err(ended);
+            }
+            futex::wait(event, count, left.min(LIVENESS));
+        }
+    }
+
+    /// All versions from now on, one after the other, until the stream ends.
+    pub fn versions(&mut self) -> crate::streams::Versions<'_> {
+        crate::streams::Versions::new(self)
+    }
+
+    fn check_lease(&self) -> Result<(), ObserveError> {
+        self.check()?;
+        if self.session.lease.revoked() {
+            Err(ObserveError::Ousted)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Why no version comes.
+    fn why_nothing(&self) -> Result<ObserveError, ObserveError> {
+        Ok(match self.status()? {
+            Status::Ok | Status::NotReady => ObserveError::NotReady,
+            Status::EndOfStream => ObserveError::EndOfStream,
+            Status::ProducerLost => ObserveError::ProducerLost,
+            Status::Ousted => ObserveError::Ousted,
+        })
+    }
+
+    fn pin(&self, n: u64) -> Result<Option<Version>, ObserveError> {
+        let Some(slot) = self.session.index()?.slot_of(n)? else {
+            return Ok(None);
+        };
+        match self.session.pin(slot, n)? {
+            Some(word) => Version::new(self.session.clone(), slot, n, word).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A descriptor that becomes readable when something happens, for poll, select and event loops; the next call that
+    /// asks for a version makes it quiet again. Notices may run together, so look what is there.
+    pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, ObserveError> {
+        self.check()?;
+        if !self.subscribed {
+            // A lost producer makes the descriptor readable for ever, which is what an event loop needs to see.
+            let _ = socket::send(&self.session.socket, &Request::Subscribe.encode(), &[]);
+            self.subscribed = true;
+        }
+        Ok(self.session.socket.as_fd())
+    }
+
+    /// Read the notices that have come.
+    pub fn acknowledge(&mut self) {
+        let mut buffer = [0; 16];
+        while self.subscribed
+            && matches!(socket::receive(&self.session.socket, &mut buffer), Ok((n, _)) if n > 0)
+        {
+        }
+    }
+
+    /// Who is attached, as the producer sees it. None after its death.
+    pub fn observers(&mut self) -> Result<Vec<ObserverRow>, ObserveError> {
+        self.check()?;
+        let deadline = Instant::now() + ATTACH_TIMEOUT;
+        if socket::send(&self.session.socket, &Request::Observers.encode(), &[]).is_err() {
+            return Ok(Vec::new());
+        }
+        let mut buffer = vec![0; wire::REPLY_BYTES];
+        while socket::wait_readable(
+            &self.session.socket,
+            deadline.saturating_duration_since(Instant::now()),
+        ) {
+            match socket::receive(&self.session.socket, &mut buffer) {
+                Ok((0, _)) => break,
+                Ok((n, _)) => match wire::decode_rows(&buffer[..n]) {
+                    Some(rows) => return Ok(rows),
+                    None => continue, // a notice
+                },
+                Err(Errno::EAGAIN | Errno::EINTR) => continue,
+                Err(_) => break,
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// What is known of the region besides its versions.
+    pub fn info(&self) -> Result<RegionInfo, ObserveError> {
+        self.check()?;
+        let index = self.session.index()?;
+        let (info, stats) = (&self.session.info, Stats::new(index.stats()?));
+        let us = |q| stats.publish_quantile_ns(q).map(|ns| ns as f64 / 1e3);
+        let read = || {
+            let counters = Counter::ALL.iter().map(|c| Ok((c.name(), stats.get(*c)?)));
+            let max = stats.get(Counter::PublishMaxNs)? as f64 / 1e3;
+            Ok((
+                counters.collect::<Result<Vec<_>, _>>()?,
+                [us(0.5)?, us(0.99)?, max],
+            ))
+        };
+        let (counters, publish_us) = read().map_err(tcasm_core::index::IndexError::OutOfRange)?;
+        Ok(RegionInfo {
+            name: info.name.clone(),
+            pid: info.pid,
+            base: info.base,
+            bytes: index.layout().region_bytes() as u64,
+            page_size: index.layout().page_size as u64,
+            tracker: info.tracker.clone(),
+            created: info.created,
+            max_versions: index.layout().slots,
+            counters,
+            publish_us,
+        })
+    }
+
+    /// Whether the producer runs.
+    pub fn producer_alive(&self) -> bool {
+        !self.session.producer_gone()
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer")
+            .field("region", &self.session.info.name)
+            .field("seen", &self.seen)
+            .finish()
+    }
+}

@@ -1,0 +1,118 @@
+//! One attachment: the producer's shared objects, our lease, and the pins in it.
+
+use crate::error::ObserveError;
+use crate::window::Window;
+use std::os::fd::OwnedFd;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tcasm_core::index::{HeaderInfo, Index, IndexError};
+use tcasm_core::lease::{Lease, PINS};
+use tcasm_core::protocol;
+use tcasm_core::sys::mem::Mapping;
+use tcasm_core::sys::process::Peer;
+use tcasm_core::sys::socket;
+
+/// Everything that one attachment holds. Versions and views share it.
+pub(crate) struct Session {
+    pub(crate) socket: OwnedFd,
+    pub(crate) peer: Peer,
+    index: Mapping,
+    pub(crate) info: HeaderInfo,
+    pub(crate) planes: Vec<OwnedFd>,
+    pub(crate) lease: Lease,
+    /// Which pin words are taken, a bit each.
+    taken: AtomicU64,
+    /// Mapped address ranges that no view uses at the moment: the next view changes only what differs.
+    pub(crate) windows: Mutex<Vec<Window>>,
+    pid: u32,
+}
+
+/// The words of an index that was mapped whole and checked to be sealed.
+#[allow(unsafe_code)]
+pub(crate) fn words(index: &Mapping) -> &[AtomicU64] {
+    // SAFETY: `attach` maps the index whole, readable, after `sealed_len` has shown that it cannot shrink.
+    unsafe { index.words() }
+}
+
+impl Session {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        peer: Peer,
+        index: Mapping,
+        info: HeaderInfo,
+        planes: Vec<OwnedFd>,
+        lease: Lease,
+    ) -> Self {
+        let (taken, pid) = (AtomicU64::new(0), std::process::id());
+        Session {
+            socket,
+            peer,
+            index,
+            info,
+            planes,
+            lease,
+            taken,
+            windows: Mutex::default(),
+            pid,
+        }
+    }
+
+    /// The index. Checked anew at each call: it lies in memory that another process writes.
+    pub(crate) fn index(&self) -> Result<Index<'_>, IndexError> {
+        Index::open(words(&self.index))
+    }
+
+    /// Whether this process is a forked child of the one that attached.
+    pub(crate) fn forked(&self) -> bool {
+        std::process::id() != self.pid
+    }
+
+    /// Whether the producer is gone: its process ended, or its end of the connection.
+    pub(crate) fn producer_gone(&self) -> bool {
+        socket::hung_up(&self.socket) || !self.peer.alive()
+    }
+
+    /// Pin version `n`, which slot `slot` held a moment ago. None: it is gone.
+    pub(crate) fn pin(&self, slot: usize, n: u64) -> Result<Option<usize>, ObserveError> {
+        let word = self.take_word()?;
+        let index = self.index()?;
+        if protocol::pin(index.state(slot)?, &self.lease.pins()[word], n) {
+            return Ok(Some(word));
+        }
+        self.give_word(word);
+        Ok(None)
+    }
+
+    /// Let go of the pin in `word`.
+    pub(crate) fn unpin(&self, word: usize) {
+        // A forked child shares the lease's page: the pin is the parent's.
+        if !self.forked() {
+            protocol::unpin(&self.lease.pins()[word]);
+            self.give_word(word);
+        }
+    }
+
+    fn take_word(&self) -> Result<usize, ObserveError> {
+        const { assert!(PINS == 64, "one bit of `taken` for each pin word") };
+        let mut taken = self.taken.load(Ordering::Relaxed);
+        loop {
+            let word = (!taken).trailing_zeros();
+            if word == u64::BITS {
+                return Err(ObserveError::TooManyPins { pins: PINS });
+            }
+            match self.taken.compare_exchange_weak(
+                taken,
+                taken | 1 << word,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(word as usize),
+                Err(now) => taken = now,
+            }
+        }
+    }
+
+    fn give_word(&self, word: usize) {
+        self.taken.fetch_and(!(1 << word), Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,43 @@
+//! Versions as an iterator.
+
+use crate::error::ObserveError;
+use crate::observer::Observer;
+use crate::version::Version;
+use std::time::Duration;
+
+/// Every version that can be had, in order, until the stream ends: see [`Observer::versions`].
+///
+/// Waits for the producer. The end of the stream ends the iteration; a producer that dies, or a lease that is revoked,
+/// comes as an error, once.
+pub struct Versions<'o> {
+    observer: &'o mut Observer,
+    over: bool,
+}
+
+impl<'o> Versions<'o> {
+    pub(crate) fn new(observer: &'o mut Observer) -> Self {
+        Versions {
+            observer,
+            over: false,
+        }
+    }
+}
+
+impl Iterator for Versions<'_> {
+    type Item = Result<Version, ObserveError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.over {
+            match self.observer.next(Duration::from_secs(3600)) {
+                Err(ObserveError::NotReady) => {}
+                Err(ObserveError::EndOfStream) => self.over = true,
+                Err(error) => {
+                    self.over = true;
+                    return Some(Err(error));
+                }
+                version => return Some(version),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,247 @@
+//! A pinned version: immutable while it is held.
+
+use crate::error::{ObserveError, ReadError, ViewError};
+use crate::session::Session;
+use crate::view::View;
+use crate::window::Place;
+use std::ops::Range;
+use std::sync::Arc;
+use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::index::IndexError;
+use tcasm_core::pagemap::{PageMap, Run};
+use tcasm_core::pageset::PageSet;
+use tcasm_core::stamp::Stamp;
+use tcasm_core::sys::object::read_at;
+
+/// A version that this observer has pinned. Clones share the pin; the last one to go lets go of the version.
+#[derive(Clone)]
+pub struct Version {
+    pin: Arc<Pin>,
+}
+
+/// The pin itself, and what was read of the version.
+struct Pin {
+    session: Arc<Session>,
+    slot: usize,
+    word: usize,
+    stamp: Stamp,
+    changed: u64,
+    published: u64,
+    table: FieldTable,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.session.unpin(self.word);
+    }
+}
+
+/// What differs between two versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changes {
+    /// The pages whose bytes may differ: they were captured in between.
+    pub pages: PageSet,
+    /// Names of the newer version's fields that have such pages, are new, or lie elsewhere.
+    pub fields: Vec<String>,
+}
+
+impl Version {
+    /// Read what belongs to a version that pin word `word` holds. The word is given back if that fails.
+    pub(crate) fn new(
+        session: Arc<Session>,
+        slot: usize,
+        n: u64,
+        word: usize,
+    ) -> Result<Self, ObserveError> {
+        let read = || -> Result<_, IndexError> {
+            let index = session.index()?;
+            Ok((
+                index.stamp(slot)?,
+                index.published(slot)?,
+                index.table(slot)?,
+            ))
+        };
+        match read() {
+            Ok((stamp, (changed, published), table)) => {
+                let stamp = Stamp {
+                    version: n,
+                    ..stamp
+                };
+                Ok(Version {
+                    pin: Arc::new(Pin {
+                        session,
+                        slot,
+                        word,
+                        stamp,
+                        changed,
+                        published,
+                        table,
+                    }),
+                })
+            }
+            Err(error) => {
+                session.unpin(word);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Number of the version.
+    pub fn number(&self) -> u64 {
+        self.pin.stamp.version
+    }
+
+    /// Step of the simulation.
+    pub fn step(&self) -> u64 {
+        self.pin.stamp.step
+    }
+
+    /// Simulated time.
+    pub fn time(&self) -> f64 {
+        self.pin.stamp.time
+    }
+
+    /// Number, step and time together.
+    pub fn stamp(&self) -> Stamp {
+        self.pin.stamp
+    }
+
+    /// How many pages changed since the version before.
+    pub fn changed_pages(&self) -> u64 {
+        self.pin.changed
+    }
+
+    /// When the version was published: nanoseconds of the Unix epoch.
+    pub fn published(&self) -> u64 {
+        self.pin.published
+    }
+
+    /// The fields and attributes of this version.
+    pub fn table(&self) -> &FieldTable {
+        &self.pin.table
+    }
+
+    /// The description of one field.
+    pub fn field(&self, name: &str) -> Option<&FieldDesc> {
+        self.pin.table.get(name)
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.pin.session
+    }
+
+    /// The page map.
+    pub(crate) fn map(&self) -> Result<PageMap<'_>, IndexError> {
+        Ok(PageMap::new(self.pin.session.index()?, self.pin.slot))
+    }
+
+    /// Whether the lease still stands. After it was revoked, what was read from this version since may be wrong: check
+    /// after reading, where the producer revokes leases at all.
+    pub fn check(&self) -> Result<(), ObserveError> {
+        match (self.session().forked(), self.session().lease.revoked()) {
+            (true, _) => Err(ObserveError::Forked),
+            (_, true) => Err(ObserveError::Ousted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Map the version as one contiguous piece of memory, wherever there is room.
+    pub fn view(&self) -> Result<View, ViewError> {
+        View::map(self.clone(), Place::Anywhere)
+    }
+
+    /// Map the version at the producer's own address, so that plain pointers stored in it work. One view at a time.
+    pub fn view_at_base(&self) -> Result<View, ViewError> {
+        View::map(self.clone(), Place::Base)
+    }
+
+    /// The pages that this version changed against the one before it (which may be gone).
+    pub fn changes(&self) -> Result<Changes, IndexError> {
+        let pages = self.pin.session.index()?.changed(self.pin.slot)?;
+        Ok(self.describe(pages, None))
+    }
+
+    /// What differs from `older`, another version of the same region that is held too. Costs a comparison of maps; no
+    /// byte is read.
+    pub fn changes_since(&self, older: &Version) -> Result<Changes, IndexError> {
+        let pages = self.map()?.differing(&older.map()?)?;
+        Ok(self.describe(pages, Some(older.table())))
+    }
+
+    fn describe(&self, pages: PageSet, older: Option<&FieldTable>) -> Changes {
+        let page = self
+            .session()
+            .index()
+            .map_or(1, |i| i.layout().page_size as u64);
+        let touched = |f: &FieldDesc| {
+            let range = f.range();
+            pages.intersects((range.start / page) as usize..range.end.div_ceil(page) as usize)
+        };
+        let moved = |f: &FieldDesc| {
+            older.is_some_and(|t| t.get(&f.name).is_none_or(|o| o.offset != f.offset))
+        };
+        let fields = self
+            .table()
+            .fields
+            .iter()
+            .filter(|f| touched(f) || moved(f));
+        Changes {
+            fields: fields.map(|f| f.name.clone()).collect(),
+            pages,
+        }
+    }
+
+    /// The runs of pages that make up a range of the region's bytes, and the plane that holds each.
+    pub fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, IndexError> {
+        let page = self.session().index()?.layout().page_size as u64;
+        self.map()?
+            .runs((range.start / page) as usize..range.end.div_ceil(page) as usize)
+    }
+
+    /// Copy bytes of field `name` from `offset` of it, without mapping anything. Right or an error, also when the lease is
+    /// revoked meanwhile.
+    pub fn read_bytes(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+        let Some(field) = self.field(name) else {
+            let available = self.table().fields.iter().map(|f| f.name.clone()).collect();
+            return Err(ReadError::NoField {
+                name: name.to_owned(),
+                available,
+            });
+        };
+        let end = offset.checked_add(out.len() as u64);
+        match end {
+            Some(end) if end <= field.bytes() => self.read_region(field.offset + offset, out),
+            _ => Err(ReadError::Range {
+                start: offset,
+                end: end.unwrap_or(u64::MAX),
+                bytes: field.bytes(),
+            }),
+        }
+    }
+
+    /// Copy bytes of the region from `offset`, run by run.
+    fn read_region(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+        let page = self.session().index()?.layout().page_size as u64;
+        let end = offset + out.len() as u64;
+        for run in self.runs(offset..end)? {
+            let from = (run.pages.start as u64 * page).max(offset);
+            let to = (run.pages.end as u64 * page).min(end);
+            let part = &mut out[(from - offset) as usize..(to - offset) as usize];
+            match run.plane() {
+                None => part.fill(0),
+                Some(plane) => read_at(&self.session().planes[plane], part, from)?,
+            }
+        }
+        if self.session().lease.revoked() {
+            Err(ReadError::Ousted)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl std::fmt::Debug for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Version").field(&self.pin.stamp).finish()
+    }
+}

@@ -1,0 +1,146 @@
+//! A version as one contiguous piece of memory, and typed access to it.
+
+use crate::error::ViewError;
+use crate::version::Version;
+use crate::window::{Place, Window};
+use ndarray::ArrayViewD;
+use tcasm_core::field::{self, Element, FieldDesc, Kind, RegionPtr};
+
+/// A mapped version. It keeps the version pinned; what is borrowed from it lives as long as the view.
+pub struct View {
+    version: Version,
+    /// None only while dropping.
+    window: Option<Window>,
+}
+
+impl View {
+    pub(crate) fn map(version: Version, place: Place) -> Result<Self, ViewError> {
+        let window = Window::for_version(&version, place)?;
+        Ok(View {
+            version,
+            window: Some(window),
+        })
+    }
+
+    /// The version.
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    fn memory(&self) -> &[u8] {
+        self.window
+            .as_ref()
+            .expect("a view has a window until it is dropped")
+            .bytes()
+    }
+
+    /// Address at which the region is mapped here.
+    pub fn address(&self) -> usize {
+        self.memory().as_ptr() as usize
+    }
+
+    /// The description of a field.
+    pub fn field(&self, name: &str) -> Result<&FieldDesc, ViewError> {
+        self.version.field(name).ok_or_else(|| ViewError::NoField {
+            name: name.to_owned(),
+            available: self
+                .version
+                .table()
+                .fields
+                .iter()
+                .map(|f| f.name.clone())
+                .collect(),
+        })
+    }
+
+    /// The bytes of a field, as the producer laid them out.
+    pub fn bytes(&self, name: &str) -> Result<&[u8], ViewError> {
+        Ok(self.bytes_of(self.field(name)?))
+    }
+
+    /// The bytes of a field of this view's version.
+    ///
+    /// # Panics
+    /// When `desc` comes from elsewhere and lies outside the region.
+    pub fn bytes_of(&self, desc: &FieldDesc) -> &[u8] {
+        let range = desc.range();
+        &self.memory()[range.start as usize..range.end as usize]
+    }
+
+    /// A field as an array, ghost layers included; vectors have their components as last axis.
+    pub fn array<T: Element>(&self, name: &str) -> Result<ArrayViewD<'_, T>, ViewError> {
+        let desc = self.field(name)?;
+        Ok(field::view(desc, self.bytes_of(desc))?)
+    }
+
+    /// A field as an array, without its ghost layers.
+    pub fn interior<T: Element>(&self, name: &str) -> Result<ArrayViewD<'_, T>, ViewError> {
+        let cut = field::interior(self.field(name)?);
+        Ok(self.array::<T>(name)?.slice_move(cut.as_slice()))
+    }
+
+    /// Raw structures of the producer's type `T`.
+    pub fn raw<T: bytemuck::AnyBitPattern>(&self, name: &str) -> Result<&[T], ViewError> {
+        let desc = self.field(name)?;
+        let (stored, align) = match &desc.kind {
+            Kind::Raw { type_name, align } => (type_name.clone(), *align),
+            Kind::Array => (format!("an array of {}", desc.dtype), 0),
+        };
+        let fits = align == align_of::<T>() && desc.components == size_of::<T>();
+        let mismatch = || ViewError::RawType {
+            name: name.to_owned(),
+            stored: format!("{stored} of {} bytes", desc.components),
+            asked: std::any::type_name::<T>().to_owned(),
+            size: size_of::<T>(),
+        };
+        if !fits {
+            return Err(mismatch());
+        }
+        bytemuck::try_cast_slice(self.bytes_of(desc)).map_err(|_| mismatch())
+    }
+
+    /// Follow a pointer that the producer stored in the region: checked, and translated to where this view is mapped.
+    pub fn deref<T: bytemuck::AnyBitPattern>(
+        &self,
+        pointer: RegionPtr<T>,
+    ) -> Result<&T, ViewError> {
+        let (memory, base) = (self.memory(), self.version.session().info.base);
+        let at = pointer
+            .address()
+            .checked_sub(base)
+            .and_then(|at| usize::try_from(at).ok());
+        let bytes = at.and_then(|at| memory.get(at..at.checked_add(size_of::<T>())?));
+        bytes
+            .and_then(|b| bytemuck::try_from_bytes(b).ok())
+            .ok_or_else(|| ViewError::Pointer {
+                address: pointer.address(),
+                asked: std::any::type_name::<T>().to_owned(),
+                base,
+                end: base + memory.len() as u64,
+            })
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Some(window) = self.window.take() {
+            window.park(self.version.session());
+        }
+    }
+}
+
+impl std::ops::Deref for View {
+    type Target = Version;
+    fn deref(&self) -> &Version {
+        &self.version
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("version", &self.version)
+            .field("address", &self.address())
+            .finish()
+    }
+}

@@ -1,0 +1,251 @@
+//! Windows: address ranges over which versions are mapped, and re-mapped where the next version differs.
+//!
+//! A window remembers what is mapped where. When a view is dropped its window is parked; the next view takes it and
+//! changes only the runs that differ. Mappings are limited per process, so chunks that are too fragmented are copied
+//! into private memory instead.
+
+use crate::error::ViewError;
+use crate::session::Session;
+use crate::version::Version;
+use std::os::fd::AsFd;
+use tcasm_core::layout::Layout;
+use tcasm_core::pagemap::{ChunkMap, PageMap, Run, Runs};
+use tcasm_core::pageset::CHUNK_PAGES;
+use tcasm_core::sys::mem::{MapError, Mapping};
+use tcasm_core::sys::object::read_at;
+
+/// Most discontiguous runs of one window; the kernel's limit is for the whole process (65,530 unless changed).
+const RUNS: usize = 16 << 10;
+/// The same when mappings turn out to be scarce.
+const FEW_RUNS: usize = 1 << 10;
+/// Parked windows that are kept.
+const PARKED: usize = 4;
+
+/// Where a view is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At the producer's address.
+    Base,
+    /// Wherever there is room.
+    Anywhere,
+}
+
+/// What a chunk of a window shows.
+#[derive(Debug, PartialEq)]
+enum Shown {
+    /// Nothing yet: the reservation.
+    Nothing,
+    /// These pages of planes.
+    Mapped(ChunkMap),
+    /// A private copy.
+    Copied,
+}
+
+/// An address range, and what it shows.
+#[derive(Debug)]
+pub(crate) struct Window {
+    range: Mapping,
+    place: Place,
+    shown: Vec<Shown>,
+}
+
+impl Window {
+    /// A window that shows `version`.
+    pub(crate) fn for_version(version: &Version, place: Place) -> Result<Window, ViewError> {
+        let session = version.session();
+        if session.forked() {
+            return Err(ViewError::Forked);
+        }
+        let map = version.map()?;
+        let layout = *session.index()?.layout();
+        let mut window = Window::take(session, place, &layout)?;
+        match window.show(&map, session, &layout, RUNS) {
+            Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
+                // What parked windows hold can be had back; and a fresh window is whole again after a failure in the middle.
+                drop(window);
+                lock(session).clear();
+                window = Window::reserve(session, place, &layout)?;
+                window.show(&map, session, &layout, FEW_RUNS)?;
+            }
+            result => result?,
+        }
+        Ok(window)
+    }
+
+    /// A parked window, or a new one.
+    fn take(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
+        let mut parked = lock(session);
+        // The last parked one shows the newest version, the least to change.
+        let found = parked.iter().rposition(|w| w.place == place);
+        match found {
+            Some(i) => Ok(parked.remove(i)),
+            None => Window::reserve(session, place, layout),
+        }
+    }
+
+    fn reserve(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
+        let bytes = layout.region_bytes();
+        let range = match place {
+            Place::Anywhere => Mapping::reserve(bytes)?,
+            Place::Base => {
+                let base = session.info.base as usize;
+                Mapping::reserve_at(base, bytes).map_err(ViewError::Base)?
+            }
+        };
+        let shown = (0..layout.chunks).map(|_| Shown::Nothing).collect();
+        Ok(Window {
+            range,
+            place,
+            shown,
+        })
+    }
+
+    /// Give the window back, for the next view.
+    pub(crate) fn park(self, session: &Session) {
+        let mut parked = lock(session);
+        parked.push(self);
+        if parked.len() > PARKED {
+            parked.remove(0);
+        }
+    }
+
+    /// The bytes: only for the view that owns the window, which keeps the version pinned.
+    #[allow(unsafe_code)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `show` has mapped the whole range readable; its pages are of a pinned version, which nobody writes, or
+        // private; the range stays mapped as long as `self`, and is changed only by `show`, which takes `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.range.ptr(), self.range.len()) }
+    }
+
+    /// Show another version: map what differs, copy what has too many runs. After an error the window must be dropped: it
+    /// is mapped in part.
+    fn show(
+        &mut self,
+        map: &PageMap<'_>,
+        session: &Session,
+        layout: &Layout,
+        most: usize,
+    ) -> Result<(), ViewError> {
+        let wanted = (0..layout.chunks)
+            .map(|c| map.chunk(c))
+            .collect::<Result<Vec<_>, _>>()?;
+        let copied = too_fragmented(&wanted, layout, most);
+        let mut runs = Runs::default();
+        for (chunk, want) in wanted.into_iter().enumerate() {
+            if copied.contains(&chunk) {
+                self.copy(chunk, &want, session, layout)?;
+                continue;
+            }
+            self.differing(chunk, &want, layout, &mut runs);
+            self.shown[chunk] = Shown::Mapped(want);
+        }
+        runs.runs
+            .iter()
+            .try_for_each(|run| self.put(run, session, layout))
+    }
+
+    /// Add the pages of `chunk` that are shown otherwise now.
+    fn differing(&self, chunk: usize, want: &ChunkMap, layout: &Layout, runs: &mut Runs) {
+        let start = chunk * CHUNK_PAGES;
+        let end = start + layout.pages_in(chunk);
+        match &self.shown[chunk] {
+            Shown::Mapped(old) if old == want => {}
+            Shown::Mapped(old) => {
+                for i in 0..end - start {
+                    if old.code(i) != want.code(i) {
+                        runs.push(start + i..start + i + 1, want.code(i));
+                    }
+                }
+            }
+            _ => runs.push_chunk(want, start, start..end),
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn put(&self, run: &Run, session: &Session, layout: &Layout) -> Result<(), ViewError> {
+        let (at, len) = (
+            run.pages.start * layout.page_size,
+            run.pages.len() * layout.page_size,
+        );
+        // SAFETY: `&mut self` in the only caller, `show`: nothing is borrowed from the window.
+        match run.plane() {
+            Some(plane) => unsafe {
+                self.range
+                    .put_shared(at, len, session.planes[plane].as_fd(), at)?
+            },
+            // SAFETY: as above.
+            None => unsafe { self.range.put_zero(at, len, false)? },
+        }
+        Ok(())
+    }
+
+    /// Copy a chunk into private memory, which is one mapping however fragmented the chunk is.
+    #[allow(unsafe_code)]
+    fn copy(
+        &mut self,
+        chunk: usize,
+        want: &ChunkMap,
+        session: &Session,
+        layout: &Layout,
+    ) -> Result<(), ViewError> {
+        let start = chunk * CHUNK_PAGES;
+        let end = start + layout.pages_in(chunk);
+        let (at, len) = (start * layout.page_size, (end - start) * layout.page_size);
+        self.shown[chunk] = Shown::Nothing;
+        // SAFETY: `&mut self`: nothing is borrowed from the window.
+        unsafe { self.range.put_zero(at, len, true)? };
+        let mut runs = Runs::default();
+        runs.push_chunk(want, start, start..end);
+        for run in &runs.runs {
+            let (from, bytes) = (
+                run.pages.start * layout.page_size,
+                run.pages.len() * layout.page_size,
+            );
+            // SAFETY: inside the part that was just mapped writable, and ours alone until it is shown.
+            let part = unsafe { std::slice::from_raw_parts_mut(self.range.ptr().add(from), bytes) };
+            if let Some(plane) = run.plane() {
+                read_at(&session.planes[plane], part, from as u64)?;
+            }
+        }
+        // SAFETY: the slice above is gone.
+        unsafe { self.range.protect(at, len)? };
+        self.shown[chunk] = Shown::Copied;
+        Ok(())
+    }
+}
+
+/// The chunks to copy so that at most `most` runs are left to map: the most fragmented first.
+fn too_fragmented(wanted: &[ChunkMap], layout: &Layout, most: usize) -> Vec<usize> {
+    let count = |(chunk, map): (usize, &ChunkMap)| match map {
+        ChunkMap::Whole(_) => (1, chunk),
+        ChunkMap::Mixed(codes) => {
+            let codes = &codes[..layout.pages_in(chunk)];
+            (1 + codes.windows(2).filter(|w| w[0] != w[1]).count(), chunk)
+        }
+    };
+    // Neighbouring whole chunks of one plane merge; counting them as one each errs on the safe side only for mixed ones.
+    let mut counts: Vec<_> = wanted
+        .iter()
+        .enumerate()
+        .map(count)
+        .filter(|(n, _)| *n > 1)
+        .collect();
+    let mut total: usize = counts.iter().map(|(n, _)| n).sum();
+    counts.sort_unstable();
+    let mut copied = Vec::new();
+    while total > most
+        && let Some((n, chunk)) = counts.pop()
+    {
+        total -= n;
+        copied.push(chunk);
+    }
+    copied
+}
+
+/// The parked windows. A panic while they were held leaves them usable: they are only pushed and removed.
+fn lock(session: &Session) -> std::sync::MutexGuard<'_, Vec<Window>> {
+    session
+        .windows
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

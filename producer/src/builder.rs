@@ -1,0 +1,217 @@
+//! The builder of a region: name, capacity, address, bounds, who may attach, tracker.
+
+use crate::claim::Claim;
+use crate::error::CreateError;
+use crate::producer::Producer;
+use crate::region::Region;
+use crate::service::Service;
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+use tcasm_core::field::Attr;
+use tcasm_core::index::HeaderInfo;
+use tcasm_core::place::{addresses, check_name};
+use tcasm_core::store::{Bounds, Store};
+use tcasm_core::sys::mem::{MapError, Mapping, page_size};
+use tcasm_core::track::{self, Span, TrackerKind};
+
+/// Who may attach.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Processes of the producer's own user (and root).
+    #[default]
+    SameUser,
+    /// These users, by uid, besides the producer's own. They must be able to enter the folder of the socket: set
+    /// `TCASM_RUNTIME_DIR` to one that they can.
+    Users(Vec<u32>),
+    /// Every user who can reach the socket.
+    Everyone,
+}
+
+impl Access {
+    /// Whether `uid` may attach to a producer of user `own`.
+    pub(crate) fn allows(&self, uid: u32, own: u32) -> bool {
+        let other = match self {
+            Access::SameUser => false,
+            Access::Users(list) => list.contains(&uid),
+            Access::Everyone => true,
+        };
+        uid == own || uid == 0 || other
+    }
+}
+
+/// Pages that a region has more than its capacity asks for: fields start on pages, so each is rounded up.
+const ROUNDING_PAGES: usize = 64;
+
+/// Settings of a region to be: see [`Producer::builder`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    name: String,
+    capacity: usize,
+    base: Option<usize>,
+    versions: usize,
+    history: usize,
+    memory: Option<u64>,
+    tracker: Option<TrackerKind>,
+    pub(crate) access: Access,
+    pub(crate) max_observers: usize,
+    attrs: BTreeMap<String, Attr>,
+}
+
+impl Builder {
+    pub(crate) fn new(name: &str) -> Self {
+        Builder {
+            name: name.to_owned(),
+            capacity: 0,
+            base: None,
+            versions: 8,
+            history: 1,
+            memory: None,
+            tracker: None,
+            access: Access::SameUser,
+            max_observers: 64,
+            attrs: BTreeMap::new(),
+        }
+    }
+
+    /// Bytes of all fields and buffers together. Address space only: what is never touched costs nothing.
+    pub fn capacity(mut self, bytes: usize) -> Self {
+        self.capacity = bytes;
+        self
+    }
+
+    /// Place the region at this address instead of the one that follows from its name.
+    pub fn base(mut self, address: usize) -> Self {
+        self.base = Some(address);
+        self
+    }
+
+    /// Most versions alive at once, the newest included (2 to 64; 8 unless set). At the bound publish skips.
+    pub fn versions(mut self, versions: usize) -> Self {
+        self.versions = versions;
+        self
+    }
+
+    /// Versions kept besides the newest although nobody pins them (1 unless set).
+    pub fn history(mut self, history: usize) -> Self {
+        self.history = history;
+        self
+    }
+
+    /// Most bytes of memory that all versions together may hold (four times the capacity unless set). At the bound publish skips.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// How writes are tracked, instead of the best way that works here. `TCASM_TRACKER` overrides both.
+    pub fn tracker(mut self, tracker: TrackerKind) -> Self {
+        self.tracker = Some(tracker);
+        self
+    }
+
+    /// Who may attach besides processes of the same user.
+    pub fn allow(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Most observers at once (64 unless set): each costs the producer a descriptor and a page.
+    pub fn max_observers(mut self, observers: usize) -> Self {
+        self.max_observers = observers;
+        self
+    }
+
+    /// A free attribute of the region: the simulation's name, a parameter.
+    pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
+        self.attrs.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Create the region and let observers attach.
+    pub fn create(self) -> Result<Producer, CreateError> {
+        check_name(&self.name)?;
+        let pages = self.pages()?;
+        let bounds = self.bounds(pages * page_size())?;
+        let kind = track::choose(self.tracker, &track::probe())?;
+        // The name before the memory: the likeliest error is cheap, and a stale socket is gone.
+        let claim = Claim::take(&self.name, &self.access)?;
+        let reservation = self.reserve(pages)?;
+        let span = Span {
+            base: reservation.addr(),
+            pages,
+            page_size: page_size(),
+        };
+        let store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
+        let region = Region::create(reservation, kind, span)?;
+        let service = Service::start(&self, claim, &store)?;
+        Ok(Producer::new(self.name, self.attrs, region, store, service))
+    }
+
+    fn pages(&self) -> Result<usize, CreateError> {
+        if self.capacity == 0 {
+            return Err(CreateError::NoCapacity);
+        }
+        let pages = self.capacity.div_ceil(page_size()) + ROUNDING_PAGES;
+        match pages.checked_mul(page_size()) {
+            Some(bytes) if bytes <= 1 << 46 => Ok(pages),
+            _ => Err(CreateError::TooLarge {
+                capacity: self.capacity,
+            }),
+        }
+    }
+
+    fn bounds(&self, region: usize) -> Result<Bounds, CreateError> {
+        let (history, versions) = (self.history, self.versions);
+        if history + 1 >= versions && versions >= 2 {
+            return Err(CreateError::History { history, versions });
+        }
+        let bytes = self.memory.unwrap_or(region as u64 * 4);
+        Ok(Bounds {
+            versions,
+            history,
+            bytes,
+        })
+    }
+
+    fn header(&self, base: usize, kind: TrackerKind) -> HeaderInfo {
+        HeaderInfo {
+            name: self.name.clone(),
+            base: base as u64,
+            pid: std::process::id().into(),
+            created: unix_ns(),
+            tracker: kind.to_string(),
+        }
+    }
+
+    /// Reserve the region's addresses: those asked for or none; else those of the name, or the next that are free.
+    fn reserve(&self, pages: usize) -> Result<Mapping, CreateError> {
+        let bytes = pages * page_size();
+        if let Some(base) = self.base {
+            if base % page_size() != 0 || base == 0 {
+                return Err(CreateError::Base {
+                    base,
+                    page_size: page_size(),
+                });
+            }
+            return Ok(Mapping::reserve_at(base, bytes)?);
+        }
+        let mut refused = CreateError::TooLarge {
+            capacity: self.capacity,
+        };
+        for address in addresses(&self.name, bytes as u64) {
+            match Mapping::reserve_at(address as usize, bytes) {
+                Ok(reservation) => return Ok(reservation),
+                Err(error @ MapError::Taken { .. }) => refused = error.into(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(refused)
+    }
+}
+
+/// Now, in nanoseconds of the Unix epoch.
+pub(crate) fn unix_ns() -> u64 {
+    SystemTime::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |d| d.as_nanos() as u64)
+}

@@ -1,0 +1,130 @@
+//! What can go wrong, verb by verb.
+
+use std::io;
+use std::path::PathBuf;
+use tcasm_core::field::{ArrayError, FieldError, TableError};
+use tcasm_core::index::IndexError;
+use tcasm_core::place::BadName;
+use tcasm_core::store::StoreError;
+use tcasm_core::sys::mem::MapError;
+use tcasm_core::track::{ChooseError, TrackError};
+use thiserror::Error;
+
+/// Why a region could not be created.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum CreateError {
+    #[error(transparent)]
+    Name(#[from] BadName),
+    #[error(
+        "the region needs a capacity: give the bytes of all its fields and buffers with capacity()"
+    )]
+    NoCapacity,
+    #[error("a capacity of {capacity} bytes is beyond the addresses of this machine")]
+    TooLarge { capacity: usize },
+    #[error("base address {base:#x} is not a multiple of the page size {page_size}")]
+    Base { base: usize, page_size: usize },
+    #[error(
+        "{history} versions of history do not fit in {versions} versions; allow more versions or keep fewer"
+    )]
+    History { history: usize, versions: usize },
+    #[error("region {name:?} is in use by process {pid}; choose another name, or end that process")]
+    InUse { name: String, pid: i32 },
+    #[error(
+        "cannot use the folder {path:?} for sockets: {source}; set TCASM_RUNTIME_DIR to a folder of yours"
+    )]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("cannot listen at {path:?}: {source}")]
+    Listen { path: PathBuf, source: io::Error },
+    #[error("cannot reserve the region's addresses: {0}")]
+    Address(#[from] MapError),
+    #[error(transparent)]
+    Tracker(#[from] ChooseError),
+    #[error(
+        "cannot start tracking writes: {0}; TCASM_TRACKER chooses another way, `tcasm doctor` says which work"
+    )]
+    Track(#[from] TrackError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot start the service thread: {0}")]
+    Thread(io::Error),
+}
+
+/// Why a field or buffer could not be added or bound.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum DefineError {
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    #[error("field {0:?} exists already; field names are unique in a region")]
+    Twice(String),
+    #[error(
+        "{what} needs {needed} bytes, but {free} of the region's {capacity} are free; create it with a larger capacity()"
+    )]
+    Capacity {
+        what: String,
+        needed: u64,
+        free: u64,
+        capacity: u64,
+    },
+    #[error(
+        "field {name:?} was marked as a vector, but shape {shape:?} has no axis for components"
+    )]
+    NoComponents { name: String, shape: Vec<usize> },
+    #[error(
+        "buffer and field {field:?} differ in {what}; make buffers for a field with buffer_like()"
+    )]
+    OtherShape { field: String, what: &'static str },
+    #[error(
+        "a scratch buffer cannot be bound to field {field:?}: it is not tracked; make it with buffer_like()"
+    )]
+    Scratch { field: String },
+    #[error("this buffer is bound to field {field:?} already")]
+    Bound { field: String },
+    #[error("the handle belongs to another producer")]
+    Foreign,
+    #[error("the region is closed")]
+    Closed,
+    #[error(
+        "this process is a fork of the producer: the region belongs to the parent; create another one here"
+    )]
+    Forked,
+    #[error("the table of fields is too large: {0}")]
+    Table(#[from] TableError),
+    #[error(
+        "the table of fields takes {bytes} bytes of at most {limit}; use fewer fields or shorter attributes"
+    )]
+    TableSize { bytes: usize, limit: usize },
+    #[error("cannot map live memory: {0}")]
+    Track(#[from] TrackError),
+    #[error("cannot map live memory: {0}")]
+    Map(#[from] MapError),
+}
+
+/// Why memory could not be viewed.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum ViewError {
+    #[error(
+        "the same buffer was asked for twice at once; each view must be the only one of its memory"
+    )]
+    Twice,
+    #[error("the handle belongs to another producer")]
+    Foreign,
+    #[error("this process is a fork of the producer: the region belongs to the parent")]
+    Forked,
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+}
+
+/// Why `publish` failed. (A version that is skipped is no failure: see [`crate::Receipt`].)
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum PublishError {
+    #[error("the region is closed: nothing can be published after close()")]
+    Closed,
+    #[error("this process is a fork of the producer: the region belongs to the parent")]
+    Forked,
+    #[error("the index cannot be written: {0}")]
+    Index(#[from] IndexError),
+}

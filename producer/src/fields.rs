@@ -1,0 +1,305 @@
+//! Adding fields, buffers and raw structures, and binding fields to buffers.
+
+use crate::error::DefineError;
+use crate::handles::{Buffer, Field, Raw};
+use crate::producer::Producer;
+use ndarray::{Dimension, IntoDimension};
+use std::marker::PhantomData;
+use std::ops::Range;
+use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order};
+
+/// Memory of the region that was handed out.
+#[derive(Debug)]
+pub(crate) struct BufferInfo {
+    pub(crate) pages: Range<usize>,
+    pub(crate) desc: FieldDesc,
+    pub(crate) scratch: bool,
+}
+
+/// A field of the table, and the buffer it is bound to.
+#[derive(Debug)]
+pub(crate) struct FieldInfo {
+    pub(crate) desc: FieldDesc,
+    pub(crate) buffer: usize,
+}
+
+/// A field to be: see [`Producer::field`].
+#[must_use = "a field exists after add()"]
+pub struct FieldBuilder<'p, T, D> {
+    producer: &'p mut Producer,
+    desc: FieldDesc,
+    vector: bool,
+    _type: PhantomData<fn() -> (T, D)>,
+}
+
+impl<T: Element, D: Dimension> FieldBuilder<'_, T, D> {
+    /// The last axis of the shape is the components of a vector (or tensor) at each point. In memory they lie side by
+    /// side, whatever the order.
+    pub fn vector(mut self) -> Self {
+        self.vector = true;
+        self
+    }
+
+    /// First index fastest, as in Fortran: the shape reads `(nx, ny, nz)`.
+    pub fn fortran_order(mut self) -> Self {
+        self.desc.order = Order::F;
+        self
+    }
+
+    /// Ghost layers before and after the interior, a pair for each dimension. The shape includes them.
+    pub fn ghosts(mut self, layers: &[[usize; 2]]) -> Self {
+        self.desc.ghosts = layers.to_vec();
+        self
+    }
+
+    /// Unit of the values (`"m/s"`).
+    pub fn unit(mut self, unit: &str) -> Self {
+        self.desc.unit = unit.to_owned();
+        self
+    }
+
+    /// Values sit in the cells of the mesh, not on its points.
+    pub fn cell_centred(mut self) -> Self {
+        self.desc.centering = Centering::Cell;
+        self
+    }
+
+    /// The uniform mesh: coordinates (x, y, z) of the first interior point, and the distance of points.
+    pub fn mesh(mut self, origin: [f64; 3], spacing: [f64; 3]) -> Self {
+        self.desc.mesh = Some(Mesh { origin, spacing });
+        self
+    }
+
+    /// A free attribute.
+    pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
+        self.desc.attrs.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Add the field, bound to a buffer of its own.
+    pub fn add(mut self) -> Result<Field<T, D>, DefineError> {
+        if self.vector {
+            split_components(&mut self.desc)?;
+        }
+        self.producer.check_new(&self.desc.name)?;
+        let buffer = self.producer.allocate(&self.desc, false)?;
+        let field = self.producer.add_field(self.desc, buffer)?;
+        Ok(Field {
+            region: self.producer.id,
+            field,
+            buffer,
+            _type: PhantomData,
+        })
+    }
+}
+
+/// The last axis becomes the components.
+fn split_components(desc: &mut FieldDesc) -> Result<(), DefineError> {
+    let Some(components) = desc.shape.pop() else {
+        return Err(DefineError::NoComponents {
+            name: desc.name.clone(),
+            shape: Vec::new(),
+        });
+    };
+    desc.components = components;
+    desc.ghosts.truncate(desc.shape.len());
+    Ok(())
+}
+
+/// Raw structures to be: see [`Producer::raw`].
+#[must_use = "the structures exist after add()"]
+pub struct RawBuilder<'p, T> {
+    producer: &'p mut Producer,
+    desc: FieldDesc,
+    _type: PhantomData<fn() -> T>,
+}
+
+impl<T: bytemuck::Pod> RawBuilder<'_, T> {
+    /// A free attribute.
+    pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
+        self.desc.attrs.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Add the structures.
+    pub fn add(self) -> Result<Raw<T>, DefineError> {
+        self.producer.check_new(&self.desc.name)?;
+        let buffer = self.producer.allocate(&self.desc, false)?;
+        self.producer.add_field(self.desc, buffer)?;
+        Ok(Raw {
+            region: self.producer.id,
+            buffer,
+            _type: PhantomData,
+        })
+    }
+}
+
+impl Producer {
+    /// A field `name` of `shape`, an array (`[nz, ny, nx]`) or a vector of extents, ghost layers included.
+    pub fn field<T: Element, S: IntoDimension>(
+        &mut self,
+        name: &str,
+        shape: S,
+    ) -> FieldBuilder<'_, T, S::Dim> {
+        let desc = FieldDesc::new(name, T::DTYPE, shape.into_dimension().slice());
+        FieldBuilder {
+            producer: self,
+            desc,
+            vector: false,
+            _type: PhantomData,
+        }
+    }
+
+    /// `count` structures of plain data under `name`, for content that is no array: trees, lists, particles. With
+    /// [`crate::RegionPtr`] they can point at each other, and observers follow the pointers.
+    pub fn raw<T: bytemuck::Pod>(&mut self, name: &str, count: usize) -> RawBuilder<'_, T> {
+        let mut desc = FieldDesc::new(name, DType::U8, &[count]);
+        desc.components = size_of::<T>();
+        desc.kind = Kind::Raw {
+            type_name: short_type_name::<T>(),
+            align: align_of::<T>(),
+        };
+        RawBuilder {
+            producer: self,
+            desc,
+            _type: PhantomData,
+        }
+    }
+
+    /// A second buffer for a field, to be bound in turn ([`Producer::bind`]): codes that keep two copies swap them.
+    pub fn buffer_like<T: Element, D: Dimension>(
+        &mut self,
+        like: impl Into<Buffer<T, D>>,
+    ) -> Result<Buffer<T, D>, DefineError> {
+        let like = like.into();
+        self.check_handle(like.region)?;
+        let desc = self.buffers[like.buffer].desc.clone();
+        let buffer = self.allocate(&desc, self.buffers[like.buffer].scratch)?;
+        Ok(Buffer {
+            region: self.id,
+            buffer,
+            _type: PhantomData,
+        })
+    }
+
+    /// A scratch buffer: in the region, so that it can be viewed with the fields, but never tracked nor captured.
+    pub fn scratch<T: Element, S: IntoDimension>(
+        &mut self,
+        shape: S,
+    ) -> Result<Buffer<T, S::Dim>, DefineError> {
+        let desc = FieldDesc::new("scratch", T::DTYPE, shape.into_dimension().slice());
+        let buffer = self.allocate(&desc, true)?;
+        Ok(Buffer {
+            region: self.id,
+            buffer,
+            _type: PhantomData,
+        })
+    }
+
+    /// From the next publish on, `field` is the content of `buffer`. Returns the buffer that it was bound to, free to
+    /// compute the next step in: `next = producer.bind(u, next)?` is the pointer swap of double-buffered codes.
+    pub fn bind<T: Element, D: Dimension>(
+        &mut self,
+        field: Field<T, D>,
+        buffer: impl Into<Buffer<T, D>>,
+    ) -> Result<Buffer<T, D>, DefineError> {
+        let buffer = buffer.into();
+        self.check_handle(field.region)?;
+        self.check_handle(buffer.region)?;
+        self.check_binding(field.field, buffer.buffer)?;
+        let (old, new) = (self.fields[field.field].buffer, buffer.buffer);
+        self.bound.remove_range(self.buffers[old].pages.clone());
+        self.bound.insert_range(self.buffers[new].pages.clone());
+        self.fields[field.field].buffer = new;
+        self.fields[field.field].desc.offset = self.buffers[new].desc.offset;
+        self.table = None;
+        Ok(Buffer {
+            buffer: old,
+            ..buffer
+        })
+    }
+
+    fn check_binding(&self, field: usize, buffer: usize) -> Result<(), DefineError> {
+        let (f, b) = (&self.fields[field], &self.buffers[buffer]);
+        let name = || f.desc.name.clone();
+        if b.scratch {
+            return Err(DefineError::Scratch { field: name() });
+        }
+        let differences = [
+            ("dtype", f.desc.dtype != b.desc.dtype),
+            ("shape", f.desc.shape != b.desc.shape),
+            ("components", f.desc.components != b.desc.components),
+            ("order", f.desc.order != b.desc.order),
+        ];
+        if let Some((what, _)) = differences.into_iter().find(|(_, differs)| *differs) {
+            return Err(DefineError::OtherShape {
+                field: name(),
+                what,
+            });
+        }
+        match self.fields.iter().position(|o| o.buffer == buffer) {
+            Some(other) if other != field => Err(DefineError::Bound {
+                field: self.fields[other].desc.name.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_new(&self, name: &str) -> Result<(), DefineError> {
+        self.check_usable()?;
+        match self.fields.iter().any(|f| f.desc.name == name) {
+            true => Err(DefineError::Twice(name.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_handle(&self, region: u64) -> Result<(), DefineError> {
+        self.check_usable()?;
+        if region == self.id {
+            Ok(())
+        } else {
+            Err(DefineError::Foreign)
+        }
+    }
+
+    fn check_usable(&self) -> Result<(), DefineError> {
+        match (self.forked(), self.closed) {
+            (true, _) => Err(DefineError::Forked),
+            (_, true) => Err(DefineError::Closed),
+            _ => Ok(()),
+        }
+    }
+
+    fn allocate(&mut self, desc: &FieldDesc, scratch: bool) -> Result<usize, DefineError> {
+        self.check_usable()?;
+        let bytes = desc.check()?;
+        let pages = self
+            .region
+            .allocate(&format!("{:?}", desc.name), bytes, scratch)?;
+        let mut desc = desc.clone();
+        desc.offset = (pages.start * self.region.span.page_size) as u64;
+        self.buffers.push(BufferInfo {
+            pages,
+            desc,
+            scratch,
+        });
+        Ok(self.buffers.len() - 1)
+    }
+
+    fn add_field(&mut self, mut desc: FieldDesc, buffer: usize) -> Result<usize, DefineError> {
+        desc.offset = self.buffers[buffer].desc.offset;
+        self.fields.push(FieldInfo { desc, buffer });
+        if let Err(error) = self.encode_table() {
+            self.fields.pop();
+            return Err(error);
+        }
+        self.bound.insert_range(self.buffers[buffer].pages.clone());
+        Ok(self.fields.len() - 1)
+    }
+}
+
+/// The last part of a type's path: what users recognise, and what a C or Fortran name would be.
+fn short_type_name<T>() -> String {
+    let name = std::any::type_name::<T>();
+    name.rsplit("::").next().unwrap_or(name).to_owned()
+}

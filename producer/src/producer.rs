@@ -1,0 +1,242 @@
+//! The producer itself: what it is made of, its statistics, its end.
+
+use crate::builder::Builder;
+use crate::error::DefineError;
+use crate::fields::{BufferInfo, FieldInfo};
+use crate::region::Region;
+use crate::service::Service;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tcasm_core::field::{Attr, FieldTable};
+use tcasm_core::index::IndexError;
+use tcasm_core::layout::TABLE_BYTES;
+use tcasm_core::pageset::PageSet;
+use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::store::Store;
+use tcasm_core::track::TrackerKind;
+
+/// A region of memory whose versions observers can map. See the crate's documentation.
+pub struct Producer {
+    /// Tells handles of different producers apart.
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    /// The process that made it: a forked child must not touch what it inherited.
+    pid: u32,
+    pub(crate) attrs: BTreeMap<String, Attr>,
+    pub(crate) region: Region,
+    pub(crate) buffers: Vec<BufferInfo>,
+    pub(crate) fields: Vec<FieldInfo>,
+    /// The encoded field table, while it is up to date.
+    pub(crate) table: Option<Vec<u8>>,
+    /// Pages of buffers that are bound to a field: those that are captured.
+    pub(crate) bound: PageSet,
+    /// Pages written since they were last captured (I4: kept until a version with them is visible).
+    pub(crate) pending: PageSet,
+    /// Pages that may have been written: compared before they are captured.
+    pub(crate) suspect: PageSet,
+    /// Pages that devices write behind the tracker's back: captured every time.
+    pub(crate) always: PageSet,
+    pub(crate) store: Store,
+    pub(crate) service: Service,
+    pub(crate) next_version: u64,
+    pub(crate) closed: bool,
+}
+
+/// What a producer has counted, and how long `publish` took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProducerStats {
+    /// Versions published.
+    pub publishes: u64,
+    /// Calls of publish that were skipped.
+    pub skips: u64,
+    /// Pages captured.
+    pub pages: u64,
+    /// Bytes captured.
+    pub bytes: u64,
+    /// Bytes of memory that versions hold now.
+    pub held_bytes: u64,
+    /// Errors of the tracker, after each of which every page was compared.
+    pub tracker_errors: u64,
+    /// Observers attached now.
+    pub observers: usize,
+    /// Median duration of publish, in microseconds.
+    pub publish_us_p50: f64,
+    /// 99th percentile of the duration of publish, in microseconds.
+    pub publish_us_p99: f64,
+    /// Longest publish, in microseconds.
+    pub publish_us_max: f64,
+}
+
+impl Producer {
+    /// Begin a region called `name`: `Producer::builder("run").capacity(bytes).create()`.
+    pub fn builder(name: &str) -> Builder {
+        Builder::new(name)
+    }
+
+    pub(crate) fn new(
+        name: String,
+        attrs: BTreeMap<String, Attr>,
+        region: Region,
+        store: Store,
+        service: Service,
+    ) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let set = || PageSet::new(region.span.pages);
+        Producer {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            name,
+            pid: std::process::id(),
+            attrs,
+            buffers: Vec::new(),
+            fields: Vec::new(),
+            table: None,
+            bound: set(),
+            pending: set(),
+            suspect: set(),
+            always: set(),
+            region,
+            store,
+            service,
+            next_version: 1,
+            closed: false,
+        }
+    }
+
+    /// The region's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The region's address, the same in every process.
+    pub fn base(&self) -> usize {
+        self.region.span.base
+    }
+
+    /// How writes are tracked.
+    pub fn tracker(&self) -> TrackerKind {
+        self.region.tracker.kind()
+    }
+
+    /// Whether this process is a forked child of the one that made the producer.
+    pub(crate) fn forked(&self) -> bool {
+        std::process::id() != self.pid
+    }
+
+    /// Set a free attribute of the region, from the next version on.
+    pub fn set_attr(&mut self, name: &str, value: impl Into<Attr>) {
+        self.attrs.insert(name.to_owned(), value.into());
+        self.table = None;
+    }
+
+    /// Bring the encoded field table up to date.
+    pub(crate) fn encode_table(&mut self) -> Result<(), DefineError> {
+        let fields = self.fields.iter().map(|f| f.desc.clone()).collect();
+        let bytes = FieldTable {
+            fields,
+            attrs: self.attrs.clone(),
+        }
+        .encode()?;
+        if bytes.len() > TABLE_BYTES {
+            return Err(DefineError::TableSize {
+                bytes: bytes.len(),
+                limit: TABLE_BYTES,
+            });
+        }
+        self.table = Some(bytes);
+        Ok(())
+    }
+
+    /// Count something; the counters are for people, so an index that cannot be written is no reason to fail.
+    pub(crate) fn count(
+        &self,
+        change: impl Fn(&Stats<'_>) -> Result<(), tcasm_core::words::OutOfRange>,
+    ) {
+        let counted = self
+            .store
+            .index()
+            .and_then(|index| Ok(change(&Stats::new(index.stats()?))?));
+        if let Err(error) = counted {
+            tracing::warn!(%error, "a counter could not be written");
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> ProducerStats {
+        if self.forked() {
+            return ProducerStats::default();
+        }
+        let read = || -> Result<ProducerStats, IndexError> {
+            let stats = Stats::new(self.store.index()?.stats()?);
+            let us = |q| stats.publish_quantile_ns(q).map(|ns| ns as f64 / 1e3);
+            Ok(ProducerStats {
+                publishes: stats.get(Counter::Publishes)?,
+                skips: stats.get(Counter::Skips)?,
+                pages: stats.get(Counter::Pages)?,
+                bytes: stats.get(Counter::Bytes)?,
+                held_bytes: self.store.held_bytes(),
+                tracker_errors: stats.get(Counter::TrackerErrors)?,
+                observers: self.service.observers(),
+                publish_us_p50: us(0.5)?,
+                publish_us_p99: us(0.99)?,
+                publish_us_max: stats.get(Counter::PublishMaxNs)? as f64 / 1e3,
+            })
+        };
+        read().unwrap_or_default()
+    }
+
+    /// Give memory back that no version uses: after a burst of pinned versions, or before a phase that needs memory.
+    /// Returns the bytes given back.
+    pub fn trim(&mut self) -> std::io::Result<u64> {
+        if self.forked() {
+            return Ok(0);
+        }
+        let bytes = self.store.trim()? * self.region.span.page_size;
+        let held = self.store.held_bytes();
+        self.count(|s| s.set(Counter::HeldBytes, held));
+        Ok(bytes as u64)
+    }
+
+    /// Revoke the lease of every observer that runs as process `pid`: its pins no longer count, and it is told. Returns how
+    /// many there were.
+    ///
+    /// What such an observer still has mapped may change under it from now on; it can tell by its status.
+    pub fn oust(&mut self, pid: i32) -> usize {
+        let ousted = if self.forked() {
+            0
+        } else {
+            self.service.oust(pid)
+        };
+        self.count(|s| s.add(Counter::Ousted, ousted as u64));
+        ousted
+    }
+
+    /// End of the stream: observers keep what they have, and learn that nothing more will come. Dropping the producer does
+    /// the same.
+    pub fn close(&mut self) {
+        if self.closed || self.forked() {
+            return;
+        }
+        self.closed = true;
+        if let Err(error) = self.store.index().and_then(|index| index.close()) {
+            tracing::warn!(%error, "the end of the stream could not be marked");
+        }
+        self.service.stop();
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl std::fmt::Debug for Producer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Producer")
+            .field("name", &self.name)
+            .field("base", &format_args!("{:#x}", self.base()))
+            .field("tracker", &self.tracker())
+            .field("fields", &self.fields.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! The region: reserved addresses, of which pages are handed out to buffers one after the other.
+
+use crate::error::DefineError;
+use std::ops::Range;
+use tcasm_core::pageset::PageSet;
+use tcasm_core::sys::mem::Mapping;
+use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
+
+/// Fields are dropped in this order: the tracker before the addresses it tracks.
+pub(crate) struct Region {
+    pub(crate) tracker: Box<dyn Tracker>,
+    reservation: Mapping,
+    pub(crate) span: Span,
+    next: usize,
+    /// All pages that the tracker was told to track.
+    pub(crate) tracked: PageSet,
+}
+
+impl Region {
+    /// Track the reserved pages of `span` with a tracker of `kind`.
+    #[allow(unsafe_code)]
+    pub(crate) fn create(
+        reservation: Mapping,
+        kind: TrackerKind,
+        span: Span,
+    ) -> Result<Self, TrackError> {
+        // SAFETY: the span is the reservation, which is kept as long as the tracker (they are dropped together, the tracker
+        // first); nothing else maps over it, and nothing is borrowed from pages before they are handed out.
+        let tracker = unsafe { track::create(kind, span)? };
+        Ok(Region {
+            tracker,
+            reservation,
+            span,
+            next: 0,
+            tracked: PageSet::new(span.pages),
+        })
+    }
+
+    /// Bytes of the region.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.span.pages * self.span.page_size) as u64
+    }
+
+    /// First byte of live memory.
+    pub(crate) fn ptr(&self) -> *mut u8 {
+        self.reservation.ptr()
+    }
+
+    /// Live memory for `bytes` bytes: tracked, or scratch.
+    pub(crate) fn allocate(
+        &mut self,
+        what: &str,
+        bytes: u64,
+        scratch: bool,
+    ) -> Result<Range<usize>, DefineError> {
+        let page = self.span.page_size as u64;
+        let free = (self.span.pages - self.next) as u64 * page;
+        if bytes > free {
+            let (what, capacity) = (what.to_owned(), self.bytes());
+            return Err(DefineError::Capacity {
+                what,
+                needed: bytes,
+                free,
+                capacity,
+            });
+        }
+        let pages = self.next..self.next + bytes.div_ceil(page) as usize;
+        if scratch {
+            self.map_scratch(&pages)?;
+        } else {
+            self.tracker.map(pages.clone())?;
+            self.tracked.insert_range(pages.clone());
+        }
+        self.next = pages.end;
+        Ok(pages)
+    }
+
+    #[allow(unsafe_code)]
+    fn map_scratch(&self, pages: &Range<usize>) -> Result<(), DefineError> {
+        let (at, len) = (
+            pages.start * self.span.page_size,
+            pages.len() * self.span.page_size,
+        );
+        // SAFETY: pages past `next` were never handed out, so nothing is borrowed from them.
+        unsafe { self.reservation.put_zero(at, len, true)? };
+        Ok(())
+    }
+}
