@@ -1,7 +1,10 @@
 //! The only folder with system calls, and most of the unsafe code.
 
 pub mod futex;
+pub mod live;
 pub mod mem;
 pub mod object;
+pub mod pagemap;
 pub mod process;
 pub mod socket;
+pub mod uffd;

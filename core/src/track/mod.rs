@@ -1,10 +1,27 @@
 //! How written pages are found: the trackers, and the probe that chooses one.
 
+mod behaviour;
+mod compare;
+#[cfg(test)]
+mod conformance;
+mod cow;
+#[cfg(test)]
+mod guarantees;
+mod kind;
+mod live;
+mod probe;
+mod uffd_async;
+
+pub use kind::UnknownTracker;
+pub use probe::{Choice, ChooseError, ENV, Probe, Verdict, choose, create, probe};
+
 use crate::pageset::PageSet;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The ways of tracking, best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The ways of tracking, best first. Written `uffd-async`, `cow` and `compare`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TrackerKind {
     /// userfaultfd write-protection in asynchronous mode, harvested by PAGEMAP_SCAN (Linux >= 6.7).
     UffdAsync,
@@ -30,31 +47,35 @@ pub struct Span {
 pub enum Harvest {
     /// The pages were written (or may well have been): capture them.
     Written,
-    /// The pages are candidates: compare their bytes with the last version, capture those that differ.
+    /// The pages are candidates: compare their bytes with the last version, capture those that
+    /// differ.
     Candidates,
 }
 
 /// A way of finding the pages that the producer wrote.
 ///
-/// An error of `harvest` means that everything may have changed (I6): the caller then treats every tracked page
-/// as a candidate.
+/// An error of `harvest` means that everything may have changed (I6): the caller then treats every
+/// tracked page as a candidate.
 pub trait Tracker: Send {
     /// Which tracker this is.
     fn kind(&self) -> TrackerKind;
 
-    /// Map live memory for `pages` of the span (inside an inaccessible reservation that the caller owns): readable,
-    /// writable, zero, not inherited by fork, and tracked from before this returns.
+    /// Map live memory for `pages` of the span (inside an inaccessible reservation that the caller
+    /// owns): readable, writable, zero, not inherited by fork, and tracked from before this
+    /// returns.
     fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError>;
 
     /// Add the pages written since the last harvest to `written`, and re-arm them in the same step.
     /// The caller guarantees that nobody writes during the call.
     fn harvest(&mut self, written: &mut PageSet) -> Result<Harvest, TrackError>;
 
-    /// The bytes of `captured` are stored in a version that is visible; nobody has written since the harvest. The
-    /// `cow` tracker re-arms here.
+    /// The bytes of `captured` are stored in a version that is visible; nobody has written since
+    /// the harvest. The `cow` tracker re-arms here: without this its pages stay reported, as do
+    /// those that cannot be re-armed, which is no error.
     fn settle(&mut self, captured: &PageSet) -> Result<(), TrackError>;
 
-    /// `pages` may be written by a device (DMA into pinned memory): never replace their physical pages.
+    /// `pages` may be written by a device (DMA into pinned memory), which no tracker sees: never
+    /// replace their physical pages, and report them at every harvest from now on.
     fn pin(&mut self, pages: Range<usize>);
 }
 

@@ -1,0 +1,116 @@
+//! Live memory: what a tracker maps over the reservation of its caller, as ranges of addresses.
+
+use super::mem::MapError;
+use nix::errno::Errno;
+use nix::sys::mman::{
+    MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync,
+};
+use std::ffi::c_void;
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+
+/// What the pages are before the first store.
+#[derive(Clone, Copy, Debug)]
+pub enum Backing<'a> {
+    /// Zeros.
+    Zero,
+    /// The pages of a file from this offset; stores go to private copies.
+    File(BorrowedFd<'a>, usize),
+}
+
+/// Map readable and writable memory over `range`, which forked children do not inherit.
+///
+/// # Safety
+/// The range must be the caller's own, and nothing borrowed from it.
+pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> {
+    let (at, len) = parts(range)?;
+    let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED;
+    // SAFETY: replaces a range that is the caller's own and unused, as it promises.
+    let mapped = unsafe {
+        match backing {
+            Backing::Zero => mmap_anonymous(Some(at), len, prot, flags),
+            Backing::File(fd, offset) => {
+                mmap(Some(at), len, prot, flags, fd, offset as libc::off_t)
+            }
+        }
+    };
+    mapped.map_err(|e| explain("map", range, e))?;
+    advise(range, MmapAdvise::MADV_DONTFORK)
+}
+
+/// Make `range` inaccessible again; what was in it is gone.
+///
+/// # Safety
+/// As for [`map`].
+pub unsafe fn unmap(range: &Range<usize>) -> io::Result<()> {
+    let (at, len) = parts(range)?;
+    let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED;
+    // SAFETY: as for `map`.
+    unsafe { mmap_anonymous(Some(at), len, ProtFlags::PROT_NONE, flags) }
+        .map_err(|e| explain("reserve", range, e))?;
+    Ok(())
+}
+
+/// Keep huge pages out of `range`. A kernel built without them refuses, and need not be told.
+pub fn no_huge_pages(range: &Range<usize>) {
+    let _ = advise(range, MmapAdvise::MADV_NOHUGEPAGE);
+}
+
+/// Give the private copies of `range` back: zeros, or what the file holds, take their place.
+///
+/// # Safety
+/// The file must hold the same bytes, or nobody may need them.
+pub unsafe fn drop_copies(range: &Range<usize>) -> io::Result<()> {
+    advise(range, MmapAdvise::MADV_DONTNEED)
+}
+
+/// An error if a part of `range` is not mapped any more.
+pub fn check_mapped(range: &Range<usize>) -> io::Result<()> {
+    // SAFETY: with MS_ASYNC this starts no write; it looks the range up, which is all that is
+    // wanted.
+    unsafe { msync(pointer(range), range.len(), MsFlags::MS_ASYNC) }
+        .map_err(|e| explain("find", range, e))
+}
+
+/// Only advice that leaves the bytes as they are, but for DONTNEED, whose caller promised.
+fn advise(range: &Range<usize>, advice: MmapAdvise) -> io::Result<()> {
+    // SAFETY: the range is the caller's own; see above.
+    unsafe { madvise(pointer(range), range.len(), advice) }
+        .map_err(|e| explain("advise on", range, e))
+}
+
+fn pointer(range: &Range<usize>) -> NonNull<c_void> {
+    NonNull::new(range.start as *mut c_void).unwrap_or(NonNull::dangling())
+}
+
+fn parts(range: &Range<usize>) -> io::Result<(NonZeroUsize, NonZeroUsize)> {
+    let parts = NonZeroUsize::new(range.start).zip(NonZeroUsize::new(range.len()));
+    parts.ok_or_else(|| explain("map", range, Errno::EINVAL))
+}
+
+fn explain(what: &'static str, range: &Range<usize>, source: Errno) -> io::Error {
+    let error = MapError::Os {
+        what,
+        addr: range.start,
+        len: range.len(),
+        source,
+    };
+    io::Error::new(io::Error::from(source).kind(), error)
+}
+
+/// Have the kernel write one zero byte at `addr`, as a read(2) into the memory does.
+///
+/// # Safety
+/// Nothing borrowed from the byte at `addr` may be alive. (An address that cannot be written is an
+/// error.)
+pub unsafe fn write_by_kernel(addr: usize) -> io::Result<()> {
+    let zeros = std::fs::File::open("/dev/zero")?;
+    // SAFETY: the kernel checks the address, and writes one byte, which the caller lets it.
+    let n = unsafe { libc::read(zeros.as_raw_fd(), addr as *mut c_void, 1) };
+    Errno::result(n)?;
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! /proc/self/pagemap: which pages were written, and which are private copies.
+//!
+//! Written pages are asked for with exactly one combination of masks, `PAGE_IS_WRITTEN` and nothing
+//! else: every other one reports a page that was written and then dropped as clean, on kernels from
+//! 6.7 until the middle of 2026. An error may come after pages have been protected again, so it
+//! means: anything may have been written.
+
+use super::mem::{Mapping, page_size};
+use linux_raw_sys::general as raw;
+use nix::errno::Errno;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+const PAGEMAP_SCAN: libc::c_ulong = 0xC060_6610;
+const WRITTEN: u64 = raw::PAGE_IS_WRITTEN as u64;
+const TAKE: u64 = (raw::PM_SCAN_WP_MATCHING | raw::PM_SCAN_CHECK_WPASYNC) as u64;
+
+// The size is part of the request's number.
+const _: () = assert!(size_of::<raw::pm_scan_arg>() == (PAGEMAP_SCAN as usize >> 16) & 0x3FFF);
+const _: () = assert!(size_of::<raw::page_region>() == 24);
+
+/// Bits of an entry: the page is in memory, is in swap, belongs to a file.
+const PRESENT: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
+const FILE: u64 = 1 << 61;
+
+/// Entries read in one go: 64 KiB, which stays in the cache.
+const ENTRIES: usize = 8192;
+/// Regions reported in one go: 48 KiB, which most limits on locked memory allow.
+const REGIONS: usize = 2048;
+
+fn open() -> io::Result<File> {
+    File::open("/proc/self/pagemap")
+}
+
+/// Takes the pages written under asynchronous write-protection, and protects them again in the same
+/// step.
+#[derive(Debug)]
+pub struct WrittenScan {
+    pagemap: File,
+    /// Where the kernel writes what it found. A page of it that is missing during the scan would be
+    /// an error after pages have been protected again: so it is touched and locked, and never
+    /// inside a scanned range.
+    regions: Mapping,
+    capacity: usize,
+}
+
+impl WrittenScan {
+    /// A scan of this process's own memory; in a forked child it would go on scanning the parent's.
+    pub fn open() -> io::Result<Self> {
+        Self::with_capacity(REGIONS)
+    }
+
+    /// The same, with room for `capacity` (at least 1) regions per call of the kernel.
+    pub fn with_capacity(capacity: usize) -> io::Result<Self> {
+        let capacity = capacity.max(1);
+        let len = (capacity * size_of::<raw::page_region>()).next_multiple_of(page_size());
+        let regions = Mapping::reserve(len).map_err(io::Error::other)?;
+        // SAFETY: the reservation is new, nothing is borrowed from it; then writable memory of
+        // `len` bytes.
+        unsafe {
+            regions.put_zero(0, len, true).map_err(io::Error::other)?;
+            regions.ptr().write_bytes(0, len);
+            // Only the limit on locked memory can refuse this; touched pages are hardly ever
+            // missing anyway.
+            libc::mlock(regions.ptr().cast(), len);
+        }
+        Ok(WrittenScan {
+            pagemap: open()?,
+            regions,
+            capacity,
+        })
+    }
+
+    /// Call `each` with every range of addresses in `range` that was written, and protect it again.
+    /// All of `range` must be registered for asynchronous write-protection: EPERM otherwise.
+    pub fn take(
+        &mut self,
+        range: Range<usize>,
+        mut each: impl FnMut(Range<usize>),
+    ) -> io::Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            let (found, walked) = self.step(at..range.end)?;
+            if walked <= at {
+                let text = format!(
+                    "PAGEMAP_SCAN of {at:#x}..{:#x} makes no progress",
+                    range.end
+                );
+                return Err(io::Error::other(text));
+            }
+            self.found(found)
+                .iter()
+                .for_each(|r| each(r.start as usize..r.end as usize));
+            at = walked;
+        }
+        Ok(())
+    }
+
+    /// One call of the kernel: how many regions it found, and how far it came (not to the end if
+    /// they were too many).
+    fn step(&mut self, range: Range<usize>) -> io::Result<(usize, usize)> {
+        let mut arg = raw::pm_scan_arg {
+            size: size_of::<raw::pm_scan_arg>() as u64,
+            flags: TAKE,
+            start: range.start as u64,
+            end: range.end as u64,
+            walk_end: 0,
+            vec: self.regions.addr() as u64,
+            vec_len: self.capacity as u64, // never 0: that crashes older kernels
+            max_pages: 0,
+            category_inverted: 0,
+            category_mask: WRITTEN,
+            category_anyof_mask: 0,
+            return_mask: WRITTEN,
+        };
+        // SAFETY: the argument is the struct that the request's number stands for; `vec` is ours,
+        // and has room for `vec_len` regions. What happens to the scanned memory is only that its
+        // pages are write-protected.
+        let result =
+            unsafe { libc::ioctl(self.pagemap.as_raw_fd(), PAGEMAP_SCAN as _, &raw mut arg) };
+        Ok((Errno::result(result)? as usize, arg.walk_end as usize))
+    }
+
+    fn found(&self, count: usize) -> &[raw::page_region] {
+        // SAFETY: the mapping is readable, page-aligned, and at least `capacity` regions long; only
+        // `step` has the kernel write to it, which takes the scan by &mut. Any bytes are valid
+        // regions.
+        unsafe { std::slice::from_raw_parts(self.regions.ptr().cast(), count.min(self.capacity)) }
+    }
+
+    /// Put something else in the place of the descriptor, as a program does that closes descriptors
+    /// of others.
+    #[cfg(test)]
+    pub fn break_descriptor(&self) {
+        let other = File::open("/dev/null").unwrap();
+        // SAFETY: both descriptors are open; ours is closed by its owner later, whatever it is by
+        // then.
+        assert!(unsafe { libc::dup2(other.as_raw_fd(), self.pagemap.as_raw_fd()) } >= 0);
+    }
+}
+
+/// Finds the pages of a private mapping of a file that are no longer the file's: those that were
+/// written.
+#[derive(Debug)]
+pub struct CopyScan {
+    pagemap: File,
+    entries: Vec<u64>,
+}
+
+impl CopyScan {
+    /// A scan of this process's own memory; in a forked child it would go on reading the parent's.
+    pub fn open() -> io::Result<Self> {
+        Ok(CopyScan {
+            pagemap: open()?,
+            entries: vec![0; ENTRIES],
+        })
+    }
+
+    /// Call `each` with every range of `pages` (numbers of pages of the address space) that are
+    /// private copies.
+    pub fn copies(
+        &mut self,
+        pages: Range<usize>,
+        mut each: impl FnMut(Range<usize>),
+    ) -> io::Result<()> {
+        for first in pages.clone().step_by(ENTRIES) {
+            let entries = &mut self.entries[..ENTRIES.min(pages.end - first)];
+            self.pagemap
+                .read_exact_at(bytemuck::cast_slice_mut(entries), first as u64 * 8)?;
+            let mut at = first;
+            for run in entries.chunk_by(|a, b| is_copy(*a) == is_copy(*b)) {
+                if is_copy(run[0]) {
+                    each(at..at + run.len());
+                }
+                at += run.len();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A page that exists and is not the file's. (Neither bit: never touched, or given back: then it
+/// reads as the file.)
+fn is_copy(entry: u64) -> bool {
+    entry & (PRESENT | SWAPPED) != 0 && entry & FILE == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_nobody_registered_cannot_be_scanned() {
+        let memory = Mapping::reserve(4 * page_size()).unwrap();
+        let range = memory.addr()..memory.addr() + memory.len();
+        let error = WrittenScan::open()
+            .unwrap()
+            .take(range, |_| ())
+            .unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}");
+    }
+
+    #[test]
+    fn a_page_is_a_copy_when_it_exists_and_is_not_the_files() {
+        let copies: Vec<bool> = (0..8).map(|bits| is_copy(bits << 61)).collect();
+        // From 0 up: file, swapped, swapped file, present, present file, ...
+        assert_eq!(
+            copies,
+            [false, false, true, false, true, false, true, false]
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! Trials of what the kernel does, on memory that is thrown away. Version numbers and feature bits
+//! promise less than they seem to: containers filter system calls, and distributions patch kernels.
+//! What was seen to work, works.
+
+use super::cow::Cow;
+use super::uffd_async::{OpenFailed, UffdAsync};
+use super::{Span, Tracker};
+use crate::pageset::PageSet;
+use crate::sys::live::{drop_copies, unmap, write_by_kernel};
+use crate::sys::mem::{Mapping, page_size};
+use crate::sys::pagemap::WrittenScan;
+use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_SYNC};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::thread::Builder;
+use userfaultfd::Uffd;
+
+const PAGES: usize = 32;
+/// A kernel that makes a write wait says so at once; only a trial that goes wrong takes all of
+/// this.
+const LOOKS: usize = 200;
+const LOOK_MS: u16 = 10;
+
+/// Does `uffd-async` find what is written, and nothing else?
+pub(super) fn uffd_async() -> Result<Origin, String> {
+    let memory = Mapping::reserve(PAGES * page_size()).map_err(|e| e.to_string())?;
+    // Room for one region only: each harvest has to go on where the kernel stopped.
+    let scan = WrittenScan::with_capacity(1).map_err(OpenFailed::Pagemap);
+    // SAFETY: the reservation is ours, used by nothing else, and outlives the tracker (declared
+    // before it).
+    let tracker = scan.and_then(|scan| unsafe { UffdAsync::with_scan(span(&memory), scan) });
+    let tracker = tracker.map_err(|e| format!("{e}{}", advice(&e)))?;
+    let origin = tracker.origin();
+    let mut trial = Trial {
+        tracker,
+        memory: &memory,
+    };
+    trial.map(0..PAGES)?;
+    trial.expect("nothing was written", &[])?;
+
+    trial.load(3);
+    trial.store(3);
+    trial.store(7);
+    // SAFETY: nothing is borrowed from the page.
+    unsafe { write_by_kernel(trial.at(11)) }
+        .map_err(|e| format!("read(2) into the memory: {e}"))?;
+    trial.expect(
+        "a page that was read, an untouched one, and one by read(2) were written",
+        &[3, 7, 11],
+    )?;
+    trial.expect("nothing was written since", &[])?;
+
+    trial.store(7);
+    trial.store(9);
+    // SAFETY: nobody needs the page's bytes.
+    unsafe { drop_copies(&trial.page(9)) }.map_err(|e| format!("MADV_DONTNEED: {e}"))?;
+    trial.expect(
+        "a page was written again, another was written and dropped",
+        &[7, 9],
+    )?;
+
+    // SAFETY: nobody needs the page's bytes.
+    unsafe { unmap(&trial.page(20)) }.map_err(|e| e.to_string())?;
+    match trial.harvest() {
+        Err(_) => Ok(origin),
+        Ok(_) => Err("a page that is not tracked any more was taken for unwritten".into()),
+    }
+}
+
+/// Does `cow` find what is written, and keep it?
+pub(super) fn cow() -> Result<(), String> {
+    let memory = Mapping::reserve(PAGES * page_size()).map_err(|e| e.to_string())?;
+    // SAFETY: the reservation is ours, used by nothing else, and outlives the tracker (declared
+    // before it).
+    let tracker = unsafe { Cow::new(span(&memory)) };
+    let tracker = tracker.map_err(|e| format!("a memfd and /proc/self/pagemap are needed: {e}"))?;
+    let mut trial = Trial {
+        tracker,
+        memory: &memory,
+    };
+    trial.map(0..4)?;
+    trial.load(2);
+    trial.store(1);
+    trial.expect("one page of four was written", &[1])?;
+    let mut captured = PageSet::new(PAGES);
+    captured.insert(1);
+    trial.tracker.settle(&captured).map_err(|e| e.to_string())?;
+    trial.expect("the page was handed back to the file", &[])?;
+    if trial.load(1) != 1 {
+        return Err("a page that was handed back to the file lost its content".into());
+    }
+    trial.store(1);
+    trial.expect("the page was written again", &[1])
+}
+
+/// Does a write from inside a system call wait at a protected page until it is released, and then
+/// succeed? Capturing after `publish()` has returned is possible only then.
+pub(super) fn kernel_faults() -> Result<(), String> {
+    let (uffd, _) = uffd::open(Faults::All, WP_SYNC)
+        .map_err(|e| format!("{e}{}", advice_for_all_faults(&e)))?;
+    let memory = Mapping::reserve(page_size()).map_err(|e| e.to_string())?;
+    let page = memory.addr()..memory.addr() + memory.len();
+    // SAFETY: the memory is new; nothing is borrowed from it, then or later.
+    unsafe {
+        memory
+            .put_zero(0, memory.len(), true)
+            .map_err(|e| e.to_string())?;
+        memory.ptr().write_volatile(1); // the page has to exist to be protected
+    }
+    uffd::watch(&uffd, &page).map_err(|e| format!("write-protecting: {e}"))?;
+    std::thread::scope(|scope| {
+        // SAFETY: nothing is borrowed from the page.
+        let writer = Builder::new().spawn_scoped(scope, || unsafe { write_by_kernel(page.start) });
+        let writer = writer.map_err(|e| format!("starting a thread: {e}"))?;
+        let noticed = (0..LOOKS).any(|_| !writer.is_finished() && fault_waits(&uffd));
+        drop(uffd); // whatever happened: closing lets the writer go
+        let wrote = writer
+            .join()
+            .map_err(|_| "the writing thread panicked".to_string())?;
+        match (noticed, wrote) {
+            (true, Ok(())) => Ok(()),
+            (_, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
+            (false, Ok(())) => Err("read(2) into a protected page does not wait".into()),
+        }
+    })
+}
+
+fn fault_waits(uffd: &Uffd) -> bool {
+    let mut waiting = [PollFd::new(uffd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut waiting, PollTimeout::from(LOOK_MS)) == Ok(1)
+}
+
+fn span(memory: &Mapping) -> Span {
+    Span {
+        base: memory.addr(),
+        pages: memory.len() / page_size(),
+        page_size: page_size(),
+    }
+}
+
+struct Trial<'a, T> {
+    tracker: T,
+    memory: &'a Mapping,
+}
+
+impl<T: Tracker> Trial<'_, T> {
+    fn at(&self, page: usize) -> usize {
+        self.memory.addr() + page * page_size()
+    }
+
+    fn page(&self, page: usize) -> Range<usize> {
+        self.at(page)..self.at(page + 1)
+    }
+
+    fn map(&mut self, pages: Range<usize>) -> Result<(), String> {
+        self.tracker.map(pages).map_err(|e| e.to_string())
+    }
+
+    fn load(&self, page: usize) -> u8 {
+        // SAFETY: the trials load and store only in pages that they have mapped.
+        unsafe { (self.at(page) as *const u8).read_volatile() }
+    }
+
+    fn store(&self, page: usize) {
+        // SAFETY: as for load.
+        unsafe { (self.at(page) as *mut u8).write_volatile(1) }
+    }
+
+    fn harvest(&mut self) -> Result<Vec<usize>, String> {
+        let mut written = PageSet::new(PAGES);
+        self.tracker
+            .harvest(&mut written)
+            .map_err(|e| e.to_string())?;
+        Ok(written.iter().collect())
+    }
+
+    fn expect(&mut self, situation: &str, pages: &[usize]) -> Result<(), String> {
+        match self.harvest()? {
+            found if found == pages => Ok(()),
+            found => Err(format!(
+                "{situation}: pages {pages:?}, but {found:?} were reported"
+            )),
+        }
+    }
+}
+
+fn advice(error: &OpenFailed) -> &'static str {
+    match error {
+        OpenFailed::Pagemap(_) => {
+            "; a process that changed its user, or is not dumpable, gets it back by \
+             prctl(PR_SET_DUMPABLE, 1)"
+        }
+        OpenFailed::Uffd(OpenError::Features { .. }) => "; Linux 6.7 on x86_64 or arm64 is needed",
+        OpenFailed::Uffd(OpenError::Syscall(_)) => "; Linux 6.7 and a free descriptor are needed",
+        OpenFailed::Uffd(OpenError::Refused { device, .. }) => advice_for_refusal(device),
+    }
+}
+
+/// Either somebody filters the system call, as container engines do, or the kernel has none.
+fn advice_for_refusal(device: &io::Error) -> &'static str {
+    match device.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; let this user open /dev/userfaultfd (a udev rule, or in a container --user), \
+             or allow the system call (docker run --security-opt seccomp=PROFILE)"
+        }
+        _ => {
+            "; in a container, start it with --device /dev/userfaultfd, or with --security-opt \
+             seccomp=PROFILE where PROFILE allows userfaultfd; elsewhere, the kernel needs \
+             CONFIG_USERFAULTFD"
+        }
+    }
+}
+
+fn advice_for_all_faults(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Features { .. } => "; Linux 5.7 is needed",
+        _ => {
+            "; give this user access to /dev/userfaultfd, or the process CAP_SYS_PTRACE, \
+             or set the sysctl vm.unprivileged_userfaultfd to 1"
+        }
+    }
+}

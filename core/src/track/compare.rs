@@ -1,0 +1,46 @@
+//! The tracker that knows nothing: every page is a candidate, and the capture compares bytes.
+
+use super::live::Live;
+use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
+use crate::pageset::PageSet;
+use crate::sys::live::Backing;
+use std::ops::Range;
+
+/// Works everywhere, and sees what no other does (DMA); costs a read of the whole memory each time.
+pub(super) struct Compare {
+    live: Live,
+}
+
+impl Compare {
+    /// # Safety
+    /// As for [`super::create`].
+    pub unsafe fn new(span: Span) -> Self {
+        // SAFETY: handed on to the caller.
+        let live = unsafe { Live::new(span) };
+        Compare { live }
+    }
+}
+
+impl Tracker for Compare {
+    fn kind(&self) -> TrackerKind {
+        TrackerKind::Compare
+    }
+
+    fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError> {
+        self.live.map(pages, Backing::Zero, |_| Ok(()))
+    }
+
+    fn harvest(&mut self, written: &mut PageSet) -> Result<Harvest, TrackError> {
+        self.live.check()?;
+        written.union(self.live.mapped());
+        Ok(Harvest::Candidates)
+    }
+
+    fn settle(&mut self, _captured: &PageSet) -> Result<(), TrackError> {
+        self.live.check_process()
+    }
+
+    fn pin(&mut self, pages: Range<usize>) {
+        self.live.pin(pages); // all pages are candidates anyway
+    }
+}

@@ -1,0 +1,334 @@
+//! What every tracker has to do, as tests that run against each of the three.
+//!
+//! `compare` names candidates, so here too the bytes decide: each harvest is compared with a shadow
+//! copy, as the capture does. A tracker that cannot be used fails these tests; none is skipped.
+
+use super::{Harvest, Span, TrackError, Tracker, TrackerKind, create};
+use crate::pageset::PageSet;
+use crate::sys::live::check_mapped;
+use crate::sys::mem::{Mapping, page_size};
+use nix::sys::mman::munmap;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use std::ffi::c_void;
+use std::io::{Read, Write};
+use std::ops::Range;
+use std::ptr::NonNull;
+
+/// A producer as small as can be: a reservation, a tracker, and the bytes of the last version.
+pub(super) struct Producer {
+    pub tracker: Box<dyn Tracker>,
+    pub memory: Mapping,
+    mapped: PageSet,
+    shadow: Vec<u8>,
+}
+
+pub(super) fn span(memory: &Mapping) -> Span {
+    Span {
+        base: memory.addr(),
+        pages: memory.len() / page_size(),
+        page_size: page_size(),
+    }
+}
+
+pub(super) fn reserve(pages: usize) -> Mapping {
+    Mapping::reserve(pages * page_size()).unwrap()
+}
+
+impl Producer {
+    /// `pages` reserved, of which `mapped` are mapped.
+    pub fn new(kind: TrackerKind, pages: usize, mapped: Range<usize>) -> Self {
+        let memory = reserve(pages);
+        // SAFETY: the reservation is the producer's alone, and outlives the tracker (a field
+        // declared after it).
+        let tracker = unsafe { create(kind, span(&memory)) }.unwrap();
+        let mut producer = Self::with(tracker, memory);
+        producer.map(mapped);
+        producer
+    }
+
+    pub fn with(tracker: Box<dyn Tracker>, memory: Mapping) -> Self {
+        let (mapped, shadow) = (PageSet::new(span(&memory).pages), vec![0; memory.len()]);
+        Producer {
+            tracker,
+            memory,
+            mapped,
+            shadow,
+        }
+    }
+
+    pub fn map(&mut self, pages: Range<usize>) {
+        self.tracker.map(pages.clone()).unwrap();
+        self.mapped.insert_range(pages);
+    }
+
+    pub fn addresses(&self, pages: Range<usize>) -> Range<usize> {
+        let at = |page| self.memory.addr() + page * page_size();
+        at(pages.start)..at(pages.end)
+    }
+
+    /// The bytes of a mapped range, as a slice that must not be kept.
+    pub fn bytes(&mut self, range: Range<usize>) -> &mut [u8] {
+        let (first, last) = (range.start / page_size(), (range.end - 1) / page_size());
+        assert!((first..=last).all(|p| self.mapped.contains(p)));
+        // SAFETY: all pages are mapped (checked), the memory is this producer's, borrowed for as
+        // long as the slice.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.ptr().add(range.start), range.len()) }
+    }
+
+    pub fn pointer(&self, page: usize) -> NonNull<c_void> {
+        NonNull::new(self.addresses(page..page + 1).start as *mut c_void).unwrap()
+    }
+
+    /// Change the byte at `offset` of a page.
+    pub fn store_at(&mut self, page: usize, offset: usize) {
+        let at = page * page_size() + offset;
+        let byte = &mut self.bytes(at..at + 1)[0];
+        *byte = byte.wrapping_add(1);
+    }
+
+    pub fn store(&mut self, pages: &[usize]) {
+        pages.iter().for_each(|p| self.store_at(*p, 100));
+    }
+
+    pub fn load(&mut self, page: usize) -> u8 {
+        let at = page * page_size();
+        std::hint::black_box(self.bytes(at..at + 1)[0])
+    }
+
+    fn differs(&mut self, page: usize) -> bool {
+        let range = page * page_size()..(page + 1) * page_size();
+        let live = self.bytes(range.clone()).to_vec();
+        live != self.shadow[range]
+    }
+
+    /// The pages written, by the tracker and (for candidates) by their bytes.
+    pub fn harvest(&mut self) -> Result<PageSet, TrackError> {
+        let mut written = PageSet::new(self.mapped.capacity());
+        if self.tracker.harvest(&mut written)? == Harvest::Candidates {
+            let candidates: Vec<usize> = written.iter().collect();
+            written.clear();
+            for page in candidates.into_iter().filter(|p| self.differs(*p)) {
+                written.insert(page);
+            }
+        }
+        Ok(written)
+    }
+
+    /// Harvest and capture, as `publish` does.
+    pub fn publish(&mut self) -> Vec<usize> {
+        let written = self.harvest().unwrap();
+        self.capture(&written);
+        self.check_shadow();
+        written.iter().collect()
+    }
+
+    /// Copy the pages into the version, and say so to the tracker.
+    pub fn capture(&mut self, captured: &PageSet) {
+        for run in captured.runs() {
+            let range = run.start * page_size()..run.end * page_size();
+            let live = self.bytes(range.clone()).to_vec();
+            self.shadow[range].copy_from_slice(&live);
+        }
+        self.tracker.settle(captured).unwrap();
+    }
+
+    /// The version is what is in memory: no change was missed, and capturing changed nothing.
+    fn check_shadow(&mut self) {
+        let mapped: Vec<usize> = self.mapped.iter().collect();
+        let wrong: Vec<usize> = mapped.into_iter().filter(|p| self.differs(*p)).collect();
+        assert_eq!(wrong, [], "pages that differ from the version");
+    }
+}
+
+fn nothing_written_is_nothing_reported(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..64);
+    assert_eq!(p.publish(), []);
+    (0..64)
+        .step_by(3)
+        .for_each(|page| assert_eq!(p.load(page), 0));
+    assert_eq!(p.publish(), []);
+}
+
+fn stores_to_untouched_read_and_written_pages_are_found(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..64);
+    p.load(5);
+    p.store(&[5, 6, 40]);
+    assert_eq!(p.publish(), [5, 6, 40]);
+    p.load(41);
+    p.store(&[6, 41, 63]);
+    assert_eq!(p.publish(), [6, 41, 63]);
+    assert_eq!(p.publish(), []);
+}
+
+fn stores_at_both_ends_of_a_range_are_found(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 600, 3..597);
+    p.store_at(3, 0);
+    p.store_at(596, page_size() - 1);
+    assert_eq!(p.publish(), [3, 596]);
+    let at = 100 * page_size() - 1;
+    p.bytes(at..at + 2).fill(9); // across a page's edge
+    assert_eq!(p.publish(), [99, 100]);
+}
+
+fn what_read_puts_into_memory_is_found(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..64);
+    let len = 4 * page_size();
+    for _ in 0..2 {
+        let mut random = std::fs::File::open("/dev/urandom").unwrap();
+        random.read_exact(p.bytes(len + 10..2 * len)).unwrap();
+        assert_eq!(p.publish(), [4, 5, 6, 7]);
+    }
+}
+
+fn several_ranges_are_tracked_each_from_the_moment_it_is_mapped(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 2000, 10..20);
+    p.store(&[15]);
+    p.map(1030..1999);
+    p.map(20..30); // right behind the first
+    p.store(&[19, 20, 1030, 1998]);
+    assert_eq!(p.publish(), [15, 19, 20, 1030, 1998]);
+    assert_eq!(p.publish(), []);
+    p.map(500..501);
+    p.store(&[12, 500]);
+    assert_eq!(p.publish(), [12, 500]);
+}
+
+fn a_range_is_mapped_once_and_inside_the_span_only(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 10..20);
+    p.store(&[15]);
+    for pages in [15..16, 5..11, 60..65, 64..64, 30..30, 0..usize::MAX] {
+        assert!(p.tracker.map(pages.clone()).is_err(), "{pages:?}");
+    }
+    assert_eq!(p.publish(), [15]);
+}
+
+fn thousands_of_scattered_pages_are_all_found(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 12_000, 0..12_000);
+    let odd: Vec<usize> = (1..12_000).step_by(2).collect();
+    p.store(&odd);
+    assert_eq!(p.publish(), odd);
+    assert_eq!(p.publish(), []);
+}
+
+fn an_unsettled_harvest_loses_nothing(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..64);
+    p.store(&[1, 2]);
+    let kept = p.harvest().unwrap(); // its version never became visible
+    p.store(&[2, 3]);
+    let mut written = p.harvest().unwrap();
+    written.union(&kept);
+    assert_eq!(written.iter().collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+fn pinned_pages_are_reported_every_time_and_keep_their_content(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..32);
+    p.store(&[7, 8]);
+    p.tracker.pin(7..9);
+    p.tracker.pin(31..40); // in part not mapped
+    for _ in 0..3 {
+        let mut written = PageSet::new(64);
+        p.tracker.harvest(&mut written).unwrap();
+        assert!([7, 8, 31].iter().all(|page| written.contains(*page)));
+        assert!((32..64).all(|page| !written.contains(page)));
+        p.tracker.settle(&written).unwrap();
+        p.store(&[7]);
+    }
+    assert_eq!(p.bytes(7 * page_size()..8 * page_size())[100], 4);
+}
+
+fn memory_unmapped_behind_its_back_is_an_error_each_time(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..64);
+    p.store(&[1, 60]);
+    // SAFETY: nothing is borrowed from the page.
+    unsafe { munmap(p.pointer(30), page_size()) }.unwrap();
+    assert!(p.harvest().is_err());
+    assert!(p.harvest().is_err());
+}
+
+fn a_forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..64);
+    p.store(&[3, 4]);
+    in_child(|| {
+        let refused = p.tracker.harvest(&mut PageSet::new(64)).is_err()
+            && p.tracker.settle(&PageSet::new(64)).is_err()
+            && p.tracker.map(0..1).is_err();
+        let absent = check_mapped(&p.addresses(3..4)).is_err();
+        if refused && absent {
+            Ok(())
+        } else {
+            Err(format!("refused {refused}, absent {absent}"))
+        }
+    });
+    p.store(&[5]);
+    assert_eq!(p.publish(), [3, 4, 5]);
+}
+
+/// Run `body` in a forked child; its error is this test's.
+pub(super) fn in_child(body: impl FnOnce() -> Result<(), String>) {
+    // SAFETY: the child runs the body on its only thread, which allocates and makes system calls
+    // (the C library keeps its allocator usable across fork), and ends without unwinding into the
+    // test harness.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Child => {
+            let body = std::panic::AssertUnwindSafe(body);
+            let result =
+                std::panic::catch_unwind(body).unwrap_or_else(|_| Err("it panicked".into()));
+            if let Err(text) = &result {
+                let _ = writeln!(std::io::stderr(), "in the child: {text}");
+            }
+            // SAFETY: ends this process at once, without running the harness's exit handlers.
+            unsafe { libc::_exit(result.is_err().into()) }
+        }
+        ForkResult::Parent { child } => {
+            assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
+        }
+    }
+}
+
+macro_rules! for_each_tracker {
+    ($($test:ident)*) => {
+        for_each_tracker!(@one uffd_async, UffdAsync, $($test)*);
+        for_each_tracker!(@one cow, Cow, $($test)*);
+        for_each_tracker!(@one compare, Compare, $($test)*);
+    };
+    (@one $module:ident, $kind:ident, $($test:ident)*) => {
+        mod $module {
+            use super::TrackerKind;
+            $(#[test] fn $test() { super::$test(TrackerKind::$kind) })*
+        }
+    };
+}
+
+for_each_tracker! {
+    nothing_written_is_nothing_reported
+    stores_to_untouched_read_and_written_pages_are_found
+    stores_at_both_ends_of_a_range_are_found
+    what_read_puts_into_memory_is_found
+    several_ranges_are_tracked_each_from_the_moment_it_is_mapped
+    a_range_is_mapped_once_and_inside_the_span_only
+    thousands_of_scattered_pages_are_all_found
+    an_unsettled_harvest_loses_nothing
+    pinned_pages_are_reported_every_time_and_keep_their_content
+    memory_unmapped_behind_its_back_is_an_error_each_time
+    a_forked_child_is_refused_and_disturbs_nothing
+}
+
+#[test]
+fn any_sequence_of_stores_and_publishes_gives_the_same_with_every_tracker() {
+    use proptest::prelude::*;
+    let steps = proptest::collection::vec(proptest::collection::vec(0usize..300, 0..40), 1..8);
+    proptest!(ProptestConfig::with_cases(48), |(steps in steps)| {
+        for kind in TrackerKind::ALL {
+            let mut p = Producer::new(kind, 300, 0..300);
+            for pages in &steps {
+                let mut expected = PageSet::new(300);
+                pages.iter().for_each(|page| expected.insert(*page));
+                // Each page once: storing twice could restore the byte, which `compare` rightly
+                // calls unchanged.
+                p.store(&expected.iter().collect::<Vec<_>>());
+                prop_assert_eq!(p.publish(), expected.iter().collect::<Vec<_>>(), "{}", kind);
+            }
+        }
+    });
+}

@@ -1,0 +1,325 @@
+//! What single trackers promise beyond the suite that all of them pass.
+
+use super::conformance::{Producer, in_child, reserve, span};
+use super::uffd_async::UffdAsync;
+use super::{Tracker, TrackerKind, Verdict, probe};
+use crate::pageset::PageSet;
+use crate::sys::live::{drop_copies, unmap};
+use crate::sys::mem::page_size;
+use crate::sys::pagemap::{CopyScan, WrittenScan};
+use crate::sys::uffd::Origin;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+impl Producer {
+    fn uffd(pages: usize, capacity: usize) -> Self {
+        let memory = reserve(pages);
+        let scan = WrittenScan::with_capacity(capacity).unwrap();
+        // SAFETY: as in `new`.
+        let tracker = unsafe { UffdAsync::with_scan(span(&memory), scan) }.unwrap();
+        let mut p = Self::with(Box::new(tracker), memory);
+        p.map(0..pages);
+        p
+    }
+}
+
+#[test]
+fn a_scan_with_room_for_one_region_goes_on_where_it_stopped() {
+    for capacity in [1, 2, 511, 513] {
+        let mut p = Producer::uffd(3000, capacity);
+        let odd: Vec<usize> = (1..3000).step_by(2).collect();
+        p.store(&odd);
+        assert_eq!(p.publish(), odd, "room for {capacity}");
+        assert_eq!(p.publish(), []);
+    }
+}
+
+#[test]
+fn a_broken_descriptor_is_an_error_each_time() {
+    let memory = reserve(8);
+    // SAFETY: the reservation is ours, and declared before the tracker.
+    let mut tracker = unsafe { UffdAsync::new(span(&memory)) }.unwrap();
+    tracker.map(0..8).unwrap();
+    tracker.scan().break_descriptor();
+    assert!(tracker.harvest(&mut PageSet::new(8)).is_err());
+    assert!(tracker.harvest(&mut PageSet::new(8)).is_err());
+}
+
+#[test]
+fn memory_replaced_by_other_memory_is_an_error_of_uffd() {
+    let mut p = Producer::uffd(64, 100);
+    p.store(&[1]);
+    // SAFETY: nothing is borrowed from the page.
+    unsafe { unmap(&p.addresses(30..31)) }.unwrap();
+    assert!(p.harvest().is_err());
+    assert!(p.harvest().is_err());
+}
+
+#[test]
+fn a_page_written_and_dropped_is_reported_by_uffd() {
+    let mut p = Producer::uffd(64, 100);
+    p.store(&[10, 11]);
+    p.publish();
+    p.store(&[10]);
+    // SAFETY: nobody needs the bytes of either page.
+    unsafe { drop_copies(&p.addresses(10..12)) }.unwrap();
+    // Page 11 was not written, but is zero now: its content changed as well.
+    assert_eq!(p.publish(), [10, 11]);
+}
+
+/// A store that is in no harvest would leave an old word in the shadow: nobody writes it again.
+#[test]
+fn no_store_of_two_threads_is_lost_while_uffd_scans() {
+    const PAGES: usize = 256;
+    let mut p = Producer::uffd(PAGES, 100);
+    let words_per_page = page_size() / 8;
+    // SAFETY: the memory is mapped, aligned, and from here on used only as atomic words, until `p`
+    // is dropped.
+    let words: &[AtomicU64] =
+        unsafe { std::slice::from_raw_parts(p.memory.ptr().cast(), PAGES * words_per_page) };
+    let mut shadow = vec![0; words.len()];
+    let (stop, mut scans) = (AtomicBool::new(false), 0);
+    let mut copy_written = |tracker: &mut Box<dyn Tracker>| {
+        let mut written = PageSet::new(PAGES);
+        tracker.harvest(&mut written).unwrap();
+        for page in written.iter() {
+            for at in page * words_per_page..(page + 1) * words_per_page {
+                shadow[at] = words[at].load(Ordering::Relaxed);
+            }
+        }
+    };
+    let stores: u64 = std::thread::scope(|scope| {
+        let writers = [1u64, 2].map(|seed| {
+            let stop = &stop;
+            scope.spawn(move || scribble(words, seed, stop))
+        });
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(800) {
+            copy_written(&mut p.tracker);
+            scans += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+        writers.into_iter().map(|w| w.join().unwrap()).sum()
+    });
+    copy_written(&mut p.tracker);
+    let lost = words
+        .iter()
+        .zip(&shadow)
+        .filter(|(w, s)| w.load(Ordering::Relaxed) != **s)
+        .count();
+    assert_eq!(
+        lost, 0,
+        "words lost after {stores} stores and {scans} scans"
+    );
+    assert!(
+        stores > 10_000 && scans > 10,
+        "{stores} stores, {scans} scans: this shows nothing"
+    );
+}
+
+/// Store ever new values at words all over the place, and count.
+fn scribble(words: &[AtomicU64], seed: u64, stop: &AtomicBool) -> u64 {
+    let (mut random, mut stores) = (seed, 0);
+    while !stop.load(Ordering::Relaxed) {
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        words[(random >> 33) as usize % words.len()].store(random, Ordering::Relaxed);
+        stores += 1;
+    }
+    stores
+}
+
+#[test]
+fn uffd_needs_no_privilege() {
+    in_child(|| {
+        become_nobody()?;
+        expect_tracking(TrackerKind::UffdAsync)?;
+        match probe().kernel_faults {
+            Verdict::Usable => Ok(()), // the machine allows it to everybody
+            verdict => expect_advice(&verdict, "CAP_SYS_PTRACE"),
+        }
+    });
+}
+
+#[test]
+fn uffd_comes_from_the_device_when_the_system_call_is_filtered() {
+    in_child(|| {
+        filter_out_userfaultfd()?;
+        if std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/userfaultfd")
+            .is_err()
+        {
+            return expect_advice(&probe().uffd_async, "/dev/userfaultfd");
+        }
+        match probe().uffd_origin {
+            Some(Origin::Device) => expect_tracking(TrackerKind::UffdAsync),
+            other => Err(format!("origin {other:?}")),
+        }
+    });
+}
+
+#[test]
+fn cow_is_the_best_tracker_where_userfaultfd_is_denied_and_the_reason_tells_the_remedy() {
+    in_child(|| {
+        become_nobody()?;
+        filter_out_userfaultfd()?;
+        let probe = probe();
+        if probe.uffd_origin.is_none() {
+            expect_advice(&probe.uffd_async, "--security-opt")?;
+            expect_advice(&probe.uffd_async, "Operation not permitted")?;
+        }
+        if probe.cow != Verdict::Usable {
+            return Err(format!("cow: {:?}", probe.cow));
+        }
+        expect_tracking(TrackerKind::Cow)
+    });
+}
+
+fn expect_tracking(kind: TrackerKind) -> Result<(), String> {
+    let mut p = Producer::new(kind, 64, 0..64);
+    p.store(&[3]);
+    let mut zeros = std::fs::File::open("/dev/zero").map_err(|e| e.to_string())?;
+    zeros.read_exact(p.bytes(0..1)).map_err(|e| e.to_string())?;
+    match p.publish().as_slice() {
+        [0, 3] => Ok(()),
+        other => Err(format!("pages 0 and 3 were written, {other:?} reported")),
+    }
+}
+
+fn expect_advice(verdict: &Verdict, words: &str) -> Result<(), String> {
+    match verdict {
+        Verdict::Unusable(reason) if reason.contains(words) => Ok(()),
+        other => Err(format!("no {words} in {other:?}")),
+    }
+}
+
+/// What the default profile of container engines does: userfaultfd(2) fails with EPERM.
+fn filter_out_userfaultfd() -> Result<(), String> {
+    let statement = |code: u32, k: u32, jt, jf| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let denied = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0), // the number of the call
+        statement(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            libc::SYS_userfaultfd as u32,
+            0,
+            1,
+        ),
+        statement(libc::BPF_RET | libc::BPF_K, denied, 0, 0),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the program points to `filter`, which the kernel copies during the call.
+    let filtered = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const program,
+            ) == 0
+    };
+    if filtered {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error().to_string())
+    }
+}
+
+/// Give all privileges up, for good.
+fn become_nobody() -> Result<(), String> {
+    const NOBODY: u32 = 65534;
+    // SAFETY: these calls take integers; this child has one thread, whose rights they change.
+    let given_up = unsafe {
+        libc::getuid() != 0
+            || (libc::setresgid(NOBODY, NOBODY, NOBODY) == 0
+                && libc::setresuid(NOBODY, NOBODY, NOBODY) == 0
+                && libc::prctl(libc::PR_SET_DUMPABLE, 1) == 0)
+    };
+    if given_up {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error().to_string())
+    }
+}
+
+#[test]
+fn cow_gives_settled_pages_back_to_the_file_and_keeps_the_others() {
+    let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
+    p.store(&[1, 2, 3]);
+    let mut written = p.harvest().unwrap();
+    written.remove_range(2..3); // captured without page 2
+    p.capture(&written);
+    assert_eq!(p.publish(), [2]);
+    assert_eq!(p.publish(), []);
+    let contents: Vec<u8> = (1..4)
+        .map(|page| p.bytes(page * page_size()..(page + 1) * page_size())[100])
+        .collect();
+    assert_eq!(contents, [1, 1, 1]);
+}
+
+#[test]
+fn cow_settles_only_what_the_last_harvest_found() {
+    let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
+    p.store(&[1]);
+    p.publish();
+    p.store(&[1, 2]); // after the harvest, before a settle that claims everything
+    let mut all = PageSet::new(64);
+    all.insert_range(0..64);
+    p.tracker.settle(&all).unwrap();
+    assert_eq!(p.publish(), [1, 2]);
+}
+
+#[test]
+fn a_page_that_cow_cannot_read_stays_dirty_and_keeps_its_content() {
+    use nix::sys::mman::{ProtFlags, mprotect};
+    let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
+    p.store(&[1, 2, 9]);
+    let written = p.harvest().unwrap();
+    let at = p.pointer(2);
+    // SAFETY: nothing is borrowed from the page, nor used while it is inaccessible.
+    let protect = |prot| unsafe { mprotect(at, page_size(), prot) }.unwrap();
+    protect(ProtFlags::PROT_NONE);
+    p.tracker.settle(&written).unwrap();
+    protect(ProtFlags::PROT_READ | ProtFlags::PROT_WRITE);
+    let again = p.harvest().unwrap();
+    assert!(again.contains(2) && !again.contains(9), "{again:?}");
+    p.capture(&again);
+    assert_eq!(p.harvest().unwrap().len(), 0);
+    for page in [1, 2, 9] {
+        assert_eq!(
+            p.bytes(page * page_size()..(page + 1) * page_size())[100],
+            1
+        );
+    }
+}
+
+#[test]
+fn cow_never_replaces_the_physical_page_of_a_pinned_page() {
+    let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
+    p.store(&[4, 5]);
+    p.tracker.pin(5..6);
+    p.publish();
+    let first = p.memory.addr() / page_size();
+    let mut private = Vec::new();
+    let mut scan = CopyScan::open().unwrap();
+    let note = |found: Range<usize>| private.extend(found.map(|page| page - first));
+    scan.copies(first..first + 64, note).unwrap();
+    assert_eq!(
+        private,
+        [5],
+        "a device that writes to page 5 would write to a page of nobody"
+    );
+}

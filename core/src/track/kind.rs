@@ -1,0 +1,71 @@
+//! The names of the trackers.
+
+use super::TrackerKind;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+impl TrackerKind {
+    /// All of them, best first.
+    pub const ALL: [TrackerKind; 3] = [
+        TrackerKind::UffdAsync,
+        TrackerKind::Cow,
+        TrackerKind::Compare,
+    ];
+
+    /// The name that users see and write.
+    pub fn name(self) -> &'static str {
+        match self {
+            TrackerKind::UffdAsync => "uffd-async",
+            TrackerKind::Cow => "cow",
+            TrackerKind::Compare => "compare",
+        }
+    }
+}
+
+impl fmt::Display for TrackerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that no tracker has.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("there is no tracker {0:?}; the trackers are uffd-async, cow and compare")]
+pub struct UnknownTracker(String);
+
+impl FromStr for TrackerKind {
+    type Err = UnknownTracker;
+
+    fn from_str(name: &str) -> Result<Self, UnknownTracker> {
+        let kind = TrackerKind::ALL.into_iter().find(|k| k.name() == name);
+        kind.ok_or_else(|| UnknownTracker(name.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tracker_has_one_name_in_text_and_in_files() {
+        for kind in TrackerKind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+            let stored = rmp_serde::to_vec(&kind).unwrap();
+            assert_eq!(
+                rmp_serde::from_slice::<String>(&stored).unwrap(),
+                kind.name()
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = "soft-dirty".parse::<TrackerKind>().unwrap_err().to_string();
+        assert!(error.contains("soft-dirty"), "{error}");
+        assert!(
+            TrackerKind::ALL.iter().all(|k| error.contains(k.name())),
+            "{error}"
+        );
+    }
+}
