@@ -2,6 +2,7 @@
 
 use crate::checksum;
 use ndarray::ArrayView3;
+use std::io::{Write, stdout};
 use std::time::Instant;
 
 /// Prints how far the run is, how v looks, how fast it goes, and a checksum of both fields.
@@ -30,7 +31,9 @@ impl Progress {
         let rate = cells / self.since.elapsed().as_secs_f64();
         let (min, max) = min_max(v);
         let (u_sum, v_sum) = (checksum(u), checksum(v));
-        println!(
+        // A simulation goes on when nobody reads its progress any more.
+        let _ = writeln!(
+            stdout(),
             "step {step:>7}  v {min:.4} .. {max:.4}  {rate:.2e} cells/s  \
              checksum u {u_sum:016x} v {v_sum:016x}"
         );
