@@ -14,9 +14,9 @@ use serde::Serialize;
 
 /// Values per piece: small enough for a second pass out of the first- or second-level cache.
 /// (Tests use tiny pieces, so that small arrays are made of many.)
-const LEAF: usize = if cfg!(test) { 12 } else { 4096 };
+const LEAF: usize = if cfg!(test) { 40 } else { 8192 };
 /// Values below which a part of the view is not shared out among threads.
-const GRAIN: usize = if cfg!(test) { 48 } else { 1 << 17 };
+const GRAIN: usize = if cfg!(test) { 120 } else { 1 << 17 };
 
 /// Which number of each point is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

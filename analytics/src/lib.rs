@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod lanes;
 pub mod moments;
 pub mod number;
+mod simd;
 pub mod slice;
 pub mod values;
 

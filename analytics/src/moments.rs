@@ -7,11 +7,12 @@
 
 use crate::lanes::{Lane, Operator, PerComponent, fold, fold_scalars};
 use crate::number::{Key, Number, Scalar, Wide};
+use crate::simd::vectorised;
 use ndarray::ArrayViewD;
 use serde::Serialize;
 
 /// Independent sums per piece, so that additions need not wait for each other.
-const WIDTH: usize = 8;
+const WIDTH: usize = 16;
 
 /// Moments of a set of numbers. Extrema, mean and variance are those of the finite values; they are absent where
 /// there is no finite value (for the sample variance: fewer than two).
@@ -88,7 +89,7 @@ impl<T: Number> Running<T> {
     /// Take more values. Best in pieces of some thousand: each call goes twice over `values`.
     pub fn add(&mut self, values: &[T]) {
         let first = Sums::of(values);
-        if first.sum.finite() {
+        if first.sum().finite() {
             return self.merge(&Self::of_finite(values, first));
         }
         // Something is not finite (or the sum left the range of f64): look at each value.
@@ -103,11 +104,11 @@ impl<T: Number> Running<T> {
         if values.is_empty() {
             return Self::default();
         }
-        let (mean, m2) = centred(values, mean_of(values, first.sum));
+        let (mean, m2) = centred(values, mean_of(values, first.sum()));
         Running {
             finite: values.len() as u64,
-            min: first.min,
-            max: first.max,
+            min: first.min(),
+            max: first.max(),
             mean,
             m2,
             ..Self::default()
@@ -170,34 +171,74 @@ impl<T: Number> Running<T> {
     }
 }
 
+/// `WIDTH` independent accumulators. The loops over blocks treat all of them alike, and do nothing else: that is the
+/// form which the compiler turns into vector instructions.
+type Each<A> = [A; WIDTH];
+
 /// The first pass over a piece.
 struct Sums<T: Number> {
-    sum: T::Wide,
-    min: T::Key,
-    max: T::Key,
+    sum: Each<T::Wide>,
+    min: Each<T::Key>,
+    max: Each<T::Key>,
 }
 
 impl<T: Number> Sums<T> {
     fn of(values: &[T]) -> Self {
-        let mut sum = [T::Wide::ZERO; WIDTH];
-        let mut min = [T::Key::HIGHEST; WIDTH];
-        let mut max = [T::Key::LOWEST; WIDTH];
-        let (blocks, rest) = values.as_chunks::<WIDTH>();
-        let mut take = |i: usize, v: T| {
-            sum[i] = sum[i] + v.wide();
-            min[i] = lesser(v.key(), min[i]);
-            max[i] = greater(v.key(), max[i]);
+        let (blocks, rest) = values.as_chunks();
+        let mut sums = vectorised(
+            #[inline(always)]
+            || Self::of_blocks(blocks),
+        );
+        rest.iter().for_each(|v| sums.take(0, *v));
+        sums
+    }
+
+    #[inline(always)]
+    fn of_blocks(blocks: &[[T; WIDTH]]) -> Self {
+        let mut sums = Sums {
+            sum: [T::Wide::ZERO; WIDTH],
+            min: [T::Key::HIGHEST; WIDTH],
+            max: [T::Key::LOWEST; WIDTH],
         };
         for block in blocks {
-            block.iter().enumerate().for_each(|(i, v)| take(i, *v));
+            for (i, v) in block.iter().enumerate() {
+                sums.take(i, *v);
+            }
         }
-        rest.iter().enumerate().for_each(|(i, v)| take(i, *v));
-        Sums {
-            sum: total(sum),
-            min: min.into_iter().fold(T::Key::HIGHEST, lesser),
-            max: max.into_iter().fold(T::Key::LOWEST, greater),
+        sums
+    }
+
+    #[inline(always)]
+    fn take(&mut self, i: usize, v: T) {
+        self.sum[i] = self.sum[i] + v.wide();
+        self.min[i] = lesser(v.key(), self.min[i]);
+        self.max[i] = greater(v.key(), self.max[i]);
+    }
+
+    fn sum(&self) -> T::Wide {
+        total(self.sum)
+    }
+    fn min(&self) -> T::Key {
+        self.min.into_iter().fold(T::Key::HIGHEST, lesser)
+    }
+    fn max(&self) -> T::Key {
+        self.max.into_iter().fold(T::Key::LOWEST, greater)
+    }
+}
+
+/// Sums of the distances from `mean`, and of their squares.
+#[inline(always)]
+fn second_pass<T: Number>(blocks: &[[T; WIDTH]], mean: T::Wide) -> (Each<T::Wide>, Each<f64>) {
+    let mut off = [T::Wide::ZERO; WIDTH];
+    let mut squares = [0.0; WIDTH];
+    for block in blocks {
+        for i in 0..WIDTH {
+            let distance = block[i].wide() - mean;
+            off[i] = off[i] + distance;
+            squares[i] += distance.norm_sqr();
         }
     }
+    (off, squares)
 }
 
 /// The mean of finite values; finite even where their sum is not.
@@ -212,18 +253,16 @@ fn mean_of<T: Number>(values: &[T], sum: T::Wide) -> T::Wide {
 
 /// The second pass: the mean made exact, and the sum of squared distances from it.
 fn centred<T: Number>(values: &[T], mean: T::Wide) -> (T::Wide, f64) {
-    let mut off = [T::Wide::ZERO; WIDTH];
-    let mut squares = [0.0; WIDTH];
-    let (blocks, rest) = values.as_chunks::<WIDTH>();
-    let mut take = |i: usize, v: T| {
+    let (blocks, rest) = values.as_chunks();
+    let (mut off, mut squares) = vectorised(
+        #[inline(always)]
+        || second_pass(blocks, mean),
+    );
+    for v in rest {
         let distance = v.wide() - mean;
-        off[i] = off[i] + distance;
-        squares[i] += distance.norm_sqr();
-    };
-    for block in blocks {
-        block.iter().enumerate().for_each(|(i, v)| take(i, *v));
+        off[0] = off[0] + distance;
+        squares[0] += distance.norm_sqr();
     }
-    rest.iter().enumerate().for_each(|(i, v)| take(i, *v));
     let m2 = total(squares);
     if !m2.is_finite() {
         return (mean, f64::INFINITY);
@@ -246,11 +285,13 @@ fn total<W: Wide>(mut sums: [W; WIDTH]) -> W {
 }
 
 /// `a` if it is less, else `b`: one instruction, unlike `f64::min`; a NaN in `a` is passed over.
+#[inline(always)]
 fn lesser<K: Key>(a: K, b: K) -> K {
     if a < b { a } else { b }
 }
 
 /// As [`lesser`], the greater one.
+#[inline(always)]
 fn greater<K: Key>(a: K, b: K) -> K {
     if a > b { a } else { b }
 }
