@@ -194,3 +194,90 @@ impl Layout {
         self.tables + slot * TABLE_BYTES
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Rows `| NAME | number |` of the table in `docs/design.md` whose head begins with `head`.
+    fn documented(head: &str) -> Vec<(String, usize)> {
+        let page = include_str!("../../docs/design.md");
+        let table = page
+            .split(&format!("| {head} |"))
+            .nth(1)
+            .expect("the table is there");
+        let row = |line: &str| {
+            let mut cells = line.split('|').map(str::trim).skip(1);
+            Some((cells.next()?.to_owned(), cells.next()?.parse().ok()?))
+        };
+        table
+            .lines()
+            .skip(2)
+            .take_while(|l| l.starts_with('|'))
+            .filter_map(row)
+            .collect()
+    }
+
+    #[test]
+    fn the_documented_header_is_the_one_in_the_code() {
+        use header as h;
+        let code = [
+            ("MAGIC", h::MAGIC),
+            ("LAYOUT_VERSION", h::LAYOUT_VERSION),
+            ("PAGE_SIZE", h::PAGE_SIZE),
+            ("BASE", h::BASE),
+            ("PAGES", h::PAGES),
+            ("SLOTS", h::SLOTS),
+            ("PID", h::PID),
+            ("CREATED", h::CREATED),
+            ("TRACKER", h::TRACKER),
+            ("NAME_LEN", h::NAME_LEN),
+            ("NAME", h::NAME),
+            ("STATE", h::STATE),
+            ("LATEST", h::LATEST),
+            ("EVENT", h::EVENT),
+            ("STATS", h::STATS),
+        ];
+        assert_eq!(
+            documented("header | offset"),
+            code.map(|(n, o)| (n.to_owned(), o))
+        );
+    }
+
+    #[test]
+    fn the_documented_head_of_a_slot_is_the_one_in_the_code() {
+        let code = [
+            ("STATE", slot::STATE),
+            ("STEP", slot::STEP),
+            ("TIME", slot::TIME),
+            ("CHANGED", slot::CHANGED),
+            ("TABLE_LEN", slot::TABLE_LEN),
+            ("PUBLISHED", slot::PUBLISHED),
+        ];
+        assert_eq!(
+            documented("head of a slot | offset"),
+            code.map(|(n, o)| (n.to_owned(), o))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn sections_follow_each_other_and_hold_what_they_must(pages in 1usize..1 << 28, slots in 2usize..=MAX_SLOTS) {
+            let l = Layout::new(pages, 4096, slots).unwrap();
+            prop_assert_eq!((l.heads, l.roots), (8192, 8192 + slots * 128));
+            prop_assert_eq!(l.changed - l.roots, slots * l.chunks * 8);
+            prop_assert_eq!(l.leaves - l.changed, slots * l.chunks * 64);
+            prop_assert_eq!(l.tables - l.leaves, slots * l.chunks * 512);
+            prop_assert!(l.total - l.tables >= slots * 262_144);
+            let (s, c) = (slots - 1, l.chunks - 1);
+            prop_assert!(l.root(s, c) + 8 <= l.changed && l.changed_bits(s, c) + 64 <= l.leaves);
+            prop_assert!(l.leaf(c, s) + 512 <= l.tables && l.table(s) + TABLE_BYTES <= l.total);
+        }
+
+        #[test]
+        fn numbers_from_outside_give_a_layout_or_an_error(pages: usize, page_size: usize, slots: usize) {
+            let _ = Layout::new(pages, page_size, slots);
+        }
+    }
+}
