@@ -1,8 +1,8 @@
 //! Operators over fields: moments (count, extrema, mean, variance), histograms and slices.
 //!
-//! Each operator exists twice: over an `ndarray` view of any [`Number`], and over a field as it lies in memory
-//! ([`FieldDesc`](tcasm_core::field::FieldDesc) and its bytes), whatever its dtype. The second cuts ghost layers
-//! off first. Nothing copies the field: operators walk it in pieces that fit the cache, in parallel on the
+//! Each operator exists three times: over an `ndarray` view of any [`Number`]; over a field as it lies in memory
+//! ([`dynamic`]: its description and bytes), whatever its dtype; and over a field of a version that an observer
+//! holds ([`over`]). The last two cut ghost layers off first. Nothing copies the field: operators walk it in pieces that fit the cache, in parallel on the
 //! caller's rayon pool, and give the same bits whatever the number of threads.
 //!
 //! Rules that hold for every operator:
@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod lanes;
 pub mod moments;
 pub mod number;
+pub mod over;
 mod simd;
 pub mod slice;
 pub mod values;
