@@ -40,8 +40,7 @@ pub struct Checkpointer {
     options: Options,
     series: Series,
     counters: Counters,
-    /// Held as long as this lives. The kernel lets it go with the process, however that ends.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Checkpointer {
@@ -107,7 +106,7 @@ fn usable(name: &str) -> bool {
 }
 
 /// Be the only one to write `name` in `dir`; then what half-written files there are, are of the dead.
-fn lock(dir: &Path, name: &str) -> Result<File, WriteError> {
+fn lock(dir: &Path, name: &str) -> Result<Lock, WriteError> {
     let path = dir.join(format!(".{name}.tcasm-lock"));
     let file = File::create(&path).map_err(|e| Fault::from(e).at(&path))?;
     match file.try_lock() {
@@ -120,7 +119,20 @@ fn lock(dir: &Path, name: &str) -> Result<File, WriteError> {
             tracing::warn!("no locks in {dir:?} ({e}): leftovers of killed runs are not removed");
         }
     }
-    Ok(file)
+    Ok(Lock(file))
+}
+
+/// Held until dropped. The kernel lets it go with the process, however that ends.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing alone is not enough: a process that is just being started holds a copy of the descriptor until it execs.
+    fn drop(&mut self) {
+        if let Err(e) = self.0.unlock() {
+            tracing::debug!("unlocking: {e}");
+        }
+    }
 }
 
 fn remove_leftovers(dir: &Path, name: &str) {

@@ -1,5 +1,6 @@
 //! Why a checkpoint could not be written, and why one could not be read.
 
+use crate::atomic::directory;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -176,7 +177,9 @@ fn io_error(path: &Path, source: io::Error) -> WriteError {
     match source.kind() {
         StorageFull | QuotaExceeded | FileTooLarge => WriteError::NoSpace { path, source },
         PermissionDenied | ReadOnlyFilesystem => WriteError::NotPermitted { path, source },
-        NotFound => WriteError::NoDirectory(path.parent().unwrap_or(&path).to_owned()),
+        NotFound if !directory(&path).is_dir() => {
+            WriteError::NoDirectory(directory(&path).to_owned())
+        }
         _ => WriteError::Io { path, source },
     }
 }

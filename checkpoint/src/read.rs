@@ -228,7 +228,11 @@ fn open_file(path: &Path) -> Result<Checkpoint, ReadError> {
         why,
     };
     let hdf5 = |e: hdf5::Error| damaged(e.to_string());
-    let file = File::open(path).map_err(hdf5)?;
+    // Checkpoints never change, so there is nothing to lock; some file systems have no locks.
+    let file = File::with_options()
+        .with_fapl(|p| p.file_locking(false))
+        .open(path)
+        .map_err(hdf5)?;
     let own = file.group("tcasm").map_err(hdf5)?;
     let found: u64 = number(&own, "format").map_err(hdf5)?;
     if found > FORMAT {

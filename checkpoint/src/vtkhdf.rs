@@ -72,8 +72,13 @@ fn fill(
 ) -> Result<Vec<seal::Range>, Fault> {
     let grid = Grid::of(snapshot.table);
     let file = File::with_options()
-        // Old readers open it; the newest format would shut out HDF5 1.10.
-        .with_fapl(|p| p.libver_bounds(LibraryVersion::V18, LibraryVersion::V110))
+        .with_fapl(|p| {
+            // Old readers open it; the newest format would shut out HDF5 1.10.
+            p.libver_bounds(LibraryVersion::V18, LibraryVersion::V110)
+                // Nobody else knows the file yet. A lock would outlive our closing it in every process
+                // started meanwhile (they inherit HDF5's descriptors), and shut out all readers.
+                .file_locking(false)
+        })
         .create_excl(path)?;
     let groups = Groups::create(&file)?;
     groups.describe(snapshot, &grid, table)?;

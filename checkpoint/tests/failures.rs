@@ -11,7 +11,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tcasm_checkpoint::{Checkpoint, Checkpointer, Compression, Options, WriteError, vtkhdf};
+use tcasm_checkpoint::{
+    Checkpoint, Checkpointer, Compression, Options, Snapshot, WriteError, vtkhdf,
+};
 use tcasm_core::field::DType;
 use tcasm_core::stamp::Stamp;
 
@@ -105,10 +107,12 @@ fn noise(count: usize) -> Vec<u8> {
 #[test]
 fn a_full_disk_costs_only_the_new_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
-    let status = child_of("child_with_little_room", dir.path())
-        .status()
+    let output = child_of("child_with_little_room", dir.path())
+        .output()
         .unwrap();
-    assert!(status.success(), "{status}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains("HDF5"), "HDF5 prints its own errors: {said}");
 }
 
 /// Where mounting is permitted, a disk that is really full; the test above is run everywhere.
@@ -188,10 +192,10 @@ fn a_directory_that_vanishes_fails_checkpoints_until_it_is_back() {
 #[test]
 fn a_directory_that_may_not_be_written_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let made = child_of("child_without_permission", dir.path())
+    let status = child_of("child_without_permission", dir.path())
         .status()
         .unwrap();
-    assert!(made.success(), "{made}");
+    assert!(status.success(), "{status}");
 }
 
 #[test]
@@ -259,6 +263,29 @@ fn one_checkpointer_writes_a_name_at_a_time() {
         let error = Checkpointer::new(dir.path(), name, PLAIN).unwrap_err();
         assert!(matches!(error, WriteError::Name(_)), "{error}");
     }
+}
+
+/// Programs started while a file is written inherit its descriptor: no lock on it may outlive the writing.
+#[test]
+fn a_program_started_while_writing_keeps_nobody_from_reading() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.vtkhdf");
+    let version = Version::of([field("a", DType::F64, &[2]), field("b", DType::F64, &[2])]);
+    let started = std::cell::RefCell::new(None);
+    let snapshot = Snapshot::new("test", STAMP, &version.table, |field| {
+        if field.name == "b" {
+            let sleeping = Command::new("sleep").arg("600").spawn().unwrap();
+            *started.borrow_mut() = Some(Killed(sleeping));
+        }
+        &version.bytes[&field.name]
+    });
+    vtkhdf::write(&path, &snapshot, &PLAIN).unwrap();
+    let file = hdf5::File::with_options()
+        .with_fapl(|p| p.file_locking(true))
+        .open_rw(&path)
+        .unwrap();
+    drop(file);
+    assert!(started.borrow().is_some());
 }
 
 struct Killed(Child);
