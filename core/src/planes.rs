@@ -98,7 +98,8 @@ impl Planes {
         }
     }
 
-    /// Find slots for the pages `want` of `chunk`, in as few planes as can be; of equal ones, first what is held already.
+    /// Find slots for the pages `want` of `chunk`: first those that have memory already (a fresh page costs several times its
+    /// copy), and of equal planes the one that takes most, so that runs stay long.
     pub fn place(&self, chunk: usize, want: &ChunkBits, out: &mut Vec<Placement>) {
         let mut left = *want;
         while left.iter().any(|w| *w != 0) {
@@ -125,7 +126,7 @@ impl Planes {
         let score = |p: &Plane| {
             let (free, held) = (free(p), p.held.chunk(chunk));
             let warm: ChunkBits = std::array::from_fn(|i| free[i] & held[i]);
-            (count(&free), count(&warm))
+            (count(&warm), count(&free))
         };
         // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
         let best = (0..self.planes.len())
@@ -203,6 +204,10 @@ impl Planes {
         // Even when it failed, some pages may have got memory: count them all, so that the bound errs on the safe side.
         p.held.insert_range(pages);
         self.held_pages += fresh;
+        if written.is_ok() {
+            // Map them too, all at once: later copies to these slots would take a page fault each.
+            p.map.populate(at, len);
+        }
         written
     }
 

@@ -177,6 +177,16 @@ impl Mapping {
             .map_err(|e| MapError::os("keep from forked children", self.addr(), self.len, e))
     }
 
+    /// Map the pages `at..at+len` of a writable shared object ahead of their first use, where the kernel can (Linux 5.14).
+    /// Elsewhere, and on any failure, they are mapped when they are used.
+    pub fn populate(&self, at: usize, len: usize) {
+        const MADV_POPULATE_WRITE: libc::c_int = 23;
+        if let Ok(addr) = self.part(at, len) {
+            // SAFETY: a range of our mapping; its content stays what it is.
+            unsafe { libc::madvise(addr.get() as *mut c_void, len, MADV_POPULATE_WRITE) };
+        }
+    }
+
     /// Put pages `offset..offset+len` of a shared object, read-only, over the same range at `at` bytes of this
     /// reservation.
     ///

@@ -1,0 +1,73 @@
+//! What does a call of publish cost, and how far is it from harvest + copy alone?
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use std::time::Duration;
+use tcasm_benches::reference::Reference;
+use tcasm_benches::workload::{BYTES, Simulation, producer, timed};
+
+const SHARES: [usize; 4] = [0, 1, 10, 100];
+
+fn publish(c: &mut Criterion) {
+    let mut simulation = Simulation::new("bench-publish", BYTES);
+    let mut reference = Reference::new(BYTES);
+    let mut group = c.benchmark_group("publish 512 MiB, random pages");
+    // In turn, so that a change of the machine's mood meets both.
+    for percent in SHARES {
+        let share = format!("{percent:3} %");
+        group.bench_function(BenchmarkId::new("publish", &share), |b| {
+            b.iter_custom(|n| {
+                timed(
+                    n,
+                    &mut simulation,
+                    |s| s.compute(percent),
+                    Simulation::publish,
+                )
+            })
+        });
+        group.bench_function(BenchmarkId::new("harvest + copy", &share), |b| {
+            b.iter_custom(|n| {
+                timed(
+                    n,
+                    &mut reference,
+                    |r| r.compute(percent),
+                    Reference::publish,
+                )
+            })
+        });
+    }
+    group.finish();
+}
+
+fn unchanged(c: &mut Criterion) {
+    let (mut p, field) = producer("bench-unchanged", 1 << 30);
+    p.view_mut(field).expect("a view").fill(1);
+    p.publish(0, 0.0).expect("published");
+    let mut step = 1;
+    c.bench_function("publish 1 GiB, nothing changed", |b| {
+        b.iter(|| {
+            step += 1;
+            p.publish(step, 0.0).expect("published")
+        })
+    });
+}
+
+fn small(c: &mut Criterion) {
+    let mut s = Simulation::new("bench-small", 1 << 20);
+    c.bench_function("publish 1 MiB, one page", |b| {
+        b.iter(|| {
+            s.step += 1;
+            s.producer.view_mut(s.field).expect("a view")[5000] = s.step as u8;
+            s.publish();
+        })
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(4));
+    targets = publish, unchanged, small
+}
+criterion_main!(benches);
