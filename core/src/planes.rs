@@ -98,12 +98,14 @@ impl Planes {
         }
     }
 
-    /// Find slots for the pages `want` of `chunk`: first those that have memory already (a fresh page costs several times its
-    /// copy), and of equal planes the one that takes most, so that runs stay long.
+    /// Find slots for the pages `want` of `chunk`. Few pages go first to slots that have memory: a fresh page costs several
+    /// times its copy. Many go first to the plane that takes most of them, so that what is written densely lies in one run
+    /// again, however it was scattered before.
     pub fn place(&self, chunk: usize, want: &ChunkBits, out: &mut Vec<Placement>) {
+        let dense = count(want) as usize >= CHUNK_PAGES / 2;
         let mut left = *want;
         while left.iter().any(|w| *w != 0) {
-            let (plane, bits) = self.best(chunk, &left);
+            let (plane, bits) = self.best(chunk, &left, dense);
             if bits.iter().all(|w| *w == 0) {
                 // One slot per version and page exists, so this cannot be; were it so, looping would hang the simulation.
                 unreachable!(
@@ -115,7 +117,7 @@ impl Planes {
         }
     }
 
-    fn best(&self, chunk: usize, want: &ChunkBits) -> (usize, ChunkBits) {
+    fn best(&self, chunk: usize, want: &ChunkBits, dense: bool) -> (usize, ChunkBits) {
         let free = |p: &Plane| -> ChunkBits {
             let busy = p.busy.chunk(chunk);
             if off(Guard::SlotInUse) {
@@ -126,7 +128,8 @@ impl Planes {
         let score = |p: &Plane| {
             let (free, held) = (free(p), p.held.chunk(chunk));
             let warm: ChunkBits = std::array::from_fn(|i| free[i] & held[i]);
-            (count(&warm), count(&free))
+            let (free, warm) = (count(&free), count(&warm));
+            if dense { (free, warm) } else { (warm, free) }
         };
         // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
         let best = (0..self.planes.len())
@@ -231,7 +234,7 @@ impl Planes {
             let mut idle = p.held.clone();
             idle.subtract(&p.busy);
             for run in idle.runs() {
-                let run = run.start..run.end.min(run.start + (max_pages - done));
+                let run = run.start..run.end.min(run.start.saturating_add(max_pages - done));
                 if run.is_empty() {
                     break;
                 }

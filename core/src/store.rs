@@ -166,7 +166,7 @@ impl Store {
         Ok(Some(PageMap::new(*self.index()?, *slot)))
     }
 
-    /// Take out of `pages` those whose live bytes are what the newest version holds.
+    /// Take out of `pages` those whose live bytes are what the newest version holds; before the first: zeros.
     ///
     /// # Safety
     /// `base` must be the region's live memory; the pages readable, and written by nobody during the call.
@@ -176,14 +176,13 @@ impl Store {
         pages: &mut PageSet,
     ) -> Result<(), IndexError> {
         let page_size = self.index()?.layout().page_size;
-        let Some(map) = self.newest()? else {
-            return Ok(());
-        };
+        let newest = self.newest()?;
         let candidates = pages.clone();
         for page in candidates.iter() {
             // SAFETY: inside live memory, readable and still by the caller's promise.
             let now = unsafe { std::slice::from_raw_parts(base.add(page * page_size), page_size) };
-            let same = match map.code(page)? {
+            let code = newest.map_or(Ok(ZERO), |map| map.code(page))?;
+            let same = match code {
                 ZERO => is_zero(now),
                 code => self.planes.page(usize::from(code) - 1, page) == now,
             };
