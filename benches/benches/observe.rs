@@ -52,8 +52,8 @@ fn wake_up(c: &mut Criterion) {
         ..
     } = Simulation::new("bench-wake", 1 << 20);
     let (sent, woken) = mpsc::channel();
+    let mut observer = Observer::attach("bench-wake").expect("attached");
     let watcher = std::thread::spawn(move || {
-        let mut observer = Observer::attach("bench-wake").expect("attached");
         while let Ok(version) = observer.wait_newer(Duration::from_secs(60)) {
             if sent.send((version.step(), Instant::now())).is_err() {
                 break;

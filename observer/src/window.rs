@@ -7,6 +7,7 @@
 use crate::error::ViewError;
 use crate::session::Session;
 use crate::version::Version;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use tcasm_core::layout::Layout;
 use tcasm_core::pagemap::{ChunkMap, PageMap, Run, Runs};
@@ -37,8 +38,8 @@ enum Shown {
     Nothing,
     /// These pages of planes.
     Mapped(ChunkMap),
-    /// A private copy.
-    Copied,
+    /// A private copy of these pages.
+    Copied(ChunkMap),
 }
 
 /// An address range, and what it shows.
@@ -129,35 +130,54 @@ impl Window {
         let wanted = (0..layout.chunks)
             .map(|c| map.chunk(c))
             .collect::<Result<Vec<_>, _>>()?;
-        let copied = too_fragmented(&wanted, layout, most);
+        let copied = self.to_copy(&wanted, layout, most);
         let mut runs = Runs::default();
         for (chunk, want) in wanted.into_iter().enumerate() {
-            if copied.contains(&chunk) {
-                self.copy(chunk, &want, session, layout)?;
-                continue;
+            if copied[chunk] {
+                self.copy(chunk, want, session, layout)?;
+            } else {
+                self.differing(chunk, &want, layout, &mut runs);
+                self.shown[chunk] = Shown::Mapped(want);
             }
-            self.differing(chunk, &want, layout, &mut runs);
-            self.shown[chunk] = Shown::Mapped(want);
         }
         runs.runs
             .iter()
             .try_for_each(|run| self.put(run, session, layout))
     }
 
-    /// Add the pages of `chunk` that are shown otherwise now.
+    /// The chunks to copy so that at most `most` runs are left to map: those that are copied already and still fragmented,
+    /// then the most fragmented, down to half of `most`, so that the next versions have room.
+    fn to_copy(&self, wanted: &[ChunkMap], layout: &Layout, most: usize) -> Vec<bool> {
+        let mut copied = vec![false; wanted.len()];
+        let (mut total, mut mapped) = (0, Vec::new());
+        for (chunk, map) in wanted.iter().enumerate() {
+            let n = run_count(map, layout.pages_in(chunk));
+            if n > 1 && matches!(self.shown[chunk], Shown::Copied(_)) {
+                copied[chunk] = true;
+            } else if n > 1 {
+                total += n;
+                mapped.push((n, chunk));
+            }
+        }
+        if total > most {
+            mapped.sort_unstable();
+            while total > most / 2
+                && let Some((n, chunk)) = mapped.pop()
+            {
+                total -= n;
+                copied[chunk] = true;
+            }
+        }
+        copied
+    }
+
+    /// Add the pages of `chunk` that are to be mapped and are not so yet.
     fn differing(&self, chunk: usize, want: &ChunkMap, layout: &Layout, runs: &mut Runs) {
         let start = chunk * CHUNK_PAGES;
-        let end = start + layout.pages_in(chunk);
+        let pages = start..start + layout.pages_in(chunk);
         match &self.shown[chunk] {
-            Shown::Mapped(old) if old == want => {}
-            Shown::Mapped(old) => {
-                for i in 0..end - start {
-                    if old.code(i) != want.code(i) {
-                        runs.push(start + i..start + i + 1, want.code(i));
-                    }
-                }
-            }
-            _ => runs.push_chunk(want, start, start..end),
+            Shown::Mapped(old) => push_differing(old, want, pages, runs),
+            _ => runs.push_chunk(want, start, pages),
         }
     }
 
@@ -179,67 +199,72 @@ impl Window {
         Ok(())
     }
 
-    /// Copy a chunk into private memory, which is one mapping however fragmented the chunk is.
+    /// Show a chunk as a private copy, which is one mapping however fragmented the chunk is. Only pages that are not copied
+    /// yet are.
     #[allow(unsafe_code)]
     fn copy(
         &mut self,
         chunk: usize,
-        want: &ChunkMap,
+        want: ChunkMap,
         session: &Session,
         layout: &Layout,
     ) -> Result<(), ViewError> {
         let start = chunk * CHUNK_PAGES;
-        let end = start + layout.pages_in(chunk);
-        let (at, len) = (start * layout.page_size, (end - start) * layout.page_size);
-        self.shown[chunk] = Shown::Nothing;
-        // SAFETY: `&mut self`: nothing is borrowed from the window.
-        unsafe { self.range.put_zero(at, len, true)? };
+        let pages = start..start + layout.pages_in(chunk);
+        let (at, len) = (start * layout.page_size, pages.len() * layout.page_size);
         let mut runs = Runs::default();
-        runs.push_chunk(want, start, start..end);
+        match &self.shown[chunk] {
+            Shown::Copied(old) if *old == want => return Ok(()),
+            Shown::Copied(old) => {
+                push_differing(old, &want, pages, &mut runs);
+                // SAFETY: `&mut self`: nothing is borrowed from the window.
+                unsafe { self.range.protect(at, len, true)? };
+            }
+            _ => {
+                runs.push_chunk(&want, start, pages);
+                // SAFETY: as above.
+                unsafe { self.range.put_zero(at, len, true)? };
+            }
+        }
         for run in &runs.runs {
             let (from, bytes) = (
                 run.pages.start * layout.page_size,
                 run.pages.len() * layout.page_size,
             );
-            // SAFETY: inside the part that was just mapped writable, and ours alone until it is shown.
+            // SAFETY: inside the part that was just made writable, private, and ours alone until it is shown.
             let part = unsafe { std::slice::from_raw_parts_mut(self.range.ptr().add(from), bytes) };
-            if let Some(plane) = run.plane() {
-                read_at(&session.planes[plane], part, from as u64)?;
+            match run.plane() {
+                Some(plane) => read_at(&session.planes[plane], part, from as u64)?,
+                None => part.fill(0),
             }
         }
-        // SAFETY: the slice above is gone.
-        unsafe { self.range.protect(at, len)? };
-        self.shown[chunk] = Shown::Copied;
+        // SAFETY: the slices above are gone.
+        unsafe { self.range.protect(at, len, false)? };
+        self.shown[chunk] = Shown::Copied(want);
         Ok(())
     }
 }
 
-/// The chunks to copy so that at most `most` runs are left to map: the most fragmented first.
-fn too_fragmented(wanted: &[ChunkMap], layout: &Layout, most: usize) -> Vec<usize> {
-    let count = |(chunk, map): (usize, &ChunkMap)| match map {
-        ChunkMap::Whole(_) => (1, chunk),
-        ChunkMap::Mixed(codes) => {
-            let codes = &codes[..layout.pages_in(chunk)];
-            (1 + codes.windows(2).filter(|w| w[0] != w[1]).count(), chunk)
-        }
-    };
-    // Neighbouring whole chunks of one plane merge; counting them as one each errs on the safe side only for mixed ones.
-    let mut counts: Vec<_> = wanted
-        .iter()
-        .enumerate()
-        .map(count)
-        .filter(|(n, _)| *n > 1)
-        .collect();
-    let mut total: usize = counts.iter().map(|(n, _)| n).sum();
-    counts.sort_unstable();
-    let mut copied = Vec::new();
-    while total > most
-        && let Some((n, chunk)) = counts.pop()
-    {
-        total -= n;
-        copied.push(chunk);
+/// Add those of `pages`, the pages of one chunk, whose code is not the old one.
+fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &mut Runs) {
+    if old == want {
+        return;
     }
-    copied
+    let start = pages.start;
+    for page in pages {
+        let code = want.code(page - start);
+        if old.code(page - start) != code {
+            runs.push(page..page + 1, code);
+        }
+    }
+}
+
+/// Mappings that a chunk of `pages` pages takes by itself.
+fn run_count(map: &ChunkMap, pages: usize) -> usize {
+    match map {
+        ChunkMap::Whole(_) => 1,
+        ChunkMap::Mixed(codes) => 1 + codes[..pages].windows(2).filter(|w| w[0] != w[1]).count(),
+    }
 }
 
 /// The parked windows. A panic while they were held leaves them usable: they are only pushed and removed.

@@ -84,6 +84,14 @@ impl Drop for Mapping {
     }
 }
 
+fn access(writable: bool) -> ProtFlags {
+    if writable {
+        ProtFlags::PROT_READ | ProtFlags::PROT_WRITE
+    } else {
+        ProtFlags::PROT_READ
+    }
+}
+
 fn length(len: usize) -> Result<NonZeroUsize, MapError> {
     let error = MapError::Os {
         what: "map",
@@ -127,11 +135,7 @@ impl Mapping {
 
     /// Map a shared object of `len` bytes, to read or to read and write.
     pub fn shared(fd: BorrowedFd<'_>, len: usize, writable: bool) -> Result<Self, MapError> {
-        let prot = if writable {
-            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE
-        } else {
-            ProtFlags::PROT_READ
-        };
+        let prot = access(writable);
         // SAFETY: a fresh mapping at an address of the kernel's choice. Others may write the object: the methods below
         // hand out atomics and raw pointers only.
         let got = unsafe { mmap(None, length(len)?, prot, MapFlags::MAP_SHARED, fd, 0) };
@@ -222,11 +226,7 @@ impl Mapping {
     /// As for [`Mapping::put_shared`].
     pub unsafe fn put_zero(&self, at: usize, len: usize, writable: bool) -> Result<(), MapError> {
         let addr = self.part(at, len)?;
-        let prot = if writable {
-            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE
-        } else {
-            ProtFlags::PROT_READ
-        };
+        let prot = access(writable);
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED;
         // SAFETY: the range lies in our reservation, and by the caller's promise nobody uses it.
         unsafe { mmap_anonymous(Some(addr), length(len)?, prot, flags) }
@@ -234,15 +234,15 @@ impl Mapping {
             .map_err(|e| MapError::os("map zero pages of", addr.get(), len, e))
     }
 
-    /// Make `at..at+len` of this reservation read-only.
+    /// Make `at..at+len` of this reservation read-only, or writable too.
     ///
     /// # Safety
-    /// No mutable reference into the range may be alive.
-    pub unsafe fn protect(&self, at: usize, len: usize) -> Result<(), MapError> {
+    /// Nothing borrowed from that part may be alive; and only private memory may be made writable.
+    pub unsafe fn protect(&self, at: usize, len: usize, writable: bool) -> Result<(), MapError> {
         let addr = self.part(at, len)?;
         let ptr = NonNull::new(addr.get() as *mut c_void).expect("an address in a mapping");
-        // SAFETY: the range lies in our reservation; nobody writes it by the caller's promise.
-        unsafe { nix::sys::mman::mprotect(ptr, len, ProtFlags::PROT_READ) }
+        // SAFETY: the range lies in our reservation, and by the caller's promise nobody uses it.
+        unsafe { nix::sys::mman::mprotect(ptr, len, access(writable)) }
             .map_err(|e| MapError::os("protect", addr.get(), len, e))
     }
 

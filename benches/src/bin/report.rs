@@ -1,0 +1,134 @@
+//! Turn what criterion measured into the table of `docs/performance.md`: `report CRITERION_DIR > docs/performance.md`.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// One benchmark: nanoseconds per call, one for each sample.
+struct Row {
+    name: String,
+    samples: Vec<f64>,
+}
+
+impl Row {
+    fn quantile(&self, q: f64) -> f64 {
+        let at = (self.samples.len() as f64 * q).ceil() as usize;
+        self.samples[at.clamp(1, self.samples.len()) - 1]
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let dir = std::env::args()
+        .nth(1)
+        .ok_or("usage: report CRITERION_DIR")?;
+    let mut rows = Vec::new();
+    collect(Path::new(&dir), &mut rows)?;
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    print!("{}", page(&rows)?);
+    Ok(())
+}
+
+/// Read every `new/benchmark.json` with its `sample.json` below `dir`.
+fn collect(dir: &Path, rows: &mut Vec<Row>) -> Result<(), Box<dyn std::error::Error>> {
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.ends_with("new") && path.join("sample.json").exists() {
+            rows.push(row(&path)?);
+        } else if path.is_dir() {
+            collect(&path, rows)?;
+        }
+    }
+    Ok(())
+}
+
+fn row(dir: &Path) -> Result<Row, Box<dyn std::error::Error>> {
+    let read = |name: &str| -> Result<Value, Box<dyn std::error::Error>> {
+        Ok(serde_json::from_str(&std::fs::read_to_string(
+            dir.join(name),
+        )?)?)
+    };
+    let numbers = |value: &Value| -> Vec<f64> {
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_f64)
+            .collect()
+    };
+    let sample = read("sample.json")?;
+    let (iterations, times) = (numbers(&sample["iters"]), numbers(&sample["times"]));
+    let mut samples: Vec<f64> = times.iter().zip(&iterations).map(|(t, n)| t / n).collect();
+    samples.sort_by(f64::total_cmp);
+    let name = read("benchmark.json")?["full_id"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    Ok(Row { name, samples })
+}
+
+fn page(rows: &[Row]) -> Result<String, Box<dyn std::error::Error>> {
+    let mut out = String::from(include_str!("performance.head.md"));
+    writeln!(out, "\n## The machine\n\n{}", machine())?;
+    writeln!(
+        out,
+        "\n## Every bench\n\n| bench | median | p99 | max | samples |\n|---|---|---|---|---|"
+    )?;
+    for r in rows {
+        let [median, p99, max] = [0.5, 0.99, 1.0].map(|q| time(r.quantile(q)));
+        writeln!(
+            out,
+            "| {} | {median} | {p99} | {max} | {} |",
+            r.name,
+            r.samples.len()
+        )?;
+    }
+    writeln!(
+        out,
+        "\nA sample is the mean of as many calls as criterion found worth while."
+    )?;
+    writeln!(
+        out,
+        "\n## publish against harvest + copy\n\n| pages written | publish / harvest + copy, medians |\n|---|---|"
+    )?;
+    for r in rows.iter().filter(|r| r.name.contains("/publish/")) {
+        let reference = r.name.replace("/publish/", "/harvest + copy/");
+        if let Some(reference) = rows.iter().find(|o| o.name == reference) {
+            let share = r.name.rsplit('/').next().unwrap_or_default();
+            writeln!(
+                out,
+                "| {share} | {:.2} |",
+                r.quantile(0.5) / reference.quantile(0.5)
+            )?;
+        }
+    }
+    Ok(out)
+}
+
+fn time(ns: f64) -> String {
+    match ns {
+        n if n < 1e3 => format!("{n:.0} ns"),
+        n if n < 1e6 => format!("{:.1} us", n / 1e3),
+        n => format!("{:.2} ms", n / 1e6),
+    }
+}
+
+/// What the figures depend on.
+fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(PathBuf::from(path)).unwrap_or_default();
+    let field = |text: &str, key: &str| {
+        let line = text
+            .lines()
+            .find(|l| l.starts_with(key))
+            .unwrap_or_default();
+        line.split_once(':')
+            .map_or(String::new(), |(_, v)| v.trim().to_owned())
+    };
+    let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
+    format!(
+        "- {} ({cores} cores)\n- memory: {}\n- Linux {}\n- transparent huge pages: {}",
+        field(&read("/proc/cpuinfo"), "model name"),
+        field(&read("/proc/meminfo"), "MemTotal"),
+        read("/proc/sys/kernel/osrelease").trim(),
+        read("/sys/kernel/mm/transparent_hugepage/enabled").trim(),
+    )
+}
