@@ -1,5 +1,13 @@
 //! What the tests share: names, trackers, child processes.
 
+pub mod child;
+pub mod hostile;
+pub mod oracle;
+pub mod pattern;
+pub mod procfs;
+pub mod puppet;
+pub mod unmap;
+
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tcasm_producer::TrackerKind;

@@ -1,0 +1,60 @@
+//! Forked children of the process, which have everything that it has and may use none of it.
+
+use crate::{Answer, Puppet, failed};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, dup2_stderr, dup2_stdout, fork, pipe};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+
+impl Puppet {
+    /// Have a forked child obey the command, drop everything it inherited, and end.
+    pub fn in_child(&mut self, command: &str) -> Answer {
+        let (reader, writer) = pipe().map_err(failed)?;
+        // SAFETY: the only other threads are the producers' service threads; they hold no lock that
+        // the child needs (malloc takes care of its own).
+        match unsafe { fork() }.map_err(failed)? {
+            ForkResult::Child => {
+                let answer = self.answer(command);
+                drop(std::mem::take(self));
+                let _ = File::from(writer).write_all(answer.as_bytes());
+                exit()
+            }
+            ForkResult::Parent { child } => {
+                drop(writer);
+                let mut answer = String::new();
+                File::from(reader)
+                    .read_to_string(&mut answer)
+                    .map_err(failed)?;
+                waitpid(child, None).map_err(failed)?;
+                Ok(answer)
+            }
+        }
+    }
+}
+
+/// Leave a forked child behind that does nothing but be there, until the test lets go of the
+/// process's standard input.
+pub fn leave_child() -> Answer {
+    // SAFETY: as in `in_child`.
+    match unsafe { fork() }.map_err(failed)? {
+        ForkResult::Child => {
+            // The test takes the end of the output for the end of the process.
+            if let Ok(null) = File::options().write(true).open("/dev/null") {
+                let _ = (dup2_stdout(&null), dup2_stderr(&null));
+            }
+            let stdin = std::io::stdin();
+            let mut closed = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+            let _ = poll(&mut closed, PollTimeout::NONE);
+            exit()
+        }
+        ForkResult::Parent { child } => Ok(format!("pid={child}")),
+    }
+}
+
+/// End without running what the parent registered for its own end.
+fn exit() -> ! {
+    // SAFETY: ends the process; nothing is left to clean up.
+    unsafe { libc::_exit(0) }
+}

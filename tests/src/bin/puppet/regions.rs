@@ -1,0 +1,178 @@
+//! Commands of a producer.
+
+use crate::{Answer, failed};
+use tcasm_core::sabotage::{Guard, switch_off};
+use tcasm_core::sys::mem::{Mapping, page_size};
+use tcasm_producer::{Access, Builder, Field, Producer, Receipt};
+use tcasm_tests::pattern::{self, Pattern, words_per_page};
+
+type Stamps = Field<u64, ndarray::Ix1>;
+
+/// A producer, and its one field: pages of stamps.
+pub struct Region {
+    producer: Producer,
+    field: Stamps,
+    pattern: Pattern,
+    pages: usize,
+}
+
+/// Obey, if the command is one of these.
+pub fn obey(regions: &mut Vec<Region>, verb: &str, arguments: &[&str]) -> Option<Answer> {
+    let answer = match (verb, arguments) {
+        ("create", [name, settings @ ..]) => create(name, settings).map(|region| {
+            let producer = &region.producer;
+            let text = format!("tracker={} base={}", producer.tracker(), producer.base());
+            regions.push(region);
+            text
+        }),
+        ("occupy", [address, bytes]) => occupy(address, bytes),
+        ("sabotage", [guard]) => sabotage(guard),
+        _ => {
+            let region = regions.last_mut()?;
+            match (verb, arguments) {
+                ("publish", [times]) => region.publish(times.parse().unwrap_or(1)),
+                ("view", []) => region.view(),
+                ("stats", []) => region.stats(),
+                ("close", []) => region.close(),
+                ("drop", []) => {
+                    regions.pop();
+                    Ok(String::new())
+                }
+                _ => return None,
+            }
+        }
+    };
+    Some(answer)
+}
+
+fn create(name: &str, settings: &[&str]) -> Result<Region, String> {
+    let mut pattern = Pattern {
+        seed: 1,
+        dense_every: 1,
+        one_in: 1,
+    };
+    let mut pages = 1024;
+    let mut builder = Producer::builder(name);
+    for setting in settings {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        let number = value.parse::<usize>().unwrap_or_default();
+        match key {
+            "pages" => pages = number,
+            "dense-every" => pattern.dense_every = number as u64,
+            "one-in" => pattern.one_in = number as u64,
+            _ => builder = set(builder, key, value)?,
+        }
+    }
+    let builder = builder
+        .capacity(pages * page_size())
+        .attr("a", &*pattern.attr());
+    let mut producer = builder.create().map_err(failed)?;
+    let words = pages * words_per_page();
+    let field = producer.field("a", [words]).add().map_err(failed)?;
+    Ok(Region {
+        producer,
+        field,
+        pattern,
+        pages,
+    })
+}
+
+fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, String> {
+    let number = value.parse::<usize>().unwrap_or_default();
+    let users = || {
+        value
+            .split(',')
+            .filter_map(|uid| uid.parse().ok())
+            .collect()
+    };
+    Ok(match key {
+        "tracker" => builder.tracker(value.parse().map_err(failed)?),
+        "versions" => builder.versions(number),
+        "memory" => builder.memory(number as u64),
+        "observers" => builder.max_observers(number),
+        "access" if value == "everyone" => builder.allow(Access::Everyone),
+        "access" => builder.allow(Access::Users(users())),
+        _ => return Err(format!("Unknown: {key:?} is no setting")),
+    })
+}
+
+/// Put something else where a region would go, until the process ends.
+fn occupy(address: &str, bytes: &str) -> Answer {
+    let number = |text: &str| text.parse().map_err(failed);
+    let mapping = Mapping::reserve_at(number(address)?, number(bytes)?).map_err(failed)?;
+    std::mem::forget(mapping);
+    Ok(String::new())
+}
+
+/// Switch a guard off for good: to see the tests notice.
+fn sabotage(guard: &str) -> Answer {
+    let guards = [
+        Guard::SlotInUse,
+        Guard::VisibleLast,
+        Guard::PinCheck,
+        Guard::KeepHarvest,
+        Guard::CheckMessages,
+    ];
+    let found = guards.into_iter().find(|g| format!("{g:?}") == guard);
+    let guard = found.ok_or_else(|| format!("Unknown: {guard:?} is no guard"))?;
+    std::mem::forget(switch_off(guard));
+    Ok(String::new())
+}
+
+impl Region {
+    /// Write the pages of the next version and publish, so many times.
+    fn publish(&mut self, times: u64) -> Answer {
+        let (mut published, mut skipped) = (0, 0);
+        for _ in 0..times {
+            let version = self.producer.stats().publishes + 1;
+            self.write(version)?;
+            match self
+                .producer
+                .publish(version, version as f64)
+                .map_err(failed)?
+            {
+                Receipt::Published(_) => published += 1,
+                Receipt::Skipped { .. } => skipped += 1,
+            }
+        }
+        let held = self.producer.stats().held_bytes;
+        Ok(format!(
+            "published={published} skipped={skipped} held={held}"
+        ))
+    }
+
+    fn write(&mut self, version: u64) -> Result<(), String> {
+        let mut view = self.producer.view_mut(self.field).map_err(failed)?;
+        let words = view
+            .as_slice_mut()
+            .ok_or("Layout: a vector is contiguous")?;
+        let pages = words.chunks_exact_mut(words_per_page()).enumerate();
+        pages
+            .filter(|(number, _)| self.pattern.rewrites(version, *number))
+            .for_each(|(number, page)| pattern::stamp(page, version, number));
+        Ok(())
+    }
+
+    /// Whether live memory still holds what was written last.
+    fn view(&self) -> Answer {
+        let version = self.producer.stats().publishes;
+        let view = self.producer.view(self.field).map_err(failed)?;
+        let words = view.as_slice().ok_or("Layout: a vector is contiguous")?;
+        let last = self.pattern.last_writers(version.max(1), self.pages);
+        pattern::check_all(words, 0, &last).map_err(failed)?;
+        Ok(format!("version={version}"))
+    }
+
+    fn stats(&self) -> Answer {
+        let s = self.producer.stats();
+        Ok(format!(
+            "publishes={} skips={} held={} observers={} errors={}",
+            s.publishes, s.skips, s.held_bytes, s.observers, s.tracker_errors
+        ))
+    }
+
+    fn close(&mut self) -> Answer {
+        self.producer.close();
+        Ok(String::new())
+    }
+}

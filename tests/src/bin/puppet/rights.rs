@@ -1,0 +1,115 @@
+//! Commands that take rights away from the process, or use its limits up.
+
+use crate::{Answer, failed};
+use nix::sys::prctl::{set_dumpable, set_no_new_privs};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use tcasm_core::sys::mem::{Mapping, max_map_count, page_size};
+use tcasm_tests::{child, procfs};
+
+/// Obey, if the command is one of these.
+pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
+    let number = |text: &str| text.parse::<usize>().map_err(failed);
+    Some(match (verb, arguments) {
+        ("become", [uid]) => number(uid).and_then(|uid| become_user(uid as u32)),
+        ("whoami", []) => Ok(format!("uid={}", Uid::effective())),
+        ("undumpable", []) => set_dumpable(false).map_err(failed).map(|()| String::new()),
+        ("deny-userfaultfd", []) => deny_userfaultfd(),
+        ("free-descriptors", [count]) => number(count).and_then(free_descriptors),
+        ("free-mappings", [count]) => number(count).and_then(free_mappings),
+        ("descriptors", []) => Ok(format!("open={}", open_descriptors())),
+        _ => return None,
+    })
+}
+
+/// Be another user, for good. The process could be looked into before, and can be now.
+fn become_user(uid: u32) -> Answer {
+    let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
+    setgroups(&[]).map_err(failed)?;
+    setresgid(group, group, group).map_err(failed)?;
+    setresuid(user, user, user).map_err(failed)?;
+    set_dumpable(true).map_err(failed)?;
+    child::die_with_parent(); // forgotten by the kernel when the user changes
+    Ok(String::new())
+}
+
+/// What container engines do: userfaultfd is refused, by the system call and by the device.
+fn deny_userfaultfd() -> Answer {
+    const USERFAULTFD_IOC_NEW: u32 = 0xAA00;
+    let load = |offset| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
+    let unless =
+        |value, skip| statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, skip, value);
+    let back = |action| statement(libc::BPF_RET | libc::BPF_K, 0, 0, action);
+    let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    // The number of the system call is at 0, the low half of its second argument at 24.
+    let mut program = [
+        load(0),
+        unless(libc::SYS_userfaultfd as u32, 1),
+        back(refuse),
+        unless(libc::SYS_ioctl as u32, 3),
+        load(24),
+        unless(USERFAULTFD_IOC_NEW, 1),
+        back(refuse),
+        back(libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    set_no_new_privs().map_err(failed)?;
+    // SAFETY: the filter is a valid program, which the kernel checks and copies.
+    let set = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const filter,
+        )
+    };
+    nix::errno::Errno::result(set).map_err(failed)?;
+    Ok(String::new())
+}
+
+fn statement(code: u32, yes: u8, no: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter {
+        code: code as u16,
+        jt: yes,
+        jf: no,
+        k,
+    }
+}
+
+fn open_descriptors() -> usize {
+    procfs::descriptors(std::process::id() as i32).len() - 1 // that of the folder itself
+}
+
+/// Leave so many descriptors that can be opened.
+fn free_descriptors(count: usize) -> Answer {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    // The limit is on numbers, of which the lowest free one is taken: leave no gaps.
+    let next = File::open("/dev/null").map_err(failed)?.as_raw_fd() as usize;
+    if next != open_descriptors() {
+        return Err(format!(
+            "Gaps: {} are open, {next} is free",
+            open_descriptors()
+        ));
+    }
+    let soft = (next + count) as u64;
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).map_err(failed)?;
+    Ok(String::new())
+}
+
+/// Leave so many mappings that can be made. What takes the others stays until the process ends.
+fn free_mappings(count: usize) -> Answer {
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(failed)?;
+    let take = max_map_count().saturating_sub(maps.lines().count() + count);
+    // Every second page with other rights: each page a mapping of its own.
+    let pages = Mapping::reserve(take * page_size()).map_err(failed)?;
+    for page in (0..take).step_by(2) {
+        // SAFETY: nothing is borrowed from the reservation, which nobody uses.
+        unsafe { pages.put_zero(page * page_size(), page_size(), false) }.map_err(failed)?;
+    }
+    std::mem::forget(pages);
+    Ok(String::new())
+}

@@ -1,0 +1,78 @@
+//! Observers that break every rule: connections that say what they like, and leases full of lies.
+
+use nix::errno::Errno;
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tcasm_core::lease::Lease;
+use tcasm_core::sys::socket;
+use tcasm_core::wire;
+
+/// How long an honest producer may take to answer or to hang up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A raw connection to a region's socket.
+#[derive(Debug)]
+pub struct Stranger {
+    /// The connection.
+    pub socket: OwnedFd,
+}
+
+/// What comes with a welcome.
+#[derive(Debug)]
+pub struct Booty {
+    /// The lease, mapped.
+    pub lease: Lease,
+    /// All descriptors: of the lease, the index and the planes.
+    pub objects: Vec<OwnedFd>,
+}
+
+/// The socket of region `name` in `dir`.
+pub fn socket_path(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.sock"))
+}
+
+impl Stranger {
+    /// Connect to the region `name`, whose socket lies in `dir`.
+    pub fn connect(dir: &Path, name: &str) -> Stranger {
+        let path = socket_path(dir, name);
+        let socket = crate::child::poll_until("a connection", || match socket::connect_to(&path) {
+            Err(Errno::EAGAIN) => None, // the backlog is full for the moment
+            result => Some(result.expect("the region's socket accepts connections")),
+        });
+        Stranger { socket }
+    }
+
+    /// Say something, with descriptors; whether it was taken.
+    pub fn say(&self, bytes: &[u8], descriptors: &[RawFd]) -> bool {
+        socket::send(&self.socket, bytes, descriptors).is_ok()
+    }
+
+    /// Greet as an honest observer does.
+    pub fn attach(&self) -> Booty {
+        assert!(self.say(&wire::hello(), &[]));
+        assert!(
+            socket::wait_readable(&self.socket, PATIENCE),
+            "no answer to a greeting"
+        );
+        let mut buffer = [0; 64];
+        let (n, objects) = socket::receive(&self.socket, &mut buffer).expect("an answer");
+        let answer = wire::decode_answer(&buffer[..n]).and_then(|(_, answer)| answer);
+        assert_eq!(answer, Some(wire::Answer::Welcome));
+        let lease = Lease::open(objects[0].as_fd()).expect("a lease");
+        Booty { lease, objects }
+    }
+
+    /// Wait until the producer has ended the connection; what it said before is thrown away.
+    pub fn is_hung_up_on(&self) -> bool {
+        let mut buffer = vec![0; wire::REPLY_BYTES];
+        while socket::wait_readable(&self.socket, PATIENCE) {
+            match socket::receive(&self.socket, &mut buffer) {
+                Ok((0, _)) | Err(Errno::ECONNRESET) => return true,
+                Ok(_) | Err(Errno::EAGAIN | Errno::EMSGSIZE) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        false
+    }
+}

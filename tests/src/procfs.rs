@@ -1,0 +1,42 @@
+//! What the kernel says of a process from outside.
+
+use std::fs;
+use std::os::linux::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// A number of `/proc/PID/status`, in bytes if it has a unit; none when the process is gone.
+pub fn status(pid: i32, key: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|l| l.strip_prefix(key)?.strip_prefix(':'))?;
+    let mut words = line.split_whitespace();
+    let number: u64 = words.next()?.parse().ok()?;
+    Some(number * if words.next() == Some("kB") { 1024 } else { 1 })
+}
+
+/// What the open descriptors of a process stand for, with the path that leads to each.
+pub fn descriptors(pid: i32) -> Vec<(PathBuf, String)> {
+    let Ok(folder) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    let paths = folder.filter_map(Result::ok).map(|entry| entry.path());
+    let named = paths.filter_map(|path| {
+        let target = fs::read_link(&path).ok()?;
+        Some((path, target.to_string_lossy().into_owned()))
+    });
+    named.collect()
+}
+
+/// Bytes of memory in all planes that a process holds, counted by the kernel.
+pub fn plane_bytes(pid: i32) -> u64 {
+    let mut planes: Vec<(u64, u64)> = descriptors(pid)
+        .into_iter()
+        .filter(|(_, name)| name.contains("/memfd:tcasm-") && name.contains("-plane"))
+        .filter_map(|(path, _)| fs::metadata(path).ok())
+        .map(|meta| (meta.st_ino(), meta.st_blocks() * 512))
+        .collect();
+    planes.sort_unstable();
+    planes.dedup_by_key(|(inode, _)| *inode); // each is open twice: to write, and read-only
+    planes.iter().map(|(_, bytes)| bytes).sum()
+}
