@@ -18,3 +18,12 @@ pub use noise::Noise;
 pub use params::{Params, ParamsError};
 pub use progress::Progress;
 pub use solver::GrayScott;
+
+/// The programs in the README and the guide compile.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../docs/guide.md")]
+    struct Guide;
+}

@@ -8,7 +8,6 @@
 //! ```
 //! use tcasm_producer::Producer;
 //!
-//! # std::env::set_var("TCASM_RUNTIME_DIR", std::env::temp_dir().join(format!("tcasm-doc-{}", std::process::id())));
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut producer = Producer::builder("heat").capacity(1 << 20).create()?;
 //! let t = producer.field::<f64, _>("t", [64, 64]).unit("K").add()?;
