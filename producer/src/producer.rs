@@ -184,6 +184,12 @@ impl Producer {
         read().unwrap_or_default()
     }
 
+    /// Whether planes and page maps agree: for tests.
+    #[doc(hidden)]
+    pub fn check_store(&self) -> Result<bool, IndexError> {
+        self.store.check()
+    }
+
     /// Give memory back that no version uses: after a burst of pinned versions, or before a phase that needs memory.
     /// Returns the bytes given back.
     pub fn trim(&mut self) -> std::io::Result<u64> {

@@ -1,0 +1,386 @@
+//! A naive model of a region: whole images of its memory, kept for every version that should be there.
+//!
+//! It knows nothing of planes, page maps or trackers. Each version is a copy of all bytes, and each page remembers which
+//! version captured it: that is enough to say what every byte must be, which versions must be there, when a publish
+//! must be skipped, and how much memory the versions in use hold at least.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use tcasm_core::store::Bounds;
+use tcasm_observer::{FieldTable, PageSet};
+use tcasm_producer::{Receipt, Skip};
+
+/// A version as it must be.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// Its number.
+    pub number: u64,
+    /// Its step.
+    pub step: u64,
+    /// Its fields: name, first byte in the region, bytes.
+    pub fields: Vec<(String, usize, usize)>,
+    /// All bytes of the region, as the version shows them.
+    pub image: Arc<Vec<u8>>,
+    /// For each page, the version that captured it; 0: none did.
+    captured_by: Arc<Vec<u64>>,
+}
+
+impl Expected {
+    /// The bytes of one of its fields.
+    pub fn bytes(&self, field: &(String, usize, usize)) -> &[u8] {
+        &self.image[field.1..field.1 + field.2]
+    }
+
+    /// Whether fields of a version are where they must be.
+    pub fn check_table(&self, table: &FieldTable) -> Result<(), String> {
+        let found = table
+            .fields
+            .iter()
+            .map(|f| (f.name.clone(), f.offset as usize, f.bytes() as usize));
+        let found: Vec<_> = found.collect();
+        ensure(found == self.fields, || {
+            format!("fields {found:?}, expected {:?}", self.fields)
+        })
+    }
+}
+
+/// A field: the buffer it shows, and the one it can be bound to in turn.
+#[derive(Clone, Debug)]
+struct FieldModel {
+    name: String,
+    buffer: usize,
+}
+
+/// What the producer and its observers are seen to do in one call of publish.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// What the call returned.
+    pub receipt: &'a Receipt,
+    /// The step that was given to it.
+    pub step: u64,
+    /// The versions that are there after it.
+    pub available: Vec<u64>,
+    /// The pages that the new version says it changed, if there is one.
+    pub changed: Option<PageSet>,
+    /// Bytes of memory held before and after it.
+    pub held: (u64, u64),
+    /// Every version that some observer pins.
+    pub pinned: BTreeSet<u64>,
+}
+
+/// The model of one region.
+#[derive(Debug)]
+pub struct Oracle {
+    page: usize,
+    bounds: Bounds,
+    /// What the program has written.
+    live: Vec<u8>,
+    /// What the newest version shows, unbound pages included.
+    image: Vec<u8>,
+    captured_by: Vec<u64>,
+    /// Bytes of each buffer; they start on pages, one after the other.
+    buffers: Vec<Range<usize>>,
+    fields: Vec<FieldModel>,
+    /// Pages that were written, or declared to be, since a version last showed them.
+    touched: PageSet,
+    /// Pages that every version captures.
+    sticky: PageSet,
+    /// The versions that must be there, oldest first.
+    pub versions: Vec<Expected>,
+    /// Number of the next version.
+    pub next: u64,
+}
+
+impl Oracle {
+    /// An empty region of `pages` pages.
+    pub fn new(pages: usize, page: usize, bounds: Bounds) -> Self {
+        Oracle {
+            page,
+            bounds,
+            live: vec![0; pages * page],
+            image: vec![0; pages * page],
+            captured_by: vec![0; pages],
+            buffers: Vec::new(),
+            fields: Vec::new(),
+            touched: PageSet::new(pages),
+            sticky: PageSet::new(pages),
+            versions: Vec::new(),
+            next: 1,
+        }
+    }
+
+    /// A buffer of `bytes` bytes is handed out.
+    pub fn add_buffer(&mut self, bytes: usize) -> usize {
+        let start = self
+            .buffers
+            .last()
+            .map_or(0, |b| b.end.next_multiple_of(self.page));
+        self.buffers.push(start..start + bytes);
+        self.buffers.len() - 1
+    }
+
+    /// A field is added, bound to `buffer`.
+    pub fn add_field(&mut self, name: &str, buffer: usize) {
+        self.fields.push(FieldModel {
+            name: name.to_owned(),
+            buffer,
+        });
+    }
+
+    /// Pages that are left for buffers.
+    pub fn room(&self) -> usize {
+        self.touched.capacity() - self.buffers.last().map_or(0, |b| b.end.div_ceil(self.page))
+    }
+
+    /// Bytes of a buffer.
+    pub fn len_of(&self, buffer: usize) -> usize {
+        self.buffers[buffer].len()
+    }
+
+    /// Field `field` shows `buffer` from the next version on.
+    pub fn bind(&mut self, field: usize, buffer: usize) {
+        self.fields[field].buffer = buffer;
+    }
+
+    /// Bytes of `buffer` are written.
+    pub fn write(&mut self, buffer: usize, at: Range<usize>, value: u8) {
+        self.mark(buffer, at.clone());
+        let start = self.buffers[buffer].start;
+        self.live[start + at.start..start + at.end].fill(value);
+    }
+
+    /// Bytes of `buffer` are declared to be written.
+    pub fn mark(&mut self, buffer: usize, at: Range<usize>) {
+        let pages = self.pages_of(buffer, at);
+        self.touched.insert_range(pages);
+    }
+
+    /// Bytes of `buffer` are captured by every version from now on.
+    pub fn stick(&mut self, buffer: usize, at: Range<usize>) {
+        let pages = self.pages_of(buffer, at);
+        self.sticky.insert_range(pages);
+    }
+
+    fn pages_of(&self, buffer: usize, at: Range<usize>) -> Range<usize> {
+        let start = self.buffers[buffer].start;
+        (start + at.start) / self.page..(start + at.end).div_ceil(self.page)
+    }
+
+    /// The version `number`, which must be there.
+    pub fn expected(&self, number: u64) -> Option<&Expected> {
+        self.versions.iter().find(|v| v.number == number)
+    }
+
+    /// Numbers of the versions that must be there.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.versions.iter().map(|v| v.number).collect()
+    }
+
+    /// The pages that are at least one version's, each as often as it was captured: memory that must be held.
+    pub fn busy_bytes(&self) -> u64 {
+        let count = |page: usize| {
+            let by: BTreeSet<u64> = self.versions.iter().map(|v| v.captured_by[page]).collect();
+            by.into_iter().filter(|n| *n != 0).count()
+        };
+        ((0..self.captured_by.len()).map(count).sum::<usize>() * self.page) as u64
+    }
+
+    /// Pages of buffers that fields are bound to.
+    fn bound(&self) -> PageSet {
+        let mut set = PageSet::new(self.touched.capacity());
+        for field in &self.fields {
+            set.insert_range(self.pages_of(field.buffer, 0..self.len_of(field.buffer)));
+        }
+        set
+    }
+
+    /// The pages that the next version may capture: nothing else was touched.
+    fn candidates(&self) -> PageSet {
+        let mut set = self.touched.clone();
+        set.union(&self.sticky);
+        set.intersect(&self.bound());
+        set
+    }
+
+    /// The oldest versions that nobody pins go, until `keep` are left; the newest stays.
+    fn reclaim(&mut self, keep: usize, pinned: &BTreeSet<u64>) {
+        let mut i = 0;
+        while self.versions.len() > keep.max(1) && i + 1 < self.versions.len() {
+            match pinned.contains(&self.versions[i].number) {
+                true => i += 1,
+                false => drop(self.versions.remove(i)),
+            }
+        }
+    }
+
+    /// Check one call of publish, and follow it.
+    pub fn publish(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        ensure(seen.held.1 <= self.bounds.bytes.max(seen.held.0), || {
+            format!(
+                "{} bytes are held, the bound is {}",
+                seen.held.1, self.bounds.bytes
+            )
+        })?;
+        self.reclaim(self.bounds.history + 1, &seen.pinned);
+        if self.versions.len() >= self.bounds.versions {
+            self.reclaim(self.bounds.versions - 1, &seen.pinned);
+        }
+        let full = self.versions.len() >= self.bounds.versions;
+        match seen.receipt {
+            Receipt::Skipped {
+                reason: Skip::Versions { bound },
+                ..
+            } => {
+                ensure(full, || {
+                    format!(
+                        "skipped with versions {:?}, pinned {:?}",
+                        self.numbers(),
+                        seen.pinned
+                    )
+                })?;
+                ensure(*bound == self.bounds.versions, || format!("bound {bound}"))?;
+            }
+            _ if full => {
+                return Err(format!(
+                    "{:?} with {} pinned versions",
+                    seen.receipt,
+                    self.versions.len()
+                ));
+            }
+            Receipt::Skipped {
+                reason:
+                    Skip::Bytes {
+                        needed,
+                        held,
+                        bound,
+                    },
+                ..
+            } => {
+                self.skipped_for_memory(seen, *needed + *held, *bound)?;
+            }
+            Receipt::Published(p) => {
+                let set = seen
+                    .changed
+                    .as_ref()
+                    .ok_or("the new version is not there")?;
+                let numbers = (p.version, p.pages, p.bytes);
+                let expected = (self.next, set.len() as u64, (set.len() * self.page) as u64);
+                ensure(numbers == expected, || {
+                    format!("receipt {p:?}, expected {expected:?}")
+                })?;
+                self.published(seen, set)?;
+            }
+            other => return Err(format!("{other:?}: nothing here runs out of memory")),
+        }
+        let numbers = self.numbers();
+        ensure(seen.available == numbers, || {
+            format!("versions {:?}, expected {numbers:?}", seen.available)
+        })
+    }
+
+    /// The publish was skipped for want of memory: rightly so if what must stay and what may be new do not fit.
+    fn skipped_for_memory(
+        &mut self,
+        seen: &Seen<'_>,
+        wanted: u64,
+        bound: u64,
+    ) -> Result<(), String> {
+        self.reclaim(1, &seen.pinned);
+        let most = self.busy_bytes() + (self.candidates().len() * self.page) as u64;
+        ensure(bound == self.bounds.bytes && wanted > bound, || {
+            format!("skipped at {wanted} of {bound} bytes")
+        })?;
+        ensure(most > bound, || {
+            format!("skipped, although all would fit: {most} of {bound} bytes")
+        })
+    }
+
+    fn published(&mut self, seen: &Seen<'_>, captured: &PageSet) -> Result<(), String> {
+        let new = (captured.len() * self.page) as u64;
+        if seen.held.0 + new > self.bounds.bytes && seen.available.len() < self.versions.len() + 1 {
+            self.reclaim(1, &seen.pinned);
+        }
+        let least = self.busy_bytes() + new;
+        ensure(least <= self.bounds.bytes, || {
+            format!("published, with {least} bytes in use")
+        })?;
+        ensure(seen.held.1 >= least, || {
+            format!("{} bytes held for {least} in use", seen.held.1)
+        })?;
+        self.check_captured(captured)?;
+        for page in captured.iter() {
+            let bytes = page * self.page..(page + 1) * self.page;
+            self.image[bytes.clone()].copy_from_slice(&self.live[bytes]);
+            self.captured_by[page] = self.next;
+        }
+        self.touched.subtract(&self.bound());
+        let field = |f: &FieldModel| {
+            (
+                f.name.clone(),
+                self.buffers[f.buffer].start,
+                self.len_of(f.buffer),
+            )
+        };
+        self.versions.push(Expected {
+            number: self.next,
+            step: seen.step,
+            fields: self.fields.iter().map(field).collect(),
+            image: Arc::new(self.image.clone()),
+            captured_by: Arc::new(self.captured_by.clone()),
+        });
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Every page that differs must be captured; none that was not touched need be.
+    fn check_captured(&self, captured: &PageSet) -> Result<(), String> {
+        let mut missed = self.bound();
+        missed.subtract(captured);
+        let differs = |page: &usize| {
+            let bytes = page * self.page..(page + 1) * self.page;
+            self.live[bytes.clone()] != self.image[bytes]
+        };
+        if let Some(page) = missed.iter().find(differs) {
+            return Err(format!(
+                "version {} misses page {page}, which was written",
+                self.next
+            ));
+        }
+        let mut idle = captured.clone();
+        idle.subtract(&self.candidates());
+        ensure(idle.is_empty(), || {
+            format!(
+                "pages {:?} were captured, and not touched",
+                idle.runs().collect::<Vec<_>>()
+            )
+        })
+    }
+
+    /// The pages that are not in `pages` must be the same in both versions.
+    pub fn check_changes(
+        &self,
+        older: &Expected,
+        newer: &Expected,
+        pages: &PageSet,
+    ) -> Result<(), String> {
+        let differs = |page: &usize| {
+            let bytes = page * self.page..(page + 1) * self.page;
+            older.image[bytes.clone()] != newer.image[bytes]
+        };
+        let missed = (0..self.captured_by.len())
+            .filter(|p| !pages.contains(*p))
+            .find(differs);
+        ensure(missed.is_none(), || {
+            format!(
+                "changes from {} to {} miss page {missed:?}",
+                older.number, newer.number
+            )
+        })
+    }
+}
+
+/// An error unless `fine`.
+pub fn ensure(fine: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if fine { Ok(()) } else { Err(what()) }
+}
