@@ -121,7 +121,7 @@ impl Layout {
         if pages == 0 {
             return Err(LayoutError::Empty);
         }
-        if !page_size.is_power_of_two() || page_size < 4096 || page_size > 1 << 20 {
+        if !page_size.is_power_of_two() || !(4096..=1 << 20).contains(&page_size) {
             return Err(LayoutError::PageSize { page_size });
         }
         Self::sections(pages, page_size, slots).ok_or(LayoutError::TooLarge { pages, page_size })

@@ -187,12 +187,12 @@ impl Window {
             run.pages.start * layout.page_size,
             run.pages.len() * layout.page_size,
         );
-        // SAFETY: `&mut self` in the only caller, `show`: nothing is borrowed from the window.
         match run.plane() {
-            Some(plane) => unsafe {
-                self.range
-                    .put_shared(at, len, session.planes[plane].as_fd(), at)?
-            },
+            Some(plane) => {
+                let plane = session.planes[plane].as_fd();
+                // SAFETY: `&mut self` in the only caller, `show`: nothing is borrowed from the window.
+                unsafe { self.range.put_shared(at, len, plane, at)? };
+            }
             // SAFETY: as above.
             None => unsafe { self.range.put_zero(at, len, false)? },
         }

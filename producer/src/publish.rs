@@ -59,8 +59,11 @@ impl Producer {
     pub fn publish(&mut self, step: u64, time: f64) -> Result<Receipt, PublishError> {
         let start = Instant::now();
         self.check_open()?;
+        if off(Guard::NeverWait) {
+            self.wait_for_observers();
+        }
         self.harvest();
-        let mut pages = self.to_capture()?;
+        let mut pages = self.changed_pages()?;
         fault::pass("harvested");
         if off(Guard::KeepHarvest) {
             self.forget(&pages);
@@ -104,6 +107,13 @@ impl Producer {
         }
     }
 
+    /// What publish must never do: for the test of I5.
+    fn wait_for_observers(&self) {
+        while self.store.versions().any(|n| self.service.pinned(n)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     fn check_open(&self) -> Result<(), PublishError> {
         match (self.forked(), self.closed) {
             (true, _) => Err(PublishError::Forked),
@@ -139,7 +149,7 @@ impl Producer {
 
     /// The pages of bound buffers that changed. Pages of others stay pending until a field is bound to them.
     #[allow(unsafe_code)]
-    fn to_capture(&mut self) -> Result<PageSet, PublishError> {
+    fn changed_pages(&mut self) -> Result<PageSet, PublishError> {
         let mut suspects = self.suspect.clone();
         suspects.subtract(&self.pending);
         suspects.intersect(&self.bound);
