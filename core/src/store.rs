@@ -204,8 +204,8 @@ impl Store {
         capture: &Capture<'_>,
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Result<(), Skip>, IndexError> {
-        let keep = self.bounds.history + 1;
-        self.reclaim_beyond(keep, pinned)?;
+        // The newest stays until the new version is there; so, of the history, one version less is kept beside both.
+        self.reclaim_beyond(self.bounds.history, pinned)?;
         fault::pass("reclaimed");
         let Some(slot) = self.free_slot(pinned)? else {
             return Ok(Err(Skip::Versions {
@@ -232,6 +232,7 @@ impl Store {
         self.index()?.make_visible(slot, stamp.version)?;
         self.live.push((stamp.version, slot));
         fault::pass("visible");
+        self.reclaim_beyond(self.bounds.history + 1, pinned)?;
         Ok(Ok(()))
     }
 

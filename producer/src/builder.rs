@@ -162,7 +162,7 @@ impl Builder {
 
     fn bounds(&self, region: usize) -> Result<Bounds, CreateError> {
         let (history, versions) = (self.history, self.versions);
-        if history + 1 >= versions && versions >= 2 {
+        if history >= versions && versions >= 2 {
             return Err(CreateError::History { history, versions });
         }
         let bytes = self.memory.unwrap_or(region as u64 * 4);
