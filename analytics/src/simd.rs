@@ -24,3 +24,35 @@ fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
 fn portable<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(always)]
+    fn squares(blocks: &[[f64; 8]]) -> [f64; 8] {
+        let mut sums = [0.0; 8];
+        for block in blocks {
+            for (sum, v) in sums.iter_mut().zip(block) {
+                *sum += (v - 0.1) * v;
+            }
+        }
+        sums
+    }
+
+    #[test]
+    fn every_processor_computes_the_same_bits() {
+        let blocks: Vec<[f64; 8]> = (0..1000)
+            .map(|i| std::array::from_fn(|j| (i * 8 + j) as f64 * 0.37))
+            .collect();
+        let wide = vectorised(
+            #[inline(always)]
+            || squares(&blocks),
+        );
+        let narrow = portable(
+            #[inline(always)]
+            || squares(&blocks),
+        );
+        assert_eq!(wide, narrow);
+    }
+}

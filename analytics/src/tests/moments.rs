@@ -212,8 +212,24 @@ fn the_mean_of_huge_values_is_finite() {
         "{mean}"
     );
     assert_eq!((huge.infinities, huge.variance), (0, Some(f64::INFINITY)));
-    let same = moments(ArrayD::from_elem(vec![100], f64::MAX).view());
-    assert!(same.mean.unwrap().to_f64() > f64::MAX * (1.0 - 1e-12));
+    for n in 1..200 {
+        let same = moments(ArrayD::from_elem(vec![n], f64::MAX).view());
+        let mean = same.mean.unwrap().to_f64();
+        assert!(
+            mean > f64::MAX * (1.0 - 1e-12) && mean.is_finite(),
+            "{n} values: {mean}"
+        );
+    }
+}
+
+#[test]
+fn pieces_with_huge_means_of_opposite_sign_merge_to_a_finite_mean() {
+    let (mut a, mut b) = (Running::default(), Running::default());
+    a.add(&[f64::MAX; 3]);
+    b.add(&[-f64::MAX; 9]);
+    a.merge(&b);
+    let mean = a.finish().mean.unwrap().to_f64();
+    assert!((mean / (f64::MAX / -2.0) - 1.0).abs() < 1e-12, "{mean}");
 }
 
 #[test]
