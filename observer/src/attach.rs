@@ -32,6 +32,13 @@ pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachErr
             path: socket_path(name),
         });
     }
+    let own = nix::unistd::getuid().as_raw();
+    if !place_is_chosen() && ![own, 0].contains(&peer.uid) {
+        return Err(AttachError::Stranger {
+            name: name.to_owned(),
+            uid: peer.uid,
+        });
+    }
     // A refusal may have been sent already, with the connection closed behind it.
     match socket::send(&stream, &wire::hello(), &[]) {
         Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => {}
@@ -42,6 +49,11 @@ pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachErr
     }
     let fds = welcome(name, &stream)?;
     session(name, stream, peer, fds)
+}
+
+/// Whether the user has named the folder of the sockets. The default one may be made by anybody who comes first.
+fn place_is_chosen() -> bool {
+    std::env::var_os("TCASM_RUNTIME_DIR").is_some_and(|dir| !dir.is_empty())
 }
 
 /// Connect, again and again while the producer has no time to accept; none when the deadline passes before.

@@ -27,6 +27,10 @@ pub enum AttachError {
     #[error("this user may not attach to {name:?}; the producer decides who may (Builder::allow)")]
     NotAllowed { name: String },
     #[error(
+        "the producer of {name:?} belongs to user {uid}; set TCASM_RUNTIME_DIR to its folder if that is what you want"
+    )]
+    Stranger { name: String, uid: u32 },
+    #[error(
         "the producer of {name:?} uses layout version {theirs}, this program {ours}; build both from the same release"
     )]
     OtherLayout {
@@ -136,6 +140,8 @@ pub enum ReadError {
     Range { start: u64, end: u64, bytes: u64 },
     #[error("the lease was revoked while reading; attach again")]
     Ousted,
+    #[error("this process is a fork of the observer; attach anew here")]
+    Forked,
     #[error("cannot read a plane: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]

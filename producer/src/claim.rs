@@ -54,9 +54,11 @@ impl Claim {
             listener,
         })
     }
+}
 
-    /// Give the name up: new observers find nothing.
-    pub(crate) fn release(&self) {
+/// Give the name up: new observers find nothing.
+impl Drop for Claim {
+    fn drop(&mut self) {
         // Only our own socket: after a forced removal another producer may listen there.
         if fs::metadata(&self.path).is_ok_and(|m| m.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
@@ -64,7 +66,7 @@ impl Claim {
     }
 }
 
-/// The folder, made if need be. It must be ours, or anybody could put another's socket there.
+/// The folder, made if need be. It must be ours or the system's, or somebody could put another socket in place of ours.
 fn open_folder(folder: &Path) -> io::Result<File> {
     DirBuilder::new()
         .recursive(true)
@@ -73,17 +75,17 @@ fn open_folder(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
     let meta = file.metadata()?;
     let uid = nix::unistd::getuid().as_raw();
-    if meta.uid() != uid && uid != 0 && meta.mode() & 0o1000 == 0 && meta.mode() & 0o002 != 0 {
-        return Err(io::Error::other(format!(
-            "it belongs to user {} and anybody can write it",
-            meta.uid()
-        )));
-    }
-    if meta.uid() != uid && uid != 0 && folder.starts_with("/tmp") && meta.mode() & 0o002 == 0 {
+    if ![uid, 0].contains(&meta.uid()) && uid != 0 {
         return Err(io::Error::other(format!(
             "it belongs to user {}",
             meta.uid()
         )));
+    }
+    let (sticky, others_write) = (meta.mode() & 0o1000 != 0, meta.mode() & 0o002 != 0);
+    if others_write && !sticky {
+        return Err(io::Error::other(
+            "every user can replace what is in it (mode o+w without t)",
+        ));
     }
     Ok(file)
 }

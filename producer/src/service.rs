@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::SigSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,6 +27,8 @@ use tcasm_core::wire::{self, Answer, ObserverRow, Request};
 
 /// Connections that have not greeted after this long are dropped.
 const GREETING: Duration = Duration::from_secs(5);
+/// Connections that may be about to greet at once.
+const MOST_GREETING: usize = 64;
 /// Requests that an observer may make in a second; more end its connection.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
@@ -159,6 +162,8 @@ struct Server {
 
 impl Server {
     fn run(mut self) {
+        // Signals are the simulation's: its handlers run on its own threads.
+        let _ = SigSet::all().thread_block();
         while !self.hub.stop.load(Ordering::Acquire) {
             let ready = self.wait();
             if ready.is_empty() {
@@ -173,8 +178,8 @@ impl Server {
                     _ => self.serve(i - 2),
                 }
             }
+            self.drop_silent();
         }
-        self.claim.release();
     }
 
     /// Wait for something to do: 0 the eventfd, 1 the listener, from 2 on the connections.
@@ -238,9 +243,15 @@ impl Server {
         });
     }
 
+    /// Drop connections that have not greeted in time, and the oldest of too many. They take no observer's place.
     fn drop_silent(&mut self) {
-        self.connections
-            .retain(|c| c.attached.is_some() || c.since.elapsed() < GREETING);
+        let greeting = self.connections.iter().filter(|c| c.attached.is_none());
+        let mut excess = greeting.count().saturating_sub(MOST_GREETING);
+        self.connections.retain(|c| {
+            let too_many = c.attached.is_none() && excess > 0;
+            excess -= usize::from(too_many);
+            c.attached.is_some() || !too_many && c.since.elapsed() < GREETING
+        });
     }
 
     /// Take one message of connection `i`; whatever is not understood ends it (I8).
@@ -271,6 +282,7 @@ impl Server {
             None if !off(Guard::CheckMessages) => return false,
             Some(version) if version != LAYOUT_VERSION => Some(Answer::OtherLayout),
             _ if !self.access.allows(c.peer.uid, own) => Some(Answer::NotAllowed),
+            _ if self.observers() >= self.max_observers => Some(Answer::Full),
             _ => None,
         };
         if let Some(answer) = refusal {
@@ -278,6 +290,11 @@ impl Server {
             return false;
         }
         self.attach(i).is_some()
+    }
+
+    fn observers(&self) -> usize {
+        let attached = self.connections.iter().filter(|c| c.attached.is_some());
+        attached.count()
     }
 
     /// Make a lease, count it, and only then hand it out: reclaim must see it before its first pin.

@@ -2,6 +2,7 @@
 
 pub mod child;
 pub mod hostile;
+pub mod invariants;
 pub mod oracle;
 pub mod pattern;
 pub mod procfs;
@@ -19,17 +20,27 @@ pub fn name(stem: &str) -> String {
     format!("{stem}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Give this process, and its children, a folder of their own for sockets.
+/// Give this process, and its children, a folder of their own for sockets; it goes when the process ends.
 pub fn runtime_dir() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if std::env::var_os("TCASM_RUNTIME_DIR").is_none() {
-            let dir = std::env::temp_dir().join(format!("tcasm-test-{}", std::process::id()));
             // SAFETY: every test of the process comes through here first, and `Once` lets one in at a time; nothing else
             // in the tests changes the environment.
-            unsafe { std::env::set_var("TCASM_RUNTIME_DIR", dir) };
+            unsafe { std::env::set_var("TCASM_RUNTIME_DIR", own_dir()) };
+            // SAFETY: a plain function, which may be called at any time.
+            unsafe { libc::atexit(remove_own_dir) };
         }
     });
+}
+
+fn own_dir() -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("tcasm-test-{}", std::process::id()))
+}
+
+/// By the process's own id, so that a forked child removes nothing of its parent's.
+extern "C" fn remove_own_dir() {
+    let _ = std::fs::remove_dir_all(own_dir());
 }
 
 /// Run a test with each tracker in turn. A tracker that does not work here fails the test.

@@ -3,6 +3,7 @@
 use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use std::ffi::c_void;
+use std::io::Read;
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -61,8 +62,19 @@ pub fn max_map_count() -> usize {
         .unwrap_or(65530)
 }
 
+/// Counted in a small buffer: with no mappings left, there is no memory for a large one.
 fn mapping_count() -> usize {
-    std::fs::read_to_string("/proc/self/maps").map_or(0, |t| t.lines().count())
+    let count = || -> std::io::Result<usize> {
+        let mut maps = std::fs::File::open("/proc/self/maps")?;
+        let (mut buffer, mut lines) = ([0; 4096], 0);
+        loop {
+            match maps.read(&mut buffer)? {
+                0 => return Ok(lines),
+                n => lines += buffer[..n].iter().filter(|b| **b == b'\n').count(),
+            }
+        }
+    };
+    count().unwrap_or(0)
 }
 
 /// A range of addresses that is unmapped when this is dropped, with whatever lies there by then.
@@ -70,6 +82,8 @@ fn mapping_count() -> usize {
 pub struct Mapping {
     ptr: NonNull<c_void>,
     len: usize,
+    /// The process that made it: in a forked child the range may hold something else by now.
+    pid: u32,
 }
 
 // SAFETY: a mapping belongs to the process; access goes through the methods' own rules.
@@ -79,8 +93,10 @@ unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is ours alone, and everything borrowed from it has ended.
-        let _ = unsafe { munmap(self.ptr, self.len) };
+        if self.pid == std::process::id() {
+            // SAFETY: the range is ours alone, and everything borrowed from it has ended.
+            let _ = unsafe { munmap(self.ptr, self.len) };
+        }
     }
 }
 
@@ -103,6 +119,14 @@ fn length(len: usize) -> Result<NonZeroUsize, MapError> {
 }
 
 impl Mapping {
+    fn of(ptr: NonNull<c_void>, len: usize) -> Self {
+        Mapping {
+            ptr,
+            len,
+            pid: std::process::id(),
+        }
+    }
+
     /// Reserve `len` inaccessible bytes exactly at `addr`, or say what lies there.
     pub fn reserve_at(addr: usize, len: usize) -> Result<Self, MapError> {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
@@ -112,7 +136,7 @@ impl Mapping {
         let got = unsafe { mmap_anonymous(want, length(len)?, ProtFlags::PROT_NONE, flags) };
         match got {
             Ok(ptr) => {
-                let mapping = Mapping { ptr, len };
+                let mapping = Mapping::of(ptr, len);
                 if mapping.addr() == addr {
                     Ok(mapping)
                 } else {
@@ -129,7 +153,7 @@ impl Mapping {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let got = unsafe { mmap_anonymous(None, length(len)?, ProtFlags::PROT_NONE, flags) };
-        got.map(|ptr| Mapping { ptr, len })
+        got.map(|ptr| Mapping::of(ptr, len))
             .map_err(|e| MapError::os("reserve", 0, len, e))
     }
 
@@ -140,7 +164,7 @@ impl Mapping {
         // hand out atomics and raw pointers only.
         let got = unsafe { mmap(None, length(len)?, prot, MapFlags::MAP_SHARED, fd, 0) };
         let ptr = got.map_err(|e| MapError::os("map a shared object of", 0, len, e))?;
-        Ok(Mapping { ptr, len })
+        Ok(Mapping::of(ptr, len))
     }
 
     /// First address.
