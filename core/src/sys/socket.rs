@@ -4,10 +4,10 @@ use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, Backlog, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType,
-    UnixAddr, accept4, bind, connect, listen, recvmsg, sendmsg, socket,
+    AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind,
+    connect, listen, sendmsg, socket,
 };
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
@@ -59,30 +59,55 @@ pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[RawFd]) -> nix::Result<()> {
     .map(|_| ())
 }
 
-/// Receive one message of at most `buffer.len()` bytes. `Ok(0, _)` is the end of the connection. A longer message
-/// or more descriptors than [`MAX_FDS`] are EMSGSIZE.
+/// Receive one message of at most `buffer.len()` bytes. `Ok(0, _)` is the end of the connection. A longer message,
+/// more descriptors than [`MAX_FDS`] and descriptors for which this process has no room are EMSGSIZE.
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<(usize, Vec<OwnedFd>)> {
     let mut space = cmsg_space!([RawFd; MAX_FDS]);
-    let mut io = [IoSliceMut::new(buffer)];
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<UnixAddr>(socket.as_raw_fd(), &mut io, Some(&mut space), flags)?;
-    let mut fds = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(raw) = control {
-            // SAFETY: the kernel has just installed these descriptors for us alone.
-            fds.extend(
-                raw.into_iter()
-                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
-            );
-        }
-    }
-    if message
-        .flags
-        .intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC)
-    {
+    let mut io = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: all zeros is a header without any part.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut io;
+    message.msg_iovlen = 1;
+    message.msg_control = space.as_mut_ptr().cast();
+    message.msg_controllen = space.capacity() as _;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
+    // SAFETY: the header points at the two buffers with their sizes, and both outlive the call.
+    let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    let n = Errno::result(n)? as usize;
+    // First of all: whatever was installed is ours to close, also when the rest did not fit.
+    // SAFETY: the kernel has just filled the header and the space that it points at.
+    let fds = unsafe { descriptors(&message) };
+    if message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
         return Err(Errno::EMSGSIZE);
     }
-    Ok((message.bytes, fds))
+    Ok((n, fds))
+}
+
+/// The descriptors that came with a message. (By hand: nix gives none of those of a message that was cut short, and
+/// then nobody would ever close them.)
+///
+/// # Safety
+/// The header must be as recvmsg left it, its control space still there, and this its first use.
+unsafe fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
+    let mut fds = Vec::new();
+    // SAFETY: headers are those that the kernel wrote into the space; the two macros stay inside of it; the data of
+    // each are as many descriptors as its length says, possibly unaligned, new and nobody else's.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let bytes = ((*header).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+                let data = libc::CMSG_DATA(header).cast::<RawFd>();
+                let count = bytes / size_of::<RawFd>();
+                fds.extend((0..count).map(|i| OwnedFd::from_raw_fd(data.add(i).read_unaligned())));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    fds
 }
 
 /// Wait until `socket` can be read or has hung up; false when `timeout` passed before.
