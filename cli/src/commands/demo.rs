@@ -1,0 +1,183 @@
+//! `tcasm demo`: start a small simulation, watch it, write a checkpoint of it, and leave nothing behind.
+
+mod child;
+
+use super::export;
+use crate::args::Compress;
+use crate::demo::SIZE;
+use crate::exit::{Code, Failure};
+use crate::output::{self, number, scalar};
+use crate::region;
+use child::Simulation;
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tcasm_analytics::dynamic;
+use tcasm_checkpoint::Checkpointer;
+use tcasm_observer::{ObserveError, Observer, Version};
+
+const STEPS: u64 = 300;
+/// Milliseconds between steps: six seconds in all.
+const PAUSE: u64 = 20;
+/// Steps between lines of statistics.
+const LINES: u64 = 50;
+/// The step of which a checkpoint is written.
+const CHECKPOINT: u64 = 200;
+/// No simulation takes so long to start, or for a step.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub fn run(dir: Option<&Path>) -> Result<(), Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let registered = flag::register(signal, stop.clone());
+        registered.map_err(|e| Failure::new(Code::Other, format!("no signals: {e}")))?;
+    }
+    let folder = Folder::new(dir)?;
+    let name = format!("demo-{}", std::process::id());
+    let simulation = Simulation::start(&name, STEPS, PAUSE)?;
+    let mut observer = Observer::attach_wait(&name, PATIENCE)?;
+    output::text(&format!(
+        "Process {} computes waves on a pond of {SIZE} x {SIZE} points; this process looks on.\n\
+         In another terminal, try:  tcasm info {name}\n\n",
+        simulation.pid()
+    ))?;
+    let end = watch(&mut observer, &name, &folder, &stop);
+    simulation.end();
+    end?;
+    summary(&observer, &folder)
+}
+
+/// Look at every step until the simulation ends.
+fn watch(
+    observer: &mut Observer,
+    name: &str,
+    folder: &Folder,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let bar = ProgressBar::new(STEPS);
+    if let Ok(style) = ProgressStyle::with_template("step {pos} of {len} {wide_bar} {eta}") {
+        bar.set_style(style);
+    }
+    let mut checkpoint = false;
+    while !stop.load(Ordering::Relaxed) {
+        let version = match observer.next(PATIENCE) {
+            Ok(version) => version,
+            Err(ObserveError::EndOfStream) => return Ok(()),
+            Err(ObserveError::NotReady) => return Err(silent()),
+            Err(error) => return Err(error.into()),
+        };
+        bar.set_position(version.step());
+        if version.step().is_multiple_of(LINES) {
+            let line = statistics(&version)?;
+            bar.suspend(|| output::text(&line))?;
+        }
+        if version.step() >= CHECKPOINT && !checkpoint {
+            checkpoint = true;
+            let line = write(&version, name, folder)?;
+            bar.suspend(|| output::text(&line))?;
+        }
+    }
+    Err(Failure::new(Code::Interrupted, "interrupted"))
+}
+
+fn silent() -> Failure {
+    let text =
+        format!("the simulation has done nothing for {PATIENCE:?}; is the machine overloaded?");
+    Failure::new(Code::NoAnswer, text)
+}
+
+fn statistics(version: &Version) -> Result<String, Failure> {
+    let view = version.view()?;
+    let desc = region::field(version, "height")?;
+    let moments = dynamic::moments(desc, view.bytes_of(desc))?;
+    let Some(height) = moments.components.first() else {
+        return Ok(String::new());
+    };
+    let exact = |v: Option<_>| v.map_or("-".to_owned(), scalar);
+    Ok(format!(
+        "step {:>3}  t = {:<4}  height {:>9} .. {:<8}  std {:<9}  {:>3} of {} pages changed\n",
+        version.step(),
+        number(version.time()),
+        exact(height.min),
+        exact(height.max),
+        height.std.map_or("-".to_owned(), number),
+        version.changed_pages(),
+        pages(version),
+    ))
+}
+
+/// Pages that the fields of a version have.
+fn pages(version: &Version) -> u64 {
+    let fields = version.table().fields.iter();
+    fields
+        .map(|f| f.bytes().div_ceil(tcasm_core::sys::mem::page_size() as u64))
+        .sum()
+}
+
+fn write(version: &Version, name: &str, folder: &Folder) -> Result<String, Failure> {
+    let options = export::options(Compress { compress: 1 });
+    let mut checkpointer = Checkpointer::new(folder.path(), "demo", options)?;
+    let view = version.view()?;
+    let written = checkpointer.write(&export::snapshot(name, &view))?;
+    Ok(format!(
+        "          wrote {}  {}  {:.2} s\n",
+        written.path.display(),
+        output::bytes(written.bytes),
+        written.duration.as_secs_f64()
+    ))
+}
+
+fn summary(observer: &Observer, folder: &Folder) -> Result<(), Failure> {
+    let info = observer.info()?;
+    let kept = match folder {
+        Folder::Given(path) => format!(
+            "The checkpoint is in {}: open it in ParaView.",
+            path.display()
+        ),
+        Folder::Temporary(_) => "The checkpoint is removed; keep it with --dir DIR.".to_owned(),
+    };
+    let count = |name| super::info::counter(&info, name).unwrap_or(0);
+    output::text(&format!(
+        "\n{} versions were published, {} skipped. The simulation spent {:.1} us in publish (median).\n{kept}\n",
+        count("Publishes"),
+        count("Skips"),
+        info.publish_us[0]
+    ))
+}
+
+/// Where the checkpoint goes.
+enum Folder {
+    Given(PathBuf),
+    /// Removed when dropped.
+    Temporary(tempfile::TempDir),
+}
+
+impl Folder {
+    fn new(dir: Option<&Path>) -> Result<Self, Failure> {
+        match dir {
+            Some(dir) if dir.is_dir() => Ok(Folder::Given(dir.to_owned())),
+            Some(dir) => Err(Failure::new(
+                Code::Io,
+                format!("the folder {dir:?} does not exist; create it, or choose another"),
+            )),
+            None => tempfile::Builder::new()
+                .prefix("tcasm-demo-")
+                .tempdir()
+                .map(Folder::Temporary)
+                .map_err(|e| {
+                    Failure::new(Code::Io, format!("no temporary folder: {e}; use --dir"))
+                }),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Folder::Given(path) => path,
+            Folder::Temporary(dir) => dir.path(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `tcasm doctor`: what this machine offers, what was chosen and why, and how to get more.
+
+mod limits;
+mod runtime;
+
+use crate::args::Format;
+use crate::exit::{Code, Failure};
+use crate::output::{self, Table};
+use limits::Limits;
+use runtime::RuntimeDir;
+use serde::Serialize;
+use tcasm_core::track::{Probe, TrackerKind, Verdict, probe};
+
+/// What is told.
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(flatten)]
+    probe: Probe,
+    limits: Limits,
+    runtime_dir: RuntimeDir,
+    /// What to do to get more out of this machine.
+    advice: Vec<String>,
+}
+
+pub fn run(format: Format) -> Result<(), Failure> {
+    let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
+    let advice = [advice(&probe), limits.advice(), runtime_dir.advice()].concat();
+    let report = Report {
+        probe,
+        limits,
+        runtime_dir,
+        advice,
+    };
+    if format.json {
+        output::json(&report)?;
+    } else {
+        output::text(&text(&report))?;
+    }
+    match (&report.probe.choice.tracker, &report.runtime_dir.problem) {
+        (None, _) => Err(Failure::new(Code::Other, report.probe.choice.why)),
+        (_, Some(problem)) => Err(Failure::new(
+            Code::Io,
+            format!(
+                "no region can be created here: {problem}; set TCASM_RUNTIME_DIR to a folder of yours"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// How to get the better ways of tracking.
+fn advice(probe: &Probe) -> Vec<String> {
+    let mut advice = Vec::new();
+    for kind in TrackerKind::ALL {
+        if Some(kind) == probe.choice.tracker {
+            break;
+        }
+        if let Some(reason) = probe.verdict(kind).reason() {
+            advice.push(format!("for tracker {kind}: {reason}"));
+        }
+    }
+    if let Some(reason) = probe.kernel_faults.reason() {
+        advice.push(format!("for capture after publish: {reason}"));
+    }
+    advice
+}
+
+fn text(report: &Report) -> String {
+    let probe = &report.probe;
+    let chosen = probe.choice.tracker.map_or("none", TrackerKind::name);
+    let mut out = format!(
+        "writes are tracked by: {chosen}\n  ({})\n\n",
+        probe.choice.why
+    );
+    out += "ways to track writes, best first\n";
+    let mut table = Table::indented(2);
+    for kind in TrackerKind::ALL {
+        table.row([kind.name(), verdict(probe.verdict(kind))]);
+    }
+    table.row(["capture after publish", verdict(&probe.kernel_faults)]);
+    out += &table.render();
+    out += "\nmachine\n";
+    out += &machine(report).render();
+    if !report.advice.is_empty() {
+        out += "\nto get more\n";
+        for line in &report.advice {
+            out += &format!("  - {line}\n");
+        }
+    }
+    out
+}
+
+fn verdict(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Usable => "works",
+        Verdict::Risky(_) => "works, but not safely: see below",
+        Verdict::Unusable(_) => "does not work here: see below",
+    }
+}
+
+fn machine(report: &Report) -> Table {
+    let (probe, limits) = (&report.probe, &report.limits);
+    let mut table = Table::indented(2);
+    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    row("kernel", format!("Linux {}", probe.kernel));
+    row("page size", output::bytes(probe.page_size as u64));
+    row("user", probe.uid.to_string());
+    row("mappings per process", probe.max_map_count.to_string());
+    let sysctl = probe.unprivileged_userfaultfd;
+    row(
+        "unprivileged userfaultfd",
+        sysctl.map_or("unknown".to_owned(), |n| n.to_string()),
+    );
+    row("open files", shown(limits.open_files, |n| n.to_string()));
+    row("address space", shown(limits.address_space, output::bytes));
+    row("memory", limits.memory_text());
+    row("huge pages", shown(limits.huge_pages.clone(), |s| s));
+    row(
+        "huge pages, shared memory",
+        shown(limits.huge_pages_shared.clone(), |s| s),
+    );
+    row("runtime folder", report.runtime_dir.text());
+    table
+}
+
+fn shown<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "no limit known".to_owned(), show)
+}

@@ -1,0 +1,150 @@
+//! Limits of this process and this machine that matter to regions.
+
+use crate::output;
+use serde::Serialize;
+use std::fs;
+use tcasm_core::layout::MAX_SLOTS;
+
+/// What is limited; none where the limit is unknown or there is none.
+#[derive(Debug, Serialize)]
+pub struct Limits {
+    /// Descriptors a process may have (RLIMIT_NOFILE, the soft one).
+    pub open_files: Option<u64>,
+    /// Bytes of address space (RLIMIT_AS).
+    pub address_space: Option<u64>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Bytes of memory that are free or can be freed.
+    pub memory_available: Option<u64>,
+    /// Bytes of memory that the control group of this process may use.
+    pub memory_cgroup: Option<u64>,
+    /// Transparent huge pages: the setting in force.
+    pub huge_pages: Option<String>,
+    /// The same for shared memory, where versions live.
+    pub huge_pages_shared: Option<String>,
+}
+
+/// Descriptors that an attachment takes, and some for the program itself.
+const DESCRIPTORS: u64 = MAX_SLOTS as u64 + 32;
+
+impl Limits {
+    /// Ask the system.
+    pub fn read() -> Self {
+        let limits = read("/proc/self/limits");
+        let memory = read("/proc/meminfo");
+        let huge = |file: &str| {
+            setting(&read(&format!(
+                "/sys/kernel/mm/transparent_hugepage/{file}"
+            )))
+        };
+        Limits {
+            open_files: soft_limit(&limits, "Max open files"),
+            address_space: soft_limit(&limits, "Max address space"),
+            memory: kibibytes(&memory, "MemTotal:"),
+            memory_available: kibibytes(&memory, "MemAvailable:"),
+            memory_cgroup: cgroup_memory(),
+            huge_pages: huge("enabled"),
+            huge_pages_shared: huge("shmem_enabled"),
+        }
+    }
+
+    /// What to do about limits that are too low.
+    pub fn advice(&self) -> Vec<String> {
+        let mut advice = Vec::new();
+        if let Some(n) = self.open_files.filter(|n| *n < DESCRIPTORS) {
+            advice.push(format!(
+                "only {n} files may be open, and a region takes up to {DESCRIPTORS}: ulimit -n 1024"
+            ));
+        }
+        if let Some(n) = self.address_space {
+            advice.push(format!(
+                "address space is limited to {}, and regions reserve it generously: ulimit -v unlimited",
+                output::bytes(n)
+            ));
+        }
+        advice
+    }
+
+    /// Memory in one line.
+    pub fn memory_text(&self) -> String {
+        let part = |n: Option<u64>, what: &str| n.map(|n| format!("{} {what}", output::bytes(n)));
+        let parts = [
+            part(self.memory, "in all"),
+            part(self.memory_available, "available"),
+            part(self.memory_cgroup, "for this control group"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => "unknown".to_owned(),
+            false => parts.join(", "),
+        }
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The soft limit in a line like `Max open files   1024   4096   files`; none if it is `unlimited`.
+fn soft_limit(limits: &str, name: &str) -> Option<u64> {
+    let rest = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// The number in a line like `MemTotal:   1024 kB`.
+fn kibibytes(meminfo: &str, name: &str) -> Option<u64> {
+    let rest = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+    let number: u64 = rest.split_whitespace().next()?.parse().ok()?;
+    number.checked_mul(1024)
+}
+
+/// The limit of the control group or one that it is in, whichever is least (version 2 only).
+fn cgroup_memory() -> Option<u64> {
+    let own = read("/proc/self/cgroup");
+    let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let folders = std::path::Path::new(path).ancestors();
+    let limit = |folder: &std::path::Path| {
+        let file = std::path::Path::new("/sys/fs/cgroup")
+            .join(folder)
+            .join("memory.max");
+        read(&file.to_string_lossy()).trim().parse().ok()
+    };
+    folders.filter_map(limit).min()
+}
+
+/// The word in brackets: `always [madvise] never`.
+fn setting(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    Some(rest.split_once(']')?.0.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_the_kernel_writes_them() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max address space         unlimited            unlimited            bytes     \n\
+                      Max open files            1024                 524288               files     \n";
+        assert_eq!(soft_limit(limits, "Max open files"), Some(1024));
+        assert_eq!(soft_limit(limits, "Max address space"), None);
+        assert_eq!(
+            kibibytes("MemFree: 1 kB\nMemTotal:  16 kB\n", "MemTotal:"),
+            Some(16384)
+        );
+        assert_eq!(
+            setting("always [madvise] never\n").as_deref(),
+            Some("madvise")
+        );
+    }
+
+    #[test]
+    fn this_machine_has_limits_that_can_be_read() {
+        let limits = Limits::read();
+        assert!(
+            limits.open_files.is_some() && limits.memory > limits.memory_available,
+            "{limits:?}"
+        );
+    }
+}

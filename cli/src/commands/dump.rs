@@ -1,0 +1,118 @@
+//! `tcasm dump`: a field as text, numpy file or bytes.
+
+use crate::args::DumpArgs;
+use crate::exit::{Code, Failure};
+use crate::files::Target;
+use crate::{npy, output, preview, region};
+use ndarray::ArrayViewD;
+use std::io::Write;
+use tcasm_core::field::{self, FieldDesc, Kind, Order};
+use tcasm_core::with_dtype;
+use tcasm_observer::Version;
+
+pub fn run(args: &DumpArgs) -> Result<(), Failure> {
+    let version = region::pin(&args.what.name, args.what.version)?;
+    let desc = region::field(&version, &args.what.field)?;
+    match (&args.npy, &args.raw) {
+        (_, Some(target)) => target.write(|out| raw(&version, desc, out)),
+        (Some(target), _) => numpy(&version, desc, args.with_ghosts, target),
+        _ => show(&version, desc, args.with_ghosts),
+    }
+}
+
+/// The bytes as they lie in memory, in pieces: nothing is mapped.
+fn raw(version: &Version, desc: &FieldDesc, out: &mut dyn Write) -> Result<(), Failure> {
+    let (mut at, mut piece) = (0, vec![0; 4 << 20]);
+    while at < desc.bytes() {
+        let n = (desc.bytes() - at).min(piece.len() as u64) as usize;
+        version.read_bytes(&desc.name, at, &mut piece[..n])?;
+        out.write_all(&piece[..n])?;
+        at += n as u64;
+    }
+    Ok(())
+}
+
+fn numpy(
+    version: &Version,
+    desc: &FieldDesc,
+    ghosts: bool,
+    target: &Target,
+) -> Result<(), Failure> {
+    if let Kind::Raw { type_name, .. } = &desc.kind {
+        let text = format!(
+            "field {:?} holds structures ({type_name}), which are no array; use --raw",
+            desc.name
+        );
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let view = version.view()?;
+    target.write(|out| {
+        with_dtype!(desc.dtype, T => {
+            npy::write(array::<T>(desc, view.bytes_of(desc), ghosts)?, out)?;
+        });
+        // Before the file gets its name.
+        Ok(version.check()?)
+    })
+}
+
+fn array<'a, T: field::Element>(
+    desc: &FieldDesc,
+    bytes: &'a [u8],
+    ghosts: bool,
+) -> Result<ArrayViewD<'a, T>, Failure> {
+    let whole = field::view::<T>(desc, bytes)
+        .map_err(|error| Failure::new(Code::Other, error.to_string()))?;
+    Ok(match ghosts {
+        true => whole,
+        false => whole.slice_move(field::interior(desc).as_slice()),
+    })
+}
+
+fn show(version: &Version, desc: &FieldDesc, ghosts: bool) -> Result<(), Failure> {
+    let mut text = format!("{}  {}\n", heading(desc, ghosts), region::stamp(version));
+    let view = version.view()?;
+    let bytes = view.bytes_of(desc);
+    text += &match desc.kind {
+        Kind::Raw { .. } => first_bytes(bytes),
+        Kind::Array => with_dtype!(desc.dtype, T => {
+            preview::corners(array::<T>(desc, bytes, ghosts)?)
+        }),
+    };
+    version.check()?;
+    output::text(&text)
+}
+
+/// `u  float64  96 x 96 (F order)  without ghost layers`
+fn heading(desc: &FieldDesc, ghosts: bool) -> String {
+    if let Kind::Raw { type_name, .. } = &desc.kind {
+        let (count, size) = (desc.shape.first().unwrap_or(&0), desc.components);
+        return format!("{}  {count} x {type_name} of {size} bytes", desc.name);
+    }
+    let shape = match ghosts {
+        true => desc.shape.clone(),
+        false => desc.interior_shape(),
+    };
+    let mut text = format!("{}  {}  {}", desc.name, desc.dtype, output::shape(&shape));
+    if desc.components > 1 {
+        text += &format!(" ({} components)", desc.components);
+    }
+    if desc.order == Order::F {
+        text += " (F order)";
+    }
+    if desc.has_ghosts() {
+        text += if ghosts {
+            "  with ghost layers"
+        } else {
+            "  without ghost layers"
+        };
+    }
+    text
+}
+
+fn first_bytes(bytes: &[u8]) -> String {
+    let line = |(at, part): (usize, &[u8])| {
+        let hex: Vec<String> = part.iter().map(|b| format!("{b:02x}")).collect();
+        format!("  {:04x}  {}\n", at * 16, hex.join(" "))
+    };
+    bytes.chunks(16).take(4).enumerate().map(line).collect()
+}

@@ -1,0 +1,233 @@
+//! What is known of a region, for people.
+
+use super::{Field, Info, Latest};
+use crate::output::{self, Table, bytes, number};
+use std::time::{Duration, SystemTime};
+use tcasm_core::field::{Attr, Centering, Kind, Order};
+
+pub fn text(info: &Info) -> String {
+    let mut out = head(info);
+    if !info.fields.is_empty() {
+        out += "\nfields\n";
+        out += &fields(&info.fields);
+    }
+    if !info.observers.is_empty() {
+        out += "\nobservers\n";
+        out += &observers(info);
+    }
+    if !info.attrs.is_empty() {
+        out += "\nattributes\n";
+        let mut table = Table::indented(2);
+        for (name, value) in &info.attrs {
+            table.row([name.clone(), attr(value)]);
+        }
+        out += &table.render();
+    }
+    out
+}
+
+fn head(info: &Info) -> String {
+    let (producer, region) = (&info.producer, &info.region);
+    let end = region.base + region.bytes;
+    let state = if producer.alive { "running" } else { "gone" };
+    let mut table = Table::default();
+    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+    row("region", info.name.clone());
+    row(
+        "producer",
+        format!(
+            "process {}, {state}, started {}",
+            producer.pid,
+            ago(producer.started_unix_ns)
+        ),
+    );
+    row(
+        "address",
+        format!("{:#x} .. {end:#x} ({})", region.base, bytes(region.bytes)),
+    );
+    row(
+        "tracking",
+        format!("{}, pages of {}", info.tracker, bytes(info.page_size)),
+    );
+    row(
+        "latest",
+        info.latest
+            .as_ref()
+            .map_or("nothing published yet".into(), latest),
+    );
+    row(
+        "versions",
+        format!(
+            "{} of at most {} ({}), in {} of memory",
+            info.versions.len(),
+            region.max_versions,
+            list(&info.versions),
+            bytes(info.held_bytes)
+        ),
+    );
+    row(
+        "published",
+        format!("{} versions, {} skipped", info.publishes, info.skips),
+    );
+    row("publish took", durations(info));
+    table.render()
+}
+
+fn latest(latest: &Latest) -> String {
+    format!(
+        "version {}, step {}, t = {}, {} pages changed, published {}",
+        latest.version,
+        latest.step,
+        number(latest.time),
+        latest.changed_pages,
+        ago(latest.published_unix_ns)
+    )
+}
+
+fn durations(info: &Info) -> String {
+    let [p50, p99, max] = [
+        info.publish_us.p50,
+        info.publish_us.p99,
+        info.publish_us.max,
+    ]
+    .map(microseconds);
+    format!("{p50} (median), {p99} (99 %), {max} (longest)")
+}
+
+fn microseconds(us: f64) -> String {
+    match us {
+        us if us < 1e3 => format!("{us:.1} us"),
+        us if us < 1e6 => format!("{:.2} ms", us / 1e3),
+        us => format!("{:.2} s", us / 1e6),
+    }
+}
+
+/// How long ago a moment was.
+fn ago(unix_ns: u64) -> String {
+    let then = SystemTime::UNIX_EPOCH + Duration::from_nanos(unix_ns);
+    match then.elapsed() {
+        Ok(passed) if passed < Duration::from_secs(60) => {
+            format!("{:.1} s ago", passed.as_secs_f64())
+        }
+        Ok(passed) => format!("{} ago", indicatif::HumanDuration(passed)),
+        Err(_) => "just now".to_owned(),
+    }
+}
+
+/// `1, 2, 5`; the middle of long lists is left out.
+fn list(numbers: &[u64]) -> String {
+    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    match texts.as_slice() {
+        [] => "none".to_owned(),
+        [first, second, .., last] if texts.len() > 8 => format!("{first}, {second}, ..., {last}"),
+        all => all.join(", "),
+    }
+}
+
+fn fields(fields: &[Field]) -> String {
+    let titles = [
+        "NAME", "DTYPE", "SHAPE", "ORDER", "GHOSTS", "UNIT", "ON", "SIZE", "MESH",
+    ];
+    let mut table = Table::indented(2);
+    table.row(titles);
+    for field in fields {
+        table.row(field_row(field));
+    }
+    table.render()
+}
+
+fn field_row(field: &Field) -> Vec<String> {
+    let extents = output::shape(&field.shape);
+    let (dtype, shape) = match &field.kind {
+        Kind::Raw { type_name, .. } => (type_name.as_str(), extents),
+        Kind::Array if field.components > 1 => (
+            field.dtype,
+            format!("{extents} ({} components)", field.components),
+        ),
+        Kind::Array => (field.dtype, extents),
+    };
+    let order = match field.order {
+        Order::C => "C",
+        Order::F => "F",
+    };
+    let on = match field.centering {
+        Centering::Point => "points",
+        Centering::Cell => "cells",
+    };
+    let unit = if field.unit.is_empty() {
+        "-"
+    } else {
+        &field.unit
+    };
+    let cells = [
+        &field.name,
+        dtype,
+        &shape,
+        order,
+        &ghosts(field),
+        unit,
+        on,
+        &bytes(field.bytes),
+        &mesh(field),
+    ];
+    cells.map(str::to_owned).to_vec()
+}
+
+/// `1+1 0+2`: layers before and after the interior along each axis.
+fn ghosts(field: &Field) -> String {
+    let pairs = field.ghosts.iter().map(|[a, b]| format!("{a}+{b}"));
+    if field.ghosts.iter().all(|g| *g == [0, 0]) {
+        return "-".to_owned();
+    }
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+fn mesh(field: &Field) -> String {
+    field.mesh.as_ref().map_or("-".to_owned(), |mesh| {
+        let [x, y, z] = mesh.origin.map(number);
+        let [dx, dy, dz] = mesh.spacing.map(number);
+        format!("from ({x}, {y}, {z}) by ({dx}, {dy}, {dz})")
+    })
+}
+
+fn observers(info: &Info) -> String {
+    let mut table = Table::indented(2);
+    table.row(["PID", "USER", "PINS VERSIONS", "HOLDS"]);
+    for row in &info.observers {
+        table.row([
+            row.pid.to_string(),
+            row.uid.to_string(),
+            list(&row.pinned),
+            bytes(row.held_bytes),
+        ]);
+    }
+    table.render()
+}
+
+fn attr(value: &Attr) -> String {
+    match value {
+        Attr::Int(v) => v.to_string(),
+        Attr::Float(v) => number(*v),
+        Attr::Text(v) => v.clone(),
+        Attr::Floats(v) => v.iter().map(|x| number(*x)).collect::<Vec<_>>().join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_of_versions_are_cut() {
+        assert_eq!(list(&[]), "none");
+        assert_eq!(list(&[4, 7]), "4, 7");
+        assert_eq!(list(&(1..=20).collect::<Vec<_>>()), "1, 2, ..., 20");
+    }
+
+    #[test]
+    fn durations_have_the_unit_that_suits_them() {
+        assert_eq!(microseconds(12.34), "12.3 us");
+        assert_eq!(microseconds(4_500.0), "4.50 ms");
+        assert_eq!(microseconds(2e6), "2.00 s");
+    }
+}

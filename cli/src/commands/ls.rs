@@ -1,0 +1,154 @@
+//! `tcasm ls`: the regions that can be seen here.
+
+use crate::args::Format;
+use crate::exit::{Code, Failure};
+use crate::output::{self, Table};
+use serde::Serialize;
+use std::io;
+use std::path::Path;
+use tcasm_observer::{AttachError, ObserveError, Observer, runtime_dir};
+
+/// One socket, and what answered there.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    pid: Option<u64>,
+    alive: bool,
+    /// `running`, or why there is nothing to tell: `dead`, `no-answer`, `not-allowed`, `full`, `other-layout`, `error`.
+    state: &'static str,
+    version: Option<u64>,
+    step: Option<u64>,
+    time: Option<f64>,
+    versions: Option<usize>,
+    held_bytes: Option<u64>,
+    observers: Option<usize>,
+}
+
+pub fn run(format: Format) -> Result<(), Failure> {
+    let folder = runtime_dir();
+    let names = names(&folder).map_err(|error| {
+        let text =
+            format!("cannot read {folder:?}: {error}; set TCASM_RUNTIME_DIR as the producer does");
+        Failure::new(Code::Io, text)
+    })?;
+    // Together: a producer that is stopped takes seconds not to answer.
+    let rows: Vec<Row> = std::thread::scope(|scope| {
+        let looks: Vec<_> = names.iter().map(|n| scope.spawn(|| look(n))).collect();
+        let done = looks.into_iter().zip(&names);
+        done.map(|(look, name)| look.join().unwrap_or_else(|_| absent(name, "error")))
+            .collect()
+    });
+    match (format.json, rows.is_empty()) {
+        (true, _) => output::json(&rows),
+        (false, true) => output::text(&format!("no regions in {}\n", folder.display())),
+        (false, false) => output::text(&table(&rows)),
+    }
+}
+
+/// The names of the sockets in the folder, in order. No folder, no names.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match folder.read_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let name = |entry: std::fs::DirEntry| {
+        let file = entry.file_name().into_string().ok()?;
+        file.strip_suffix(".sock").map(str::to_owned)
+    };
+    let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn look(name: &str) -> Row {
+    let state = match Observer::attach(name) {
+        Ok(mut observer) => match running(name, &mut observer) {
+            Ok(row) => return row,
+            Err(_) => "error",
+        },
+        Err(
+            AttachError::Dead { .. } | AttachError::NotFound { .. } | AttachError::Ended { .. },
+        ) => "dead",
+        Err(AttachError::NoAnswer { .. }) => "no-answer",
+        Err(AttachError::NotAllowed { .. }) => "not-allowed",
+        Err(AttachError::Full { .. } | AttachError::Failed { .. }) => "full",
+        Err(AttachError::OtherLayout { .. }) => "other-layout",
+        Err(_) => "error",
+    };
+    absent(name, state)
+}
+
+fn running(name: &str, observer: &mut Observer) -> Result<Row, ObserveError> {
+    let info = observer.info()?;
+    let own = u64::from(std::process::id());
+    let others = observer
+        .observers()?
+        .iter()
+        .filter(|o| o.pid != own)
+        .count();
+    let latest = match observer.latest() {
+        Ok(version) => Some(version.stamp()),
+        Err(ObserveError::NotReady) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Row {
+        name: name.to_owned(),
+        pid: Some(info.pid),
+        alive: observer.producer_alive(),
+        state: "running",
+        version: latest.map(|s| s.version),
+        step: latest.map(|s| s.step),
+        time: latest.map(|s| s.time),
+        versions: Some(observer.available()?.len()),
+        held_bytes: super::info::counter(&info, "HeldBytes"),
+        observers: Some(others),
+    })
+}
+
+fn absent(name: &str, state: &'static str) -> Row {
+    Row {
+        name: name.to_owned(),
+        pid: None,
+        // Whoever refuses or keeps silent is there.
+        alive: !matches!(state, "dead" | "error"),
+        state,
+        version: None,
+        step: None,
+        time: None,
+        versions: None,
+        held_bytes: None,
+        observers: None,
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let titles = [
+        "NAME",
+        "STATE",
+        "PID",
+        "VERSION",
+        "STEP",
+        "TIME",
+        "KEPT",
+        "MEMORY",
+        "OBSERVERS",
+    ];
+    let mut table = Table::new(&titles);
+    fn cell<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+        value.map_or_else(|| "-".to_owned(), show)
+    }
+    for row in rows {
+        table.row([
+            row.name.clone(),
+            row.state.to_owned(),
+            cell(row.pid, |n| n.to_string()),
+            cell(row.version, |n| n.to_string()),
+            cell(row.step, |n| n.to_string()),
+            cell(row.time, output::number),
+            cell(row.versions, |n| n.to_string()),
+            cell(row.held_bytes, output::bytes),
+            cell(row.observers, |n| n.to_string()),
+        ]);
+    }
+    table.render()
+}

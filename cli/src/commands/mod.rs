@@ -1,0 +1,30 @@
+//! One file per command.
+
+mod checkpoint;
+mod completions;
+mod demo;
+mod doctor;
+mod dump;
+mod export;
+mod info;
+mod ls;
+mod stats;
+
+use crate::args::Command;
+use crate::exit::Failure;
+
+/// Do what the command line says.
+pub fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Ls { format } => ls::run(format),
+        Command::Info(args) => info::run(&args),
+        Command::Doctor { format } => doctor::run(format),
+        Command::Dump(args) => dump::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Checkpoint(args) => checkpoint::run(&args),
+        Command::Demo { dir } => demo::run(dir.as_deref()),
+        Command::Completions { shell } => completions::run(shell),
+        Command::DemoProducer { name, steps, pause } => crate::demo::simulate(&name, steps, pause),
+    }
+}

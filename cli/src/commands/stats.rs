@@ -1,0 +1,205 @@
+//! `tcasm stats`: moments and histogram of a field.
+
+use crate::args::StatsArgs;
+use crate::exit::Failure;
+use crate::output::{self, Table};
+use crate::region;
+use ndarray::{ArrayViewD, Axis};
+use serde::Serialize;
+use tcasm_analytics::dynamic::{self, AnalyticsError};
+use tcasm_analytics::histogram::histogram_of_points;
+use tcasm_analytics::moments::moments_of_points;
+use tcasm_analytics::{Histogram, Moments, Number, PerComponent, Range, Scalar, Selection};
+use tcasm_core::field::FieldDesc;
+use tcasm_core::with_dtype;
+use tcasm_observer::{Stamp, Version};
+
+/// What is told. For a vector field, what stands outside `components` is of the magnitude.
+#[derive(Debug, Serialize)]
+struct Stats {
+    name: String,
+    field: String,
+    #[serde(flatten)]
+    stamp: Stamp,
+    dtype: String,
+    unit: String,
+    shape: Vec<usize>,
+    #[serde(flatten)]
+    whole: Moments,
+    histogram: Histogram,
+    components: Vec<Moments>,
+    component_histograms: Vec<Histogram>,
+}
+
+struct Operators {
+    moments: PerComponent<Moments>,
+    histogram: PerComponent<Histogram>,
+    shape: Vec<usize>,
+}
+
+pub fn run(args: &StatsArgs) -> Result<(), Failure> {
+    let version = region::pin(&args.what.name, args.what.version)?;
+    let desc = region::field(&version, &args.what.field)?;
+    let stats = gather(args, &version, desc)?;
+    if args.format.json {
+        output::json(&stats)
+    } else {
+        output::text(&text(&stats))
+    }
+}
+
+fn gather(args: &StatsArgs, version: &Version, desc: &FieldDesc) -> Result<Stats, Failure> {
+    let view = version.view()?;
+    let bytes = view.bytes_of(desc);
+    let done = with_dtype!(desc.dtype, T => apply::<T>(args, desc, bytes))?;
+    version.check()?;
+    Ok(Stats {
+        name: args.what.name.clone(),
+        field: desc.name.clone(),
+        stamp: version.stamp(),
+        dtype: desc.dtype.to_string(),
+        unit: desc.unit.clone(),
+        shape: done.shape,
+        whole: whole(&done.moments).clone(),
+        histogram: whole(&done.histogram).clone(),
+        components: done.moments.components,
+        component_histograms: done.histogram.components,
+    })
+}
+
+/// The magnitude of a vector, or the only component.
+fn whole<R>(each: &PerComponent<R>) -> &R {
+    let first = each.components.first();
+    let whole = each.magnitude.as_ref().or(first);
+    whole.expect("a field has at least one component")
+}
+
+fn apply<T: Number>(
+    args: &StatsArgs,
+    desc: &FieldDesc,
+    bytes: &[u8],
+) -> Result<Operators, AnalyticsError> {
+    let points = selected::<T>(&args.slice, desc, bytes)?;
+    let range = args
+        .range
+        .map_or(Range::Auto, |(low, high)| Range::Given(low, high));
+    let histogram = histogram_of_points(points.view(), args.bins, range).map_err(|source| {
+        let name = desc.name.clone();
+        AnalyticsError::Histogram { name, source }
+    })?;
+    let axes = points.ndim() - 1;
+    Ok(Operators {
+        shape: points.shape()[..axes].to_vec(),
+        moments: moments_of_points(points),
+        histogram,
+    })
+}
+
+/// The selected points; the last axis holds the components.
+fn selected<'a, T: Number>(
+    selection: &Selection,
+    desc: &FieldDesc,
+    bytes: &'a [u8],
+) -> Result<ArrayViewD<'a, T>, AnalyticsError> {
+    let interior = dynamic::interior::<T>(desc, bytes)?;
+    let failed = |source| {
+        let name = desc.name.clone();
+        AnalyticsError::Slice { name, source }
+    };
+    if desc.components == 1 {
+        let part = selection.of(interior).map_err(failed)?;
+        let axis = Axis(part.ndim());
+        return Ok(part.insert_axis(axis));
+    }
+    // The components are no axis to select from: they are taken whole, whatever the selection says.
+    let first = interior.index_axis(Axis(interior.ndim() - 1), 0);
+    selection.of(first).map_err(failed)?;
+    let with_components: Selection = format!("{selection},:")
+        .parse()
+        .expect("a selection and one more item");
+    with_components.of(interior.clone()).map_err(failed)
+}
+
+fn text(stats: &Stats) -> String {
+    let stamp = &stats.stamp;
+    let unit = match stats.unit.as_str() {
+        "" => String::new(),
+        unit => format!("  in {unit}"),
+    };
+    let mut out = format!(
+        "{} of {}  {}  {}{unit}  version {}  step {}  t = {}\n\n",
+        stats.field,
+        stats.name,
+        stats.dtype,
+        output::shape(&stats.shape),
+        stamp.version,
+        stamp.step,
+        output::number(stamp.time)
+    );
+    out += &moments(stats);
+    out.push('\n');
+    out += &bars(&stats.histogram);
+    out
+}
+
+/// One column for each component, and one for the magnitude.
+fn moments(stats: &Stats) -> String {
+    let mut columns: Vec<&Moments> = stats.components.iter().collect();
+    let mut table = Table::default();
+    if columns.len() > 1 {
+        let titles = (0..columns.len()).map(|c| format!("component {c}"));
+        let names = [String::new()].into_iter().chain(titles);
+        table.row(names.chain(["magnitude".to_owned()]));
+        columns.push(&stats.whole);
+    }
+    let exact = |v: Option<Scalar>| v.map_or("-".to_owned(), output::scalar);
+    let float = |v: Option<f64>| v.map_or("-".to_owned(), output::number);
+    type Show<'s> = &'s dyn Fn(&Moments) -> String;
+    let rows: [(&str, Show<'_>); 8] = [
+        ("count", &|m| m.count.to_string()),
+        ("NaN", &|m| m.nans.to_string()),
+        ("infinite", &|m| m.infinities.to_string()),
+        ("min", &|m| exact(m.min)),
+        ("max", &|m| exact(m.max)),
+        ("mean", &|m| exact(m.mean)),
+        ("variance", &|m| float(m.variance)),
+        ("std", &|m| float(m.std)),
+    ];
+    for (name, show) in rows {
+        table.row(
+            [name.to_owned()]
+                .into_iter()
+                .chain(columns.iter().map(|m| show(m))),
+        );
+    }
+    table.render()
+}
+
+/// Longest bar of the histogram.
+const BAR: usize = 50;
+
+fn bars(histogram: &Histogram) -> String {
+    let most = histogram.counts.iter().copied().max().unwrap_or(0).max(1);
+    let mut table = Table::default();
+    for (edges, count) in histogram.edges.windows(2).zip(&histogram.counts) {
+        let length = (*count as f64 / most as f64 * BAR as f64).ceil() as usize;
+        table.row([
+            output::number(edges[0]),
+            "..".to_owned(),
+            output::number(edges[1]),
+            count.to_string(),
+            "#".repeat(length),
+        ]);
+    }
+    let mut out = table.render();
+    for (count, what) in [
+        (histogram.below, "below"),
+        (histogram.above, "above"),
+        (histogram.nans, "NaN"),
+    ] {
+        if count > 0 {
+            out += &format!("{what}: {count}\n");
+        }
+    }
+    out
+}

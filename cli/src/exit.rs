@@ -1,0 +1,181 @@
+//! How the command ends: every error is told as `tcasm: what happened; what to do`, with a status that scripts can tell
+//! apart.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use tcasm_analytics::dynamic::AnalyticsError;
+use tcasm_checkpoint::WriteError;
+use tcasm_core::field::ArrayError;
+use tcasm_core::index::IndexError;
+use tcasm_observer::{AttachError, ObserveError, ReadError, ViewError};
+
+/// Exit statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Not an error: the reader of our output went away.
+    Ok = 0,
+    Other = 1,
+    Usage = 2,
+    NoRegion = 3,
+    Lost = 4,
+    NotAllowed = 5,
+    OtherLayout = 6,
+    NoField = 7,
+    NoVersion = 8,
+    Io = 9,
+    NoAnswer = 10,
+    Interrupted = 130,
+}
+
+/// The same for people, in `--help`.
+pub const TABLE: &str = "\
+Exit status:
+    0  done
+    1  anything that is not listed here
+    2  the command line is wrong
+    3  there is no such region
+    4  the producer is dead, or died meanwhile
+    5  this user may not attach, or the lease was revoked
+    6  the producer uses another layout version
+    7  there is no such field
+    8  there is no such version, or nothing is published yet
+    9  input or output failed: no such folder, no room, no right to write
+   10  the producer is full, or does not answer
+  130  interrupted
+
+Environment:
+  TCASM_RUNTIME_DIR  where regions are looked for [$XDG_RUNTIME_DIR/tcasm, else /tmp/tcasm-<uid>]
+  TCASM_TRACKER      how a producer tracks writes: uffd-async, cow, compare, auto
+  TCASM_LOG          what is logged to standard error: error, warn, info, debug, trace
+  NO_COLOR           no colours if set";
+
+/// Why the command ends early.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: Code,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Failure { code, message }
+    }
+}
+
+/// Tell the failure, if there is one, and give its status.
+pub fn report(result: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = result else {
+        return ExitCode::SUCCESS;
+    };
+    if !failure.message.is_empty() {
+        let _ = writeln!(io::stderr(), "tcasm: {}", failure.message);
+    }
+    ExitCode::from(failure.code as u8)
+}
+
+/// Tell what is wrong with the command line; or print the help or version that was asked for.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let _ = match text.strip_prefix("error: ") {
+        Some(what) => write!(io::stderr(), "tcasm: {what}"),
+        None => write!(io::stderr(), "{text}"),
+    };
+    ExitCode::from(Code::Usage as u8)
+}
+
+impl From<AttachError> for Failure {
+    fn from(error: AttachError) -> Self {
+        use AttachError::*;
+        let code = match &error {
+            Name(_) => Code::Usage,
+            NotFound { .. } => Code::NoRegion,
+            Dead { .. } | Ended { .. } => Code::Lost,
+            NotAllowed { .. } => Code::NotAllowed,
+            OtherLayout { .. } => Code::OtherLayout,
+            Full { .. } | Failed { .. } | NoAnswer { .. } => Code::NoAnswer,
+            NoDescriptors { .. } | Map(_) | Os { .. } => Code::Io,
+            BadAnswer { .. } | Index(_) | Lease(_) => Code::Other,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<ObserveError> for Failure {
+    fn from(error: ObserveError) -> Self {
+        use ObserveError::*;
+        let code = match &error {
+            NotReady | EndOfStream | Gone { .. } => Code::NoVersion,
+            ProducerLost => Code::Lost,
+            Ousted => Code::NotAllowed,
+            TooManyPins { .. } | Forked | Index(_) => Code::Other,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Self {
+        let code = match &error {
+            ViewError::NoField { .. } => Code::NoField,
+            ViewError::Map(_) | ViewError::Base(_) | ViewError::Read(_) => Code::Io,
+            _ => Code::Other,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        let code = match &error {
+            ReadError::NoField { .. } => Code::NoField,
+            ReadError::Ousted => Code::NotAllowed,
+            ReadError::Io(_) => Code::Io,
+            ReadError::Range { .. } | ReadError::Index(_) => Code::Other,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<AnalyticsError> for Failure {
+    fn from(error: AnalyticsError) -> Self {
+        let code = match &error {
+            // What was asked for does not fit the field.
+            AnalyticsError::Histogram { .. } | AnalyticsError::Slice { .. } => Code::Usage,
+            AnalyticsError::Array(ArrayError::NotAnArray { .. }) => Code::Usage,
+            AnalyticsError::Field(_) | AnalyticsError::Array(_) => Code::Other,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        let code = match &error {
+            WriteError::Bytes { .. } | WriteError::Table(_) => Code::Other,
+            WriteError::Name(_) => Code::Usage,
+            _ => Code::Io,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        Failure::new(Code::Other, error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// For standard output. A reader that goes away (`| head`) has seen enough: no reason to complain.
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::new(Code::Ok, "");
+        }
+        Failure::new(Code::Io, format!("cannot write the output: {error}"))
+    }
+}

@@ -1,0 +1,116 @@
+//! Files that commands write: whole or not at all.
+
+use crate::exit::{Code, Failure};
+use std::convert::Infallible;
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, IsTerminal, Write, stdout};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where bytes go.
+#[derive(Clone, Debug)]
+pub enum Target {
+    Stdout,
+    File(PathBuf),
+}
+
+impl FromStr for Target {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "-" => Target::Stdout,
+            path => Target::File(path.into()),
+        })
+    }
+}
+
+impl Target {
+    /// Have `fill` write the bytes. A file appears under its name when it is complete.
+    pub fn write(
+        &self,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match self {
+            Target::Stdout if stdout().is_terminal() => Err(Failure::new(
+                Code::Usage,
+                "these bytes are not for a terminal; redirect the output, or name a file",
+            )),
+            Target::Stdout => {
+                let mut out = BufWriter::new(stdout().lock());
+                fill(&mut out)?;
+                Ok(out.flush()?)
+            }
+            // A device or a pipe must not be replaced by a file.
+            Target::File(path) if path.exists() && !path.is_file() => {
+                let file = File::options().write(true).open(path);
+                filled(file.map_err(failed(path))?, path, fill).map(drop)
+            }
+            Target::File(path) => replace(path, fill),
+        }
+    }
+}
+
+fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let temporary = tempfile::Builder::new()
+        .prefix(".tcasm-")
+        .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
+        .tempfile_in(folder)
+        .map_err(failed(path))?;
+    let temporary = filled(temporary, path, fill)?;
+    temporary.persist(path).map_err(|e| failed(path)(e.error))?;
+    Ok(())
+}
+
+/// Fill `file`; its errors are told as those of `path`.
+fn filled<W: Write>(
+    file: W,
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+) -> Result<W, Failure> {
+    let mut out = BufWriter::with_capacity(1 << 20, Named { file, path });
+    fill(&mut out)?;
+    let named = out.into_inner().map_err(|e| failed(path)(e.into_error()))?;
+    Ok(named.file)
+}
+
+/// A file whose errors say its name.
+struct Named<'p, W> {
+    file: W,
+    path: &'p Path,
+}
+
+impl<W: Write> Write for Named<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{:?}: {e}", self.path));
+        self.file.write(bytes).map_err(named)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
+    move |error| {
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => "create its folder first",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "choose a folder that you may write to"
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => "free some space",
+            _ => "choose another file",
+        };
+        Failure::new(
+            Code::Io,
+            format!("cannot write {path:?}: {error}; {advice}"),
+        )
+    }
+}

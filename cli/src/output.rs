@@ -1,0 +1,176 @@
+//! What commands print: JSON, tables, numbers.
+
+use crate::exit::Failure;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{Write, stdout};
+use tcasm_analytics::Scalar;
+
+/// Print a text that ends with a newline, or nothing.
+pub fn text(text: &str) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Print JSON for people and programs.
+pub fn json(value: &impl Serialize) -> Result<(), Failure> {
+    text(&(serde_json::to_string_pretty(value).map_err(std::io::Error::from)? + "\n"))
+}
+
+/// Print JSON in one line, for streams.
+pub fn json_line(value: &impl Serialize) -> Result<(), Failure> {
+    text(&(serde_json::to_string(value).map_err(std::io::Error::from)? + "\n"))
+}
+
+/// Rows of cells in aligned columns.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+    indent: usize,
+}
+
+impl Table {
+    /// A table whose first row holds these titles.
+    pub fn new(titles: &[&str]) -> Self {
+        let mut table = Table::default();
+        table.row(titles.iter().copied());
+        table
+    }
+
+    /// A table without titles, moved to the right.
+    pub fn indented(indent: usize) -> Self {
+        let rows = Vec::new();
+        Table { rows, indent }
+    }
+
+    /// Add a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// The text. Columns are aligned at their left ends, those of numbers at their right ends.
+    pub fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cells = |c: usize| self.rows.iter().filter_map(move |row| row.get(c));
+        let widths: Vec<usize> = (0..columns)
+            .map(|c| cells(c).map(|s| s.chars().count()).max().unwrap_or(0))
+            .collect();
+        // The first row may be titles.
+        let right: Vec<bool> = (0..columns)
+            .map(|c| cells(c).count() > 1 && cells(c).skip(1).all(|s| is_numeric(s)))
+            .collect();
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = " ".repeat(self.indent);
+            for (c, cell) in row.iter().enumerate() {
+                let width = widths[c];
+                let _ = if right[c] {
+                    write!(line, "{cell:>width$}  ")
+                } else {
+                    write!(line, "{cell:<width$}  ")
+                };
+            }
+            out += line.trim_end();
+            out.push('\n');
+        }
+        out
+    }
+}
+
+fn is_numeric(cell: &str) -> bool {
+    cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+'))
+}
+
+/// A number in six significant digits, as short as can be.
+pub fn number(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return x.to_string();
+    }
+    let scientific = format!("{x:.5e}");
+    let exponent = scientific
+        .split_once('e')
+        .and_then(|(_, e)| e.parse::<i32>().ok())
+        .unwrap_or(0);
+    if (-4..6).contains(&exponent) {
+        let digits = (5 - exponent) as usize;
+        return shorten(&format!("{x:.digits$}")).to_owned();
+    }
+    let (mantissa, _) = scientific.split_once('e').unwrap_or((&scientific, ""));
+    format!("{}e{exponent}", shorten(mantissa))
+}
+
+/// Without the zeros at the end of a fraction.
+fn shorten(decimal: &str) -> &str {
+    if decimal.contains('.') {
+        decimal.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        decimal
+    }
+}
+
+/// A value of any dtype: integers whole, floats as [`number`].
+pub fn scalar(value: Scalar) -> String {
+    match value {
+        Scalar::Int(_) | Scalar::UInt(_) => value.to_string(),
+        Scalar::Float(x) => number(x),
+        Scalar::Complex { re, im } => {
+            let sign = if im.is_sign_negative() { "-" } else { "+" };
+            format!("{}{sign}{}i", number(re), number(im.abs()))
+        }
+    }
+}
+
+/// A size in bytes for people.
+pub fn bytes(n: u64) -> String {
+    indicatif::BinaryBytes(n).to_string()
+}
+
+/// `96 x 96 x 96`.
+pub fn shape(extents: &[usize]) -> String {
+    if extents.is_empty() {
+        return "1 value".to_owned();
+    }
+    let extents: Vec<String> = extents.iter().map(usize::to_string).collect();
+    extents.join(" x ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_have_six_digits() {
+        for (x, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (-0.5, "-0.5"),
+            (1.0 / 3.0, "0.333333"),
+            (123_456.7, "123457"),
+            (1_234_567.0, "1.23457e6"),
+            (999_999.7, "1e6"),
+            (0.000_012_5, "1.25e-5"),
+            (2e-300, "2e-300"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(number(x), text);
+        }
+    }
+
+    #[test]
+    fn complex_numbers_have_one_sign_between_their_parts() {
+        let z = |re, im| scalar(Scalar::Complex { re, im });
+        assert_eq!(
+            (z(1.5, -2.0), z(0.0, 0.25)),
+            ("1.5-2i".into(), "0+0.25i".into())
+        );
+    }
+
+    #[test]
+    fn columns_are_aligned_and_lines_have_no_end_of_blanks() {
+        let mut table = Table::new(&["NAME", "PID"]);
+        table.row(["heat", "12"]);
+        table.row(["x", "12345"]);
+        assert_eq!(table.render(), "NAME    PID\nheat     12\nx     12345\n");
+    }
+}

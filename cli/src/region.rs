@@ -1,0 +1,44 @@
+//! From the names on the command line to a pinned version and its field.
+
+use crate::exit::{Code, Failure};
+use tcasm_core::field::FieldDesc;
+use tcasm_observer::{ObserveError, Observer, Version, ViewError};
+
+/// Attach to `name` and pin version `number`, or the newest.
+pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
+    let mut observer = Observer::attach(name)?;
+    let version = match number {
+        Some(number) => observer.version(number),
+        None => observer.latest(),
+    };
+    version.map_err(|error| match error {
+        ObserveError::NotReady => nothing_yet(name),
+        other => other.into(),
+    })
+}
+
+/// The region is there, but no version.
+pub fn nothing_yet(name: &str) -> Failure {
+    let text = format!("region {name:?} has published nothing yet; try again after its first step");
+    Failure::new(Code::NoVersion, text)
+}
+
+/// The description of a field of `version`.
+pub fn field<'v>(version: &'v Version, name: &str) -> Result<&'v FieldDesc, Failure> {
+    let fields = &version.table().fields;
+    version.field(name).ok_or_else(|| {
+        let available = fields.iter().map(|f| f.name.clone()).collect();
+        let name = name.to_owned();
+        ViewError::NoField { name, available }.into()
+    })
+}
+
+/// `version 12  step 120  t = 0.12`
+pub fn stamp(version: &Version) -> String {
+    let time = crate::output::number(version.time());
+    format!(
+        "version {}  step {}  t = {time}",
+        version.number(),
+        version.step()
+    )
+}
