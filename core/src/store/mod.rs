@@ -1,0 +1,188 @@
+//! The producer's store of versions: planes and index together. It captures pages, publishes versions and reclaims them.
+
+mod reclaim;
+mod room;
+mod terms;
+mod write;
+
+pub use terms::{Bounds, Capture, Skip, StoreError};
+
+use crate::fault;
+use crate::index::{HeaderInfo, IndexError, IndexWriter};
+use crate::layout::Layout;
+use crate::pagemap::{PageMap, ZERO};
+use crate::pageset::PageSet;
+use crate::planes::Planes;
+use crate::sabotage::{Guard, off};
+use crate::stamp::Stamp;
+use crate::sys::mem::Mapping;
+use crate::sys::object::Object;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Planes and index of one region.
+pub struct Store {
+    index_object: Object,
+    index_map: Mapping,
+    planes: Planes,
+    bounds: Bounds,
+    /// Live versions and their slots, oldest first.
+    live: Vec<(u64, usize)>,
+}
+
+impl Store {
+    /// An empty store for `pages` pages.
+    pub fn create(
+        info: &HeaderInfo,
+        pages: usize,
+        page_size: usize,
+        bounds: Bounds,
+    ) -> Result<Self, StoreError> {
+        let layout = Layout::new(pages, page_size, bounds.versions)?;
+        let bytes = layout.total as u64;
+        let index_object = Object::create(&format!("tcasm-{}-index", info.name), bytes)
+            .map_err(|source| StoreError::Create { bytes, source })?;
+        let index_map = Mapping::shared(index_object.as_fd(), layout.total, true)?;
+        index_map.dont_fork()?;
+        // SAFETY: mapped whole and writable from an object of that size, which is sealed.
+        IndexWriter::create(unsafe { index_map.words() }, layout, info)?;
+        let planes = Planes::create(&info.name, pages, page_size, bounds.versions)?;
+        Ok(Store {
+            index_object,
+            index_map,
+            planes,
+            bounds,
+            live: Vec::new(),
+        })
+    }
+
+    /// The index, to read and write.
+    pub fn index(&self) -> Result<IndexWriter<'_>, IndexError> {
+        // SAFETY: mapped whole and writable from an object of that size, which is sealed.
+        IndexWriter::reopen(unsafe { self.index_map.words() })
+    }
+
+    /// Read-only descriptors for observers: the index, then the planes.
+    pub fn read_only(&self) -> io::Result<Vec<OwnedFd>> {
+        let mut fds = vec![self.index_object.read_only()?];
+        fds.extend(self.planes.read_only()?);
+        Ok(fds)
+    }
+
+    /// Bytes of memory in planes.
+    pub fn held_bytes(&self) -> u64 {
+        self.planes.held_bytes()
+    }
+
+    /// The live versions, oldest first.
+    pub fn versions(&self) -> impl Iterator<Item = u64> + '_ {
+        self.live.iter().map(|(n, _)| *n)
+    }
+
+    /// The newest version's page map.
+    fn newest(&self) -> Result<Option<PageMap<'_>>, IndexError> {
+        let Some((_, slot)) = self.live.last() else {
+            return Ok(None);
+        };
+        Ok(Some(PageMap::new(*self.index()?, *slot)))
+    }
+
+    /// Take out of `pages` those whose live bytes are what the newest version holds; before the first: zeros.
+    ///
+    /// # Safety
+    /// `base` must be the region's live memory; the pages readable, and written by nobody during the call.
+    pub unsafe fn drop_unchanged(
+        &self,
+        base: *const u8,
+        pages: &mut PageSet,
+    ) -> Result<(), IndexError> {
+        let page_size = self.index()?.layout().page_size;
+        let newest = self.newest()?;
+        let candidates = pages.clone();
+        for page in candidates.iter() {
+            // SAFETY: inside live memory, readable and still by the caller's promise.
+            let now = unsafe { std::slice::from_raw_parts(base.add(page * page_size), page_size) };
+            let code = newest.map_or(Ok(ZERO), |map| map.code(page))?;
+            let same = match code {
+                ZERO => is_zero(now),
+                code => self.planes.page(usize::from(code) - 1, page) == now,
+            };
+            if same {
+                pages.remove_range(page..page + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Capture pages and publish them as version `stamp.version`; `pinned` says whether any lease names a version.
+    /// Whatever the outcome, nothing of another version is touched.
+    ///
+    /// # Safety
+    /// `capture.base` must be the region's live memory, readable, which nobody writes during the call.
+    pub unsafe fn publish(
+        &mut self,
+        stamp: &Stamp,
+        capture: &Capture<'_>,
+        pinned: &dyn Fn(u64) -> bool,
+    ) -> Result<Result<(), Skip>, IndexError> {
+        // The newest stays until the new version is there; so, of the history, one version less is kept beside both.
+        self.reclaim_beyond(self.bounds.history, pinned)?;
+        fault::pass("reclaimed");
+        let Some(slot) = self.free_slot(pinned)? else {
+            return Ok(Err(Skip::Versions {
+                bound: self.bounds.versions,
+            }));
+        };
+        let placements = match self.make_room(capture.pages, pinned)? {
+            Ok(placements) => placements,
+            Err(skip) => return Ok(Err(skip)),
+        };
+        if off(Guard::VisibleLast) {
+            self.index()?.make_visible(slot, stamp.version)?;
+        }
+        // SAFETY: the caller's promise.
+        if let Err(error) = unsafe { self.planes.copy(capture.base, &placements) } {
+            return Ok(Err(Skip::NoMemory {
+                error: error.to_string(),
+            }));
+        }
+        fault::pass("copied");
+        self.write_version(slot, stamp, capture, &placements)?;
+        self.planes.set_busy(&placements);
+        fault::pass("mapped");
+        self.index()?.make_visible(slot, stamp.version)?;
+        self.live.push((stamp.version, slot));
+        fault::pass("visible");
+        self.reclaim_beyond(self.bounds.history + 1, pinned)?;
+        Ok(Ok(()))
+    }
+
+    /// Give memory of free slots back.
+    pub fn trim(&mut self) -> io::Result<usize> {
+        self.planes.trim(usize::MAX)
+    }
+
+    /// Check that the busy slots are exactly those that live versions refer to: for tests.
+    pub fn check(&self) -> Result<bool, IndexError> {
+        let index = self.index()?;
+        let layout = *index.layout();
+        for page in 0..layout.pages {
+            let mut used = 0u64;
+            for (_, slot) in &self.live {
+                let code = PageMap::new(*index, *slot).code(page)?;
+                if code != ZERO {
+                    used |= 1 << (code - 1);
+                }
+            }
+            if (0..layout.slots).any(|p| self.planes.is_busy(p, page) != (used >> p & 1 == 1)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    let (head, words, tail) = bytemuck::pod_align_to::<u8, u64>(bytes);
+    head.iter().all(|b| *b == 0) && words.iter().all(|w| *w == 0) && tail.iter().all(|b| *b == 0)
+}

@@ -1,0 +1,85 @@
+//! Reclaiming versions that nobody pins, and the slots that only they used.
+
+use super::Store;
+use crate::index::{IndexError, IndexWriter};
+use crate::pagemap::{PageMap, ZERO};
+use crate::pageset::CHUNK_PAGES;
+use crate::planes::Planes;
+use crate::protocol;
+
+impl Store {
+    /// A slot for one more version, reclaiming the oldest that can be if all are taken.
+    pub(super) fn free_slot(
+        &mut self,
+        pinned: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<usize>, IndexError> {
+        if self.live.len() >= self.bounds.versions {
+            self.reclaim_beyond(self.bounds.versions - 1, pinned)?;
+        }
+        Ok((0..self.bounds.versions).find(|s| self.live.iter().all(|(_, used)| used != s)))
+    }
+
+    /// Reclaim unpinned versions, oldest first, until `keep` versions are live. The newest always stays.
+    pub fn reclaim_beyond(
+        &mut self,
+        keep: usize,
+        pinned: &dyn Fn(u64) -> bool,
+    ) -> Result<(), IndexError> {
+        let mut i = 0;
+        while self.live.len() > keep.max(1) && i + 1 < self.live.len() {
+            let (n, slot) = self.live[i];
+            // Free before the state says so: the planes are ours alone, and no observer reads the maps of this version.
+            if protocol::reclaim(self.index()?.state(slot)?, n, || pinned(n)) {
+                self.free_pages(i)?;
+                self.live.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Free the slots that only live version `i` refers to. A slot is used by versions that follow each other, so the
+    /// neighbours tell.
+    fn free_pages(&mut self, i: usize) -> Result<(), IndexError> {
+        // SAFETY: as in `index`; borrowed from the mapping alone, so that the planes can change meanwhile.
+        let index = *IndexWriter::reopen(unsafe { self.index_map.words() })?;
+        let map = |k: usize| PageMap::new(index, self.live[k].1);
+        let (gone, next) = (map(i), map(i + 1));
+        let before = i.checked_sub(1).map(map);
+        for chunk in 0..index.layout().chunks {
+            let entries = (gone.entry(chunk)?, next.entry(chunk)?);
+            let before = before.map(|b| b.entry(chunk).map(|e| (b, e))).transpose()?;
+            if entries.0 == entries.1 || before.is_some_and(|(_, e)| e == entries.0) {
+                continue;
+            }
+            for w in 0..CHUNK_PAGES / 8 {
+                let mine = gone.word(chunk, entries.0, w)?;
+                let after = next.word(chunk, entries.1, w)?;
+                let earlier = before.map(|(b, e)| b.word(chunk, e, w)).transpose()?;
+                free_word(
+                    &mut self.planes,
+                    chunk * CHUNK_PAGES + w * 8,
+                    mine,
+                    after,
+                    earlier,
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Free the slots of eight pages from `page` where the code `mine` is neither `after` nor `earlier`.
+fn free_word(planes: &mut Planes, page: usize, mine: u64, after: u64, earlier: Option<u64>) {
+    if mine == after {
+        return;
+    }
+    for j in 0..8 {
+        let byte = |word: u64| word.to_le_bytes()[j];
+        let code = byte(mine);
+        if code != ZERO && code != byte(after) && earlier.is_none_or(|e| byte(e) != code) {
+            planes.set_free(usize::from(code) - 1, page + j..page + j + 1);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Writing a version into the index: page map, changed pages, field table, head.
+
+use super::{Capture, Store};
+use crate::index::{IndexError, IndexWriter};
+use crate::pagemap::{Code, Entry, PageMap, ZERO};
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS};
+use crate::planes::Placement;
+use crate::stamp::Stamp;
+use std::sync::atomic::Ordering;
+
+impl Store {
+    /// Write map, changed pages, table and head of the new version.
+    pub(super) fn write_version(
+        &self,
+        slot: usize,
+        stamp: &Stamp,
+        capture: &Capture<'_>,
+        placements: &[Placement],
+    ) -> Result<(), IndexError> {
+        let index = self.index()?;
+        let previous = self.newest()?;
+        let mut rest = placements;
+        for chunk in 0..index.layout().chunks {
+            let n = rest.iter().take_while(|p| p.chunk == chunk).count();
+            let (mine, later) = rest.split_at(n);
+            rest = later;
+            let old = previous.map_or(Ok(Entry::Whole(ZERO)), |p| p.entry(chunk))?;
+            let entry = if n == 0 {
+                old
+            } else {
+                self.write_chunk(index, chunk, old, mine)?
+            };
+            index.set_root(slot, chunk, entry.encode(n != 0))?;
+            if n != 0 {
+                let bits = index.changed_bits(slot, chunk)?;
+                bits.iter()
+                    .zip(capture.pages.chunk(chunk))
+                    .for_each(|(to, b)| to.store(*b, Ordering::Relaxed));
+            }
+        }
+        index.set_table(slot, capture.table)?;
+        index.set_head(slot, stamp, capture.pages.len() as u64, capture.now)
+    }
+
+    /// The entry of a chunk after `placements`: whole if one plane has it all, else a fresh leaf.
+    fn write_chunk(
+        &self,
+        index: IndexWriter<'_>,
+        chunk: usize,
+        old: Entry,
+        placements: &[Placement],
+    ) -> Result<Entry, IndexError> {
+        let pages = index.layout().pages_in(chunk);
+        if let [only] = placements
+            && only
+                .bits
+                .iter()
+                .map(|w| w.count_ones() as usize)
+                .sum::<usize>()
+                == pages
+        {
+            return Ok(Entry::Whole(only.plane as Code + 1));
+        }
+        let mut codes = [ZERO; CHUNK_PAGES];
+        match old {
+            Entry::Whole(code) => codes[..pages].fill(code),
+            Entry::Leaf(leaf) => {
+                for (eight, word) in codes.chunks_exact_mut(8).zip(index.leaf(chunk, leaf)?) {
+                    eight.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+                }
+            }
+        }
+        for p in placements {
+            for run in crate::pageset::runs_of(&p.bits) {
+                codes[run].fill(p.plane as Code + 1);
+            }
+        }
+        if codes[..pages].iter().all(|c| *c == codes[0]) {
+            return Ok(Entry::Whole(codes[0]));
+        }
+        let leaf = self.free_leaf(index, chunk)?;
+        for (word, eight) in index.leaf(chunk, leaf)?.iter().zip(codes.chunks_exact(8)) {
+            word.store(
+                u64::from_le_bytes(eight.try_into().expect("eight bytes")),
+                Ordering::Relaxed,
+            );
+        }
+        Ok(Entry::Leaf(leaf))
+    }
+
+    /// A leaf of `chunk` that no live version refers to. There are as many leaves as versions, and the new version is
+    /// not live yet, so one is free.
+    fn free_leaf(&self, index: IndexWriter<'_>, chunk: usize) -> Result<usize, IndexError> {
+        let mut used = 0u64;
+        for (_, slot) in &self.live {
+            if let Entry::Leaf(leaf) = PageMap::new(*index, *slot).entry(chunk)? {
+                used |= 1 << leaf;
+            }
+        }
+        Ok((!used).trailing_zeros() as usize)
+    }
+}
+
+// The words of a chunk's bitmap and of its changed bits are the same eight.
+const _: () = assert!(CHUNK_WORDS * 64 == CHUNK_PAGES);
