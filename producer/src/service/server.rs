@@ -1,26 +1,18 @@
-//! The service thread: lets observers in, drops the leases of those that are gone, passes notices on.
-//!
-//! `publish` meets it in three places that never block: the set of leases (an atomic pointer), the number of subscribers,
-//! and an eventfd that only this process has.
+//! The service thread itself: accept, greet, serve, hang up. Whatever a connection says is read once and checked (I8).
 
-use crate::builder::{Access, Builder};
+use super::{Attached, Hub};
+use crate::builder::Access;
 use crate::claim::Claim;
-use crate::error::CreateError;
-use arc_swap::ArcSwap;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::SigSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tcasm_core::layout::LAYOUT_VERSION;
 use tcasm_core::lease::Lease;
-use tcasm_core::protocol::is_pinned;
 use tcasm_core::sabotage::{Guard, off};
-use tcasm_core::store::Store;
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer, ObserverRow, Request};
@@ -32,116 +24,8 @@ const MOST_GREETING: usize = 64;
 /// Requests that an observer may make in a second; more end its connection.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
-/// An attached observer, as `publish` sees it.
-#[derive(Debug)]
-struct Attached {
-    pid: i32,
-    uid: u32,
-    lease: Lease,
-}
-
-/// What the producer's thread and the service thread share.
-#[derive(Debug)]
-struct Hub {
-    attached: ArcSwap<Vec<Arc<Attached>>>,
-    subscribers: AtomicUsize,
-    wake: EventFd,
-    stop: AtomicBool,
-}
-
-/// The running service.
-#[derive(Debug)]
-pub(crate) struct Service {
-    hub: Arc<Hub>,
-    thread: Option<JoinHandle<()>>,
-    pid: u32,
-}
-
-impl Service {
-    pub(crate) fn start(
-        settings: &Builder,
-        claim: Claim,
-        store: &Store,
-    ) -> Result<Self, CreateError> {
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let wake = EventFd::from_flags(flags).map_err(|e| CreateError::Thread(e.into()))?;
-        let hub = Arc::new(Hub {
-            attached: ArcSwap::default(),
-            subscribers: AtomicUsize::new(0),
-            wake,
-            stop: AtomicBool::new(false),
-        });
-        let server = Server {
-            hub: hub.clone(),
-            claim,
-            objects: store.read_only().map_err(CreateError::Thread)?,
-            access: settings.access.clone(),
-            max_observers: settings.max_observers,
-            connections: Vec::new(),
-        };
-        let thread = std::thread::Builder::new()
-            .name("tcasm-service".into())
-            .spawn(move || server.run())
-            .map_err(CreateError::Thread)?;
-        Ok(Service {
-            hub,
-            thread: Some(thread),
-            pid: std::process::id(),
-        })
-    }
-
-    /// Whether any lease names version `n`.
-    pub(crate) fn pinned(&self, n: u64) -> bool {
-        self.hub
-            .attached
-            .load()
-            .iter()
-            .any(|a| is_pinned(a.lease.pins(), n))
-    }
-
-    /// Observers attached now.
-    pub(crate) fn observers(&self) -> usize {
-        self.hub.attached.load().len()
-    }
-
-    /// Have the service thread tell subscribers. One system call at most, on a descriptor that nobody else has: it cannot
-    /// block, and notices may run together.
-    pub(crate) fn notify(&self) {
-        if self.hub.subscribers.load(Ordering::Relaxed) != 0 {
-            let _ = self.hub.wake.write(1);
-        }
-    }
-
-    /// Revoke the leases of process `pid`.
-    pub(crate) fn oust(&self, pid: i32) -> usize {
-        let mut ousted = 0;
-        self.hub.attached.rcu(|list| {
-            let (out, stay): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|a| a.pid == pid);
-            // Told before the pins stop counting: who checks after reading can never have been wrong unawares.
-            out.iter().for_each(|a| a.lease.revoke());
-            ousted = out.len();
-            stay
-        });
-        ousted
-    }
-
-    /// End the thread and give the name up.
-    pub(crate) fn stop(&mut self) {
-        let Some(thread) = self.thread.take() else {
-            return;
-        };
-        // A forked child has no such thread to wait for.
-        if std::process::id() != self.pid {
-            return;
-        }
-        self.hub.stop.store(true, Ordering::Release);
-        let _ = self.hub.wake.write(1);
-        let _ = thread.join();
-    }
-}
-
 /// One connection: greeted or not yet.
-struct Connection {
+pub(super) struct Connection {
     socket: OwnedFd,
     peer: Peer,
     since: Instant,
@@ -151,25 +35,21 @@ struct Connection {
 }
 
 /// The state of the service thread.
-struct Server {
-    hub: Arc<Hub>,
-    claim: Claim,
-    objects: Vec<OwnedFd>,
-    access: Access,
-    max_observers: usize,
-    connections: Vec<Connection>,
+pub(super) struct Server {
+    pub(super) hub: Arc<Hub>,
+    pub(super) claim: Claim,
+    pub(super) objects: Vec<OwnedFd>,
+    pub(super) access: Access,
+    pub(super) max_observers: usize,
+    pub(super) connections: Vec<Connection>,
 }
 
 impl Server {
-    fn run(mut self) {
+    pub(super) fn run(mut self) {
         // Signals are the simulation's: its handlers run on its own threads.
         let _ = SigSet::all().thread_block();
         while !self.hub.stop.load(Ordering::Acquire) {
             let ready = self.wait();
-            if ready.is_empty() {
-                self.drop_silent();
-                continue;
-            }
             // From the back, so that dropping a connection moves none that is still to come.
             for i in ready.into_iter().rev() {
                 match i {
@@ -227,10 +107,6 @@ impl Server {
             Err(_) => return,
         };
         let Ok(peer) = Peer::of(&stream) else { return };
-        if self.connections.len() >= self.max_observers {
-            let _ = socket::send(&stream, &wire::answer(Answer::Full), &[]);
-            return;
-        }
         let now = Instant::now();
         let requests = (now, 0);
         self.connections.push(Connection {

@@ -1,0 +1,134 @@
+//! The service thread: lets observers in, drops the leases of those that are gone, passes notices on.
+//!
+//! `publish` meets it in three places that never block: the set of leases (an atomic pointer), the number of subscribers,
+//! and an eventfd that only this process has.
+
+mod server;
+
+use crate::builder::Builder;
+use crate::claim::Claim;
+use crate::error::CreateError;
+use arc_swap::ArcSwap;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use server::Server;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use tcasm_core::lease::Lease;
+use tcasm_core::protocol::is_pinned;
+use tcasm_core::store::Store;
+
+/// An attached observer, as `publish` sees it.
+#[derive(Debug)]
+struct Attached {
+    pid: i32,
+    uid: u32,
+    lease: Lease,
+}
+
+/// What the producer's thread and the service thread share.
+#[derive(Debug)]
+struct Hub {
+    attached: ArcSwap<Vec<Arc<Attached>>>,
+    subscribers: AtomicUsize,
+    wake: EventFd,
+    stop: AtomicBool,
+}
+
+/// The running service.
+#[derive(Debug)]
+pub(crate) struct Service {
+    hub: Arc<Hub>,
+    thread: Option<JoinHandle<()>>,
+    pid: u32,
+}
+
+impl Service {
+    pub(crate) fn start(
+        settings: &Builder,
+        claim: Claim,
+        store: &Store,
+    ) -> Result<Self, CreateError> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let wake = EventFd::from_flags(flags).map_err(|e| CreateError::Thread(e.into()))?;
+        let hub = Arc::new(Hub {
+            attached: ArcSwap::default(),
+            subscribers: AtomicUsize::new(0),
+            wake,
+            stop: AtomicBool::new(false),
+        });
+        let server = Server {
+            hub: hub.clone(),
+            claim,
+            objects: store.read_only().map_err(CreateError::Thread)?,
+            access: settings.access.clone(),
+            max_observers: settings.max_observers,
+            connections: Vec::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("tcasm-service".into())
+            .spawn(move || server.run())
+            .map_err(CreateError::Thread)?;
+        Ok(Service {
+            hub,
+            thread: Some(thread),
+            pid: std::process::id(),
+        })
+    }
+
+    /// Whether any lease names version `n`.
+    pub(crate) fn pinned(&self, n: u64) -> bool {
+        self.hub
+            .attached
+            .load()
+            .iter()
+            .any(|a| is_pinned(a.lease.pins(), n))
+    }
+
+    /// Observers attached now.
+    pub(crate) fn observers(&self) -> usize {
+        self.hub.attached.load().len()
+    }
+
+    /// Have the service thread tell subscribers. One system call at most, on a descriptor that nobody else has: it cannot
+    /// block, and notices may run together.
+    pub(crate) fn notify(&self) {
+        if self.hub.subscribers.load(Ordering::Relaxed) != 0 {
+            let _ = self.hub.wake.write(1);
+        }
+    }
+
+    /// Revoke the leases of process `pid`.
+    pub(crate) fn oust(&self, pid: i32) -> usize {
+        let mut ousted = 0;
+        self.hub.attached.rcu(|list| {
+            let (out, stay): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|a| a.pid == pid);
+            // Told before the pins stop counting: who checks after reading can never have been wrong unawares.
+            out.iter().for_each(|a| a.lease.revoke());
+            ousted = out.len();
+            stay
+        });
+        ousted
+    }
+
+    /// End the thread and give the name up.
+    pub(crate) fn stop(&mut self) {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        if std::process::id() != self.pid {
+            // A forked child has no such thread: its id may be that of one of the child's own by now, which must be
+            // neither waited for nor detached.
+            return std::mem::forget(thread);
+        }
+        self.hub.stop.store(true, Ordering::Release);
+        let _ = self.hub.wake.write(1);
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
