@@ -99,6 +99,16 @@ impl<'a> Index<'a> {
         Ok(Index { words, layout })
     }
 
+    /// An index whose header was checked before and had this layout. The header is in memory that another process
+    /// writes: it is read once, so that all that was derived from it stays right.
+    pub fn with_layout(words: &'a [AtomicU64], layout: Layout) -> Result<Self, IndexError> {
+        let words = Words::new(words);
+        match words.size() {
+            size if size < layout.total => Err(IndexError::TooSmall { size }),
+            _ => Ok(Index { words, layout }),
+        }
+    }
+
     /// The sections.
     pub fn layout(&self) -> &Layout {
         &self.layout

@@ -104,10 +104,12 @@ impl<'a> Stats<'a> {
         let counts = (0..BUCKETS)
             .map(|b| self.0.get((HISTOGRAM + b) * 8))
             .collect::<Result<Vec<_>, _>>()?;
-        let wanted = (counts.iter().sum::<u64>() as f64 * q).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        // Saturating: the counts of a damaged index may be anything.
+        let all = counts.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
+        let wanted = (all as f64 * q).ceil().max(1.0) as u64;
+        let mut seen = 0u64;
         for (b, n) in counts.iter().enumerate() {
-            seen += n;
+            seen = seen.saturating_add(*n);
             if seen >= wanted {
                 return Ok(upper_end(b).min(self.get(Counter::PublishMaxNs)?));
             }

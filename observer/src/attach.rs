@@ -146,18 +146,15 @@ fn session(
     let lease = Lease::open(lease.as_fd())?;
     let len = sealed_len(index.as_fd()).map_err(|e| bad(format!("its index: {e}")))?;
     let index = Mapping::shared(index.as_fd(), len as usize, false)?;
-    let info = {
+    let (layout, info) = {
         // SAFETY-relevant facts (size, seal) were checked just above; the unsafe call is the session's.
         let words = crate::session::words(&index);
         let index = Index::open(words)?;
-        check_planes(
-            &planes,
-            index.layout().slots,
-            index.layout().region_bytes() as u64,
-        )
-        .map_err(bad)?;
-        index.header()?
+        let layout = *index.layout();
+        check_planes(&planes, layout.slots, layout.region_bytes() as u64).map_err(bad)?;
+        (layout, index.header()?)
     };
+    let index = (index, layout);
     Ok(Session::new(stream, peer, index, info, planes, lease))
 }
 

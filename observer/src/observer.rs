@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tcasm_core::index::IndexError;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::sys::{futex, socket};
 use tcasm_core::wire::{self, ObserverRow, Request};
@@ -128,10 +129,13 @@ impl Observer {
             if n == 0 {
                 return Err(self.why_nothing()?);
             }
-            // Gone already: the producer has published a newer one in the meantime.
             if let Some(version) = self.pin(n)? {
                 self.seen = self.seen.max(n);
                 return Ok(version);
+            }
+            // Gone already: then a newer one was visible before. Else looking again would never end.
+            if self.session.index()?.latest()? == n {
+                return Err(no_such_version(n).into());
             }
         }
     }
@@ -255,10 +259,11 @@ impl Observer {
         Ok(self.session.socket.as_fd())
     }
 
-    /// Read the notices that have come.
+    /// Read the notices that have come. (In a forked child they are the parent's.)
     pub fn acknowledge(&mut self) {
         let mut buffer = [0; 16];
         while self.subscribed
+            && !self.session.forked()
             && matches!(socket::receive(&self.session.socket, &mut buffer), Ok((n, _)) if n > 0)
         {
         }
@@ -303,7 +308,7 @@ impl Observer {
                 [us(0.5)?, us(0.99)?, max],
             ))
         };
-        let (counters, publish_us) = read().map_err(tcasm_core::index::IndexError::OutOfRange)?;
+        let (counters, publish_us) = read().map_err(IndexError::OutOfRange)?;
         Ok(RegionInfo {
             name: info.name.clone(),
             pid: info.pid,
@@ -321,6 +326,14 @@ impl Observer {
     /// Whether the producer runs.
     pub fn producer_alive(&self) -> bool {
         !self.session.producer_gone()
+    }
+}
+
+fn no_such_version(found: u64) -> IndexError {
+    IndexError::Value {
+        what: "the number of the newest version",
+        found,
+        expected: "that of a version".to_owned(),
     }
 }
 

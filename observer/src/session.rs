@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tcasm_core::index::{HeaderInfo, Index, IndexError};
+use tcasm_core::layout::Layout;
 use tcasm_core::lease::{Lease, PINS};
 use tcasm_core::protocol;
 use tcasm_core::sys::mem::Mapping;
@@ -17,6 +18,7 @@ pub(crate) struct Session {
     pub(crate) socket: OwnedFd,
     pub(crate) peer: Peer,
     index: Mapping,
+    layout: Layout,
     pub(crate) info: HeaderInfo,
     pub(crate) planes: Vec<OwnedFd>,
     pub(crate) lease: Lease,
@@ -38,7 +40,7 @@ impl Session {
     pub(crate) fn new(
         socket: OwnedFd,
         peer: Peer,
-        index: Mapping,
+        (index, layout): (Mapping, Layout),
         info: HeaderInfo,
         planes: Vec<OwnedFd>,
         lease: Lease,
@@ -48,6 +50,7 @@ impl Session {
             socket,
             peer,
             index,
+            layout,
             info,
             planes,
             lease,
@@ -57,9 +60,9 @@ impl Session {
         }
     }
 
-    /// The index. Checked anew at each call: it lies in memory that another process writes.
+    /// The index, with the layout that attaching has checked.
     pub(crate) fn index(&self) -> Result<Index<'_>, IndexError> {
-        Index::open(words(&self.index))
+        Index::with_layout(words(&self.index), self.layout)
     }
 
     /// Whether this process is a forked child of the one that attached.
