@@ -29,9 +29,15 @@ pub enum Guard {
 #[cfg(feature = "sabotage")]
 mod on {
     use super::Guard;
+    use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    static OFF: AtomicU64 = AtomicU64::new(0);
+    static OFF: LazyLock<AtomicU64> = LazyLock::new(|| {
+        let number = std::env::var("TCASM_SABOTAGE")
+            .ok()
+            .and_then(|n| n.parse::<u8>().ok());
+        AtomicU64::new(number.map_or(0, |n| 1 << (n % 64)))
+    });
 
     /// Whether `guard` is switched off: by [`switch_off`], or in a child process by `TCASM_SABOTAGE=<number>`.
     pub fn off(guard: Guard) -> bool {

@@ -205,13 +205,8 @@ impl Oracle {
 
     /// The oldest versions that nobody pins go, until `keep` are left; the newest stays.
     fn reclaim(&mut self, keep: usize, pinned: &BTreeSet<u64>) {
-        let mut i = 0;
-        while self.versions.len() > keep.max(1) && i + 1 < self.versions.len() {
-            match pinned.contains(&self.versions[i].number) {
-                true => i += 1,
-                false => drop(self.versions.remove(i)),
-            }
-        }
+        let left = reclaimed(self.numbers(), keep, pinned);
+        self.versions.retain(|v| left.contains(&v.number));
     }
 
     /// Check one call of publish, and follow it.
@@ -222,7 +217,7 @@ impl Oracle {
                 seen.held.1, self.bounds.bytes
             )
         })?;
-        self.reclaim(self.bounds.history + 1, &seen.pinned);
+        self.reclaim(self.bounds.history, &seen.pinned);
         if self.versions.len() >= self.bounds.versions {
             self.reclaim(self.bounds.versions - 1, &seen.pinned);
         }
@@ -298,7 +293,7 @@ impl Oracle {
 
     fn published(&mut self, seen: &Seen<'_>, captured: &PageSet) -> Result<(), String> {
         let new = (captured.len() * self.page) as u64;
-        if seen.held.0 + new > self.bounds.bytes && seen.available.len() < self.versions.len() + 1 {
+        if seen.held.0 + new > self.bounds.bytes && seen.available != self.calm(&seen.pinned) {
             self.reclaim(1, &seen.pinned);
         }
         let least = self.busy_bytes() + new;
@@ -316,11 +311,8 @@ impl Oracle {
         }
         self.touched.subtract(&self.bound());
         let field = |f: &FieldModel| {
-            (
-                f.name.clone(),
-                self.buffers[f.buffer].start,
-                self.len_of(f.buffer),
-            )
+            let place = &self.buffers[f.buffer];
+            (f.name.clone(), place.start, place.len())
         };
         self.versions.push(Expected {
             number: self.next,
@@ -330,7 +322,15 @@ impl Oracle {
             captured_by: Arc::new(self.captured_by.clone()),
         });
         self.next += 1;
+        self.reclaim(self.bounds.history + 1, &seen.pinned);
         Ok(())
+    }
+
+    /// The versions after a publish for which there was memory enough.
+    fn calm(&self, pinned: &BTreeSet<u64>) -> Vec<u64> {
+        let mut numbers = self.numbers();
+        numbers.push(self.next);
+        reclaimed(numbers, self.bounds.history + 1, pinned)
     }
 
     /// Every page that differs must be captured; none that was not touched need be.
@@ -383,4 +383,18 @@ impl Oracle {
 /// An error unless `fine`.
 pub fn ensure(fine: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if fine { Ok(()) } else { Err(what()) }
+}
+
+/// What is left of `numbers` when the oldest that nobody pins go, until `keep` are left; the newest stays.
+fn reclaimed(mut numbers: Vec<u64>, keep: usize, pinned: &BTreeSet<u64>) -> Vec<u64> {
+    let mut i = 0;
+    while numbers.len() > keep.max(1) && i + 1 < numbers.len() {
+        match pinned.contains(&numbers[i]) {
+            true => i += 1,
+            false => {
+                numbers.remove(i);
+            }
+        }
+    }
+    numbers
 }

@@ -26,6 +26,8 @@ const PINS: usize = 4;
 #[derive(Clone, Copy, Debug)]
 enum Style {
     Byte,
+    /// The last byte of a page, and the first of the next.
+    Edge,
     Span(usize),
     Every(usize),
     All,
@@ -84,7 +86,8 @@ enum How {
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let n = 0usize..64;
     let style = prop_oneof![
-        3 => Just(Style::Byte),
+        2 => Just(Style::Byte),
+        2 => Just(Style::Edge),
         3 => (1usize..600).prop_map(Style::Span),
         2 => (2usize..40).prop_map(Style::Every),
         2 => Just(Style::All),
@@ -296,6 +299,10 @@ impl World {
         let at = at * len >> 16;
         let ranges: Vec<_> = match style {
             Style::Byte => vec![at..at + 1],
+            Style::Edge => {
+                let edge = at / page * page;
+                vec![edge.saturating_sub(1)..(edge + 1).min(len)]
+            }
             Style::Span(pages) => vec![at..(at + pages * page).min(len)],
             Style::Every(pages) => (at % (pages * page)..len)
                 .step_by(pages * page)

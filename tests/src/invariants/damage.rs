@@ -1,0 +1,177 @@
+//! I9: whatever stands in the index, a reader gets an error or some bytes, never a crash and never a wait without end.
+
+use super::{Check, PAGES, region, text, touch, within};
+use crate::name;
+use crate::oracle::ensure;
+use crate::pattern::mix;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tcasm_core::layout::{HEADER_BYTES, Layout, SLOT_BYTES, header};
+use tcasm_core::pageset::CHUNK_PAGES;
+use tcasm_core::sys::mem::page_size;
+use tcasm_observer::{Observer, Version, ViewError};
+
+/// The index of a region of this process, as the simulation's own wild stores would find it.
+fn index_of(name: &str) -> Result<&'static [AtomicU64], String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(text)?;
+    let wanted = format!("/memfd:tcasm-{name}-index (deleted)");
+    let line = maps
+        .lines()
+        .find(|l| l.contains(" rw-s ") && l.ends_with(&wanted));
+    let (start, rest) = line
+        .and_then(|l| l.split_once('-'))
+        .ok_or("no index is mapped")?;
+    let end = rest.split(' ').next().unwrap_or_default();
+    let address = |text| usize::from_str_radix(text, 16).map_err(|e| e.to_string());
+    let (start, end) = (address(start)?, address(end)?);
+    // SAFETY: a shared mapping that is writable, as the list of mappings says; it stays until the producer is dropped,
+    // after the last use; and everybody reads and writes it by atomic words.
+    Ok(unsafe { std::slice::from_raw_parts(start as *const AtomicU64, (end - start) / 8) })
+}
+
+/// One word after the other is damaged, and everything is read.
+pub fn i9_a_damaged_index_gives_errors() -> Check {
+    within(
+        Duration::from_secs(50),
+        "reading a damaged index",
+        damage_all,
+    )
+}
+
+fn damage_all() -> Check {
+    let name = name("i9");
+    let (mut producer, field) = region(&name, |b| b)?;
+    for step in 1..=3 {
+        touch(&mut producer, field, step as usize, 5, step as u8)?;
+        producer.publish(step, 0.0).map_err(text)?;
+    }
+    let index = index_of(&name)?;
+    let mut attached = Observer::attach(&name).map_err(text)?;
+    let held = attached.latest().map_err(text)?;
+    let slots = attached.info().map_err(text)?.max_versions;
+    let pages = 2 * PAGES + 64;
+    let layout = Layout::new(pages, page_size(), slots).map_err(text)?;
+    let mut check = |at: usize, value: u64| {
+        let word = &index[at / 8];
+        let sound = word.swap(value, Ordering::SeqCst);
+        let survived = catch_unwind(AssertUnwindSafe(|| read_all(&name, &mut attached, &held)));
+        word.store(sound, Ordering::SeqCst);
+        ensure(survived.is_ok(), || {
+            format!("a reader panics when the word at {at} is {value:#x}")
+        })
+    };
+    for (at, value) in damages(&layout) {
+        check(at, value)?;
+    }
+    let version = Observer::attach(&name)
+        .map_err(text)?
+        .latest()
+        .map_err(text)?;
+    ensure(version.number() == 3, || {
+        "the index was not put right again".to_owned()
+    })
+}
+
+/// Words of each kind, each with values that mean harm.
+fn damages(layout: &Layout) -> Vec<(usize, u64)> {
+    let mut words: Vec<usize> = (0..header::STATS + 80).step_by(8).collect();
+    words.extend((header::STATS + 512..HEADER_BYTES).step_by(160));
+    for slot in 0..layout.slots {
+        words.extend((layout.head(slot)..layout.head(slot) + SLOT_BYTES).step_by(8));
+        words.extend((0..layout.chunks).map(|chunk| layout.root(slot, chunk)));
+        words.extend([
+            layout.changed_bits(slot, layout.chunks - 1) + 56,
+            layout.changed_bits(slot, 0),
+        ]);
+        words.extend((0..20).map(|i| layout.table(slot) + i * 8));
+    }
+    for chunk in 0..layout.chunks {
+        for leaf in 0..layout.slots {
+            words.extend(
+                (0..CHUNK_PAGES)
+                    .step_by(168)
+                    .map(|i| layout.leaf(chunk, leaf) + i),
+            );
+        }
+    }
+    let slots = layout.slots as u64;
+    let harm = |at: usize| {
+        let random = mix(at as u64, 9, 9);
+        [
+            0,
+            1,
+            slots,
+            slots + 1,
+            1 << 31 | slots,
+            1 << 32 | 1 << 31 | 63,
+            1 << 62,
+            u64::MAX,
+            0xc8c8_c8c8_c8c8_c8c8,
+            random,
+        ]
+        .map(|value| (at, value))
+    };
+    words.into_iter().flat_map(harm).collect()
+}
+
+/// Everything that reads the index. What it says is of no interest here.
+fn read_all(name: &str, attached: &mut Observer, held: &Version) {
+    if let Ok(mut fresh) = Observer::attach(name) {
+        read_with(&mut fresh, held);
+    }
+    read_with(attached, held);
+    read_version(held, held);
+    let _ = view_version(held);
+}
+
+fn read_with(observer: &mut Observer, held: &Version) {
+    let _ = (observer.status(), observer.info());
+    for n in observer.available().unwrap_or_default().into_iter().take(4) {
+        let _ = observer.version(n).map(|v| read_version(&v, held));
+    }
+    let _ = observer.latest().map(|v| view_version(&v));
+    let _ = observer.next(Duration::ZERO);
+    let _ = observer.wait_newer(Duration::ZERO);
+}
+
+fn read_version(version: &Version, held: &Version) {
+    let _ = (
+        version.changes(),
+        version.changes_since(held),
+        held.changes_since(version),
+    );
+    let mut bytes = vec![0; 3 * page_size()];
+    for field in &version.table().fields {
+        let _ = version.runs(field.range());
+        for offset in [
+            0,
+            100 * page_size() as u64,
+            field.bytes().saturating_sub(bytes.len() as u64),
+        ] {
+            let _ = version.read_bytes(&field.name, offset, &mut bytes);
+        }
+    }
+}
+
+fn view_version(version: &Version) -> Result<(), ViewError> {
+    let view = version.view()?;
+    for field in &version.table().fields {
+        let bytes = view.bytes(&field.name)?;
+        std::hint::black_box(
+            bytes
+                .iter()
+                .step_by(7 * page_size())
+                .fold(0u8, |a, b| a ^ b),
+        );
+        let _ = (
+            view.array::<u8>(&field.name).map(|a| a.len()),
+            view.interior::<u8>(&field.name).map(|a| a.len()),
+        );
+        let _ = (
+            view.array::<f64>(&field.name).map(|a| a.len()),
+            view.raw::<u64>(&field.name).map(<[u64]>::len),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! I4 and I6: publish fails, or the tracker does, and no change is lost.
+
+use super::{Bytes, Check, PAGES, live, newest_is, region, text, touch};
+use crate::oracle::ensure;
+use crate::{name, unmap};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, signal};
+use tcasm_core::layout::TABLE_BYTES;
+use tcasm_core::sys::mem::page_size;
+use tcasm_observer::{Observer, Version};
+use tcasm_producer::{Producer, Receipt, Skip, TrackerKind};
+
+/// Publish is made to fail in three ways; the next one that works has what was written before.
+pub fn i4_no_change_is_lost_when_publish_fails() -> Check {
+    for tracker in [
+        TrackerKind::UffdAsync,
+        TrackerKind::Cow,
+        TrackerKind::Compare,
+    ] {
+        let ways = [no_version_left, table_too_large, no_memory];
+        for (i, fails) in ways.into_iter().enumerate() {
+            lose_nothing(tracker, fails).map_err(|e| format!("{tracker}, failure {i}: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Has one publish fail; `pins` hold as many versions as may be.
+type Fails = fn(&mut Producer, Vec<Version>) -> Result<Receipt, String>;
+
+fn lose_nothing(tracker: TrackerKind, fails: Fails) -> Check {
+    let name = name("i4");
+    let (mut producer, field) = region(&name, |b| b.versions(2).history(0).tracker(tracker))?;
+    let mut observer = Observer::attach(&name).map_err(text)?;
+    touch(&mut producer, field, 0, 7, 1)?;
+    let mut pins = Vec::new();
+    for step in 1..=2 {
+        producer.publish(step, 0.0).map_err(text)?;
+        pins.push(observer.latest().map_err(text)?);
+    }
+    touch(&mut producer, field, 3, 11, 2)?;
+    let receipt = fails(&mut producer, pins)?;
+    ensure(receipt.version().is_none(), || {
+        format!("it did not fail: {receipt:?}")
+    })?;
+    newest_is_older(&mut observer, &producer, field)?;
+    let receipt = producer.publish(4, 0.0).map_err(text)?;
+    ensure(receipt.version().is_some(), || format!("{receipt:?}"))?;
+    newest_is(&mut observer, &live(&producer, field)?)
+}
+
+/// After the failure the last version is still there, without the new bytes.
+fn newest_is_older(observer: &mut Observer, producer: &Producer, field: Bytes) -> Check {
+    let mut old = live(producer, field)?;
+    for page in 0..PAGES {
+        old[page * page_size()] = u8::from(page % 7 == 0);
+    }
+    newest_is(observer, &old)
+}
+
+fn no_version_left(producer: &mut Producer, _pins: Vec<Version>) -> Result<Receipt, String> {
+    producer.publish(3, 0.0).map_err(text)
+}
+
+fn table_too_large(producer: &mut Producer, pins: Vec<Version>) -> Result<Receipt, String> {
+    drop(pins);
+    producer.set_attr("text", "x".repeat(TABLE_BYTES));
+    let receipt = producer.publish(3, 0.0).map_err(text);
+    producer.set_attr("text", "short");
+    receipt
+}
+
+/// The file size limit of the process keeps the kernel from giving planes more memory, in the middle of a capture.
+fn no_memory(producer: &mut Producer, pins: Vec<Version>) -> Result<Receipt, String> {
+    drop(pins);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_FSIZE).map_err(text)?;
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.map_err(text)?;
+    let limit = |bytes| setrlimit(Resource::RLIMIT_FSIZE, bytes, hard).map_err(text);
+    limit((PAGES / 2 * page_size()) as u64)?;
+    let receipt = producer.publish(3, 0.0).map_err(text);
+    limit(soft)?;
+    match receipt? {
+        r @ Receipt::Skipped {
+            reason: Skip::NoMemory { .. },
+            ..
+        } => Ok(r),
+        other => Err(format!("expected a lack of memory: {other:?}")),
+    }
+}
+
+/// Something maps over a page in the middle: the scan ends there with an error, before the pages behind it.
+pub fn i6_an_error_of_the_tracker_loses_nothing() -> Check {
+    let name = name("i6");
+    let (mut producer, field) = region(&name, |b| b.tracker(TrackerKind::UffdAsync))?;
+    let mut observer = Observer::attach(&name).map_err(text)?;
+    touch(&mut producer, field, 0, 1, 1)?;
+    producer.publish(1, 0.0).map_err(text)?;
+    unmap::replace_page(&mut producer, PAGES / 2).map_err(text)?;
+    for step in 2..6u8 {
+        touch(&mut producer, field, step as usize, 13, step)?;
+        producer.publish(step.into(), 0.0).map_err(text)?;
+        newest_is(&mut observer, &live(&producer, field)?)?;
+    }
+    let errors = producer.stats().tracker_errors;
+    ensure(errors == 4, || {
+        format!("{errors} errors of the tracker were counted, expected 4")
+    })
+}

@@ -1,0 +1,136 @@
+//! I1, I3 and I7: what is held stays as it is, and what is not held does not pile up.
+
+use super::{Check, PAGES, bytes_of, live, newest_is, region, text, touch};
+use crate::name;
+use crate::oracle::ensure;
+use std::time::{Duration, Instant};
+use tcasm_core::sys::mem::page_size;
+use tcasm_observer::{Observer, Version};
+use tcasm_producer::{Receipt, Skip};
+
+/// Versions that are held, with the bytes that they had at first.
+struct Album(Vec<(Version, Vec<u8>)>);
+
+impl Album {
+    fn keep(&mut self, version: Version, bytes: Vec<u8>) {
+        self.0.push((version, bytes));
+    }
+
+    fn check(&self) -> Check {
+        for (version, then) in &self.0 {
+            let changed = || format!("version {} changed while it was held", version.number());
+            ensure(bytes_of(version)? == *then, changed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Versions 1 and 4 are held while others come and go.
+pub fn i1_a_page_slot_in_use_is_never_written() -> Check {
+    hold_some(&name("i1"))
+}
+
+/// The same goes for versions older than all that `history` keeps: only the pins stand for them.
+pub fn i3_a_version_that_is_pinned_is_not_reclaimed() -> Check {
+    let name = name("i3");
+    hold_some(&name)?;
+    let (mut producer, field) = region(&name, |b| b.versions(4).history(0))?;
+    let mut observer = Observer::attach(&name).map_err(text)?;
+    touch(&mut producer, field, 0, 1, 1)?;
+    producer.publish(1, 0.0).map_err(text)?;
+    let held = observer.latest().map_err(text)?;
+    for step in 2..6 {
+        producer.publish(step, 0.0).map_err(text)?;
+    }
+    let there = || observer.available().map_err(text);
+    ensure(there()? == [1, 5], || {
+        format!("versions {:?}, with 1 pinned", there())
+    })?;
+    drop(held);
+    producer.publish(6, 0.0).map_err(text)?;
+    ensure(there()? == [6], || {
+        format!("versions {:?}, with none pinned", there())
+    })
+}
+
+fn hold_some(name: &str) -> Check {
+    let (mut producer, field) = region(name, |b| b.versions(5).history(1))?;
+    let mut observer = Observer::attach(name).map_err(text)?;
+    let mut album = Album(Vec::new());
+    for step in 1..=20u8 {
+        // Now nearly everything, now a few pages: other slots are chosen.
+        let (from, each) = (step as usize % 7, [1, 3, 50, 299][step as usize % 4]);
+        touch(&mut producer, field, from, each, step)?;
+        let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+        ensure(receipt.version().is_some(), || format!("{receipt:?}"))?;
+        if step == 1 || step == 4 {
+            album.keep(observer.latest().map_err(text)?, live(&producer, field)?);
+        }
+        album.check()?;
+        newest_is(&mut observer, &live(&producer, field)?)?;
+    }
+    Ok(())
+}
+
+/// An observer holds whatever it gets, and everything is rewritten each time.
+pub fn i7_memory_stays_under_its_bound() -> Check {
+    let name = name("i7");
+    let bound = (3 * PAGES * page_size()) as u64;
+    let (mut producer, field) = region(&name, |b| b.versions(8).memory(bound))?;
+    let mut observer = Observer::attach(&name).map_err(text)?;
+    let mut album = Album(Vec::new());
+    let mut skipped = 0;
+    for step in 1..=10u8 {
+        touch(&mut producer, field, 0, 1, step)?;
+        let start = Instant::now();
+        let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+        ensure(start.elapsed() < Duration::from_secs(2), || {
+            "publish waits at the bound".to_owned()
+        })?;
+        let held = producer.stats().held_bytes;
+        ensure(held <= bound, || {
+            format!("versions hold {held} bytes, the bound is {bound}")
+        })?;
+        match receipt {
+            Receipt::Published(_) => {
+                album.keep(observer.latest().map_err(text)?, live(&producer, field)?)
+            }
+            Receipt::Skipped {
+                reason: Skip::Bytes { .. },
+                ..
+            } => skipped += 1,
+            other => return Err(format!("{other:?}")),
+        }
+        album.check()?;
+    }
+    ensure(skipped == 7, || format!("{skipped} skips, expected 7"))?;
+    // Room again: the changes of the skipped ones are there.
+    album.0.drain(..2);
+    producer.publish(11, 0.0).map_err(text)?;
+    newest_is(&mut observer, &live(&producer, field)?)?;
+    at_the_bound_on_versions()
+}
+
+fn at_the_bound_on_versions() -> Check {
+    let name = name("i7");
+    let (mut producer, field) = region(&name, |b| b.versions(3))?;
+    let mut observer = Observer::attach(&name).map_err(text)?;
+    let mut held = Vec::new();
+    for step in 1..=5u8 {
+        touch(&mut producer, field, step as usize, 500, step)?;
+        let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+        let fine = match receipt {
+            Receipt::Published(_) => step <= 3,
+            Receipt::Skipped {
+                reason: Skip::Versions { bound: 3 },
+                ..
+            } => step > 3,
+            _ => false,
+        };
+        ensure(fine, || format!("step {step}: {receipt:?}"))?;
+        held.push(observer.latest().map_err(text)?);
+    }
+    held.clear();
+    producer.publish(6, 0.0).map_err(text)?;
+    newest_is(&mut observer, &live(&producer, field)?)
+}

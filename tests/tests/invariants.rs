@@ -1,0 +1,70 @@
+//! Each invariant of `docs/design.md` holds, and its check goes red when the step that guards it is left out.
+
+use std::time::Duration;
+use tcasm_core::sabotage::Guard;
+use tcasm_tests::child::{Child, Said};
+
+/// Longer than any check may take, those included that wait to see that something hangs.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What the check says, with `guard` switched off if one is given.
+fn check(name: &str, guard: Option<Guard>) -> Said {
+    let dir = tempfile::tempdir().expect("a folder for sockets");
+    let number = guard.map(|g| (g as u8).to_string());
+    let env: Vec<_> = number
+        .iter()
+        .map(|n| ("TCASM_SABOTAGE", n.as_str()))
+        .collect();
+    let child = Child::start(env!("CARGO_BIN_EXE_invariant"), &[name], dir.path(), &env);
+    child.hear(LIMIT)
+}
+
+fn holds(name: &str) {
+    assert_eq!(check(name, None), Said::Line("holds".to_owned()));
+}
+
+/// Without its guard it is violated, in the way that is expected.
+fn violated(name: &str, guard: Guard, how: &str) {
+    let said = check(name, Some(guard));
+    let as_expected =
+        matches!(&said, Said::Line(l) if l.starts_with("violated: ") && l.contains(how));
+    assert!(
+        as_expected,
+        "without {guard:?} the check of {name} said {said:?}"
+    );
+}
+
+macro_rules! invariants {
+    ($($name:literal $holds:ident; $violated:ident $guard:ident $how:literal;)*) => {$(
+        #[test]
+        fn $holds() {
+            holds($name);
+        }
+
+        #[test]
+        fn $violated() {
+            violated($name, Guard::$guard, $how);
+        }
+    )*};
+}
+
+invariants! {
+    "i1" i1_a_page_slot_in_use_is_never_written;
+        i1_without_its_guard_a_version_changes_while_it_is_held SlotInUse "changed while it was held";
+    "i2" i2_a_version_is_visible_only_when_it_is_whole;
+        i2_without_its_guard_a_killed_producer_leaves_half_a_version VisibleLast "after a kill at";
+    "i3" i3_a_version_that_is_pinned_is_not_reclaimed;
+        i3_without_its_guard_a_version_changes_while_it_is_held PinCheck "changed while it was held";
+    "i4" i4_no_change_is_lost_when_publish_fails;
+        i4_without_its_guard_a_skipped_publish_loses_changes KeepHarvest "is not what was written";
+    "i5" i5_stopped_and_killed_observers_change_nothing;
+        i5_without_its_guard_stopped_observers_stop_the_producer NeverWait "not done after";
+    "i6" i6_an_error_of_the_tracker_loses_nothing;
+        i6_without_its_guard_an_error_of_the_tracker_loses_changes ErrorMeansAll "is not what was written";
+    "i7" i7_memory_stays_under_its_bound;
+        i7_without_its_guard_memory_goes_over_the_bound Bound "the bound is";
+    "i8" i8_hostile_observers_waste_memory_at_most;
+        i8_without_its_guard_strangers_are_let_in CheckMessages "is let in";
+    "i9" i9_a_damaged_index_gives_errors;
+        i9_without_its_guard_a_damaged_index_ends_the_reader CheckIndex "a reader panics";
+}
