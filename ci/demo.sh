@@ -11,6 +11,7 @@ bin=$target/release
 dir=target/demo
 checkpoints=$dir/checkpoints
 runtime=
+bar_of=
 
 main() {
     options "$@"
@@ -39,7 +40,8 @@ main() {
     finish_simulation second.log
 
     title "4. The plain program computes the same without TCASM and without interruption"
-    "$bin/gray_scott_plain" "${plan[@]}" >"$dir/plain.log"
+    "$bin/gray_scott_plain" "${plan[@]}" >"$dir/plain.log" &
+    finish "$!" plain.log || fail "the plain program failed; see $dir/plain.log"
     tail -n 1 "$dir/plain.log"
     compare_runs
     read_checkpoint "$(newest_checkpoint)"
@@ -91,9 +93,9 @@ start_simulation() {
 }
 
 start_checkpoints() {
-    local every_steps=$((every * 10))
-    say "tcasm checkpoint gray_scott $checkpoints --every $every_steps"
-    tcasm checkpoint gray_scott "$checkpoints" --every "$every_steps" \
+    local versions=10 # of which there is one every so many steps
+    say "tcasm checkpoint gray_scott $checkpoints --every $versions"
+    tcasm checkpoint gray_scott "$checkpoints" --every "$versions" \
         >"$dir/$1.checkpoint.log" 2>&1 </dev/null &
     writer=$!
 }
@@ -108,7 +110,9 @@ watch_statistics() {
 }
 
 kill_simulation() {
+    bar_of=$1
     wait_until 90 "the simulation does not get to its middle" half_done_or_gone "$1"
+    bar_of=
     gone "$simulation" && fail "the simulation ended early; see $dir/$1"
     say "$(progress "$1")"
     kill -KILL "$simulation"
@@ -123,10 +127,18 @@ half_done_or_gone() {
 
 finish_simulation() {
     local status=0
-    wait "$simulation" || status=$?
+    finish "$simulation" "$1" || status=$?
     [ "$status" -eq 0 ] || fail "the continued run ended with status $status; see $dir/$1"
     say "$(progress "$1")"
     end_of_checkpoints second
+}
+
+# finish PROCESS LOG: wait for a run, with a bar; its exit status.
+finish() {
+    bar_of=$2
+    wait_until 110 "$2 does not come to an end" gone "$1"
+    bar_of=
+    wait "$1"
 }
 
 # The writer of checkpoints ends by itself when the simulation does.
@@ -195,8 +207,25 @@ wait_until() {
     shift 2
     until "$@" >/dev/null 2>&1; do
         [ "$SECONDS" -lt "$deadline" ] || fail "$complaint"
+        bar
         sleep 0.1
     done
+    end_bar
+}
+
+# A progress bar of the run whose log is in $bar_of, on a terminal only.
+bar() {
+    [ -t 1 ] && [ -n "$bar_of" ] || return 0
+    local step width=40 full
+    step=$(step_of "$bar_of")
+    full=$((step * width / steps))
+    printf '\r  [%s%s] step %d of %d' \
+        "$(printf '%*s' "$full" '' | tr ' ' '#')" "$(printf '%*s' $((width - full)) '' | tr ' ' '.')" "$step" "$steps"
+}
+
+end_bar() {
+    [ -t 1 ] && [ -n "$bar_of" ] || return 0
+    printf '\r\033[K'
 }
 
 show() {
