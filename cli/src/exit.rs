@@ -35,7 +35,7 @@ Exit status:
     2  the command line is wrong
     3  there is no such region
     4  the producer is dead, or died meanwhile
-    5  this user may not attach, or the lease was revoked
+    5  this user may not attach, the producer is another user's, or the lease was revoked
     6  the producer uses another layout version
     7  there is no such field
     8  there is no such version, or nothing is published yet
@@ -95,11 +95,11 @@ impl From<AttachError> for Failure {
             Name(_) => Code::Usage,
             NotFound { .. } => Code::NoRegion,
             Dead { .. } | Ended { .. } => Code::Lost,
-            NotAllowed { .. } => Code::NotAllowed,
+            NotAllowed { .. } | Stranger { .. } => Code::NotAllowed,
             OtherLayout { .. } => Code::OtherLayout,
             Full { .. } | Failed { .. } | NoAnswer { .. } => Code::NoAnswer,
             NoDescriptors { .. } | Map(_) | Os { .. } => Code::Io,
-            BadAnswer { .. } | Index(_) | Lease(_) => Code::Other,
+            _ => Code::Other,
         };
         Failure::new(code, error.to_string())
     }
@@ -112,7 +112,7 @@ impl From<ObserveError> for Failure {
             NotReady | EndOfStream | Gone { .. } => Code::NoVersion,
             ProducerLost => Code::Lost,
             Ousted => Code::NotAllowed,
-            TooManyPins { .. } | Forked | Index(_) => Code::Other,
+            _ => Code::Other,
         };
         Failure::new(code, error.to_string())
     }
@@ -135,7 +135,7 @@ impl From<ReadError> for Failure {
             ReadError::NoField { .. } => Code::NoField,
             ReadError::Ousted => Code::NotAllowed,
             ReadError::Io(_) => Code::Io,
-            ReadError::Range { .. } | ReadError::Index(_) => Code::Other,
+            _ => Code::Other,
         };
         Failure::new(code, error.to_string())
     }

@@ -95,13 +95,14 @@ const WATCH: Duration = Duration::from_secs(1);
 pub fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut observer = Observer::attach(&args.name)?;
     loop {
+        // Before the rest: what is told at the end is then the last state.
+        let status = observer.status()?;
         let info = gather(&mut observer)?;
         match (args.format.json, args.watch) {
             (true, true) => output::json_line(&info)?,
             (true, false) => output::json(&info)?,
             (false, _) => output::text(&print::text(&info))?,
         }
-        let status = observer.status()?;
         if !args.watch || status == Status::EndOfStream {
             return Ok(());
         }

@@ -70,7 +70,7 @@ fn look(name: &str) -> Row {
             AttachError::Dead { .. } | AttachError::NotFound { .. } | AttachError::Ended { .. },
         ) => "dead",
         Err(AttachError::NoAnswer { .. }) => "no-answer",
-        Err(AttachError::NotAllowed { .. }) => "not-allowed",
+        Err(AttachError::NotAllowed { .. } | AttachError::Stranger { .. }) => "not-allowed",
         Err(AttachError::Full { .. } | AttachError::Failed { .. }) => "full",
         Err(AttachError::OtherLayout { .. }) => "other-layout",
         Err(_) => "error",

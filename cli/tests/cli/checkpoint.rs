@@ -1,0 +1,317 @@
+//! `checkpoint`.
+
+use crate::common::{Background, Run, Victim, bad, command, line, name, publish, tcasm, until};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use tcasm_checkpoint::Checkpoint;
+use tcasm_observer::Observer;
+
+/// Checkpoints in `dir`, by name.
+fn files(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap().flatten();
+    let names = entries.map(|e| e.file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|n| n.ends_with(".vtkhdf")).collect();
+    names.sort();
+    names
+}
+
+fn expected(name: &str, steps: &[u64]) -> Vec<String> {
+    steps
+        .iter()
+        .map(|s| format!("{name}_{s:08}.vtkhdf"))
+        .collect()
+}
+
+/// Start a run, and wait until it is attached.
+fn start(name: &str, dir: &Path, args: &[&str]) -> Background {
+    let all = [&["checkpoint", name, dir.to_str().unwrap()], args].concat();
+    let run = Background::start(&all);
+    attached(name, run.pid());
+    run
+}
+
+fn attached(name: &str, pid: u32) {
+    let mut observer = Observer::attach(name).unwrap();
+    until("the command attaches", || {
+        pins(&mut observer, pid).is_some()
+    });
+}
+
+/// What the process pins, if it is attached.
+fn pins(observer: &mut Observer, pid: u32) -> Option<Vec<u64>> {
+    let rows = observer.observers().unwrap();
+    rows.into_iter()
+        .find(|row| row.pid == u64::from(pid))
+        .map(|row| row.pinned)
+}
+
+fn publish_all(name: &str, dir: &Path, args: &[&str], versions: u64) -> Run {
+    let (mut p, t) = line(name, 100);
+    let run = start(name, dir, args);
+    for version in 1..=versions {
+        publish(&mut p, t, version * 10);
+    }
+    drop(p);
+    run.end()
+}
+
+#[test]
+fn every_third_version_and_the_last_are_written() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("third"));
+    let run = publish_all(&name, dir.path(), &["--every", "3"], 10);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert_eq!(files(dir.path()), expected(&name, &[30, 60, 90, 100]));
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(lines.len(), 5, "{run:?}");
+    assert!(lines[0].starts_with("wrote ") && lines[0].contains("version 3  step 30  t = 0.3"));
+    assert!(
+        lines[4].contains("ended") && lines[4].contains("4 files written"),
+        "{run:?}"
+    );
+    for (file, step) in files(dir.path()).iter().zip([30.0_f64, 60.0, 90.0, 100.0]) {
+        let checkpoint = Checkpoint::open(dir.path().join(file)).unwrap();
+        let mut bytes = vec![0; 800];
+        checkpoint.read_bytes("t", &mut bytes).unwrap();
+        assert!(bytes.chunks(8).all(|v| v == step.to_le_bytes()), "{file}");
+    }
+}
+
+#[test]
+fn a_last_version_that_is_due_is_written_once() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("once"));
+    let run = publish_all(&name, dir.path(), &["--every", "2"], 4);
+    assert_eq!((run.code, run.out.lines().count()), (0, 3), "{run:?}");
+    assert_eq!(files(dir.path()), expected(&name, &[20, 40]));
+}
+
+#[test]
+fn steps_can_be_counted_instead() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("steps"));
+    let run = publish_all(&name, dir.path(), &["--every-steps", "25"], 8);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(files(dir.path()), expected(&name, &[30, 50, 80]));
+}
+
+#[test]
+fn the_last_version_alone_can_be_had() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("last"));
+    let run = publish_all(&name, dir.path(), &["--last", "--compress", "0"], 5);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(files(dir.path()), expected(&name, &[50]));
+}
+
+#[test]
+fn a_region_that_ends_unpublished_leaves_nothing_to_write() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("nothing"));
+    let run = publish_all(&name, dir.path(), &["--every", "1"], 0);
+    assert_eq!((run.code, files(dir.path()).len()), (8, 0), "{run:?}");
+}
+
+#[test]
+fn the_region_may_appear_later() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("later"));
+    let path = dir.path().to_str().unwrap();
+    let args = ["checkpoint", &name, path, "--every", "1", "--wait", "30"];
+    let run = Background::start(&args);
+    std::thread::sleep(Duration::from_millis(300));
+    let (mut p, t) = line(&name, 8);
+    attached(&name, run.pid());
+    publish(&mut p, t, 10);
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    assert_eq!(files(dir.path()), expected(&name, &[10]));
+    let waited = std::time::Instant::now();
+    bad(
+        &["checkpoint", &name, path, "--every", "1", "--wait", "0.5"],
+        3,
+    );
+    assert!(waited.elapsed() >= Duration::from_millis(500));
+}
+
+#[test]
+fn versions_are_pinned_only_while_they_are_written() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("pins"));
+    let (mut p, t) = line(&name, 8);
+    let run = start(&name, dir.path(), &["--every", "1"]);
+    let mut observer = Observer::attach(&name).unwrap();
+    for version in 1..=3 {
+        publish(&mut p, t, version * 10);
+        until("the file is written", || {
+            files(dir.path()).len() == version as usize
+        });
+        until("the pin is gone", || {
+            pins(&mut observer, run.pid()) == Some(Vec::new())
+        });
+    }
+    drop(p);
+    assert_eq!(run.end().code, 0);
+}
+
+#[test]
+fn a_signal_ends_the_run_between_files() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let (dir, name) = (tempfile::tempdir().unwrap(), name("signal"));
+        let (mut p, t) = line(&name, 1 << 20);
+        let run = start(&name, dir.path(), &["--every", "1"]);
+        publish(&mut p, t, 10);
+        until("writing begins", || {
+            fs::read_dir(dir.path()).unwrap().count() > 1
+        });
+        run.signal(signal);
+        let run = run.end();
+        assert_eq!(run.code, 130, "{run:?}");
+        assert!(run.err.starts_with("tcasm: interrupted"), "{run:?}");
+        assert_eq!(
+            files(dir.path()),
+            expected(&name, &[10]),
+            "the file under way is completed"
+        );
+        Checkpoint::open(dir.path()).unwrap().verify().unwrap();
+        publish(&mut p, t, 20);
+    }
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_region() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("never"));
+    let path = dir.path().to_str().unwrap();
+    let run = Background::start(&["checkpoint", &name, path, "--last", "--wait", "60"]);
+    std::thread::sleep(Duration::from_millis(300));
+    run.signal(Signal::SIGINT);
+    assert_eq!(run.end().code, 130);
+}
+
+#[test]
+fn the_last_version_of_a_killed_producer_is_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut victim = Victim::start("victim");
+    let run = start(&victim.name, dir.path(), &["--last"]);
+    let mut observer = Observer::attach(&victim.name).unwrap();
+    victim.kill();
+    let run = run.end();
+    assert_eq!(run.code, 4, "{run:?}");
+    assert!(
+        run.err.contains("died") && run.err.contains(".vtkhdf"),
+        "{run:?}"
+    );
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    checkpoint.verify().unwrap();
+    assert_eq!(checkpoint.stamp(), observer.latest().unwrap().stamp());
+}
+
+#[test]
+fn a_folder_that_comes_back_is_used_again() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("back"));
+    let folder = dir.path().join("later");
+    let (mut p, t) = line(&name, 8);
+    let mut run = start(&name, &folder, &["--every", "1"]);
+    publish(&mut p, t, 10);
+    publish(&mut p, t, 20);
+    // Both have failed once the run is told by the third, which must not.
+    let mut complaints = std::io::BufReader::new(run.child().stderr.take().unwrap());
+    let mut complaint = || {
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut complaints, &mut line).unwrap();
+        line
+    };
+    assert!(complaint().contains("trying again"));
+    assert!(complaint().contains("version 1  step 10"));
+    let second = complaint();
+    assert!(
+        second.contains("version 2") && second.contains("(2 failed)"),
+        "{second}"
+    );
+    fs::create_dir(&folder).unwrap();
+    publish(&mut p, t, 30);
+    drop(p);
+    let run = run.end();
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.out.contains("1 file written") && run.out.contains("(2 failed)"),
+        "{run:?}"
+    );
+    assert_eq!(files(&folder), expected(&name, &[30]));
+}
+
+#[test]
+fn a_folder_that_never_comes_makes_the_run_fail_at_its_end() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("gone"));
+    let run = publish_all(&name, &dir.path().join("no"), &["--every", "2"], 4);
+    assert_eq!(run.code, 9, "{run:?}");
+    assert!(
+        run.err.contains("does not exist") && run.err.contains("(2 failed)"),
+        "{run:?}"
+    );
+    assert!(
+        run.err.contains("the last checkpoint could not be written"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_told() {
+    // Not even root can create files there.
+    let run = publish_all(
+        &name("readonly"),
+        Path::new("/sys/kernel"),
+        &["--every", "1"],
+        2,
+    );
+    assert_eq!(run.code, 9, "{run:?}");
+    assert!(run.err.contains("not permitted"), "{run:?}");
+}
+
+#[test]
+fn a_full_disk_fails_files_and_not_the_run() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("disk"));
+    let (mut p, t) = line(&name, 1 << 16);
+    // No file may grow beyond 100 KiB: small enough for the pictures of constant fields, not for those of noise.
+    let mut shell = std::process::Command::new("bash");
+    let limited = "trap '' XFSZ; ulimit -f 100; exec \"$@\"";
+    let tcasm = command(&[
+        "checkpoint",
+        &name,
+        dir.path().to_str().unwrap(),
+        "--every",
+        "1",
+    ]);
+    shell
+        .args(["-c", limited, "bash"])
+        .arg(tcasm.get_program())
+        .args(tcasm.get_args());
+    shell
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let child = shell.spawn().unwrap();
+    attached(&name, child.id());
+    publish(&mut p, t, 10);
+    let mut random = 1_u64;
+    for x in p.view_mut(t).unwrap().iter_mut() {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        *x = f64::from_bits(random >> 2);
+    }
+    p.publish(20, 0.0).unwrap();
+    publish(&mut p, t, 30);
+    drop(p);
+    let run: Run = child.wait_with_output().unwrap().into();
+    assert_eq!(run.code, 0, "the last file was written: {run:?}");
+    assert!(
+        run.err.contains("no room") && run.err.contains("(1 failed)"),
+        "{run:?}"
+    );
+    assert_eq!(files(dir.path()), expected(&name, &[10, 30]));
+}
+
+#[test]
+fn two_runs_do_not_write_the_same_files() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("busy"));
+    let (_p, _) = line(&name, 8);
+    let _first = start(&name, dir.path(), &["--last"]);
+    let second = tcasm(&["checkpoint", &name, dir.path().to_str().unwrap(), "--last"]);
+    assert_eq!(second.code, 9, "{second:?}");
+    assert!(second.err.contains("another checkpointer"), "{second:?}");
+}

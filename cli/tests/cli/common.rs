@@ -1,0 +1,194 @@
+//! What the tests share: a runtime folder of their own, names, the command, producers that can be killed.
+
+use ndarray::Ix1;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use tcasm_producer::{Field, Producer};
+
+/// The folder of the sockets, which producers in this process use too.
+pub fn runtime_dir() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let dir = std::env::temp_dir().join(format!("tcasm-cli-{}", std::process::id()));
+        // SAFETY: every test comes through here before it does anything else, one at a time; nothing else in the tests
+        // changes the environment.
+        unsafe { std::env::set_var("TCASM_RUNTIME_DIR", &dir) };
+        dir
+    })
+}
+
+/// A name that no other test uses.
+pub fn name(stem: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    runtime_dir();
+    format!("{stem}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The command, not yet run.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcasm"));
+    command.args(args).env("TCASM_RUNTIME_DIR", runtime_dir());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+    pub bytes: Vec<u8>,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        let signal = output.status.signal();
+        Run {
+            code: output
+                .status
+                .code()
+                .unwrap_or_else(|| -signal.expect("a code or a signal")),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            bytes: output.stdout,
+        }
+    }
+}
+
+/// Run the command to its end.
+pub fn tcasm(args: &[&str]) -> Run {
+    command(args).output().unwrap().into()
+}
+
+/// Run the command; it must succeed and complain about nothing.
+pub fn good(args: &[&str]) -> Run {
+    let run = tcasm(args);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{args:?}");
+    run
+}
+
+/// Run the command; it must end with `code` and one complaint.
+pub fn bad(args: &[&str], code: i32) -> String {
+    let run = tcasm(args);
+    assert_eq!(run.code, code, "{args:?}: {run:?}");
+    assert!(run.err.starts_with("tcasm: "), "{args:?}: {run:?}");
+    run.err
+}
+
+/// Run the command and parse what it prints.
+pub fn json(args: &[&str]) -> serde_json::Value {
+    let run = good(args);
+    serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {run:?}"))
+}
+
+/// Wait until `done` is true.
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !done() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A region with one field `t` of `n` numbers, all versions of which are kept.
+pub fn line(name: &str, n: usize) -> (Producer, Field<f64, Ix1>) {
+    let builder = Producer::builder(name)
+        .capacity(n * 8)
+        .versions(64)
+        .history(60);
+    let mut producer = builder.create().unwrap();
+    let field = producer.field::<f64, _>("t", [n]).unit("K").add().unwrap();
+    (producer, field)
+}
+
+/// Publish version `step / 10`, all of whose values are `step`.
+pub fn publish(producer: &mut Producer, field: Field<f64, Ix1>, step: u64) {
+    producer.view_mut(field).unwrap().fill(step as f64);
+    producer.publish(step, step as f64 / 100.0).unwrap();
+}
+
+/// A producer in a process of its own, which has published something. Killed when dropped.
+pub struct Victim {
+    pub child: Child,
+    pub name: String,
+}
+
+impl Victim {
+    pub fn start(stem: &str) -> Victim {
+        let name = name(stem);
+        let mut command = command(&["demo-producer", &name, "--steps", "1000000", "--pause", "5"]);
+        let child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let victim = Victim { child, name };
+        until("the victim publishes", || {
+            tcasm(&["stats", &victim.name, "height"]).code == 0
+        });
+        victim
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A command that runs in the background. Killed when dropped.
+pub struct Background(Option<Child>);
+
+impl Background {
+    pub fn start(args: &[&str]) -> Background {
+        Background(Some(command(args).spawn().unwrap()))
+    }
+
+    pub fn child(&mut self) -> &mut Child {
+        self.0.as_mut().unwrap()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid() as i32), signal).unwrap();
+    }
+
+    /// Read standard output up to and with the next newline.
+    pub fn read_line(&mut self) -> String {
+        let out = self.child().stdout.as_mut().unwrap();
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while line.last() != Some(&b'\n') && out.read(&mut byte).unwrap() == 1 {
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).unwrap()
+    }
+
+    /// Wait for its end.
+    pub fn end(mut self) -> Run {
+        self.0.take().unwrap().wait_with_output().unwrap().into()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

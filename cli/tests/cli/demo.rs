@@ -1,0 +1,52 @@
+//! `demo`.
+
+use crate::common::{Background, command, runtime_dir};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::time::{Duration, Instant};
+use tcasm_checkpoint::Checkpoint;
+
+#[test]
+fn the_demo_runs_by_itself_and_keeps_what_it_was_told_to_keep() {
+    let (dir, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let start = Instant::now();
+    let mut command = command(&["demo", "--dir", dir.path().to_str().unwrap()]);
+    let output = command.env("TMPDIR", temporary.path()).output().unwrap();
+    assert!(
+        start.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        start.elapsed()
+    );
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        (output.status.code(), output.stderr),
+        (Some(0), Vec::new()),
+        "{out}"
+    );
+    assert_eq!(
+        out.lines().filter(|l| l.starts_with("step ")).count(),
+        6,
+        "{out}"
+    );
+    assert!(out.contains("300 versions were published"), "{out}");
+    assert_eq!(Checkpoint::open(dir.path()).unwrap().stamp().step, 200);
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_interrupted_demo_leaves_nothing_behind() {
+    let mut demo = Background::start(&["demo"]);
+    let first = demo.read_line();
+    assert!(first.starts_with("Process "), "{first}");
+    let child = first.split(' ').nth(1).unwrap().to_owned();
+    let socket = runtime_dir().join(format!("demo-{}.sock", demo.pid()));
+    assert!(socket.exists());
+    demo.signal(Signal::SIGINT);
+    let run = demo.end();
+    assert_eq!(run.code, 130, "{run:?}");
+    assert!(!socket.exists());
+    assert!(
+        !fs::exists(format!("/proc/{child}")).unwrap(),
+        "the simulation has ended"
+    );
+}

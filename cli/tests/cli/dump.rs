@@ -1,0 +1,274 @@
+//! `dump` and `export`.
+
+use crate::common::{bad, command, good, line, name, publish};
+use ndarray::{Array, Array1, Array2, ArrayD, s};
+use ndarray_npy::ReadNpyExt;
+use std::fs;
+use std::path::Path;
+use tcasm_checkpoint::Checkpoint;
+use tcasm_producer::{Complex, Element, Producer};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_numpy_file_holds_the_field_of_every_dtype() {
+    fn check<T: Element + ndarray_npy::ReadableElement + PartialEq>(of: impl Fn(u8) -> T) {
+        let name = name("dtype");
+        let mut p = Producer::builder(&name).capacity(4096).create().unwrap();
+        let f = p.field::<T, _>("f", [2, 3]).add().unwrap();
+        let values = Array2::from_shape_fn([2, 3], |(j, i)| of((j * 3 + i) as u8));
+        p.view_mut(f).unwrap().assign(&values);
+        p.publish(1, 0.0).unwrap();
+        let npy = good(&["dump", &name, "f", "--npy", "-"]).bytes;
+        assert_eq!(
+            Array2::<T>::read_npy(npy.as_slice()).unwrap(),
+            values,
+            "{}",
+            T::DTYPE
+        );
+        let raw = good(&["dump", &name, "f", "--raw", "-"]).bytes;
+        assert_eq!(
+            raw,
+            bytemuck::cast_slice::<T, u8>(values.as_slice().unwrap()),
+            "{}",
+            T::DTYPE
+        );
+        assert!(good(&["dump", &name, "f"]).out.contains(T::DTYPE.name()));
+    }
+    check::<i8>(|n| n as i8 - 3);
+    check::<i16>(|n| i16::from(n) * -300);
+    check::<i32>(|n| i32::from(n) * -70_000);
+    check::<i64>(|n| i64::from(n) << 40);
+    check::<u8>(|n| 255 - n);
+    check::<u16>(|n| u16::from(n) * 300);
+    check::<u32>(|n| u32::from(n) * 70_000);
+    check::<u64>(|n| u64::MAX - u64::from(n));
+    check::<f32>(|n| f32::from(n) * 0.3);
+    check::<f64>(|n| f64::from(n) * -0.7);
+    check::<Complex<f32>>(|n| Complex::new(f32::from(n), -0.5));
+    check::<Complex<f64>>(|n| Complex::new(0.25, f64::from(n)));
+}
+
+#[test]
+fn ghost_layers_are_cut_off_unless_asked_for() {
+    let name = name("ghosts");
+    let mut p = Producer::builder(&name).capacity(8192).create().unwrap();
+    let f = p
+        .field::<f64, _>("f", [6, 5])
+        .ghosts(&[[1, 2], [0, 1]])
+        .add()
+        .unwrap();
+    let values = Array::from_shape_fn([6, 5], |(j, i)| (j * 10 + i) as f64);
+    p.view_mut(f).unwrap().assign(&values);
+    p.publish(1, 0.0).unwrap();
+    let npy = |args: &[&str]| {
+        let args = [&["dump", name.as_str(), "f", "--npy", "-"], args].concat();
+        Array2::<f64>::read_npy(good(&args).bytes.as_slice()).unwrap()
+    };
+    assert_eq!(npy(&[]), values.slice(s![1..4, 0..4]));
+    assert_eq!(npy(&["--with-ghosts"]), values);
+    let raw = good(&["dump", &name, "f", "--raw", "-"]).bytes;
+    assert_eq!(raw.len(), 6 * 5 * 8, "raw bytes are the whole field");
+    let shown = good(&["dump", &name, "f"]).out;
+    assert!(
+        shown.contains("3 x 4") && shown.contains("without ghost layers"),
+        "{shown}"
+    );
+    assert!(
+        shown
+            .lines()
+            .nth(1)
+            .unwrap()
+            .split_whitespace()
+            .eq(["10", "11", "12", "13"]),
+        "{shown}"
+    );
+    assert!(
+        good(&["dump", &name, "f", "--with-ghosts"])
+            .out
+            .contains("6 x 5")
+    );
+}
+
+#[test]
+fn fortran_order_is_kept_where_numpy_can_say_so() {
+    let name = name("fortran");
+    let mut p = Producer::builder(&name).capacity(1 << 16).create().unwrap();
+    let f = p
+        .field::<f32, _>("f", [4, 3, 2])
+        .fortran_order()
+        .add()
+        .unwrap();
+    let v = p
+        .field::<f32, _>("v", [4, 3, 2])
+        .fortran_order()
+        .vector()
+        .add()
+        .unwrap();
+    let values = Array::from_shape_fn([4, 3, 2], |(i, j, k)| (i * 100 + j * 10 + k) as f32);
+    p.view_mut(f).unwrap().assign(&values);
+    p.view_mut(v).unwrap().assign(&values);
+    p.publish(1, 0.0).unwrap();
+    for (field, fortran) in [("f", true), ("v", false)] {
+        let npy = good(&["dump", &name, field, "--npy", "-"]).bytes;
+        let header = String::from_utf8_lossy(&npy[..100]).into_owned();
+        assert_eq!(
+            header.contains("'fortran_order': True"),
+            fortran,
+            "{header}"
+        );
+        assert_eq!(
+            ArrayD::<f32>::read_npy(npy.as_slice()).unwrap(),
+            values.clone().into_dyn()
+        );
+    }
+    assert!(good(&["dump", &name, "f"]).out.contains("(F order)"));
+}
+
+#[test]
+fn files_appear_whole_with_the_usual_rights_and_replace_older_ones() {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("files"));
+    let (mut p, t) = line(&name, 1000);
+    let path = dir.path().join("t.npy");
+    for step in [10, 20] {
+        publish(&mut p, t, step);
+        let run = good(&["dump", &name, "t", "--npy", text(&path)]);
+        assert_eq!(run.out, "");
+        let file = fs::File::open(&path).unwrap();
+        assert_eq!(
+            Array1::<f64>::read_npy(file).unwrap(),
+            Array1::from_elem(1000, step as f64)
+        );
+    }
+    good(&["dump", &name, "t", "--raw", text(&path)]);
+    assert_eq!(fs::metadata(&path).unwrap().len(), 8000);
+    let plain = dir.path().join("plain");
+    fs::write(&plain, "").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&path), mode(&plain));
+    let missing = dir.path().join("no/such/t.npy");
+    let error = bad(&["dump", &name, "t", "--npy", text(&missing)], 9);
+    assert!(
+        error.contains(text(&missing)) && error.contains("create its folder"),
+        "{error}"
+    );
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        2,
+        "nothing else is left"
+    );
+    good(&["dump", &name, "t", "--raw", "/dev/null"]);
+    assert!(
+        !Path::new("/dev/null").is_file(),
+        "a device is not replaced"
+    );
+}
+
+#[test]
+fn an_older_version_can_be_had_by_its_number() {
+    let name = name("older");
+    let (mut p, t) = line(&name, 16);
+    for step in [10, 20, 30] {
+        publish(&mut p, t, step);
+    }
+    for version in 1..=3 {
+        let number = version.to_string();
+        let npy = good(&["dump", &name, "t", "--npy", "-", "--version", &number]).bytes;
+        let expected = Array1::from_elem(16, version as f64 * 10.0);
+        assert_eq!(Array1::<f64>::read_npy(npy.as_slice()).unwrap(), expected);
+    }
+    assert!(
+        good(&["dump", &name, "t", "--version", "2"])
+            .out
+            .contains("version 2  step 20  t = 0.2")
+    );
+}
+
+#[test]
+fn structures_are_dumped_as_bytes_only() {
+    let name = name("raw");
+    let mut p = Producer::builder(&name).capacity(4096).create().unwrap();
+    let raw = p.raw::<[u32; 3]>("tree", 5).add().unwrap();
+    p.raw_mut(raw).unwrap()[0] = [0xaabb, 7, 9];
+    p.publish(1, 0.0).unwrap();
+    let bytes = good(&["dump", &name, "tree", "--raw", "-"]).bytes;
+    assert_eq!(
+        (bytes.len(), &bytes[..4]),
+        (60, &0xaabb_u32.to_le_bytes()[..])
+    );
+    assert!(
+        good(&["dump", &name, "tree"])
+            .out
+            .contains("bb aa 00 00 07")
+    );
+    assert!(bad(&["dump", &name, "tree", "--npy", "-"], 2).contains("--raw"));
+    bad(&["stats", &name, "tree"], 2);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_reason_to_complain() {
+    let name = name("pipe");
+    let (mut p, t) = line(&name, 1 << 18); // more than a pipe holds
+    publish(&mut p, t, 1);
+    for kind in ["--raw", "--npy"] {
+        let mut child = command(&["dump", &name, "t", kind, "-"]).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), output.stderr),
+            (Some(0), Vec::new()),
+            "{kind}"
+        );
+    }
+    for args in [
+        vec!["--help"],
+        vec!["info", &name],
+        vec!["completions", "bash"],
+        vec!["ls", "--json"],
+    ] {
+        let mut child = command(&args).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), output.stderr),
+            (Some(0), Vec::new()),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn an_export_can_be_read_back() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("export"));
+    let (mut p, t) = line(&name, 500);
+    publish(&mut p, t, 10);
+    publish(&mut p, t, 20);
+    let path = dir.path().join("one.vtkhdf");
+    for (version, compress) in [("1", "0"), ("2", "9")] {
+        let args = [
+            "export",
+            &name,
+            text(&path),
+            "--version",
+            version,
+            "--compress",
+            compress,
+        ];
+        let out = good(&args).out;
+        assert!(out.starts_with(&format!("wrote {}", text(&path))), "{out}");
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        assert_eq!(checkpoint.stamp().version.to_string(), version);
+        let mut values = vec![0; 4000];
+        checkpoint.read_bytes("t", &mut values).unwrap();
+        let expected = checkpoint.stamp().step as f64;
+        assert!(values.chunks(8).all(|v| v == expected.to_le_bytes()));
+    }
+    let error = bad(
+        &["export", &name, text(&dir.path().join("none/x.vtkhdf"))],
+        9,
+    );
+    assert!(error.contains("does not exist"), "{error}");
+}
