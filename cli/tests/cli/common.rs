@@ -8,13 +8,14 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use tcasm_core::place::socket_path;
 use tcasm_producer::{Field, Producer};
 
 /// The folder of the sockets, which producers in this process use too.
 pub fn runtime_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
-        let dir = std::env::temp_dir().join(format!("tcasm-cli-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("tcasm-cli-{}", nix::unistd::getuid()));
         // SAFETY: every test comes through here before it does anything else, one at a time; nothing else in the tests
         // changes the environment.
         unsafe { std::env::set_var("TCASM_RUNTIME_DIR", &dir) };
@@ -26,7 +27,8 @@ pub fn runtime_dir() -> &'static Path {
 pub fn name(stem: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     runtime_dir();
-    format!("{stem}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+    let (pid, n) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    format!("{stem}-{pid}-{n}")
 }
 
 /// The command, not yet run.
@@ -144,6 +146,7 @@ impl Drop for Victim {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = std::fs::remove_file(socket_path(&self.name));
     }
 }
 

@@ -178,4 +178,5 @@ fn a_socket_that_cannot_be_used_is_9() {
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     assert!(fs::metadata(&path).unwrap().file_type().is_socket());
     all_fail(&name, 9, "cannot connect");
+    fs::remove_file(path).unwrap();
 }
