@@ -221,6 +221,10 @@ impl Version {
 
     /// Copy bytes of the region from `offset`, run by run.
     fn read_region(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+        if self.session().forked() {
+            // The pin is the parent's, who may let go of it at any time.
+            return Err(ReadError::Forked);
+        }
         let page = self.session().index()?.layout().page_size as u64;
         let end = offset + out.len() as u64;
         for run in self.runs(offset..end)? {

@@ -10,9 +10,9 @@ use crate::version::Version;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use tcasm_core::layout::Layout;
-use tcasm_core::pagemap::{ChunkMap, PageMap, Run, Runs};
-use tcasm_core::pageset::CHUNK_PAGES;
-use tcasm_core::sys::mem::{MapError, Mapping};
+use tcasm_core::pagemap::{ChunkMap, Run, Runs};
+use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::sys::object::read_at;
 
 /// Most discontiguous runs of one window; the kernel's limit is for the whole process (65,530 unless changed).
@@ -38,8 +38,8 @@ enum Shown {
     Nothing,
     /// These pages of planes.
     Mapped(ChunkMap),
-    /// A private copy of these pages.
-    Copied(ChunkMap),
+    /// A private copy, of the pages as the window's version has them.
+    Copied,
 }
 
 /// An address range, and what it shows.
@@ -48,6 +48,8 @@ pub(crate) struct Window {
     range: Mapping,
     place: Place,
     shown: Vec<Shown>,
+    /// The version that is shown; 0: none.
+    version: u64,
 }
 
 impl Window {
@@ -57,16 +59,15 @@ impl Window {
         if session.forked() {
             return Err(ViewError::Forked);
         }
-        let map = version.map()?;
         let layout = *session.index()?.layout();
         let mut window = Window::take(session, place, &layout)?;
-        match window.show(&map, session, &layout, RUNS) {
+        match window.show(version, &layout, RUNS) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
                 // What parked windows hold can be had back; and a fresh window is whole again after a failure in the middle.
                 drop(window);
                 lock(session).clear();
                 window = Window::reserve(session, place, &layout)?;
-                window.show(&map, session, &layout, FEW_RUNS)?;
+                window.show(version, &layout, FEW_RUNS)?;
             }
             result => result?,
         }
@@ -98,6 +99,7 @@ impl Window {
             range,
             place,
             shown,
+            version: 0,
         })
     }
 
@@ -120,21 +122,17 @@ impl Window {
 
     /// Show another version: map what differs, copy what has too many runs. After an error the window must be dropped: it
     /// is mapped in part.
-    fn show(
-        &mut self,
-        map: &PageMap<'_>,
-        session: &Session,
-        layout: &Layout,
-        most: usize,
-    ) -> Result<(), ViewError> {
+    fn show(&mut self, version: &Version, layout: &Layout, most: usize) -> Result<(), ViewError> {
+        let (map, session) = (version.map()?, version.session());
         let wanted = (0..layout.chunks)
             .map(|c| map.chunk(c))
             .collect::<Result<Vec<_>, _>>()?;
         let copied = self.to_copy(&wanted, layout, most);
+        let changed = self.changed(version)?;
         let mut runs = Runs::default();
         for (chunk, want) in wanted.into_iter().enumerate() {
             if copied[chunk] {
-                self.copy(chunk, want, session, layout)?;
+                self.copy(chunk, &want, changed.as_ref(), session, layout)?;
             } else {
                 self.differing(chunk, &want, layout, &mut runs);
                 self.shown[chunk] = Shown::Mapped(want);
@@ -142,7 +140,19 @@ impl Window {
         }
         runs.runs
             .iter()
-            .try_for_each(|run| self.put(run, session, layout))
+            .try_for_each(|run| self.put(run, session, layout))?;
+        self.version = version.number();
+        Ok(())
+    }
+
+    /// The pages that differ between what is shown and `version`, if that is known. Where a page lies does not tell: since
+    /// the version shown was let go of, its slots may have been filled anew.
+    fn changed(&self, version: &Version) -> Result<Option<PageSet>, ViewError> {
+        Ok(match version.number().checked_sub(self.version) {
+            Some(0) => Some(PageSet::new(self.range.len() / page_size())),
+            Some(1) => Some(version.changes()?.pages),
+            _ => None,
+        })
     }
 
     /// The chunks to copy so that at most `most` runs are left to map: those that are copied already and still fragmented,
@@ -152,7 +162,7 @@ impl Window {
         let (mut total, mut mapped) = (0, Vec::new());
         for (chunk, map) in wanted.iter().enumerate() {
             let n = run_count(map, layout.pages_in(chunk));
-            if n > 1 && matches!(self.shown[chunk], Shown::Copied(_)) {
+            if n > 1 && matches!(self.shown[chunk], Shown::Copied) {
                 copied[chunk] = true;
             } else if n > 1 {
                 total += n;
@@ -199,13 +209,14 @@ impl Window {
         Ok(())
     }
 
-    /// Show a chunk as a private copy, which is one mapping however fragmented the chunk is. Only pages that are not copied
-    /// yet are.
+    /// Show a chunk as a private copy, which is one mapping however fragmented the chunk is. A copy is renewed where it is
+    /// known to have changed, else whole.
     #[allow(unsafe_code)]
     fn copy(
         &mut self,
         chunk: usize,
-        want: ChunkMap,
+        want: &ChunkMap,
+        changed: Option<&PageSet>,
         session: &Session,
         layout: &Layout,
     ) -> Result<(), ViewError> {
@@ -213,15 +224,16 @@ impl Window {
         let pages = start..start + layout.pages_in(chunk);
         let (at, len) = (start * layout.page_size, pages.len() * layout.page_size);
         let mut runs = Runs::default();
-        match &self.shown[chunk] {
-            Shown::Copied(old) if *old == want => return Ok(()),
-            Shown::Copied(old) => {
-                push_differing(old, &want, pages, &mut runs);
+        match (&self.shown[chunk], changed) {
+            (Shown::Copied, Some(changed)) => {
+                for page in pages.filter(|page| changed.contains(*page)) {
+                    runs.push(page..page + 1, want.code(page - start));
+                }
                 // SAFETY: `&mut self`: nothing is borrowed from the window.
                 unsafe { self.range.protect(at, len, true)? };
             }
             _ => {
-                runs.push_chunk(&want, start, pages);
+                runs.push_chunk(want, start, pages);
                 // SAFETY: as above.
                 unsafe { self.range.put_zero(at, len, true)? };
             }
@@ -240,7 +252,7 @@ impl Window {
         }
         // SAFETY: the slices above are gone.
         unsafe { self.range.protect(at, len, false)? };
-        self.shown[chunk] = Shown::Copied(want);
+        self.shown[chunk] = Shown::Copied;
         Ok(())
     }
 }

@@ -99,7 +99,8 @@ unsafe fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
             if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-                let bytes = ((*header).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+                let bytes =
+                    ((*header).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
                 let data = libc::CMSG_DATA(header).cast::<RawFd>();
                 let count = bytes / size_of::<RawFd>();
                 fds.extend((0..count).map(|i| OwnedFd::from_raw_fd(data.add(i).read_unaligned())));
