@@ -34,6 +34,9 @@ pub struct Planes {
     planes: Vec<Plane>,
     page_size: usize,
     held_pages: usize,
+    /// Planes that ever had memory are the first so many. The one behind them is free as a whole, so no other need be
+    /// looked at.
+    touched: usize,
 }
 
 /// Why the planes could not be made.
@@ -74,6 +77,7 @@ impl Planes {
             planes,
             page_size,
             held_pages: 0,
+            touched: 0,
         })
     }
 
@@ -132,7 +136,7 @@ impl Planes {
             if dense { (free, warm) } else { (warm, free) }
         };
         // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
-        let best = (0..self.planes.len())
+        let best = (0..self.planes.len().min(self.touched + 1))
             .rev()
             .max_by_key(|i| score(&self.planes[*i]))
             .unwrap_or(0);
@@ -207,6 +211,7 @@ impl Planes {
         // Even when it failed, some pages may have got memory: count them all, so that the bound errs on the safe side.
         p.held.insert_range(pages);
         self.held_pages += fresh;
+        self.touched = self.touched.max(plane + 1);
         if written.is_ok() {
             // Map them too, all at once: later copies to these slots would take a page fault each.
             p.map.populate(at, len);
