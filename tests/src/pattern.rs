@@ -145,7 +145,7 @@ pub fn check(page: &[u64], version: u64, number: usize) -> Result<(), Torn> {
         page: number,
         expected: version,
         found: (page[0], page[1]),
-        whole: whole && filled,
+        whole,
     })
 }
 

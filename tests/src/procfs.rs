@@ -1,6 +1,7 @@
 //! What the kernel says of a process from outside.
 
 use std::fs;
+use std::ops::Range;
 use std::os::linux::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -39,4 +40,28 @@ pub fn plane_bytes(pid: i32) -> u64 {
     planes.sort_unstable();
     planes.dedup_by_key(|(inode, _)| *inode); // each is open twice: to write, and read-only
     planes.iter().map(|(_, bytes)| bytes).sum()
+}
+
+/// This process's mappings whose name contains `part`.
+pub fn mappings(part: &str) -> Vec<Range<usize>> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let wanted = maps.lines().filter(|line| line.contains(part));
+    wanted.filter_map(range).collect()
+}
+
+/// Whether this process has all of `range` mapped.
+pub fn is_mapped(range: &Range<usize>) -> bool {
+    let mut end = range.start;
+    for mapping in mappings("") {
+        if mapping.start <= end && end < mapping.end {
+            end = mapping.end;
+        }
+    }
+    end >= range.end
+}
+
+fn range(line: &str) -> Option<Range<usize>> {
+    let (from, to) = line.split(' ').next()?.split_once('-')?;
+    let hex = |text| usize::from_str_radix(text, 16).ok();
+    Some(hex(from)?..hex(to)?)
 }

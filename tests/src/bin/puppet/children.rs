@@ -1,22 +1,29 @@
 //! Forked children of the process, which have everything that it has and may use none of it.
 
-use crate::{Answer, Puppet, failed};
+use crate::{Answer, Puppet, failed, line};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, dup2_stderr, dup2_stdout, fork, pipe};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::os::fd::AsFd;
+use tcasm_core::sys::mem::Mapping;
+use tcasm_tests::procfs;
 
 impl Puppet {
     /// Have a forked child obey the command, drop everything it inherited, and end.
     pub fn in_child(&mut self, command: &str) -> Answer {
         let (reader, writer) = pipe().map_err(failed)?;
+        let parents = procfs::mappings("tcasm");
         // SAFETY: the only other threads are the producers' service threads; they hold no lock that
         // the child needs (malloc takes care of its own).
         match unsafe { fork() }.map_err(failed)? {
             ForkResult::Child => {
-                let answer = self.answer(command);
+                let answer = match command {
+                    "reuse-addresses" => line(reuse_addresses(self, &parents)),
+                    _ => self.answer(command),
+                };
                 drop(std::mem::take(self));
                 let _ = File::from(writer).write_all(answer.as_bytes());
                 exit()
@@ -51,6 +58,23 @@ pub fn leave_child() -> Answer {
         }
         ForkResult::Parent { child } => Ok(format!("pid={child}")),
     }
+}
+
+/// In a forked child: put memory of its own where the parent's shared objects and live memory are
+/// (they are not inherited, so there is room), end the inherited producers, and count what is lost.
+pub fn reuse_addresses(puppet: &mut Puppet, parents: &[Range<usize>]) -> Answer {
+    let reserve = |range: &Range<usize>| Mapping::reserve_at(range.start, range.len()).ok();
+    let own: Vec<Mapping> = parents.iter().filter_map(reserve).collect();
+    for mapping in &own {
+        // SAFETY: the mapping is new, and nothing is borrowed from it.
+        unsafe { mapping.put_zero(0, mapping.len(), true) }.map_err(failed)?;
+    }
+    drop(std::mem::take(puppet));
+    let is_ours = |m: &&Mapping| procfs::is_mapped(&(m.addr()..m.addr() + m.len()));
+    let kept = own.iter().filter(is_ours).count();
+    let (reused, lost) = (own.len(), own.len() - kept);
+    own.into_iter().for_each(std::mem::forget);
+    Ok(format!("reused={reused} lost={lost}"))
 }
 
 /// End without running what the parent registered for its own end.

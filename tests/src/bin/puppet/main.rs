@@ -48,12 +48,16 @@ impl Puppet {
         }
     }
 
-    /// The line for the test.
     fn answer(&mut self, command: &str) -> String {
-        match self.obey(command) {
-            Ok(text) => format!("ok {text}"),
-            Err(text) => format!("error {}", text.replace('\n', " ")),
-        }
+        line(self.obey(command))
+    }
+}
+
+/// The line for the test.
+fn line(answer: Answer) -> String {
+    match answer {
+        Ok(text) => format!("ok {text}"),
+        Err(text) => format!("error {}", text.replace('\n', " ")),
     }
 }
 
