@@ -123,7 +123,7 @@ fn selected<'a, T: Number>(
 fn text(stats: &Stats) -> String {
     let stamp = &stats.stamp;
     let unit = match stats.unit.as_str() {
-        "" => String::new(),
+        "" | "1" => String::new(), // "1": dimensionless
         unit => format!("  in {unit}"),
     };
     let mut out = format!(
