@@ -1,8 +1,69 @@
 #!/usr/bin/env bash
 # Bytes from outside: random and damaged ones must give errors, never crashes.
+#   fuzz.sh [SECONDS]    fuzz each target so long (30 unless said)
+# With a nightly toolchain and a C++ compiler by libFuzzer under the address sanitizer. Without, by the tests that drive
+# the same functions with random bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-log=${CARGO_TARGET_DIR:-target}/ci/fuzz.log
-mkdir -p "$(dirname "$log")"
-cargo test -p tcasm-core --release fuzz_ 2>&1 | tee "$log"
-ci/count.sh "$log"
+seconds=${1:-30}
+target=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
+mkdir -p "$target"
+
+main() {
+    local missing
+    missing=$(missing_for_libfuzzer)
+    if [ -n "$missing" ]; then
+        echo "fuzz: no libFuzzer here ($missing); random bytes instead"
+        random_bytes
+    else
+        build
+        fuzz index_reader 8192
+        fuzz messages 256
+    fi
+}
+
+missing_for_libfuzzer() {
+    if ! cargo +nightly --version >/dev/null 2>&1; then
+        echo "needs 'rustup toolchain install nightly'"
+    elif ! command -v c++ >/dev/null; then
+        echo "needs a C++ compiler"
+    fi
+}
+
+# What cargo-fuzz would do; nobody has to install it.
+build() {
+    local flags=(
+        --cfg fuzzing -Zsanitizer=address -Ccodegen-units=1 -Cpasses=sancov-module
+        -Cllvm-args=-sanitizer-coverage-level=4
+        -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+        -Cllvm-args=-sanitizer-coverage-pc-table
+        -Cllvm-args=-sanitizer-coverage-trace-compares
+    )
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    # With a target given, build scripts and macros are built without these flags.
+    RUSTFLAGS="${flags[*]}" cargo +nightly build --manifest-path fuzz/Cargo.toml --release \
+        --target "$host" --target-dir "$target"
+}
+
+# fuzz TARGET LENGTH: inputs of at most so many bytes. What was found stays for the next time.
+fuzz() {
+    local corpus=$target/corpus/$1 log=$target/$1.log
+    mkdir -p "$corpus"
+    echo "fuzz: $1 for $seconds s"
+    if ! "$target/$host/release/$1" "$corpus" -max_total_time="$seconds" -max_len="$2" \
+        -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$target/$1-" \
+        >"$log" 2>&1; then
+        tail -n 60 "$log"
+        echo "fuzz: $1 failed; all it said is in $log"
+        exit 1
+    fi
+    sed -n 's/^stat::number_of_executed_units: */fuzz: inputs tried: /p' "$log"
+}
+
+random_bytes() {
+    TCASM_FUZZ_SECONDS=$seconds cargo test -p tcasm-tests --release --test outside 2>&1 |
+        tee "$target/random.log"
+    ci/count.sh "$target/random.log"
+}
+
+main

@@ -4,6 +4,8 @@ pub mod child;
 pub mod hostile;
 pub mod invariants;
 pub mod oracle;
+#[path = "../../fuzz/src/lib.rs"]
+pub mod outside;
 pub mod pattern;
 pub mod procfs;
 pub mod puppet;

@@ -155,7 +155,7 @@ struct World {
     name: String,
     producer: Producer,
     oracle: Oracle,
-    fields: Vec<(Field<u8, Ix1>, Option<Buffer<u8, Ix1>>)>,
+    fields: Vec<Field<u8, Ix1>>,
     /// Handles of all buffers, and for each field the one it is bound to and the spare.
     buffers: Vec<Buffer<u8, Ix1>>,
     bound: Vec<(usize, Option<usize>)>,
@@ -220,7 +220,7 @@ impl World {
                 .push(self.producer.buffer_like(field).map_err(text)?);
             spare = Some(self.oracle.add_buffer(bytes));
         }
-        self.fields.push((field, spare.map(|s| self.buffers[s])));
+        self.fields.push(field);
         self.bound.push((bound, spare));
         Ok(())
     }
@@ -296,23 +296,22 @@ impl World {
     fn write(&mut self, buffer: usize, style: Style, at: usize, value: u8) -> Check {
         let buffer = buffer % self.buffers.len();
         let (len, page) = (self.oracle.len_of(buffer), page_size());
-        let at = at * len >> 16;
-        let ranges: Vec<_> = match style {
-            Style::Byte => vec![at..at + 1],
-            Style::Edge => {
-                let edge = at / page * page;
-                vec![edge.saturating_sub(1)..(edge + 1).min(len)]
-            }
-            Style::Span(pages) => vec![at..(at + pages * page).min(len)],
-            Style::Every(pages) => (at % (pages * page)..len)
-                .step_by(pages * page)
-                .map(|i| i..i + 1)
-                .collect(),
-            Style::All => vec![0..len],
+        let at = (at * len) >> 16;
+        // The first range, and the distance to the next.
+        let (first, every) = match style {
+            Style::Byte => (at..at + 1, len),
+            Style::Edge => (
+                (at / page * page).saturating_sub(1)..at / page * page + 1,
+                len,
+            ),
+            Style::Span(pages) => (at..(at + pages * page).min(len), len),
+            Style::Every(pages) => (at % (pages * page)..at % (pages * page) + 1, pages * page),
+            Style::All => (0..len, len),
         };
         let mut view = self.producer.view_mut(self.buffers[buffer]).map_err(text)?;
         let bytes = view.as_slice_mut().ok_or("a view in one piece")?;
-        for range in ranges {
+        for start in (first.start..len).step_by(every) {
+            let range = start..start + first.len();
             bytes[range.clone()].fill(value);
             self.oracle.write(buffer, range, value);
         }
@@ -532,16 +531,16 @@ impl World {
 
     fn swap(&mut self, field: usize) -> Check {
         let i = field % self.fields.len();
-        if let (field, Some(spare)) = self.fields[i] {
-            let freed = self.producer.bind(field, spare).map_err(text)?;
-            let (bound, other) = self.bound[i];
-            let other = other.ok_or("a spare buffer")?;
+        if let (bound, Some(spare)) = self.bound[i] {
+            let freed = self
+                .producer
+                .bind(self.fields[i], self.buffers[spare])
+                .map_err(text)?;
             ensure(freed == self.buffers[bound], || {
                 "bind gave back another buffer".to_owned()
             })?;
-            self.fields[i].1 = Some(freed);
-            self.bound[i] = (other, Some(bound));
-            self.oracle.bind(i, other);
+            self.bound[i] = (spare, Some(bound));
+            self.oracle.bind(i, spare);
         }
         Ok(())
     }
@@ -549,7 +548,7 @@ impl World {
     fn mark(&mut self, buffer: usize, at: usize, pages: usize) -> Check {
         let buffer = buffer % self.buffers.len();
         let len = self.oracle.len_of(buffer);
-        let at = at * len >> 16;
+        let at = (at * len) >> 16;
         let range = at..(at + pages * page_size()).min(len);
         self.producer
             .mark_dirty_bytes(self.buffers[buffer], range.clone());

@@ -21,8 +21,11 @@ pub use peers::{die_in_publish, hold};
 /// Nothing, or what was violated.
 pub type Check = Result<(), String>;
 
-/// All checks, by name.
-pub const CHECKS: [(&str, fn() -> Check); 9] = [
+/// A check and its name.
+pub type Named = (&'static str, fn() -> Check);
+
+/// All checks.
+pub const CHECKS: [Named; 9] = [
     ("i1", versions::i1_a_page_slot_in_use_is_never_written),
     ("i2", peers::i2_a_version_is_visible_only_when_it_is_whole),
     ("i3", versions::i3_a_version_that_is_pinned_is_not_reclaimed),

@@ -1,0 +1,246 @@
+//! What is done with bytes from outside: everything that reads them. It must not panic, and come to an end.
+//!
+//! The targets of the fuzzer call these functions, and so does a test of the workspace, which takes this file by its
+//! path and needs no fuzzer.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tcasm_core::field::{DType, FieldDesc, FieldTable, interior, view};
+use tcasm_core::index::{HeaderInfo, Index, IndexError, IndexWriter};
+use tcasm_core::layout::{HEADER_BYTES, LAYOUT_VERSION, Layout, MAGIC, header};
+use tcasm_core::pagemap::{Entry, PageMap, Run};
+use tcasm_core::pageset::PageSet;
+use tcasm_core::stamp::Stamp;
+use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::wire;
+
+/// Read an index made of `data`.
+///
+/// The first byte says how: as it is, with the first words put right, or as damage to a sound index, six bytes each
+/// (where, four bytes; what, two). Otherwise nearly all data would end at the first check.
+pub fn read_index(data: &[u8]) {
+    let Some((how, data)) = data.split_first() else {
+        return;
+    };
+    let words = match how % 4 {
+        0 => words_of(data),
+        1 => with_magic(data),
+        _ => damaged(data),
+    };
+    // What is wrong is of no interest here, only that it is an error.
+    let _ = black_box(read_all(&words));
+    let _ = black_box(FieldTable::decode(data, 1 << 20, 4096).map(|table| use_table(&table)));
+}
+
+/// Decode `data` as each of the messages there are.
+pub fn decode_messages(data: &[u8]) {
+    black_box((
+        wire::Request::decode(data),
+        wire::hello_version(data),
+        wire::decode_answer(data),
+    ));
+    if let Some(rows) = wire::decode_rows(data) {
+        let again = wire::encode_rows(&rows);
+        assert!(again.len() <= data.len(), "a list grew");
+    }
+}
+
+fn words_of(data: &[u8]) -> Vec<AtomicU64> {
+    let word = |eight: &[u8]| {
+        let mut bytes = [0; 8];
+        bytes[..eight.len()].copy_from_slice(eight);
+        AtomicU64::new(u64::from_le_bytes(bytes))
+    };
+    data.chunks(8).map(word).collect()
+}
+
+/// Magic, version and a plausible shape, and zeros behind it as far as the shape needs them.
+fn with_magic(data: &[u8]) -> Vec<AtomicU64> {
+    let mut words = words_of(data);
+    words.resize_with(words.len().max(1 << 17), AtomicU64::default);
+    let set = |at: usize, value: u64| words[at / 8].store(value, Ordering::Relaxed);
+    let some = |at: usize, range: std::ops::Range<u64>| {
+        set(
+            at,
+            range.start + words[at / 8].load(Ordering::Relaxed) % (range.end - range.start),
+        );
+    };
+    set(header::MAGIC, MAGIC);
+    set(header::LAYOUT_VERSION, LAYOUT_VERSION);
+    set(header::PAGE_SIZE, 4096);
+    some(header::PAGES, 1..4096);
+    some(header::SLOTS, 2..4);
+    words
+}
+
+/// A sound index with some of its words changed.
+fn damaged(data: &[u8]) -> Vec<AtomicU64> {
+    let words = sound_index();
+    for part in data.chunks_exact(6) {
+        let at = u32::from_le_bytes([part[0], part[1], part[2], part[3]]) as usize;
+        let value = u64::from(u16::from_le_bytes([part[4], part[5]]));
+        // The header, heads and maps are a small part of all words: half of the damage goes there.
+        let most = if at & 1 == 0 {
+            HEADER_BYTES / 8 + 400
+        } else {
+            words.len()
+        };
+        let word = &words[(at >> 1) % most];
+        // Low or high, one byte everywhere, or all but that.
+        let value = match part[3] % 5 {
+            0 => value,
+            1 => value << 48,
+            2 => (value & 0xff) * 0x0101_0101_0101_0101,
+            3 => !value,
+            _ => word.load(Ordering::Relaxed) ^ 1 << (value % 64),
+        };
+        word.store(value, Ordering::Relaxed);
+    }
+    words
+}
+
+/// Pages of the sound index: two chunks and a part of a third.
+const PAGES: usize = 1100;
+const SLOTS: usize = 3;
+
+/// An index with three versions, whole chunks and leaves.
+pub fn sound_index() -> Vec<AtomicU64> {
+    let layout = Layout::new(PAGES, 4096, SLOTS).expect("a small region has a layout");
+    let words: Vec<AtomicU64> = (0..layout.total / 8).map(|_| AtomicU64::new(0)).collect();
+    write_sound(&words, layout).expect("a sound index can be written");
+    words
+}
+
+fn write_sound(words: &[AtomicU64], layout: Layout) -> Result<(), IndexError> {
+    let info = HeaderInfo {
+        name: "sound".to_owned(),
+        base: 1 << 44,
+        pid: 1,
+        created: 1,
+        tracker: "compare".to_owned(),
+    };
+    let index = IndexWriter::create(words, layout, &info)?;
+    let table = FieldTable {
+        fields: vec![
+            field("a", 0, &[600 * 4096]),
+            field("b", 600 * 4096, &[10, 512]),
+        ],
+        ..FieldTable::default()
+    };
+    let table = table.encode()?;
+    for slot in 0..layout.slots {
+        for chunk in 0..layout.chunks {
+            let entry = if chunk == slot {
+                Entry::Leaf(slot)
+            } else {
+                Entry::Whole(slot as u8 + 1)
+            };
+            index.set_root(slot, chunk, entry.encode(true))?;
+            for (i, word) in index.leaf(chunk, slot)?.iter().enumerate() {
+                word.store([0x0102_0301_0203_0102, 0][i % 2], Ordering::Relaxed);
+            }
+            index.changed_bits(slot, chunk)?[slot].store(!0, Ordering::Relaxed);
+        }
+        index.set_table(slot, &table)?;
+        let stamp = Stamp {
+            version: 0,
+            step: slot as u64,
+            time: 0.5,
+        };
+        index.set_head(slot, &stamp, 64, 1)?;
+        index.make_visible(slot, slot as u64 + 1)?;
+    }
+    Ok(())
+}
+
+fn field(name: &str, offset: u64, shape: &[usize]) -> FieldDesc {
+    let mut desc = FieldDesc::new(name, DType::U8, shape);
+    desc.offset = offset;
+    desc
+}
+
+/// Everything that an observer reads of an index. What one part says does not keep the others from being read.
+fn read_all(words: &[AtomicU64]) -> Result<(), IndexError> {
+    let index = Index::open(words)?;
+    black_box((
+        index.header().is_ok(),
+        index.closed()?,
+        index.latest()?,
+        index.versions()?,
+    ));
+    let stats = Stats::new(index.stats()?);
+    for counter in Counter::ALL {
+        black_box(stats.get(*counter)?);
+    }
+    black_box((
+        stats.publish_quantile_ns(0.5)?,
+        stats.publish_quantile_ns(0.99)?,
+    ));
+    black_box(index.slot_of(index.latest()?)?);
+    for slot in 0..index.layout().slots {
+        let _ = black_box(read_slot(&index, slot));
+    }
+    Ok(())
+}
+
+fn read_slot(index: &Index<'_>, slot: usize) -> Result<(), IndexError> {
+    black_box((index.stamp(slot)?, index.published(slot)?));
+    let layout = *index.layout();
+    let changed = index.changed(slot)?;
+    assert!(
+        changed.iter().all(|page| page < layout.pages),
+        "a page that the region has not"
+    );
+    let map = PageMap::new(*index, slot);
+    if let Ok(table) = index.table(slot) {
+        use_table(&table);
+        for field in &table.fields {
+            let pages =
+                field.range().start as usize / 4096..field.range().end.div_ceil(4096) as usize;
+            let _ = map.runs(pages).map(|runs| check_runs(&runs, &layout));
+        }
+    }
+    let _ = map
+        .runs(0..usize::MAX / 2)
+        .map(|runs| check_runs(&runs, &layout));
+    let _ = black_box((map.code(0).is_ok(), map.code(layout.pages - 1).is_ok()));
+    for other in 0..layout.slots {
+        let differing = map.differing(&PageMap::new(*index, other));
+        let inside = |set: PageSet| assert!(set.iter().all(|page| page < layout.pages));
+        let _ = differing.map(inside);
+    }
+    Ok(())
+}
+
+/// Whoever maps runs believes them.
+fn check_runs(runs: &[Run], layout: &Layout) {
+    for run in runs {
+        assert!(
+            !run.pages.is_empty() && run.pages.end <= layout.pages,
+            "a run outside: {run:?}"
+        );
+        assert!(
+            run.plane().is_none_or(|plane| plane < layout.slots),
+            "no such plane: {run:?}"
+        );
+    }
+}
+
+/// A table that decodes is believed: bytes, shapes and strides are worked with.
+fn use_table(table: &FieldTable) {
+    for field in &table.fields {
+        black_box((
+            field.range(),
+            field.interior_shape(),
+            field.array_strides(),
+            interior(field),
+        ));
+        if field.bytes() <= 1 << 16 {
+            let bytes = vec![0; field.bytes() as usize];
+            black_box((
+                view::<u8>(field, &bytes).is_ok(),
+                view::<f64>(field, &bytes).is_ok(),
+            ));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Bytes from outside, without a fuzzer: the same functions as its targets call, for a few seconds.
+
+use proptest::prelude::*;
+use std::time::{Duration, Instant};
+use tcasm_tests::outside::{decode_messages, read_index, sound_index};
+use tcasm_tests::pattern::mix;
+
+/// How long each test runs: `TCASM_FUZZ_SECONDS`, or a few.
+fn duration() -> Duration {
+    let seconds = std::env::var("TCASM_FUZZ_SECONDS")
+        .ok()
+        .and_then(|s| s.parse().ok());
+    Duration::from_secs_f64(seconds.unwrap_or(3.0))
+}
+
+/// Bytes that look random, each time the same.
+fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let words = (0..len.div_ceil(8) as u64).flat_map(|i| mix(seed, i, 1).to_le_bytes());
+    words.take(len).collect()
+}
+
+fn run(kind: u8, len: usize) {
+    let (end, mut seed) = (Instant::now() + duration(), 0);
+    while Instant::now() < end {
+        let mut data = bytes(seed, 1 + seed as usize * 7 % len);
+        data[0] = kind;
+        // A panic says nothing of the data: this does.
+        let survived = std::panic::catch_unwind(|| read_index(&data));
+        assert!(
+            survived.is_ok(),
+            "bytes({seed}, {}) as kind {kind}",
+            data.len()
+        );
+        seed += 1;
+    }
+}
+
+#[test]
+fn fuzz_a_damaged_index_never_panics() {
+    run(2, 400);
+}
+
+#[test]
+fn fuzz_any_bytes_as_an_index_never_panic() {
+    run(0, 20_000);
+    run(1, 20_000);
+}
+
+#[test]
+fn fuzz_a_sound_index_with_single_bits_turned_never_panics() {
+    let sound = sound_index();
+    let (end, mut i) = (Instant::now() + duration(), 0u64);
+    while Instant::now() < end {
+        let at = (mix(i, 1, 2) as usize % sound.len()) as u32;
+        let mut data = vec![2];
+        data.extend(((at << 1) | 1).to_le_bytes());
+        data.extend((mix(i, 3, 4) as u16).to_le_bytes());
+        read_index(&data);
+        i += 1;
+    }
+}
+
+proptest! {
+    #[test]
+    fn fuzz_any_bytes_as_a_message_never_panic(data in proptest::collection::vec(any::<u8>(), 0..200)) {
+        decode_messages(&data);
+    }
+
+    #[test]
+    fn fuzz_lists_of_any_numbers_never_panic(numbers in proptest::collection::vec(prop_oneof![0u64..5, any::<u64>()], 0..50)) {
+        let data: Vec<u8> = [2].iter().chain(&numbers).flat_map(|n: &u64| n.to_le_bytes()).collect();
+        decode_messages(&data);
+    }
+}
