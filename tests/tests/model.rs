@@ -31,6 +31,8 @@ enum Style {
     Span(usize),
     Every(usize),
     All,
+    /// All but one page.
+    Around,
 }
 
 /// One step. Numbers are taken modulo what there is.
@@ -91,6 +93,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         3 => (1usize..600).prop_map(Style::Span),
         2 => (2usize..40).prop_map(Style::Every),
         2 => Just(Style::All),
+        2 => Just(Style::Around),
     ];
     let how = prop_oneof![
         2 => Just(How::Latest),
@@ -186,7 +189,7 @@ impl World {
             .memory(bounds.bytes);
         let producer = builder.create().map_err(text)?;
         let mut world = World {
-            tracker,
+            tracker: producer.tracker(),
             inspector: Observer::attach(&name).map_err(text)?,
             name,
             producer,
@@ -297,21 +300,22 @@ impl World {
         let buffer = buffer % self.buffers.len();
         let (len, page) = (self.oracle.len_of(buffer), page_size());
         let at = (at * len) >> 16;
+        let edge = at / page * page;
         // The first range, and the distance to the next.
         let (first, every) = match style {
             Style::Byte => (at..at + 1, len),
-            Style::Edge => (
-                (at / page * page).saturating_sub(1)..at / page * page + 1,
-                len,
-            ),
+            Style::Edge => (edge.saturating_sub(1)..edge + 1, len),
             Style::Span(pages) => (at..(at + pages * page).min(len), len),
             Style::Every(pages) => (at % (pages * page)..at % (pages * page) + 1, pages * page),
             Style::All => (0..len, len),
+            Style::Around => (0..edge, len),
         };
+        let more = matches!(style, Style::Around).then(|| (edge + page).min(len)..len);
+        let starts = (first.start..len).step_by(every);
+        let ranges = starts.map(|start| start..start + first.len()).chain(more);
         let mut view = self.producer.view_mut(self.buffers[buffer]).map_err(text)?;
         let bytes = view.as_slice_mut().ok_or("a view in one piece")?;
-        for start in (first.start..len).step_by(every) {
-            let range = start..start + first.len();
+        for range in ranges {
             bytes[range.clone()].fill(value);
             self.oracle.write(buffer, range, value);
         }
