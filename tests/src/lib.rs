@@ -19,7 +19,11 @@ use tcasm_producer::TrackerKind;
 pub fn name(stem: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     runtime_dir();
-    format!("{stem}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "{stem}-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// Give this process, and its children, a folder of their own for sockets; it goes when the process ends.
@@ -47,7 +51,11 @@ extern "C" fn remove_own_dir() {
 
 /// Run a test with each tracker in turn. A tracker that does not work here fails the test.
 pub fn on_all_trackers(test: impl Fn(TrackerKind)) {
-    for tracker in [TrackerKind::UffdAsync, TrackerKind::Cow, TrackerKind::Compare] {
+    for tracker in [
+        TrackerKind::UffdAsync,
+        TrackerKind::Cow,
+        TrackerKind::Compare,
+    ] {
         test(tracker);
     }
 }

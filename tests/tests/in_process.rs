@@ -2,14 +2,20 @@
 
 use std::time::Duration;
 use tcasm_observer::{ObserveError, Observer, Status};
-use tcasm_producer::{Access, CreateError, DefineError, Producer, PublishError, Receipt, Skip, TrackerKind, ViewError};
+use tcasm_producer::{
+    Access, CreateError, DefineError, Producer, PublishError, Receipt, Skip, TrackerKind, ViewError,
+};
 use tcasm_tests::{name, on_all_trackers};
 
 #[test]
 fn a_version_is_what_the_memory_was_when_it_was_published() {
     on_all_trackers(|tracker| {
         let name = name("image");
-        let mut p = Producer::builder(&name).capacity(1 << 22).tracker(tracker).create().unwrap();
+        let mut p = Producer::builder(&name)
+            .capacity(1 << 22)
+            .tracker(tracker)
+            .create()
+            .unwrap();
         let a = p.field::<f64, _>("a", [100, 1000]).unit("m").add().unwrap();
         let b = p.field::<i32, _>("b", [777]).fortran_order().add().unwrap();
         let mut o = Observer::attach(&name).unwrap();
@@ -23,13 +29,23 @@ fn a_version_is_what_the_memory_was_when_it_was_published() {
             held.push(o.latest().unwrap());
         }
         for (step, version) in held.iter().enumerate() {
-            assert_eq!((version.step(), version.time()), (step as u64, step as f64 * 0.1));
+            assert_eq!(
+                (version.step(), version.time()),
+                (step as u64, step as f64 * 0.1)
+            );
             let view = version.view().unwrap();
-            let (a, b) = (view.array::<f64>("a").unwrap(), view.array::<i32>("b").unwrap());
+            let (a, b) = (
+                view.array::<f64>("a").unwrap(),
+                view.array::<i32>("b").unwrap(),
+            );
             assert!(b.iter().all(|x| *x == step as i32));
             for s in 0..6 {
                 let expected = if s <= step { s as f64 + 0.5 } else { 0.0 };
-                assert_eq!(a[[s * 10, 3]], expected, "version {step}, row {s}, {tracker}");
+                assert_eq!(
+                    a[[s * 10, 3]],
+                    expected,
+                    "version {step}, row {s}, {tracker}"
+                );
             }
         }
         let changes = held[5].changes_since(&held[4]).unwrap();
@@ -42,7 +58,11 @@ fn a_version_is_what_the_memory_was_when_it_was_published() {
 fn double_buffers_swap_and_scratch_is_never_captured() {
     on_all_trackers(|tracker| {
         let name = name("swap");
-        let mut p = Producer::builder(&name).capacity(1 << 22).tracker(tracker).create().unwrap();
+        let mut p = Producer::builder(&name)
+            .capacity(1 << 22)
+            .tracker(tracker)
+            .create()
+            .unwrap();
         let u = p.field::<f64, _>("u", [4096]).add().unwrap();
         let mut next = p.buffer_like(u).unwrap();
         let scratch = p.scratch::<f64, _>([4096]).unwrap();
@@ -54,10 +74,17 @@ fn double_buffers_swap_and_scratch_is_never_captured() {
                 n.fill(step as f64);
             }
             next = p.bind(u, next).unwrap();
-            let Receipt::Published(published) = p.publish(step, 0.0).unwrap() else { panic!() };
+            let Receipt::Published(published) = p.publish(step, 0.0).unwrap() else {
+                panic!()
+            };
             assert_eq!(published.pages, 8, "{tracker}");
             let view = o.latest().unwrap().view().unwrap();
-            assert!(view.array::<f64>("u").unwrap().iter().all(|x| *x == step as f64));
+            assert!(
+                view.array::<f64>("u")
+                    .unwrap()
+                    .iter()
+                    .all(|x| *x == step as f64)
+            );
         }
     });
 }
@@ -66,7 +93,11 @@ fn double_buffers_swap_and_scratch_is_never_captured() {
 fn an_unbound_buffer_that_was_written_long_ago_is_captured_when_it_is_bound() {
     on_all_trackers(|tracker| {
         let name = name("late");
-        let mut p = Producer::builder(&name).capacity(1 << 22).tracker(tracker).create().unwrap();
+        let mut p = Producer::builder(&name)
+            .capacity(1 << 22)
+            .tracker(tracker)
+            .create()
+            .unwrap();
         let u = p.field::<u8, _>("u", [10_000]).add().unwrap();
         let other = p.buffer_like(u).unwrap();
         p.view_mut(other).unwrap().fill(9);
@@ -76,8 +107,16 @@ fn an_unbound_buffer_that_was_written_long_ago_is_captured_when_it_is_bound() {
         }
         p.bind(u, other).unwrap();
         p.publish(6, 0.0).unwrap();
-        let view = Observer::attach(&name).unwrap().latest().unwrap().view().unwrap();
-        assert!(view.array::<u8>("u").unwrap().iter().all(|x| *x == 9), "{tracker}");
+        let view = Observer::attach(&name)
+            .unwrap()
+            .latest()
+            .unwrap()
+            .view()
+            .unwrap();
+        assert!(
+            view.array::<u8>("u").unwrap().iter().all(|x| *x == 9),
+            "{tracker}"
+        );
     });
 }
 
@@ -96,7 +135,10 @@ fn pointers_in_raw_structures_can_be_followed() {
     let nodes = p.raw::<Node>("nodes", 1000).add().unwrap();
     for i in 0..1000 {
         let next = p.raw_ptr(nodes, i + 7).unwrap();
-        p.raw_mut(nodes).unwrap()[i] = Node { value: i as u64, next };
+        p.raw_mut(nodes).unwrap()[i] = Node {
+            value: i as u64,
+            next,
+        };
     }
     p.publish(0, 0.0).unwrap();
     let version = Observer::attach(&name).unwrap().latest().unwrap();
@@ -119,7 +161,12 @@ fn pointers_in_raw_structures_can_be_followed() {
 fn at_its_bounds_publish_skips_and_loses_nothing() {
     on_all_trackers(|tracker| {
         let name = name("bound");
-        let mut p = Producer::builder(&name).capacity(1 << 20).versions(3).tracker(tracker).create().unwrap();
+        let mut p = Producer::builder(&name)
+            .capacity(1 << 20)
+            .versions(3)
+            .tracker(tracker)
+            .create()
+            .unwrap();
         let a = p.field::<u64, _>("a", [8192]).add().unwrap();
         let mut o = Observer::attach(&name).unwrap();
         let mut held = Vec::new();
@@ -130,13 +177,38 @@ fn at_its_bounds_publish_skips_and_loses_nothing() {
         }
         p.view_mut(a).unwrap().fill(99);
         let receipt = p.publish(3, 0.0).unwrap();
-        assert!(matches!(receipt, Receipt::Skipped { reason: Skip::Versions { bound: 3 }, .. }), "{receipt:?}");
+        assert!(
+            matches!(
+                receipt,
+                Receipt::Skipped {
+                    reason: Skip::Versions { bound: 3 },
+                    ..
+                }
+            ),
+            "{receipt:?}"
+        );
         for (step, v) in held.iter().enumerate() {
-            assert!(v.view().unwrap().array::<u64>("a").unwrap().iter().all(|x| *x == step as u64));
+            assert!(
+                v.view()
+                    .unwrap()
+                    .array::<u64>("a")
+                    .unwrap()
+                    .iter()
+                    .all(|x| *x == step as u64)
+            );
         }
         held.remove(0);
         assert_eq!(p.publish(4, 0.0).unwrap().version(), Some(4));
-        assert!(o.latest().unwrap().view().unwrap().array::<u64>("a").unwrap().iter().all(|x| *x == 99));
+        assert!(
+            o.latest()
+                .unwrap()
+                .view()
+                .unwrap()
+                .array::<u64>("a")
+                .unwrap()
+                .iter()
+                .all(|x| *x == 99)
+        );
         assert_eq!((p.stats().publishes, p.stats().skips), (4, 1));
     });
 }
@@ -145,7 +217,11 @@ fn at_its_bounds_publish_skips_and_loses_nothing() {
 fn the_bound_on_memory_holds() {
     let name = name("bytes");
     let page = 4096;
-    let mut p = Producer::builder(&name).capacity(1 << 20).memory(100 * page).create().unwrap();
+    let mut p = Producer::builder(&name)
+        .capacity(1 << 20)
+        .memory(100 * page)
+        .create()
+        .unwrap();
     let a = p.field::<u8, _>("a", [64 * page as usize]).add().unwrap();
     let mut o = Observer::attach(&name).unwrap();
     p.view_mut(a).unwrap().fill(1);
@@ -153,9 +229,25 @@ fn the_bound_on_memory_holds() {
     let held = o.latest().unwrap();
     p.view_mut(a).unwrap().fill(2);
     let receipt = p.publish(2, 0.0).unwrap();
-    assert!(matches!(receipt, Receipt::Skipped { reason: Skip::Bytes { .. }, .. }), "{receipt:?}");
+    assert!(
+        matches!(
+            receipt,
+            Receipt::Skipped {
+                reason: Skip::Bytes { .. },
+                ..
+            }
+        ),
+        "{receipt:?}"
+    );
     assert!(p.stats().held_bytes <= 100 * page);
-    assert!(held.view().unwrap().array::<u8>("a").unwrap().iter().all(|x| *x == 1));
+    assert!(
+        held.view()
+            .unwrap()
+            .array::<u8>("a")
+            .unwrap()
+            .iter()
+            .all(|x| *x == 1)
+    );
     // What is newest is kept whoever pins it: the 64 pages never fit beside themselves. A part of them does.
     drop(held);
     assert!(p.publish(3, 0.0).unwrap().version().is_none());
@@ -175,10 +267,29 @@ fn the_end_of_the_stream_is_seen_and_the_last_version_stays() {
     assert!(matches!(p.publish(2, 2.0), Err(PublishError::Closed)));
     drop(p);
     assert_eq!(o.status().unwrap(), Status::EndOfStream);
-    assert!(o.wait_newer(Duration::from_secs(9)).is_ok(), "the last version was not handed out yet");
-    assert!(matches!(o.wait_newer(Duration::from_secs(9)), Err(ObserveError::EndOfStream)));
-    assert_eq!(o.latest().unwrap().view().unwrap().array::<f32>("a").unwrap()[[3]], 2.5);
-    assert!(Observer::attach(&name).unwrap_err().to_string().contains("there is no region"));
+    assert!(
+        o.wait_newer(Duration::from_secs(9)).is_ok(),
+        "the last version was not handed out yet"
+    );
+    assert!(matches!(
+        o.wait_newer(Duration::from_secs(9)),
+        Err(ObserveError::EndOfStream)
+    ));
+    assert_eq!(
+        o.latest()
+            .unwrap()
+            .view()
+            .unwrap()
+            .array::<f32>("a")
+            .unwrap()[[3]],
+        2.5
+    );
+    assert!(
+        Observer::attach(&name)
+            .unwrap_err()
+            .to_string()
+            .contains("there is no region")
+    );
 }
 
 #[test]
@@ -187,16 +298,48 @@ fn bad_input_gets_a_clear_error() {
     let name = name("bad");
     assert!(text(Producer::builder("a/b").capacity(1).create().unwrap_err()).contains("A-Z"));
     assert!(text(Producer::builder(&name).create().unwrap_err()).contains("capacity"));
-    assert!(text(Producer::builder(&name).capacity(usize::MAX).create().unwrap_err()).contains("beyond"));
-    assert!(text(Producer::builder(&name).capacity(1).versions(1).create().unwrap_err()).contains("2 to 64"));
-    let mut p = Producer::builder(&name).capacity(1 << 20).allow(Access::SameUser).create().unwrap();
+    assert!(
+        text(
+            Producer::builder(&name)
+                .capacity(usize::MAX)
+                .create()
+                .unwrap_err()
+        )
+        .contains("beyond")
+    );
+    assert!(
+        text(
+            Producer::builder(&name)
+                .capacity(1)
+                .versions(1)
+                .create()
+                .unwrap_err()
+        )
+        .contains("2 to 64")
+    );
+    let mut p = Producer::builder(&name)
+        .capacity(1 << 20)
+        .allow(Access::SameUser)
+        .create()
+        .unwrap();
     let error = Producer::builder(&name).capacity(1).create().unwrap_err();
-    assert!(matches!(error, CreateError::InUse { pid, .. } if pid == std::process::id() as i32), "{error}");
+    assert!(
+        matches!(error, CreateError::InUse { pid, .. } if pid == std::process::id() as i32),
+        "{error}"
+    );
     let other = format!("{name}-2");
-    let taken = Producer::builder(&other).capacity(1).base(p.base()).create().unwrap_err();
+    let taken = Producer::builder(&other)
+        .capacity(1)
+        .base(p.base())
+        .create()
+        .unwrap_err();
     assert!(text(taken).contains("are taken by the mapping"));
     p.field::<f64, _>("x", [10]).add().unwrap();
-    let define = |r: Result<_, DefineError>| r.map(|_: tcasm_producer::Field<f64, _>| ()).unwrap_err().to_string();
+    let define = |r: Result<_, DefineError>| {
+        r.map(|_: tcasm_producer::Field<f64, _>| ())
+            .unwrap_err()
+            .to_string()
+    };
     assert!(define(p.field::<f64, _>("x", [10]).add()).contains("exists already"));
     assert!(define(p.field::<f64, _>("y", [0]).add()).contains("zero size"));
     assert!(define(p.field::<f64, _>("y", [1 << 30]).add()).contains("free"));
@@ -210,8 +353,16 @@ fn bad_input_gets_a_clear_error() {
 
 #[test]
 fn every_tracker_can_be_asked_for() {
-    for kind in [TrackerKind::UffdAsync, TrackerKind::Cow, TrackerKind::Compare] {
-        let p = Producer::builder(&name("kind")).capacity(1).tracker(kind).create().unwrap();
+    for kind in [
+        TrackerKind::UffdAsync,
+        TrackerKind::Cow,
+        TrackerKind::Compare,
+    ] {
+        let p = Producer::builder(&name("kind"))
+            .capacity(1)
+            .tracker(kind)
+            .create()
+            .unwrap();
         assert_eq!(p.tracker(), kind);
     }
 }

@@ -7,7 +7,11 @@ use std::time::Duration;
 /// The futex word: the low half of an event counter.
 fn word(counter: &AtomicU64) -> *const u32 {
     let first = std::ptr::from_ref(counter).cast::<u32>();
-    if cfg!(target_endian = "little") { first } else { first.wrapping_add(1) }
+    if cfg!(target_endian = "little") {
+        first
+    } else {
+        first.wrapping_add(1)
+    }
 }
 
 /// Sleep until somebody wakes `counter`, or it is no longer `seen`, or `timeout` has passed. May return early.
