@@ -7,7 +7,7 @@ use crate::pattern::mix;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tcasm_core::layout::{HEADER_BYTES, Layout, SLOT_BYTES, header};
+use tcasm_core::layout::{HEADER_BYTES, Layout, SLOT_BYTES, header, slot};
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version, ViewError};
@@ -61,9 +61,13 @@ fn damage_all() -> Check {
             format!("a reader panics when the word at {at} is {value:#x}")
         })
     };
-    for (at, value) in damages(&layout) {
+    for (at, value) in damages(&layout)
+        .into_iter()
+        .chain(bytes_of_tables(index, &layout))
+    {
         check(at, value)?;
     }
+    shape_changes_while_attached(&name, index, &layout)?;
     let version = Observer::attach(&name)
         .map_err(text)?
         .latest()
@@ -71,6 +75,53 @@ fn damage_all() -> Check {
     ensure(version.number() == 3, || {
         "the index was not put right again".to_owned()
     })
+}
+
+/// Every byte of the tables that are in use, turned: lengths, offsets and kinds are among them.
+fn bytes_of_tables(index: &[AtomicU64], layout: &Layout) -> Vec<(usize, u64)> {
+    let get = |at: usize| index[at / 8].load(Ordering::SeqCst);
+    let bytes = |slot: usize| {
+        (0..get(layout.head(slot) + slot::TABLE_LEN) as usize).map(move |i| layout.table(slot) + i)
+    };
+    let turned =
+        |at: usize| [0xff, 0x40, 1].map(|bits| (at / 8 * 8, get(at) ^ bits << (at % 8 * 8)));
+    (0..layout.slots).flat_map(bytes).flat_map(turned).collect()
+}
+
+/// The numbers that everything else follows from become others, plausible ones, and are put right again, under an
+/// observer that goes on.
+fn shape_changes_while_attached(name: &str, index: &[AtomicU64], layout: &Layout) -> Check {
+    let pages = layout.pages as u64;
+    let other_pages = [PAGES as u64, pages - 1, pages + 1, pages * 2].map(|n| (header::PAGES, n));
+    let page = layout.page_size as u64;
+    let others = [
+        (header::PAGE_SIZE, page * 2),
+        (header::PAGE_SIZE, page * 8),
+        (header::SLOTS, 2),
+    ];
+    for (at, value) in other_pages.into_iter().chain(others) {
+        let mut observer = Observer::attach(name).map_err(text)?;
+        let word = &index[at / 8];
+        let shape = |o: &Observer| o.info().map(|i| (i.bytes, i.page_size, i.max_versions));
+        let before = shape(&observer).map_err(text)?;
+        let survived = catch_unwind(AssertUnwindSafe(|| {
+            let sound = word.swap(value, Ordering::SeqCst);
+            let meanwhile = shape(&observer);
+            let _ = observer.latest().map(|v| view_version(&v));
+            word.store(sound, Ordering::SeqCst);
+            let _ = observer.latest().map(|v| view_version(&v));
+            meanwhile
+        }));
+        // Planes and windows are of the shape that was checked: nobody may work with another.
+        let kept = matches!(&survived, Ok(Ok(meanwhile)) if *meanwhile == before);
+        ensure(survived.is_err() || kept, || {
+            format!("an observer follows the word at {at} to {value:#x}: {survived:?}")
+        })?;
+        ensure(survived.is_ok(), || {
+            format!("a reader panics when the word at {at} becomes {value:#x} for a while")
+        })?;
+    }
+    Ok(())
 }
 
 /// Words of each kind, each with values that mean harm.
