@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tcasm_core::field::{DType, FieldDesc, FieldTable, interior, view};
 use tcasm_core::index::{HeaderInfo, Index, IndexError, IndexWriter};
-use tcasm_core::layout::{HEADER_BYTES, LAYOUT_VERSION, Layout, MAGIC, header};
+use tcasm_core::layout::{HEADER_BYTES, LAYOUT_VERSION, Layout, MAGIC, MAX_NAME, header};
 use tcasm_core::pagemap::{Entry, PageMap, Run};
 use tcasm_core::pageset::PageSet;
 use tcasm_core::stamp::Stamp;
@@ -29,7 +29,8 @@ pub fn read_index(data: &[u8]) {
     };
     // What is wrong is of no interest here, only that it is an error.
     let _ = black_box(read_all(&words));
-    let _ = black_box(FieldTable::decode(data, 1 << 20, 4096).map(|table| use_table(&table)));
+    let _ =
+        black_box(FieldTable::decode(data, 1 << 20, 4096).map(|table| use_table(&table, 1 << 20)));
 }
 
 /// Decode `data` as each of the messages there are.
@@ -162,12 +163,14 @@ fn field(name: &str, offset: u64, shape: &[usize]) -> FieldDesc {
 /// Everything that an observer reads of an index. What one part says does not keep the others from being read.
 fn read_all(words: &[AtomicU64]) -> Result<(), IndexError> {
     let index = Index::open(words)?;
-    black_box((
-        index.header().is_ok(),
-        index.closed()?,
-        index.latest()?,
-        index.versions()?,
-    ));
+    black_box((index.closed()?, index.latest()?, index.versions()?));
+    if let Ok(header) = index.header() {
+        assert!(
+            header.name.len() <= 3 * MAX_NAME,
+            "a name of {} bytes",
+            header.name.len()
+        );
+    }
     let stats = Stats::new(index.stats()?);
     for counter in Counter::ALL {
         black_box(stats.get(*counter)?);
@@ -193,7 +196,7 @@ fn read_slot(index: &Index<'_>, slot: usize) -> Result<(), IndexError> {
     );
     let map = PageMap::new(*index, slot);
     if let Ok(table) = index.table(slot) {
-        use_table(&table);
+        use_table(&table, layout.region_bytes());
         for field in &table.fields {
             let pages =
                 field.range().start as usize / 4096..field.range().end.div_ceil(4096) as usize;
@@ -227,8 +230,12 @@ fn check_runs(runs: &[Run], layout: &Layout) {
 }
 
 /// A table that decodes is believed: bytes, shapes and strides are worked with.
-fn use_table(table: &FieldTable) {
+fn use_table(table: &FieldTable, region: usize) {
     for field in &table.fields {
+        assert!(
+            field.range().end <= region as u64,
+            "a field outside: {field:?}"
+        );
         black_box((
             field.range(),
             field.interior_shape(),
