@@ -41,13 +41,16 @@ impl Pattern {
         (version - 1).is_multiple_of(self.dense_every)
     }
 
-    /// Whether `version` rewrites `page`.
-    pub fn rewrites(&self, version: u64, page: usize) -> bool {
-        // Some versions change much, some very little.
-        let one_in = self.one_in << (mix(self.seed, version, 0) % 4 * 3);
-        let page = page as u64;
-        let chosen = mix(self.seed, version, page + 1).is_multiple_of(one_in);
-        self.dense(version) || chosen || page == version % 16
+    /// Which pages `version` rewrites: some versions change much, some very little.
+    pub fn rewrites(&self, version: u64) -> impl Fn(usize) -> bool + use<> {
+        let (seed, dense) = (self.seed, self.dense(version));
+        let one_in = self.one_in << (mix(seed, version, 0) % 4 * 3);
+        let limit = u64::MAX / one_in;
+        let always = version % 16;
+        move |page| {
+            let page = page as u64;
+            dense || page == always || mix(seed, version, page + 1) < limit
+        }
     }
 
     /// For each of `pages` pages, the last version that rewrote it, seen from `version`.
@@ -55,8 +58,10 @@ impl Pattern {
         let dense = version - (version - 1) % self.dense_every;
         let mut last = vec![dense; pages];
         for v in dense + 1..=version {
-            let rewritten = (0..pages).filter(|page| self.rewrites(v, *page));
-            rewritten.for_each(|page| last[page] = v);
+            let rewrites = self.rewrites(v);
+            (0..pages)
+                .filter(|page| rewrites(*page))
+                .for_each(|page| last[page] = v);
         }
         last
     }
@@ -190,7 +195,7 @@ mod tests {
         fn the_last_writer_is_the_newest_version_that_rewrote_the_page(seed: u64, version in 1u64..40) {
             let pattern = Pattern { seed, dense_every: 9, one_in: 2 };
             for (page, last) in pattern.last_writers(version, 50).into_iter().enumerate() {
-                prop_assert_eq!((1..=version).rev().find(|v| pattern.rewrites(*v, page)), Some(last));
+                prop_assert_eq!((1..=version).rev().find(|v| pattern.rewrites(*v)(page)), Some(last));
             }
         }
     }

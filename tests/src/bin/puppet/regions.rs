@@ -146,9 +146,10 @@ impl Region {
         let words = view
             .as_slice_mut()
             .ok_or("Layout: a vector is contiguous")?;
+        let rewrites = self.pattern.rewrites(version);
         let pages = words.chunks_exact_mut(words_per_page()).enumerate();
         pages
-            .filter(|(number, _)| self.pattern.rewrites(version, *number))
+            .filter(|(number, _)| rewrites(*number))
             .for_each(|(number, page)| pattern::stamp(page, version, number));
         Ok(())
     }

@@ -1,0 +1,169 @@
+//! The producer of the torture test: threads stamp pages in random order, again and again.
+//!
+//! `stamper NAME TRACKER MIB MEMORY_MIB [GUARD]` says a line after each publish, until its standard
+//! input ends.
+
+use ndarray::Ix1;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use tcasm_core::sabotage::{Guard, switch_off};
+use tcasm_core::sys::mem::page_size;
+use tcasm_producer::{Buffer, Field, Producer, Receipt};
+use tcasm_tests::pattern::{self, Pattern, mix, words_per_page};
+
+/// Threads that write at once.
+const WRITERS: usize = 2;
+
+/// Most of the memory: dense versions now and then, sparse ones in between.
+const LARGE: Pattern = Pattern {
+    seed: 11,
+    dense_every: 40,
+    one_in: 16,
+};
+/// A field that changes its buffer with every dense version.
+const SWAPPED: Pattern = Pattern {
+    seed: 12,
+    dense_every: 5,
+    one_in: 4,
+};
+
+struct Stamper {
+    producer: Producer,
+    large: Field<u64, Ix1>,
+    swapped: Field<u64, Ix1>,
+    spare: Buffer<u64, Ix1>,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    tcasm_tests::child::die_with_parent();
+    let arguments: Vec<String> = std::env::args().collect();
+    let mut stamper = Stamper::create(&arguments)?;
+    let over = input_ends();
+    let mut version = 1;
+    while !over.load(Ordering::Relaxed) {
+        stamper.write(version)?;
+        while !stamper.publish(version)? && !over.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(2));
+            // Once more, or not: what was written before must not be lost either way.
+            if mix(version, stamper.producer.stats().skips, 7).is_multiple_of(4) {
+                stamper.write_fields(version)?;
+            }
+        }
+        version += 1;
+    }
+    Ok(())
+}
+
+/// Becomes true when the test lets go of our standard input.
+fn input_ends() -> Arc<AtomicBool> {
+    let over = Arc::new(AtomicBool::new(false));
+    let set = over.clone();
+    thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        set.store(true, Ordering::Relaxed);
+    });
+    over
+}
+
+impl Stamper {
+    fn create(arguments: &[String]) -> Result<Self, Box<dyn std::error::Error>> {
+        let [_, name, tracker, mib, memory_mib, guard @ ..] = arguments else {
+            return Err("stamper NAME TRACKER MIB MEMORY_MIB [GUARD]".into());
+        };
+        let (bytes, memory) = (
+            mib.parse::<usize>()? << 20,
+            memory_mib.parse::<u64>()? << 20,
+        );
+        let swapped_bytes = bytes / 32;
+        let builder = Producer::builder(name)
+            .tracker(tracker.parse()?)
+            .memory(memory);
+        let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
+        let builder = builder
+            .attr("large", &*LARGE.attr())
+            .attr("swapped", &*SWAPPED.attr());
+        let mut producer = builder.create()?;
+        let words = |bytes: usize| bytes / page_size() * words_per_page();
+        let large = producer.field("large", [words(bytes)]).add()?;
+        let swapped = producer.field("swapped", [words(swapped_bytes)]).add()?;
+        let spare = producer.buffer_like(swapped)?;
+        guard.iter().for_each(|guard| sabotage(guard));
+        Ok(Stamper {
+            producer,
+            large,
+            swapped,
+            spare,
+        })
+    }
+
+    /// Write what is to be `version`.
+    fn write(&mut self, version: u64) -> Result<(), Box<dyn std::error::Error>> {
+        if SWAPPED.dense(version) {
+            self.spare = self.producer.bind(self.swapped, self.spare)?;
+        }
+        self.write_fields(version)
+    }
+
+    fn write_fields(&mut self, version: u64) -> Result<(), Box<dyn std::error::Error>> {
+        for (field, pattern) in [(self.large, LARGE), (self.swapped, SWAPPED)] {
+            let mut view = self.producer.view_mut(field)?;
+            let words = view.as_slice_mut().ok_or("a vector is contiguous")?;
+            write_pages(words, pattern, version);
+        }
+        Ok(())
+    }
+
+    /// Whether it was published, not skipped.
+    fn publish(&mut self, version: u64) -> Result<bool, Box<dyn std::error::Error>> {
+        let receipt = self.producer.publish(version, version as f64)?;
+        let stats = self.producer.stats();
+        let (held, errors) = (stats.held_bytes, stats.tracker_errors);
+        let what = match &receipt {
+            Receipt::Published(p) if p.version == version => "published",
+            Receipt::Published(p) => panic!("version {} was published as {version}", p.version),
+            Receipt::Skipped { .. } => "skipped",
+        };
+        println!("{what} version={version} held={held} errors={errors}");
+        Ok(receipt.version().is_some())
+    }
+}
+
+/// Several threads, each with random pages of the field, in random order.
+fn write_pages(words: &mut [u64], pattern: Pattern, version: u64) {
+    let mut shares: [Vec<(u64, usize, &mut [u64])>; WRITERS] = Default::default();
+    let rewrites = pattern.rewrites(version);
+    for (number, page) in words.chunks_exact_mut(words_per_page()).enumerate() {
+        if rewrites(number) {
+            let order = mix(version, number as u64, 99);
+            shares[order as usize % WRITERS].push((order, number, page));
+        }
+    }
+    thread::scope(|scope| {
+        for mut share in shares {
+            scope.spawn(move || {
+                share.sort_unstable_by_key(|(order, ..)| *order);
+                share.into_iter().for_each(|(_, number, page)| {
+                    pattern::stamp(page, version, number);
+                });
+            });
+        }
+    });
+}
+
+/// Switch a guard off for good, to see the torture notice.
+fn sabotage(name: &str) {
+    let guards = [
+        Guard::SlotInUse,
+        Guard::VisibleLast,
+        Guard::PinCheck,
+        Guard::KeepHarvest,
+    ];
+    let guard = guards
+        .into_iter()
+        .find(|g| format!("{g:?}") == name)
+        .expect("the guard exists");
+    std::mem::forget(switch_off(guard));
+}
