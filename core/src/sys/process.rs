@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// A peer at the other end of a Unix socket.
 #[derive(Debug)]
@@ -14,30 +14,43 @@ pub struct Peer {
     pub uid: u32,
     /// Its group.
     pub gid: u32,
-    handle: Option<OwnedFd>,
+    life: Life,
+}
+
+/// What is known of whether a process lives.
+#[derive(Debug)]
+enum Life {
+    /// A handle of the process tells.
+    Handle(OwnedFd),
+    /// It was gone when it was asked for.
+    Ended,
+    /// Nothing: another pid namespace, or a kernel without handles. Only the hang-up of the connection tells.
+    Unknown,
 }
 
 impl Peer {
     /// Who is at the other end of `socket`.
     pub fn of(socket: &impl AsFd) -> nix::Result<Self> {
         let cred = getsockopt(&socket.as_fd(), sockopt::PeerCredentials)?;
-        let handle = peer_handle(socket).or_else(|| handle_of(cred.pid()));
+        let life = peer_handle(socket).map_or_else(|| life_of(cred.pid()), Life::Handle);
         Ok(Peer {
             pid: cred.pid(),
             uid: cred.uid(),
             gid: cred.gid(),
-            handle,
+            life,
         })
     }
 
-    /// Whether the process still runs. Without a handle (another pid namespace, an old kernel) this says true, and only
-    /// the hang-up of the connection tells.
+    /// Whether the process still runs, as far as can be known.
     pub fn alive(&self) -> bool {
-        let Some(handle) = &self.handle else {
-            return true;
-        };
-        let mut fds = [PollFd::new(handle.as_fd(), PollFlags::POLLIN)];
-        !matches!(poll(&mut fds, PollTimeout::ZERO), Ok(n) if n > 0)
+        match &self.life {
+            Life::Unknown => true,
+            Life::Ended => false,
+            Life::Handle(handle) => {
+                let mut fds = [PollFd::new(handle.as_fd(), PollFlags::POLLIN)];
+                !matches!(poll(&mut fds, PollTimeout::ZERO), Ok(n) if n > 0)
+            }
+        }
     }
 }
 
@@ -60,12 +73,31 @@ fn peer_handle(socket: &impl AsFd) -> Option<OwnedFd> {
     (result == 0 && fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A process handle by pid, for older kernels: opened at connecting time, when the pid is hardly reused yet.
-fn handle_of(pid: i32) -> Option<OwnedFd> {
+/// By pid, for older kernels: asked at connecting time, when the pid is hardly reused yet.
+fn life_of(pid: i32) -> Life {
+    if pid <= 0 {
+        return Life::Unknown;
+    }
     // SAFETY: pidfd_open takes two integers.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    // SAFETY: on success the descriptor is new, and ours alone.
-    Errno::result(fd)
-        .ok()
-        .map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) })
+    match Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }) {
+        // SAFETY: the descriptor is new, and ours alone.
+        Ok(fd) => Life::Handle(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
+        Err(Errno::ESRCH) => Life::Ended,
+        Err(_) => Life::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_waited_for_is_known_to_have_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id() as i32;
+        assert!(matches!(life_of(pid), Life::Handle(_)));
+        child.wait().unwrap();
+        assert!(matches!(life_of(pid), Life::Ended));
+        assert!(matches!(life_of(0), Life::Unknown));
+    }
 }
