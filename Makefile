@@ -12,7 +12,7 @@ help:  ## list the targets
 setup:  ## install what the build needs (asks for nothing when it is all there)
 	@ci/setup.sh
 
-test:  ## check everything: format, lints, tests, documentation, interleavings
+test:  ## check everything: format, lints, tests, documentation, interleavings, fuzzing
 	@$(STAGE) --first
 	@$(STAGE) setup ci/setup.sh
 	@$(STAGE) python ci/python-env.sh
@@ -21,6 +21,7 @@ test:  ## check everything: format, lints, tests, documentation, interleavings
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) doc ci/doc.sh
 	@$(STAGE) loom ci/loom.sh
+	@$(STAGE) fuzz ci/fuzz.sh 15
 	@$(STAGE) --summary
 
 demo: setup  ## watch a simulation, checkpoint it, kill it, continue it: two minutes [DIR=target/demo]
