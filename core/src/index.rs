@@ -168,6 +168,9 @@ impl<'a> Index<'a> {
 
     /// The slot that holds version `n` live, if any does.
     pub fn slot_of(&self, n: u64) -> Result<Option<usize>, IndexError> {
+        if !protocol::is_version(n) {
+            return Ok(None);
+        }
         for slot in 0..self.layout.slots {
             if self.state(slot)?.load(Ordering::Acquire) == protocol::live(n) {
                 return Ok(Some(slot));

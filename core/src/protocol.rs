@@ -60,6 +60,11 @@ pub const fn retired(n: u64) -> u64 {
     n << 1 | 1
 }
 
+/// Whether `n` can be the number of a version: the states of others would be those of something else.
+pub const fn is_version(n: u64) -> bool {
+    n != NO_PIN && n <= u64::MAX >> 1
+}
+
 /// The version that a state names, if it is live.
 pub const fn live_version(state: u64) -> Option<u64> {
     if state != FREE && state & 1 == 0 {
@@ -79,6 +84,9 @@ pub fn publish<W: Word>(state: &W, latest: &W, n: u64) {
 /// Claim version `n` in the slot with `state` by `pin`, which must name no version. True: until `unpin`, nothing of
 /// the version is reused. False: the version is gone or on its way out, and `pin` is empty again.
 pub fn pin<W: Word>(state: &W, pin: &W, n: u64) -> bool {
+    if !is_version(n) {
+        return false;
+    }
     pin.store(n, Ordering::SeqCst);
     fence(Ordering::SeqCst);
     // Acquire: what the version consists of was stored before it became live.
