@@ -208,13 +208,18 @@ impl Planes {
         // signal that ends the simulation.
         // SAFETY: the source lies in live memory and keeps still.
         let written = unsafe { p.object.write_from(base.add(at), len, at as u64) };
-        // Even when it failed, some pages may have got memory: count them all, so that the bound errs on the safe side.
-        p.held.insert_range(pages);
-        self.held_pages += fresh;
         self.touched = self.touched.max(plane + 1);
         if written.is_ok() {
+            p.held.insert_range(pages);
+            self.held_pages += fresh;
             // Map them too, all at once: later copies to these slots would take a page fault each.
             p.map.populate(at, len);
+        } else {
+            // Some may have got memory, some not. What counts as held is written through the mapping, where a lack of
+            // memory is a signal: so none of them may count. (The slots are free: nobody needs what was in them.)
+            let _ = p.object.punch(at as u64..(at + len) as u64);
+            p.held.remove_range(pages.clone());
+            self.held_pages -= pages.len() - fresh;
         }
         written
     }

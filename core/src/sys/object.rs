@@ -3,6 +3,7 @@
 use memfd::{FileSeal, MemfdOptions};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate, open};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{Mode, fchmod};
 use std::io;
 use std::ops::Range;
@@ -26,6 +27,7 @@ impl Object {
             .create(name);
         let fd = fd.map_err(io::Error::other)?;
         fchmod(fd.as_file(), Mode::S_IRUSR)?;
+        check_limit(len)?;
         fd.as_file().set_len(len)?;
         let seals = [FileSeal::SealShrink, FileSeal::SealGrow, FileSeal::SealSeal];
         fd.add_seals(&seals).map_err(io::Error::other)?;
@@ -95,6 +97,17 @@ impl AsFd for Object {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Beyond the limit on file sizes, the kernel's answer is a signal that ends the process.
+fn check_limit(len: u64) -> io::Result<()> {
+    let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    if len <= limit {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "the limit on file sizes is {limit} bytes; raise it (ulimit -f)"
+    )))
 }
 
 /// Size of a shared object that came from another process. Refused unless it is sealed against shrinking: a mapping of it
