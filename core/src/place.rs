@@ -37,6 +37,11 @@ pub fn runtime_dir() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(format!("/tmp/tcasm-{}", nix::unistd::getuid())))
 }
 
+/// Whether the user has named the folder of the sockets. The default one may have been made by anybody who came first.
+pub fn runtime_dir_is_chosen() -> bool {
+    std::env::var_os("TCASM_RUNTIME_DIR").is_some_and(|dir| !dir.is_empty())
+}
+
 /// The socket of the region `name`.
 pub fn socket_path(name: &str) -> PathBuf {
     runtime_dir().join(format!("{name}.sock"))

@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 use tcasm_core::index::Index;
 use tcasm_core::layout::{LAYOUT_VERSION, MAX_SLOTS};
 use tcasm_core::lease::Lease;
-use tcasm_core::place::{check_name, socket_path};
+use tcasm_core::place::{check_name, runtime_dir_is_chosen, socket_path};
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::object::sealed_len;
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
+use tcasm_core::sys::time::deadline;
 use tcasm_core::wire::{self, Answer};
 
 /// Attach to the region `name`, waiting at most `timeout` for its producer to answer.
 pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachError> {
     check_name(name)?;
-    let deadline = Instant::now() + timeout;
+    let deadline = deadline(timeout);
     let no_answer = || AttachError::NoAnswer {
         name: name.to_owned(),
         timeout,
@@ -33,7 +34,7 @@ pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachErr
         });
     }
     let own = nix::unistd::getuid().as_raw();
-    if !place_is_chosen() && ![own, 0].contains(&peer.uid) {
+    if !runtime_dir_is_chosen() && ![own, 0].contains(&peer.uid) {
         return Err(AttachError::Stranger {
             name: name.to_owned(),
             uid: peer.uid,
@@ -49,11 +50,6 @@ pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachErr
     }
     let fds = welcome(name, &stream)?;
     session(name, stream, peer, fds)
-}
-
-/// Whether the user has named the folder of the sockets. The default one may be made by anybody who comes first.
-fn place_is_chosen() -> bool {
-    std::env::var_os("TCASM_RUNTIME_DIR").is_some_and(|dir| !dir.is_empty())
 }
 
 /// Connect, again and again while the producer has no time to accept; none when the deadline passes before.

@@ -3,14 +3,15 @@
 use crate::builder::Access;
 use crate::error::CreateError;
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use std::fs::{self, DirBuilder, File, Permissions};
+use nix::fcntl::{AT_FDCWD, Flock, FlockArg};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tcasm_core::place::{runtime_dir, socket_path};
+use tcasm_core::place::{runtime_dir, runtime_dir_is_chosen, socket_path};
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
@@ -33,21 +34,20 @@ impl Claim {
                 source,
             })?;
         let path = socket_path(name);
-        match owner(&path) {
-            Some(pid) => {
-                return Err(CreateError::InUse {
-                    name: name.to_owned(),
-                    pid,
-                });
-            }
-            None => drop(fs::remove_file(&path)),
-        }
-        let listener = listen(&path, access).map_err(|source| CreateError::Listen {
+        let failed = |source| CreateError::Listen {
             path: path.clone(),
             source,
-        })?;
+        };
+        if let Some(pid) = owner(&path).map_err(|e| failed(e.into()))? {
+            return Err(CreateError::InUse {
+                name: name.to_owned(),
+                pid,
+            });
+        }
+        let _ = fs::remove_file(&path);
+        let listener = listen(&path, access).map_err(failed)?;
         drop(lock);
-        let inode = fs::metadata(&path).map_or(0, |m| m.ino());
+        let inode = fs::symlink_metadata(&path).map_or(0, |m| m.ino());
         Ok(Claim {
             path,
             inode,
@@ -60,7 +60,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         // Only our own socket: after a forced removal another producer may listen there.
-        if fs::metadata(&self.path).is_ok_and(|m| m.ino() == self.inode) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|m| m.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -75,7 +75,8 @@ fn open_folder(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
     let meta = file.metadata()?;
     let uid = nix::unistd::getuid().as_raw();
-    if ![uid, 0].contains(&meta.uid()) && uid != 0 {
+    let root_knows = uid == 0 && runtime_dir_is_chosen();
+    if ![uid, 0].contains(&meta.uid()) && !root_knows {
         return Err(io::Error::other(format!(
             "it belongs to user {}",
             meta.uid()
@@ -108,17 +109,18 @@ fn lock(mut folder: File) -> io::Result<Flock<File>> {
     }
 }
 
-/// The live process that listens at `path`, if one does.
-fn owner(path: &Path) -> Option<i32> {
+/// The live process that listens at `path`, if one does. Not to know is an error: it may be somebody's.
+fn owner(path: &Path) -> Result<Option<i32>, Errno> {
     match socket::connect_to(path) {
         // The process that listens, not one that inherited the socket by a fork.
-        Ok(connection) => Peer::of(&connection)
-            .ok()
-            .filter(Peer::alive)
-            .map(|peer| peer.pid),
+        Ok(connection) => {
+            let peer = Peer::of(&connection)?;
+            Ok(peer.alive().then_some(peer.pid))
+        }
         // A full backlog: somebody lives there, too busy to tell who.
-        Err(Errno::EAGAIN) => Some(0),
-        Err(_) => None,
+        Err(Errno::EAGAIN) => Ok(Some(0)),
+        Err(Errno::ENOENT | Errno::ECONNREFUSED) => Ok(None),
+        Err(other) => Err(other),
     }
 }
 
@@ -129,6 +131,12 @@ fn listen(path: &Path, access: &Access) -> io::Result<OwnedFd> {
     } else {
         0o666
     };
-    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    // Whoever owns the folder could put a link in its place meanwhile, to a file of ours.
+    fchmodat(
+        AT_FDCWD,
+        path,
+        Mode::from_bits_truncate(mode),
+        FchmodatFlags::NoFollowSymlink,
+    )?;
     Ok(listener)
 }

@@ -7,4 +7,5 @@ pub mod object;
 pub mod pagemap;
 pub mod process;
 pub mod socket;
+pub mod time;
 pub mod uffd;

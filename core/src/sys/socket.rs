@@ -1,5 +1,6 @@
 //! SOCK_SEQPACKET sockets: whole messages, with descriptors. Nothing here blocks unless it says so.
 
+use super::time::deadline;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -10,7 +11,7 @@ use nix::sys::socket::{
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Most descriptors in one message: all planes, the index and the lease.
 pub const MAX_FDS: usize = crate::layout::MAX_SLOTS + 2;
@@ -113,10 +114,22 @@ unsafe fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
 
 /// Wait until `socket` can be read or has hung up; false when `timeout` passed before.
 pub fn wait_readable(socket: &impl AsFd, timeout: Duration) -> bool {
-    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-    let ms = timeout.as_millis().min(i32::MAX as u128) as i32;
-    let timeout = PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX);
-    matches!(poll(&mut fds, timeout), Ok(n) if n > 0)
+    let end = deadline(timeout);
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        // Rounded up: a wait that is a little too short would be done again and again.
+        let ms = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+        let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+        match poll(
+            &mut fds,
+            PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX),
+        ) {
+            Ok(n) if n > 0 => return true,
+            // A signal that the program handles ends no wait.
+            Ok(_) | Err(Errno::EINTR) if !left.is_zero() => {}
+            _ => return false,
+        }
+    }
 }
 
 /// Whether the other end of a connection is gone.
