@@ -115,7 +115,7 @@ impl Builder {
         self
     }
 
-    /// Most observers at once (64 unless set): each costs the producer a descriptor and a page.
+    /// Most observers at once (64 unless set): each costs the producer two descriptors and a page.
     pub fn max_observers(mut self, observers: usize) -> Self {
         self.max_observers = observers;
         self

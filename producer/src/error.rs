@@ -46,6 +46,10 @@ pub enum CreateError {
     Track(#[from] TrackError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(
+        "cannot open what observers get: {0}; /proc must be there, and the limit on descriptors (ulimit -n) high enough"
+    )]
+    Share(io::Error),
     #[error("cannot start the service thread: {0}")]
     Thread(io::Error),
 }
@@ -81,6 +85,12 @@ pub enum DefineError {
     Scratch { field: String },
     #[error("this buffer is bound to field {field:?} already")]
     Bound { field: String },
+    #[error("{name:?} needs an alignment of {align} bytes; fields are aligned to {page_size}")]
+    Alignment {
+        name: String,
+        align: usize,
+        page_size: usize,
+    },
     #[error("the handle belongs to another producer")]
     Foreign,
     #[error("the region is closed")]
@@ -125,6 +135,8 @@ pub enum PublishError {
     Closed,
     #[error("this process is a fork of the producer: the region belongs to the parent")]
     Forked,
+    #[error(transparent)]
+    Table(#[from] DefineError),
     #[error("the index cannot be written: {0}")]
     Index(#[from] IndexError),
 }

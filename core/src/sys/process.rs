@@ -41,6 +41,14 @@ impl Peer {
         })
     }
 
+    /// A descriptor that becomes readable when the process ends, if there is one.
+    pub fn handle(&self) -> Option<BorrowedFd<'_>> {
+        match &self.life {
+            Life::Handle(handle) => Some(handle.as_fd()),
+            Life::Ended | Life::Unknown => None,
+        }
+    }
+
     /// Whether the process still runs, as far as can be known.
     pub fn alive(&self) -> bool {
         match &self.life {

@@ -60,7 +60,7 @@ impl Service {
         let server = Server {
             hub: hub.clone(),
             claim,
-            objects: store.read_only().map_err(CreateError::Thread)?,
+            objects: store.read_only().map_err(CreateError::Share)?,
             access: settings.access.clone(),
             max_observers: settings.max_observers,
             connections: Vec::new(),
@@ -93,7 +93,7 @@ impl Service {
     /// Have the service thread tell subscribers. One system call at most, on a descriptor that nobody else has: it cannot
     /// block, and notices may run together.
     pub(crate) fn notify(&self) {
-        if self.hub.subscribers.load(Ordering::Relaxed) != 0 {
+        if self.hub.subscribers.load(Ordering::SeqCst) != 0 {
             let _ = self.hub.wake.write(1);
         }
     }

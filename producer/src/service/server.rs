@@ -62,16 +62,24 @@ impl Server {
         }
     }
 
-    /// Wait for something to do: 0 the eventfd, 1 the listener, from 2 on the connections.
+    /// Wait for something to do: 0 the eventfd, 1 the listener, from 2 on the connections. A connection has something to
+    /// say also when the process at its other end is dead: a forked child of that may hold the socket for ever.
     fn wait(&self) -> Vec<usize> {
         let mut fds = vec![
             PollFd::new(self.hub.wake.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.claim.listener.as_fd(), PollFlags::POLLIN),
         ];
+        let count = fds.len() + self.connections.len();
+        let sockets = self.connections.iter().map(|c| c.socket.as_fd());
+        fds.extend(sockets.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let (owners, handles): (Vec<_>, Vec<_>) = (2..)
+            .zip(&self.connections)
+            .filter_map(|(i, c)| Some((i, c.peer.handle()?)))
+            .unzip();
         fds.extend(
-            self.connections
-                .iter()
-                .map(|c| PollFd::new(c.socket.as_fd(), PollFlags::POLLIN)),
+            handles
+                .into_iter()
+                .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
         );
         let greeting = self.connections.iter().any(|c| c.attached.is_none());
         let timeout = if greeting {
@@ -80,10 +88,21 @@ impl Server {
             PollTimeout::NONE
         };
         match poll(&mut fds, timeout) {
-            Ok(_) => (0..fds.len())
-                .filter(|i| fds[*i].any().unwrap_or(false))
-                .collect(),
-            Err(_) => Vec::new(),
+            Ok(_) => {
+                let ready = |i: &usize| fds[*i].any().unwrap_or(false);
+                let dead = |i: usize| ready(&(count + i)).then(|| owners[i]);
+                let mut ready: Vec<_> = (0..count).filter(ready).collect();
+                ready.extend((0..owners.len()).filter_map(dead));
+                ready.sort_unstable();
+                ready.dedup();
+                ready
+            }
+            Err(Errno::EINTR) => Vec::new(),
+            Err(_) => {
+                // No memory, or fewer descriptors allowed than are open: do not spin until that passes.
+                std::thread::sleep(Duration::from_millis(100));
+                Vec::new()
+            }
         }
     }
 
@@ -107,6 +126,9 @@ impl Server {
             Err(_) => return,
         };
         let Ok(peer) = Peer::of(&stream) else { return };
+        if !peer.alive() {
+            return;
+        }
         let now = Instant::now();
         let requests = (now, 0);
         self.connections.push(Connection {
@@ -137,7 +159,7 @@ impl Server {
             Ok((0, _)) => None,
             // Descriptors that came along are closed again, unread.
             Ok((n, _)) => Some(&buffer[..n]),
-            Err(Errno::EAGAIN | Errno::EINTR) => return,
+            Err(Errno::EAGAIN | Errno::EINTR) if self.connections[i].peer.alive() => return,
             Err(_) => None,
         };
         let stays = match message {
@@ -158,7 +180,8 @@ impl Server {
             None if !off(Guard::CheckMessages) => return false,
             Some(version) if version != LAYOUT_VERSION => Some(Answer::OtherLayout),
             _ if !self.access.allows(c.peer.uid, own) => Some(Answer::NotAllowed),
-            _ if self.observers() >= self.max_observers => Some(Answer::Full),
+            // Who was ousted may stay connected, and takes no place.
+            _ if self.hub.attached.load().len() >= self.max_observers => Some(Answer::Full),
             _ => None,
         };
         if let Some(answer) = refusal {
@@ -166,11 +189,6 @@ impl Server {
             return false;
         }
         self.attach(i).is_some()
-    }
-
-    fn observers(&self) -> usize {
-        let attached = self.connections.iter().filter(|c| c.attached.is_some());
-        attached.count()
     }
 
     /// Make a lease, count it, and only then hand it out: reclaim must see it before its first pin.
@@ -223,7 +241,7 @@ impl Server {
     fn subscribe(&mut self, i: usize, on: bool) {
         self.connections[i].subscribed = on;
         let n = self.connections.iter().filter(|c| c.subscribed).count();
-        self.hub.subscribers.store(n, Ordering::Relaxed);
+        self.hub.subscribers.store(n, Ordering::SeqCst);
     }
 
     fn rows(&self) -> Vec<ObserverRow> {
@@ -246,6 +264,6 @@ impl Server {
             });
         }
         let n = self.connections.iter().filter(|c| c.subscribed).count();
-        self.hub.subscribers.store(n, Ordering::Relaxed);
+        self.hub.subscribers.store(n, Ordering::SeqCst);
     }
 }
