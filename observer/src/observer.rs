@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tcasm_core::index::IndexError;
 use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::sys::time::deadline;
 use tcasm_core::sys::{futex, socket};
 use tcasm_core::wire::{self, ObserverRow, Request};
 
@@ -80,7 +81,7 @@ impl Observer {
 
     /// Attach to the region `name`, waiting up to `timeout` for its producer to start.
     pub fn attach_wait(name: &str, timeout: Duration) -> Result<Observer, AttachError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline(timeout);
         loop {
             match Observer::attach(name) {
                 Err(
@@ -193,7 +194,7 @@ impl Observer {
         timeout: Duration,
         mut look: impl FnMut(&mut Self) -> Result<Option<Version>, ObserveError>,
     ) -> Result<Version, ObserveError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline(timeout);
         loop {
             self.check_lease()?;
             let session = self.session.clone();
@@ -248,13 +249,16 @@ impl Observer {
     }
 
     /// A descriptor that becomes readable when something happens, for poll, select and event loops; the next call that
-    /// asks for a version makes it quiet again. Notices may run together, so look what is there.
+    /// asks for a version makes it quiet again. Notices may run together, so look what is there; and look once after the
+    /// first call, before waiting: what was there before is not told.
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, ObserveError> {
         self.check()?;
         if !self.subscribed {
             // A lost producer makes the descriptor readable for ever, which is what an event loop needs to see.
             let _ = socket::send(&self.session.socket, &Request::Subscribe.encode(), &[]);
             self.subscribed = true;
+            // Any answer to a later request says that the subscription stands: what comes from now on is not missed.
+            self.observers()?;
         }
         Ok(self.session.socket.as_fd())
     }
@@ -272,7 +276,7 @@ impl Observer {
     /// Who is attached, as the producer sees it. None after its death.
     pub fn observers(&mut self) -> Result<Vec<ObserverRow>, ObserveError> {
         self.check()?;
-        let deadline = Instant::now() + ATTACH_TIMEOUT;
+        let deadline = deadline(ATTACH_TIMEOUT);
         if socket::send(&self.session.socket, &Request::Observers.encode(), &[]).is_err() {
             return Ok(Vec::new());
         }

@@ -162,9 +162,16 @@ impl Version {
     }
 
     /// What differs from `older`, another version of the same region that is held too. Costs a comparison of maps; no
-    /// byte is read.
+    /// byte is read. From a version of another region (or of the same name after a restart) everything differs.
     pub fn changes_since(&self, older: &Version) -> Result<Changes, IndexError> {
-        let pages = self.map()?.differing(&older.map()?)?;
+        let pages = if self.session().info == older.session().info {
+            self.map()?.differing(&older.map()?)?
+        } else {
+            let pages = self.session().index()?.layout().pages;
+            let mut all = PageSet::new(pages);
+            all.insert_range(0..pages);
+            all
+        };
         Ok(self.describe(pages, Some(older.table())))
     }
 

@@ -124,6 +124,14 @@ impl<T: bytemuck::Pod> RawBuilder<'_, T> {
     /// Add the structures.
     pub fn add(self) -> Result<Raw<T>, DefineError> {
         self.producer.check_new(&self.desc.name)?;
+        let page_size = self.producer.region.span.page_size;
+        if align_of::<T>() > page_size {
+            return Err(DefineError::Alignment {
+                name: self.desc.name,
+                align: align_of::<T>(),
+                page_size,
+            });
+        }
         let buffer = self.producer.allocate(&self.desc, false)?;
         self.producer.add_field(self.desc, buffer)?;
         Ok(Raw {

@@ -207,11 +207,10 @@ impl Producer {
     ///
     /// What such an observer still has mapped may change under it from now on; it can tell by its status.
     pub fn oust(&mut self, pid: i32) -> usize {
-        let ousted = if self.forked() {
-            0
-        } else {
-            self.service.oust(pid)
-        };
+        if self.forked() {
+            return 0;
+        }
+        let ousted = self.service.oust(pid);
         self.count(|s| s.add(Counter::Ousted, ousted as u64));
         ousted
     }

@@ -4,6 +4,7 @@ use crate::builder::unix_ns;
 use crate::error::PublishError;
 use crate::handles::Buffer;
 use crate::producer::Producer;
+use crate::views::Viewable;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use tcasm_core::fault;
@@ -12,6 +13,7 @@ use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
 use tcasm_core::store::{Capture, Skip};
+use tcasm_core::sys::time::deadline;
 use tcasm_core::track::{Harvest, TrackerKind};
 
 /// A version that was published.
@@ -93,7 +95,7 @@ impl Producer {
         time: f64,
         timeout: Duration,
     ) -> Result<Receipt, PublishError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline(timeout);
         let mut pause = Duration::from_micros(50);
         loop {
             let receipt = self.publish(step, time)?;
@@ -171,12 +173,8 @@ impl Producer {
         stamp: &Stamp,
         pages: &mut PageSet,
     ) -> Result<Result<(), Skip>, PublishError> {
-        if self.table.is_none()
-            && let Err(error) = self.encode_table()
-        {
-            return Ok(Err(Skip::NoMemory {
-                error: error.to_string(),
-            }));
+        if self.table.is_none() {
+            self.encode_table()?;
         }
         let (table, base) = (self.table.as_deref().unwrap_or_default(), self.region.ptr());
         let capture = Capture {
@@ -241,15 +239,17 @@ impl Producer {
         }
     }
 
-    /// Say that `buffer` was written in a way that no tracker sees: by a device, or through another mapping.
-    pub fn mark_dirty<T, D>(&mut self, buffer: impl Into<Buffer<T, D>>) {
-        let pages = self.pages_of(buffer.into());
+    /// Say that `buffer` was written in a way that no tracker sees: by a device, or through another mapping. Here and below
+    /// a field stands for the buffer that it is bound to, as in [`Producer::view_mut`].
+    pub fn mark_dirty<T, D>(&mut self, buffer: impl Viewable<T, D>) {
+        let pages = self.pages_of(buffer.buffer_in(self));
         self.mark(pages);
     }
 
     /// As [`Producer::mark_dirty`], for bytes `range` of the buffer only.
-    pub fn mark_dirty_bytes<T, D>(&mut self, buffer: impl Into<Buffer<T, D>>, range: Range<usize>) {
-        let (pages, size) = (self.pages_of(buffer.into()), self.region.span.page_size);
+    pub fn mark_dirty_bytes<T, D>(&mut self, buffer: impl Viewable<T, D>, range: Range<usize>) {
+        let pages = self.pages_of(buffer.buffer_in(self));
+        let size = self.region.span.page_size;
         let end = pages
             .start
             .saturating_add(range.end.div_ceil(size))
@@ -258,8 +258,8 @@ impl Producer {
     }
 
     /// Devices write `buffer` from now on (RDMA, GPU, registered I/O buffers): it is captured in every version.
-    pub fn register_dma<T, D>(&mut self, buffer: impl Into<Buffer<T, D>>) {
-        let pages = self.pages_of(buffer.into());
+    pub fn register_dma<T, D>(&mut self, buffer: impl Viewable<T, D>) {
+        let pages = self.pages_of(buffer.buffer_in(self));
         self.region.tracker.pin(pages.clone());
         self.always.insert_range(pages);
     }

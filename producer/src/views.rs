@@ -3,7 +3,7 @@
 use crate::error::ViewError;
 use crate::handles::{Buffer, Field, Raw};
 use crate::producer::Producer;
-use ndarray::{ArrayView, ArrayViewMut, Dimension};
+use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, IxDyn, RawData};
 use tcasm_core::field::{self, Element};
 
 /// A set of buffers that can be viewed at once: arrays of buffers, and tuples of up to six with types of their own.
@@ -26,10 +26,20 @@ pub trait Buffers {
 fn typed<'a, T: Element, D: Dimension>(
     (desc, bytes): (&'a field::FieldDesc, &'a mut [u8]),
 ) -> Result<ArrayViewMut<'a, T, D>, ViewError> {
-    let view = field::view_mut::<T>(desc, bytes)?;
-    Ok(view
+    Ok(of_dimension(field::view_mut::<T>(desc, bytes)?))
+}
+
+/// The array with the dimension of its handle. (A vector of one component is stored as a scalar, without that axis.)
+fn of_dimension<S: RawData, D: Dimension>(array: ArrayBase<S, IxDyn>) -> ArrayBase<S, D> {
+    let last = Axis(array.ndim());
+    let array = if D::NDIM == Some(array.ndim() + 1) {
+        array.insert_axis(last)
+    } else {
+        array
+    };
+    array
         .into_dimensionality::<D>()
-        .expect("a handle's dimension is that of its buffer"))
+        .expect("a handle's dimension is that of its buffer")
 }
 
 impl<T: Element, D: Dimension, const N: usize> Buffers for [Buffer<T, D>; N] {
@@ -94,10 +104,10 @@ impl Producer {
         let buffer = of.buffer_in(self);
         self.check_view(buffer.region)?;
         let desc = &self.buffers[buffer.buffer].desc;
-        let view = field::view::<T>(desc, self.memory(buffer.buffer))?;
-        Ok(view
-            .into_dimensionality::<D>()
-            .expect("a handle's dimension is that of its buffer"))
+        Ok(of_dimension(field::view::<T>(
+            desc,
+            self.memory(buffer.buffer),
+        )?))
     }
 
     /// Live memory of several buffers at once, each of them once: `producer.views_mut([a, b])`, or a tuple where types

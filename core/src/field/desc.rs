@@ -90,10 +90,10 @@ impl From<Vec<f64>> for Attr {
 pub enum Kind {
     /// An n-d array of `dtype`.
     Array,
-    /// Plain-data structures of one Rust or C type: `type_name` and `size` must match on the other side. The
+    /// Plain-data structures of one Rust or C type, whose size and alignment must match on the other side. The
     /// shape is `[count]`, the dtype `u8`, the components the size of the structure.
     Raw {
-        /// Name of the type, for messages and as a check that both sides mean the same.
+        /// Name of the type, for messages: languages name the same structure differently.
         type_name: String,
         /// Alignment of the type in bytes.
         align: usize,

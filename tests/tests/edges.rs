@@ -1,0 +1,339 @@
+//! Edges: numbers that no version has, sizes of one, things done in the order that nobody meant.
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+use tcasm_core::place::socket_path;
+use tcasm_core::sys::socket::wait_readable;
+use tcasm_observer::{AttachError, ObserveError, Observer, Status};
+use tcasm_producer::{CreateError, Producer, PublishError, Receipt, Skip};
+use tcasm_tests::child::poll_until;
+use tcasm_tests::puppet::Puppet;
+use tcasm_tests::{name, on_all_trackers};
+use tempfile::TempDir;
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+/// A region with one field of `bytes` bytes and no version.
+fn region(stem: &str, bytes: usize) -> (Producer, tcasm_producer::Field<u8, ndarray::Ix1>) {
+    let mut p = Producer::builder(&name(stem))
+        .capacity(1 << 20)
+        .create()
+        .unwrap();
+    let f = p.field::<u8, _>("f", [bytes]).add().unwrap();
+    (p, f)
+}
+
+/// In another process, on its own: this very test, which takes the branch of `inside`.
+fn alone(test: &str, inside: impl FnOnce()) {
+    const MARK: &str = "TCASM_TEST_ALONE";
+    if std::env::var_os(MARK).is_some() {
+        return inside();
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]);
+    command.env_remove("TCASM_RUNTIME_DIR").env(MARK, "1");
+    let out = command.output().unwrap();
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success() && said.contains("1 passed"), "{out:?}");
+}
+
+#[test]
+fn numbers_that_no_version_has_are_not_there() {
+    let (mut p, f) = region("numbers", 1);
+    let mut o = Observer::attach(p.name()).unwrap();
+    for step in 0..6 {
+        p.view_mut(f).unwrap()[0] = step;
+        p.publish(step.into(), 0.0).unwrap();
+    }
+    for n in [0, 1, 7, 1 << 63, 1 << 63 | 5, 1 << 63 | 6, u64::MAX] {
+        let error = o.version(n).unwrap_err();
+        assert!(
+            matches!(error, ObserveError::Gone { .. }),
+            "{n:#x}: {error}"
+        );
+    }
+    assert_eq!(o.version(6).unwrap().number(), 6);
+}
+
+#[test]
+fn waiting_for_ever_is_no_overflow() {
+    let (mut p, _) = region("for-ever", 1);
+    let mut o = Observer::attach_wait(p.name(), Duration::MAX).unwrap();
+    p.publish_wait(0, 0.0, Duration::MAX).unwrap();
+    assert_eq!(o.wait_newer(Duration::MAX).unwrap().number(), 1);
+    p.publish(1, 0.0).unwrap();
+    assert_eq!(o.next(Duration::MAX).unwrap().number(), 2);
+    assert!(wait_readable(
+        &std::fs::File::open("/dev/null").unwrap(),
+        Duration::MAX
+    ));
+}
+
+#[test]
+fn a_vector_may_have_one_component() {
+    let mut p = Producer::builder(&name("one"))
+        .capacity(1 << 20)
+        .create()
+        .unwrap();
+    let v = p.field::<f64, _>("v", [4, 5, 1]).vector().add().unwrap();
+    let dynamic = p.field::<f64, _>("d", vec![1]).vector().add().unwrap();
+    p.view_mut(v).unwrap()[[3, 4, 0]] = 7.0;
+    assert_eq!(p.view(v).unwrap().shape(), [4, 5, 1]);
+    assert_eq!(p.view(dynamic).unwrap().len(), 1);
+    p.publish(0, 0.0).unwrap();
+    let view = Observer::attach(p.name())
+        .unwrap()
+        .latest()
+        .unwrap()
+        .view()
+        .unwrap();
+    assert_eq!(view.array::<f64>("v").unwrap().iter().sum::<f64>(), 7.0);
+}
+
+#[test]
+fn attributes_that_do_not_fit_are_told_and_can_be_replaced() {
+    let (mut p, f) = region("attributes", 1);
+    p.view_mut(f).unwrap()[0] = 1;
+    p.set_attr("long", "x".repeat(1 << 20));
+    let error = p.publish(0, 0.0).unwrap_err();
+    assert!(matches!(error, PublishError::Table(_)), "{error}");
+    assert!(error.to_string().contains("attributes"), "{error}");
+    p.set_attr("long", "short");
+    let Receipt::Published(published) = p.publish(0, 0.0).unwrap() else {
+        panic!()
+    };
+    assert_eq!(published.pages, 1, "the change was kept");
+}
+
+#[test]
+fn a_field_that_was_bound_anew_is_declared_where_it_is_now() {
+    on_all_trackers(|tracker| {
+        let mut p = Producer::builder(&name("declare"))
+            .capacity(1 << 20)
+            .tracker(tracker)
+            .create()
+            .unwrap();
+        let u = p.field::<u8, _>("u", [3 * 4096]).add().unwrap();
+        let other = p.buffer_like(u).unwrap();
+        p.bind(u, other).unwrap();
+        p.publish(0, 0.0).unwrap();
+        p.mark_dirty(u);
+        let Receipt::Published(published) = p.publish(1, 0.0).unwrap() else {
+            panic!()
+        };
+        assert_eq!(published.pages, 3, "{tracker}");
+        p.mark_dirty_bytes(u, 0..1);
+        p.register_dma(u);
+        for step in 2..4 {
+            let Receipt::Published(published) = p.publish(step, 0.0).unwrap() else {
+                panic!()
+            };
+            assert_eq!(published.pages, 3, "{tracker}");
+        }
+    });
+}
+
+#[test]
+fn a_version_published_while_the_subscription_is_under_way_is_not_missed() {
+    for round in 0..100 {
+        let (mut p, _) = region("subscribe", 1);
+        let mut o = Observer::attach(p.name()).unwrap();
+        let fd = o.descriptor().unwrap();
+        p.publish(0, 0.0).unwrap();
+        let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+        assert_eq!(
+            poll(&mut fds, PollTimeout::from(2000u16)),
+            Ok(1),
+            "round {round}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_does_not_end_a_wait() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler does nothing; nothing else in this binary uses the signal. No SA_RESTART.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
+    }
+    // SAFETY: a plain function.
+    let me = unsafe { libc::pthread_self() } as usize;
+    std::thread::scope(|s| {
+        s.spawn(move || {
+            for _ in 0..5 {
+                std::thread::sleep(Duration::from_millis(30));
+                // SAFETY: the thread lives: it waits for this one at the end of the scope.
+                unsafe { libc::pthread_kill(me as libc::pthread_t, libc::SIGUSR1) };
+            }
+        });
+        let (_write, read) = std::os::unix::net::UnixStream::pair().unwrap();
+        let start = Instant::now();
+        assert!(!wait_readable(&read, Duration::from_millis(300)));
+        assert!(
+            start.elapsed() >= Duration::from_millis(299),
+            "{:?}",
+            start.elapsed()
+        );
+    });
+}
+
+#[test]
+fn a_forked_child_cannot_oust_anybody() {
+    let (mut p, _) = region("child-oust", 1);
+    let _o = Observer::attach(p.name()).unwrap();
+    // SAFETY: the child makes one call, which takes no lock, and ends at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let ousted = p.oust(std::process::id() as i32);
+        // SAFETY: ends the process without running anything of the parent's.
+        unsafe { libc::_exit(ousted as i32) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for our own child.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0, "a signal or a count");
+    assert_eq!(p.stats().observers, 1);
+}
+
+#[test]
+fn who_was_ousted_takes_no_place() {
+    let mut p = Producer::builder(&name("place"))
+        .capacity(1)
+        .max_observers(1)
+        .create()
+        .unwrap();
+    let first = Observer::attach(p.name()).unwrap();
+    let error = Observer::attach(p.name()).unwrap_err();
+    assert!(matches!(error, AttachError::Full { .. }), "{error}");
+    p.oust(std::process::id() as i32);
+    let second = Observer::attach(p.name()).unwrap();
+    assert_eq!(first.status().unwrap(), Status::Ousted);
+    assert_eq!(second.status().unwrap(), Status::NotReady);
+}
+
+#[test]
+fn everything_differs_from_a_version_of_another_region() {
+    let (mut small, _) = region("small", 1);
+    let mut large = Producer::builder(&name("large"))
+        .capacity(64 << 20)
+        .create()
+        .unwrap();
+    large.field::<u8, _>("g", [1]).add().unwrap();
+    small.publish(0, 0.0).unwrap();
+    large.publish(0, 0.0).unwrap();
+    let small = Observer::attach(small.name()).unwrap().latest().unwrap();
+    let large = Observer::attach(large.name()).unwrap().latest().unwrap();
+    for (a, b, field) in [(&small, &large, "f"), (&large, &small, "g")] {
+        let changes = a.changes_since(b).unwrap();
+        assert_eq!(changes.pages.len(), changes.pages.capacity());
+        assert_eq!(changes.fields, [field]);
+    }
+    assert!(small.changes_since(&small).unwrap().pages.is_empty());
+}
+
+#[test]
+fn what_listens_at_the_place_of_a_name_is_left_alone() {
+    let name = name("stream");
+    let path = socket_path(&name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let listener = UnixListener::bind(&path).unwrap();
+    let error = Producer::builder(&name).capacity(1).create().unwrap_err();
+    assert!(matches!(error, CreateError::Listen { .. }), "{error}");
+    assert!(path.exists());
+    drop(listener);
+}
+
+#[test]
+fn a_process_without_descriptors_takes_no_name_from_another() {
+    let dir = TempDir::new().unwrap();
+    let mut producer = Puppet::start(PUPPET, dir.path());
+    producer.ok("create x pages=64");
+    producer.ok("publish 1");
+    for free in 0..12 {
+        let mut other = Puppet::start(PUPPET, dir.path());
+        other.ok(&format!("free-descriptors {free}"));
+        other.error("create x pages=64");
+    }
+    let mut observer = Puppet::start(PUPPET, dir.path());
+    observer.ok("attach x");
+}
+
+#[test]
+fn an_observer_that_dies_lets_go_though_its_child_lives() {
+    let dir = TempDir::new().unwrap();
+    let mut producer = Puppet::start(PUPPET, dir.path());
+    producer.ok("create x pages=64 versions=2 dense-every=1");
+    producer.ok("publish 1");
+    let mut observer = Puppet::start(PUPPET, dir.path());
+    observer.ok("attach x");
+    observer.ok("latest");
+    observer.ok("leave-child");
+    let pid = nix::unistd::Pid::from_raw(observer.child.pid());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+    poll_until("the dead observer is gone", || {
+        (producer.number("stats", "observers") == 0).then_some(())
+    });
+    assert_eq!(producer.number("publish 5", "published"), 5);
+}
+
+#[test]
+fn memory_that_could_not_be_had_is_not_taken_for_memory() {
+    alone(
+        "memory_that_could_not_be_had_is_not_taken_for_memory",
+        || {
+            let (mut p, f) = region("no-memory", 1 << 20);
+            p.view_mut(f).unwrap().fill(1);
+            let limit = |soft| {
+                // SAFETY: plain calls; the limit is this process's own, and restored.
+                unsafe {
+                    libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                    let mut now: libc::rlimit = std::mem::zeroed();
+                    libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut now);
+                    now.rlim_cur = soft;
+                    assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const now), 0);
+                }
+            };
+            limit(8192);
+            for step in 0..3 {
+                let receipt = p.publish(step, 0.0).unwrap();
+                let short = matches!(
+                    receipt,
+                    Receipt::Skipped {
+                        reason: Skip::NoMemory { .. },
+                        ..
+                    }
+                );
+                assert!(short, "{receipt:?}");
+                assert_eq!(p.stats().held_bytes, 0, "what was had is given back");
+            }
+            limit(libc::RLIM_INFINITY);
+            let Receipt::Published(published) = p.publish(3, 0.0).unwrap() else {
+                panic!()
+            };
+            assert_eq!(published.pages, 256);
+        },
+    );
+}
+
+#[test]
+fn a_limit_on_file_sizes_is_an_error_and_no_signal() {
+    alone("a_limit_on_file_sizes_is_an_error_and_no_signal", || {
+        // SAFETY: a plain call; the limit is this process's own.
+        unsafe {
+            let limit = libc::rlimit {
+                rlim_cur: 1 << 16,
+                rlim_max: libc::RLIM_INFINITY,
+            };
+            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
+        }
+        let error = Producer::builder(&name("fsize"))
+            .capacity(1 << 20)
+            .create()
+            .unwrap_err();
+        assert!(error.to_string().contains("ulimit -f"), "{error}");
+    });
+}
