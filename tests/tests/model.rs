@@ -680,6 +680,7 @@ fn check(tracker: TrackerKind) {
     runtime_dir();
     let mut config = Config {
         max_shrink_iters: 400,
+        max_shrink_time: 60_000,
         ..Config::default()
     };
     if std::env::var_os("PROPTEST_CASES").is_none() {
