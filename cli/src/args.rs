@@ -149,7 +149,7 @@ pub struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub struct CheckpointArgs {
-    /// Name of the region; the files are called NAME_<step>.vtkhdf
+    /// Name of the region; the files are called NAME_STEP.vtkhdf
     pub name: String,
     /// The folder to write to, which exists
     pub dir: PathBuf,
