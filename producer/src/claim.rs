@@ -5,10 +5,10 @@ use crate::error::CreateError;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tcasm_core::place::{runtime_dir, runtime_dir_is_chosen, socket_path};
@@ -132,11 +132,11 @@ fn listen(path: &Path, access: &Access) -> io::Result<OwnedFd> {
         0o666
     };
     // Whoever owns the folder could put a link in its place meanwhile, to a file of ours.
-    fchmodat(
-        AT_FDCWD,
-        path,
-        Mode::from_bits_truncate(mode),
-        FchmodatFlags::NoFollowSymlink,
-    )?;
+    let no_link = FchmodatFlags::NoFollowSymlink;
+    match fchmodat(AT_FDCWD, path, Mode::from_bits_truncate(mode), no_link) {
+        // C libraries before 2.32 cannot do it so; the folder at least was looked at.
+        Err(Errno::EOPNOTSUPP) => fs::set_permissions(path, Permissions::from_mode(mode))?,
+        done => done?,
+    }
     Ok(listener)
 }
