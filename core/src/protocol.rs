@@ -105,10 +105,15 @@ pub fn unpin<W: Word>(pin: &W) {
 /// Try to take version `n` out of its slot. `pinned` says whether any lease names it, loading every pin word with
 /// [`is_pinned`]; it must look up the set of leases only when it is called. True: the slot is free, and no
 /// observer can reach the version any more.
-pub fn reclaim<W: Word>(state: &W, n: u64, pinned: impl FnOnce() -> bool) -> bool {
+pub fn reclaim<W: Word>(state: &W, n: u64, pinned: impl Fn() -> bool) -> bool {
+    let pinned = || !off(Guard::PinCheck) && pinned();
+    // Looked at first, so that a version which is held need not seem to go even for a moment.
+    if pinned() {
+        return false;
+    }
     state.store(retired(n), Ordering::SeqCst);
     fence(Ordering::SeqCst);
-    if !off(Guard::PinCheck) && pinned() {
+    if pinned() {
         state.store(live(n), Ordering::Release);
         return false;
     }

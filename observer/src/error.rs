@@ -114,7 +114,7 @@ pub enum ViewError {
         end: u64,
     },
     #[error(
-        "{0}. One view at a time can lie at the producer's address: drop the other, or map elsewhere with view()"
+        "{0}. One view at a time can lie at the producer's address, and an observer keeps it for its next view: use that observer, or map elsewhere with view()"
     )]
     Base(MapError),
     #[error("cannot map the version: {0}")]
