@@ -1,137 +1,18 @@
-//! Random sequences of everything a producer and its observers do, against a naive model.
-//!
-//! After every step that could change anything, every version that anybody holds is read in every way there is, and
-//! must be byte for byte what the model says. `PROPTEST_CASES` scales the number of sequences.
+//! A producer, its observers, and the model of both.
 
+mod observers;
+
+use crate::ops::{CAPACITY, OBSERVERS, Op, ROUNDING, Style};
 use ndarray::Ix1;
-use proptest::prelude::*;
-use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tcasm_core::store::Bounds;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{ObserveError, Observer, Status, Version, View};
 use tcasm_producer::{Buffer, Field, Producer, PublishError, Receipt, TrackerKind};
 use tcasm_tests::hostile::{Booty, Stranger};
+use tcasm_tests::name;
 use tcasm_tests::oracle::{Expected, Oracle, Seen, ensure};
-use tcasm_tests::{name, runtime_dir};
-
-/// Pages asked for, and those that a region has more for rounding: two whole chunks, and one in part.
-const CAPACITY: usize = 1100;
-const ROUNDING: usize = 64;
-const OBSERVERS: usize = 3;
-const PINS: usize = 4;
-
-/// How a step writes.
-#[derive(Clone, Copy, Debug)]
-enum Style {
-    Byte,
-    /// The last byte of a page, and the first of the next.
-    Edge,
-    Span(usize),
-    Every(usize),
-    All,
-    /// All but one page.
-    Around,
-}
-
-/// One step. Numbers are taken modulo what there is.
-#[derive(Clone, Debug)]
-enum Op {
-    Write {
-        buffer: usize,
-        style: Style,
-        at: usize,
-        value: u8,
-    },
-    Publish {
-        wait: bool,
-    },
-    Pin {
-        observer: usize,
-        how: How,
-        keep_view: bool,
-    },
-    Unpin {
-        observer: usize,
-        which: usize,
-    },
-    Attach(usize),
-    Detach(usize),
-    CrasherPins(usize),
-    CrasherDies,
-    Grow {
-        bytes: usize,
-        double: bool,
-    },
-    Swap(usize),
-    Mark {
-        buffer: usize,
-        at: usize,
-        pages: usize,
-    },
-    Dma {
-        buffer: usize,
-    },
-    Trim,
-    Oust,
-    BreakTracker(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-enum How {
-    Latest,
-    Next,
-    Number(u64),
-}
-
-fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let n = 0usize..64;
-    let style = prop_oneof![
-        2 => Just(Style::Byte),
-        2 => Just(Style::Edge),
-        3 => (1usize..600).prop_map(Style::Span),
-        2 => (2usize..40).prop_map(Style::Every),
-        2 => Just(Style::All),
-        2 => Just(Style::Around),
-    ];
-    let how = prop_oneof![
-        2 => Just(How::Latest),
-        2 => Just(How::Next),
-        1 => (0u64..12).prop_map(How::Number),
-    ];
-    let op = prop_oneof![
-        40 => (n.clone(), style, 0usize..1 << 16, 0u8..4)
-            .prop_map(|(buffer, style, at, value)| Op::Write { buffer, style, at, value }),
-        30 => any::<bool>().prop_map(|wait| Op::Publish { wait }),
-        20 => (n.clone(), how, any::<bool>())
-            .prop_map(|(observer, how, keep_view)| Op::Pin { observer, how, keep_view }),
-        12 => (n.clone(), n.clone()).prop_map(|(observer, which)| Op::Unpin { observer, which }),
-        6 => n.clone().prop_map(Op::Attach),
-        4 => n.clone().prop_map(Op::Detach),
-        4 => n.clone().prop_map(Op::CrasherPins),
-        3 => Just(Op::CrasherDies),
-        3 => (1usize..600_000, any::<bool>()).prop_map(|(bytes, double)| Op::Grow { bytes, double }),
-        8 => n.clone().prop_map(Op::Swap),
-        3 => (n.clone(), 0usize..1 << 16, 1usize..20)
-            .prop_map(|(buffer, at, pages)| Op::Mark { buffer, at, pages }),
-        1 => n.clone().prop_map(|buffer| Op::Dma { buffer }),
-        3 => Just(Op::Trim),
-        1 => Just(Op::Oust),
-        1 => n.prop_map(Op::BreakTracker),
-    ];
-    proptest::collection::vec(op, 1..60)
-}
-
-fn bounds() -> impl Strategy<Value = Bounds> {
-    let region = (CAPACITY + ROUNDING) as u64;
-    let memory = prop_oneof![Just(4 * region), 300u64..2 * region];
-    (2usize..7, 0usize..6, memory).prop_map(|(versions, history, pages)| Bounds {
-        versions,
-        history: history.min(versions - 2),
-        bytes: pages * page_size() as u64,
-    })
-}
 
 /// A version that an observer holds.
 struct Held {
@@ -153,7 +34,7 @@ struct Crasher {
     pins: Vec<u64>,
 }
 
-struct World {
+pub struct World {
     tracker: TrackerKind,
     name: String,
     producer: Producer,
@@ -171,14 +52,14 @@ struct World {
     counts: [u64; 4],
 }
 
-type Check = Result<(), String>;
+pub type Check = Result<(), String>;
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 impl World {
-    fn new(tracker: TrackerKind, bounds: Bounds) -> Result<World, String> {
+    pub fn new(tracker: TrackerKind, bounds: Bounds) -> Result<World, String> {
         let name = name("model");
         let builder = Producer::builder(&name)
             .capacity(CAPACITY * page_size())
@@ -239,7 +120,7 @@ impl World {
             .collect()
     }
 
-    fn apply(&mut self, op: &Op) -> Check {
+    pub fn apply(&mut self, op: &Op) -> Check {
         match *op {
             Op::Write {
                 buffer,
@@ -322,7 +203,7 @@ impl World {
         Ok(())
     }
 
-    fn publish(&mut self, wait: bool) -> Check {
+    pub fn publish(&mut self, wait: bool) -> Check {
         let (held, pinned) = (self.producer.stats().held_bytes, self.pinned());
         self.step += 1;
         let receipt = match wait {
@@ -412,117 +293,12 @@ impl World {
     }
 
     /// Every version that is held is what it was.
-    fn check_all(&self) -> Check {
+    pub fn check_all(&self) -> Check {
         let held = self.observers.iter().flatten().flat_map(|o| &o.held);
         held.into_iter().try_for_each(|h| {
             check_version(&h.version, h.view.as_ref(), &h.expected, self.step)
                 .map_err(|e| format!("version {}: {e}", h.version.number()))
         })
-    }
-
-    fn attach(&mut self, i: usize) -> Check {
-        if self.observers[i].is_none() {
-            let observer = Observer::attach(&self.name).map_err(text)?;
-            self.observers[i] = Some(Attached {
-                observer,
-                seen: 0,
-                held: Vec::new(),
-            });
-        }
-        self.wait_for_leases()
-    }
-
-    /// The service thread notices a hang-up a moment later.
-    fn wait_for_leases(&self) -> Check {
-        let attached =
-            1 + self.observers.iter().flatten().count() + usize::from(self.crasher.is_some());
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while self.producer.stats().observers != attached {
-            ensure(Instant::now() < deadline, || {
-                format!("not {attached} observers")
-            })?;
-            std::thread::sleep(Duration::from_micros(50));
-        }
-        Ok(())
-    }
-
-    fn pin(&mut self, i: usize, how: How, keep_view: bool) -> Check {
-        let numbers = self.oracle.numbers();
-        let Some(o) = &mut self.observers[i] else {
-            return Ok(());
-        };
-        if o.held.len() >= PINS {
-            return Ok(());
-        }
-        let newest = numbers.last().copied();
-        let (found, expected) = match how {
-            How::Latest => (o.observer.latest(), newest),
-            How::Next => (
-                o.observer.next(Duration::ZERO),
-                numbers.iter().copied().find(|n| *n > o.seen),
-            ),
-            How::Number(back) => {
-                let n = self.oracle.next.saturating_sub(back).max(1);
-                (o.observer.version(n), numbers.contains(&n).then_some(n))
-            }
-        };
-        let version = match (found, expected) {
-            (Ok(v), Some(n)) if v.number() == n => v,
-            (Err(ObserveError::NotReady), None) if !matches!(how, How::Number(_)) => return Ok(()),
-            (Err(ObserveError::Gone { available, .. }), None) if available == numbers => {
-                return Ok(());
-            }
-            (found, expected) => {
-                return Err(format!("{how:?} gave {found:?}, expected {expected:?}"));
-            }
-        };
-        if !matches!(how, How::Number(_)) {
-            o.seen = o.seen.max(version.number());
-        }
-        let expected = self
-            .oracle
-            .expected(version.number())
-            .ok_or("a version")?
-            .clone();
-        let view = keep_view
-            .then(|| version.view())
-            .transpose()
-            .map_err(text)?;
-        check_version(&version, view.as_ref(), &expected, self.step)?;
-        o.held.push(Held {
-            version,
-            view,
-            expected,
-        });
-        Ok(())
-    }
-
-    fn crasher_pins(&mut self, which: usize) -> Check {
-        if self.crasher.is_none() {
-            let connection = Stranger::connect(&tcasm_observer::runtime_dir(), &self.name);
-            let lease = connection.attach();
-            self.crasher = Some(Crasher {
-                _connection: connection,
-                lease,
-                pins: Vec::new(),
-            });
-            self.wait_for_leases()?;
-        }
-        let numbers = self.oracle.numbers();
-        let Some(crasher) = &mut self.crasher else {
-            return Ok(());
-        };
-        // Now and then a version that is not there.
-        let n = numbers
-            .get(which % (numbers.len() + 1))
-            .copied()
-            .unwrap_or(u64::MAX - which as u64);
-        if crasher.pins.len() < PINS {
-            let word = &crasher.lease.lease.pins()[crasher.pins.len()];
-            word.store(n, std::sync::atomic::Ordering::SeqCst);
-            crasher.pins.push(n);
-        }
-        Ok(())
     }
 
     fn grow(&mut self, bytes: usize, double: bool) -> Check {
@@ -564,34 +340,6 @@ impl World {
         Ok(())
     }
 
-    /// All observers are this process.
-    fn oust(&mut self) -> Check {
-        let attached =
-            1 + self.observers.iter().flatten().count() + usize::from(self.crasher.is_some());
-        let ousted = self.producer.oust(std::process::id() as i32);
-        ensure(ousted == attached, || {
-            format!("{ousted} of {attached} were ousted")
-        })?;
-        for o in self.observers.iter_mut().flatten() {
-            ensure(
-                matches!(o.observer.latest(), Err(ObserveError::Ousted)),
-                || "not told".to_owned(),
-            )?;
-            let told = |h: &Held| matches!(h.version.check(), Err(ObserveError::Ousted));
-            ensure(o.held.iter().all(told), || {
-                "a version was not told".to_owned()
-            })?;
-        }
-        ensure(
-            matches!(self.inspector.status(), Ok(Status::Ousted)),
-            || "status".to_owned(),
-        )?;
-        self.observers = Default::default();
-        self.crasher = None;
-        self.inspector = Observer::attach(&self.name).map_err(text)?;
-        self.wait_for_leases()
-    }
-
     /// Another mapping in the middle of the region, with the same bytes: the kernel refuses to scan across it.
     fn break_tracker(&mut self, at: usize) -> Check {
         if self.tracker != TrackerKind::UffdAsync || self.broken {
@@ -603,7 +351,7 @@ impl World {
         Ok(())
     }
 
-    fn close(mut self) -> Check {
+    pub fn close(mut self) -> Check {
         let Self {
             producer, oracle, ..
         } = &mut self;
@@ -662,51 +410,4 @@ fn check_version(version: &Version, view: Option<&View>, expected: &Expected, sa
         })?;
     }
     Ok(())
-}
-
-fn run(tracker: TrackerKind, bounds: Bounds, ops: &[Op]) -> Check {
-    let mut world = World::new(tracker, bounds)?;
-    for (i, op) in ops.iter().enumerate() {
-        world
-            .apply(op)
-            .map_err(|e| format!("step {i}, {op:?}: {e}"))?;
-    }
-    world.publish(false)?;
-    world.check_all()?;
-    world.close()
-}
-
-fn check(tracker: TrackerKind) {
-    runtime_dir();
-    let mut config = Config {
-        max_shrink_iters: 400,
-        max_shrink_time: 60_000,
-        ..Config::default()
-    };
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = 256;
-    }
-    config.failure_persistence = Some(Box::new(FileFailurePersistence::Direct(
-        "tests/model.regressions",
-    )));
-    let strategy = (bounds(), ops());
-    let result = TestRunner::new(config).run(&strategy, |(bounds, ops)| {
-        run(tracker, bounds, &ops).map_err(TestCaseError::fail)
-    });
-    result.unwrap_or_else(|error| panic!("{tracker}: {error}"));
-}
-
-#[test]
-fn random_sequences_agree_with_the_model_under_uffd_async() {
-    check(TrackerKind::UffdAsync);
-}
-
-#[test]
-fn random_sequences_agree_with_the_model_under_cow() {
-    check(TrackerKind::Cow);
-}
-
-#[test]
-fn random_sequences_agree_with_the_model_under_compare() {
-    check(TrackerKind::Compare);
 }

@@ -1,0 +1,122 @@
+//! The steps of a sequence, and how they are drawn.
+
+use proptest::prelude::*;
+use tcasm_core::store::Bounds;
+use tcasm_core::sys::mem::page_size;
+
+/// Pages asked for, and those that a region has more for rounding: two whole chunks, and one in part.
+pub const CAPACITY: usize = 1100;
+pub const ROUNDING: usize = 64;
+pub const OBSERVERS: usize = 3;
+pub const PINS: usize = 4;
+
+/// How a step writes.
+#[derive(Clone, Copy, Debug)]
+pub enum Style {
+    Byte,
+    /// The last byte of a page, and the first of the next.
+    Edge,
+    Span(usize),
+    Every(usize),
+    All,
+    /// All but one page.
+    Around,
+}
+
+/// One step. Numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+pub enum Op {
+    Write {
+        buffer: usize,
+        style: Style,
+        at: usize,
+        value: u8,
+    },
+    Publish {
+        wait: bool,
+    },
+    Pin {
+        observer: usize,
+        how: How,
+        keep_view: bool,
+    },
+    Unpin {
+        observer: usize,
+        which: usize,
+    },
+    Attach(usize),
+    Detach(usize),
+    CrasherPins(usize),
+    CrasherDies,
+    Grow {
+        bytes: usize,
+        double: bool,
+    },
+    Swap(usize),
+    Mark {
+        buffer: usize,
+        at: usize,
+        pages: usize,
+    },
+    Dma {
+        buffer: usize,
+    },
+    Trim,
+    Oust,
+    BreakTracker(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    Latest,
+    Next,
+    Number(u64),
+}
+
+pub fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let n = 0usize..64;
+    let style = prop_oneof![
+        2 => Just(Style::Byte),
+        2 => Just(Style::Edge),
+        3 => (1usize..600).prop_map(Style::Span),
+        2 => (2usize..40).prop_map(Style::Every),
+        2 => Just(Style::All),
+        2 => Just(Style::Around),
+    ];
+    let how = prop_oneof![
+        2 => Just(How::Latest),
+        2 => Just(How::Next),
+        1 => (0u64..12).prop_map(How::Number),
+    ];
+    let op = prop_oneof![
+        40 => (n.clone(), style, 0usize..1 << 16, 0u8..4)
+            .prop_map(|(buffer, style, at, value)| Op::Write { buffer, style, at, value }),
+        30 => any::<bool>().prop_map(|wait| Op::Publish { wait }),
+        20 => (n.clone(), how, any::<bool>())
+            .prop_map(|(observer, how, keep_view)| Op::Pin { observer, how, keep_view }),
+        12 => (n.clone(), n.clone()).prop_map(|(observer, which)| Op::Unpin { observer, which }),
+        6 => n.clone().prop_map(Op::Attach),
+        4 => n.clone().prop_map(Op::Detach),
+        4 => n.clone().prop_map(Op::CrasherPins),
+        3 => Just(Op::CrasherDies),
+        3 => (1usize..600_000, any::<bool>()).prop_map(|(bytes, double)| Op::Grow { bytes, double }),
+        8 => n.clone().prop_map(Op::Swap),
+        3 => (n.clone(), 0usize..1 << 16, 1usize..20)
+            .prop_map(|(buffer, at, pages)| Op::Mark { buffer, at, pages }),
+        1 => n.clone().prop_map(|buffer| Op::Dma { buffer }),
+        3 => Just(Op::Trim),
+        1 => Just(Op::Oust),
+        1 => n.prop_map(Op::BreakTracker),
+    ];
+    proptest::collection::vec(op, 1..60)
+}
+
+pub fn bounds() -> impl Strategy<Value = Bounds> {
+    let region = (CAPACITY + ROUNDING) as u64;
+    let memory = prop_oneof![Just(4 * region), 300u64..2 * region];
+    (2usize..7, 0usize..6, memory).prop_map(|(versions, history, pages)| Bounds {
+        versions,
+        history: history.min(versions - 2),
+        bytes: pages * page_size() as u64,
+    })
+}
