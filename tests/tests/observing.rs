@@ -7,7 +7,7 @@ use tcasm_core::layout::LAYOUT_VERSION;
 use tcasm_core::place::socket_path;
 use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer};
-use tcasm_observer::{AttachError, ObserveError, Observer};
+use tcasm_observer::{AttachError, ObserveError, Observer, Version};
 use tcasm_producer::{Buffer, Producer, Receipt};
 use tcasm_tests::{name, on_all_trackers};
 
@@ -92,21 +92,27 @@ fn the_descriptor_becomes_readable_and_quiet_again() {
     assert!(readable(&mut o, 5000), "the end is an event too");
 }
 
-#[test]
-fn publish_wait_waits_for_room_and_no_longer() {
-    let name = name("wait");
-    let mut p = Producer::builder(&name)
+/// A producer of two versions at most, both of which an observer holds.
+fn with_no_room(name: &str) -> (Producer, Bytes, Observer, [Version; 2]) {
+    let mut p = Producer::builder(name)
         .capacity(4096)
         .versions(2)
         .history(0)
         .create()
         .unwrap();
     let f = p.field::<u8, _>("b", [100]).add().unwrap().buffer();
-    let mut o = Observer::attach(&name).unwrap();
+    let mut o = Observer::attach(name).unwrap();
     step(&mut p, f, 1);
     let one = o.latest().unwrap();
     step(&mut p, f, 2);
     let two = o.latest().unwrap();
+    (p, f, o, [one, two])
+}
+
+#[test]
+fn publish_wait_waits_for_room_and_no_longer() {
+    let name = name("wait");
+    let (mut p, _, _, [one, two]) = with_no_room(&name);
     let receipt = p.publish_wait(3, 0.0, Duration::from_millis(20)).unwrap();
     assert_eq!(receipt.version(), None);
     let released = AtomicBool::new(false);
@@ -156,18 +162,7 @@ fn what_devices_write_is_captured_when_it_is_declared() {
 #[test]
 fn an_ousted_observer_is_told_and_can_attach_again() {
     let name = name("oust");
-    let mut p = Producer::builder(&name)
-        .capacity(4096)
-        .versions(2)
-        .history(0)
-        .create()
-        .unwrap();
-    let f = p.field::<u8, _>("b", [100]).add().unwrap().buffer();
-    let mut o = Observer::attach(&name).unwrap();
-    step(&mut p, f, 1);
-    let held = o.latest().unwrap();
-    step(&mut p, f, 2);
-    let _newest = o.latest().unwrap();
+    let (mut p, f, mut o, [held, _newest]) = with_no_room(&name);
     assert_eq!(step(&mut p, f, 3).version(), None);
     assert_eq!(p.oust(std::process::id() as i32), 1);
     assert_eq!(step(&mut p, f, 4).version(), Some(3));
