@@ -14,7 +14,7 @@ use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
 use tcasm_core::store::{Capture, Skip};
 use tcasm_core::sys::time::deadline;
-use tcasm_core::track::{Harvest, TrackerKind};
+use tcasm_core::track::TrackerKind;
 
 /// A version that was published.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,8 +64,8 @@ impl Producer {
         if off(Guard::NeverWait) {
             self.wait_for_observers();
         }
-        self.harvest();
-        let mut pages = self.changed_pages()?;
+        let sound = self.harvest();
+        let mut pages = self.changed_pages(sound)?;
         fault::pass("harvested");
         if off(Guard::KeepHarvest) {
             self.forget(&pages);
@@ -124,8 +124,9 @@ impl Producer {
         }
     }
 
-    /// Add what was written since the last harvest to the pending pages.
-    fn harvest(&mut self) {
+    /// Add what was written since the last harvest to the pending pages. False: tracking failed, so that everything may have
+    /// changed, and parts of the region may not even be there.
+    fn harvest(&mut self) -> bool {
         let start = Instant::now();
         // Straight into the sets: what a tracker reports before it fails is not lost either.
         let candidates = self.region.tracker.kind() == TrackerKind::Compare;
@@ -134,37 +135,42 @@ impl Producer {
         } else {
             &mut self.pending
         };
-        match self.region.tracker.harvest(set) {
-            Ok(Harvest::Written | Harvest::Candidates) => {}
-            Err(error) => {
-                tracing::warn!(%error, "tracking failed; every page is compared with the last version");
-                if !off(Guard::ErrorMeansAll) {
-                    self.suspect.union(&self.region.tracked);
-                }
-                self.count(|s| s.add(Counter::TrackerErrors, 1));
+        let harvested = self.region.tracker.harvest(set);
+        if let Err(error) = &harvested {
+            tracing::warn!(%error, "tracking failed; every page is compared with the last version");
+            if !off(Guard::ErrorMeansAll) {
+                self.suspect.union(&self.region.tracked);
             }
+            self.count(|s| s.add(Counter::TrackerErrors, 1));
         }
         self.pending.union(&self.always);
         let ns = start.elapsed().as_nanos() as u64;
         self.count(|s| s.add(Counter::HarvestNs, ns));
+        harvested.is_ok()
     }
 
     /// The pages of bound buffers that changed. Pages of others stay pending until a field is bound to them.
     #[allow(unsafe_code)]
-    fn changed_pages(&mut self) -> Result<PageSet, PublishError> {
-        let mut suspects = self.suspect.clone();
+    fn changed_pages(&mut self, sound: bool) -> Result<PageSet, PublishError> {
+        let mut pages = self.pending.clone();
+        pages.union(&self.suspect);
+        pages.intersect(&self.bound);
+        if !sound {
+            self.region.keep_readable(&mut pages);
+        }
+        let mut suspects = pages.clone();
         suspects.subtract(&self.pending);
-        suspects.intersect(&self.bound);
         if !suspects.is_empty() {
-            // SAFETY: the region's live memory; tracked pages are mapped; `&mut self` excludes writers.
+            pages.subtract(&suspects);
+            // SAFETY: the region's live memory; tracked pages are mapped, or were found readable just now; `&mut self`
+            // excludes writers.
             unsafe {
                 self.store
                     .drop_unchanged(self.region.ptr(), &mut suspects)?
             };
+            pages.union(&suspects);
         }
-        suspects.union(&self.pending);
-        suspects.intersect(&self.bound);
-        Ok(suspects)
+        Ok(pages)
     }
 
     #[allow(unsafe_code)]

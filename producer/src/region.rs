@@ -3,7 +3,7 @@
 use crate::error::DefineError;
 use std::ops::Range;
 use tcasm_core::pageset::PageSet;
-use tcasm_core::sys::mem::Mapping;
+use tcasm_core::sys::mem::{Mapping, readable};
 use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
 
 /// Fields are dropped in this order: the tracker before the addresses it tracks.
@@ -73,6 +73,16 @@ impl Region {
         }
         self.next = pages.end;
         Ok(pages)
+    }
+
+    /// Take out of `pages` those that cannot be read: the program has unmapped or protected them.
+    pub(crate) fn keep_readable(&self, pages: &mut PageSet) {
+        let first = self.ptr();
+        for page in pages.clone().iter() {
+            if !readable(first.wrapping_add(page * self.span.page_size)) {
+                pages.remove_range(page..page + 1);
+            }
+        }
     }
 
     #[allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a program must not do to its region, and what libraries in it do all the same: map over a part of it.
+//! What a program must not do to its region, and what libraries in it do all the same: map over a part of it, or unmap it.
 
 use std::io;
 use tcasm_core::sys::mem::page_size;
@@ -22,4 +22,15 @@ pub fn replace_page(producer: &mut Producer, page: usize) -> io::Result<()> {
     // SAFETY: the page that was just mapped writable.
     unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     Ok(())
+}
+
+/// Unmap page `page` of the region, which nobody may view from then on.
+pub fn remove_page(producer: &mut Producer, page: usize) -> io::Result<()> {
+    let at = (producer.base() + page * page_size()) as *mut libc::c_void;
+    // SAFETY: nothing is borrowed from live memory while the producer is borrowed mutably here, and by the caller's promise
+    // nothing will be.
+    match unsafe { libc::munmap(at, page_size()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -5,12 +5,13 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 use tcasm_core::place::socket_path;
+use tcasm_core::sys::mem::page_size;
 use tcasm_core::sys::socket::wait_readable;
 use tcasm_observer::{AttachError, ObserveError, Observer, Status};
 use tcasm_producer::{CreateError, Producer, PublishError, Receipt, Skip};
 use tcasm_tests::child::poll_until;
 use tcasm_tests::puppet::Puppet;
-use tcasm_tests::{name, on_all_trackers};
+use tcasm_tests::{name, on_all_trackers, unmap};
 use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -335,5 +336,35 @@ fn a_limit_on_file_sizes_is_an_error_and_no_signal() {
             .create()
             .unwrap_err();
         assert!(error.to_string().contains("ulimit -f"), "{error}");
+    });
+}
+
+#[test]
+fn a_part_of_the_region_that_was_unmapped_takes_nobody_down() {
+    on_all_trackers(|tracker| {
+        let name = name("hole");
+        let builder = Producer::builder(&name).capacity(1 << 20).tracker(tracker);
+        let mut p = builder.create().unwrap();
+        let whole = p.field::<u8, _>("whole", [8 * page_size()]).add().unwrap();
+        let holed = p.field::<u8, _>("holed", [8 * page_size()]).add().unwrap();
+        p.view_mut(whole).unwrap().fill(1);
+        p.view_mut(holed).unwrap().fill(1);
+        p.publish(1, 0.0).unwrap();
+        unmap::remove_page(&mut p, 12).unwrap();
+        for step in 2..4 {
+            p.view_mut(whole).unwrap().fill(step as u8);
+            let receipt = p.publish(step, 0.0).unwrap();
+            assert_eq!(receipt.version(), Some(step), "{tracker}: {receipt:?}");
+            let view = Observer::attach(&name)
+                .unwrap()
+                .latest()
+                .unwrap()
+                .view()
+                .unwrap();
+            let read = |field| view.array::<u8>(field).unwrap();
+            assert!(read("whole").iter().all(|x| *x == step as u8), "{tracker}");
+            assert!(read("holed").iter().all(|x| *x == 1), "{tracker}");
+        }
+        assert_eq!(p.stats().tracker_errors, 2, "{tracker}");
     });
 }
