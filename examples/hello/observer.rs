@@ -1,10 +1,10 @@
 //! The smallest analysis: attach to `hello`, and print what each version holds until the producer ends.
 
-use tcasm_examples::Outcome;
+use tcasm_examples::{Outcome, region_name};
 use tcasm_observer::Observer;
 
 fn main() -> Outcome {
-    let mut observer = Observer::attach("hello")?;
+    let mut observer = Observer::attach(&region_name("hello"))?;
     for version in observer.versions() {
         let version = version?;
         let view = version.view()?;

@@ -1,11 +1,13 @@
 //! The smallest simulation: a field of eight numbers, published ten times a second for half a minute.
 
 use std::{thread::sleep, time::Duration};
-use tcasm_examples::Outcome;
+use tcasm_examples::{Outcome, region_name};
 use tcasm_producer::Producer;
 
 fn main() -> Outcome {
-    let mut producer = Producer::builder("hello").capacity(1 << 20).create()?;
+    let mut producer = Producer::builder(&region_name("hello"))
+        .capacity(1 << 20)
+        .create()?;
     let heat = producer.field::<f64, _>("heat", [8]).unit("K").add()?;
 
     for step in 1..=300 {

@@ -65,3 +65,13 @@ pub struct RegionArgs {
     #[arg(long, value_name = "FILE")]
     pub restart: Option<PathBuf>,
 }
+
+/// The region's name for programs with no other argument: `--name`, else `default`.
+pub fn region_name(default: &'static str) -> String {
+    let name = clap::Arg::new("name").long("name").default_value(default);
+    let name = name.help("Name of the region, by which observers find it");
+    let matches = clap::Command::new(default).arg(name).get_matches();
+    matches
+        .get_one::<String>("name")
+        .map_or_else(|| default.to_owned(), String::clone)
+}

@@ -11,7 +11,7 @@ mod params;
 mod progress;
 mod solver;
 
-pub use args::{RegionArgs, RunArgs};
+pub use args::{RegionArgs, RunArgs, region_name};
 pub use checksum::checksum;
 pub use failure::{Failure, Outcome};
 pub use noise::Noise;
