@@ -51,7 +51,7 @@ pub fn write_interior(
             interior.slice_axis_inplace(Axis(axis), Slice::from(g[0]..end));
         }
         let dataset = create::<T>(group, &field.name, shape, options)?;
-        let interior = squeeze(interior, shape).ok_or_else(|| misfit(field, shape))?;
+        let interior = reshape_units(interior, shape).ok_or_else(|| misfit(field, shape))?;
         write_blocks(&dataset, interior)?;
         Ok(dataset)
     })
@@ -100,18 +100,19 @@ pub fn stored_at(dataset: &Dataset) -> Result<Vec<seal::Range>, hdf5::Error> {
     (0..dataset.num_chunks().unwrap_or(0)).map(chunk).collect()
 }
 
-/// `array` without those axes of extent 1 that `shape` lacks; `None` when `shape` differs in more.
-pub fn squeeze<S: RawData>(
+/// `array` under `shape`, which may have other axes of extent 1; `None` when they differ in more.
+pub fn reshape_units<S: RawData>(
     mut array: ArrayBase<S, IxDyn>,
     shape: &[usize],
 ) -> Option<ArrayBase<S, IxDyn>> {
-    let mut axis = 0;
-    while axis < array.ndim() {
-        match array.shape()[axis] {
-            n if shape.get(axis) == Some(&n) => axis += 1,
-            1 => array = array.index_axis_move(Axis(axis), 0),
-            _ => return None,
+    while let Some(axis) = array.shape().iter().position(|&n| n == 1) {
+        array = array.index_axis_move(Axis(axis), 0);
+    }
+    for axis in (0..shape.len()).filter(|&axis| shape[axis] == 1) {
+        if axis > array.ndim() {
+            return None;
         }
+        array = array.insert_axis(Axis(axis));
     }
     (array.shape() == shape).then_some(array)
 }
@@ -229,18 +230,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squeezing_drops_axes_of_extent_1_and_nothing_else() {
-        let squeezed = |from: &[usize], to: &[usize]| {
-            squeeze(ndarray::ArrayD::<u8>::zeros(from), to).is_some()
+    fn axes_of_extent_1_come_and_go_and_no_others() {
+        let fits = |from: &[usize], to: &[usize]| {
+            reshape_units(ndarray::ArrayD::<u8>::zeros(from), to).is_some()
         };
-        assert!(squeezed(&[1, 4, 1], &[1, 4]));
-        assert!(squeezed(&[1, 4, 1], &[4, 1]));
-        assert!(squeezed(&[1, 4, 1], &[4]));
-        assert!(squeezed(&[1, 1, 1], &[]));
-        assert!(squeezed(&[2, 3], &[2, 3]));
-        assert!(!squeezed(&[2, 3], &[3]));
-        assert!(!squeezed(&[2, 3], &[3, 2]));
-        assert!(!squeezed(&[3], &[1, 3]));
+        assert!(fits(&[1, 4, 1], &[1, 4]));
+        assert!(fits(&[1, 4, 1], &[4, 1]));
+        assert!(fits(&[1, 4, 1], &[4]));
+        assert!(fits(&[1, 1, 1], &[]));
+        assert!(fits(&[2, 3], &[2, 3]));
+        assert!(fits(&[3], &[1, 3]));
+        assert!(fits(&[5, 3], &[1, 5, 1, 3, 1]));
+        assert!(fits(&[], &[1, 1]));
+        assert!(!fits(&[2, 3], &[3]));
+        assert!(!fits(&[2, 3], &[3, 2]));
+        assert!(!fits(&[3], &[3, 3, 1]));
     }
 
     #[test]

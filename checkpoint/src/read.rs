@@ -94,7 +94,7 @@ impl Checkpoint {
         let mut axes = grid::slowest_first(field, &slowest_first);
         axes.extend(axes.len()..array.ndim());
         let shape = self.dataset(field)?.shape();
-        let mut target = data::squeeze(array.permuted_axes(IxDyn(&axes)), &shape)
+        let mut target = data::reshape_units(array.permuted_axes(IxDyn(&axes)), &shape)
             .ok_or_else(|| self.damaged(field, data::misfit(field, &shape).to_string()))?;
         self.read_checked(field, |rows, bytes| {
             let mut target = match target.ndim() {

@@ -165,6 +165,31 @@ fn fields_that_share_a_small_grid_come_back() {
     }
 }
 
+/// A row of cells lies on a plane one cell high, whose datasets have an axis that the field has not.
+#[test]
+fn fields_of_fewer_dimensions_than_their_grid_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.vtkhdf");
+    let cells = |name, shape: &[usize], ghosts: Vec<[usize; 2]>| {
+        let mut field = field(name, DType::I16, shape);
+        (field.centering, field.components, field.ghosts) = (Centering::Cell, 3, ghosts);
+        field
+    };
+    let version = Version::of([
+        cells("plane", &[1, 5], vec![[0; 2]; 2]),
+        cells("row", &[5], vec![[0; 2]]),
+        cells("row_ghosts", &[7], vec![[1, 1]]),
+    ]);
+    vtkhdf::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
+    let checkpoint = Checkpoint::open(&path).unwrap();
+    for field in &version.table.fields {
+        let mut buffer = vec![0; field.bytes() as usize];
+        checkpoint.read_bytes(&field.name, &mut buffer).unwrap();
+        assert_eq!(buffer, version.bytes[&field.name]);
+        read_array(&checkpoint, field, &buffer);
+    }
+}
+
 #[test]
 fn raw_structures_come_back_as_bytes() {
     let mut particles = FieldDesc::new("particles", DType::U8, &[10]);
