@@ -10,6 +10,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use thiserror::Error;
 
+/// What one entry of a page directory covers (with 4 KiB pages): the size of a huge page, too.
+pub const HUGE_PAGE: usize = 2 << 20;
+
 /// Bytes per page of this machine.
 pub fn page_size() -> usize {
     // SAFETY: sysconf has no preconditions.
@@ -126,6 +129,15 @@ fn access(writable: bool) -> ProtFlags {
     }
 }
 
+/// # Safety
+/// The range must be the caller's own (or empty), and nothing borrowed from it.
+unsafe fn unmap(range: std::ops::Range<usize>) {
+    if let Some(at) = NonNull::new(range.start as *mut c_void).filter(|_| !range.is_empty()) {
+        // SAFETY: the caller's promise. A failure leaves a reservation behind, which harms nobody.
+        let _ = unsafe { munmap(at, range.len()) };
+    }
+}
+
 fn length(len: usize) -> Result<NonZeroUsize, MapError> {
     let error = MapError::Os {
         what: "map",
@@ -175,14 +187,31 @@ impl Mapping {
             .map_err(|e| MapError::os("reserve", 0, len, e))
     }
 
-    /// Map a shared object of `len` bytes, to read or to read and write.
+    /// The same at a multiple of 2 MiB: where two ranges are aligned so, page tables can be moved between them whole.
+    pub fn reserve_aligned(len: usize) -> Result<Self, MapError> {
+        let room = length(len)?.get().saturating_add(HUGE_PAGE);
+        let mut reserved = Mapping::reserve(room)?;
+        let at = reserved.addr().next_multiple_of(HUGE_PAGE);
+        let end = (at + len).next_multiple_of(page_size());
+        // SAFETY: a fresh reservation; its head and its tail are given back, the rest is what it covers from now on.
+        unsafe {
+            unmap(reserved.addr()..at);
+            unmap(end..reserved.addr() + room);
+        }
+        (reserved.ptr, reserved.len) = (NonNull::new(at as *mut c_void).expect("inside"), len);
+        Ok(reserved)
+    }
+
+    /// Map a shared object of `len` bytes, to read or to read and write, at a multiple of 2 MiB.
     pub fn shared(fd: BorrowedFd<'_>, len: usize, writable: bool) -> Result<Self, MapError> {
-        let prot = access(writable);
-        // SAFETY: a fresh mapping at an address of the kernel's choice. Others may write the object: the methods below
-        // hand out atomics and raw pointers only.
-        let got = unsafe { mmap(None, length(len)?, prot, MapFlags::MAP_SHARED, fd, 0) };
-        let ptr = got.map_err(|e| MapError::os("map a shared object of", 0, len, e))?;
-        Ok(Mapping::of(ptr, len))
+        let range = Mapping::reserve_aligned(len)?;
+        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED;
+        let at = NonZeroUsize::new(range.addr());
+        // SAFETY: replaces a fresh reservation. Others may write the object: the methods below hand out atomics and raw
+        // pointers only.
+        let got = unsafe { mmap(at, length(len)?, access(writable), flags, fd, 0) };
+        got.map_err(|e| MapError::os("map a shared object of", range.addr(), len, e))?;
+        Ok(range)
     }
 
     /// First address.
