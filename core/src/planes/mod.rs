@@ -3,17 +3,20 @@
 //! A *slot* is one page of one plane. It is busy while a live version refers to it (I1: then it is never written),
 //! and held while it has memory. Free slots that are held are used first: filling them costs a copy, and no fresh page.
 
+mod memory;
+
+pub use memory::PlaneMemory;
+
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
 use crate::sabotage::{Guard, off};
-use crate::sys::mem::{MapError, Mapping};
-use crate::sys::object::Object;
+use crate::sys::mem::MapError;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 struct Plane {
-    object: Object,
-    map: Mapping,
+    memory: Arc<PlaneMemory>,
     busy: PageSet,
     held: PageSet,
 }
@@ -59,15 +62,10 @@ impl Planes {
         page_size: usize,
         count: usize,
     ) -> Result<Self, PlaneError> {
-        let bytes = (pages * page_size) as u64;
         let make = |i| -> Result<Plane, PlaneError> {
-            let object = Object::create(&format!("tcasm-{name}-plane{i}"), bytes)
-                .map_err(|source| PlaneError::Create { bytes, source })?;
-            let map = Mapping::shared(object.as_fd(), pages * page_size, true)?;
-            map.dont_fork()?;
+            let name = format!("tcasm-{name}-plane{i}");
             Ok(Plane {
-                object,
-                map,
+                memory: Arc::new(PlaneMemory::create(&name, pages, page_size)?),
                 busy: PageSet::new(pages),
                 held: PageSet::new(pages),
             })
@@ -83,7 +81,7 @@ impl Planes {
 
     /// Read-only descriptors of all planes, for observers.
     pub fn read_only(&self) -> io::Result<Vec<OwnedFd>> {
-        self.planes.iter().map(|p| p.object.read_only()).collect()
+        self.planes.iter().map(|p| p.memory.read_only()).collect()
     }
 
     /// Bytes of memory in all planes.
@@ -95,11 +93,13 @@ impl Planes {
     pub fn page(&self, plane: usize, page: usize) -> &[u8] {
         let plane = &self.planes[plane];
         debug_assert!(plane.busy.contains(page));
-        // SAFETY: inside the mapping (the bitmap covers the same pages); a busy slot is not written (I1) while
-        // `self` is borrowed, and writing needs `&mut self`.
-        unsafe {
-            std::slice::from_raw_parts(plane.map.ptr().add(page * self.page_size), self.page_size)
-        }
+        // SAFETY: busy, so that nobody writes it while `self` is borrowed: freeing it needs `&mut self`.
+        unsafe { plane.memory.page(page) }
+    }
+
+    /// The memory of all planes, for threads that copy.
+    pub fn memory(&self) -> Vec<Arc<PlaneMemory>> {
+        self.planes.iter().map(|p| p.memory.clone()).collect()
     }
 
     /// Find slots for the pages `want` of `chunk`. Few pages go first to slots that have memory: a fresh page costs several
@@ -195,33 +195,33 @@ impl Planes {
         plane: usize,
         pages: Range<usize>,
     ) -> io::Result<()> {
-        let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);
+        let fresh = self.hold(plane, pages.clone());
+        // SAFETY: the caller's promise; the slots are not busy, so no version refers to them, and where nothing is fresh all
+        // are held.
+        let copied = unsafe { self.planes[plane].memory.copy(base, pages.clone(), fresh) };
+        if copied.is_err() {
+            self.unhold(plane, pages);
+        }
+        copied
+    }
+
+    /// Count slots as having memory, which they are about to get. True: some have none yet.
+    pub fn hold(&mut self, plane: usize, pages: Range<usize>) -> bool {
         let p = &mut self.planes[plane];
         let fresh = pages.len() - count_in(&p.held, pages.clone());
-        if fresh == 0 {
-            // SAFETY: both ranges lie in their mappings, which are apart; the source keeps still by the caller's promise;
-            // the target slots are not busy, so no version refers to them, and they have memory: no SIGBUS.
-            unsafe { std::ptr::copy_nonoverlapping(base.add(at), p.map.ptr().add(at), len) };
-            return Ok(());
-        }
-        // Fresh memory is taken by a system call: where there is none, that is an error; through a mapping it would be a
-        // signal that ends the simulation.
-        // SAFETY: the source lies in live memory and keeps still.
-        let written = unsafe { p.object.write_from(base.add(at), len, at as u64) };
+        p.held.insert_range(pages);
+        self.held_pages += fresh;
         self.touched = self.touched.max(plane + 1);
-        if written.is_ok() {
-            p.held.insert_range(pages);
-            self.held_pages += fresh;
-            // Map them too, all at once: later copies to these slots would take a page fault each.
-            p.map.populate(at, len);
-        } else {
-            // Some may have got memory, some not. What counts as held is written through the mapping, where a lack of
-            // memory is a signal: so none of them may count. (The slots are free: nobody needs what was in them.)
-            let _ = p.object.punch(at as u64..(at + len) as u64);
-            p.held.remove_range(pages.clone());
-            self.held_pages -= pages.len() - fresh;
-        }
-        written
+        fresh != 0
+    }
+
+    /// Some of these slots may have got memory, some not. What counts as held is written through the mapping, where a lack of
+    /// memory is a signal: so none of them may count. (The slots are free: nobody needs what was in them.)
+    pub fn unhold(&mut self, plane: usize, pages: Range<usize>) {
+        let p = &mut self.planes[plane];
+        let _ = p.memory.punch(&pages);
+        self.held_pages -= count_in(&p.held, pages.clone());
+        p.held.remove_range(pages);
     }
 
     /// The slots of `placements` are referred to by a version from now on.
@@ -248,8 +248,7 @@ impl Planes {
                 if run.is_empty() {
                     break;
                 }
-                let bytes = (run.start * self.page_size) as u64..(run.end * self.page_size) as u64;
-                p.object.punch(bytes)?;
+                p.memory.punch(&run)?;
                 done += run.len();
                 self.held_pages -= run.len();
                 p.held.remove_range(run);

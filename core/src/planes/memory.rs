@@ -1,0 +1,76 @@
+//! The memory of one plane, and copying into it. What lies where, and what is in use, [`super::Planes`] knows.
+
+use super::PlaneError;
+use crate::sys::mem::Mapping;
+use crate::sys::object::Object;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// A memfd as large as the region, with the producer's own mapping of it. Shared with the threads that copy.
+#[derive(Debug)]
+pub struct PlaneMemory {
+    object: Object,
+    map: Mapping,
+    page_size: usize,
+}
+
+impl PlaneMemory {
+    pub(super) fn create(name: &str, pages: usize, page_size: usize) -> Result<Self, PlaneError> {
+        let bytes = (pages * page_size) as u64;
+        let object =
+            Object::create(name, bytes).map_err(|source| PlaneError::Create { bytes, source })?;
+        let map = Mapping::shared(object.as_fd(), pages * page_size, true)?;
+        map.dont_fork()?;
+        Ok(PlaneMemory {
+            object,
+            map,
+            page_size,
+        })
+    }
+
+    /// A read-only descriptor, for observers.
+    pub fn read_only(&self) -> io::Result<OwnedFd> {
+        self.object.read_only()
+    }
+
+    /// The bytes of a slot.
+    ///
+    /// # Safety
+    /// A live version must refer to the slot as long as the result is used: then nobody writes it (I1), and it has memory.
+    pub unsafe fn page(&self, page: usize) -> &[u8] {
+        let at = page * self.page_size;
+        assert!(at + self.page_size <= self.map.len());
+        // SAFETY: inside the mapping; nobody writes it, as the caller promises.
+        unsafe { std::slice::from_raw_parts(self.map.ptr().add(at), self.page_size) }
+    }
+
+    /// Copy `pages` from live memory at `base` into their slots. `fresh` says that some have no memory yet.
+    ///
+    /// # Safety
+    /// `base` must be the region's live memory, and nobody may write these pages of it during the call. No version may refer
+    /// to the slots, nobody else write them; if not `fresh`, all must have memory.
+    pub unsafe fn copy(&self, base: *const u8, pages: Range<usize>, fresh: bool) -> io::Result<()> {
+        let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);
+        assert!(at + len <= self.map.len());
+        if !fresh {
+            // SAFETY: both ranges lie in their mappings, which are apart; the source keeps still, the target is ours alone and
+            // has memory: no SIGBUS.
+            unsafe { std::ptr::copy_nonoverlapping(base.add(at), self.map.ptr().add(at), len) };
+            return Ok(());
+        }
+        // Fresh memory is taken by a system call: where there is none, that is an error; through a mapping it would be a
+        // signal that ends the simulation.
+        // SAFETY: the source lies in live memory and keeps still.
+        unsafe { self.object.write_from(base.add(at), len, at as u64)? };
+        // Map them too, all at once: later copies to these slots would take a page fault each.
+        self.map.populate(at, len);
+        Ok(())
+    }
+
+    /// Give the memory of slots back that no version refers to.
+    pub fn punch(&self, pages: &Range<usize>) -> io::Result<()> {
+        let byte = |page: usize| (page * self.page_size) as u64;
+        self.object.punch(byte(pages.start)..byte(pages.end))
+    }
+}
