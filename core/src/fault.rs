@@ -4,12 +4,15 @@
 //! it passes the point for the `count`-th time (1 if not given). Without the feature nothing of this is left.
 
 /// The steps of publish, in order.
-pub const POINTS: [&str; 7] = [
+pub const POINTS: [&str; 10] = [
     "harvested",
     "reclaimed",
     "half-copied",
     "copied",
     "mapped",
+    "protected",
+    "saving",
+    "saved",
     "visible",
     "notified",
 ];

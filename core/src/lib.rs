@@ -3,6 +3,7 @@
 //! `tcasm-producer` and `tcasm-observer` meet here and nowhere else. Simulations and analyses use those two;
 //! this crate's own interface may change between minor versions.
 
+pub mod capture;
 pub mod fault;
 pub mod field;
 pub mod index;
@@ -12,6 +13,7 @@ pub mod pagemap;
 pub mod pageset;
 pub mod place;
 pub mod planes;
+pub mod predict;
 pub mod protocol;
 pub mod sabotage;
 pub mod stamp;
@@ -19,6 +21,7 @@ pub mod stats;
 pub mod store;
 pub mod sys;
 pub mod track;
+pub mod ways;
 pub mod wire;
 pub mod words;
 

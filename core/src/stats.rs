@@ -53,6 +53,20 @@ counters! {
     PublishMaxNs,
     /// Nanoseconds spent harvesting, in all.
     HarvestNs,
+    /// Skips because the version before was still being captured.
+    SkipsCapturing,
+    /// Versions whose capture went on after publish.
+    Later,
+    /// ... and was given up.
+    GivenUp,
+    /// Stores that waited because they came before their chunk was saved.
+    EarlyStores,
+    /// Nanoseconds that they waited, in all.
+    EarlyNs,
+    /// Chunks that are captured later now.
+    ChunksLater,
+    /// Pages that are expected to be written now, and not protected.
+    PagesExpected,
 }
 
 /// Word of the first bucket of the histogram of publish durations.

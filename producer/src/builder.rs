@@ -1,18 +1,21 @@
 //! The builder of a region: name, capacity, address, bounds, who may attach, tracker.
 
+use crate::adapt::{Adaptive, CaptureMode};
 use crate::claim::Claim;
 use crate::error::CreateError;
-use crate::producer::Producer;
+use crate::producer::{Parts, Producer};
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
+use tcasm_core::capture::{Copiers, Gate, Settings};
 use tcasm_core::field::Attr;
 use tcasm_core::index::HeaderInfo;
 use tcasm_core::place::{addresses, check_name};
 use tcasm_core::store::{Bounds, Store};
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
-use tcasm_core::track::{self, Span, TrackerKind};
+use tcasm_core::track::{self, Probe, Span, TrackerKind};
 
 /// Who may attach.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -39,6 +42,9 @@ impl Access {
     }
 }
 
+/// The environment variable that says when densely written chunks are captured.
+const CAPTURE_ENV: &str = "TCASM_CAPTURE";
+
 /// Pages that a region has more than its capacity asks for: fields start on pages, so each is rounded up.
 const ROUNDING_PAGES: usize = 64;
 
@@ -52,6 +58,9 @@ pub struct Builder {
     history: usize,
     memory: Option<u64>,
     tracker: Option<TrackerKind>,
+    capture: CaptureMode,
+    wait_for_capture: bool,
+    copiers: Settings,
     pub(crate) access: Access,
     pub(crate) max_observers: usize,
     attrs: BTreeMap<String, Attr>,
@@ -67,6 +76,9 @@ impl Builder {
             history: 1,
             memory: None,
             tracker: None,
+            capture: CaptureMode::Auto,
+            wait_for_capture: false,
+            copiers: Settings::default(),
             access: Access::SameUser,
             max_observers: 64,
             attrs: BTreeMap::new(),
@@ -110,6 +122,37 @@ impl Builder {
         self
     }
 
+    /// When chunks of 2 MiB are captured that are written densely: inside publish, or after it has returned.
+    /// `TCASM_CAPTURE` (`auto`, `now`, `later`) overrides this.
+    pub fn capture(mut self, mode: CaptureMode) -> Self {
+        self.capture = mode;
+        self
+    }
+
+    /// Have publish wait for the capture of the last version, when that still goes on, instead of skipping.
+    pub fn wait_for_capture(mut self, wait: bool) -> Self {
+        self.wait_for_capture = wait;
+        self
+    }
+
+    /// How many threads copy what is captured (unless set, one for each two processors, four at most).
+    pub fn copiers(mut self, threads: usize) -> Self {
+        self.copiers.threads = Some(threads.max(1));
+        self
+    }
+
+    /// The processors that copier threads run on (any, unless set).
+    pub fn copier_affinity(mut self, processors: &[usize]) -> Self {
+        self.copiers.processors = processors.to_vec();
+        self
+    }
+
+    /// The nice value of copier threads (the program's own, unless set).
+    pub fn copier_nice(mut self, nice: i32) -> Self {
+        self.copiers.nice = Some(nice);
+        self
+    }
+
     /// Who may attach besides processes of the same user.
     pub fn allow(mut self, access: Access) -> Self {
         self.access = access;
@@ -133,7 +176,9 @@ impl Builder {
         check_name(&self.name)?;
         let pages = self.pages()?;
         let bounds = self.bounds(pages * page_size())?;
-        let kind = track::choose(self.tracker, &track::probe())?;
+        let probe = track::probe();
+        let kind = track::choose(self.tracker, &probe)?;
+        let mode = capture_mode(self.capture)?;
         // The name before the memory: the likeliest error is cheap, and a stale socket is gone.
         let claim = Claim::take(&self.name, &self.access)?;
         let reservation = self.reserve(pages)?;
@@ -144,8 +189,18 @@ impl Builder {
         };
         let store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
         let region = Region::create(reservation, kind, span)?;
+        let gate = open_gate(mode, kind, &probe)?;
+        let copiers = Copiers::start(&self.copiers, gate.clone()).map_err(CreateError::Thread)?;
         let service = Service::start(&self, claim, &store)?;
-        Ok(Producer::new(self.name, self.attrs, region, store, service))
+        let parts = Parts {
+            copiers,
+            adaptive: Adaptive::new(pages, mode, gate),
+            wait_for_capture: self.wait_for_capture,
+            region,
+            store,
+            service,
+        };
+        Ok(Producer::new(self.name, self.attrs, parts))
     }
 
     fn pages(&self) -> Result<usize, CreateError> {
@@ -207,6 +262,37 @@ impl Builder {
             }
         }
         Err(refused)
+    }
+}
+
+/// The way of capture that the environment names, or else the program.
+fn capture_mode(set: CaptureMode) -> Result<CaptureMode, CreateError> {
+    match std::env::var(CAPTURE_ENV).as_deref() {
+        Err(_) => Ok(set),
+        Ok("auto") => Ok(CaptureMode::Auto),
+        Ok("now") => Ok(CaptureMode::Now),
+        Ok("later") => Ok(CaptureMode::Later),
+        Ok(other) => Err(CreateError::UnknownCapture(other.to_owned())),
+    }
+}
+
+/// The gate for captures after publish: only where writes from inside system calls were seen to wait there, too. Elsewhere
+/// everything is captured inside publish, unless the program insists.
+fn open_gate(
+    mode: CaptureMode,
+    kind: TrackerKind,
+    probe: &Probe,
+) -> Result<Option<Arc<Gate>>, CreateError> {
+    let reason = match (kind, probe.kernel_faults.reason()) {
+        (TrackerKind::UffdAsync, None) => None,
+        (TrackerKind::UffdAsync, Some(reason)) => Some(reason.to_owned()),
+        (kind, _) => Some(format!("the tracker is {kind}, not uffd-async")),
+    };
+    match (mode, reason) {
+        (CaptureMode::Later, Some(reason)) => Err(CreateError::NoLaterCapture { reason }),
+        (CaptureMode::Now, _) | (_, Some(_)) => Ok(None),
+        // Opened right after another was: only descriptors can have run out, and then there is the other way.
+        _ => Ok(Gate::open().ok().map(Arc::new)),
     }
 }
 

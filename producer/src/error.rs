@@ -50,8 +50,14 @@ pub enum CreateError {
         "cannot open what observers get: {0}; /proc must be there, and the limit on descriptors (ulimit -n) high enough"
     )]
     Share(io::Error),
-    #[error("cannot start the service thread: {0}")]
+    #[error("cannot start the threads that serve observers and copy pages: {0}")]
     Thread(io::Error),
+    #[error("TCASM_CAPTURE={0:?} says nothing; set it to auto, now or later, or unset it")]
+    UnknownCapture(String),
+    #[error(
+        "capturing after publish was asked for, but cannot be had here: {reason}. Ask for CaptureMode::Auto to have it where it works"
+    )]
+    NoLaterCapture { reason: String },
 }
 
 /// Why a field or buffer could not be added or bound.

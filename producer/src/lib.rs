@@ -20,23 +20,28 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod adapt;
 mod builder;
+mod capture;
 mod claim;
+mod dirty;
 mod error;
 mod fields;
 mod handles;
 mod producer;
 mod publish;
+mod receipt;
 mod region;
 mod service;
 mod views;
 
+pub use adapt::CaptureMode;
 pub use builder::{Access, Builder};
 pub use error::{CreateError, DefineError, PublishError, ViewError};
 pub use fields::{FieldBuilder, RawBuilder};
 pub use handles::{Buffer, Field, Raw};
 pub use producer::{Producer, ProducerStats};
-pub use publish::{Published, Receipt};
+pub use receipt::{GivenUp, Published, Receipt};
 pub use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Mesh, Order, RegionPtr};
 pub use tcasm_core::num_complex::Complex;
 pub use tcasm_core::store::Skip;

@@ -1,12 +1,15 @@
 //! The producer itself: what it is made of, its statistics, its end.
 
+use crate::adapt::Adaptive;
 use crate::builder::Builder;
 use crate::error::DefineError;
 use crate::fields::{BufferInfo, FieldInfo};
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tcasm_core::capture::Copiers;
 use tcasm_core::field::{Attr, FieldTable};
 use tcasm_core::index::IndexError;
 use tcasm_core::layout::TABLE_BYTES;
@@ -23,6 +26,11 @@ pub struct Producer {
     /// The process that made it: a forked child must not touch what it inherited.
     pid: u32,
     pub(crate) attrs: BTreeMap<String, Attr>,
+    /// Dropped before what the threads work on: the store and the region.
+    pub(crate) copiers: Copiers,
+    pub(crate) adaptive: Adaptive,
+    /// Whether publish waits for the capture of the last version.
+    pub(crate) wait_for_capture: bool,
     pub(crate) region: Region,
     pub(crate) buffers: Vec<BufferInfo>,
     pub(crate) fields: Vec<FieldInfo>,
@@ -34,12 +42,28 @@ pub struct Producer {
     pub(crate) pending: PageSet,
     /// Pages that may have been written: compared before they are captured.
     pub(crate) suspect: PageSet,
+    /// Pages that the last harvest found because they faulted.
+    pub(crate) faulted: PageSet,
     /// Pages that devices write behind the tracker's back: captured every time.
     pub(crate) always: PageSet,
+    /// Pages that devices write or wrote: captured inside publish only.
+    pub(crate) devices: PageSet,
     pub(crate) store: Store,
     pub(crate) service: Service,
+    /// Tells subscribers of a version that has become visible.
+    pub(crate) notifier: Arc<dyn Fn() + Send + Sync>,
     pub(crate) next_version: u64,
     pub(crate) closed: bool,
+}
+
+/// What a producer is put together from.
+pub(crate) struct Parts {
+    pub(crate) copiers: Copiers,
+    pub(crate) adaptive: Adaptive,
+    pub(crate) wait_for_capture: bool,
+    pub(crate) region: Region,
+    pub(crate) store: Store,
+    pub(crate) service: Service,
 }
 
 /// What a producer has counted, and how long `publish` took.
@@ -73,15 +97,9 @@ impl Producer {
         Builder::new(name)
     }
 
-    pub(crate) fn new(
-        name: String,
-        attrs: BTreeMap<String, Attr>,
-        region: Region,
-        store: Store,
-        service: Service,
-    ) -> Self {
+    pub(crate) fn new(name: String, attrs: BTreeMap<String, Attr>, parts: Parts) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let set = || PageSet::new(region.span.pages);
+        let set = || PageSet::new(parts.region.span.pages);
         Producer {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             name,
@@ -93,10 +111,16 @@ impl Producer {
             bound: set(),
             pending: set(),
             suspect: set(),
+            faulted: set(),
             always: set(),
-            region,
-            store,
-            service,
+            devices: set(),
+            copiers: parts.copiers,
+            adaptive: parts.adaptive,
+            wait_for_capture: parts.wait_for_capture,
+            region: parts.region,
+            store: parts.store,
+            notifier: parts.service.notifier(),
+            service: parts.service,
             next_version: 1,
             closed: false,
         }
@@ -222,6 +246,7 @@ impl Producer {
             return;
         }
         self.closed = true;
+        self.end_capture();
         if let Err(error) = self.store.index().and_then(|index| index.close()) {
             tracing::warn!(%error, "the end of the stream could not be marked");
         }

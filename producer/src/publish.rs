@@ -1,91 +1,60 @@
 //! `publish`: harvest, capture, make visible. No other process has a part in it (I5).
 
-use crate::builder::unix_ns;
+use crate::capture::Dirty;
 use crate::error::PublishError;
-use crate::handles::Buffer;
 use crate::producer::Producer;
-use crate::views::Viewable;
-use std::ops::Range;
+use crate::receipt::{Published, Receipt};
 use std::time::{Duration, Instant};
 use tcasm_core::fault;
-use tcasm_core::pageset::PageSet;
+use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
-use tcasm_core::store::{Capture, Skip};
+use tcasm_core::store::{Progress, Skip};
 use tcasm_core::sys::time::deadline;
-use tcasm_core::track::TrackerKind;
-
-/// A version that was published.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Published {
-    /// Number of the version.
-    pub version: u64,
-    /// Pages that changed since the version before.
-    pub pages: u64,
-    /// Bytes copied.
-    pub bytes: u64,
-    /// How long the call took.
-    pub duration: Duration,
-}
-
-/// What became of a call of `publish`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Receipt {
-    /// Observers can see the version.
-    Published(Published),
-    /// Nothing was published; the changes are in the next version.
-    Skipped {
-        /// Why.
-        reason: Skip,
-        /// How long the call took.
-        duration: Duration,
-    },
-}
-
-impl Receipt {
-    /// The version, if there is one.
-    pub fn version(&self) -> Option<u64> {
-        match self {
-            Receipt::Published(p) => Some(p.version),
-            Receipt::Skipped { .. } => None,
-        }
-    }
-}
 
 impl Producer {
     /// Publish the fields as they are now as the next version, of simulation step `step` and time `time`.
     ///
     /// Never waits for an observer. Where the bounds leave no room the call returns at once and says so in the receipt;
-    /// the changes go into the next version. When the call returns, everything may be written again.
+    /// the changes go into the next version. When the call returns, everything may be written again, also what is captured
+    /// later: the receipt says whether some of the version is, and can be waited for.
     pub fn publish(&mut self, step: u64, time: f64) -> Result<Receipt, PublishError> {
         let start = Instant::now();
         self.check_open()?;
         if off(Guard::NeverWait) {
             self.wait_for_observers();
         }
+        self.finish_last();
+        if let Some(version) = self.store.capturing() {
+            // Nothing is harvested: the changes stay where they are.
+            let (reason, duration) = (Skip::Capturing { version }, start.elapsed());
+            self.account_skip(&reason);
+            return Ok(Receipt::Skipped { reason, duration });
+        }
         let sound = self.harvest();
-        let mut pages = self.changed_pages(sound)?;
+        let mut dirty = self.changed_pages(sound)?;
         fault::pass("harvested");
         if off(Guard::KeepHarvest) {
-            self.forget(&pages);
+            self.forget(&dirty.all);
         }
-        let published = self.capture(
-            &Stamp {
-                version: self.next_version,
-                step,
-                time,
-            },
-            &mut pages,
-        )?;
+        let stamp = Stamp {
+            version: self.next_version,
+            step,
+            time,
+        };
+        let captured = self.capture(&stamp, &mut dirty)?;
         let duration = start.elapsed();
-        self.account(&published, pages.len() as u64, duration);
-        match published {
-            Ok(()) => Ok(Receipt::Published(
-                self.receipt(pages.len() as u64, duration),
-            )),
-            Err(reason) => Ok(Receipt::Skipped { reason, duration }),
-        }
+        let progress = match captured {
+            Ok(progress) => progress,
+            Err(reason) => {
+                self.account_skip(&reason);
+                return Ok(Receipt::Skipped { reason, duration });
+            }
+        };
+        let published = self.published(&dirty, progress, duration);
+        self.account(&published);
+        Ok(Receipt::Published(published))
     }
 
     /// As [`Producer::publish`], but where there is no room wait up to `timeout` for observers to let go of versions.
@@ -124,166 +93,62 @@ impl Producer {
         }
     }
 
-    /// Add what was written since the last harvest to the pending pages. False: tracking failed, so that everything may have
-    /// changed, and parts of the region may not even be there.
-    fn harvest(&mut self) -> bool {
-        let start = Instant::now();
-        // Straight into the sets: what a tracker reports before it fails is not lost either.
-        let candidates = self.region.tracker.kind() == TrackerKind::Compare;
-        let set = if candidates {
-            &mut self.suspect
-        } else {
-            &mut self.pending
+    /// Take note of how the capture of the last version has ended, if it goes on no longer.
+    fn finish_last(&mut self) {
+        if self.wait_for_capture
+            && let Some(sweep) = self.store.sweep().cloned()
+        {
+            sweep.work();
+            sweep.wait(Duration::MAX);
+        }
+        self.settle_last();
+    }
+
+    fn account_skip(&self, reason: &Skip) {
+        let counter = match reason {
+            Skip::Capturing { .. } => Counter::SkipsCapturing,
+            Skip::Versions { .. } => Counter::SkipsVersions,
+            Skip::Bytes { .. } => Counter::SkipsBytes,
+            Skip::NoMemory { .. } => Counter::SkipsNoMemory,
         };
-        let harvested = self.region.tracker.harvest(set);
-        if let Err(error) = &harvested {
-            tracing::warn!(%error, "tracking failed; every page is compared with the last version");
-            if !off(Guard::ErrorMeansAll) {
-                self.suspect.union(&self.region.tracked);
-            }
-            self.count(|s| s.add(Counter::TrackerErrors, 1));
-        }
-        self.pending.union(&self.always);
-        let ns = start.elapsed().as_nanos() as u64;
-        self.count(|s| s.add(Counter::HarvestNs, ns));
-        harvested.is_ok()
-    }
-
-    /// The pages of bound buffers that changed. Pages of others stay pending until a field is bound to them.
-    #[allow(unsafe_code)]
-    fn changed_pages(&mut self, sound: bool) -> Result<PageSet, PublishError> {
-        let mut pages = self.pending.clone();
-        pages.union(&self.suspect);
-        pages.intersect(&self.bound);
-        if !sound {
-            self.region.keep_readable(&mut pages);
-        }
-        let mut suspects = pages.clone();
-        suspects.subtract(&self.pending);
-        if !suspects.is_empty() {
-            pages.subtract(&suspects);
-            // SAFETY: the region's live memory; tracked pages are mapped, or were found readable just now; `&mut self`
-            // excludes writers.
-            unsafe {
-                self.store
-                    .drop_unchanged(self.region.ptr(), &mut suspects)?
-            };
-            pages.union(&suspects);
-        }
-        Ok(pages)
-    }
-
-    #[allow(unsafe_code)]
-    fn capture(
-        &mut self,
-        stamp: &Stamp,
-        pages: &mut PageSet,
-    ) -> Result<Result<(), Skip>, PublishError> {
-        if self.table.is_none() {
-            self.encode_table()?;
-        }
-        let (table, base) = (self.table.as_deref().unwrap_or_default(), self.region.ptr());
-        let capture = Capture {
-            base,
-            pages,
-            table,
-            now: unix_ns(),
-        };
-        let service = &self.service;
-        // SAFETY: the region's live memory; `&mut self` excludes writers.
-        let published = unsafe {
-            self.store
-                .publish(stamp, &capture, &|n| service.pinned(n))?
-        };
-        if published.is_ok() {
-            self.next_version += 1;
-            self.service.notify();
-            fault::pass("notified");
-            self.forget(pages);
-            if let Err(error) = self.region.tracker.settle(pages) {
-                tracing::warn!(%error, "pages could not be re-armed; they are captured again next time");
-            }
-        }
-        Ok(published)
-    }
-
-    /// The pages are in a version that is visible.
-    fn forget(&mut self, pages: &PageSet) {
-        self.pending.subtract(pages);
-        // Suspects that were compared and found equal need no second look either.
-        self.suspect.subtract(&self.bound);
-    }
-
-    fn account(&self, published: &Result<(), Skip>, pages: u64, duration: Duration) {
-        let bytes = pages * self.region.span.page_size as u64;
         let held = self.store.held_bytes();
         self.count(|s| {
             s.set(Counter::HeldBytes, held)?;
-            let reason = match published {
-                Ok(()) => {
-                    s.add(Counter::Pages, pages)?;
-                    s.add(Counter::Bytes, bytes)?;
-                    s.record_publish(duration.as_nanos() as u64)?;
-                    return s.add(Counter::Publishes, 1);
-                }
-                Err(Skip::Versions { .. }) => Counter::SkipsVersions,
-                Err(Skip::Bytes { .. }) => Counter::SkipsBytes,
-                Err(Skip::NoMemory { .. }) => Counter::SkipsNoMemory,
-            };
-            s.add(reason, 1)?;
+            s.add(counter, 1)?;
             s.add(Counter::Skips, 1)
         });
     }
 
-    fn receipt(&self, pages: u64, duration: Duration) -> Published {
-        let bytes = pages * self.region.span.page_size as u64;
+    fn account(&self, published: &Published) {
+        let held = self.store.held_bytes();
+        let (later, expected) = (
+            self.adaptive.later() as u64,
+            self.adaptive.prediction.expected().len() as u64,
+        );
+        self.count(|s| {
+            s.set(Counter::HeldBytes, held)?;
+            s.set(Counter::ChunksLater, later)?;
+            s.set(Counter::PagesExpected, expected)?;
+            s.add(Counter::Pages, published.pages)?;
+            s.add(Counter::Bytes, published.bytes)?;
+            s.add(Counter::Later, u64::from(published.later != 0))?;
+            s.record_publish(published.duration.as_nanos() as u64)?;
+            s.add(Counter::Publishes, 1)
+        });
+    }
+
+    fn published(&self, dirty: &Dirty, progress: Progress, duration: Duration) -> Published {
+        let pages = dirty.all.len() as u64;
         Published {
             version: self.next_version - 1,
             pages,
-            bytes,
+            later: (dirty.later.len() * CHUNK_PAGES) as u64,
+            bytes: pages * self.region.span.page_size as u64,
             duration,
+            sweep: match progress {
+                Progress::Visible => None,
+                Progress::Later(sweep) => Some(sweep),
+            },
         }
-    }
-
-    /// Say that `buffer` was written in a way that no tracker sees: by a device, or through another mapping. Here and below
-    /// a field stands for the buffer that it is bound to, as in [`Producer::view_mut`].
-    pub fn mark_dirty<T, D>(&mut self, buffer: impl Viewable<T, D>) {
-        let pages = self.pages_of(buffer.buffer_in(self));
-        self.mark(pages);
-    }
-
-    /// As [`Producer::mark_dirty`], for bytes `range` of the buffer only.
-    pub fn mark_dirty_bytes<T, D>(&mut self, buffer: impl Viewable<T, D>, range: Range<usize>) {
-        let pages = self.pages_of(buffer.buffer_in(self));
-        let size = self.region.span.page_size;
-        let end = pages
-            .start
-            .saturating_add(range.end.div_ceil(size))
-            .min(pages.end);
-        self.mark((pages.start + range.start / size).min(end)..end);
-    }
-
-    /// Devices write `buffer` from now on (RDMA, GPU, registered I/O buffers): it is captured in every version.
-    pub fn register_dma<T, D>(&mut self, buffer: impl Viewable<T, D>) {
-        let pages = self.pages_of(buffer.buffer_in(self));
-        self.region.tracker.pin(pages.clone());
-        self.always.insert_range(pages);
-    }
-
-    fn mark(&mut self, pages: Range<usize>) {
-        // The `cow` tracker re-arms by replacing pages, under a device that still writes the old one: never here.
-        if self.region.tracker.kind() == TrackerKind::Cow {
-            self.region.tracker.pin(pages.clone());
-        }
-        self.pending.insert_range(pages);
-    }
-
-    /// Pages of a buffer; none for a handle of another producer.
-    fn pages_of<T, D>(&self, buffer: Buffer<T, D>) -> Range<usize> {
-        let own = self
-            .buffers
-            .get(buffer.buffer)
-            .filter(|b| buffer.region == self.id && !b.scratch);
-        own.map_or(0..0, |b| b.pages.clone())
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Region {
     next: usize,
     /// All pages that the tracker was told to track.
     pub(crate) tracked: PageSet,
+    /// Pages that could not be tracked again: compared every time.
+    pub(crate) untracked: PageSet,
 }
 
 impl Region {
@@ -33,6 +35,7 @@ impl Region {
             span,
             next: 0,
             tracked: PageSet::new(span.pages),
+            untracked: PageSet::new(span.pages),
         })
     }
 
@@ -73,6 +76,26 @@ impl Region {
         }
         self.next = pages.end;
         Ok(pages)
+    }
+
+    /// Where pages lie.
+    pub(crate) fn addresses(&self, pages: &Range<usize>) -> Range<usize> {
+        let at = |page: usize| self.span.base + page * self.span.page_size;
+        at(pages.start)..at(pages.end)
+    }
+
+    /// Leave the pages to others: the tracker reports nothing in them any more.
+    pub(crate) fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.tracker.suspend(pages)
+    }
+
+    /// Have the pages tracked again, from now on. Where that fails, they count as written every time.
+    pub(crate) fn resume(&mut self, pages: Range<usize>) {
+        if let Err(error) = self.tracker.resume(&pages) {
+            tracing::warn!(%error, "pages {pages:?} are compared in every version");
+            self.tracker.pin(pages.clone());
+            self.untracked.insert_range(pages);
+        }
     }
 
     /// Take out of `pages` those that cannot be read: the program has unmapped or protected them.

@@ -84,6 +84,11 @@ impl Planes {
         self.planes.iter().map(|p| p.memory.read_only()).collect()
     }
 
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
     /// Bytes of memory in all planes.
     pub fn held_bytes(&self) -> u64 {
         (self.held_pages * self.page_size) as u64

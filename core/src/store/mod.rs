@@ -1,12 +1,15 @@
 //! The producer's store of versions: planes and index together. It captures pages, publishes versions and reclaims them.
 
+mod deferred;
 mod reclaim;
 mod room;
 mod terms;
 mod write;
 
-pub use terms::{Bounds, Capture, Skip, StoreError};
+pub use deferred::Settled;
+pub use terms::{Bounds, Capture, Progress, Skip, StoreError};
 
+use crate::capture::Copiers;
 use crate::fault;
 use crate::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::layout::Layout;
@@ -17,14 +20,18 @@ use crate::sabotage::{Guard, off};
 use crate::stamp::Stamp;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
+use deferred::InFlight;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 /// Planes and index of one region.
 pub struct Store {
     index_object: Object,
-    index_map: Mapping,
+    index_map: Arc<Mapping>,
     planes: Planes,
+    /// The version whose capture goes on.
+    in_flight: Option<InFlight>,
     bounds: Bounds,
     /// Live versions and their slots, oldest first.
     live: Vec<(u64, usize)>,
@@ -49,8 +56,9 @@ impl Store {
         let planes = Planes::create(&info.name, pages, page_size, bounds.versions)?;
         Ok(Store {
             index_object,
-            index_map,
+            index_map: Arc::new(index_map),
             planes,
+            in_flight: None,
             bounds,
             live: Vec::new(),
         })
@@ -114,17 +122,22 @@ impl Store {
         Ok(())
     }
 
-    /// Capture pages and publish them as version `stamp.version`; `pinned` says whether any lease names a version.
-    /// Whatever the outcome, nothing of another version is touched.
+    /// Capture pages and publish them as version `stamp.version`; `pinned` says whether any lease names a version. Chunks that
+    /// are to be captured later are handed to `copiers`, and the version becomes visible when the last of them is saved.
     ///
     /// # Safety
-    /// `capture.base` must be the region's live memory, readable, which nobody writes during the call.
+    /// `capture.base` must be the region's live memory, mapped until the version is visible or given up; the captured pages
+    /// readable, and written by nobody during the call. Later chunks must be watched by `capture.gate` alone.
     pub unsafe fn publish(
         &mut self,
         stamp: &Stamp,
         capture: &Capture<'_>,
+        copiers: &Copiers,
         pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<(), Skip>, IndexError> {
+    ) -> Result<Result<Progress, Skip>, IndexError> {
+        if let Some(version) = self.capturing() {
+            return Ok(Err(Skip::Capturing { version }));
+        }
         // The newest stays until the new version is there; so, of the history, one version less is kept beside both.
         self.reclaim_beyond(self.bounds.history, pinned)?;
         fault::pass("reclaimed");
@@ -140,21 +153,29 @@ impl Store {
         if off(Guard::VisibleLast) {
             self.index()?.make_visible(slot, stamp.version)?;
         }
+        let (later, now): (Vec<_>, Vec<_>) = placements
+            .iter()
+            .cloned()
+            .partition(|p| capture.is_later(p.chunk));
         // SAFETY: the caller's promise.
-        if let Err(error) = unsafe { self.planes.copy(capture.base, &placements) } {
-            return Ok(Err(Skip::NoMemory {
-                error: error.to_string(),
-            }));
+        if let Err(error) = unsafe { self.copy_now(capture, &now, copiers) } {
+            return Ok(Err(Skip::NoMemory { error }));
         }
         fault::pass("copied");
         self.write_version(slot, stamp, capture, &placements)?;
         self.planes.set_busy(&placements);
         fault::pass("mapped");
+        if !later.is_empty() {
+            // SAFETY: the caller's promise.
+            let sweep = unsafe { self.begin_sweep(slot, stamp, capture, placements, copiers)? };
+            return Ok(Ok(Progress::Later(sweep)));
+        }
         self.index()?.make_visible(slot, stamp.version)?;
         self.live.push((stamp.version, slot));
+        (capture.visible)();
         fault::pass("visible");
         self.reclaim_beyond(self.bounds.history + 1, pinned)?;
-        Ok(Ok(()))
+        Ok(Ok(Progress::Visible))
     }
 
     /// Give memory of free slots back.
@@ -168,8 +189,8 @@ impl Store {
         let layout = *index.layout();
         for page in 0..layout.pages {
             let mut used = 0u64;
-            for (_, slot) in &self.live {
-                let code = PageMap::new(*index, *slot).code(page)?;
+            for slot in self.slots_in_use() {
+                let code = PageMap::new(*index, slot).code(page)?;
                 if code != ZERO {
                     used |= 1 << (code - 1);
                 }
@@ -182,7 +203,7 @@ impl Store {
     }
 }
 
-fn is_zero(bytes: &[u8]) -> bool {
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     let (head, words, tail) = bytemuck::pod_align_to::<u8, u64>(bytes);
     head.iter().all(|b| *b == 0) && words.iter().all(|w| *w == 0) && tail.iter().all(|b| *b == 0)
 }

@@ -1,11 +1,13 @@
 //! What the store is told, and what it answers.
 
+use crate::capture::{Gate, Sweep};
 use crate::index::IndexError;
 use crate::layout::LayoutError;
 use crate::pageset::PageSet;
 use crate::planes::PlaneError;
 use crate::sys::mem::MapError;
 use std::io;
+use std::sync::Arc;
 
 /// The bounds of what versions may hold (I7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,21 +21,46 @@ pub struct Bounds {
 }
 
 /// What is captured, and from where.
-#[derive(Debug)]
 pub struct Capture<'a> {
     /// First byte of live memory.
     pub base: *const u8,
     /// The pages to capture.
     pub pages: &'a PageSet,
+    /// Of the pages, those in these whole chunks are captured later, behind the gate.
+    pub later: &'a [usize],
+    /// What makes stores to later chunks wait.
+    pub gate: Option<&'a Arc<Gate>>,
     /// The field table, encoded.
     pub table: &'a [u8],
     /// When (ns of the Unix epoch).
     pub now: u64,
+    /// Called when the version has become visible, by whoever made it so: must not wait for anything.
+    pub visible: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Capture<'_> {
+    pub(super) fn is_later(&self, chunk: usize) -> bool {
+        self.later.binary_search(&chunk).is_ok()
+    }
+}
+
+/// How far a version has come when `publish` returns.
+#[derive(Debug)]
+pub enum Progress {
+    /// It is visible.
+    Visible,
+    /// It becomes visible when this has ended.
+    Later(Arc<Sweep>),
 }
 
 /// Why a version was not published; the changes stay for the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Skip {
+    /// The capture of the last version goes on.
+    Capturing {
+        /// That version.
+        version: u64,
+    },
     /// Every version that the bound allows is pinned.
     Versions {
         /// The bound.
@@ -58,6 +85,10 @@ pub enum Skip {
 impl std::fmt::Display for Skip {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Skip::Capturing { version } => write!(
+                f,
+                "version {version} is still being captured; publish less often, give the copiers more threads, or have publish wait for them"
+            ),
             Skip::Versions { bound } => write!(
                 f,
                 "all {bound} versions are pinned by observers; allow more versions, or let observers release theirs"

@@ -60,6 +60,20 @@ pub fn no_huge_pages(range: &Range<usize>) {
     let _ = advise(range, MmapAdvise::MADV_NOHUGEPAGE);
 }
 
+/// Allow huge pages in `range`.
+pub fn huge_pages(range: &Range<usize>) {
+    let _ = advise(range, MmapAdvise::MADV_HUGEPAGE);
+}
+
+/// Gather the pages of `range` into huge ones now (Linux 6.1). Other threads may use them meanwhile.
+pub fn gather(range: &Range<usize>) -> io::Result<()> {
+    const MADV_COLLAPSE: libc::c_int = 25;
+    // SAFETY: changes where the bytes are, not what they are.
+    let done = unsafe { libc::madvise(pointer(range).as_ptr(), range.len(), MADV_COLLAPSE) };
+    Errno::result(done)?;
+    Ok(())
+}
+
 /// Give the private copies of `range` back: zeros, or what the file holds, take their place.
 ///
 /// # Safety

@@ -8,5 +8,6 @@ pub mod object;
 pub mod pagemap;
 pub mod process;
 pub mod socket;
+pub mod thread;
 pub mod time;
 pub mod uffd;

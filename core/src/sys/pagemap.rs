@@ -1,6 +1,6 @@
 //! /proc/self/pagemap: which pages were written, and which are private copies.
 //!
-//! Written pages are asked for with exactly one combination of masks, `PAGE_IS_WRITTEN` and nothing
+//! Written pages that may have been protected are asked for with exactly one combination of masks, `PAGE_IS_WRITTEN` and nothing
 //! else: every other one reports a page that was written and then dropped as clean, on kernels from
 //! 6.7 until the middle of 2026. An error may come after pages have been protected again, so it
 //! means: anything may have been written.
@@ -16,16 +16,50 @@ use std::os::unix::fs::FileExt;
 
 const PAGEMAP_SCAN: libc::c_ulong = 0xC060_6610;
 const WRITTEN: u64 = raw::PAGE_IS_WRITTEN as u64;
-const TAKE: u64 = (raw::PM_SCAN_WP_MATCHING | raw::PM_SCAN_CHECK_WPASYNC) as u64;
+
+/// What a scan asks for: pages in all of these categories, in any of those, in none of the last; and what it does.
+#[derive(Debug)]
+pub struct Question {
+    all_of: u64,
+    any_of: u64,
+    none_of: u64,
+    flags: u64,
+}
+
+/// What was written; it is protected again.
+pub const TAKE: Question = Question {
+    all_of: WRITTEN,
+    any_of: 0,
+    none_of: 0,
+    flags: (raw::PM_SCAN_WP_MATCHING | raw::PM_SCAN_CHECK_WPASYNC) as u64,
+};
+/// What was written; it stays so.
+pub const LOOK: Question = Question {
+    flags: raw::PM_SCAN_CHECK_WPASYNC as u64,
+    ..TAKE
+};
+/// What has memory or is in swap, but not the page of zeros that stands for whatever was only read. Of memory that was never
+/// protected, everything else is zeros as from the beginning. What has no page tables costs nothing.
+pub const EXISTING: Question = Question {
+    all_of: 0,
+    any_of: (raw::PAGE_IS_PRESENT | raw::PAGE_IS_SWAPPED) as u64,
+    none_of: raw::PAGE_IS_PFNZERO as u64,
+    flags: 0,
+};
+/// The same without what is in swap: where pages are protected, those that do not exist look as if they were there.
+pub const PRESENT: Question = Question {
+    any_of: raw::PAGE_IS_PRESENT as u64,
+    ..EXISTING
+};
 
 // The size is part of the request's number.
 const _: () = assert!(size_of::<raw::pm_scan_arg>() == (PAGEMAP_SCAN as usize >> 16) & 0x3FFF);
 const _: () = assert!(size_of::<raw::page_region>() == 24);
 
 /// Bits of an entry: the page is in memory, is in swap, belongs to a file.
-const PRESENT: u64 = 1 << 63;
-const SWAPPED: u64 = 1 << 62;
-const FILE: u64 = 1 << 61;
+const IN_MEMORY: u64 = 1 << 63;
+const IN_SWAP: u64 = 1 << 62;
+const OF_FILE: u64 = 1 << 61;
 
 /// Entries read in one go: 64 KiB, which stays in the cache.
 const ENTRIES: usize = 8192;
@@ -75,16 +109,17 @@ impl WrittenScan {
         })
     }
 
-    /// Call `each` with every range of addresses in `range` that was written, and protect it again.
-    /// All of `range` must be registered for asynchronous write-protection: EPERM otherwise.
-    pub fn take(
+    /// Call `each` with every range of addresses in `range` that the question is answered with. Scans for written pages need
+    /// all of `range` registered for asynchronous write-protection: EPERM otherwise.
+    pub fn scan(
         &mut self,
         range: Range<usize>,
+        question: &Question,
         mut each: impl FnMut(Range<usize>),
     ) -> io::Result<()> {
         let mut at = range.start;
         while at < range.end {
-            let (found, walked) = self.step(at..range.end)?;
+            let (found, walked) = self.step(at..range.end, question)?;
             if walked <= at {
                 let text = format!(
                     "PAGEMAP_SCAN of {at:#x}..{:#x} makes no progress",
@@ -102,20 +137,20 @@ impl WrittenScan {
 
     /// One call of the kernel: how many regions it found, and how far it came (not to the end if
     /// they were too many).
-    fn step(&mut self, range: Range<usize>) -> io::Result<(usize, usize)> {
+    fn step(&mut self, range: Range<usize>, question: &Question) -> io::Result<(usize, usize)> {
         let mut arg = raw::pm_scan_arg {
             size: size_of::<raw::pm_scan_arg>() as u64,
-            flags: TAKE,
+            flags: question.flags,
             start: range.start as u64,
             end: range.end as u64,
             walk_end: 0,
             vec: self.regions.addr() as u64,
             vec_len: self.capacity as u64, // never 0: that crashes older kernels
             max_pages: 0,
-            category_inverted: 0,
-            category_mask: WRITTEN,
-            category_anyof_mask: 0,
-            return_mask: WRITTEN,
+            category_inverted: question.none_of,
+            category_mask: question.all_of | question.none_of,
+            category_anyof_mask: question.any_of,
+            return_mask: question.all_of | question.any_of,
         };
         // SAFETY: the argument is the struct that the request's number stands for; `vec` is ours,
         // and has room for `vec_len` regions. What happens to the scanned memory is only that its
@@ -186,7 +221,7 @@ impl CopyScan {
 /// A page that exists and is not the file's. (Neither bit: never touched, or given back: then it
 /// reads as the file.)
 fn is_copy(entry: u64) -> bool {
-    entry & (PRESENT | SWAPPED) != 0 && entry & FILE == 0
+    entry & (IN_MEMORY | IN_SWAP) != 0 && entry & OF_FILE == 0
 }
 
 #[cfg(test)]
@@ -199,7 +234,7 @@ mod tests {
         let range = memory.addr()..memory.addr() + memory.len();
         let error = WrittenScan::open()
             .unwrap()
-            .take(range, |_| ())
+            .scan(range, &TAKE, |_| ())
             .unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}");
     }

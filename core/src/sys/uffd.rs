@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use thiserror::Error;
-use userfaultfd::{RegisterMode, Uffd};
+use userfaultfd::{Event, RegisterMode, Uffd};
 
 const UFFDIO_API: libc::c_ulong = 0xC018_AA3F;
 const USERFAULTFD_IOC_NEW: libc::c_ulong = 0xAA00;
@@ -138,11 +138,56 @@ fn agree(fd: &OwnedFd, features: u64) -> io::Result<()> {
 
 /// Have writes to the pages in `range` of addresses noticed, from now on.
 pub fn watch(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
-    let start = range.start as *mut c_void;
-    uffd.register_with_mode(start, range.len(), RegisterMode::WRITE_PROTECT)
-        .map_err(os_error)?;
+    register(uffd, range)?;
     // Registered but not yet protected pages would all count as written.
-    uffd.write_protect(start, range.len()).map_err(os_error)
+    protect(uffd, range)
+}
+
+/// Stop noticing writes to `range`. Whoever waits at a page of it goes on.
+pub fn unwatch(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
+    uffd.unregister(range.start as *mut c_void, range.len())
+        .map_err(os_error)
+}
+
+/// Have writes to `range` noticed once pages of it are protected: none is yet.
+pub fn register(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
+    uffd.register_with_mode(
+        range.start as *mut c_void,
+        range.len(),
+        RegisterMode::WRITE_PROTECT,
+    )
+    .map_err(os_error)?;
+    Ok(())
+}
+
+/// Protect the pages of a registered range.
+pub fn protect(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
+    uffd.write_protect(range.start as *mut c_void, range.len())
+        .map_err(os_error)
+}
+
+/// Take the protection off; whoever waits at a page of the range goes on.
+pub fn release(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
+    uffd.remove_write_protection(range.start as *mut c_void, range.len(), true)
+        .map_err(os_error)
+}
+
+/// The address of the next write that waits, if one does.
+pub fn next_fault(uffd: &Uffd) -> io::Result<Option<usize>> {
+    match uffd.read_event().map_err(os_error)? {
+        Some(Event::Pagefault { addr, .. }) => Ok(Some(addr as usize)),
+        _ => Ok(None),
+    }
+}
+
+/// Close what the descriptor stands for and keep its number, which other threads may be using: every range is let go of,
+/// and whoever uses the descriptor afterwards gets an error.
+pub fn close_in_place(uffd: &Uffd) {
+    let Ok(null) = std::fs::File::open("/dev/null") else {
+        return;
+    };
+    // SAFETY: both descriptors are open, and ours.
+    unsafe { libc::dup3(null.as_raw_fd(), uffd.as_raw_fd(), libc::O_CLOEXEC) };
 }
 
 fn os_error(error: userfaultfd::Error) -> io::Error {

@@ -171,7 +171,7 @@ impl<T: Tracker> Trial<'_, T> {
     fn harvest(&mut self) -> Result<Vec<usize>, String> {
         let mut written = PageSet::new(PAGES);
         self.tracker
-            .harvest(&mut written)
+            .harvest(&PageSet::new(PAGES), &mut written)
             .map_err(|e| e.to_string())?;
         Ok(written.iter().collect())
     }

@@ -30,7 +30,11 @@ impl Tracker for Compare {
         self.live.map(pages, Backing::Zero, |_| Ok(()))
     }
 
-    fn harvest(&mut self, written: &mut PageSet) -> Result<Harvest, TrackError> {
+    fn harvest(
+        &mut self,
+        _expected: &PageSet,
+        written: &mut PageSet,
+    ) -> Result<Harvest, TrackError> {
         self.live.check()?;
         written.union(self.live.mapped());
         Ok(Harvest::Candidates)

@@ -105,7 +105,8 @@ impl Producer {
     /// The pages written, by the tracker and (for candidates) by their bytes.
     pub fn harvest(&mut self) -> Result<PageSet, TrackError> {
         let mut written = PageSet::new(self.mapped.capacity());
-        if self.tracker.harvest(&mut written)? == Harvest::Candidates {
+        let none = PageSet::new(self.mapped.capacity());
+        if self.tracker.harvest(&none, &mut written)? == Harvest::Candidates {
             let candidates: Vec<usize> = written.iter().collect();
             written.clear();
             for page in candidates.into_iter().filter(|p| self.differs(*p)) {
@@ -228,7 +229,7 @@ fn pinned_pages_are_reported_every_time_and_keep_their_content(kind: TrackerKind
     p.tracker.pin(31..40); // in part not mapped
     for _ in 0..3 {
         let mut written = PageSet::new(64);
-        p.tracker.harvest(&mut written).unwrap();
+        p.tracker.harvest(&PageSet::new(64), &mut written).unwrap();
         assert!([7, 8, 31].iter().all(|page| written.contains(*page)));
         assert!((32..64).all(|page| !written.contains(page)));
         p.tracker.settle(&written).unwrap();
@@ -250,7 +251,10 @@ fn a_forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..64);
     p.store(&[3, 4]);
     in_child(|| {
-        let refused = p.tracker.harvest(&mut PageSet::new(64)).is_err()
+        let refused = p
+            .tracker
+            .harvest(&PageSet::new(64), &mut PageSet::new(64))
+            .is_err()
             && p.tracker.settle(&PageSet::new(64)).is_err()
             && p.tracker.map(0..1).is_err();
         let absent = check_mapped(&p.addresses(3..4)).is_err();

@@ -76,7 +76,11 @@ impl Tracker for Cow {
             .map(pages, Backing::File(self.file.as_fd(), offset), |_| Ok(()))
     }
 
-    fn harvest(&mut self, written: &mut PageSet) -> Result<Harvest, TrackError> {
+    fn harvest(
+        &mut self,
+        _expected: &PageSet,
+        written: &mut PageSet,
+    ) -> Result<Harvest, TrackError> {
         self.copies.clear(); // after an error there is nothing to re-arm
         self.live.check()?;
         if let Err(e) = self.find_copies() {

@@ -43,8 +43,16 @@ fn a_broken_descriptor_is_an_error_each_time() {
     let mut tracker = unsafe { UffdAsync::new(span(&memory)) }.unwrap();
     tracker.map(0..8).unwrap();
     tracker.scan().break_descriptor();
-    assert!(tracker.harvest(&mut PageSet::new(8)).is_err());
-    assert!(tracker.harvest(&mut PageSet::new(8)).is_err());
+    assert!(
+        tracker
+            .harvest(&PageSet::new(8), &mut PageSet::new(8))
+            .is_err()
+    );
+    assert!(
+        tracker
+            .harvest(&PageSet::new(8), &mut PageSet::new(8))
+            .is_err()
+    );
 }
 
 #[test]
@@ -83,7 +91,7 @@ fn no_store_of_two_threads_is_lost_while_uffd_scans() {
     let (stop, mut scans) = (AtomicBool::new(false), 0);
     let mut copy_written = |tracker: &mut Box<dyn Tracker>| {
         let mut written = PageSet::new(PAGES);
-        tracker.harvest(&mut written).unwrap();
+        tracker.harvest(&PageSet::new(PAGES), &mut written).unwrap();
         for page in written.iter() {
             for at in page * words_per_page..(page + 1) * words_per_page {
                 shadow[at] = words[at].load(Ordering::Relaxed);

@@ -67,7 +67,26 @@ pub trait Tracker: Send {
 
     /// Add the pages written since the last harvest to `written`, and re-arm them in the same step.
     /// The caller guarantees that nobody writes during the call.
-    fn harvest(&mut self, written: &mut PageSet) -> Result<Harvest, TrackError>;
+    ///
+    /// Pages in `expected` need not be armed: they are expected to be written anyway, and each saves
+    /// a page fault. What is not armed is reported next time, written or not.
+    fn harvest(&mut self, expected: &PageSet, written: &mut PageSet)
+    -> Result<Harvest, TrackError>;
+
+    /// Stop tracking `pages`, whole chunks that are mapped: somebody else watches them from now on.
+    /// Nothing in them is reported. An error leaves them tracked.
+    fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let _ = pages;
+        Err(live::failed("handing pages to deferred capture")(
+            std::io::ErrorKind::Unsupported.into(),
+        ))
+    }
+
+    /// Track `pages` again, from before this returns.
+    fn resume(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let _ = pages;
+        Ok(())
+    }
 
     /// The bytes of `captured` are stored in a version that is visible; nobody has written since
     /// the harvest. The `cow` tracker re-arms here: without this its pages stay reported, as do

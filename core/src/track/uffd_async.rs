@@ -4,12 +4,15 @@
 //! No store is lost, even while others write: each one is complete before the scan has protected
 //! its page, and then in its result, or faults afterwards, and is in the next one's. A scan that
 //! fails may have protected pages without telling: hence the rule that an error means "everything".
+//!
+//! Chunks are armed when something in them exists. Before that, all of a chunk is zeros, and a scan
+//! that asks for existing pages passes over it: so a sparse region costs what was touched of it.
 
 use super::live::{Live, failed};
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
 use crate::pageset::PageSet;
 use crate::sys::live::{Backing, no_huge_pages};
-use crate::sys::pagemap::WrittenScan;
+use crate::sys::pagemap::{EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
 use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
@@ -21,6 +24,10 @@ pub(super) struct UffdAsync {
     uffd: Uffd,
     scan: WrittenScan,
     origin: Origin,
+    /// Pages of chunks that are armed: those that `harvest` asks for written pages.
+    armed: PageSet,
+    /// Pages that somebody else watches.
+    suspended: PageSet,
 }
 
 impl UffdAsync {
@@ -44,6 +51,8 @@ impl UffdAsync {
             uffd,
             scan,
             origin,
+            armed: PageSet::new(span.pages),
+            suspended: PageSet::new(span.pages),
         })
     }
 
@@ -67,6 +76,75 @@ pub(super) enum OpenFailed {
     Pagemap(io::Error),
 }
 
+impl UffdAsync {
+    /// Arm the chunks that have come into being, and report what exists in them.
+    fn arm_existing(&mut self, written: &mut PageSet) -> io::Result<()> {
+        let mut unarmed = self.live.mapped().clone();
+        unarmed.subtract(&self.armed);
+        unarmed.subtract(&self.suspended);
+        let mut found = PageSet::new(unarmed.capacity());
+        self.scan_each(&unarmed, &EXISTING, &mut found)?;
+        written.union(&found);
+        self.widen_to_chunks(&mut found, &unarmed);
+        for run in found.runs() {
+            uffd::protect(&self.uffd, &self.live.addresses(&run))?;
+            self.armed.insert_range(run);
+        }
+        // Asked again: a store that came in between is in this answer, a later one faults.
+        self.scan_each(&found, &PRESENT, written)
+    }
+
+    /// All pages of `within` that lie in a chunk with a page of `set`.
+    fn widen_to_chunks(&self, set: &mut PageSet, within: &PageSet) {
+        for chunk in 0..set.chunks() {
+            if set.chunk(chunk).iter().any(|w| *w != 0) {
+                *set.chunk_mut(chunk) = *within.chunk(chunk);
+            }
+        }
+    }
+
+    /// Report what was written in armed chunks, and arm it again but for what is expected.
+    fn take(&mut self, expected: &PageSet, written: &mut PageSet) -> io::Result<()> {
+        let (quiet, busy) = split_by_chunk(&self.armed, expected);
+        self.scan_each(&quiet, &TAKE, written)?;
+        if busy.is_empty() {
+            return Ok(());
+        }
+        let mut found = PageSet::new(busy.capacity());
+        self.scan_each(&busy, &LOOK, &mut found)?;
+        written.union(&found);
+        // The look has armed nothing: so no store can be lost between it and the taking of the rest.
+        found.subtract(expected);
+        self.scan_each(&found, &TAKE, written)
+    }
+
+    fn scan_each(
+        &mut self,
+        pages: &PageSet,
+        question: &Question,
+        out: &mut PageSet,
+    ) -> io::Result<()> {
+        let (live, scan) = (&self.live, &mut self.scan);
+        pages.runs().try_for_each(|run| {
+            scan.scan(live.addresses(&run), question, |found| {
+                out.insert_range(live.pages(&found));
+            })
+        })
+    }
+}
+
+/// The pages of `set` in chunks without, and in chunks with, a page of `marks`.
+fn split_by_chunk(set: &PageSet, marks: &PageSet) -> (PageSet, PageSet) {
+    let (mut without, mut with) = (set.clone(), PageSet::new(set.capacity()));
+    for chunk in 0..set.chunks() {
+        if marks.chunk(chunk).iter().any(|w| *w != 0) {
+            *with.chunk_mut(chunk) = *set.chunk(chunk);
+            *without.chunk_mut(chunk) = Default::default();
+        }
+    }
+    (without, with)
+}
+
 impl Tracker for UffdAsync {
     fn kind(&self) -> TrackerKind {
         TrackerKind::UffdAsync
@@ -77,26 +155,44 @@ impl Tracker for UffdAsync {
             // Protected pages are not gathered into huge ones anyway; and many kernels never report
             // a whole huge page that was written and then dropped.
             no_huge_pages(range);
-            uffd::watch(&self.uffd, range)
+            uffd::register(&self.uffd, range)
         })
     }
 
-    fn harvest(&mut self, written: &mut PageSet) -> Result<Harvest, TrackError> {
+    fn harvest(
+        &mut self,
+        expected: &PageSet,
+        written: &mut PageSet,
+    ) -> Result<Harvest, TrackError> {
         self.live.check()?;
-        let (live, scan) = (&self.live, &mut self.scan);
-        live.runs()
-            .try_for_each(|run| {
-                scan.take(live.addresses(&run), |found| {
-                    written.insert_range(live.pages(&found))
-                })
-            })
+        // What is armed first: what arms itself below is reported there.
+        self.take(expected, written)
             .map_err(failed("scanning for written pages"))?;
-        live.add_pinned(written);
+        self.arm_existing(written).map_err(failed(
+            "protecting pages that were written for the first time",
+        ))?;
+        self.live.add_pinned(written);
         Ok(Harvest::Written)
     }
 
     fn settle(&mut self, _captured: &PageSet) -> Result<(), TrackError> {
         self.live.check_process() // the harvest has re-armed already
+    }
+
+    fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        uffd::unwatch(&self.uffd, &self.live.addresses(pages))
+            .map_err(failed("handing pages to deferred capture"))?;
+        self.armed.remove_range(pages.clone());
+        self.suspended.insert_range(pages.clone());
+        Ok(())
+    }
+
+    fn resume(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        uffd::watch(&self.uffd, &self.live.addresses(pages))
+            .map_err(failed("taking pages back from deferred capture"))?;
+        self.suspended.remove_range(pages.clone());
+        self.armed.insert_range(pages.clone());
+        Ok(())
     }
 
     fn pin(&mut self, pages: Range<usize>) {

@@ -90,12 +90,16 @@ impl Service {
         self.hub.attached.load().len()
     }
 
-    /// Have the service thread tell subscribers. One system call at most, on a descriptor that nobody else has: it cannot
+    /// What has the service thread tell subscribers. One system call at most, on a descriptor that nobody else has: it cannot
     /// block, and notices may run together.
-    pub(crate) fn notify(&self) {
-        if self.hub.subscribers.load(Ordering::SeqCst) != 0 {
-            let _ = self.hub.wake.write(1);
-        }
+    pub(crate) fn notifier(&self) -> Arc<dyn Fn() + Send + Sync> {
+        let hub = self.hub.clone();
+        Arc::new(move || {
+            if hub.subscribers.load(Ordering::SeqCst) != 0 {
+                let _ = hub.wake.write(1);
+            }
+            tcasm_core::fault::pass("notified");
+        })
     }
 
     /// Revoke the leases of process `pid`.

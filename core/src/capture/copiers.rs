@@ -1,0 +1,205 @@
+//! The threads: copiers, which sleep while there is nothing to copy, and the one that serves early stores.
+
+use super::{Gate, Outcome, Sweep};
+use crate::sys::thread;
+use arc_swap::ArcSwapOption;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+/// How many copiers there are, where they run, how eagerly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Number of copier threads; none: one for each two processors, at least one and at most four.
+    pub threads: Option<usize>,
+    /// Processors that they run on; empty: any.
+    pub processors: Vec<usize>,
+    /// Their nice value, if it is not to be the program's.
+    pub nice: Option<i32>,
+}
+
+impl Settings {
+    fn count(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or((processors / 2).clamp(1, 4))
+    }
+
+    /// A thread that cannot have its place still copies.
+    fn apply(&self) {
+        if !self.processors.is_empty() {
+            let _ = thread::run_on(&self.processors);
+        }
+        if let Some(nice) = self.nice {
+            let _ = thread::be_nice(nice);
+        }
+    }
+}
+
+/// What the threads share.
+#[derive(Debug)]
+struct Shared {
+    current: ArcSwapOption<Sweep>,
+    gate: Option<Arc<Gate>>,
+    stop: AtomicBool,
+    /// Rung for every sweep, and at the end.
+    rings: Mutex<u64>,
+    bell: Condvar,
+}
+
+impl Shared {
+    fn ring(&self) {
+        *self.rings.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.bell.notify_all();
+    }
+
+    fn copy(&self) {
+        let mut seen = 0;
+        while !self.stop.load(Ordering::SeqCst) {
+            if let Some(sweep) = self.current.load_full() {
+                sweep.work();
+            }
+            let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+            let rung = self.bell.wait_while(rings, |n| *n == seen);
+            seen = *rung.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn serve(&self, gate: &Gate) {
+        let served = gate.serve(|address| {
+            // Loaded anew for each: a fault that was read late may be one of the next sweep by now. Without a sweep
+            // nothing is protected, and whoever waited was let go by whoever released.
+            if let Some(sweep) = &*self.current.load() {
+                sweep.early_store(address);
+            }
+        });
+        if let Err(error) = served {
+            self.abandon(&format!("early stores cannot be served: {error}"));
+        }
+    }
+
+    /// A thread is gone that stores may be waiting for.
+    fn abandon(&self, why: &str) {
+        if let Some(sweep) = self.current.load_full() {
+            sweep.abandon(why);
+        }
+        if let Some(gate) = &self.gate {
+            gate.give_up();
+        }
+    }
+}
+
+/// Gives the gate up if its thread ends in a panic.
+struct Watch<'a>(&'a Shared, &'static str);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abandon(self.1);
+        }
+    }
+}
+
+/// The running threads. They end, and what is in flight with them, when this is dropped.
+#[derive(Debug)]
+pub struct Copiers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    pid: u32,
+}
+
+impl Copiers {
+    /// Start the threads; with a gate, also the one that serves its faults.
+    pub fn start(settings: &Settings, gate: Option<Arc<Gate>>) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            current: ArcSwapOption::empty(),
+            gate: gate.clone(),
+            stop: AtomicBool::new(false),
+            rings: Mutex::default(),
+            bell: Condvar::new(),
+        });
+        let mut copiers = Copiers {
+            shared,
+            threads: Vec::new(),
+            pid: std::process::id(),
+        };
+        let old = thread::block_signals()?;
+        let started = copiers.spawn_all(settings, gate);
+        thread::restore_signals(&old);
+        started.map(|()| copiers)
+    }
+
+    fn spawn_all(&mut self, settings: &Settings, gate: Option<Arc<Gate>>) -> io::Result<()> {
+        if let Some(gate) = gate {
+            self.spawn("tcasm-faults", move |shared| {
+                let _watch = Watch(shared, "the thread that serves early stores died");
+                shared.serve(&gate);
+            })?;
+        }
+        for _ in 0..settings.count() {
+            let settings = settings.clone();
+            self.spawn("tcasm-copier", move |shared| {
+                let _watch = Watch(shared, "a copier thread died");
+                settings.apply();
+                shared.copy();
+            })?;
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<()> {
+        let shared = self.shared.clone();
+        let thread = Builder::new().name(name.to_owned());
+        self.threads.push(thread.spawn(move || run(&shared))?);
+        Ok(())
+    }
+
+    /// Protect the pieces of `sweep` and have them saved from now on. After an error nothing is protected and nothing will be
+    /// saved.
+    pub fn begin(&self, sweep: &Arc<Sweep>) -> io::Result<()> {
+        // Known to the fault thread before the first store can wait.
+        self.shared.current.store(Some(sweep.clone()));
+        if let Err(error) = sweep.protect() {
+            self.shared.abandon(&format!("write-protecting: {error}"));
+            sweep.work();
+            return Err(error);
+        }
+        crate::fault::pass("protected");
+        self.shared.ring();
+        Ok(())
+    }
+
+    /// Save `sweep`, which has no gate, with the caller's help; returns when it has ended.
+    pub fn run(&self, sweep: &Arc<Sweep>) -> Outcome {
+        self.shared.current.store(Some(sweep.clone()));
+        self.shared.ring();
+        sweep.work();
+        sweep.wait(Duration::MAX)
+    }
+
+    /// Forget the sweep that has ended, and what it keeps alive.
+    pub fn clear(&self) {
+        self.shared.current.store(None);
+    }
+}
+
+impl Drop for Copiers {
+    fn drop(&mut self) {
+        if std::process::id() != self.pid {
+            // A forked child has none of the threads.
+            return self.threads.drain(..).for_each(std::mem::forget);
+        }
+        // Whoever stores during the last sweep must still be served: it is ended first, with this thread's help.
+        if let Some(sweep) = self.shared.current.load_full() {
+            sweep.work();
+            sweep.wait(Duration::MAX);
+        }
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.ring();
+        if let Some(gate) = &self.shared.gate {
+            gate.stop();
+        }
+        self.threads.drain(..).for_each(|t| drop(t.join()));
+    }
+}

@@ -1,0 +1,33 @@
+//! What the library's own threads are: where they run, how eagerly, and that signals are not for them.
+
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::signal::SigSet;
+use nix::unistd::Pid;
+use std::io;
+
+/// Keep signals away from the calling thread and those that it starts: a handler of the program, run on a thread that serves
+/// faults, could store to memory that only this thread can release. The result undoes it.
+pub fn block_signals() -> io::Result<SigSet> {
+    Ok(SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?)
+}
+
+/// Give the calling thread its old signals back.
+pub fn restore_signals(old: &SigSet) {
+    let _ = old.thread_set_mask();
+}
+
+/// Run the calling thread on these processors only.
+pub fn run_on(processors: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    processors.iter().try_for_each(|cpu| set.set(*cpu))?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// Set the nice value of the calling thread (19 is the most considerate).
+pub fn be_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: no pointers; on Linux, 0 stands for the calling thread.
+    let set = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    Errno::result(set)?;
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! The steps of `publish` that find and capture what was written.
+
+use crate::builder::unix_ns;
+use crate::error::PublishError;
+use crate::producer::Producer;
+use std::sync::Arc;
+use std::time::Instant;
+use tcasm_core::capture::Outcome;
+use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::sabotage::{Guard, off};
+use tcasm_core::stamp::Stamp;
+use tcasm_core::stats::Counter;
+use tcasm_core::store::{Capture, Progress, Skip};
+use tcasm_core::track::TrackerKind;
+
+/// What a version is to capture.
+pub(crate) struct Dirty {
+    /// All of it.
+    pub(crate) all: PageSet,
+    /// Of that, the chunks that are captured later.
+    pub(crate) later: Vec<usize>,
+    /// The rest.
+    now: PageSet,
+}
+
+impl Producer {
+    /// Add what was written since the last harvest to the pending pages, and what may have been to the suspect ones. False:
+    /// tracking failed, so that everything may have changed, and parts of the region may not even be there.
+    pub(crate) fn harvest(&mut self) -> bool {
+        let start = Instant::now();
+        let adaptive = &mut self.adaptive;
+        adaptive.go_back(&mut self.region, &mut self.suspect);
+        // Straight into the sets: what a tracker reports before it fails is not lost either.
+        let mut written = PageSet::new(self.region.span.pages);
+        let expected = adaptive.prediction.expected();
+        let harvested = self.region.tracker.harvest(expected, &mut written);
+        self.faulted = written.clone();
+        self.faulted.subtract(&adaptive.unarmed);
+        if self.region.tracker.kind() != TrackerKind::Compare {
+            self.pending.union(&self.faulted);
+            written.intersect(&adaptive.unarmed);
+        }
+        self.suspect.union(&written);
+        self.suspect.union(&self.region.untracked);
+        adaptive.unarmed = expected.clone();
+        if let Err(error) = &harvested {
+            tracing::warn!(%error, "tracking failed; every page is compared with the last version");
+            if !off(Guard::ErrorMeansAll) {
+                self.suspect.union(&self.region.tracked);
+            }
+            self.count(|s| s.add(Counter::TrackerErrors, 1));
+        }
+        self.pending.union(&self.always);
+        let ns = start.elapsed().as_nanos() as u64;
+        self.count(|s| s.add(Counter::HarvestNs, ns));
+        harvested.is_ok()
+    }
+
+    /// The pages of bound buffers that changed, and the chunks that are captured later. Pages of other buffers stay pending
+    /// until a field is bound to them.
+    #[allow(unsafe_code)]
+    pub(crate) fn changed_pages(&mut self, sound: bool) -> Result<Dirty, PublishError> {
+        let later = self.adaptive.later_in(&self.bound);
+        let mut whole = PageSet::new(self.region.span.pages);
+        for chunk in &later {
+            whole.insert_range(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES);
+        }
+        let mut pages = self.pending.clone();
+        pages.union(&self.suspect);
+        pages.intersect(&self.bound);
+        pages.subtract(&whole);
+        if !sound {
+            self.region.keep_readable(&mut pages);
+        }
+        let mut suspects = pages.clone();
+        suspects.subtract(&self.pending);
+        if !suspects.is_empty() {
+            pages.subtract(&suspects);
+            // SAFETY: the region's live memory; tracked pages are mapped, or were found readable just now; `&mut self`
+            // excludes writers.
+            unsafe {
+                self.store
+                    .drop_unchanged(self.region.ptr(), &mut suspects)?
+            };
+            pages.union(&suspects);
+        }
+        whole.union(&pages);
+        Ok(Dirty {
+            all: whole,
+            later,
+            now: pages,
+        })
+    }
+
+    #[allow(unsafe_code)]
+    pub(crate) fn capture(
+        &mut self,
+        stamp: &Stamp,
+        dirty: &mut Dirty,
+    ) -> Result<Result<Progress, Skip>, PublishError> {
+        if self.table.is_none() {
+            self.encode_table()?;
+        }
+        let (table, base) = (self.table.as_deref().unwrap_or_default(), self.region.ptr());
+        let capture = Capture {
+            base,
+            pages: &dirty.all,
+            later: &dirty.later,
+            gate: self.adaptive.gate.as_ref(),
+            table,
+            now: unix_ns(),
+            visible: self.notifier.clone(),
+        };
+        let (service, copiers) = (&self.service, &self.copiers);
+        // SAFETY: the region's live memory, which is unmapped only after the copiers have ended; `&mut self` excludes
+        // writers; later chunks were handed to the gate alone.
+        let captured = unsafe {
+            self.store
+                .publish(stamp, &capture, copiers, &|n| service.pinned(n))?
+        };
+        if captured.is_ok() {
+            self.next_version += 1;
+            self.forget(&dirty.all);
+            self.learn(dirty);
+        }
+        Ok(captured)
+    }
+
+    /// The pages are in a version that is visible, or will be.
+    pub(crate) fn forget(&mut self, pages: &PageSet) {
+        self.pending.subtract(pages);
+        // Suspects that were compared and found equal need no second look either.
+        self.suspect.subtract(&self.bound);
+    }
+
+    /// Learn from what was captured inside the call; re-arm it.
+    fn learn(&mut self, dirty: &Dirty) {
+        let mut settled = dirty.now.clone();
+        settled.subtract(self.adaptive.prediction.expected());
+        if let Err(error) = self.region.tracker.settle(&settled) {
+            tracing::warn!(%error, "pages could not be re-armed; they are captured again next time");
+        }
+        let mut seen = self.bound.clone();
+        for chunk in &dirty.later {
+            seen.remove_range(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES);
+        }
+        self.faulted.intersect(&dirty.now);
+        let mut eligible = self.bound.clone();
+        eligible.subtract(&self.devices);
+        self.adaptive.learn(
+            &seen,
+            &dirty.now,
+            &self.faulted,
+            &eligible,
+            &mut self.region,
+        );
+    }
+
+    /// Take note of the end of the capture that went on, if it has ended.
+    pub(crate) fn settle_last(&mut self) {
+        let Some(settled) = self.store.settle() else {
+            return;
+        };
+        self.copiers.clear();
+        let (early, waited) = (settled.early.0, settled.early.1.as_nanos() as u64);
+        self.adaptive.learn_later(waited, &settled.changed);
+        self.count(|s| {
+            s.add(Counter::EarlyStores, early)?;
+            s.add(Counter::EarlyNs, waited)
+        });
+        if let Outcome::GivenUp(why) = &settled.outcome {
+            tracing::warn!(version = settled.version, %why, "a capture was given up; its changes go into the next version");
+            self.pending.union(&settled.pages);
+            self.count(|s| s.add(Counter::GivenUp, 1));
+        }
+        if self.adaptive.gate.as_ref().is_some_and(|g| g.given_up()) {
+            tracing::warn!("nothing is captured after publish any more");
+            self.adaptive
+                .close_gate(&mut self.region, &mut self.suspect);
+        }
+    }
+
+    /// Wait until nothing is captured any more: before the stream ends, or memory goes.
+    pub(crate) fn end_capture(&mut self) {
+        if let Some(sweep) = self.store.sweep().map(Arc::clone) {
+            sweep.work();
+            sweep.wait(std::time::Duration::MAX);
+        }
+        self.settle_last();
+    }
+}
