@@ -1,6 +1,6 @@
 //! Live memory: what a tracker maps over the reservation of its caller, as ranges of addresses.
 
-use super::mem::MapError;
+use super::mem::{MapError, Mapping};
 use nix::errno::Errno;
 use nix::sys::mman::{
     MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync,
@@ -40,6 +40,37 @@ pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> 
     };
     mapped.map_err(|e| explain("map", range, e))?;
     advise(range, MmapAdvise::MADV_DONTFORK)
+}
+
+/// Put memory of another kind in the place of `range` without its bytes ever seeming to change: what lies in `own` is copied,
+/// everything else is as the new backing has it.
+///
+/// # Safety
+/// The range must be the caller's own memory, readable, which nobody writes during the call. But for `own`, which lies
+/// inside, the backing must have the same bytes.
+pub unsafe fn replace(
+    range: &Range<usize>,
+    backing: Backing<'_>,
+    own: impl Iterator<Item = Range<usize>>,
+) -> io::Result<()> {
+    let stage = Mapping::reserve_aligned(range.len()).map_err(io::Error::other)?;
+    let at = stage.addr();
+    // SAFETY: the reservation is new.
+    unsafe { map(&(at..at + range.len()), backing)? };
+    for part in own {
+        let to = (at + (part.start - range.start)) as *mut u8;
+        // SAFETY: inside both ranges, which are apart; the source is readable and keeps still.
+        unsafe { std::ptr::copy_nonoverlapping(part.start as *const u8, to, part.len()) };
+    }
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    let to = range.start as *mut c_void;
+    // The reservation stays mapped: it is unmapped when it is dropped, and must be nobody else's by then.
+    // SAFETY: what lay in the range goes in the same step in which its copy arrives.
+    let moved = unsafe { libc::mremap(at as *mut c_void, range.len(), range.len(), flags, to) };
+    if moved == libc::MAP_FAILED {
+        return Err(explain("replace", range, Errno::last()));
+    }
+    Ok(())
 }
 
 /// Make `range` inaccessible again; what was in it is gone.

@@ -10,6 +10,8 @@ mod guarantees;
 mod kind;
 mod live;
 mod probe;
+#[cfg(test)]
+mod sharing;
 mod uffd_async;
 
 pub use kind::UnknownTracker;
@@ -18,6 +20,7 @@ pub use probe::{Choice, ChooseError, ENV, Probe, Verdict, choose, create, probe}
 use crate::pageset::PageSet;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 
 /// The ways of tracking, best first. Written `uffd-async`, `cow` and `compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -92,6 +95,40 @@ pub trait Tracker: Send {
     /// the harvest. The `cow` tracker re-arms here: without this its pages stay reported, as do
     /// those that cannot be re-armed, which is no error.
     fn settle(&mut self, captured: &PageSet) -> Result<(), TrackError>;
+
+    /// Let live memory of `pages`, whole chunks, be a private mapping of `file` at the same offset, so that what is not written
+    /// exists once; pages in `own` get copies of their own. They are tracked as before; after an error possibly not, which the
+    /// next harvest says.
+    ///
+    /// # Safety
+    /// Nobody may write during the call. But for those in `own`, the file must hold the bytes of the pages, and go on holding
+    /// them as long as they are not copied.
+    unsafe fn rest(
+        &mut self,
+        pages: &Range<usize>,
+        file: BorrowedFd<'_>,
+        own: &PageSet,
+    ) -> Result<(), TrackError> {
+        let _ = (pages, file, own);
+        Err(live::failed("sharing memory with a plane")(
+            std::io::ErrorKind::Unsupported.into(),
+        ))
+    }
+
+    /// Give `pages`, mapped by `rest`, memory of their own again, with the bytes that they have.
+    ///
+    /// # Safety
+    /// Nobody may write during the call.
+    unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let _ = pages;
+        Ok(())
+    }
+
+    /// Add to `copied` those of `pages` that were mapped by `rest` and have been copied since.
+    fn copied(&mut self, pages: &PageSet, copied: &mut PageSet) -> Result<(), TrackError> {
+        let _ = (pages, copied);
+        Ok(())
+    }
 
     /// `pages` may be written by a device (DMA into pinned memory), which no tracker sees: never
     /// replace their physical pages, and report them at every harvest from now on.

@@ -11,11 +11,12 @@
 use super::live::{Live, failed};
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
 use crate::pageset::PageSet;
-use crate::sys::live::{Backing, no_huge_pages};
-use crate::sys::pagemap::{EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
+use crate::sys::live::{Backing, no_huge_pages, replace};
+use crate::sys::pagemap::{ANONYMOUS, EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
 use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use userfaultfd::Uffd;
 
 /// The best tracker: Linux 6.7, no privilege.
@@ -133,6 +134,33 @@ impl UffdAsync {
     }
 }
 
+impl UffdAsync {
+    /// Put other memory in the place of `pages`, and track it.
+    ///
+    /// # Safety
+    /// As for [`live::replace`].
+    unsafe fn replace(
+        &mut self,
+        pages: &Range<usize>,
+        backing: Backing<'_>,
+        own: &PageSet,
+    ) -> io::Result<()> {
+        let range = self.live.addresses(pages);
+        let mut inside = PageSet::new(own.capacity());
+        inside.insert_range(pages.clone());
+        inside.intersect(own);
+        let own: Vec<_> = inside.runs().map(|run| self.live.addresses(&run)).collect();
+        // SAFETY: the caller's promises.
+        unsafe { replace(&range, backing, own.into_iter())? };
+        no_huge_pages(&range);
+        // From here on an error leaves memory that nobody watches: its scan fails, and everything is compared.
+        uffd::watch(&self.uffd, &range)?;
+        self.suspended.remove_range(pages.clone());
+        self.armed.insert_range(pages.clone());
+        Ok(())
+    }
+}
+
 /// The pages of `set` in chunks without, and in chunks with, a page of `marks`.
 fn split_by_chunk(set: &PageSet, marks: &PageSet) -> (PageSet, PageSet) {
     let (mut without, mut with) = (set.clone(), PageSet::new(set.capacity()));
@@ -193,6 +221,31 @@ impl Tracker for UffdAsync {
         self.suspended.remove_range(pages.clone());
         self.armed.insert_range(pages.clone());
         Ok(())
+    }
+
+    unsafe fn rest(
+        &mut self,
+        pages: &Range<usize>,
+        file: BorrowedFd<'_>,
+        own: &PageSet,
+    ) -> Result<(), TrackError> {
+        let range = self.live.addresses(pages);
+        let backing = Backing::File(file, range.start - self.live.span().base);
+        // SAFETY: live memory of ours that is mapped; the caller's promises.
+        unsafe { self.replace(pages, backing, own) }.map_err(failed("sharing memory with a plane"))
+    }
+
+    unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let mut all = PageSet::new(self.live.span().pages);
+        all.insert_range(pages.clone());
+        // SAFETY: live memory of ours that is mapped, all of which is copied; the caller's promise.
+        unsafe { self.replace(pages, Backing::Zero, &all) }
+            .map_err(failed("taking memory back that was shared with a plane"))
+    }
+
+    fn copied(&mut self, pages: &PageSet, copied: &mut PageSet) -> Result<(), TrackError> {
+        self.scan_each(pages, &ANONYMOUS, copied)
+            .map_err(failed("finding pages that were copied"))
     }
 
     fn pin(&mut self, pages: Range<usize>) {
