@@ -67,6 +67,10 @@ counters! {
     ChunksLater,
     /// Pages that are expected to be written now, and not protected.
     PagesExpected,
+    /// Pages of live memory that rest on a plane now: they exist once.
+    PagesShared,
+    /// Pages moved together in planes, so that versions have fewer runs.
+    PagesMoved,
 }
 
 /// Word of the first bucket of the histogram of publish durations.

@@ -29,7 +29,24 @@ struct Info {
     fields: Vec<Field>,
     attrs: BTreeMap<String, Attr>,
     publish_us: Durations,
+    capture: Capture,
     counters: BTreeMap<String, u64>,
+}
+
+/// How pages are captured now, and what came of it so far.
+#[derive(Debug, Serialize)]
+struct Capture {
+    /// Chunks of 2 MiB that are captured after publish.
+    later_chunks: u64,
+    /// Pages that are not protected, because they are expected to be written.
+    expected_pages: u64,
+    /// Pages of live memory that share their bytes with a version.
+    shared_pages: u64,
+    /// Stores that had to wait for their chunk to be saved, and how long in all.
+    early_stores: u64,
+    early_us: f64,
+    /// Versions that were given up.
+    given_up: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -180,6 +197,14 @@ fn gather(observer: &mut Observer) -> Result<Info, Failure> {
             p50: known.publish_us[0],
             p99: known.publish_us[1],
             max: known.publish_us[2],
+        },
+        capture: Capture {
+            later_chunks: count("ChunksLater"),
+            expected_pages: count("PagesExpected"),
+            shared_pages: count("PagesShared"),
+            early_stores: count("EarlyStores"),
+            early_us: count("EarlyNs") as f64 / 1e3,
+            given_up: count("GivenUp"),
         },
         counters: known
             .counters

@@ -70,6 +70,7 @@ fn head(info: &Info) -> String {
         format!("{} versions, {} skipped", info.publishes, info.skips),
     );
     row("publish took", durations(info));
+    row("capture", capture(info));
     table.render()
 }
 
@@ -92,6 +93,29 @@ fn durations(info: &Info) -> String {
     ]
     .map(microseconds);
     format!("{p50} (median), {p99} (99 %), {max} (longest)")
+}
+
+fn capture(info: &Info) -> String {
+    let (capture, chunk) = (&info.capture, 512 * info.page_size);
+    let mut text = format!(
+        "{} after publish, the rest inside; {} pages expected to change",
+        bytes(capture.later_chunks * chunk),
+        capture.expected_pages
+    );
+    if capture.shared_pages != 0 {
+        text += &format!(
+            "; {} shared with versions",
+            bytes(capture.shared_pages * info.page_size)
+        );
+    }
+    if capture.early_stores != 0 {
+        let waited = microseconds(capture.early_us / capture.early_stores as f64);
+        text += &format!(
+            "; {} stores came early and waited {waited} each",
+            capture.early_stores
+        );
+    }
+    text
 }
 
 fn microseconds(us: f64) -> String {
