@@ -213,7 +213,7 @@ impl Planes {
     /// Count slots as having memory, which they are about to get. True: some have none yet.
     pub fn hold(&mut self, plane: usize, pages: Range<usize>) -> bool {
         let p = &mut self.planes[plane];
-        let fresh = pages.len() - count_in(&p.held, pages.clone());
+        let fresh = pages.len() - p.held.count_in(pages.clone());
         p.held.insert_range(pages);
         self.held_pages += fresh;
         self.touched = self.touched.max(plane + 1);
@@ -225,7 +225,7 @@ impl Planes {
     pub fn unhold(&mut self, plane: usize, pages: Range<usize>) {
         let p = &mut self.planes[plane];
         let _ = p.memory.punch(&pages);
-        self.held_pages -= count_in(&p.held, pages.clone());
+        self.held_pages -= p.held.count_in(pages.clone());
         p.held.remove_range(pages);
     }
 
@@ -270,8 +270,4 @@ impl Planes {
 
 fn count(bits: &ChunkBits) -> u32 {
     bits.iter().map(|w| w.count_ones()).sum()
-}
-
-fn count_in(set: &PageSet, pages: Range<usize>) -> usize {
-    pages.filter(|p| set.contains(*p)).count()
 }

@@ -53,11 +53,8 @@ impl Store {
 
     fn place(&self, pages: &PageSet) -> Vec<Placement> {
         let mut placements = Vec::new();
-        for chunk in 0..pages.chunks() {
-            let bits = pages.chunk(chunk);
-            if bits.iter().any(|w| *w != 0) {
-                self.planes.place(chunk, bits, &mut placements);
-            }
+        for (chunk, bits) in pages.chunks_in_use() {
+            self.planes.place(chunk, bits, &mut placements);
         }
         placements
     }

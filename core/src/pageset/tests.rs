@@ -1,0 +1,211 @@
+//! Sets of pages against sets of numbers; and what clones share.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// More than two blocks, the last in part.
+const PAGES: usize = 2 * BLOCK_PAGES + 700;
+
+type Model = BTreeSet<usize>;
+
+/// Whole blocks, pieces at their borders, and short pieces anywhere, also past the end.
+fn range() -> impl Strategy<Value = Range<usize>> {
+    let near = |block: usize| {
+        let border = block * BLOCK_PAGES;
+        border.saturating_sub(600)..border + 600
+    };
+    let start = prop_oneof![
+        0usize..1400,
+        (0usize..3).prop_flat_map(near),
+        (0usize..3).prop_map(|block| block * BLOCK_PAGES),
+        0usize..PAGES + 200,
+    ];
+    let len = prop_oneof![
+        4 => 0usize..3,
+        4 => 0usize..700,
+        1 => Just(BLOCK_PAGES),
+        1 => Just(BLOCK_PAGES + 513)
+    ];
+    (start, len).prop_map(|(start, len)| start..start + len)
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(Range<usize>),
+    Remove(Range<usize>),
+    /// All bits of a chunk are set by hand.
+    Fill(usize),
+    /// All bits of a chunk are cleared by hand: the set need not notice.
+    Empty(usize),
+    Union(usize),
+    Subtract(usize),
+    Intersect(usize),
+    Clone(usize),
+    Clear,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let chunk = || 0..PAGES / CHUNK_PAGES;
+    prop_oneof![
+        8 => range().prop_map(Op::Insert),
+        6 => range().prop_map(Op::Remove),
+        1 => chunk().prop_map(Op::Fill),
+        1 => chunk().prop_map(Op::Empty),
+        2 => (0usize..3).prop_map(Op::Union),
+        2 => (0usize..3).prop_map(Op::Subtract),
+        2 => (0usize..3).prop_map(Op::Intersect),
+        3 => (0usize..3).prop_map(Op::Clone),
+        1 => Just(Op::Clear),
+    ]
+}
+
+/// Do `op` to the first of a pair of sets, with the second as operand; and to their models.
+fn apply(op: &Op, sets: &mut [PageSet; 3], models: &mut [Model; 3], i: usize) {
+    let inside = |r: &Range<usize>| r.start..r.end.min(PAGES);
+    let pages = |chunk: usize| chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
+    let (set, model) = (&mut sets[i], &mut models[i]);
+    match op {
+        Op::Insert(r) => {
+            set.insert_range(r.clone());
+            model.extend(inside(r));
+        }
+        Op::Remove(r) => {
+            set.remove_range(r.clone());
+            model.retain(|p| !r.contains(p));
+        }
+        Op::Fill(chunk) => {
+            *set.chunk_mut(*chunk) = [!0; CHUNK_WORDS];
+            model.extend(pages(*chunk));
+        }
+        Op::Empty(chunk) => {
+            *set.chunk_mut(*chunk) = [0; CHUNK_WORDS];
+            model.retain(|p| !pages(*chunk).contains(p));
+        }
+        Op::Clear => {
+            set.clear();
+            model.clear();
+        }
+        Op::Clone(k) => (sets[i], models[i]) = (sets[*k].clone(), models[*k].clone()),
+        Op::Union(k) => {
+            let (other, numbers) = (sets[*k].clone(), models[*k].clone());
+            sets[i].union(&other);
+            models[i].extend(numbers);
+        }
+        Op::Subtract(k) => {
+            let (other, numbers) = (sets[*k].clone(), models[*k].clone());
+            sets[i].subtract(&other);
+            models[i].retain(|p| !numbers.contains(p));
+        }
+        Op::Intersect(k) => {
+            let (other, numbers) = (sets[*k].clone(), models[*k].clone());
+            sets[i].intersect(&other);
+            models[i].retain(|p| numbers.contains(p));
+        }
+    }
+}
+
+/// The maximal runs of a set of numbers.
+fn runs_of_model(model: &Model) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for page in model {
+        match runs.last_mut() {
+            Some(last) if last.end == *page => last.end += 1,
+            _ => runs.push(*page..page + 1),
+        }
+    }
+    runs
+}
+
+fn same(set: &PageSet, model: &Model, part: &Range<usize>) -> Result<(), TestCaseError> {
+    prop_assert_eq!((set.capacity(), set.len()), (PAGES, model.len()));
+    prop_assert_eq!(set.is_empty(), model.is_empty());
+    prop_assert_eq!(set.runs().collect::<Vec<_>>(), runs_of_model(model));
+    prop_assert!(set.iter().eq(model.iter().copied()));
+    let chunks: BTreeSet<usize> = model.iter().map(|p| p / CHUNK_PAGES).collect();
+    prop_assert!(set.chunks_in_use().map(|(chunk, _)| chunk).eq(chunks));
+    for (chunk, bits) in set.chunks_in_use() {
+        prop_assert_eq!(bits, set.chunk(chunk));
+    }
+    let inside = model.range(part.start..part.end.max(part.start)).count();
+    prop_assert_eq!(set.count_in(part.clone()), inside);
+    prop_assert_eq!(set.intersects(part.clone()), inside > 0);
+    let there = [part.start, part.end].map(|p| set.contains(p) == model.contains(&p));
+    prop_assert_eq!(there, [true; 2]);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn three_sets_behave_as_sets_of_numbers(
+        ops in proptest::collection::vec((op(), 0usize..3), 0..25),
+        part in range(),
+    ) {
+        let mut sets = [(); 3].map(|()| PageSet::new(PAGES));
+        let mut models = [(); 3].map(|()| Model::new());
+        for (op, i) in &ops {
+            apply(op, &mut sets, &mut models, *i);
+        }
+        for (set, model) in sets.iter().zip(&models) {
+            same(set, model, &part)?;
+        }
+        for (i, k) in [(0, 1), (1, 2), (2, 0)] {
+            prop_assert_eq!(sets[i] == sets[k], models[i] == models[k]);
+        }
+    }
+
+    #[test]
+    fn what_lies_past_the_end_is_trimmed(pages in 1usize..PAGES) {
+        let mut set = PageSet::new(pages);
+        for chunk in 0..set.chunks() {
+            *set.chunk_mut(chunk) = [!0; CHUNK_WORDS];
+        }
+        set.trim();
+        prop_assert_eq!(set.runs().collect::<Vec<_>>(), vec![0..pages]);
+    }
+}
+
+/// Pages of a region of a tebibyte, and of the largest there is.
+const HUGE: [usize; 2] = [1 << 28, 1 << 34];
+
+#[test]
+fn a_set_keeps_bitmaps_of_what_is_in_it_alone() {
+    for pages in HUGE {
+        let mut set = PageSet::new(pages);
+        set.insert(5);
+        set.insert_range(pages / 2 - 1..pages / 2 + 1);
+        set.insert(pages - 1);
+        assert_eq!((set.blocks.len(), set.len()), (4, 4));
+        set.remove_range(0..pages - 1);
+        assert_eq!(set.blocks.len(), 1, "blocks without pages are dropped");
+        let mut rest = set.clone();
+        rest.subtract(&set);
+        set.intersect(&rest);
+        assert_eq!((rest.blocks.len(), set.blocks.len()), (0, 0));
+    }
+}
+
+#[test]
+fn a_clone_copies_a_block_when_it_changes_and_no_other() {
+    let mut set = PageSet::new(HUGE[0]);
+    (0..100).for_each(|i| set.insert(i * 10 * BLOCK_PAGES));
+    let mut clone = set.clone();
+    clone.insert(7);
+    clone.remove_range(BLOCK_PAGES..BLOCK_PAGES + 1);
+    let shared = |(a, b): (&(usize, Arc<Block>), &(usize, Arc<Block>))| Arc::ptr_eq(&a.1, &b.1);
+    let same = set.blocks.iter().zip(&clone.blocks).filter(|p| shared(*p));
+    assert_eq!(same.count(), 99);
+    assert!(clone.contains(7) && !set.contains(7));
+}
+
+#[test]
+fn blocks_with_every_page_are_one() {
+    let mut set = PageSet::new(HUGE[0]);
+    set.insert_range(0..HUGE[0]);
+    assert!(set.blocks.iter().all(|(_, block)| Block::is_full(block)));
+    assert_eq!(set.runs().collect::<Vec<_>>(), [0..HUGE[0]]);
+    set.remove_range(70..71);
+    let full = set.blocks.iter().filter(|(_, b)| Block::is_full(b)).count();
+    assert_eq!(full, HUGE[0] / BLOCK_PAGES - 1);
+    assert_eq!(PageSet::new(BLOCK_PAGES + 1).blocks.len(), 0);
+}
