@@ -7,11 +7,12 @@ use crate::field::{FieldTable, TableError};
 use crate::layout::{
     HEADER_BYTES, LAYOUT_VERSION, Layout, LayoutError, MAGIC, MAX_NAME, TABLE_BYTES, header, slot,
 };
-use crate::pageset::{CHUNK_WORDS, PageSet};
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkSet, PageSet};
 use crate::protocol;
 use crate::sabotage::{Guard, off};
 use crate::stamp::Stamp;
 use crate::words::{OutOfRange, Words};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 
@@ -237,6 +238,34 @@ impl<'a> Index<'a> {
             .slice(self.layout.leaf(chunk, leaf), crate::layout::LEAF_BYTES / 8)?)
     }
 
+    /// Those of `chunks` of which any version has ever had pages in memory: in all maps the others are zero.
+    pub fn used_chunks(&self, chunks: Range<usize>) -> Result<ChunkSet, IndexError> {
+        self.chunk_set(self.layout.used_chunks, chunks)
+    }
+
+    /// The chunks with pages that the version in `slot` changed against the version before it.
+    pub fn changed_chunks(&self, slot: usize) -> Result<ChunkSet, IndexError> {
+        self.chunk_set(self.layout.chunks_changed(slot), 0..self.layout.chunks)
+    }
+
+    /// Those of `chunks` that are in the bitmap at `at`.
+    fn chunk_set(&self, at: usize, chunks: Range<usize>) -> Result<ChunkSet, IndexError> {
+        let mut set = ChunkSet::new(self.layout.chunks);
+        let end = chunks.end.min(self.layout.chunks);
+        for group in chunks.start / CHUNK_PAGES..end.div_ceil(CHUNK_PAGES) {
+            let words = self
+                .words
+                .slice(at + group * CHUNK_WORDS * 8, CHUNK_WORDS)?;
+            let bits = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
+            if bits != [0; CHUNK_WORDS] {
+                *set.chunk_mut(group) = bits;
+            }
+        }
+        set.remove_range(0..chunks.start);
+        set.remove_range(end..usize::MAX);
+        Ok(set)
+    }
+
     /// The words of the changed-page bitmap of `chunk` in `slot`.
     pub fn changed_bits(&self, slot: usize, chunk: usize) -> Result<&'a [AtomicU64], IndexError> {
         Ok(self
@@ -247,10 +276,7 @@ impl<'a> Index<'a> {
     /// The pages that the version in `slot` changed against the version before it.
     pub fn changed(&self, slot: usize) -> Result<PageSet, IndexError> {
         let mut set = PageSet::new(self.layout.pages);
-        for chunk in 0..self.layout.chunks {
-            if self.root(slot, chunk)? & CHANGED_FLAG == 0 {
-                continue;
-            }
+        for chunk in self.changed_chunks(slot)?.iter() {
             let bits = self.changed_bits(slot, chunk)?;
             for (to, from) in set.chunk_mut(chunk).iter_mut().zip(bits) {
                 *to = from.load(Ordering::Relaxed);
@@ -273,9 +299,6 @@ fn text(bytes: &[u8]) -> String {
         .trim_end_matches('\0')
         .to_owned()
 }
-
-/// Root entries: set when the chunk has changed pages in this version.
-pub const CHANGED_FLAG: u64 = 1 << 32;
 
 /// The producer's side of the index: everything [`Index`] offers, and the stores.
 #[derive(Clone, Copy, Debug)]
@@ -352,6 +375,35 @@ impl<'a> IndexWriter<'a> {
     /// Store a root entry.
     pub fn set_root(&self, slot: usize, chunk: usize, entry: u64) -> Result<(), IndexError> {
         self.set(self.0.layout.root(slot, chunk), entry)
+    }
+
+    /// Store which chunks the version in `slot` changed; all of them are in use from now on. In what the slot held, no others
+    /// than `before` were marked.
+    pub fn set_changed_chunks(
+        &self,
+        slot: usize,
+        before: &ChunkSet,
+        changed: &ChunkSet,
+    ) -> Result<(), IndexError> {
+        let group = |section: usize, group: usize| {
+            let at = section + group * CHUNK_WORDS * 8;
+            self.0.words.slice(at, CHUNK_WORDS)
+        };
+        let (marks, used) = (
+            self.0.layout.chunks_changed(slot),
+            self.0.layout.used_chunks,
+        );
+        for (g, _) in before.chunks_in_use() {
+            let words = group(marks, g)?;
+            words.iter().for_each(|w| w.store(0, Ordering::Relaxed));
+        }
+        for (g, bits) in changed.chunks_in_use() {
+            for ((mark, used), bits) in group(marks, g)?.iter().zip(group(used, g)?).zip(bits) {
+                mark.store(*bits, Ordering::Relaxed);
+                used.store(used.load(Ordering::Relaxed) | bits, Ordering::Relaxed);
+            }
+        }
+        Ok(())
     }
 
     /// Make version `n` in `slot` visible, and tell whoever waits.

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// First word of the index: `TCASMIDX` in ASCII.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"TCASMIDX");
 /// Version of everything shared: index, lease and messages. Raised whenever one of them changes its meaning.
-pub const LAYOUT_VERSION: u64 = 1;
+pub const LAYOUT_VERSION: u64 = 2;
 /// Most versions (ring slots, planes) a region can have: entries of a leaf are bytes, descriptors go in one message.
 pub const MAX_SLOTS: usize = 64;
 /// Longest region name in bytes.
@@ -100,6 +100,10 @@ pub struct Layout {
     pub chunks: usize,
     /// Heads of the slots.
     pub heads: usize,
+    /// Bitmap of the chunks in use.
+    pub used_chunks: usize,
+    /// Bitmaps of changed chunks: per slot one.
+    pub changed_chunks: usize,
     /// Roots: per slot and chunk one u64.
     pub roots: usize,
     /// Changed-page bitmaps: per slot and chunk 64 bytes.
@@ -133,7 +137,10 @@ impl Layout {
             .filter(|bytes| *bytes <= 1 << 46)?;
         let chunks = pages.div_ceil(CHUNK_PAGES);
         let heads = HEADER_BYTES;
-        let roots = heads + slots * SLOT_BYTES;
+        let used_chunks = heads + slots * SLOT_BYTES;
+        let chunk_bits = chunks.div_ceil(CHUNK_PAGES) * CHUNK_WORDS * 8;
+        let changed_chunks = used_chunks.checked_add(chunk_bits)?;
+        let roots = changed_chunks.checked_add(chunk_bits.checked_mul(slots)?)?;
         let changed = roots.checked_add(chunks.checked_mul(slots * 8)?)?;
         let leaves = changed.checked_add(chunks.checked_mul(slots * CHUNK_WORDS * 8)?)?;
         let tables = leaves.checked_add(chunks.checked_mul(slots * LEAF_BYTES)?)?;
@@ -146,6 +153,8 @@ impl Layout {
             slots,
             chunks,
             heads,
+            used_chunks,
+            changed_chunks,
             roots,
             changed,
             leaves,
@@ -168,6 +177,17 @@ impl Layout {
     pub fn head(&self, slot: usize) -> usize {
         debug_assert!(slot < self.slots);
         self.heads + slot * SLOT_BYTES
+    }
+
+    /// Bytes of a bitmap of all chunks. (As in bitmaps of pages, bits come in groups of [`CHUNK_PAGES`].)
+    pub fn chunk_bits(&self) -> usize {
+        self.changed_chunks - self.used_chunks
+    }
+
+    /// Offset of the bitmap of changed chunks of `slot`.
+    pub fn chunks_changed(&self, slot: usize) -> usize {
+        debug_assert!(slot < self.slots);
+        self.changed_chunks + slot * self.chunk_bits()
     }
 
     /// Offset of the root entry of `chunk` in `slot`.
@@ -265,12 +285,15 @@ mod tests {
         #[test]
         fn sections_follow_each_other_and_hold_what_they_must(pages in 1usize..1 << 28, slots in 2usize..=MAX_SLOTS) {
             let l = Layout::new(pages, 4096, slots).unwrap();
-            prop_assert_eq!((l.heads, l.roots), (8192, 8192 + slots * 128));
+            prop_assert_eq!((l.heads, l.used_chunks), (8192, 8192 + slots * 128));
+            prop_assert_eq!(l.chunk_bits(), l.chunks.div_ceil(512) * 64);
+            prop_assert_eq!(l.roots - l.changed_chunks, slots * l.chunk_bits());
             prop_assert_eq!(l.changed - l.roots, slots * l.chunks * 8);
             prop_assert_eq!(l.leaves - l.changed, slots * l.chunks * 64);
             prop_assert_eq!(l.tables - l.leaves, slots * l.chunks * 512);
             prop_assert!(l.total - l.tables >= slots * 262_144);
             let (s, c) = (slots - 1, l.chunks - 1);
+            prop_assert_eq!(l.chunks_changed(s) + l.chunk_bits(), l.roots);
             prop_assert!(l.root(s, c) + 8 <= l.changed && l.changed_bits(s, c) + 64 <= l.leaves);
             prop_assert!(l.leaf(c, s) + 512 <= l.tables && l.table(s) + TABLE_BYTES <= l.total);
         }

@@ -4,8 +4,8 @@
 //! their chunk, as page slots belong to their page, so that neither needs a heap: what is in use follows from the
 //! entries of the live versions.
 
-use crate::index::{CHANGED_FLAG, Index, IndexError};
-use crate::pageset::{CHUNK_PAGES, PageSet};
+use crate::index::{Index, IndexError};
+use crate::pageset::{CHUNK_PAGES, ChunkSet, PageSet};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,6 @@ pub type Code = u8;
 pub const ZERO: Code = 0;
 
 const LEAF_FLAG: u64 = 1 << 31;
-const MAP_MASK: u64 = CHANGED_FLAG - 1;
 
 /// A decoded root entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,22 +28,20 @@ pub enum Entry {
 impl Entry {
     /// Decode a root entry of an index with `slots` slots.
     pub fn decode(word: u64, slots: usize) -> Result<Self, IndexError> {
-        let map = word & MAP_MASK;
-        let number = (map & !LEAF_FLAG) as usize;
-        match map & LEAF_FLAG != 0 {
+        let number = (word & !LEAF_FLAG) as usize;
+        match word & LEAF_FLAG != 0 {
             true if number < slots => Ok(Entry::Leaf(number)),
             false if number <= slots => Ok(Entry::Whole(number as Code)),
-            _ => Err(bad_entry(map, slots)),
+            _ => Err(bad_entry(word, slots)),
         }
     }
 
     /// The root entry.
-    pub fn encode(self, changed: bool) -> u64 {
-        let map = match self {
+    pub fn encode(self) -> u64 {
+        match self {
             Entry::Whole(code) => u64::from(code),
             Entry::Leaf(leaf) => LEAF_FLAG | leaf as u64,
-        };
-        map | if changed { CHANGED_FLAG } else { 0 }
+        }
     }
 }
 
@@ -155,24 +152,31 @@ impl<'a> PageMap<'a> {
         Ok(ChunkMap::Mixed(codes))
     }
 
+    /// The chunks that may have pages in memory; of all others, all pages are zero.
+    pub fn used_chunks(&self) -> Result<ChunkSet, IndexError> {
+        self.index.used_chunks(0..self.index.layout().chunks)
+    }
+
     /// The runs that make up `pages`, in order, neighbours of one plane merged across chunks.
     pub fn runs(&self, pages: Range<usize>) -> Result<Vec<Run>, IndexError> {
         let mut out = Runs::default();
-        let (first, last) = (pages.start / CHUNK_PAGES, pages.end.div_ceil(CHUNK_PAGES));
-        for chunk in first..last.min(self.index.layout().chunks) {
+        let (mut at, end) = (pages.start, pages.end.min(self.index.layout().pages));
+        let chunks = at / CHUNK_PAGES..end.div_ceil(CHUNK_PAGES);
+        for chunk in self.index.used_chunks(chunks)?.iter() {
             let start = chunk * CHUNK_PAGES;
-            let end = start + self.index.layout().pages_in(chunk);
-            let part = start.max(pages.start)..end.min(pages.end);
+            let part = start.max(at)..end.min(start + CHUNK_PAGES);
+            out.push(at..part.start, ZERO);
+            at = part.end;
             out.push_chunk(&self.chunk(chunk)?, start, part);
         }
+        out.push(at..end, ZERO);
         Ok(out.runs)
     }
 
     /// The pages whose slot differs between two versions that are both pinned: those whose bytes may differ.
     pub fn differing(&self, other: &PageMap<'_>) -> Result<PageSet, IndexError> {
-        let layout = self.index.layout();
-        let mut set = PageSet::new(layout.pages);
-        for chunk in 0..layout.chunks {
+        let mut set = PageSet::new(self.index.layout().pages);
+        for chunk in self.used_chunks()?.iter() {
             let (a, b) = (self.entry(chunk)?, other.entry(chunk)?);
             for i in 0..if a == b { 0 } else { CHUNK_PAGES / 8 } {
                 let differ = self.word(chunk, a, i)? ^ other.word(chunk, b, i)?;

@@ -9,7 +9,7 @@ use tcasm_core::field::{DType, FieldDesc, FieldTable, interior, view};
 use tcasm_core::index::{HeaderInfo, Index, IndexError, IndexWriter};
 use tcasm_core::layout::{HEADER_BYTES, LAYOUT_VERSION, Layout, MAGIC, MAX_NAME, header};
 use tcasm_core::pagemap::{Entry, PageMap, Run};
-use tcasm_core::pageset::PageSet;
+use tcasm_core::pageset::{ChunkSet, PageSet};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::wire;
@@ -129,14 +129,17 @@ fn write_sound(words: &[AtomicU64], layout: Layout) -> Result<(), IndexError> {
         ..FieldTable::default()
     };
     let table = table.encode()?;
+    let mut all = ChunkSet::new(layout.chunks);
+    all.insert_range(0..layout.chunks);
     for slot in 0..layout.slots {
+        index.set_changed_chunks(slot, &ChunkSet::new(layout.chunks), &all)?;
         for chunk in 0..layout.chunks {
             let entry = if chunk == slot {
                 Entry::Leaf(slot)
             } else {
                 Entry::Whole(slot as u8 + 1)
             };
-            index.set_root(slot, chunk, entry.encode(true))?;
+            index.set_root(slot, chunk, entry.encode())?;
             for (i, word) in index.leaf(chunk, slot)?.iter().enumerate() {
                 word.store([0x0102_0301_0203_0102, 0][i % 2], Ordering::Relaxed);
             }

@@ -164,7 +164,11 @@ impl Version {
     /// What differs from `older`, another version of the same region that is held too. Costs a comparison of maps; no
     /// byte is read. From a version of another region (or of the same name after a restart) everything differs.
     pub fn changes_since(&self, older: &Version) -> Result<Changes, IndexError> {
-        let pages = if self.session().info == older.session().info {
+        let same = self.session().info == older.session().info;
+        let pages = if same && older.number().checked_add(1) == Some(self.number()) {
+            // The newer one says it itself, and for less than a comparison.
+            self.session().index()?.changed(self.pin.slot)?
+        } else if same {
             self.map()?.differing(&older.map()?)?
         } else {
             let pages = self.session().index()?.layout().pages;

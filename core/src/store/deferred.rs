@@ -60,7 +60,10 @@ impl Store {
                 self.in_flight = Some(in_flight);
                 return None;
             }
-            Outcome::Saved => self.live.push((in_flight.version, in_flight.slot)),
+            Outcome::Saved => {
+                self.live.push((in_flight.version, in_flight.slot));
+                self.ring.visible(in_flight.slot);
+            }
             Outcome::GivenUp(_) => self.give_up(&in_flight.placements),
         }
         let changed = in_flight.sweep.changes();

@@ -2,8 +2,11 @@
 
 mod deferred;
 mod reclaim;
+mod ring;
 mod room;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use deferred::Settled;
@@ -21,6 +24,7 @@ use crate::stamp::Stamp;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
 use deferred::InFlight;
+use ring::Ring;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -35,6 +39,7 @@ pub struct Store {
     bounds: Bounds,
     /// Live versions and their slots, oldest first.
     live: Vec<(u64, usize)>,
+    ring: Ring,
 }
 
 impl Store {
@@ -61,6 +66,7 @@ impl Store {
             in_flight: None,
             bounds,
             live: Vec::new(),
+            ring: Ring::new(layout.slots, layout.chunks),
         })
     }
 
@@ -172,6 +178,7 @@ impl Store {
         }
         self.index()?.make_visible(slot, stamp.version)?;
         self.live.push((stamp.version, slot));
+        self.ring.visible(slot);
         (capture.visible)();
         fault::pass("visible");
         self.reclaim_beyond(self.bounds.history + 1, pinned)?;

@@ -31,6 +31,7 @@ impl Store {
             // Free before the state says so: the planes are ours alone, and no observer reads the maps of this version.
             if protocol::reclaim(self.index()?.state(slot)?, n, || pinned(n)) {
                 self.free_pages(i)?;
+                self.ring.gone(slot, self.live[i + 1].1);
                 self.live.remove(i);
             } else {
                 i += 1;
@@ -40,14 +41,14 @@ impl Store {
     }
 
     /// Free the slots that only live version `i` refers to. A slot is used by versions that follow each other, so the
-    /// neighbours tell.
+    /// neighbours tell; and where it can differ from the next one, the ring does.
     fn free_pages(&mut self, i: usize) -> Result<(), IndexError> {
         // SAFETY: as in `index`; borrowed from the mapping alone, so that the planes can change meanwhile.
         let index = *IndexWriter::reopen(unsafe { self.index_map.words() })?;
         let map = |k: usize| PageMap::new(index, self.live[k].1);
         let (gone, next) = (map(i), map(i + 1));
         let before = i.checked_sub(1).map(map);
-        for chunk in 0..index.layout().chunks {
+        for chunk in self.ring.since(self.live[i + 1].1).iter() {
             let entries = (gone.entry(chunk)?, next.entry(chunk)?);
             let before = before.map(|b| b.entry(chunk).map(|e| (b, e))).transpose()?;
             if entries.0 == entries.1 || before.is_some_and(|(_, e)| e == entries.0) {

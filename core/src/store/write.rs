@@ -3,24 +3,27 @@
 use super::{Capture, Store};
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, ZERO};
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS};
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkSet};
 use crate::planes::Placement;
 use crate::stamp::Stamp;
 use std::sync::atomic::Ordering;
 
 impl Store {
-    /// Write map, changed pages, table and head of the new version.
+    /// Write map, changed pages, table and head of the new version. Of the map only what is not in the slot yet.
     pub(super) fn write_version(
-        &self,
+        &mut self,
         slot: usize,
         stamp: &Stamp,
         capture: &Capture<'_>,
         placements: &[Placement],
     ) -> Result<(), IndexError> {
+        let mut changed = ChunkSet::new(self.index()?.layout().chunks);
+        placements.iter().for_each(|p| changed.insert(p.chunk));
+        let before = self.ring.begin(slot, &changed);
         let index = self.index()?;
         let previous = self.newest()?;
         let mut rest = placements;
-        for chunk in 0..index.layout().chunks {
+        for chunk in self.ring.stale(slot).iter() {
             let n = rest.iter().take_while(|p| p.chunk == chunk).count();
             let (mine, later) = rest.split_at(n);
             rest = later;
@@ -30,7 +33,7 @@ impl Store {
             } else {
                 self.write_chunk(index, chunk, old, mine)?
             };
-            index.set_root(slot, chunk, entry.encode(n != 0))?;
+            index.set_root(slot, chunk, entry.encode())?;
             if n != 0 {
                 let bits = index.changed_bits(slot, chunk)?;
                 bits.iter()
@@ -38,6 +41,7 @@ impl Store {
                     .for_each(|(to, b)| to.store(*b, Ordering::Relaxed));
             }
         }
+        index.set_changed_chunks(slot, &before, &changed)?;
         index.set_table(slot, capture.table)?;
         index.set_head(slot, stamp, capture.pages.len() as u64, capture.now)
     }

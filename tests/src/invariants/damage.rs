@@ -132,6 +132,11 @@ fn damages(layout: &Layout) -> Vec<(usize, u64)> {
         words.extend((layout.head(slot)..layout.head(slot) + SLOT_BYTES).step_by(8));
         words.extend((0..layout.chunks).map(|chunk| layout.root(slot, chunk)));
         words.extend([
+            layout.used_chunks,
+            layout.chunks_changed(slot),
+            layout.chunks_changed(slot) + 8,
+        ]);
+        words.extend([
             layout.changed_bits(slot, layout.chunks - 1) + 56,
             layout.changed_bits(slot, 0),
         ]);

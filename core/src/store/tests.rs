@@ -1,0 +1,310 @@
+//! The store against a naive model: maps that are copied whole, pages that are remembered byte by byte.
+
+use super::*;
+use crate::capture::{Outcome, Settings};
+use crate::pagemap::Code;
+use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet};
+use crate::planes::Placement;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+const PAGE: usize = 4096;
+/// Four chunks and a part of a fifth.
+const PAGES: usize = 4 * CHUNK_PAGES + 100;
+const VERSIONS: usize = 4;
+
+/// What a version must be as long as it is live.
+struct Seen {
+    roots: Vec<u64>,
+    /// The first byte of each page.
+    bytes: Vec<u8>,
+}
+
+/// A store, live memory, and what was published from it.
+struct World {
+    store: Store,
+    copiers: Copiers,
+    live: Vec<u8>,
+    seen: BTreeMap<u64, Seen>,
+    pinned: BTreeSet<u64>,
+    used: BTreeSet<usize>,
+    next: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// With `true`, whole chunks are captured after the call.
+    Publish(Vec<(usize, usize)>, bool),
+    /// A version is written, and given up before it is visible.
+    Abandon(Vec<(usize, usize)>),
+    /// Somebody pins the newest version.
+    Pin,
+    /// The pin on the oldest version, or on the newest, goes.
+    Unpin(bool),
+    Reclaim,
+    Trim,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let len = prop_oneof![6 => 1usize..4, 1 => 400usize..600, 1 => Just(CHUNK_PAGES)];
+    let start = prop_oneof![
+        3 => 0..PAGES,
+        1 => (0usize..5).prop_map(|chunk| chunk * CHUNK_PAGES),
+    ];
+    let pages = || proptest::collection::vec((start.clone(), len.clone()), 0..3);
+    prop_oneof![
+        8 => (pages(), any::<bool>()).prop_map(|(pages, later)| Op::Publish(pages, later)),
+        1 => pages().prop_map(Op::Abandon),
+        3 => Just(Op::Pin),
+        3 => any::<bool>().prop_map(Op::Unpin),
+        1 => Just(Op::Reclaim),
+        1 => Just(Op::Trim),
+    ]
+}
+
+impl World {
+    fn new(bytes: usize, history: usize) -> Self {
+        let info = HeaderInfo {
+            name: "store".to_owned(),
+            base: 1 << 44,
+            pid: 1,
+            created: 1,
+            tracker: "compare".to_owned(),
+        };
+        let bounds = Bounds {
+            versions: VERSIONS,
+            history,
+            bytes: bytes as u64,
+        };
+        World {
+            store: Store::create(&info, PAGES, PAGE, bounds).unwrap(),
+            copiers: Copiers::start(&Settings::default(), None).unwrap(),
+            live: vec![0; PAGES * PAGE],
+            seen: BTreeMap::new(),
+            pinned: BTreeSet::new(),
+            used: BTreeSet::new(),
+            next: 1,
+        }
+    }
+
+    fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
+        match op {
+            Op::Publish(runs, later) => self.publish(runs, *later)?,
+            Op::Abandon(runs) => self.abandon(runs),
+            Op::Pin => self.pinned.extend(self.seen.keys().last()),
+            Op::Unpin(oldest) => {
+                let _ = match oldest {
+                    true => self.pinned.pop_first(),
+                    false => self.pinned.pop_last(),
+                };
+            }
+            Op::Reclaim => {
+                let pinned = |n| self.pinned.contains(&n);
+                self.store.reclaim_beyond(1, &pinned).unwrap();
+            }
+            Op::Trim => drop(self.store.trim().unwrap()),
+        }
+        let live: BTreeSet<u64> = self.store.versions().collect();
+        prop_assert!(self.pinned.is_subset(&live), "{:?} {live:?}", self.pinned);
+        self.seen.retain(|n, _| live.contains(n));
+        prop_assert!(self.store.check().unwrap(), "planes and maps differ");
+        self.seen
+            .iter()
+            .try_for_each(|(n, seen)| self.check(*n, seen))
+    }
+
+    /// Write to the pages, as the simulation does.
+    fn compute(&mut self, runs: &[(usize, usize)]) -> PageSet {
+        let mut pages = PageSet::new(PAGES);
+        for (start, len) in runs {
+            pages.insert_range(*start..start + len);
+        }
+        for page in pages.iter() {
+            self.live[page * PAGE] = (self.next * 7 + page as u64 % 5) as u8;
+        }
+        pages
+    }
+
+    fn publish(&mut self, runs: &[(usize, usize)], later: bool) -> Result<(), TestCaseError> {
+        let pages = self.compute(runs);
+        let before = self.seen.values().last();
+        let mut roots = before.map_or(vec![0; PAGES.div_ceil(CHUNK_PAGES)], |s| s.roots.clone());
+        let mut bytes = before.map_or(vec![0; PAGES], |s| s.bytes.clone());
+        let full = |(_, bits): &(usize, &ChunkBits)| bits.iter().all(|w| *w == !0);
+        let whole = pages.chunks_in_use().filter(full).filter(|_| later);
+        let later: Vec<usize> = whole.map(|(chunk, _)| chunk).collect();
+        let stamp = stamp(self.next);
+        let pinned = |n| self.pinned.contains(&n);
+        // SAFETY: `live` has all pages of the region, and nobody writes it until the capture has ended.
+        let published = unsafe {
+            let capture = capture(&self.live, &pages, &later);
+            let copiers = &self.copiers;
+            self.store
+                .publish(&stamp, &capture, copiers, &pinned)
+                .unwrap()
+        };
+        match published {
+            Err(_) => return Ok(()),
+            Ok(Progress::Visible) => prop_assert!(later.is_empty()),
+            Ok(Progress::Later(sweep)) => {
+                sweep.work();
+                prop_assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);
+                prop_assert_eq!(self.store.settle().map(|s| s.version), Some(self.next));
+            }
+        }
+        let index = self.store.index().unwrap();
+        let slot = index.slot_of(self.next).unwrap().unwrap();
+        let chunks: BTreeSet<usize> = pages.iter().map(|page| page / CHUNK_PAGES).collect();
+        for chunk in &chunks {
+            roots[*chunk] = index.root(slot, *chunk).unwrap();
+        }
+        let mut changed = pages.clone();
+        for page in pages.iter() {
+            let byte = self.live[page * PAGE];
+            // What is captured later is compared: only what differs has changed.
+            if later.contains(&(page / CHUNK_PAGES)) && bytes[page] == byte {
+                changed.remove_range(page..page + 1);
+            }
+            bytes[page] = byte;
+        }
+        let marked = index.changed_chunks(slot).unwrap();
+        prop_assert!(marked.iter().eq(chunks.iter().copied()));
+        prop_assert_eq!(index.changed(slot).unwrap(), changed);
+        self.used.extend(chunks);
+        self.seen.insert(self.next, Seen { roots, bytes });
+        self.next += 1;
+        Ok(())
+    }
+
+    fn abandon(&mut self, runs: &[(usize, usize)]) {
+        let pages = self.compute(runs);
+        let pinned = |n| self.pinned.contains(&n);
+        let Some(slot) = self.store.free_slot(&pinned).unwrap() else {
+            return;
+        };
+        let Ok(placements) = self.store.make_room(&pages, &pinned).unwrap() else {
+            return;
+        };
+        let capture = capture(&self.live, &pages, &[]);
+        let written = self
+            .store
+            .write_version(slot, &stamp(self.next), &capture, &placements);
+        written.unwrap();
+        self.used
+            .extend(placements.iter().map(|p: &Placement| p.chunk));
+    }
+
+    /// Version `n` is what it was when it was published, in whatever way it is read.
+    fn check(&self, n: u64, seen: &Seen) -> Result<(), TestCaseError> {
+        let index = self.store.index().unwrap();
+        let slot = index.slot_of(n).unwrap().unwrap();
+        let roots: Vec<u64> = (0..index.layout().chunks)
+            .map(|c| index.root(slot, c).unwrap())
+            .collect();
+        prop_assert_eq!(&roots, &seen.roots, "the map of version {}", n);
+        let map = PageMap::new(*index, slot);
+        let codes: Vec<Code> = (0..PAGES).map(|page| map.code(page).unwrap()).collect();
+        for (page, code) in codes.iter().enumerate() {
+            let byte = match *code {
+                ZERO => 0,
+                code => self.store.planes.page(usize::from(code) - 1, page)[0],
+            };
+            prop_assert_eq!(byte, seen.bytes[page], "page {} of version {}", page, n);
+        }
+        prop_assert!(
+            map.used_chunks()
+                .unwrap()
+                .iter()
+                .eq(self.used.iter().copied())
+        );
+        check_runs(&map, &codes)?;
+        let others = self.seen.keys().filter(|other| **other != n);
+        others
+            .map(|other| self.check_differing(&map, &codes, *other))
+            .collect()
+    }
+
+    fn check_differing(
+        &self,
+        map: &PageMap<'_>,
+        codes: &[Code],
+        other: u64,
+    ) -> Result<(), TestCaseError> {
+        let index = self.store.index().unwrap();
+        let other = PageMap::new(*index, index.slot_of(other).unwrap().unwrap());
+        let differ = (0..PAGES).filter(|page| other.code(*page).unwrap() != codes[*page]);
+        prop_assert!(map.differing(&other).unwrap().iter().eq(differ));
+        Ok(())
+    }
+}
+
+fn check_runs(map: &PageMap<'_>, codes: &[Code]) -> Result<(), TestCaseError> {
+    for part in [
+        0..PAGES,
+        3..PAGES - 7,
+        600..601,
+        700..1600,
+        5..5,
+        PAGES - 1..PAGES + 9,
+    ] {
+        let runs = map.runs(part.clone()).unwrap();
+        let pages = runs
+            .iter()
+            .flat_map(|r| r.pages.clone().map(|page| (page, r.code)));
+        let naive = part
+            .take_while(|page| *page < PAGES)
+            .map(|page| (page, codes[page]));
+        prop_assert!(pages.eq(naive), "{runs:?}");
+        prop_assert!(runs.windows(2).all(|w| w[0].code != w[1].code), "{runs:?}");
+    }
+    Ok(())
+}
+
+fn stamp(version: u64) -> Stamp {
+    Stamp {
+        version,
+        step: version,
+        time: 0.0,
+    }
+}
+
+fn capture<'a>(live: &[u8], pages: &'a PageSet, later: &'a [usize]) -> Capture<'a> {
+    Capture {
+        base: live.as_ptr(),
+        pages,
+        later,
+        gate: None,
+        table: &[],
+        now: 0,
+        visible: Arc::new(|| ()),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn a_version_is_what_a_map_copied_whole_would_make_it(
+        ops in proptest::collection::vec(op(), 1..40),
+        history in 0usize..3,
+        room in prop_oneof![Just(PAGES / 2), Just(4 * PAGES)],
+    ) {
+        let mut world = World::new(room * PAGE, history);
+        for op in &ops {
+            world.run(op)?;
+        }
+    }
+}
+
+#[test]
+fn a_terabyte_costs_the_ring_what_changes() {
+    let mut ring = Ring::new(8, 1 << 19);
+    let mut changed = ChunkSet::new(1 << 19);
+    changed.insert(400_000);
+    for n in 0..20 {
+        ring.begin(n % 8, &changed);
+        assert_eq!(ring.stale(n % 8).iter().collect::<Vec<_>>(), [400_000]);
+        ring.visible(n % 8);
+        assert_eq!(ring.since(n % 8).len(), 1);
+    }
+}
