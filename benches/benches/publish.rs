@@ -3,7 +3,8 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::time::Duration;
 use tcasm_benches::reference::Reference;
-use tcasm_benches::workload::{BYTES, Simulation, producer, timed};
+use tcasm_benches::workload::{BYTES, PAGE, Random, Simulation, producer, producer_within, timed};
+use tcasm_producer::Producer;
 
 const SHARES: [usize; 4] = [0, 1, 10, 100];
 
@@ -51,6 +52,29 @@ fn unchanged(c: &mut Criterion) {
     });
 }
 
+/// What a region could hold but does not must cost nothing.
+fn one_page(c: &mut Criterion) {
+    let mut group = c.benchmark_group("publish 1 GiB touched, one page changed");
+    for (label, capacity) in [("of 1 GiB", 1 << 30), ("of 1 TiB", 1 << 40)] {
+        let (mut p, field) = producer_within("bench-one-page", 1 << 30, capacity);
+        p.publish(0, 0.0).expect("published");
+        let (mut step, mut random) = (0, Random(7));
+        let mut write = |p: &mut Producer| {
+            let page = random.below((1 << 30) / PAGE);
+            p.view_mut(field).expect("a view")[page * PAGE] += 1;
+        };
+        group.bench_function(label, |b| {
+            b.iter_custom(|n| {
+                timed(n, &mut p, &mut write, |p| {
+                    step += 1;
+                    assert!(p.publish(step, 0.0).expect("published").version().is_some());
+                })
+            })
+        });
+    }
+    group.finish();
+}
+
 fn small(c: &mut Criterion) {
     let mut s = Simulation::new("bench-small", 1 << 20);
     c.bench_function("publish 1 MiB, one page", |b| {
@@ -68,6 +92,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(4));
-    targets = publish, unchanged, small
+    targets = publish, unchanged, one_page, small
 }
 criterion_main!(benches);

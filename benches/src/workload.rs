@@ -13,11 +13,16 @@ pub type Bytes = Buffer<u8, ndarray::Ix1>;
 
 /// A producer with one field of `bytes` bytes, all of which were written.
 pub fn producer(name: &str, bytes: usize) -> (Producer, Bytes) {
+    producer_within(name, bytes, bytes)
+}
+
+/// The same in a region of `capacity` bytes.
+pub fn producer_within(name: &str, bytes: usize, capacity: usize) -> (Producer, Bytes) {
     let dir = std::env::temp_dir().join(format!("tcasm-bench-{}", std::process::id()));
     // SAFETY: criterion runs benches on one thread, before any other is started.
     unsafe { std::env::set_var("TCASM_RUNTIME_DIR", dir) };
     let builder = Producer::builder(name)
-        .capacity(bytes)
+        .capacity(capacity)
         .memory(8 * bytes as u64);
     let mut producer = builder.create().expect("a region can be created");
     let field = producer
@@ -65,7 +70,7 @@ pub fn touch(memory: &mut [u8], pages: &[usize], value: u64) {
 pub fn timed<S>(
     n: u64,
     state: &mut S,
-    prepare: impl Fn(&mut S),
+    mut prepare: impl FnMut(&mut S),
     mut call: impl FnMut(&mut S),
 ) -> Duration {
     (0..n)
