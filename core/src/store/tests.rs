@@ -219,10 +219,8 @@ impl World {
                 .eq(self.used.iter().copied())
         );
         check_runs(&map, &codes)?;
-        let others = self.seen.keys().filter(|other| **other != n);
-        others
-            .map(|other| self.check_differing(&map, &codes, *other))
-            .collect()
+        let mut others = self.seen.keys().filter(|other| **other != n);
+        others.try_for_each(|other| self.check_differing(&map, &codes, *other))
     }
 
     fn check_differing(
