@@ -138,7 +138,9 @@ impl Adaptive {
         if self.gate.is_none() || self.mode == CaptureMode::Now {
             return;
         }
-        let candidates: Vec<usize> = (0..changed.chunks())
+        let candidates: Vec<usize> = changed
+            .chunks_in_use()
+            .map(|(chunk, _)| chunk)
             .filter(|chunk| self.wants_later(*chunk, changed, faulted) && is_full(eligible, *chunk))
             .collect();
         for run in runs(&candidates) {

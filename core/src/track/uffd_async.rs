@@ -97,10 +97,9 @@ impl UffdAsync {
 
     /// All pages of `within` that lie in a chunk with a page of `set`.
     fn widen_to_chunks(&self, set: &mut PageSet, within: &PageSet) {
-        for chunk in 0..set.chunks() {
-            if set.chunk(chunk).iter().any(|w| *w != 0) {
-                *set.chunk_mut(chunk) = *within.chunk(chunk);
-            }
+        let chunks: Vec<usize> = set.chunks_in_use().map(|(chunk, _)| chunk).collect();
+        for chunk in chunks {
+            *set.chunk_mut(chunk) = *within.chunk(chunk);
         }
     }
 
@@ -164,11 +163,9 @@ impl UffdAsync {
 /// The pages of `set` in chunks without, and in chunks with, a page of `marks`.
 fn split_by_chunk(set: &PageSet, marks: &PageSet) -> (PageSet, PageSet) {
     let (mut without, mut with) = (set.clone(), PageSet::new(set.capacity()));
-    for chunk in 0..set.chunks() {
-        if marks.chunk(chunk).iter().any(|w| *w != 0) {
-            *with.chunk_mut(chunk) = *set.chunk(chunk);
-            *without.chunk_mut(chunk) = Default::default();
-        }
+    for (chunk, _) in marks.chunks_in_use() {
+        *with.chunk_mut(chunk) = *set.chunk(chunk);
+        *without.chunk_mut(chunk) = Default::default();
     }
     (without, with)
 }
