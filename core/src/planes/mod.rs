@@ -7,6 +7,7 @@ mod memory;
 
 pub use memory::PlaneMemory;
 
+use crate::pagemap::{Code, ZERO};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
 use crate::sabotage::{Guard, off};
 use crate::sys::mem::MapError;
@@ -234,6 +235,14 @@ impl Planes {
         for p in placements {
             let busy = self.planes[p.plane].busy.chunk_mut(p.chunk);
             busy.iter_mut().zip(&p.bits).for_each(|(b, n)| *b |= n);
+        }
+    }
+
+    /// No version refers to these slots of a chunk any more, by the code of their plane.
+    pub fn free_chunk(&mut self, chunk: usize, code: Code, bits: &ChunkBits) {
+        if code != ZERO {
+            let busy = self.planes[usize::from(code) - 1].busy.chunk_mut(chunk);
+            busy.iter_mut().zip(bits).for_each(|(b, gone)| *b &= !gone);
         }
     }
 

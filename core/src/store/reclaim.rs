@@ -2,8 +2,8 @@
 
 use super::Store;
 use crate::index::{IndexError, IndexWriter};
-use crate::pagemap::{PageMap, ZERO};
-use crate::pageset::CHUNK_PAGES;
+use crate::pagemap::{Entry, PageMap, ZERO};
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS};
 use crate::planes::Planes;
 use crate::protocol;
 
@@ -52,6 +52,13 @@ impl Store {
             let entries = (gone.entry(chunk)?, next.entry(chunk)?);
             let before = before.map(|b| b.entry(chunk).map(|e| (b, e))).transpose()?;
             if entries.0 == entries.1 || before.is_some_and(|(_, e)| e == entries.0) {
+                continue;
+            }
+            if let (Entry::Whole(code), Entry::Whole(_), None | Some((_, Entry::Whole(_)))) =
+                (entries.0, entries.1, before)
+            {
+                // One plane throughout, and neither neighbour has it: the usual case of what is written densely.
+                self.planes.free_chunk(chunk, code, &[!0; CHUNK_WORDS]);
                 continue;
             }
             for w in 0..CHUNK_PAGES / 8 {
