@@ -1,10 +1,12 @@
 //! What do observers wait for: attaching, the next version, its first bytes, the wake-up?
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use std::cell::RefCell;
+use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tcasm_benches::workload::{BYTES, Simulation, producer, timed};
-use tcasm_observer::Observer;
+use tcasm_benches::workload::{BYTES, PAGE, Simulation, producer, timed};
+use tcasm_observer::{Observer, View};
 
 fn attach(c: &mut Criterion) {
     let (mut p, _) = producer("bench-attach", BYTES);
@@ -18,30 +20,57 @@ fn attach(c: &mut Criterion) {
     });
 }
 
-/// From one version to the next, mapped: pin, re-map what differs.
+/// From one version to the next, mapped: pin, re-map what differs. Then the first read of a byte of each page, which is
+/// where page faults would show.
 fn switch(c: &mut Criterion) {
     let mut s = Simulation::new("bench-switch", BYTES);
-    let mut group = c.benchmark_group("switch to the next version, 512 MiB, random pages");
-    for percent in [1, 100] {
-        let mut observer = Observer::attach("bench-switch").expect("attached");
-        group.bench_function(BenchmarkId::new("map", format!("{percent:3} %")), |b| {
+    let mut group = c.benchmark_group("switch to the next version, 512 MiB");
+    for (percent, pages) in [(1, "1310 random pages"), (100, "every page")] {
+        let observer = RefCell::new(Observer::attach("bench-switch").expect("attached"));
+        let view = || -> View {
+            let version = observer.borrow_mut().latest().expect("a version");
+            version.view().expect("mapped")
+        };
+        let next = |s: &mut Simulation| {
+            s.compute(percent);
+            s.publish();
+        };
+        // Each plane is read once before: what is measured is the steady state.
+        for _ in 0..8 {
+            next(&mut s);
+            sum(&view());
+        }
+        group.bench_function(BenchmarkId::new("map", pages), |b| {
             b.iter_custom(|n| {
-                let next = |s: &mut Simulation| {
-                    s.compute(percent);
-                    s.publish();
-                };
                 timed(n, &mut s, next, |s| {
-                    let view = observer
-                        .latest()
-                        .expect("a version")
-                        .view()
-                        .expect("mapped");
+                    let view = view();
                     assert_eq!(view.step(), s.step);
                 })
             })
         });
+        group.bench_function(
+            BenchmarkId::new("map, read a byte of each page", pages),
+            |b| {
+                b.iter_custom(|n| {
+                    timed(n, &mut s, next, |_| {
+                        black_box(sum(&view()));
+                    })
+                })
+            },
+        );
+        let view = view();
+        group.bench_function(
+            BenchmarkId::new("read a byte of each page again", pages),
+            |b| b.iter(|| sum(&view)),
+        );
     }
     group.finish();
+}
+
+/// One byte of each page.
+fn sum(view: &View) -> u64 {
+    let bytes = view.bytes("bytes").expect("the field");
+    bytes.iter().step_by(PAGE).map(|b| u64::from(*b)).sum()
 }
 
 /// From the call of publish until a waiting observer has the version in its hands, publish of one page included.
