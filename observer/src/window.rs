@@ -19,8 +19,6 @@ use tcasm_core::pagemap::{ChunkMap, Run, Runs, ZERO};
 use tcasm_core::pageset::{CHUNK_PAGES, runs_of};
 use tcasm_core::sys::mem::{MapError, Mapping};
 
-/// Most runs of a window when mappings turn out to be scarce.
-const FEW_RUNS: usize = 1 << 10;
 /// Parked windows that are kept.
 const PARKED: usize = 4;
 
@@ -57,11 +55,12 @@ impl Window {
         let mut window = Window::take(session, place, &layout)?;
         match window.show(version, window.share.most()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                // What parked windows hold can be had back; and a fresh window is whole again after a failure in the middle.
+                // Others have taken more than half of the process's mappings. What parked windows hold can be had back; a
+                // fresh window is whole again after a failure in the middle; and what is fragmented is copied.
                 drop(window);
                 lock(&session.windows).clear();
                 window = Window::reserve(session, place, &layout)?;
-                window.show(version, window.share.most().min(FEW_RUNS))?;
+                window.show(version, 0)?;
             }
             result => result?,
         }
