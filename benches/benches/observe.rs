@@ -1,8 +1,6 @@
 //! What do observers wait for: attaching, the next version, its first bytes, the wake-up?
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use std::cell::RefCell;
-use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tcasm_benches::workload::{BYTES, PAGE, Simulation, producer, timed};
@@ -20,45 +18,62 @@ fn attach(c: &mut Criterion) {
     });
 }
 
+/// How versions change, how many are switched to before anything is measured, and the making of the next.
+type Writer = (&'static str, usize, fn(&mut Switching));
+
+const WRITERS: [Writer; 3] = [
+    ("every page", 8, |s| s.publish(100)),
+    ("1310 random pages after a dense version", 4, |s| {
+        s.publish(100);
+        sum(&s.view());
+        s.publish(1)
+    }),
+    ("1310 random pages after many like it", 80, |s| s.publish(1)),
+];
+
+/// A simulation and one that observes it.
+struct Switching {
+    simulation: Simulation,
+    observer: Observer,
+}
+
+impl Switching {
+    fn publish(&mut self, percent: usize) {
+        self.simulation.compute(percent);
+        self.simulation.publish();
+    }
+
+    fn view(&mut self) -> View {
+        let view = self.observer.latest().expect("a version").view();
+        let view = view.expect("mapped");
+        assert_eq!(view.step(), self.simulation.step);
+        view
+    }
+}
+
 /// From one version to the next, mapped: pin, re-map what differs. Then the first read of a byte of each page, which is
 /// where page faults would show.
 fn switch(c: &mut Criterion) {
-    let mut s = Simulation::new("bench-switch", BYTES);
     let mut group = c.benchmark_group("switch to the next version, 512 MiB");
-    for (percent, pages) in [(1, "1310 random pages"), (100, "every page")] {
-        let observer = RefCell::new(Observer::attach("bench-switch").expect("attached"));
-        let view = || -> View {
-            let version = observer.borrow_mut().latest().expect("a version");
-            version.view().expect("mapped")
+    for (pages, before, next) in WRITERS {
+        let simulation = Simulation::new("bench-switch", BYTES);
+        let observer = Observer::attach("bench-switch").expect("attached");
+        let mut s = Switching {
+            simulation,
+            observer,
         };
-        let next = |s: &mut Simulation| {
-            s.compute(percent);
-            s.publish();
-        };
-        // Each plane is read once before: what is measured is the steady state.
-        for _ in 0..8 {
+        for _ in 0..before {
             next(&mut s);
-            sum(&view());
+            sum(&s.view());
         }
         group.bench_function(BenchmarkId::new("map", pages), |b| {
-            b.iter_custom(|n| {
-                timed(n, &mut s, next, |s| {
-                    let view = view();
-                    assert_eq!(view.step(), s.step);
-                })
-            })
+            b.iter_custom(|n| timed(n, &mut s, next, |s| drop(s.view())))
         });
         group.bench_function(
             BenchmarkId::new("map, read a byte of each page", pages),
-            |b| {
-                b.iter_custom(|n| {
-                    timed(n, &mut s, next, |_| {
-                        black_box(sum(&view()));
-                    })
-                })
-            },
+            |b| b.iter_custom(|n| timed(n, &mut s, next, |s| assert_ne!(sum(&s.view()), 0))),
         );
-        let view = view();
+        let view = s.view();
         group.bench_function(
             BenchmarkId::new("read a byte of each page again", pages),
             |b| b.iter(|| sum(&view)),

@@ -17,9 +17,9 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Memory for a window of `bytes` bytes.
-    pub(crate) fn create(bytes: usize) -> Result<Self, ViewError> {
-        let object = Object::create("tcasm-copies", bytes as u64)
+    /// Memory for a window of `bytes` bytes over the region `name`.
+    pub(crate) fn create(name: &str, bytes: usize) -> Result<Self, ViewError> {
+        let object = Object::create(&format!("tcasm-{name}-copies"), bytes as u64)
             .map_err(|source| ViewError::Copies { bytes, source })?;
         let map = Mapping::shared(object.as_fd(), bytes, true)?;
         Ok(Copies { object, map })

@@ -232,7 +232,7 @@ impl Window {
         let (at, len) = self.span(&pages);
         let copies = match &mut self.copies {
             Some(copies) => copies,
-            none => none.insert(Copies::create(self.range.len())?),
+            none => none.insert(Copies::create(&session.info.name, self.range.len())?),
         };
         let mut runs = Runs::default();
         match change.changed.filter(|_| was) {
@@ -277,10 +277,18 @@ fn whole(shown: &Shown) -> Option<u8> {
 /// Add those of `pages`, the pages of one chunk, whose code is not the old one.
 fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &mut Runs) {
     let start = pages.start;
-    for page in pages {
-        let code = want.code(page - start);
-        if old.code(page - start) != code {
-            runs.push(page..page + 1, code);
+    for page in pages.clone().step_by(8) {
+        let eight = page - start..page - start + 8;
+        if let (ChunkMap::Mixed(old), ChunkMap::Mixed(want)) = (old, want)
+            && old[eight.clone()] == want[eight]
+        {
+            continue; // as most are
+        }
+        for page in page..(page + 8).min(pages.end) {
+            let code = want.code(page - start);
+            if old.code(page - start) != code {
+                runs.push(page..page + 1, code);
+            }
         }
     }
 }
