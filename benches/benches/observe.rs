@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tcasm_benches::workload::{BYTES, PAGE, Simulation, producer, timed};
 use tcasm_observer::{Observer, View};
+use tcasm_producer::Receipt;
 
 fn attach(c: &mut Criterion) {
     let (mut p, _) = producer("bench-attach", BYTES);
@@ -39,8 +40,15 @@ struct Switching {
 
 impl Switching {
     fn publish(&mut self, percent: usize) {
-        self.simulation.compute(percent);
-        self.simulation.publish();
+        let s = &mut self.simulation;
+        s.compute(percent);
+        let receipt = s
+            .producer
+            .publish_wait(s.step, 0.0, Duration::from_secs(10));
+        match receipt.expect("published") {
+            Receipt::Published(p) => p.wait_visible(Duration::from_secs(10)).expect("captured"),
+            skipped => panic!("{skipped:?}"),
+        };
     }
 
     fn view(&mut self) -> View {

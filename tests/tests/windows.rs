@@ -7,7 +7,7 @@ use std::fs;
 use std::os::linux::fs::MetadataExt;
 use std::time::Duration;
 use tcasm_observer::{Observer, Version, View};
-use tcasm_producer::{Buffer, Producer};
+use tcasm_producer::{Buffer, CaptureMode, Producer, Receipt};
 use tcasm_tests::pattern::mix;
 use tcasm_tests::puppet::{Puppet, number};
 use tcasm_tests::{name, procfs};
@@ -27,8 +27,13 @@ struct Pair {
 
 impl Pair {
     fn new(what: &str, bytes: usize, history: usize) -> Pair {
+        Pair::capturing(CaptureMode::Now, what, bytes, history)
+    }
+
+    fn capturing(mode: CaptureMode, what: &str, bytes: usize, history: usize) -> Pair {
         let name = name(what);
         let builder = Producer::builder(&name).capacity(bytes).history(history);
+        let builder = builder.capture(mode).wait_for_capture(true);
         let mut producer = builder
             .versions(16)
             .memory(20 * bytes as u64)
@@ -54,8 +59,12 @@ impl Pair {
             let word = self.step << 32 | page as u64;
             bytes[page * PAGE..page * PAGE + 8].copy_from_slice(&word.to_le_bytes());
         }
-        let receipt = self.producer.publish(self.step, 0.0).unwrap();
-        assert!(receipt.version().is_some(), "{receipt:?}");
+        match self.producer.publish(self.step, 0.0).unwrap() {
+            Receipt::Published(published) => {
+                assert!(published.wait_visible(Duration::from_secs(60)).unwrap());
+            }
+            skipped => panic!("{skipped:?}"),
+        }
     }
 
     /// Bytes of memory that the observer's windows have for copies.
@@ -152,10 +161,11 @@ fn pages(first: usize, chunks: usize, total: usize) -> std::ops::Range<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn every_byte_that_any_view_shows_is_its_versions(ops in proptest::collection::vec(op(), 1..40), history in 0usize..4) {
+    fn every_byte_that_any_view_shows_is_its_versions(ops in proptest::collection::vec(op(), 1..40), history in 0usize..4, later: bool) {
         // The last chunk is one in part.
         let total = (CHUNKS - 1) * 512 + 100;
-        let mut p = Pair::new("views", total * PAGE, history);
+        let mode = if later { CaptureMode::Auto } else { CaptureMode::Now };
+        let mut p = Pair::capturing(mode, "views", total * PAGE, history);
         p.publish(0..3);
         let mut views: Vec<(View, Vec<u8>)> = Vec::new();
         for op in ops {
