@@ -3,8 +3,9 @@
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tcasm_benches::workload::{BYTES, Simulation, producer, timed};
-use tcasm_observer::Observer;
+use tcasm_benches::workload::{BYTES, PAGE, Simulation, producer, timed};
+use tcasm_observer::{Observer, View};
+use tcasm_producer::Receipt;
 
 fn attach(c: &mut Criterion) {
     let (mut p, _) = producer("bench-attach", BYTES);
@@ -18,30 +19,81 @@ fn attach(c: &mut Criterion) {
     });
 }
 
-/// From one version to the next, mapped: pin, re-map what differs.
+/// How versions change, how many are switched to before anything is measured, and the making of the next.
+type Writer = (&'static str, usize, fn(&mut Switching));
+
+const WRITERS: [Writer; 3] = [
+    ("every page", 8, |s| s.publish(100)),
+    ("1310 random pages after a dense version", 4, |s| {
+        s.publish(100);
+        sum(&s.view());
+        s.publish(1)
+    }),
+    ("1310 random pages after many like it", 80, |s| s.publish(1)),
+];
+
+/// A simulation and one that observes it.
+struct Switching {
+    simulation: Simulation,
+    observer: Observer,
+}
+
+impl Switching {
+    fn publish(&mut self, percent: usize) {
+        let s = &mut self.simulation;
+        s.compute(percent);
+        let receipt = s
+            .producer
+            .publish_wait(s.step, 0.0, Duration::from_secs(10));
+        match receipt.expect("published") {
+            Receipt::Published(p) => p.wait_visible(Duration::from_secs(10)).expect("captured"),
+            skipped => panic!("{skipped:?}"),
+        };
+    }
+
+    fn view(&mut self) -> View {
+        let view = self.observer.latest().expect("a version").view();
+        let view = view.expect("mapped");
+        assert_eq!(view.step(), self.simulation.step);
+        view
+    }
+}
+
+/// From one version to the next, mapped: pin, re-map what differs. Then the first read of a byte of each page, which is
+/// where page faults would show.
 fn switch(c: &mut Criterion) {
-    let mut s = Simulation::new("bench-switch", BYTES);
-    let mut group = c.benchmark_group("switch to the next version, 512 MiB, random pages");
-    for percent in [1, 100] {
-        let mut observer = Observer::attach("bench-switch").expect("attached");
-        group.bench_function(BenchmarkId::new("map", format!("{percent:3} %")), |b| {
-            b.iter_custom(|n| {
-                let next = |s: &mut Simulation| {
-                    s.compute(percent);
-                    s.publish();
-                };
-                timed(n, &mut s, next, |s| {
-                    let view = observer
-                        .latest()
-                        .expect("a version")
-                        .view()
-                        .expect("mapped");
-                    assert_eq!(view.step(), s.step);
-                })
-            })
+    let mut group = c.benchmark_group("switch to the next version, 512 MiB");
+    for (pages, before, next) in WRITERS {
+        let simulation = Simulation::new("bench-switch", BYTES);
+        let observer = Observer::attach("bench-switch").expect("attached");
+        let mut s = Switching {
+            simulation,
+            observer,
+        };
+        for _ in 0..before {
+            next(&mut s);
+            sum(&s.view());
+        }
+        group.bench_function(BenchmarkId::new("map", pages), |b| {
+            b.iter_custom(|n| timed(n, &mut s, next, |s| drop(s.view())))
         });
+        group.bench_function(
+            BenchmarkId::new("map, read a byte of each page", pages),
+            |b| b.iter_custom(|n| timed(n, &mut s, next, |s| assert_ne!(sum(&s.view()), 0))),
+        );
+        let view = s.view();
+        group.bench_function(
+            BenchmarkId::new("read a byte of each page again", pages),
+            |b| b.iter(|| sum(&view)),
+        );
     }
     group.finish();
+}
+
+/// One byte of each page.
+fn sum(view: &View) -> u64 {
+    let bytes = view.bytes("bytes").expect("the field");
+    bytes.iter().step_by(PAGE).map(|b| u64::from(*b)).sum()
 }
 
 /// From the call of publish until a waiting observer has the version in its hands, publish of one page included.

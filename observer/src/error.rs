@@ -121,6 +121,10 @@ pub enum ViewError {
     Map(#[from] MapError),
     #[error("cannot read a plane: {0}")]
     Read(#[from] io::Error),
+    #[error(
+        "the version is scattered over more runs than can be mapped, and memory for a copy of {bytes} bytes cannot be had: {source}; hold fewer views, or read without mapping"
+    )]
+    Copies { bytes: usize, source: io::Error },
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,
     #[error(transparent)]

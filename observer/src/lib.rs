@@ -27,9 +27,13 @@
 #![deny(unsafe_code)]
 
 mod attach;
+mod budget;
+mod copies;
 mod error;
 mod observer;
+mod plan;
 mod session;
+mod shelf;
 mod streams;
 mod version;
 mod view;

@@ -1,6 +1,7 @@
 //! One attachment: the producer's shared objects, our lease, and the pins in it.
 
 use crate::error::ObserveError;
+use crate::shelf::Shelf;
 use crate::window::Window;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
@@ -26,6 +27,8 @@ pub(crate) struct Session {
     taken: AtomicU64,
     /// Mapped address ranges that no view uses at the moment: the next view changes only what differs.
     pub(crate) windows: Mutex<Vec<Window>>,
+    /// Page tables of planes that no window shows at the moment.
+    pub(crate) shelf: Mutex<Shelf>,
     pid: u32,
 }
 
@@ -56,6 +59,7 @@ impl Session {
             lease,
             taken,
             windows: Mutex::default(),
+            shelf: Mutex::default(),
             pid,
         }
     }

@@ -130,6 +130,11 @@ impl Version {
         &self.pin.session
     }
 
+    /// The slot of the ring that holds the version.
+    pub(crate) fn slot(&self) -> usize {
+        self.pin.slot
+    }
+
     /// The page map.
     pub(crate) fn map(&self) -> Result<PageMap<'_>, IndexError> {
         Ok(PageMap::new(self.pin.session.index()?, self.pin.slot))

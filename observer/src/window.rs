@@ -1,24 +1,24 @@
 //! Windows: address ranges over which versions are mapped, and re-mapped where the next version differs.
 //!
 //! A window remembers what is mapped where. When a view is dropped its window is parked; the next view takes it and
-//! changes only the runs that differ. Mappings are limited per process, so chunks that are too fragmented are copied
-//! into private memory instead.
+//! changes only what differs: whole chunks move in from the shelf with their page tables, single runs are mapped, and
+//! chunks that are too fragmented for the number of mappings a process can have are copied.
 
+use crate::budget::Share;
+use crate::copies::Copies;
 use crate::error::ViewError;
+use crate::plan::{self, Change, Chunk, Shown};
 use crate::session::Session;
+use crate::shelf::Shelf;
 use crate::version::Version;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tcasm_core::layout::Layout;
-use tcasm_core::pagemap::{ChunkMap, Run, Runs};
-use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
-use tcasm_core::sys::mem::{MapError, Mapping, page_size};
-use tcasm_core::sys::object::read_at;
+use tcasm_core::pagemap::{ChunkMap, Run, Runs, ZERO};
+use tcasm_core::pageset::{CHUNK_PAGES, runs_of};
+use tcasm_core::sys::mem::{MapError, Mapping};
 
-/// Most discontiguous runs of one window; the kernel's limit is for the whole process (65,530 unless changed).
-const RUNS: usize = 16 << 10;
-/// The same when mappings turn out to be scarce.
-const FEW_RUNS: usize = 1 << 10;
 /// Parked windows that are kept.
 const PARKED: usize = 4;
 
@@ -31,25 +31,17 @@ pub(crate) enum Place {
     Anywhere,
 }
 
-/// What a chunk of a window shows.
-#[derive(Debug, PartialEq)]
-enum Shown {
-    /// Nothing yet: the reservation.
-    Nothing,
-    /// These pages of planes.
-    Mapped(ChunkMap),
-    /// A private copy, of the pages as the window's version has them.
-    Copied,
-}
-
 /// An address range, and what it shows.
 #[derive(Debug)]
 pub(crate) struct Window {
     range: Mapping,
     place: Place,
-    shown: Vec<Shown>,
+    layout: Layout,
+    chunks: Vec<Chunk>,
     /// The version that is shown; 0: none.
     version: u64,
+    share: Share,
+    copies: Option<Copies>,
 }
 
 impl Window {
@@ -61,13 +53,14 @@ impl Window {
         }
         let layout = *session.index()?.layout();
         let mut window = Window::take(session, place, &layout)?;
-        match window.show(version, &layout, RUNS) {
+        match window.show(version, window.share.most()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                // What parked windows hold can be had back; and a fresh window is whole again after a failure in the middle.
+                // Others have taken more than half of the process's mappings. What parked windows hold can be had back; a
+                // fresh window is whole again after a failure in the middle; and what is fragmented is copied.
                 drop(window);
-                lock(session).clear();
+                lock(&session.windows).clear();
                 window = Window::reserve(session, place, &layout)?;
-                window.show(version, &layout, FEW_RUNS)?;
+                window.show(version, 0)?;
             }
             result => result?,
         }
@@ -76,7 +69,7 @@ impl Window {
 
     /// A parked window, or a new one.
     fn take(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
-        let mut parked = lock(session);
+        let mut parked = lock(&session.windows);
         // The last parked one shows the newest version, the least to change.
         let found = parked.iter().rposition(|w| w.place == place);
         match found {
@@ -88,24 +81,27 @@ impl Window {
     fn reserve(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
         let bytes = layout.region_bytes();
         let range = match place {
-            Place::Anywhere => Mapping::reserve(bytes)?,
+            // As the homes on the shelf: between them page tables move whole.
+            Place::Anywhere => Mapping::reserve_aligned(bytes)?,
             Place::Base => {
                 let base = session.info.base as usize;
                 Mapping::reserve_at(base, bytes).map_err(ViewError::Base)?
             }
         };
-        let shown = (0..layout.chunks).map(|_| Shown::Nothing).collect();
         Ok(Window {
             range,
             place,
-            shown,
+            layout: *layout,
+            chunks: (0..layout.chunks).map(|_| Chunk::EMPTY).collect(),
             version: 0,
+            share: Share::default(),
+            copies: None,
         })
     }
 
     /// Give the window back, for the next view.
     pub(crate) fn park(self, session: &Session) {
-        let mut parked = lock(session);
+        let mut parked = lock(&session.windows);
         parked.push(self);
         if parked.len() > PARKED {
             parked.remove(0);
@@ -116,91 +112,96 @@ impl Window {
     #[allow(unsafe_code)]
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: `show` has mapped the whole range readable; its pages are of a pinned version, which nobody writes, or
-        // private; the range stays mapped as long as `self`, and is changed only by `show`, which takes `&mut self`.
+        // the window's own; the range stays mapped as long as `self`, and is changed only by `show`, which takes `&mut self`.
         unsafe { std::slice::from_raw_parts(self.range.ptr(), self.range.len()) }
     }
 
-    /// Show another version: map what differs, copy what has too many runs. After an error the window must be dropped: it
-    /// is mapped in part.
-    fn show(&mut self, version: &Version, layout: &Layout, most: usize) -> Result<(), ViewError> {
-        let (map, session) = (version.map()?, version.session());
-        let wanted = (0..layout.chunks)
-            .map(|c| map.chunk(c))
-            .collect::<Result<Vec<_>, _>>()?;
-        let copied = self.to_copy(&wanted, layout, most);
-        let changed = self.changed(version)?;
-        let mut runs = Runs::default();
-        for (chunk, want) in wanted.into_iter().enumerate() {
-            if copied[chunk] {
-                self.copy(chunk, &want, changed.as_ref(), session, layout)?;
-            } else {
-                self.differing(chunk, &want, layout, &mut runs);
-                self.shown[chunk] = Shown::Mapped(want);
-            }
+    /// Show another version with at most `most` runs. After an error the window must be dropped: it is mapped in part.
+    fn show(&mut self, version: &Version, most: usize) -> Result<(), ViewError> {
+        if version.number() == self.version {
+            return Ok(());
         }
-        runs.runs
-            .iter()
-            .try_for_each(|run| self.put(run, session, layout))?;
+        let session = version.session();
+        let changes = plan::changes(&self.chunks, self.version, version, most)?;
+        self.exchange(&changes, session)?;
+        self.map(&changes, session)?;
+        self.copy(&changes, session)?;
+        for change in changes {
+            let chunk = change.chunk;
+            self.chunks[chunk].becomes(change);
+        }
+        self.share.set(self.chunks.iter().map(|c| c.runs).sum());
         self.version = version.number();
         Ok(())
     }
 
-    /// The pages that differ between what is shown and `version`, if that is known. Where a page lies does not tell: since
-    /// the version shown was let go of, its slots may have been filled anew.
-    fn changed(&self, version: &Version) -> Result<Option<PageSet>, ViewError> {
-        Ok(match version.number().checked_sub(self.version) {
-            Some(0) => Some(PageSet::new(self.range.len() / page_size())),
-            Some(1) => Some(version.changes()?.pages),
-            _ => None,
-        })
-    }
-
-    /// The chunks to copy so that at most `most` runs are left to map: those that are copied already and still fragmented,
-    /// then the most fragmented, down to half of `most`, so that the next versions have room.
-    fn to_copy(&self, wanted: &[ChunkMap], layout: &Layout, most: usize) -> Vec<bool> {
-        let mut copied = vec![false; wanted.len()];
-        let (mut total, mut mapped) = (0, Vec::new());
-        for (chunk, map) in wanted.iter().enumerate() {
-            let n = run_count(map, layout.pages_in(chunk));
-            if n > 1 && matches!(self.shown[chunk], Shown::Copied) {
-                copied[chunk] = true;
-            } else if n > 1 {
-                total += n;
-                mapped.push((n, chunk));
+    /// Chunks that are in one plane, before or after: their page tables go home, or come from there.
+    #[allow(unsafe_code)]
+    fn exchange(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
+        let (mut leave, mut come) = (Runs::default(), Runs::default());
+        for change in changes {
+            let is = whole(&self.chunks[change.chunk].shown);
+            let mapped = (!change.copy).then_some(&change.want);
+            match (is, mapped) {
+                (Some(is), Some(ChunkMap::Whole(code))) if is == *code => continue,
+                (Some(_), Some(ChunkMap::Mixed(_))) => continue,
+                _ => {}
+            }
+            let pages = self.pages(change.chunk);
+            leave.push(pages.clone(), is.unwrap_or(ZERO));
+            if let Some(ChunkMap::Whole(code)) = mapped {
+                come.push(pages, *code);
             }
         }
-        if total > most {
-            mapped.sort_unstable();
-            while total > most / 2
-                && let Some((n, chunk)) = mapped.pop()
-            {
-                total -= n;
-                copied[chunk] = true;
+        let mut shelf = lock(&session.shelf);
+        for run in &leave.runs {
+            if let Some(plane) = run.plane() {
+                let home = (plane, &session.planes[plane]);
+                let (at, len) = self.span(&run.pages);
+                // SAFETY: `&mut self`: nothing is borrowed from the window.
+                unsafe { shelf.bring_home(home, &self.range, at, len) };
             }
         }
-        copied
-    }
-
-    /// Add the pages of `chunk` that are to be mapped and are not so yet.
-    fn differing(&self, chunk: usize, want: &ChunkMap, layout: &Layout, runs: &mut Runs) {
-        let start = chunk * CHUNK_PAGES;
-        let pages = start..start + layout.pages_in(chunk);
-        match &self.shown[chunk] {
-            Shown::Mapped(old) => push_differing(old, want, pages, runs),
-            _ => runs.push_chunk(want, start, pages),
-        }
+        come.runs
+            .iter()
+            .try_for_each(|run| self.bring(run, &mut shelf, session))
     }
 
     #[allow(unsafe_code)]
-    fn put(&self, run: &Run, session: &Session, layout: &Layout) -> Result<(), ViewError> {
-        let (at, len) = (
-            run.pages.start * layout.page_size,
-            run.pages.len() * layout.page_size,
-        );
+    fn bring(&mut self, run: &Run, shelf: &mut Shelf, session: &Session) -> Result<(), ViewError> {
+        let (at, len) = self.span(&run.pages);
+        let lent = run.plane().is_some_and(|plane| {
+            // SAFETY: `&mut self`: nothing is borrowed from the window.
+            unsafe { shelf.lend(plane, &self.range, at, len) }
+        });
+        match lent {
+            true => Ok(()),
+            false => self.put(run, session),
+        }
+    }
+
+    /// Map what differs in chunks that are in several planes.
+    fn map(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
+        let mut runs = Runs::default();
+        for change in changes.iter().filter(|c| !c.copy) {
+            if let ChunkMap::Mixed(_) = change.want {
+                let pages = self.pages(change.chunk);
+                match &self.chunks[change.chunk].shown {
+                    Shown::Mapped(old) => push_differing(old, &change.want, pages, &mut runs),
+                    _ => runs.push_chunk(&change.want, pages.start, pages),
+                }
+            }
+        }
+        runs.runs.iter().try_for_each(|run| self.put(run, session))
+    }
+
+    #[allow(unsafe_code)]
+    fn put(&mut self, run: &Run, session: &Session) -> Result<(), ViewError> {
+        let (at, len) = self.span(&run.pages);
         match run.plane() {
             Some(plane) => {
                 let plane = session.planes[plane].as_fd();
-                // SAFETY: `&mut self` in the only caller, `show`: nothing is borrowed from the window.
+                // SAFETY: `&mut self`: nothing is borrowed from the window.
                 unsafe { self.range.put_shared(at, len, plane, at)? };
             }
             // SAFETY: as above.
@@ -209,80 +210,91 @@ impl Window {
         Ok(())
     }
 
-    /// Show a chunk as a private copy, which is one mapping however fragmented the chunk is. A copy is renewed where it is
-    /// known to have changed, else whole.
-    #[allow(unsafe_code)]
-    fn copy(
-        &mut self,
-        chunk: usize,
-        want: &ChunkMap,
-        changed: Option<&PageSet>,
-        session: &Session,
-        layout: &Layout,
-    ) -> Result<(), ViewError> {
-        let start = chunk * CHUNK_PAGES;
-        let pages = start..start + layout.pages_in(chunk);
-        let (at, len) = (start * layout.page_size, pages.len() * layout.page_size);
-        let mut runs = Runs::default();
-        match (&self.shown[chunk], changed) {
-            (Shown::Copied, Some(changed)) => {
-                for page in pages.filter(|page| changed.contains(*page)) {
-                    runs.push(page..page + 1, want.code(page - start));
-                }
-                // SAFETY: `&mut self`: nothing is borrowed from the window.
-                unsafe { self.range.protect(at, len, true)? };
-            }
-            _ => {
-                runs.push_chunk(want, start, pages);
-                // SAFETY: as above.
-                unsafe { self.range.put_zero(at, len, true)? };
+    /// Make or renew copies, and give back those that are not shown any more.
+    fn copy(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
+        for change in changes {
+            let was = self.chunks[change.chunk].shown == Shown::Copied;
+            let (at, len) = self.span(&self.pages(change.chunk));
+            match (was, change.copy, &mut self.copies) {
+                (_, true, _) => self.renew(change, was, session)?,
+                (true, false, Some(copies)) => copies.release(at, len),
+                _ => {}
             }
         }
-        for run in &runs.runs {
-            let (from, bytes) = (
-                run.pages.start * layout.page_size,
-                run.pages.len() * layout.page_size,
-            );
-            // SAFETY: inside the part that was just made writable, private, and ours alone until it is shown.
-            let part = unsafe { std::slice::from_raw_parts_mut(self.range.ptr().add(from), bytes) };
-            match run.plane() {
-                Some(plane) => read_at(&session.planes[plane], part, from as u64)?,
-                None => part.fill(0),
-            }
-        }
-        // SAFETY: the slices above are gone.
-        unsafe { self.range.protect(at, len, false)? };
-        self.shown[chunk] = Shown::Copied;
         Ok(())
+    }
+
+    /// A copy is renewed where it is known to have changed, else whole: where a page lies does not tell, since its slot may
+    /// have been filled anew after the version that was shown.
+    #[allow(unsafe_code)]
+    fn renew(&mut self, change: &Change, was: bool, session: &Session) -> Result<(), ViewError> {
+        let (pages, page_size) = (self.pages(change.chunk), self.layout.page_size);
+        let (at, len) = self.span(&pages);
+        let copies = match &mut self.copies {
+            Some(copies) => copies,
+            none => none.insert(Copies::create(&session.info.name, self.range.len())?),
+        };
+        let mut runs = Runs::default();
+        match change.changed.filter(|_| was) {
+            Some(bits) => {
+                for run in runs_of(&bits) {
+                    let part = pages.start + run.start..(pages.start + run.end).min(pages.end);
+                    runs.push_chunk(&change.want, pages.start, part);
+                }
+            }
+            None => runs.push_chunk(&change.want, pages.start, pages),
+        }
+        if !was {
+            copies.populate(at, len);
+            // SAFETY: `&mut self`: nothing is borrowed from the window.
+            unsafe { self.range.put_shared(at, len, copies.fd(), at)? };
+        }
+        let mut runs = runs.runs.iter();
+        runs.try_for_each(|run| copies.fill(run, page_size, &session.planes))
+    }
+
+    /// The pages of a chunk.
+    fn pages(&self, chunk: usize) -> Range<usize> {
+        let start = chunk * CHUNK_PAGES;
+        start..start + self.layout.pages_in(chunk)
+    }
+
+    /// Where pages begin in bytes, and how many bytes they are.
+    fn span(&self, pages: &Range<usize>) -> (usize, usize) {
+        let size = self.layout.page_size;
+        (pages.start * size, pages.len() * size)
+    }
+}
+
+/// The code of all pages of a chunk that is mapped from one plane.
+fn whole(shown: &Shown) -> Option<u8> {
+    match shown {
+        Shown::Mapped(ChunkMap::Whole(code)) => Some(*code),
+        _ => None,
     }
 }
 
 /// Add those of `pages`, the pages of one chunk, whose code is not the old one.
 fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &mut Runs) {
-    if old == want {
-        return;
-    }
     let start = pages.start;
-    for page in pages {
-        let code = want.code(page - start);
-        if old.code(page - start) != code {
-            runs.push(page..page + 1, code);
+    for page in pages.clone().step_by(8) {
+        let eight = page - start..page - start + 8;
+        if let (ChunkMap::Mixed(old), ChunkMap::Mixed(want)) = (old, want)
+            && old[eight.clone()] == want[eight]
+        {
+            continue; // as most are
+        }
+        for page in page..(page + 8).min(pages.end) {
+            let code = want.code(page - start);
+            if old.code(page - start) != code {
+                runs.push(page..page + 1, code);
+            }
         }
     }
 }
 
-/// Mappings that a chunk of `pages` pages takes by itself.
-fn run_count(map: &ChunkMap, pages: usize) -> usize {
-    match map {
-        ChunkMap::Whole(_) => 1,
-        ChunkMap::Mixed(codes) => 1 + codes[..pages].windows(2).filter(|w| w[0] != w[1]).count(),
-    }
-}
-
-/// The parked windows. A panic while they were held leaves them usable: they are only pushed and removed.
-fn lock(session: &Session) -> std::sync::MutexGuard<'_, Vec<Window>> {
-    session
-        .windows
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+/// A panic while one of these was held leaves it usable: parked windows are only pushed and removed, and whatever the
+/// shelf holds is right.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -38,16 +38,21 @@ pub unsafe fn exchange(
     }
 }
 
-/// Move the pages at `from` over what is at `to`; `from` stays mapped, to the same object, with no page in it.
+/// Move the pages at `from`, one mapping of a shared object, over what is at `to`; `from` stays mapped, to the same object,
+/// with no page in it. After an error nothing has moved, but what was at `to` may be gone: reserved, and to be mapped anew.
 ///
 /// # Safety
 /// As for [`exchange`].
-unsafe fn relocate(from: *mut u8, to: *mut u8, len: usize) -> Result<(), MapError> {
-    let to: *mut c_void = to.cast();
+pub unsafe fn relocate(from: *mut u8, to: *mut u8, len: usize) -> Result<(), MapError> {
     // SAFETY: both ranges are the caller's, and unused; what lay at `to` may go.
-    let got = unsafe { libc::mremap(from.cast(), len, len, MOVE, to) };
+    let got = unsafe { libc::mremap(from.cast(), len, len, MOVE, to.cast::<c_void>()) };
     if got == libc::MAP_FAILED {
-        return Err(failed(from as usize, len, Errno::last()));
+        let error = failed(from as usize, len, Errno::last());
+        // Some kernels unmap the target before they look at the rest. Nobody else should settle there.
+        if let Ok(reserved) = Mapping::reserve_at(to as usize, len) {
+            std::mem::forget(reserved);
+        }
+        return Err(error);
     }
     Ok(())
 }
@@ -103,6 +108,16 @@ mod tests {
             // A few are the harness's own; 8192 pages were read.
             assert!(faults() - before < 64, "{}", faults() - before);
         }
+    }
+
+    #[test]
+    fn where_nothing_can_be_moved_the_target_stays_mapped_or_reserved() {
+        let len = 4 << 20;
+        let (_b, map) = filled(len, 2);
+        let nothing = Mapping::reserve(len).unwrap();
+        // SAFETY: the ranges are the test's own.
+        unsafe { relocate(nothing.ptr().wrapping_add(1), map.ptr(), len) }.unwrap_err();
+        assert!(Mapping::reserve_at(map.addr(), len).is_err());
     }
 
     #[test]

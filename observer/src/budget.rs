@@ -1,0 +1,64 @@
+//! How many mappings windows may take: the kernel's limit is for the process, which has other uses for them.
+//!
+//! All windows of all observers of this process share half of the limit. A window may take half of what the others have
+//! left of it, so that each finds some, and all together never exceed it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tcasm_core::sys::mem::max_map_count;
+
+/// Runs of all windows of this process.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+fn limit() -> usize {
+    static LIMIT: OnceLock<usize> = OnceLock::new();
+    *LIMIT.get_or_init(|| max_map_count() / 2)
+}
+
+/// What one window has taken; given back when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Share {
+    runs: usize,
+}
+
+impl Share {
+    /// The most that this window may take now, what it has included. (Threads that ask at the same time may get a little
+    /// more together: half of the kernel's limit is left for that.)
+    pub(crate) fn most(&self) -> usize {
+        let others = TAKEN.load(Ordering::Relaxed).saturating_sub(self.runs);
+        limit().saturating_sub(others) / 2
+    }
+
+    /// Take so many from now on.
+    pub(crate) fn set(&mut self, runs: usize) {
+        TAKEN.fetch_add(runs, Ordering::Relaxed);
+        TAKEN.fetch_sub(self.runs, Ordering::Relaxed);
+        self.runs = runs;
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_many_windows_ask_they_never_take_more_than_half_of_the_mappings_and_give_them_back()
+    {
+        let mut shares: Vec<Share> = Vec::new();
+        for _ in 0..100 {
+            let mut share = Share::default();
+            share.set(share.most());
+            shares.push(share);
+        }
+        assert!(TAKEN.load(Ordering::Relaxed) <= limit());
+        assert_eq!(shares[0].runs, limit() / 2);
+        shares.clear();
+        assert_eq!(TAKEN.load(Ordering::Relaxed), 0);
+    }
+}
