@@ -67,6 +67,8 @@ counters! {
     ChunksLater,
     /// Pages that are expected to be written now, and not protected.
     PagesExpected,
+    /// Pages handed over: they became a version's without a copy.
+    HandedOver,
 }
 
 /// Word of the first bucket of the histogram of publish durations.

@@ -38,11 +38,13 @@ pub unsafe fn exchange(
     }
 }
 
-/// Move the pages at `from` over what is at `to`; `from` stays mapped, to the same object, with no page in it.
+/// Move the pages at `from` over what is at `to`; `from` stays mapped, to the same object, with no page in it. An error
+/// changes nothing.
 ///
 /// # Safety
-/// As for [`exchange`].
-unsafe fn relocate(from: *mut u8, to: *mut u8, len: usize) -> Result<(), MapError> {
+/// Both ranges must be the caller's own, apart from each other, and one mapping at `from`; nobody may use them during the
+/// call, and nothing borrowed from what lies at `to` may be alive.
+pub unsafe fn relocate(from: *mut u8, to: *mut u8, len: usize) -> Result<(), MapError> {
     let to: *mut c_void = to.cast();
     // SAFETY: both ranges are the caller's, and unused; what lay at `to` may go.
     let got = unsafe { libc::mremap(from.cast(), len, len, MOVE, to) };
