@@ -1,14 +1,14 @@
 //! What has to change in a window so that it shows another version.
 //!
-//! Only chunks that differ are looked at. From a version to the one that follows they are known by their root entries: a
+//! Only chunks that differ are looked at. From a version to the one that follows they are known: a
 //! map is never written while its version lives, and the older of the two was alive when the newer was made. After any
 //! other version, entries may have been used anew, so the maps themselves are compared.
 
 use crate::version::Version;
 use std::sync::atomic::Ordering;
-use tcasm_core::index::{CHANGED_FLAG, Index, IndexError};
+use tcasm_core::index::{Index, IndexError};
 use tcasm_core::pagemap::{ChunkMap, Entry, PageMap};
-use tcasm_core::pageset::ChunkBits;
+use tcasm_core::pageset::{ChunkBits, ChunkSet};
 
 /// What a chunk of a window shows.
 #[derive(Debug, PartialEq)]
@@ -78,8 +78,8 @@ struct Reader<'a> {
     index: Index<'a>,
     map: PageMap<'a>,
     slot: usize,
-    /// Whether it follows the version that is shown.
-    follows: bool,
+    /// The chunks that it changed, if it follows the version that is shown.
+    changed: Option<ChunkSet>,
 }
 
 /// The changes from what `chunks` show of version number `shown` to `version`, so that at most `most` runs are mapped.
@@ -89,22 +89,26 @@ pub(crate) fn changes(
     version: &Version,
     most: usize,
 ) -> Result<Vec<Change>, IndexError> {
+    let (index, slot) = (version.session().index()?, version.slot());
+    let follows = shown != 0 && version.number() == shown + 1;
     let reader = Reader {
-        index: version.session().index()?,
+        index,
         map: version.map()?,
-        slot: version.slot(),
-        follows: shown != 0 && version.number() == shown + 1,
+        slot,
+        changed: follows.then(|| index.changed_chunks(slot)).transpose()?,
     };
     let mut changes = Vec::new();
-    for (chunk, is) in chunks.iter().enumerate() {
-        let root = reader.index.root(reader.slot, chunk)?;
-        let entry = Entry::decode(root, reader.index.layout().slots)?;
-        let same = match reader.follows {
-            true => entry == is.entry && root & CHANGED_FLAG == 0,
-            false => reader.shows(chunk, is, entry)?,
-        };
-        if !same {
-            changes.push(reader.change(chunk, is, entry)?);
+    if let Some(changed) = &reader.changed {
+        for chunk in changed.iter() {
+            let entry = reader.map.entry(chunk)?;
+            changes.push(reader.change(chunk, &chunks[chunk], entry)?);
+        }
+    } else {
+        for (chunk, is) in chunks.iter().enumerate() {
+            let entry = reader.map.entry(chunk)?;
+            if !reader.shows(chunk, is, entry)? {
+                changes.push(reader.change(chunk, is, entry)?);
+            }
         }
     }
     reader.copy_some(chunks, &mut changes, most)?;
@@ -151,11 +155,11 @@ impl Reader<'_> {
     }
 
     fn changed(&self, chunk: usize) -> Result<Option<ChunkBits>, IndexError> {
-        if !self.follows {
+        let Some(changed) = &self.changed else {
             return Ok(None);
-        }
+        };
         let mut bits = ChunkBits::default();
-        if self.index.root(self.slot, chunk)? & CHANGED_FLAG != 0 {
+        if changed.contains(chunk) {
             let words = self.index.changed_bits(self.slot, chunk)?;
             for (to, from) in bits.iter_mut().zip(words) {
                 *to = from.load(Ordering::Relaxed);

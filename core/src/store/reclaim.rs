@@ -3,7 +3,7 @@
 use super::Store;
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Entry, PageMap, ZERO};
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS};
+use crate::pageset::CHUNK_PAGES;
 use crate::planes::Planes;
 use crate::protocol;
 
@@ -13,8 +13,12 @@ impl Store {
         &mut self,
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Option<usize>, IndexError> {
-        if self.live.len() >= self.bounds.versions {
-            self.reclaim_beyond(self.bounds.versions - 1, pinned)?;
+        let most = self.most_versions();
+        if self.live.len() >= most {
+            self.reclaim_beyond(most - 1, pinned)?;
+        }
+        if self.live.len() >= most {
+            return Ok(None);
         }
         Ok((0..self.bounds.versions).find(|s| self.live.iter().all(|(_, used)| used != s)))
     }
@@ -54,11 +58,13 @@ impl Store {
             if entries.0 == entries.1 || before.is_some_and(|(_, e)| e == entries.0) {
                 continue;
             }
-            if let (Entry::Whole(code), Entry::Whole(_), None | Some((_, Entry::Whole(_)))) =
-                (entries.0, entries.1, before)
+            if let (Entry::Whole(code), Entry::Whole(_)) = entries
+                && code != ZERO
+                && matches!(before, None | Some((_, Entry::Whole(_))))
             {
-                // One plane throughout, and neither neighbour has it: the usual case of what is written densely.
-                self.planes.free_chunk(chunk, code, &[!0; CHUNK_WORDS]);
+                let start = chunk * CHUNK_PAGES;
+                let end = start + index.layout().pages_in(chunk);
+                self.planes.set_free(usize::from(code) - 1, start..end);
                 continue;
             }
             for w in 0..CHUNK_PAGES / 8 {

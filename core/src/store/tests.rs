@@ -183,7 +183,7 @@ impl World {
         let Some(slot) = self.store.free_slot(&pinned).unwrap() else {
             return;
         };
-        let Ok(placements) = self.store.make_room(&pages, &pinned).unwrap() else {
+        let Ok(placements) = self.store.make_room(|s| s.place(&pages), &pinned).unwrap() else {
             return;
         };
         let capture = capture(&self.live, &pages, &[]);
@@ -272,6 +272,7 @@ fn capture<'a>(live: &[u8], pages: &'a PageSet, later: &'a [usize]) -> Capture<'
         base: live.as_ptr(),
         pages,
         later,
+        handed: &[],
         gate: None,
         table: &[],
         now: 0,

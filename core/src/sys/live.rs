@@ -3,7 +3,7 @@
 use super::mem::{MapError, Mapping};
 use nix::errno::Errno;
 use nix::sys::mman::{
-    MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync,
+    MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, msync,
 };
 use std::ffi::c_void;
 use std::io;
@@ -51,26 +51,68 @@ pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> 
 pub unsafe fn replace(
     range: &Range<usize>,
     backing: Backing<'_>,
-    own: impl Iterator<Item = Range<usize>>,
+    own: impl Iterator<Item = Range<usize>> + Clone,
 ) -> io::Result<()> {
     let stage = Mapping::reserve_aligned(range.len()).map_err(io::Error::other)?;
     let at = stage.addr();
     // SAFETY: the reservation is new.
     unsafe { map(&(at..at + range.len()), backing)? };
-    for part in own {
+    for part in own.clone() {
         let to = (at + (part.start - range.start)) as *mut u8;
         // SAFETY: inside both ranges, which are apart; the source is readable and keeps still.
         unsafe { std::ptr::copy_nonoverlapping(part.start as *const u8, to, part.len()) };
     }
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-    let to = range.start as *mut c_void;
-    // The reservation stays mapped: it is unmapped when it is dropped, and must be nobody else's by then.
+    let (flags, to) = (
+        libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+        range.start as *mut c_void,
+    );
     // SAFETY: what lay in the range goes in the same step in which its copy arrives.
     let moved = unsafe { libc::mremap(at as *mut c_void, range.len(), range.len(), flags, to) };
-    if moved == libc::MAP_FAILED {
-        return Err(explain("replace", range, Errno::last()));
+    if moved != libc::MAP_FAILED {
+        // Nothing is there any more, and somebody else may settle there.
+        std::mem::forget(stage);
+        return Ok(());
+    }
+    // The kernel may have unmapped the range before it failed. The stage still has all the bytes.
+    // SAFETY: the range is the caller's; every byte that is not the backing's is copied again, from the stage.
+    unsafe {
+        map(range, backing)?;
+        for part in own {
+            let from = (at + (part.start - range.start)) as *const u8;
+            std::ptr::copy_nonoverlapping(from, part.start as *mut u8, part.len());
+        }
     }
     Ok(())
+}
+
+/// Map the pages of a shared object from `offset` on over `range`, readable and writable; forked children do not inherit
+/// them.
+///
+/// # Safety
+/// As for [`map`].
+pub unsafe fn map_shared(
+    range: &Range<usize>,
+    fd: BorrowedFd<'_>,
+    offset: usize,
+) -> io::Result<()> {
+    let (at, len) = parts(range)?;
+    let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED;
+    // SAFETY: replaces a range that is the caller's own and unused, as it promises.
+    unsafe { mmap(Some(at), len, prot, flags, fd, offset as libc::off_t) }
+        .map_err(|e| explain("map", range, e))?;
+    advise(range, MmapAdvise::MADV_DONTFORK)
+}
+
+/// Let `range` be written, or only read: then a store is a signal.
+///
+/// # Safety
+/// The range must be the caller's own, and whoever writes it must be ready for the signal.
+pub unsafe fn protect(range: &Range<usize>, writable: bool) -> io::Result<()> {
+    let mut prot = ProtFlags::PROT_READ;
+    prot.set(ProtFlags::PROT_WRITE, writable);
+    // SAFETY: changes no byte; the rest is the caller's promise.
+    unsafe { mprotect(pointer(range), range.len(), prot) }.map_err(|e| explain("protect", range, e))
 }
 
 /// Make `range` inaccessible again; what was in it is gone.
