@@ -111,6 +111,8 @@ impl Gate {
         for range in self.ranges().drain(..) {
             // A part of it may be unmapped: then nobody can wait there. What else could fail, closing cures below.
             let _ = uffd::unwatch(&self.uffd, &range);
+            // Closing wakes nobody while a forked child still has the descriptor.
+            let _ = uffd::wake(&self.uffd, &range);
         }
         uffd::close_in_place(&self.uffd);
         self.stop();
