@@ -4,7 +4,7 @@
 //! userfaultfd for all faults, which the probe at start-up has to have found working.
 
 use crate::sys::live::{gather, huge_pages, no_huge_pages};
-use crate::sys::uffd::{self, Faults, OpenError, WP_SYNC};
+use crate::sys::uffd::{self, Faults, OpenError, WP_SYNC, WP_UNPOPULATED};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::BTreeMap;
@@ -33,7 +33,8 @@ pub struct Gate {
 impl Gate {
     /// A gate that watches nothing yet.
     pub fn open() -> Result<Self, OpenError> {
-        let (uffd, _) = uffd::open(Faults::All, WP_SYNC)?;
+        // Pages that do not exist yet are captured as zeros: a store to them has to wait, too.
+        let (uffd, _) = uffd::open(Faults::All, WP_SYNC | WP_UNPOPULATED)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         Ok(Gate {
             uffd,
