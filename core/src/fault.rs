@@ -1,7 +1,8 @@
 //! Points at which tests kill the process: the steps of publish.
 //!
 //! With the feature `fault-points`, `TCASM_FAULT=<point>[:<count>]` makes the process kill itself with SIGKILL when
-//! it passes the point for the `count`-th time (1 if not given). Without the feature nothing of this is left.
+//! it passes the point for the `count`-th time (1 if not given); `TCASM_FAULT=panic@<point>[:<count>]` makes the thread
+//! panic that does. Without the feature nothing of this is left.
 
 /// The steps of publish, in order.
 pub const POINTS: [&str; 10] = [
@@ -22,18 +23,22 @@ pub const POINTS: [&str; 10] = [
 pub fn pass(point: &str) {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
-    static WANTED: OnceLock<Option<(String, u64)>> = OnceLock::new();
+    static WANTED: OnceLock<Option<(String, u64, bool)>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
     debug_assert!(POINTS.contains(&point));
     let wanted = WANTED.get_or_init(|| {
         let value = std::env::var("TCASM_FAULT").ok()?;
         let (name, count) = value.split_once(':').unwrap_or((&value, "1"));
-        Some((name.to_owned(), count.parse().ok()?))
+        let (name, panics) = name
+            .strip_prefix("panic@")
+            .map_or((name, false), |n| (n, true));
+        Some((name.to_owned(), count.parse().ok()?, panics))
     });
-    if let Some((name, count)) = wanted
+    if let Some((name, count, panics)) = wanted
         && name == point
         && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *count
     {
+        assert!(!panics, "this thread was told to panic at {point:?}");
         let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::SIGKILL);
     }
 }

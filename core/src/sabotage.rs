@@ -24,6 +24,8 @@ pub enum Guard {
     CheckMessages,
     /// I9: what the index says is checked.
     CheckIndex,
+    /// I10: a piece is released after it was saved.
+    SaveFirst,
 }
 
 #[cfg(feature = "sabotage")]

@@ -83,6 +83,22 @@ impl Adaptive {
         }
     }
 
+    /// Hand chunks back to the tracker of which only a part is in `bound` by now. (Those wholly outside are captured as a
+    /// whole when they are bound again.) No capture may be going on.
+    pub(crate) fn expel_parts(
+        &mut self,
+        bound: &PageSet,
+        region: &mut Region,
+        suspect: &mut PageSet,
+    ) {
+        let in_part =
+            |chunk: &usize| !is_full(bound, *chunk) && bound.chunk(*chunk).iter().any(|w| *w != 0);
+        let chunks: Vec<usize> = self.later.iter().copied().filter(in_part).collect();
+        for run in runs(&chunks) {
+            self.leave(run, region, suspect);
+        }
+    }
+
     /// Whether a chunk with some of `pages` is captured later.
     pub(crate) fn has_later(&self, pages: &Range<usize>) -> bool {
         self.later.range(chunks_of(pages)).next().is_some()
@@ -113,7 +129,8 @@ impl Adaptive {
         if let Some(gate) = self.gate.as_ref().filter(|gate| !gate.given_up())
             && let Err(error) = gate.unwatch(&region.addresses(&pages))
         {
-            return tracing::warn!(%error, "chunks {chunks:?} stay behind the gate");
+            // Then they cannot be tracked again either, and are compared from now on.
+            tracing::warn!(%error, "chunks {chunks:?} stay registered with the gate");
         }
         suspect.insert_range(pages.clone());
         for chunk in chunks {

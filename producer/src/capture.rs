@@ -21,6 +21,8 @@ pub(crate) struct Dirty {
     pub(crate) later: Vec<usize>,
     /// The rest.
     now: PageSet,
+    /// Pages that were compared, and are what the newest version holds.
+    same: PageSet,
 }
 
 impl Producer {
@@ -30,6 +32,7 @@ impl Producer {
         let start = Instant::now();
         let adaptive = &mut self.adaptive;
         adaptive.go_back(&mut self.region, &mut self.suspect);
+        adaptive.expel_parts(&self.bound, &mut self.region, &mut self.suspect);
         // Straight into the sets: what a tracker reports before it fails is not lost either.
         let mut written = PageSet::new(self.region.span.pages);
         let expected = adaptive.prediction.expected();
@@ -43,11 +46,19 @@ impl Producer {
         self.suspect.union(&written);
         self.suspect.union(&self.region.untracked);
         adaptive.unarmed = expected.clone();
+        if self.region.tracker.kind() == TrackerKind::Cow {
+            // Armed again only when they settle.
+            adaptive.unarmed.union(&written);
+        }
         if let Err(error) = &harvested {
             tracing::warn!(%error, "tracking failed; every page is compared with the last version");
             if !off(Guard::ErrorMeansAll) {
                 self.suspect.union(&self.region.tracked);
             }
+            // What can be read is found out page by page below; other threads would fall over the rest.
+            let all = 0..self.region.span.pages;
+            self.adaptive
+                .expel(&all, &mut self.region, &mut self.suspect);
             self.count(|s| s.add(Counter::TrackerErrors, 1));
         }
         self.pending.union(&self.always);
@@ -74,6 +85,7 @@ impl Producer {
         }
         let mut suspects = pages.clone();
         suspects.subtract(&self.pending);
+        let mut same = suspects.clone();
         if !suspects.is_empty() {
             pages.subtract(&suspects);
             // SAFETY: the region's live memory; tracked pages are mapped, or were found readable just now; `&mut self`
@@ -83,12 +95,14 @@ impl Producer {
                     .drop_unchanged(self.region.ptr(), &mut suspects)?
             };
             pages.union(&suspects);
+            same.subtract(&suspects);
         }
         whole.union(&pages);
         Ok(Dirty {
             all: whole,
             later,
             now: pages,
+            same,
         })
     }
 
@@ -125,6 +139,12 @@ impl Producer {
             self.forget(&dirty.all);
             self.learn(dirty);
         }
+        if let Err(Skip::Bytes { .. }) = captured {
+            // Whole chunks take more room than what has changed of them.
+            let all = 0..self.region.span.pages;
+            self.adaptive
+                .expel(&all, &mut self.region, &mut self.suspect);
+        }
         Ok(captured)
     }
 
@@ -138,10 +158,12 @@ impl Producer {
     /// Learn from what was captured inside the call; re-arm it.
     fn learn(&mut self, dirty: &Dirty) {
         let mut settled = dirty.now.clone();
+        settled.union(&dirty.same);
         settled.subtract(self.adaptive.prediction.expected());
         if let Err(error) = self.region.tracker.settle(&settled) {
             tracing::warn!(%error, "pages could not be re-armed; they are captured again next time");
         }
+        self.adaptive.unarmed.subtract(&settled);
         let mut seen = self.bound.clone();
         for chunk in &dirty.later {
             seen.remove_range(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES);

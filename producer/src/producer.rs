@@ -223,6 +223,7 @@ impl Producer {
         if self.forked() {
             return Ok(0);
         }
+        self.settle_last();
         let bytes = self.store.trim()? * self.region.span.page_size;
         let held = self.store.held_bytes();
         self.count(|s| s.set(Counter::HeldBytes, held));

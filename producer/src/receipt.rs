@@ -32,6 +32,13 @@ impl Published {
             .is_none_or(|s| s.state() == Outcome::Saved)
     }
 
+    /// The chunks that are captured after the call: for tests.
+    #[doc(hidden)]
+    pub fn chunks_later(&self) -> Vec<usize> {
+        let pieces = self.sweep.iter().flat_map(|s| s.changes());
+        pieces.map(|(piece, _)| piece.chunk).collect()
+    }
+
     /// Wait until observers can see the version, at most so long: whether they can. An error when its capture was given up:
     /// what it would have shown is in the next version.
     pub fn wait_visible(&self, timeout: Duration) -> Result<bool, GivenUp> {

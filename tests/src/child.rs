@@ -40,6 +40,7 @@ impl Child {
             .stdout(Stdio::piped());
         command
             .env_remove("TCASM_TRACKER")
+            .env_remove("TCASM_CAPTURE")
             .env("TCASM_RUNTIME_DIR", dir);
         let mut process = command
             .envs(env.iter().copied())

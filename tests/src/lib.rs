@@ -13,7 +13,7 @@ pub mod unmap;
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tcasm_producer::TrackerKind;
+use tcasm_producer::{CaptureMode, Producer, PublishError, Receipt, TrackerKind};
 
 /// A region name that no other test uses, in a folder of this test process.
 pub fn name(stem: &str) -> String {
@@ -49,6 +49,16 @@ extern "C" fn remove_own_dir() {
     let _ = std::fs::remove_dir_all(own_dir());
 }
 
+/// `auto`, `now` or `later`.
+pub fn capture_mode(text: &str) -> Result<CaptureMode, String> {
+    match text {
+        "auto" => Ok(CaptureMode::Auto),
+        "now" => Ok(CaptureMode::Now),
+        "later" => Ok(CaptureMode::Later),
+        _ => Err(format!("Unknown: {text:?} is no mode of capture")),
+    }
+}
+
 /// Run a test with each tracker in turn. A tracker that does not work here fails the test.
 pub fn on_all_trackers(test: impl Fn(TrackerKind)) {
     for tracker in [
@@ -57,5 +67,22 @@ pub fn on_all_trackers(test: impl Fn(TrackerKind)) {
         TrackerKind::Compare,
     ] {
         test(tracker);
+    }
+}
+
+/// For tests that look at a version right after it was published.
+pub trait PublishVisible {
+    /// Publish, and wait until observers can see the version, if there is one.
+    fn publish_visible(&mut self, step: u64, time: f64) -> Result<Receipt, PublishError>;
+}
+
+impl PublishVisible for Producer {
+    fn publish_visible(&mut self, step: u64, time: f64) -> Result<Receipt, PublishError> {
+        let receipt = self.publish(step, time)?;
+        if let Receipt::Published(published) = &receipt {
+            assert_eq!(published.wait_visible(child::DEADLINE), Ok(true));
+            assert!(published.is_visible());
+        }
+        Ok(receipt)
     }
 }

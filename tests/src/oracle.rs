@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use tcasm_core::pageset::CHUNK_PAGES;
+use tcasm_core::predict::PATIENCE;
 use tcasm_core::store::Bounds;
 use tcasm_observer::{FieldTable, PageSet};
 use tcasm_producer::{Receipt, Skip};
@@ -63,10 +65,121 @@ pub struct Seen<'a> {
     pub available: Vec<u64>,
     /// The pages that the new version says it changed, if there is one.
     pub changed: Option<PageSet>,
+    /// The chunks of it that were captured after the call; none if that was given up.
+    pub later: Option<Vec<usize>>,
     /// Bytes of memory held before and after it.
     pub held: (u64, u64),
     /// Every version that some observer pins.
     pub pinned: BTreeSet<u64>,
+}
+
+/// How well the oracle knows what a tracker reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    /// The bytes decide.
+    Bytes,
+    /// Pages that are stored to, but for those that are expected to be: there, the bytes decide.
+    Stores,
+    /// The same; which chunks went behind the gate, and are learnt anew, the oracle does not know. In those captured later
+    /// the bytes decide.
+    Gate,
+    /// It gives errors.
+    Broken,
+}
+
+/// What the tracker may report, page by page.
+#[derive(Debug)]
+struct Reports {
+    exact: Exactness,
+    /// Stored to since the last harvest.
+    stored: PageSet,
+    /// Stored to at any time.
+    ever: PageSet,
+    /// Reported as stored to, and in no version since.
+    pending: PageSet,
+    /// Declared as written, and in no version since.
+    marked: PageSet,
+    /// Declared as written by devices: in every version.
+    always: PageSet,
+    /// Reported every time, stored to or not.
+    pinned: PageSet,
+    /// Not protected at the last harvest.
+    unarmed: PageSet,
+    habits: Vec<Habit>,
+}
+
+/// What was seen of a page.
+#[derive(Clone, Copy, Debug, Default)]
+struct Habit {
+    /// The last version changed it.
+    last: bool,
+    /// It is expected to be written.
+    expected: bool,
+    /// Versions in a row that did not change it, although it was expected.
+    missed: usize,
+}
+
+impl Reports {
+    fn new(pages: usize, exact: Exactness) -> Self {
+        let set = || PageSet::new(pages);
+        Reports {
+            exact,
+            stored: set(),
+            ever: set(),
+            pending: set(),
+            marked: set(),
+            always: set(),
+            pinned: set(),
+            unarmed: set(),
+            habits: vec![Habit::default(); pages],
+        }
+    }
+
+    fn harvest(&mut self) {
+        self.ever.union(&self.stored);
+        match self.exact {
+            Exactness::Bytes => self.stored.clear(),
+            Exactness::Stores => self.stored.subtract(&self.unarmed),
+            Exactness::Gate | Exactness::Broken => {}
+        }
+        self.pending.union(&self.stored);
+        self.stored.clear();
+        self.unarmed.clear();
+        let expected = self.habits.iter().enumerate().filter(|(_, h)| h.expected);
+        expected.for_each(|(page, _)| self.unarmed.insert(page));
+    }
+
+    /// Pages that may be reported although their bytes are the same.
+    fn unchanged_too(&self) -> PageSet {
+        let mut set = match self.exact {
+            Exactness::Broken => self.ever.clone(),
+            _ => self.pending.clone(),
+        };
+        [&self.marked, &self.always, &self.pinned].map(|other| set.union(other));
+        set
+    }
+
+    /// A version was captured, of the pages `bound`; it changed `changed`.
+    fn learn(&mut self, bound: &PageSet, changed: &PageSet, later: &[usize]) {
+        self.pending.subtract(bound);
+        self.marked.subtract(bound);
+        for page in bound.iter().filter(|p| !later.contains(&(p / CHUNK_PAGES))) {
+            let (habit, hit) = (&mut self.habits[page], changed.contains(page));
+            habit.missed = if hit || !habit.expected {
+                0
+            } else {
+                habit.missed + 1
+            };
+            habit.expected = habit.expected && habit.missed < PATIENCE || hit && habit.last;
+            habit.last = hit;
+        }
+    }
+}
+
+impl Seen<'_> {
+    fn chunks_later(&self) -> &[usize] {
+        self.later.as_deref().unwrap_or_default()
+    }
 }
 
 /// The model of one region.
@@ -82,19 +195,20 @@ pub struct Oracle {
     /// Bytes of each buffer; they start on pages, one after the other.
     buffers: Vec<Range<usize>>,
     fields: Vec<FieldModel>,
-    /// Pages that were written, or declared to be, since a version last showed them.
-    touched: PageSet,
-    /// Pages that every version captures.
-    sticky: PageSet,
+    reports: Reports,
     /// The versions that must be there, oldest first.
     pub versions: Vec<Expected>,
     /// Number of the next version.
     pub next: u64,
+    /// Whether chunks may be captured later.
+    gate: bool,
+    /// A version was given up, because the gate met a page that was replaced: once at most, there is no gate any more.
+    gave_up: bool,
 }
 
 impl Oracle {
     /// An empty region of `pages` pages.
-    pub fn new(pages: usize, page: usize, bounds: Bounds) -> Self {
+    pub fn new(pages: usize, page: usize, bounds: Bounds, exact: Exactness) -> Self {
         Oracle {
             page,
             bounds,
@@ -103,10 +217,11 @@ impl Oracle {
             captured_by: vec![0; pages],
             buffers: Vec::new(),
             fields: Vec::new(),
-            touched: PageSet::new(pages),
-            sticky: PageSet::new(pages),
+            reports: Reports::new(pages, exact),
             versions: Vec::new(),
             next: 1,
+            gate: exact == Exactness::Gate,
+            gave_up: false,
         }
     }
 
@@ -130,7 +245,7 @@ impl Oracle {
 
     /// Pages that are left for buffers.
     pub fn room(&self) -> usize {
-        self.touched.capacity() - self.buffers.last().map_or(0, |b| b.end.div_ceil(self.page))
+        self.captured_by.len() - self.buffers.last().map_or(0, |b| b.end.div_ceil(self.page))
     }
 
     /// Bytes of a buffer.
@@ -145,7 +260,8 @@ impl Oracle {
 
     /// Bytes of `buffer` are written.
     pub fn write(&mut self, buffer: usize, at: Range<usize>, value: u8) {
-        self.mark(buffer, at.clone());
+        let pages = self.pages_of(buffer, at.clone());
+        self.reports.stored.insert_range(pages);
         let start = self.buffers[buffer].start;
         self.live[start + at.start..start + at.end].fill(value);
     }
@@ -153,13 +269,25 @@ impl Oracle {
     /// Bytes of `buffer` are declared to be written.
     pub fn mark(&mut self, buffer: usize, at: Range<usize>) {
         let pages = self.pages_of(buffer, at);
-        self.touched.insert_range(pages);
+        self.reports.marked.insert_range(pages);
     }
 
     /// Bytes of `buffer` are captured by every version from now on.
     pub fn stick(&mut self, buffer: usize, at: Range<usize>) {
         let pages = self.pages_of(buffer, at);
-        self.sticky.insert_range(pages);
+        self.reports.always.insert_range(pages);
+    }
+
+    /// Bytes of `buffer` may be reported as written every time from now on.
+    pub fn pin(&mut self, buffer: usize, at: Range<usize>) {
+        let pages = self.pages_of(buffer, at);
+        self.reports.pinned.insert_range(pages);
+    }
+
+    /// Page `page` was replaced. From now on the tracker gives errors, and may report more than was written.
+    pub fn break_tracker(&mut self, page: usize) {
+        self.reports.ever.insert(page);
+        self.reports.exact = Exactness::Broken;
     }
 
     fn pages_of(&self, buffer: usize, at: Range<usize>) -> Range<usize> {
@@ -188,19 +316,46 @@ impl Oracle {
 
     /// Pages of buffers that fields are bound to.
     fn bound(&self) -> PageSet {
-        let mut set = PageSet::new(self.touched.capacity());
+        let mut set = self.no_pages();
         for field in &self.fields {
             set.insert_range(self.pages_of(field.buffer, 0..self.len_of(field.buffer)));
         }
         set
     }
 
-    /// The pages that the next version may capture: nothing else was touched.
+    fn no_pages(&self) -> PageSet {
+        PageSet::new(self.captured_by.len())
+    }
+
+    /// The pages that differ from the newest version.
+    fn different(&self) -> PageSet {
+        let mut set = self.no_pages();
+        let pages = self
+            .live
+            .chunks(self.page)
+            .zip(self.image.chunks(self.page));
+        let differ = pages.enumerate().filter(|(_, (live, old))| live != old);
+        differ.for_each(|(page, _)| set.insert(page));
+        set
+    }
+
+    /// The pages that the next version may say it changed.
     fn candidates(&self) -> PageSet {
-        let mut set = self.touched.clone();
-        set.union(&self.sticky);
+        let mut set = self.different();
+        set.union(&self.reports.unchanged_too());
         set.intersect(&self.bound());
         set
+    }
+
+    /// Pages that the next version may copy at most: where chunks are captured later, they are copied as a whole.
+    fn most(&self) -> usize {
+        let (mut set, bound) = (self.candidates(), self.bound());
+        let whole = |chunk: &usize| bound.chunk(*chunk).iter().all(|w| *w == !0);
+        if self.gate {
+            let chunks = (0..bound.chunks()).filter(whole);
+            chunks.for_each(|chunk| set.insert_range(pages_of_chunk(chunk)));
+        }
+        set.len()
     }
 
     /// The oldest versions that nobody pins go, until `keep` are left; the newest stays.
@@ -211,6 +366,7 @@ impl Oracle {
 
     /// Check one call of publish, and follow it.
     pub fn publish(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        self.reports.harvest();
         ensure(seen.held.1 <= self.bounds.bytes.max(seen.held.0), || {
             format!(
                 "{} bytes are held, the bound is {}",
@@ -254,17 +410,40 @@ impl Oracle {
             } => {
                 self.skipped_for_memory(seen, *needed + *held, *bound)?;
             }
+            Receipt::Published(p) if seen.later.is_none() => {
+                ensure(
+                    self.reports.exact == Exactness::Broken && !self.gave_up,
+                    || format!("version {} was given up", p.version),
+                )?;
+                ensure(p.version == self.next, || format!("version {}", p.version))?;
+                self.gave_up = true;
+                self.next += 1;
+                if seen.available != self.numbers() {
+                    self.reclaim(1, &seen.pinned); // for want of memory
+                }
+                // All that was to be captured is now, changed or not.
+                self.reports.ever.union(&self.bound());
+            }
             Receipt::Published(p) => {
                 let set = seen
                     .changed
                     .as_ref()
                     .ok_or("the new version is not there")?;
-                let numbers = (p.version, p.pages, p.bytes);
-                let expected = (self.next, set.len() as u64, (set.len() * self.page) as u64);
+                let mut captured = set.clone();
+                for chunk in seen.chunks_later() {
+                    captured.insert_range(pages_of_chunk(*chunk));
+                }
+                let (pages, later) = (
+                    captured.len() as u64,
+                    seen.chunks_later().len() * CHUNK_PAGES,
+                );
+                let numbers = (p.version, p.pages, p.bytes, p.later);
+                let expected = (self.next, pages, pages * self.page as u64, later as u64);
                 ensure(numbers == expected, || {
                     format!("receipt {p:?}, expected {expected:?}")
                 })?;
-                self.published(seen, set)?;
+                self.check_changed(set)?;
+                self.published(seen, &captured, set)?;
             }
             other => return Err(format!("{other:?}: nothing here runs out of memory")),
         }
@@ -282,7 +461,7 @@ impl Oracle {
         bound: u64,
     ) -> Result<(), String> {
         self.reclaim(1, &seen.pinned);
-        let most = self.busy_bytes() + (self.candidates().len() * self.page) as u64;
+        let most = self.busy_bytes() + (self.most() * self.page) as u64;
         ensure(bound == self.bounds.bytes && wanted > bound, || {
             format!("skipped at {wanted} of {bound} bytes")
         })?;
@@ -291,9 +470,16 @@ impl Oracle {
         })
     }
 
-    fn published(&mut self, seen: &Seen<'_>, captured: &PageSet) -> Result<(), String> {
+    fn published(
+        &mut self,
+        seen: &Seen<'_>,
+        captured: &PageSet,
+        changed: &PageSet,
+    ) -> Result<(), String> {
         let new = (captured.len() * self.page) as u64;
-        if seen.held.0 + new > self.bounds.bytes && seen.available != self.calm(&seen.pinned) {
+        if seen.held.0 + new > self.bounds.bytes
+            && seen.available != self.calm(&seen.pinned, !seen.chunks_later().is_empty())
+        {
             self.reclaim(1, &seen.pinned);
         }
         let least = self.busy_bytes() + new;
@@ -303,13 +489,13 @@ impl Oracle {
         ensure(seen.held.1 >= least, || {
             format!("{} bytes held for {least} in use", seen.held.1)
         })?;
-        self.check_captured(captured)?;
         for page in captured.iter() {
             let bytes = page * self.page..(page + 1) * self.page;
             self.image[bytes.clone()].copy_from_slice(&self.live[bytes]);
             self.captured_by[page] = self.next;
         }
-        self.touched.subtract(&self.bound());
+        self.reports
+            .learn(&self.bound(), changed, seen.chunks_later());
         let field = |f: &FieldModel| {
             let place = &self.buffers[f.buffer];
             (f.name.clone(), place.start, place.len())
@@ -322,37 +508,42 @@ impl Oracle {
             captured_by: Arc::new(self.captured_by.clone()),
         });
         self.next += 1;
-        self.reclaim(self.bounds.history + 1, &seen.pinned);
+        if seen.chunks_later().is_empty() {
+            self.reclaim(self.bounds.history + 1, &seen.pinned);
+        }
         Ok(())
     }
 
     /// The versions after a publish for which there was memory enough.
-    fn calm(&self, pinned: &BTreeSet<u64>) -> Vec<u64> {
+    fn calm(&self, pinned: &BTreeSet<u64>, later: bool) -> Vec<u64> {
         let mut numbers = self.numbers();
         numbers.push(self.next);
-        reclaimed(numbers, self.bounds.history + 1, pinned)
+        match later {
+            // Nobody reclaims when the last chunk is saved; the next publish does.
+            true => numbers,
+            false => reclaimed(numbers, self.bounds.history + 1, pinned),
+        }
     }
 
-    /// Every page that differs must be captured; none that was not touched need be.
-    fn check_captured(&self, captured: &PageSet) -> Result<(), String> {
-        let mut missed = self.bound();
-        missed.subtract(captured);
-        let differs = |page: &usize| {
-            let bytes = page * self.page..(page + 1) * self.page;
-            self.live[bytes.clone()] != self.image[bytes]
-        };
-        if let Some(page) = missed.iter().find(differs) {
-            return Err(format!(
-                "version {} misses page {page}, which was written",
-                self.next
-            ));
-        }
-        let mut idle = captured.clone();
+    /// Every page that differs, and every page that was declared, must be among the changed ones; of the others only those
+    /// that were reported as written.
+    fn check_changed(&self, changed: &PageSet) -> Result<(), String> {
+        let mut missed = self.different();
+        missed.union(&self.reports.marked);
+        missed.union(&self.reports.always);
+        missed.intersect(&self.bound());
+        missed.subtract(changed);
+        let runs = |set: &PageSet| set.runs().collect::<Vec<_>>();
+        ensure(missed.is_empty(), || {
+            format!("version {} misses pages {:?}", self.next, runs(&missed))
+        })?;
+        let mut idle = changed.clone();
         idle.subtract(&self.candidates());
         ensure(idle.is_empty(), || {
             format!(
-                "pages {:?} were captured, and not touched",
-                idle.runs().collect::<Vec<_>>()
+                "version {} says it changed pages {:?}, which it did not",
+                self.next,
+                runs(&idle)
             )
         })
     }
@@ -383,6 +574,10 @@ impl Oracle {
 /// An error unless `fine`.
 pub fn ensure(fine: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if fine { Ok(()) } else { Err(what()) }
+}
+
+fn pages_of_chunk(chunk: usize) -> Range<usize> {
+    chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES
 }
 
 /// What is left of `numbers` when the oldest that nobody pins go, until `keep` are left; the newest stays.

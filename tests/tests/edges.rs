@@ -11,7 +11,7 @@ use tcasm_observer::{AttachError, ObserveError, Observer, Status};
 use tcasm_producer::{CreateError, Producer, PublishError, Receipt, Skip};
 use tcasm_tests::child::poll_until;
 use tcasm_tests::puppet::Puppet;
-use tcasm_tests::{name, on_all_trackers, unmap};
+use tcasm_tests::{PublishVisible, name, on_all_trackers, unmap};
 use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -46,7 +46,7 @@ fn numbers_that_no_version_has_are_not_there() {
     let mut o = Observer::attach(p.name()).unwrap();
     for step in 0..6 {
         p.view_mut(f).unwrap()[0] = step;
-        p.publish(step.into(), 0.0).unwrap();
+        p.publish_visible(step.into(), 0.0).unwrap();
     }
     for n in [0, 1, 7, 1 << 63, 1 << 63 | 5, 1 << 63 | 6, u64::MAX] {
         let error = o.version(n).unwrap_err();
@@ -64,7 +64,7 @@ fn waiting_for_ever_is_no_overflow() {
     let mut o = Observer::attach_wait(p.name(), Duration::MAX).unwrap();
     p.publish_wait(0, 0.0, Duration::MAX).unwrap();
     assert_eq!(o.wait_newer(Duration::MAX).unwrap().number(), 1);
-    p.publish(1, 0.0).unwrap();
+    p.publish_visible(1, 0.0).unwrap();
     assert_eq!(o.next(Duration::MAX).unwrap().number(), 2);
     assert!(wait_readable(
         &std::fs::File::open("/dev/null").unwrap(),
@@ -83,7 +83,7 @@ fn a_vector_may_have_one_component() {
     p.view_mut(v).unwrap()[[3, 4, 0]] = 7.0;
     assert_eq!(p.view(v).unwrap().shape(), [4, 5, 1]);
     assert_eq!(p.view(dynamic).unwrap().len(), 1);
-    p.publish(0, 0.0).unwrap();
+    p.publish_visible(0, 0.0).unwrap();
     let view = Observer::attach(p.name())
         .unwrap()
         .latest()
@@ -98,11 +98,11 @@ fn attributes_that_do_not_fit_are_told_and_can_be_replaced() {
     let (mut p, f) = region("attributes", 1);
     p.view_mut(f).unwrap()[0] = 1;
     p.set_attr("long", "x".repeat(1 << 20));
-    let error = p.publish(0, 0.0).unwrap_err();
+    let error = p.publish_visible(0, 0.0).unwrap_err();
     assert!(matches!(error, PublishError::Table(_)), "{error}");
     assert!(error.to_string().contains("attributes"), "{error}");
     p.set_attr("long", "short");
-    let Receipt::Published(published) = p.publish(0, 0.0).unwrap() else {
+    let Receipt::Published(published) = p.publish_visible(0, 0.0).unwrap() else {
         panic!()
     };
     assert_eq!(published.pages, 1, "the change was kept");
@@ -119,16 +119,16 @@ fn a_field_that_was_bound_anew_is_declared_where_it_is_now() {
         let u = p.field::<u8, _>("u", [3 * 4096]).add().unwrap();
         let other = p.buffer_like(u).unwrap();
         p.bind(u, other).unwrap();
-        p.publish(0, 0.0).unwrap();
+        p.publish_visible(0, 0.0).unwrap();
         p.mark_dirty(u);
-        let Receipt::Published(published) = p.publish(1, 0.0).unwrap() else {
+        let Receipt::Published(published) = p.publish_visible(1, 0.0).unwrap() else {
             panic!()
         };
         assert_eq!(published.pages, 3, "{tracker}");
         p.mark_dirty_bytes(u, 0..1);
         p.register_dma(u);
         for step in 2..4 {
-            let Receipt::Published(published) = p.publish(step, 0.0).unwrap() else {
+            let Receipt::Published(published) = p.publish_visible(step, 0.0).unwrap() else {
                 panic!()
             };
             assert_eq!(published.pages, 3, "{tracker}");
@@ -142,7 +142,7 @@ fn a_version_published_while_the_subscription_is_under_way_is_not_missed() {
         let (mut p, _) = region("subscribe", 1);
         let mut o = Observer::attach(p.name()).unwrap();
         let fd = o.descriptor().unwrap();
-        p.publish(0, 0.0).unwrap();
+        p.publish_visible(0, 0.0).unwrap();
         let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
         assert_eq!(
             poll(&mut fds, PollTimeout::from(2000u16)),
@@ -224,8 +224,8 @@ fn everything_differs_from_a_version_of_another_region() {
         .create()
         .unwrap();
     large.field::<u8, _>("g", [1]).add().unwrap();
-    small.publish(0, 0.0).unwrap();
-    large.publish(0, 0.0).unwrap();
+    small.publish_visible(0, 0.0).unwrap();
+    large.publish_visible(0, 0.0).unwrap();
     let small = Observer::attach(small.name()).unwrap().latest().unwrap();
     let large = Observer::attach(large.name()).unwrap().latest().unwrap();
     for (a, b, field) in [(&small, &large, "f"), (&large, &small, "g")] {
@@ -300,7 +300,7 @@ fn memory_that_could_not_be_had_is_not_taken_for_memory() {
             };
             limit(8192);
             for step in 0..3 {
-                let receipt = p.publish(step, 0.0).unwrap();
+                let receipt = p.publish_visible(step, 0.0).unwrap();
                 let short = matches!(
                     receipt,
                     Receipt::Skipped {
@@ -312,7 +312,7 @@ fn memory_that_could_not_be_had_is_not_taken_for_memory() {
                 assert_eq!(p.stats().held_bytes, 0, "what was had is given back");
             }
             limit(libc::RLIM_INFINITY);
-            let Receipt::Published(published) = p.publish(3, 0.0).unwrap() else {
+            let Receipt::Published(published) = p.publish_visible(3, 0.0).unwrap() else {
                 panic!()
             };
             assert_eq!(published.pages, 256);
@@ -349,11 +349,11 @@ fn a_part_of_the_region_that_was_unmapped_takes_nobody_down() {
         let holed = p.field::<u8, _>("holed", [8 * page_size()]).add().unwrap();
         p.view_mut(whole).unwrap().fill(1);
         p.view_mut(holed).unwrap().fill(1);
-        p.publish(1, 0.0).unwrap();
+        p.publish_visible(1, 0.0).unwrap();
         unmap::remove_page(&mut p, 12).unwrap();
         for step in 2..4 {
             p.view_mut(whole).unwrap().fill(step as u8);
-            let receipt = p.publish(step, 0.0).unwrap();
+            let receipt = p.publish_visible(step, 0.0).unwrap();
             assert_eq!(receipt.version(), Some(step), "{tracker}: {receipt:?}");
             let view = Observer::attach(&name)
                 .unwrap()

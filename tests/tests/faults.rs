@@ -13,13 +13,51 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 /// Versions published before the one that is not survived.
 const BEFORE: usize = 3;
 
-/// A producer that will die at `point` of its next publish, and an observer that holds all its
-/// versions.
-fn doomed(dir: &TempDir, point: &str, settings: &str) -> (Puppet, Puppet) {
-    let fault = format!("{point}:{}", BEFORE + 1);
+/// Where a producer dies in its fourth version, and what it is to be for that.
+#[derive(Clone, Debug)]
+struct Death {
+    point: &'static str,
+    /// How often it has passed the point by then.
+    passes: usize,
+    settings: String,
+}
+
+/// A death at every step of publish that a producer with `tracker` takes.
+fn deaths(tracker: TrackerKind) -> Vec<Death> {
+    // All of version 4 is new, and of the versions before that are held, some pages each.
+    let death = |(point, passes), size_and_mode: &str| Death {
+        point,
+        passes,
+        settings: format!("tracker={tracker} dense-every=3 one-in=3 {size_and_mode}"),
+    };
+    let all = |points: &[(&'static str, usize)], settings: &str| -> Vec<Death> {
+        points.iter().map(|p| death(*p, settings)).collect()
+    };
+    let once_each = POINTS
+        .iter()
+        .filter(|p| !["protected", "saving", "saved"].contains(p))
+        .map(|p| (*p, BEFORE));
+    // Little enough for one thread to copy it; then so much that several share the four chunks of versions 1 and 4.
+    let mut deaths = all(&once_each.collect::<Vec<_>>(), "pages=1000 capture=now");
+    let shared = [("saving", 4), ("saving", 7), ("saved", 4), ("saved", 7)];
+    deaths.extend(all(&shared, "pages=2048 capture=now"));
+    if tracker == TrackerKind::UffdAsync {
+        // Version 1 is captured in publish, by several threads; versions 2 to 4 later.
+        let first = [("harvested", 3), ("mapped", 3), ("protected", 2)];
+        let then = [("saving", 12), ("saving", 14), ("saved", 12), ("saved", 15)];
+        let last = [("visible", 3), ("notified", 3)];
+        let later = [&first[..], &then, &last].concat();
+        deaths.extend(all(&later, "pages=2048 capture=later"));
+    }
+    deaths
+}
+
+/// A producer that will die in its next publish, and an observer that holds all its versions.
+fn doomed(dir: &TempDir, death: &Death) -> (Puppet, Puppet) {
+    let fault = format!("{}:{}", death.point, death.passes + 1);
     let mut producer = Puppet::with_env(PUPPET, dir.path(), &[("TCASM_FAULT", &fault)]);
     let mut observer = Puppet::start(PUPPET, dir.path());
-    producer.ok(&format!("create x pages=2048 {settings}"));
+    producer.ok(&format!("create x {}", death.settings));
     observer.ok("attach x");
     for version in 1..=BEFORE {
         producer.ok("publish 1");
@@ -32,26 +70,30 @@ fn doomed(dir: &TempDir, point: &str, settings: &str) -> (Puppet, Puppet) {
 /// Whether a version is there although the producer died at `point`: from "visible" on.
 fn survives(point: &str) -> bool {
     let index = |name| POINTS.iter().position(|p| *p == name).unwrap();
+    // The notice is sent before "visible" is passed, and after the version is.
     index(point) >= index("visible")
 }
 
-fn dies_at(point: &str, tracker: TrackerKind) {
+fn dies(death: &Death) {
     let dir = TempDir::new().unwrap();
-    // All of version 4 is new, and of the versions before that are held, some pages each.
-    let settings = format!("tracker={tracker} dense-every=3 one-in=3");
-    let (mut producer, mut observer) = doomed(&dir, point, &settings);
+    let (mut producer, mut observer) = doomed(&dir, death);
     producer.child.tell("publish 1");
     let status = producer.child.wait();
-    assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{point}");
+    assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{death:?}");
 
     assert_eq!(observer.ok("status"), "ProducerLost");
     observer.ok("check");
-    let last = BEFORE + usize::from(survives(point));
+    let last = BEFORE + usize::from(survives(death.point));
     assert_eq!(
         observer.ok("available"),
-        format!("{:?}", (1..=last).collect::<Vec<_>>())
+        format!("{:?}", (1..=last).collect::<Vec<_>>()),
+        "{death:?}"
     );
-    assert_eq!(observer.ok("latest"), format!("version={last}"), "{point}");
+    assert_eq!(
+        observer.ok("latest"),
+        format!("version={last}"),
+        "{death:?}"
+    );
     observer.ok("view");
     let error = observer.error("newer");
     assert!(error.starts_with("ProducerLost"), "{error}");
@@ -63,17 +105,17 @@ fn dies_at(point: &str, tracker: TrackerKind) {
 }
 
 #[test]
-fn a_producer_that_dies_in_publish_leaves_whole_versions_and_an_observer_that_knows() {
+fn a_producer_that_dies_in_publish_or_after_it_leaves_whole_versions_and_an_observer_that_knows() {
     for tracker in TrackerKind::ALL {
-        POINTS.iter().for_each(|point| dies_at(point, tracker));
+        deaths(tracker).iter().for_each(dies);
     }
 }
 
 #[test]
 fn the_name_of_a_dead_producer_is_free_at_once() {
-    for point in POINTS {
+    for death in deaths(TrackerKind::UffdAsync) {
         let dir = TempDir::new().unwrap();
-        let (mut producer, mut left_over) = doomed(&dir, point, "");
+        let (mut producer, mut left_over) = doomed(&dir, &death);
         producer.dies_of("publish 1");
         let mut next = Puppet::start(PUPPET, dir.path());
         let mut observer = Puppet::start(PUPPET, dir.path());
@@ -93,7 +135,12 @@ fn the_name_of_a_dead_producer_is_free_at_once() {
 #[test]
 fn a_waiting_observer_is_told_when_the_producer_dies() {
     let dir = TempDir::new().unwrap();
-    let (mut producer, mut observer) = doomed(&dir, "harvested", "");
+    let death = Death {
+        point: "harvested",
+        passes: BEFORE,
+        settings: String::new(),
+    };
+    let (mut producer, mut observer) = doomed(&dir, &death);
     observer.child.tell("newer");
     producer.dies_of("publish 1");
     let error = poll_until("an answer", || {
@@ -125,7 +172,12 @@ fn the_end_of_the_stream_is_not_taken_for_a_death() {
 #[test]
 fn without_the_order_of_publish_a_death_shows_a_version_that_is_not_whole() {
     let dir = TempDir::new().unwrap();
-    let (mut producer, mut observer) = doomed(&dir, "half-copied", "versions=3");
+    let death = Death {
+        point: "half-copied",
+        passes: BEFORE,
+        settings: "pages=1000 versions=3 capture=now".to_owned(),
+    };
+    let (mut producer, mut observer) = doomed(&dir, &death);
     observer.ok("release");
     producer.ok("sabotage VisibleLast");
     producer.dies_of("publish 1");

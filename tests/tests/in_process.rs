@@ -5,7 +5,7 @@ use tcasm_observer::{ObserveError, Observer, Status};
 use tcasm_producer::{
     Access, CreateError, DefineError, Producer, PublishError, Receipt, Skip, TrackerKind, ViewError,
 };
-use tcasm_tests::{name, on_all_trackers};
+use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
 #[test]
 fn a_version_is_what_the_memory_was_when_it_was_published() {
@@ -24,7 +24,7 @@ fn a_version_is_what_the_memory_was_when_it_was_published() {
         for step in 0..6u64 {
             p.view_mut(a).unwrap()[[step as usize * 10, 3]] = step as f64 + 0.5;
             p.view_mut(b).unwrap().fill(step as i32);
-            let receipt = p.publish(step, step as f64 * 0.1).unwrap();
+            let receipt = p.publish_visible(step, step as f64 * 0.1).unwrap();
             assert_eq!(receipt.version(), Some(step + 1), "{receipt:?}");
             held.push(o.latest().unwrap());
         }
@@ -74,7 +74,7 @@ fn double_buffers_swap_and_scratch_is_never_captured() {
                 n.fill(step as f64);
             }
             next = p.bind(u, next).unwrap();
-            let Receipt::Published(published) = p.publish(step, 0.0).unwrap() else {
+            let Receipt::Published(published) = p.publish_visible(step, 0.0).unwrap() else {
                 panic!()
             };
             assert_eq!(published.pages, 8, "{tracker}");
@@ -103,10 +103,10 @@ fn an_unbound_buffer_that_was_written_long_ago_is_captured_when_it_is_bound() {
         p.view_mut(other).unwrap().fill(9);
         for step in 0..5 {
             p.view_mut(u).unwrap()[0] = step;
-            p.publish(step.into(), 0.0).unwrap();
+            p.publish_visible(step.into(), 0.0).unwrap();
         }
         p.bind(u, other).unwrap();
-        p.publish(6, 0.0).unwrap();
+        p.publish_visible(6, 0.0).unwrap();
         let view = Observer::attach(&name)
             .unwrap()
             .latest()
@@ -140,7 +140,7 @@ fn pointers_in_raw_structures_can_be_followed() {
             next,
         };
     }
-    p.publish(0, 0.0).unwrap();
+    p.publish_visible(0, 0.0).unwrap();
     let version = Observer::attach(&name).unwrap().latest().unwrap();
     let view = version.view().unwrap();
     let mut node = &view.raw::<Node>("nodes").unwrap()[3];
@@ -172,11 +172,11 @@ fn at_its_bounds_publish_skips_and_loses_nothing() {
         let mut held = Vec::new();
         for step in 0..3 {
             p.view_mut(a).unwrap().fill(step);
-            p.publish(step, 0.0).unwrap();
+            p.publish_visible(step, 0.0).unwrap();
             held.push(o.latest().unwrap());
         }
         p.view_mut(a).unwrap().fill(99);
-        let receipt = p.publish(3, 0.0).unwrap();
+        let receipt = p.publish_visible(3, 0.0).unwrap();
         assert!(
             matches!(
                 receipt,
@@ -198,7 +198,7 @@ fn at_its_bounds_publish_skips_and_loses_nothing() {
             );
         }
         held.remove(0);
-        assert_eq!(p.publish(4, 0.0).unwrap().version(), Some(4));
+        assert_eq!(p.publish_visible(4, 0.0).unwrap().version(), Some(4));
         assert!(
             o.latest()
                 .unwrap()
@@ -225,10 +225,10 @@ fn the_bound_on_memory_holds() {
     let a = p.field::<u8, _>("a", [64 * page as usize]).add().unwrap();
     let mut o = Observer::attach(&name).unwrap();
     p.view_mut(a).unwrap().fill(1);
-    p.publish(1, 0.0).unwrap();
+    p.publish_visible(1, 0.0).unwrap();
     let held = o.latest().unwrap();
     p.view_mut(a).unwrap().fill(2);
-    let receipt = p.publish(2, 0.0).unwrap();
+    let receipt = p.publish_visible(2, 0.0).unwrap();
     assert!(
         matches!(
             receipt,
@@ -250,7 +250,7 @@ fn the_bound_on_memory_holds() {
     );
     // What is newest is kept whoever pins it: the 64 pages never fit beside themselves. A part of them does.
     drop(held);
-    assert!(p.publish(3, 0.0).unwrap().version().is_none());
+    assert!(p.publish_visible(3, 0.0).unwrap().version().is_none());
     p.view_mut(a).unwrap().fill(1);
 }
 
@@ -261,10 +261,13 @@ fn the_end_of_the_stream_is_seen_and_the_last_version_stays() {
     let a = p.field::<f32, _>("a", [16]).add().unwrap();
     let mut o = Observer::attach(&name).unwrap();
     p.view_mut(a).unwrap().fill(2.5);
-    p.publish(1, 1.0).unwrap();
+    p.publish_visible(1, 1.0).unwrap();
     assert_eq!(o.status().unwrap(), Status::Ok);
     p.close();
-    assert!(matches!(p.publish(2, 2.0), Err(PublishError::Closed)));
+    assert!(matches!(
+        p.publish_visible(2, 2.0),
+        Err(PublishError::Closed)
+    ));
     drop(p);
     assert_eq!(o.status().unwrap(), Status::EndOfStream);
     assert!(

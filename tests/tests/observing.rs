@@ -9,7 +9,7 @@ use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer};
 use tcasm_observer::{AttachError, ObserveError, Observer, Version};
 use tcasm_producer::{Buffer, Producer, Receipt};
-use tcasm_tests::{name, on_all_trackers};
+use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
 type Bytes = Buffer<u8, ndarray::Ix1>;
 
@@ -22,7 +22,7 @@ fn small(name: &str, history: usize) -> (Producer, Bytes) {
 
 fn step(p: &mut Producer, field: Bytes, n: u64) -> Receipt {
     p.view_mut(field).unwrap()[n as usize] = n as u8;
-    p.publish(n, n as f64 / 2.0).unwrap()
+    p.publish_visible(n, n as f64 / 2.0).unwrap()
 }
 
 #[test]
@@ -144,17 +144,20 @@ fn what_devices_write_is_captured_when_it_is_declared() {
         let b = p.field::<u8, _>("b", [10 * 4096]).add().unwrap();
         p.view_mut(a).unwrap().fill(1);
         p.view_mut(b).unwrap().fill(1);
-        p.publish(0, 0.0).unwrap();
+        p.publish_visible(0, 0.0).unwrap();
         let pages = |receipt: Receipt| match receipt {
             Receipt::Published(p) => p.pages,
             Receipt::Skipped { .. } => panic!("{receipt:?}"),
         };
-        assert_eq!(pages(p.publish(1, 0.0).unwrap()), 0, "{tracker}");
+        assert_eq!(pages(p.publish_visible(1, 0.0).unwrap()), 0, "{tracker}");
         p.mark_dirty_bytes(a, 4096..3 * 4096 + 1);
-        assert_eq!(pages(p.publish(2, 0.0).unwrap()), 3, "{tracker}");
+        assert_eq!(pages(p.publish_visible(2, 0.0).unwrap()), 3, "{tracker}");
         p.register_dma(b);
         for step in 3..6 {
-            assert!(pages(p.publish(step, 0.0).unwrap()) >= 10, "{tracker}");
+            assert!(
+                pages(p.publish_visible(step, 0.0).unwrap()) >= 10,
+                "{tracker}"
+            );
         }
     });
 }

@@ -40,7 +40,10 @@ impl Settings {
 /// What the threads share.
 #[derive(Debug)]
 struct Shared {
-    current: ArcSwapOption<Sweep>,
+    /// What the fault thread serves: known to it before the first store can wait.
+    serving: ArcSwapOption<Sweep>,
+    /// What copiers work on: not before all of it is protected, or what they release would be protected again, for ever.
+    work: ArcSwapOption<Sweep>,
     gate: Option<Arc<Gate>>,
     stop: AtomicBool,
     /// Rung for every sweep, and at the end.
@@ -57,7 +60,7 @@ impl Shared {
     fn copy(&self) {
         let mut seen = 0;
         while !self.stop.load(Ordering::SeqCst) {
-            if let Some(sweep) = self.current.load_full() {
+            if let Some(sweep) = self.work.load_full() {
                 sweep.work();
             }
             let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +73,7 @@ impl Shared {
         let served = gate.serve(|address| {
             // Loaded anew for each: a fault that was read late may be one of the next sweep by now. Without a sweep
             // nothing is protected, and whoever waited was let go by whoever released.
-            if let Some(sweep) = &*self.current.load() {
+            if let Some(sweep) = &*self.serving.load() {
                 sweep.early_store(address);
             }
         });
@@ -81,12 +84,13 @@ impl Shared {
 
     /// A thread is gone that stores may be waiting for.
     fn abandon(&self, why: &str) {
-        if let Some(sweep) = self.current.load_full() {
-            sweep.abandon(why);
-        }
+        let sweeps = [self.serving.load_full(), self.work.load_full()];
+        sweeps.iter().flatten().for_each(|s| s.abandon(why));
         if let Some(gate) = &self.gate {
             gate.give_up();
         }
+        // What nobody has claimed, nobody else may be left to claim.
+        sweeps.iter().flatten().for_each(|s| s.work());
     }
 }
 
@@ -113,7 +117,8 @@ impl Copiers {
     /// Start the threads; with a gate, also the one that serves its faults.
     pub fn start(settings: &Settings, gate: Option<Arc<Gate>>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            current: ArcSwapOption::empty(),
+            serving: ArcSwapOption::empty(),
+            work: ArcSwapOption::empty(),
             gate: gate.clone(),
             stop: AtomicBool::new(false),
             rings: Mutex::default(),
@@ -158,29 +163,32 @@ impl Copiers {
     /// Protect the pieces of `sweep` and have them saved from now on. After an error nothing is protected and nothing will be
     /// saved.
     pub fn begin(&self, sweep: &Arc<Sweep>) -> io::Result<()> {
-        // Known to the fault thread before the first store can wait.
-        self.shared.current.store(Some(sweep.clone()));
+        self.shared.serving.store(Some(sweep.clone()));
         if let Err(error) = sweep.protect() {
-            self.shared.abandon(&format!("write-protecting: {error}"));
-            sweep.work();
+            self.shared
+                .abandon(&format!("write-protecting live memory: {error}"));
             return Err(error);
         }
         crate::fault::pass("protected");
+        self.shared.work.store(Some(sweep.clone()));
         self.shared.ring();
         Ok(())
     }
 
     /// Save `sweep`, which has no gate, with the caller's help; returns when it has ended.
     pub fn run(&self, sweep: &Arc<Sweep>) -> Outcome {
-        self.shared.current.store(Some(sweep.clone()));
+        self.shared.work.store(Some(sweep.clone()));
         self.shared.ring();
         sweep.work();
-        sweep.wait(Duration::MAX)
+        let outcome = sweep.wait(Duration::MAX);
+        self.shared.work.store(None);
+        outcome
     }
 
     /// Forget the sweep that has ended, and what it keeps alive.
     pub fn clear(&self) {
-        self.shared.current.store(None);
+        self.shared.serving.store(None);
+        self.shared.work.store(None);
     }
 }
 
@@ -191,7 +199,7 @@ impl Drop for Copiers {
             return self.threads.drain(..).for_each(std::mem::forget);
         }
         // Whoever stores during the last sweep must still be served: it is ended first, with this thread's help.
-        if let Some(sweep) = self.shared.current.load_full() {
+        if let Some(sweep) = self.shared.serving.load_full() {
             sweep.work();
             sweep.wait(Duration::MAX);
         }

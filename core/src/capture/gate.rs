@@ -4,7 +4,7 @@
 //! userfaultfd for all faults, which the probe at start-up has to have found working.
 
 use crate::sys::live::{gather, huge_pages, no_huge_pages};
-use crate::sys::uffd::{self, Faults, OpenError, WP_SYNC};
+use crate::sys::uffd::{self, Faults, OpenError, WP_SYNC, WP_UNPOPULATED};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::BTreeMap;
@@ -33,7 +33,8 @@ pub struct Gate {
 impl Gate {
     /// A gate that watches nothing yet.
     pub fn open() -> Result<Self, OpenError> {
-        let (uffd, _) = uffd::open(Faults::All, WP_SYNC)?;
+        // Pages that do not exist yet are captured as zeros: a store to them has to wait, too.
+        let (uffd, _) = uffd::open(Faults::All, WP_SYNC | WP_UNPOPULATED)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         Ok(Gate {
             uffd,
@@ -111,6 +112,8 @@ impl Gate {
         for range in self.ranges().drain(..) {
             // A part of it may be unmapped: then nobody can wait there. What else could fail, closing cures below.
             let _ = uffd::unwatch(&self.uffd, &range);
+            // Closing wakes nobody while a forked child still has the descriptor.
+            let _ = uffd::wake(&self.uffd, &range);
         }
         uffd::close_in_place(&self.uffd);
         self.stop();

@@ -5,12 +5,13 @@ use crate::fault;
 use crate::pagemap::{ChunkMap, ZERO};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, runs_of};
 use crate::planes::PlaneMemory;
+use crate::sabotage::{Guard, off};
 use std::io;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Slots that pages of a chunk are copied to.
@@ -49,6 +50,11 @@ pub enum Outcome {
 /// What is done when all pieces are saved.
 pub type Finish = Box<dyn Fn(&Sweep) -> Result<(), String> + Send + Sync>;
 
+/// Whether a sweep counts: decided once, either by the first failure or when all pieces are saved.
+const UNDECIDED: u8 = 0;
+const FAILED: u8 = 1;
+const WHOLE: u8 = 2;
+
 /// All pieces of one version that are saved outside `publish`, or by several threads inside.
 pub struct Sweep {
     base: *const u8,
@@ -59,7 +65,10 @@ pub struct Sweep {
     progress: Progress,
     /// Per piece, the pages that have changed.
     changed: Vec<[AtomicU64; CHUNK_WORDS]>,
-    failed: AtomicBool,
+    /// UNDECIDED, FAILED or WHOLE. No lock: a thread that holds one may be waiting in a signal handler, for a piece.
+    verdict: AtomicU8,
+    /// Why it failed.
+    reason: OnceLock<String>,
     early: AtomicU64,
     early_ns: AtomicU64,
     finish: Finish,
@@ -97,7 +106,8 @@ impl Sweep {
             progress: Progress::new(pieces.len()),
             changed: pieces.iter().map(|_| Default::default()).collect(),
             pieces,
-            failed: AtomicBool::new(false),
+            verdict: AtomicU8::new(UNDECIDED),
+            reason: OnceLock::new(),
             early: AtomicU64::new(0),
             early_ns: AtomicU64::new(0),
             finish,
@@ -171,27 +181,36 @@ impl Sweep {
 
     /// Save a piece that the caller has claimed, and release it, whatever happens.
     fn save(&self, piece: usize) {
-        if !self.failed.load(SeqCst) {
-            let copied = catch_unwind(AssertUnwindSafe(|| self.copy(piece)));
-            match copied {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => self.fail(&error.to_string()),
-                Err(_) => self.fail("a thread that copies panicked"),
-            }
+        if off(Guard::SaveFirst) {
+            self.release(piece);
         }
-        fault::pass("saved");
+        let copied = catch_unwind(AssertUnwindSafe(|| self.copy(piece)));
+        self.release(piece);
+        match copied {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.fail(&error.to_string()),
+            // Code that panics is not to be trusted with stores that wait.
+            Err(_) => self.abandon("a thread that copies panicked"),
+        }
+        // Last: a sweep ends only when every failure of it is known.
+        if self.progress.saved(piece) {
+            self.end();
+        }
+    }
+
+    fn release(&self, piece: usize) {
         if let Some(gate) = &self.gate
             && let Err(error) = gate.release(&self.addresses(self.pieces[piece].chunk))
             && !gate.given_up()
         {
             self.abandon(&format!("write-protection cannot be taken off: {error}"));
         }
-        if self.progress.saved(piece) {
-            self.end();
-        }
     }
 
     fn copy(&self, number: usize) -> io::Result<()> {
+        if self.verdict.load(SeqCst) == FAILED {
+            return Ok(());
+        }
         fault::pass("saving");
         let piece = &self.pieces[number];
         self.note_changes(number);
@@ -204,6 +223,7 @@ impl Sweep {
                 unsafe { target.memory.copy(self.base, pages, target.fresh)? };
             }
         }
+        fault::pass("saved");
         Ok(())
     }
 
@@ -238,15 +258,20 @@ impl Sweep {
         unsafe { std::slice::from_raw_parts(self.base.add(page * self.page_size), self.page_size) }
     }
 
-    /// Nothing of the sweep counts any more; what is left of it is only released.
+    /// Nothing of the sweep counts any more; what is left of it is only released. After all pieces are saved it is too late
+    /// for that: the version is whole.
     pub(super) fn fail(&self, why: &str) {
         // The first reason is the one that is told.
-        if !self.failed.swap(true, SeqCst) {
-            let mut outcome = self.outcome();
-            if *outcome == Outcome::Running {
-                *outcome = Outcome::GivenUp(why.to_owned());
-            }
-        }
+        let _ = self.reason.set(why.to_owned());
+        self.decide(FAILED);
+    }
+
+    /// True for whoever decides.
+    fn decide(&self, verdict: u8) -> bool {
+        let decided = self
+            .verdict
+            .compare_exchange(UNDECIDED, verdict, SeqCst, SeqCst);
+        decided.is_ok()
     }
 
     /// Let every store through, whatever was saved: the last resort.
@@ -258,40 +283,38 @@ impl Sweep {
         }
     }
 
+    /// All pieces are saved, or released at least: for the one that came last.
     fn end(&self) {
-        if !self.failed.load(SeqCst)
-            && let Err(error) = (self.finish)(self)
-        {
-            self.fail(&error);
-        }
-        let mut outcome = self.outcome();
-        if *outcome == Outcome::Running {
-            *outcome = Outcome::Saved;
-        }
-        drop(outcome);
+        let outcome = if self.decide(WHOLE) {
+            self.conclude()
+        } else {
+            let reason = self.reason.get().map_or("it failed", String::as_str);
+            Outcome::GivenUp(reason.to_owned())
+        };
+        *self.outcome() = outcome;
         self.ended.notify_all();
     }
 
-    /// How it stands. Given up counts only once every piece is released: until then it is running.
-    pub fn state(&self) -> Outcome {
-        self.settled(&self.outcome())
+    fn conclude(&self) -> Outcome {
+        match catch_unwind(AssertUnwindSafe(|| (self.finish)(self))) {
+            Ok(Ok(())) => Outcome::Saved,
+            Ok(Err(why)) => Outcome::GivenUp(why),
+            Err(_) => Outcome::GivenUp("making the version visible panicked".to_owned()),
+        }
     }
 
-    fn settled(&self, outcome: &Outcome) -> Outcome {
-        match outcome {
-            Outcome::GivenUp(_) if !self.progress.ended() => Outcome::Running,
-            other => other.clone(),
-        }
+    /// How it stands.
+    pub fn state(&self) -> Outcome {
+        self.outcome().clone()
     }
 
     /// Wait until it has ended, at most so long.
     pub fn wait(&self, timeout: Duration) -> Outcome {
-        let running = |outcome: &mut Outcome| self.settled(outcome) == Outcome::Running;
+        let running = |outcome: &mut Outcome| *outcome == Outcome::Running;
         let waited = self
             .ended
             .wait_timeout_while(self.outcome(), timeout, running);
-        let (outcome, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        self.settled(&outcome)
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
     fn outcome(&self) -> MutexGuard<'_, Outcome> {

@@ -143,7 +143,7 @@ pub fn watch(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
     protect(uffd, range)
 }
 
-/// Stop noticing writes to `range`. Whoever waits at a page of it goes on.
+/// Stop noticing writes to `range`, at which nobody may wait.
 pub fn unwatch(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
     uffd.unregister(range.start as *mut c_void, range.len())
         .map_err(os_error)
@@ -169,6 +169,12 @@ pub fn protect(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
 /// Take the protection off; whoever waits at a page of the range goes on.
 pub fn release(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
     uffd.remove_write_protection(range.start as *mut c_void, range.len(), true)
+        .map_err(os_error)
+}
+
+/// Have whoever waits at a page of the range look again.
+pub fn wake(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
+    uffd.wake(range.start as *mut c_void, range.len())
         .map_err(os_error)
 }
 

@@ -1,6 +1,7 @@
 //! I9: whatever stands in the index, a reader gets an error or some bytes, never a crash and never a wait without end.
 
 use super::{Check, PAGES, region, text, touch, within};
+use crate::PublishVisible;
 use crate::name;
 use crate::oracle::ensure;
 use crate::pattern::mix;
@@ -44,7 +45,7 @@ fn damage_all() -> Check {
     let (mut producer, field) = region(&name, |b| b)?;
     for step in 1..=3 {
         touch(&mut producer, field, step as usize, 5, step as u8)?;
-        producer.publish(step, 0.0).map_err(text)?;
+        producer.publish_visible(step, 0.0).map_err(text)?;
     }
     let index = index_of(&name)?;
     let mut attached = Observer::attach(&name).map_err(text)?;

@@ -1,6 +1,7 @@
 //! I4 and I6: publish fails, or the tracker does, and no change is lost.
 
 use super::{Bytes, Check, PAGES, live, newest_is, region, text, touch};
+use crate::PublishVisible;
 use crate::oracle::ensure;
 use crate::{name, unmap};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -35,7 +36,7 @@ fn lose_nothing(tracker: TrackerKind, fails: Fails) -> Check {
     touch(&mut producer, field, 0, 7, 1)?;
     let mut pins = Vec::new();
     for step in 1..=2 {
-        producer.publish(step, 0.0).map_err(text)?;
+        producer.publish_visible(step, 0.0).map_err(text)?;
         pins.push(observer.latest().map_err(text)?);
     }
     touch(&mut producer, field, 3, 11, 2)?;
@@ -43,7 +44,7 @@ fn lose_nothing(tracker: TrackerKind, fails: Fails) -> Check {
     let failed = outcome.as_ref().map_or(true, |r| r.version().is_none());
     ensure(failed, || format!("it did not fail: {outcome:?}"))?;
     newest_is_older(&mut observer, &producer, field)?;
-    let receipt = producer.publish(4, 0.0).map_err(text)?;
+    let receipt = producer.publish_visible(4, 0.0).map_err(text)?;
     ensure(receipt.version().is_some(), || format!("{receipt:?}"))?;
     newest_is(&mut observer, &live(&producer, field)?)
 }
@@ -58,13 +59,13 @@ fn newest_is_older(observer: &mut Observer, producer: &Producer, field: Bytes) -
 }
 
 fn no_version_left(producer: &mut Producer, _pins: Vec<Version>) -> Result<Receipt, PublishError> {
-    producer.publish(3, 0.0)
+    producer.publish_visible(3, 0.0)
 }
 
 fn table_too_large(producer: &mut Producer, pins: Vec<Version>) -> Result<Receipt, PublishError> {
     drop(pins);
     producer.set_attr("text", "x".repeat(TABLE_BYTES));
-    let outcome = producer.publish(3, 0.0);
+    let outcome = producer.publish_visible(3, 0.0);
     producer.set_attr("text", "short");
     outcome
 }
@@ -79,7 +80,7 @@ fn no_memory(producer: &mut Producer, pins: Vec<Version>) -> Result<Receipt, Pub
         setrlimit(Resource::RLIMIT_FSIZE, bytes, hard).expect("a limit below the hard one");
     };
     limit((PAGES / 2 * page_size()) as u64);
-    let outcome = producer.publish(3, 0.0);
+    let outcome = producer.publish_visible(3, 0.0);
     limit(soft);
     outcome
 }
@@ -90,11 +91,11 @@ pub fn i6_an_error_of_the_tracker_loses_nothing() -> Check {
     let (mut producer, field) = region(&name, |b| b.tracker(TrackerKind::UffdAsync))?;
     let mut observer = Observer::attach(&name).map_err(text)?;
     touch(&mut producer, field, 0, 1, 1)?;
-    producer.publish(1, 0.0).map_err(text)?;
+    producer.publish_visible(1, 0.0).map_err(text)?;
     unmap::replace_page(&mut producer, PAGES / 2).map_err(text)?;
     for step in 2..6u8 {
         touch(&mut producer, field, step as usize, 13, step)?;
-        producer.publish(step.into(), 0.0).map_err(text)?;
+        producer.publish_visible(step.into(), 0.0).map_err(text)?;
         newest_is(&mut observer, &live(&producer, field)?)?;
     }
     let errors = producer.stats().tracker_errors;

@@ -1,6 +1,7 @@
 //! I2, I5 and I8: a producer that dies, observers that stop and die, and observers that mean harm.
 
 use super::{Check, PAGES, bytes_of, live, newest_is, region, text, touch, within};
+use crate::PublishVisible;
 use crate::child::{Child, DEADLINE, Said, poll_until};
 use crate::hostile::Stranger;
 use crate::oracle::ensure;
@@ -64,7 +65,7 @@ pub fn die_in_publish(name: &str) -> Check {
     let (mut producer, field) = region(name, |b| b)?;
     for step in 1..=2u8 {
         producer.view_mut(field).map_err(text)?.fill(step);
-        producer.publish(step.into(), 0.0).map_err(text)?;
+        producer.publish_visible(step.into(), 0.0).map_err(text)?;
         say_and_wait("published");
     }
     Ok(())
@@ -75,7 +76,7 @@ pub fn i5_stopped_and_killed_observers_change_nothing() -> Check {
     let name = name("i5");
     let (mut producer, field) = region(&name, |b| b)?;
     touch(&mut producer, field, 0, 1, 1)?;
-    producer.publish(1, 0.0).map_err(text)?;
+    producer.publish_visible(1, 0.0).map_err(text)?;
     let mut children = Vec::new();
     for _ in 0..3 {
         children.push(role(&["hold", &name], &[])?);
@@ -88,7 +89,7 @@ pub fn i5_stopped_and_killed_observers_change_nothing() -> Check {
         move || {
             for step in 2..500u16 {
                 touch(&mut producer, field, step as usize % 97, 97, step as u8)?;
-                let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+                let receipt = producer.publish_visible(step.into(), 0.0).map_err(text)?;
                 ensure(receipt.version() == Some(step.into()), || {
                     format!("{receipt:?}")
                 })?;
@@ -104,7 +105,7 @@ pub fn i5_stopped_and_killed_observers_change_nothing() -> Check {
             poll_until("the pins of the dead are gone", || {
                 (producer.stats().observers == 1).then_some(())
             });
-            producer.publish(500, 0.0).map_err(text)?;
+            producer.publish_visible(500, 0.0).map_err(text)?;
             let there = observer.available().map_err(text)?;
             ensure(!there.contains(&1), || {
                 format!("versions {there:?}, with no pin left")
@@ -128,7 +129,7 @@ pub fn i8_hostile_observers_waste_memory_at_most() -> Check {
     let name = name("i8");
     let bound = (4 * PAGES * page_size()) as u64;
     let (mut producer, field) = region(&name, |b| b.memory(bound).max_observers(20))?;
-    producer.publish(1, 0.0).map_err(text)?;
+    producer.publish_visible(1, 0.0).map_err(text)?;
     let open = procfs::descriptors(std::process::id() as i32).len();
     let liar = Stranger::connect(&runtime_dir(), &name);
     let lease = liar.attach().lease;
@@ -140,7 +141,7 @@ pub fn i8_hostile_observers_waste_memory_at_most() -> Check {
         let words = lease.pins().iter().zip(lies.into_iter().cycle());
         words.for_each(|(word, lie)| word.store(lie, Ordering::SeqCst));
         touch(&mut producer, field, 0, 1, step as u8)?;
-        let receipt = producer.publish(step, 0.0).map_err(text)?;
+        let receipt = producer.publish_visible(step, 0.0).map_err(text)?;
         let held = producer.stats().held_bytes;
         ensure(held <= bound, || {
             format!("versions hold {held} bytes of {bound}")
@@ -157,7 +158,7 @@ pub fn i8_hostile_observers_waste_memory_at_most() -> Check {
     ensure(left <= open, || {
         format!("{left} descriptors are open, {open} were before")
     })?;
-    let receipt = producer.publish(40, 0.0).map_err(text)?;
+    let receipt = producer.publish_visible(40, 0.0).map_err(text)?;
     ensure(receipt.version().is_some(), || {
         format!("with nobody there: {receipt:?}")
     })

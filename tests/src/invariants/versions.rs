@@ -1,6 +1,7 @@
 //! I1, I3 and I7: what is held stays as it is, and what is not held does not pile up.
 
 use super::{Check, PAGES, bytes_of, live, newest_is, region, text, touch};
+use crate::PublishVisible;
 use crate::name;
 use crate::oracle::ensure;
 use std::time::{Duration, Instant};
@@ -37,17 +38,17 @@ pub fn i3_a_version_that_is_pinned_is_not_reclaimed() -> Check {
     let (mut producer, field) = region(&name, |b| b.versions(4).history(0))?;
     let mut observer = Observer::attach(&name).map_err(text)?;
     touch(&mut producer, field, 0, 1, 1)?;
-    producer.publish(1, 0.0).map_err(text)?;
+    producer.publish_visible(1, 0.0).map_err(text)?;
     let held = observer.latest().map_err(text)?;
     for step in 2..6 {
-        producer.publish(step, 0.0).map_err(text)?;
+        producer.publish_visible(step, 0.0).map_err(text)?;
     }
     let there = || observer.available().map_err(text);
     ensure(there()? == [1, 5], || {
         format!("versions {:?}, with 1 pinned", there())
     })?;
     drop(held);
-    producer.publish(6, 0.0).map_err(text)?;
+    producer.publish_visible(6, 0.0).map_err(text)?;
     ensure(there()? == [6], || {
         format!("versions {:?}, with none pinned", there())
     })
@@ -61,7 +62,7 @@ fn hold_some(name: &str) -> Check {
         // Now nearly everything, now a few pages: other slots are chosen.
         let (from, each) = (step as usize % 7, [1, 3, 50, 299][step as usize % 4]);
         touch(&mut producer, field, from, each, step)?;
-        let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+        let receipt = producer.publish_visible(step.into(), 0.0).map_err(text)?;
         ensure(receipt.version().is_some(), || format!("{receipt:?}"))?;
         if step == 1 || step == 4 {
             album.keep(observer.latest().map_err(text)?, live(&producer, field)?);
@@ -83,7 +84,7 @@ pub fn i7_memory_stays_under_its_bound() -> Check {
     for step in 1..=10u8 {
         touch(&mut producer, field, 0, 1, step)?;
         let start = Instant::now();
-        let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+        let receipt = producer.publish_visible(step.into(), 0.0).map_err(text)?;
         ensure(start.elapsed() < Duration::from_secs(2), || {
             "publish waits at the bound".to_owned()
         })?;
@@ -106,7 +107,7 @@ pub fn i7_memory_stays_under_its_bound() -> Check {
     ensure(skipped == 7, || format!("{skipped} skips, expected 7"))?;
     // Room again: the changes of the skipped ones are there.
     album.0.drain(..2);
-    producer.publish(11, 0.0).map_err(text)?;
+    producer.publish_visible(11, 0.0).map_err(text)?;
     newest_is(&mut observer, &live(&producer, field)?)?;
     at_the_bound_on_versions()
 }
@@ -118,7 +119,7 @@ fn at_the_bound_on_versions() -> Check {
     let mut held = Vec::new();
     for step in 1..=5u8 {
         touch(&mut producer, field, step as usize, 500, step)?;
-        let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+        let receipt = producer.publish_visible(step.into(), 0.0).map_err(text)?;
         let fine = match receipt {
             Receipt::Published(_) => step <= 3,
             Receipt::Skipped {
@@ -131,6 +132,6 @@ fn at_the_bound_on_versions() -> Check {
         held.push(observer.latest().map_err(text)?);
     }
     held.clear();
-    producer.publish(6, 0.0).map_err(text)?;
+    producer.publish_visible(6, 0.0).map_err(text)?;
     newest_is(&mut observer, &live(&producer, field)?)
 }

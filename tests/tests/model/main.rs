@@ -6,26 +6,29 @@
 mod ops;
 mod world;
 
-use ops::{Op, bounds, ops};
+use ops::{Op, bounds, first, ops};
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use tcasm_core::store::Bounds;
-use tcasm_producer::TrackerKind;
+use tcasm_producer::{CaptureMode, TrackerKind};
 use tcasm_tests::runtime_dir;
 use world::{Check, World};
 
-fn run(tracker: TrackerKind, bounds: Bounds, ops: &[Op]) -> Check {
-    let mut world = World::new(tracker, bounds)?;
+fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op]) -> Check {
+    let mut world = World::new(way, bounds, first)?;
     for (i, op) in ops.iter().enumerate() {
         world
             .apply(op)
             .map_err(|e| format!("step {i}, {op:?}: {e}"))?;
     }
-    world.publish(false)?;
+    world.publish(false, None)?;
     world.check_all()?;
     world.close()
 }
 
-fn check(tracker: TrackerKind) {
+/// How writes are tracked, and when they are captured.
+type Way = (TrackerKind, CaptureMode);
+
+fn check(way: Way) {
     runtime_dir();
     let mut config = Config {
         max_shrink_iters: 400,
@@ -38,24 +41,34 @@ fn check(tracker: TrackerKind) {
     config.failure_persistence = Some(Box::new(FileFailurePersistence::Direct(
         "tests/model.regressions",
     )));
-    let strategy = (bounds(), ops());
-    let result = TestRunner::new(config).run(&strategy, |(bounds, ops)| {
-        run(tracker, bounds, &ops).map_err(TestCaseError::fail)
+    let strategy = (bounds(), first(), ops());
+    let result = TestRunner::new(config).run(&strategy, |(bounds, first, ops)| {
+        run(way, bounds, first, &ops).map_err(TestCaseError::fail)
     });
-    result.unwrap_or_else(|error| panic!("{tracker}: {error}"));
+    result.unwrap_or_else(|error| panic!("{way:?}: {error}"));
 }
 
 #[test]
 fn random_sequences_agree_with_the_model_under_uffd_async() {
-    check(TrackerKind::UffdAsync);
+    check((TrackerKind::UffdAsync, CaptureMode::Auto));
+}
+
+#[test]
+fn random_sequences_agree_with_the_model_when_all_is_captured_in_publish() {
+    check((TrackerKind::UffdAsync, CaptureMode::Now));
+}
+
+#[test]
+fn random_sequences_agree_with_the_model_when_whole_chunks_are_captured_later() {
+    check((TrackerKind::UffdAsync, CaptureMode::Later));
 }
 
 #[test]
 fn random_sequences_agree_with_the_model_under_cow() {
-    check(TrackerKind::Cow);
+    check((TrackerKind::Cow, CaptureMode::Auto));
 }
 
 #[test]
 fn random_sequences_agree_with_the_model_under_compare() {
-    check(TrackerKind::Compare);
+    check((TrackerKind::Compare, CaptureMode::Auto));
 }

@@ -23,6 +23,9 @@ pub enum Style {
     Around,
 }
 
+/// How much of what, and what.
+pub type Early = Option<(Style, usize, u8)>;
+
 /// One step. Numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
 pub enum Op {
@@ -34,6 +37,8 @@ pub enum Op {
     },
     Publish {
         wait: bool,
+        /// What is written to all buffers right after the call returns.
+        early: Early,
     },
     Pin {
         observer: usize,
@@ -75,23 +80,26 @@ pub enum How {
 
 pub fn ops() -> impl Strategy<Value = Vec<Op>> {
     let n = 0usize..64;
-    let style = prop_oneof![
-        2 => Just(Style::Byte),
-        2 => Just(Style::Edge),
-        3 => (1usize..600).prop_map(Style::Span),
-        2 => (2usize..40).prop_map(Style::Every),
-        2 => Just(Style::All),
-        2 => Just(Style::Around),
-    ];
+    let style = || {
+        prop_oneof![
+            2 => Just(Style::Byte),
+            2 => Just(Style::Edge),
+            3 => (1usize..600).prop_map(Style::Span),
+            2 => (2usize..40).prop_map(Style::Every),
+            2 => Just(Style::All),
+            2 => Just(Style::Around),
+        ]
+    };
     let how = prop_oneof![
         2 => Just(How::Latest),
         2 => Just(How::Next),
         1 => (0u64..12).prop_map(How::Number),
     ];
+    let early = proptest::option::of((style(), 0usize..1 << 16, 0u8..4));
     let op = prop_oneof![
-        40 => (n.clone(), style, 0usize..1 << 16, 0u8..4)
+        40 => (n.clone(), style(), 0usize..1 << 16, 0u8..4)
             .prop_map(|(buffer, style, at, value)| Op::Write { buffer, style, at, value }),
-        30 => any::<bool>().prop_map(|wait| Op::Publish { wait }),
+        30 => (any::<bool>(), early).prop_map(|(wait, early)| Op::Publish { wait, early }),
         20 => (n.clone(), how, any::<bool>())
             .prop_map(|(observer, how, keep_view)| Op::Pin { observer, how, keep_view }),
         12 => (n.clone(), n.clone()).prop_map(|(observer, which)| Op::Unpin { observer, which }),
@@ -109,6 +117,11 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => n.prop_map(Op::BreakTracker),
     ];
     proptest::collection::vec(op, 1..60)
+}
+
+/// Pages of the first field: more than a chunk, or so many that the second one begins in the same chunk.
+pub fn first() -> impl Strategy<Value = usize> {
+    prop_oneof![Just(530), Just(400)]
 }
 
 pub fn bounds() -> impl Strategy<Value = Bounds> {

@@ -4,6 +4,8 @@ use crate::{Answer, failed};
 use tcasm_core::sabotage::{Guard, switch_off};
 use tcasm_core::sys::mem::{Mapping, page_size};
 use tcasm_producer::{Access, Builder, Field, Producer, Receipt};
+use tcasm_tests::capture_mode;
+use tcasm_tests::child::DEADLINE;
 use tcasm_tests::pattern::{self, Pattern, words_per_page};
 
 type Stamps = Field<u64, ndarray::Ix1>;
@@ -87,6 +89,7 @@ fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, String> {
     };
     Ok(match key {
         "tracker" => builder.tracker(value.parse().map_err(failed)?),
+        "capture" => builder.capture(capture_mode(value)?),
         "versions" => builder.versions(number),
         "memory" => builder.memory(number as u64),
         "observers" => builder.max_observers(number),
@@ -120,18 +123,18 @@ fn sabotage(guard: &str) -> Answer {
 }
 
 impl Region {
-    /// Write the pages of the next version and publish, so many times.
+    /// Write the pages of the next version, publish, and wait until it is visible; so many times.
     fn publish(&mut self, times: u64) -> Answer {
         let (mut published, mut skipped) = (0, 0);
         for _ in 0..times {
             let version = self.producer.stats().publishes + 1;
             self.write(version)?;
-            match self
-                .producer
-                .publish(version, version as f64)
-                .map_err(failed)?
-            {
-                Receipt::Published(_) => published += 1,
+            let receipt = self.producer.publish(version, version as f64);
+            match receipt.map_err(failed)? {
+                Receipt::Published(p) => {
+                    p.wait_visible(DEADLINE).map_err(failed)?;
+                    published += 1;
+                }
                 Receipt::Skipped { .. } => skipped += 1,
             }
         }
