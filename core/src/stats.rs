@@ -71,6 +71,8 @@ counters! {
     PagesShared,
     /// Pages moved together in planes, so that versions have fewer runs.
     PagesMoved,
+    /// Pages handed over: they became a version's without a copy.
+    HandedOver,
 }
 
 /// Word of the first bucket of the histogram of publish durations.

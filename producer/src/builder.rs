@@ -61,6 +61,7 @@ pub struct Builder {
     capture: CaptureMode,
     wait_for_capture: bool,
     copiers: Settings,
+    check_hand_over: bool,
     pub(crate) access: Access,
     pub(crate) max_observers: usize,
     attrs: BTreeMap<String, Attr>,
@@ -79,6 +80,7 @@ impl Builder {
             capture: CaptureMode::Auto,
             wait_for_capture: false,
             copiers: Settings::default(),
+            check_hand_over: cfg!(debug_assertions),
             access: Access::SameUser,
             max_observers: 64,
             attrs: BTreeMap::new(),
@@ -153,6 +155,14 @@ impl Builder {
         self
     }
 
+    /// Whether to check that the program keeps to what handed-over fields ask of it (unless set, in builds with debug
+    /// assertions): a store to one that was published and not begun anew is a SIGSEGV at its place, and elements that a
+    /// rewriting leaves out are bytes of 0xFF, NaN in floats. It costs a fill per rewriting and page faults.
+    pub fn check_hand_over(mut self, check: bool) -> Self {
+        self.check_hand_over = check;
+        self
+    }
+
     /// Who may attach besides processes of the same user.
     pub fn allow(mut self, access: Access) -> Self {
         self.access = access;
@@ -187,7 +197,8 @@ impl Builder {
             pages,
             page_size: page_size(),
         };
-        let store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
+        let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
+        store.check_hand_over(self.check_hand_over);
         let region = Region::create(reservation, kind, span)?;
         let gate = open_gate(mode, kind, &probe)?;
         let copiers = Copiers::start(&self.copiers, gate.clone()).map_err(CreateError::Thread)?;

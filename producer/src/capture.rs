@@ -97,6 +97,7 @@ impl Producer {
         &mut self,
         stamp: &Stamp,
         dirty: &mut Dirty,
+        handed: &[usize],
     ) -> Result<Result<Progress, Skip>, PublishError> {
         if self.table.is_none() {
             self.encode_table()?;
@@ -106,6 +107,7 @@ impl Producer {
             base,
             pages: &dirty.all,
             later: &dirty.later,
+            handed,
             gate: self.adaptive.gate.as_ref(),
             table,
             now: unix_ns(),

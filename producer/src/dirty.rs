@@ -1,6 +1,7 @@
 //! Writes that no tracker sees: what the program says about them.
 
-use crate::handles::Buffer;
+use crate::fields::Memory;
+use crate::handles::{Buffer, InPlace};
 use crate::producer::Producer;
 use crate::views::Viewable;
 use std::ops::Range;
@@ -9,13 +10,17 @@ use tcasm_core::track::TrackerKind;
 impl Producer {
     /// Say that `buffer` was written in a way that no tracker sees: by a device, or through another mapping. Here and below
     /// a field stands for the buffer that it is bound to, as in [`Producer::view_mut`].
-    pub fn mark_dirty<T, D>(&mut self, buffer: impl Viewable<T, D>) {
+    pub fn mark_dirty<T, D>(&mut self, buffer: impl Viewable<T, D, InPlace>) {
         let pages = self.pages_of(buffer.buffer_in(self));
         self.mark(pages);
     }
 
     /// As [`Producer::mark_dirty`], for bytes `range` of the buffer only.
-    pub fn mark_dirty_bytes<T, D>(&mut self, buffer: impl Viewable<T, D>, range: Range<usize>) {
+    pub fn mark_dirty_bytes<T, D>(
+        &mut self,
+        buffer: impl Viewable<T, D, InPlace>,
+        range: Range<usize>,
+    ) {
         let pages = self.pages_of(buffer.buffer_in(self));
         let size = self.region.span.page_size;
         let end = pages
@@ -26,8 +31,9 @@ impl Producer {
     }
 
     /// Devices write `buffer` from now on (RDMA, GPU, registered I/O buffers): it is captured in every version, and always
-    /// inside publish. (Protected pages stop no device.)
-    pub fn register_dma<T, D>(&mut self, buffer: impl Viewable<T, D>) {
+    /// inside publish. (Protected pages stop no device. Nor do versions: so handed-over buffers, which a device would go on
+    /// writing when a version has them, are refused by type.)
+    pub fn register_dma<T, D>(&mut self, buffer: impl Viewable<T, D, InPlace>) {
         let pages = self.pages_of(buffer.buffer_in(self));
         self.keep_from_gate(pages.clone());
         self.region.tracker.pin(pages.clone());
@@ -59,7 +65,7 @@ impl Producer {
         let own = self
             .buffers
             .get(buffer.buffer)
-            .filter(|b| buffer.region == self.id && !b.scratch);
+            .filter(|b| buffer.region == self.id && b.memory == Memory::Tracked);
         own.map_or(0..0, |b| b.pages.clone())
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tcasm_core::field::{ArrayError, FieldError, TableError};
 use tcasm_core::index::IndexError;
 use tcasm_core::place::BadName;
-use tcasm_core::store::StoreError;
+use tcasm_core::store::{HandOverError, StoreError};
 use tcasm_core::sys::mem::MapError;
 use tcasm_core::track::{ChooseError, TrackError};
 use thiserror::Error;
@@ -115,6 +115,8 @@ pub enum DefineError {
     Track(#[from] TrackError),
     #[error("cannot map live memory: {0}")]
     Map(#[from] MapError),
+    #[error(transparent)]
+    HandOver(#[from] HandOverError),
 }
 
 /// Why memory could not be viewed.
@@ -129,6 +131,12 @@ pub enum ViewError {
     Foreign,
     #[error("this process is a fork of the producer: the region belongs to the parent")]
     Forked,
+    #[error(
+        "this buffer was handed over to a version, and is only read until rewrite() begins its next rewriting"
+    )]
+    Frozen,
+    #[error("cannot map other pages for a rewriting: {0}; the buffer is as it was")]
+    Rewrite(io::Error),
     #[error(transparent)]
     Array(#[from] ArrayError),
 }

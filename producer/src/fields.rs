@@ -1,7 +1,7 @@
 //! Adding fields, buffers and raw structures, and binding fields to buffers.
 
 use crate::error::DefineError;
-use crate::handles::{Buffer, Field, Raw};
+use crate::handles::{Buffer, Field, HandedOver, InPlace, Raw};
 use crate::producer::Producer;
 use ndarray::{Dimension, IntoDimension};
 use std::marker::PhantomData;
@@ -13,7 +13,36 @@ use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, 
 pub(crate) struct BufferInfo {
     pub(crate) pages: Range<usize>,
     pub(crate) desc: FieldDesc,
-    pub(crate) scratch: bool,
+    pub(crate) memory: Memory,
+}
+
+impl BufferInfo {
+    /// Its pages, if writes to them are tracked.
+    pub(crate) fn tracked(&self) -> Range<usize> {
+        match self.memory {
+            Memory::Tracked => self.pages.clone(),
+            _ => 0..0,
+        }
+    }
+}
+
+/// What live memory of a buffer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Private; writes to it are tracked.
+    Tracked,
+    /// Private, and never captured.
+    Scratch,
+    /// Pages of a plane: buffer number so of those that the store hands over.
+    Lent(usize),
+}
+
+/// The live memory that a buffer is to have.
+#[derive(Clone, Copy, Debug)]
+enum Want {
+    Tracked,
+    Scratch,
+    HandedOver,
 }
 
 /// A field of the table, and the buffer it is bound to.
@@ -25,14 +54,33 @@ pub(crate) struct FieldInfo {
 
 /// A field to be: see [`Producer::field`].
 #[must_use = "a field exists after add()"]
-pub struct FieldBuilder<'p, T, D> {
+pub struct FieldBuilder<'p, T, D, M = InPlace> {
     producer: &'p mut Producer,
     desc: FieldDesc,
     vector: bool,
-    _type: PhantomData<fn() -> (T, D)>,
+    handed_over: bool,
+    _type: PhantomData<Buffer<T, D, M>>,
 }
 
-impl<T: Element, D: Dimension> FieldBuilder<'_, T, D> {
+impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
+    /// The program writes the field whole each time before it publishes: versions get its pages without a copy.
+    ///
+    /// What was published is then read only. [`Producer::rewrite`] begins the next rewriting, for which the buffer has other
+    /// pages, of undefined content: every element has to be written, ghost layers included. (Codes that keep two copies of a
+    /// field hand both over and bind them in turn.)
+    ///
+    /// The field begins at a multiple of 2 MiB, which has to be counted into the capacity, and its live memory counts against
+    /// the bound on memory. Memory for the versions that are alive at once is taken here, not in the first steps.
+    pub fn handed_over(self) -> FieldBuilder<'p, T, D, HandedOver> {
+        FieldBuilder {
+            producer: self.producer,
+            desc: self.desc,
+            vector: self.vector,
+            handed_over: true,
+            _type: PhantomData,
+        }
+    }
+
     /// The last axis of the shape is the components of a vector (or tensor) at each point. In memory they lie side by
     /// side, whatever the order.
     pub fn vector(mut self) -> Self {
@@ -77,12 +125,16 @@ impl<T: Element, D: Dimension> FieldBuilder<'_, T, D> {
     }
 
     /// Add the field, bound to a buffer of its own.
-    pub fn add(mut self) -> Result<Field<T, D>, DefineError> {
+    pub fn add(mut self) -> Result<Field<T, D, M>, DefineError> {
         if self.vector {
             split_components(&mut self.desc)?;
         }
         self.producer.check_new(&self.desc.name)?;
-        let buffer = self.producer.allocate(&self.desc, false)?;
+        let want = match self.handed_over {
+            true => Want::HandedOver,
+            false => Want::Tracked,
+        };
+        let buffer = self.producer.allocate(&self.desc, want)?;
         let field = self.producer.add_field(self.desc, buffer)?;
         Ok(Field {
             region: self.producer.id,
@@ -132,7 +184,7 @@ impl<T: bytemuck::Pod> RawBuilder<'_, T> {
                 page_size,
             });
         }
-        let buffer = self.producer.allocate(&self.desc, false)?;
+        let buffer = self.producer.allocate(&self.desc, Want::Tracked)?;
         self.producer.add_field(self.desc, buffer)?;
         Ok(Raw {
             region: self.producer.id,
@@ -154,6 +206,7 @@ impl Producer {
             producer: self,
             desc,
             vector: false,
+            handed_over: false,
             _type: PhantomData,
         }
     }
@@ -175,14 +228,19 @@ impl Producer {
     }
 
     /// A second buffer for a field, to be bound in turn ([`Producer::bind`]): codes that keep two copies swap them.
-    pub fn buffer_like<T: Element, D: Dimension>(
+    pub fn buffer_like<T: Element, D: Dimension, M>(
         &mut self,
-        like: impl Into<Buffer<T, D>>,
-    ) -> Result<Buffer<T, D>, DefineError> {
+        like: impl Into<Buffer<T, D, M>>,
+    ) -> Result<Buffer<T, D, M>, DefineError> {
         let like = like.into();
         self.check_handle(like.region)?;
         let desc = self.buffers[like.buffer].desc.clone();
-        let buffer = self.allocate(&desc, self.buffers[like.buffer].scratch)?;
+        let want = match self.buffers[like.buffer].memory {
+            Memory::Tracked => Want::Tracked,
+            Memory::Scratch => Want::Scratch,
+            Memory::Lent(_) => Want::HandedOver,
+        };
+        let buffer = self.allocate(&desc, want)?;
         Ok(Buffer {
             region: self.id,
             buffer,
@@ -196,7 +254,7 @@ impl Producer {
         shape: S,
     ) -> Result<Buffer<T, S::Dim>, DefineError> {
         let desc = FieldDesc::new("scratch", T::DTYPE, shape.into_dimension().slice());
-        let buffer = self.allocate(&desc, true)?;
+        let buffer = self.allocate(&desc, Want::Scratch)?;
         Ok(Buffer {
             region: self.id,
             buffer,
@@ -206,18 +264,18 @@ impl Producer {
 
     /// From the next publish on, `field` is the content of `buffer`. Returns the buffer that it was bound to, free to
     /// compute the next step in: `next = producer.bind(u, next)?` is the pointer swap of double-buffered codes.
-    pub fn bind<T: Element, D: Dimension>(
+    pub fn bind<T: Element, D: Dimension, M>(
         &mut self,
-        field: Field<T, D>,
-        buffer: impl Into<Buffer<T, D>>,
-    ) -> Result<Buffer<T, D>, DefineError> {
+        field: Field<T, D, M>,
+        buffer: impl Into<Buffer<T, D, M>>,
+    ) -> Result<Buffer<T, D, M>, DefineError> {
         let buffer = buffer.into();
         self.check_handle(field.region)?;
         self.check_handle(buffer.region)?;
         self.check_binding(field.field, buffer.buffer)?;
         let (old, new) = (self.fields[field.field].buffer, buffer.buffer);
-        self.bound.remove_range(self.buffers[old].pages.clone());
-        self.bound.insert_range(self.buffers[new].pages.clone());
+        self.bound.remove_range(self.buffers[old].tracked());
+        self.bound.insert_range(self.buffers[new].tracked());
         self.fields[field.field].buffer = new;
         self.fields[field.field].desc.offset = self.buffers[new].desc.offset;
         self.table = None;
@@ -230,7 +288,7 @@ impl Producer {
     fn check_binding(&self, field: usize, buffer: usize) -> Result<(), DefineError> {
         let (f, b) = (&self.fields[field], &self.buffers[buffer]);
         let name = || f.desc.name.clone();
-        if b.scratch {
+        if b.memory == Memory::Scratch {
             return Err(DefineError::Scratch { field: name() });
         }
         let differences = [
@@ -278,18 +336,21 @@ impl Producer {
         }
     }
 
-    fn allocate(&mut self, desc: &FieldDesc, scratch: bool) -> Result<usize, DefineError> {
+    fn allocate(&mut self, desc: &FieldDesc, want: Want) -> Result<usize, DefineError> {
         self.check_usable()?;
         let bytes = desc.check()?;
-        let pages = self
-            .region
-            .allocate(&format!("{:?}", desc.name), bytes, scratch)?;
+        let what = format!("{:?}", desc.name);
+        let (pages, memory) = match want {
+            Want::Tracked => (self.region.allocate(&what, bytes)?, Memory::Tracked),
+            Want::Scratch => (self.region.allocate_scratch(&what, bytes)?, Memory::Scratch),
+            Want::HandedOver => self.lend(&what, bytes)?,
+        };
         let mut desc = desc.clone();
         desc.offset = (pages.start * self.region.span.page_size) as u64;
         self.buffers.push(BufferInfo {
             pages,
             desc,
-            scratch,
+            memory,
         });
         Ok(self.buffers.len() - 1)
     }
@@ -301,7 +362,7 @@ impl Producer {
             self.fields.pop();
             return Err(error);
         }
-        self.bound.insert_range(self.buffers[buffer].pages.clone());
+        self.bound.insert_range(self.buffers[buffer].tracked());
         Ok(self.fields.len() - 1)
     }
 }

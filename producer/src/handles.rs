@@ -4,9 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 macro_rules! handle {
-    ($(#[$doc:meta])* $name:ident<$($p:ident),+> { $($field:ident: $t:ty),+ }) => {
+    ($(#[$doc:meta])* $name:ident<$($p:ident $(= $default:ty)?),+> { $($field:ident: $t:ty),+ }) => {
         $(#[$doc])*
-        pub struct $name<$($p),+> {
+        pub struct $name<$($p $(= $default)?),+> {
             pub(crate) region: u64,
             $(pub(crate) $field: $t,)+
             pub(crate) _type: PhantomData<fn() -> ($($p,)+)>,
@@ -30,14 +30,23 @@ macro_rules! handle {
     };
 }
 
+/// Mark of fields and buffers that are computed in place: what was written is captured.
+#[derive(Debug)]
+pub enum InPlace {}
+
+/// Mark of fields and buffers that are handed over: rewritten whole, and captured without a copy. See
+/// [`FieldBuilder::handed_over`](crate::FieldBuilder::handed_over).
+#[derive(Debug)]
+pub enum HandedOver {}
+
 handle! {
     /// Memory of the region for an array of `T` with dimensions `D`. It is seen by observers while it is bound to a field.
-    Buffer<T, D> { buffer: usize }
+    Buffer<T, D, M = InPlace> { buffer: usize }
 }
 
 handle! {
     /// A named field. As a buffer it stands for the one it was made with, whatever it is bound to later.
-    Field<T, D> { field: usize, buffer: usize }
+    Field<T, D, M = InPlace> { field: usize, buffer: usize }
 }
 
 handle! {
@@ -45,9 +54,42 @@ handle! {
     Raw<T> { buffer: usize }
 }
 
-impl<T, D> Field<T, D> {
+handle! {
+    /// A buffer, to read: for [`Producer::views_mut`](crate::Producer::views_mut).
+    Read<T, D, M = InPlace> { buffer: usize }
+}
+
+handle! {
+    /// A buffer whose rewriting begins: for [`Producer::views_mut`](crate::Producer::views_mut).
+    Rewrite<T, D> { buffer: usize }
+}
+
+impl<T, D, M> Buffer<T, D, M> {
+    /// The buffer, to read it while others are written: `producer.views_mut((now.read(), next))`.
+    pub fn read(self) -> Read<T, D, M> {
+        Read {
+            region: self.region,
+            buffer: self.buffer,
+            _type: PhantomData,
+        }
+    }
+}
+
+impl<T, D> Buffer<T, D, HandedOver> {
+    /// The buffer, to begin its next rewriting while others are viewed: `producer.views_mut((now.read(), next.rewrite()))`.
+    /// For one alone there is [`Producer::rewrite`](crate::Producer::rewrite).
+    pub fn rewrite(self) -> Rewrite<T, D> {
+        Rewrite {
+            region: self.region,
+            buffer: self.buffer,
+            _type: PhantomData,
+        }
+    }
+}
+
+impl<T, D, M> Field<T, D, M> {
     /// The buffer that the field was made with.
-    pub fn buffer(self) -> Buffer<T, D> {
+    pub fn buffer(self) -> Buffer<T, D, M> {
         Buffer {
             region: self.region,
             buffer: self.buffer,
@@ -56,8 +98,8 @@ impl<T, D> Field<T, D> {
     }
 }
 
-impl<T, D> From<Field<T, D>> for Buffer<T, D> {
-    fn from(field: Field<T, D>) -> Self {
+impl<T, D, M> From<Field<T, D, M>> for Buffer<T, D, M> {
+    fn from(field: Field<T, D, M>) -> Self {
         field.buffer()
     }
 }

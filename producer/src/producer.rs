@@ -77,7 +77,9 @@ pub struct ProducerStats {
     pub pages: u64,
     /// Bytes captured.
     pub bytes: u64,
-    /// Bytes of memory that versions hold now.
+    /// Pages handed over: they became a version's without a copy.
+    pub handed_over: u64,
+    /// Bytes of memory that versions hold now, and live memory of handed-over fields.
     pub held_bytes: u64,
     /// Errors of the tracker, after each of which every page was compared.
     pub tracker_errors: u64,
@@ -197,6 +199,7 @@ impl Producer {
                 skips: stats.get(Counter::Skips)?,
                 pages: stats.get(Counter::Pages)?,
                 bytes: stats.get(Counter::Bytes)?,
+                handed_over: stats.get(Counter::HandedOver)?,
                 held_bytes: self.store.held_bytes(),
                 tracker_errors: stats.get(Counter::TrackerErrors)?,
                 observers: self.service.observers(),

@@ -38,12 +38,13 @@ impl Producer {
         if off(Guard::KeepHarvest) {
             self.forget(&dirty.all);
         }
+        let handed = self.rewritten();
         let stamp = Stamp {
             version: self.next_version,
             step,
             time,
         };
-        let captured = self.capture(&stamp, &mut dirty)?;
+        let captured = self.capture(&stamp, &mut dirty, &handed)?;
         let duration = start.elapsed();
         let progress = match captured {
             Ok(progress) => progress,
@@ -52,7 +53,7 @@ impl Producer {
                 return Ok(Receipt::Skipped { reason, duration });
             }
         };
-        let published = self.published(&dirty, progress, duration);
+        let published = self.published(&dirty, &handed, progress, duration);
         self.account(&published);
         Ok(Receipt::Published(published))
     }
@@ -129,7 +130,8 @@ impl Producer {
             s.set(Counter::HeldBytes, held)?;
             s.set(Counter::ChunksLater, later)?;
             s.set(Counter::PagesExpected, expected)?;
-            s.add(Counter::Pages, published.pages)?;
+            s.add(Counter::Pages, published.pages - published.handed_over)?;
+            s.add(Counter::HandedOver, published.handed_over)?;
             s.add(Counter::Bytes, published.bytes)?;
             s.add(Counter::Later, u64::from(published.later != 0))?;
             s.record_publish(published.duration.as_nanos() as u64)?;
@@ -137,13 +139,20 @@ impl Producer {
         });
     }
 
-    fn published(&self, dirty: &Dirty, progress: Progress, duration: Duration) -> Published {
-        let pages = dirty.all.len() as u64;
+    fn published(
+        &self,
+        dirty: &Dirty,
+        handed: &[usize],
+        progress: Progress,
+        duration: Duration,
+    ) -> Published {
+        let (copied, handed_over) = (dirty.all.len() as u64, self.pages_handed(handed));
         Published {
             version: self.next_version - 1,
-            pages,
+            pages: copied + handed_over,
             later: (dirty.later.len() * CHUNK_PAGES) as u64,
-            bytes: pages * self.region.span.page_size as u64,
+            handed_over,
+            bytes: copied * self.region.span.page_size as u64,
             duration,
             sweep: match progress {
                 Progress::Visible => None,

@@ -15,6 +15,8 @@ pub struct Published {
     pub pages: u64,
     /// Of these, the pages that are captured after the call; 0: the version is visible.
     pub later: u64,
+    /// Of these, the pages that were handed over: they became the version's without a copy.
+    pub handed_over: u64,
     /// Bytes copied, in the call or after it.
     pub bytes: u64,
     /// How long the call took.

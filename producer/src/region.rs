@@ -2,7 +2,7 @@
 
 use crate::error::DefineError;
 use std::ops::Range;
-use tcasm_core::pageset::PageSet;
+use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::sys::mem::{Mapping, readable};
 use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
 
@@ -49,15 +49,43 @@ impl Region {
         self.reservation.ptr()
     }
 
-    /// Live memory for `bytes` bytes: tracked, or scratch.
-    pub(crate) fn allocate(
+    /// Tracked live memory for `bytes` bytes.
+    pub(crate) fn allocate(&mut self, what: &str, bytes: u64) -> Result<Range<usize>, DefineError> {
+        let pages = self.room(what, bytes, 1)?;
+        self.tracker.map(pages.clone())?;
+        self.tracked.insert_range(pages.clone());
+        self.next = pages.end;
+        Ok(pages)
+    }
+
+    /// Live memory that is not tracked.
+    pub(crate) fn allocate_scratch(
         &mut self,
         what: &str,
         bytes: u64,
-        scratch: bool,
     ) -> Result<Range<usize>, DefineError> {
+        let pages = self.room(what, bytes, 1)?;
+        self.map_scratch(&pages)?;
+        self.next = pages.end;
+        Ok(pages)
+    }
+
+    /// Pages for `bytes` bytes that begin with a chunk, and share the last one with nobody. They are not mapped.
+    pub(crate) fn allocate_chunks(
+        &mut self,
+        what: &str,
+        bytes: u64,
+    ) -> Result<Range<usize>, DefineError> {
+        let pages = self.room(what, bytes, CHUNK_PAGES)?;
+        self.next = pages.end.next_multiple_of(CHUNK_PAGES).min(self.span.pages);
+        Ok(pages)
+    }
+
+    /// The next pages for `bytes` bytes, from a multiple of `align` on.
+    fn room(&self, what: &str, bytes: u64, align: usize) -> Result<Range<usize>, DefineError> {
         let page = self.span.page_size as u64;
-        let free = (self.span.pages - self.next) as u64 * page;
+        let start = self.next.next_multiple_of(align);
+        let free = self.span.pages.saturating_sub(start) as u64 * page;
         if bytes > free {
             let (what, capacity) = (what.to_owned(), self.bytes());
             return Err(DefineError::Capacity {
@@ -67,15 +95,7 @@ impl Region {
                 capacity,
             });
         }
-        let pages = self.next..self.next + bytes.div_ceil(page) as usize;
-        if scratch {
-            self.map_scratch(&pages)?;
-        } else {
-            self.tracker.map(pages.clone())?;
-            self.tracked.insert_range(pages.clone());
-        }
-        self.next = pages.end;
-        Ok(pages)
+        Ok(start..start + bytes.div_ceil(page) as usize)
     }
 
     /// Where pages lie.

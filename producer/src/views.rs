@@ -1,32 +1,114 @@
 //! Typed views of live memory, several at once.
 
 use crate::error::ViewError;
-use crate::handles::{Buffer, Field, Raw};
+use crate::handles::{Buffer, Field, Raw, Read, Rewrite};
+use crate::handover::{WriteOnly, write_only};
 use crate::producer::Producer;
 use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, IxDyn, RawData};
-use tcasm_core::field::{self, Element};
+use tcasm_core::field::{self, Element, FieldDesc};
 
-/// A set of buffers that can be viewed at once: arrays of buffers, and tuples of up to six with types of their own.
+/// What can be viewed together with others: a [`Buffer`], to compute in; [`Read`], to read only; [`Rewrite`], to write anew.
+pub trait Part {
+    /// The view.
+    type View<'a>;
+
+    /// Which buffer, and what for.
+    #[doc(hidden)]
+    fn request(&self) -> Request;
+
+    /// The view of the memory in `bytes`.
+    #[doc(hidden)]
+    fn view<'a>(desc: &FieldDesc, bytes: &'a mut [u8]) -> Result<Self::View<'a>, ViewError>;
+}
+
+/// A buffer, by its region and number, and what is done with it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub(crate) region: u64,
+    pub(crate) buffer: usize,
+    pub(crate) access: Access,
+}
+
+/// What is done with a buffer that is viewed.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is read.
+    Read,
+    /// It is changed in place.
+    Write,
+    /// It is written anew.
+    Rewrite,
+}
+
+macro_rules! part {
+    ($name:ident<T, D $(, $m:ident)?>, $access:ident, $view:ty, $make:expr) => {
+        impl<T: Element, D: Dimension $(, $m)?> Part for $name<T, D $(, $m)?> {
+            type View<'a> = $view;
+
+            fn request(&self) -> Request {
+                Request {
+                    region: self.region,
+                    buffer: self.buffer,
+                    access: Access::$access,
+                }
+            }
+
+            fn view<'a>(desc: &FieldDesc, bytes: &'a mut [u8]) -> Result<$view, ViewError> {
+                $make(desc, bytes)
+            }
+        }
+    };
+}
+
+part!(Buffer<T, D, M>, Write, ArrayViewMut<'a, T, D>, to_write);
+part!(Read<T, D, M>, Read, ArrayView<'a, T, D>, to_read);
+part!(Rewrite<T, D>, Rewrite, ArrayViewMut<'a, WriteOnly<T>, D>, to_rewrite);
+
+fn to_write<'a, T: Element, D: Dimension>(
+    desc: &FieldDesc,
+    bytes: &'a mut [u8],
+) -> Result<ArrayViewMut<'a, T, D>, ViewError> {
+    Ok(of_dimension(field::view_mut::<T>(desc, bytes)?))
+}
+
+fn to_read<'a, T: Element, D: Dimension>(
+    desc: &FieldDesc,
+    bytes: &'a [u8],
+) -> Result<ArrayView<'a, T, D>, ViewError> {
+    Ok(of_dimension(field::view::<T>(desc, bytes)?))
+}
+
+fn to_rewrite<'a, T: Element, D: Dimension>(
+    desc: &FieldDesc,
+    bytes: &'a mut [u8],
+) -> Result<ArrayViewMut<'a, WriteOnly<T>, D>, ViewError> {
+    to_write(desc, bytes).map(write_only)
+}
+
+/// A set of buffers that can be viewed at once: arrays, and tuples of up to eight, of [`Part`]s.
 pub trait Buffers {
     /// The views.
     type Views<'a>;
 
-    /// Numbers of the buffers, with the regions they belong to.
+    /// The buffers.
     #[doc(hidden)]
-    fn handles(&self) -> Vec<(u64, usize)>;
+    fn requests(&self) -> Vec<Request>;
 
-    /// Views of the memory in `bytes`, in the order of `handles`.
+    /// Views of the memory that `memory` gives, in the order of `requests`.
     #[doc(hidden)]
     fn views<'a>(
         &self,
-        memory: &mut dyn FnMut() -> (&'a field::FieldDesc, &'a mut [u8]),
+        memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
     ) -> Result<Self::Views<'a>, ViewError>;
 }
 
-fn typed<'a, T: Element, D: Dimension>(
-    (desc, bytes): (&'a field::FieldDesc, &'a mut [u8]),
-) -> Result<ArrayViewMut<'a, T, D>, ViewError> {
-    Ok(of_dimension(field::view_mut::<T>(desc, bytes)?))
+fn next_view<'a, P: Part>(
+    memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
+) -> Result<P::View<'a>, ViewError> {
+    let (desc, bytes) = memory();
+    P::view(desc, bytes)
 }
 
 /// The array with the dimension of its handle. (A vector of one component is stored as a scalar, without that axis.)
@@ -42,19 +124,19 @@ fn of_dimension<S: RawData, D: Dimension>(array: ArrayBase<S, IxDyn>) -> ArrayBa
         .expect("a handle's dimension is that of its buffer")
 }
 
-impl<T: Element, D: Dimension, const N: usize> Buffers for [Buffer<T, D>; N] {
-    type Views<'a> = [ArrayViewMut<'a, T, D>; N];
+impl<P: Part, const N: usize> Buffers for [P; N] {
+    type Views<'a> = [P::View<'a>; N];
 
-    fn handles(&self) -> Vec<(u64, usize)> {
-        self.iter().map(|b| (b.region, b.buffer)).collect()
+    fn requests(&self) -> Vec<Request> {
+        self.iter().map(P::request).collect()
     }
 
     fn views<'a>(
         &self,
-        memory: &mut dyn FnMut() -> (&'a field::FieldDesc, &'a mut [u8]),
+        memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
     ) -> Result<Self::Views<'a>, ViewError> {
         let views = (0..N)
-            .map(|_| typed(memory()))
+            .map(|_| next_view::<P>(memory))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(views
             .try_into()
@@ -63,33 +145,39 @@ impl<T: Element, D: Dimension, const N: usize> Buffers for [Buffer<T, D>; N] {
 }
 
 macro_rules! tuple {
-    ($($t:ident $d:ident $i:tt),+) => {
-        impl<$($t: Element, $d: Dimension),+> Buffers for ($(Buffer<$t, $d>,)+) {
-            type Views<'a> = ($(ArrayViewMut<'a, $t, $d>,)+);
+    ($($p:ident $i:tt),+) => {
+        impl<$($p: Part),+> Buffers for ($($p,)+) {
+            type Views<'a> = ($($p::View<'a>,)+);
 
-            fn handles(&self) -> Vec<(u64, usize)> {
-                vec![$((self.$i.region, self.$i.buffer)),+]
+            fn requests(&self) -> Vec<Request> {
+                vec![$(self.$i.request()),+]
             }
 
-            fn views<'a>(&self, memory: &mut dyn FnMut() -> (&'a field::FieldDesc, &'a mut [u8])) -> Result<Self::Views<'a>, ViewError> {
-                Ok(($(typed::<$t, $d>(memory())?,)+))
+            fn views<'a>(
+                &self,
+                memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
+            ) -> Result<Self::Views<'a>, ViewError> {
+                Ok(($(next_view::<$p>(memory)?,)+))
             }
         }
     };
 }
 
-tuple!(A AD 0);
-tuple!(A AD 0, B BD 1);
-tuple!(A AD 0, B BD 1, C CD 2);
-tuple!(A AD 0, B BD 1, C CD 2, E ED 3);
-tuple!(A AD 0, B BD 1, C CD 2, E ED 3, F FD 4);
-tuple!(A AD 0, B BD 1, C CD 2, E ED 3, F FD 4, G GD 5);
+tuple!(A 0);
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, E 3);
+tuple!(A 0, B 1, C 2, E 3, F 4);
+tuple!(A 0, B 1, C 2, E 3, F 4, G 5);
+tuple!(A 0, B 1, C 2, E 3, F 4, G 5, H 6);
+tuple!(A 0, B 1, C 2, E 3, F 4, G 5, H 6, I 7);
 
 impl Producer {
     /// Live memory of one field or buffer, to compute in. A field stands for the buffer that it is bound to.
-    pub fn view_mut<T: Element, D: Dimension>(
+    /// One that is handed over is only read from publish until [`Producer::rewrite`].
+    pub fn view_mut<T: Element, D: Dimension, M>(
         &mut self,
-        of: impl Viewable<T, D>,
+        of: impl Viewable<T, D, M>,
     ) -> Result<ArrayViewMut<'_, T, D>, ViewError> {
         let buffer = of.buffer_in(self);
         let [view] = self.views_mut([buffer])?;
@@ -97,33 +185,34 @@ impl Producer {
     }
 
     /// Live memory of one field or buffer, to read.
-    pub fn view<T: Element, D: Dimension>(
+    pub fn view<T: Element, D: Dimension, M>(
         &self,
-        of: impl Viewable<T, D>,
+        of: impl Viewable<T, D, M>,
     ) -> Result<ArrayView<'_, T, D>, ViewError> {
         let buffer = of.buffer_in(self);
         self.check_view(buffer.region)?;
         let desc = &self.buffers[buffer.buffer].desc;
-        Ok(of_dimension(field::view::<T>(
-            desc,
-            self.memory(buffer.buffer),
-        )?))
+        to_read(desc, self.memory(buffer.buffer))
     }
 
-    /// Live memory of several buffers at once, each of them once: `producer.views_mut([a, b])`, or a tuple where types
-    /// differ. The views borrow the producer, so nothing can be published while somebody may still write.
+    /// Live memory of several buffers at once, each of them once: `producer.views_mut([a, b])`, or a tuple where types or
+    /// uses differ: `producer.views_mut((a, b.read()))`. The views borrow the producer, so nothing can be published while
+    /// somebody may still write.
     pub fn views_mut<B: Buffers>(&mut self, buffers: B) -> Result<B::Views<'_>, ViewError> {
-        let handles = buffers.handles();
-        for (i, (region, buffer)) in handles.iter().enumerate() {
-            self.check_view(*region)?;
-            if handles[..i].iter().any(|(_, b)| b == buffer) {
+        let requests = buffers.requests();
+        for (i, request) in requests.iter().enumerate() {
+            self.check_view(request.region)?;
+            if requests[..i].iter().any(|r| r.buffer == request.buffer) {
                 return Err(ViewError::Twice);
             }
         }
-        let mut next = handles.iter().map(|(_, b)| *b);
+        for request in &requests {
+            self.prepare(request)?;
+        }
+        let mut next = requests.iter().map(|r| r.buffer);
         let producer: &Producer = self;
         buffers.views(&mut || {
-            let buffer = next.next().expect("as many views as handles");
+            let buffer = next.next().expect("as many views as requests");
             (&producer.buffers[buffer].desc, producer.memory_mut(buffer))
         })
     }
@@ -147,7 +236,7 @@ impl Producer {
             .map_or(crate::RegionPtr::NULL, crate::RegionPtr::to))
     }
 
-    fn check_view(&self, region: u64) -> Result<(), ViewError> {
+    pub(crate) fn check_view(&self, region: u64) -> Result<(), ViewError> {
         match (self.forked(), region == self.id) {
             (true, _) => Err(ViewError::Forked),
             (_, false) => Err(ViewError::Foreign),
@@ -159,8 +248,8 @@ impl Producer {
     fn memory(&self, buffer: usize) -> &[u8] {
         let info = &self.buffers[buffer];
         let at = info.desc.offset as usize;
-        // SAFETY: live memory of a buffer that was mapped readable at that offset for at least that many bytes, private to
-        // this process; writing it needs `&mut self`.
+        // SAFETY: live memory of a buffer that was mapped readable at that offset for at least that many bytes; no other
+        // process can write it, and in this one writing it needs `&mut self`.
         unsafe { std::slice::from_raw_parts(self.region.ptr().add(at), info.desc.bytes() as usize) }
     }
 
@@ -169,8 +258,9 @@ impl Producer {
     fn memory_mut(&self, buffer: usize) -> &mut [u8] {
         let info = &self.buffers[buffer];
         let at = info.desc.offset as usize;
-        // SAFETY: as in `memory`, and mapped writable; buffers lie apart from each other, and the callers hold `&mut self`
-        // and take each buffer once, so this is the only reference to its bytes.
+        // SAFETY: as in `memory`, and mapped writable, but for frozen buffers, of which `prepare` lets only views to read
+        // through; buffers lie apart from each other, and the callers hold `&mut self` and take each buffer once, so this is
+        // the only reference to its bytes.
         unsafe {
             std::slice::from_raw_parts_mut(self.region.ptr().add(at), info.desc.bytes() as usize)
         }
@@ -178,20 +268,20 @@ impl Producer {
 }
 
 /// What can be viewed: a buffer, or a field through the buffer it is bound to.
-pub trait Viewable<T, D> {
+pub trait Viewable<T, D, M> {
     /// The buffer.
     #[doc(hidden)]
-    fn buffer_in(self, producer: &Producer) -> Buffer<T, D>;
+    fn buffer_in(self, producer: &Producer) -> Buffer<T, D, M>;
 }
 
-impl<T, D> Viewable<T, D> for Buffer<T, D> {
-    fn buffer_in(self, _: &Producer) -> Buffer<T, D> {
+impl<T, D, M> Viewable<T, D, M> for Buffer<T, D, M> {
+    fn buffer_in(self, _: &Producer) -> Buffer<T, D, M> {
         self
     }
 }
 
-impl<T, D> Viewable<T, D> for Field<T, D> {
-    fn buffer_in(self, producer: &Producer) -> Buffer<T, D> {
+impl<T, D, M> Viewable<T, D, M> for Field<T, D, M> {
+    fn buffer_in(self, producer: &Producer) -> Buffer<T, D, M> {
         let bound = producer
             .fields
             .get(self.field)

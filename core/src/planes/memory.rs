@@ -1,6 +1,8 @@
 //! The memory of one plane, and copying into it. What lies where, and what is in use, [`super::Planes`] knows.
 
 use super::PlaneError;
+use crate::sys::exchange::relocate;
+use crate::sys::live;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
 use std::io;
@@ -66,6 +68,55 @@ impl PlaneMemory {
         // Map them too, all at once: later copies to these slots would take a page fault each.
         self.map.populate(at, len);
         Ok(())
+    }
+
+    /// Take memory for slots, and map it. What has some keeps its bytes.
+    pub fn allocate(&self, pages: &Range<usize>) -> io::Result<()> {
+        let (at, end) = (pages.start * self.page_size, pages.end * self.page_size);
+        self.object.allocate(at as u64..end as u64)?;
+        self.map.populate(at, end - at);
+        Ok(())
+    }
+
+    /// Let `bytes` of live memory at `base` be those of this plane: mapped as they were in the producer's own mapping, which
+    /// has none of them mapped afterwards, though it still may be used.
+    ///
+    /// # Safety
+    /// `base` must be the region's live memory; that part of it must be the caller's alone, and nothing borrowed from it.
+    pub unsafe fn move_to_live(&self, base: *mut u8, bytes: &Range<usize>) -> io::Result<()> {
+        assert!(bytes.end <= self.map.len());
+        let (own, live) = (
+            self.map.ptr().wrapping_add(bytes.start),
+            base.wrapping_add(bytes.start),
+        );
+        // SAFETY: the caller's promise for live memory; of the plane nobody uses these slots but whoever has the live memory.
+        if unsafe { relocate(own, live, bytes.len()) }.is_ok() {
+            return Ok(());
+        }
+        // Linux before 5.13 moves no shared mappings so: map the pages anew, each of which takes a fault then.
+        let range = live as usize..live as usize + bytes.len();
+        // SAFETY: as above.
+        unsafe { live::map_shared(&range, self.object.as_fd(), bytes.start) }
+    }
+
+    /// The reverse: what is mapped of this plane in live memory is mapped in the producer's own mapping again. Live memory
+    /// stays mapped to this plane, though none of its pages is.
+    ///
+    /// # Safety
+    /// As for [`PlaneMemory::move_to_live`]; and live memory must be this plane's.
+    pub unsafe fn move_from_live(&self, base: *mut u8, bytes: &Range<usize>) -> io::Result<()> {
+        assert!(bytes.end <= self.map.len());
+        let (own, live) = (
+            self.map.ptr().wrapping_add(bytes.start),
+            base.wrapping_add(bytes.start),
+        );
+        // SAFETY: as for `move_to_live`; the same object is mapped at both, so readers of the plane see the same bytes.
+        if unsafe { relocate(live, own, bytes.len()) }.is_ok() {
+            return Ok(());
+        }
+        let range = own as usize..own as usize + bytes.len();
+        // SAFETY: a part of the plane's own mapping, which nobody uses while live memory is this plane's.
+        unsafe { live::map_shared(&range, self.object.as_fd(), bytes.start) }
     }
 
     /// Give the memory of slots back that no version refers to.

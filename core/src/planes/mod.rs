@@ -3,6 +3,7 @@
 //! A *slot* is one page of one plane. It is busy while a live version refers to it (I1: then it is never written),
 //! and held while it has memory. Free slots that are held are used first: filling them costs a copy, and no fresh page.
 
+mod lend;
 mod memory;
 
 pub use memory::PlaneMemory;

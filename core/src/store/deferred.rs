@@ -1,5 +1,6 @@
 //! Captures that several threads share: inside `publish`, and after it has returned.
 
+use super::handover::Handed;
 use super::{Capture, Store};
 use crate::capture::{Copiers, Outcome, Piece, Sweep, Target};
 use crate::index::{IndexError, IndexWriter};
@@ -23,6 +24,8 @@ pub(super) struct InFlight {
     pub(super) slot: usize,
     placements: Vec<Placement>,
     pages: PageSet,
+    /// What it was handed, without a copy.
+    pub(super) handed: Vec<Handed>,
 }
 
 /// What became of a version whose capture went on after `publish`.
@@ -53,7 +56,7 @@ impl Store {
 
     /// Take note of the end of the capture that was going on, if it has ended.
     pub fn settle(&mut self) -> Option<Settled> {
-        let in_flight = self.in_flight.take()?;
+        let mut in_flight = self.in_flight.take()?;
         let outcome = in_flight.sweep.state();
         match outcome {
             Outcome::Running => {
@@ -64,7 +67,10 @@ impl Store {
                 self.live.push((in_flight.version, in_flight.slot));
                 self.ring.visible(in_flight.slot);
             }
-            Outcome::GivenUp(_) => self.give_up(&in_flight.placements),
+            Outcome::GivenUp(_) => {
+                self.give_up(&in_flight.placements);
+                self.take_back(&in_flight.handed, &mut in_flight.pages);
+            }
         }
         let changed = in_flight.sweep.changes();
         let changed = changed.map(|(piece, bits)| (piece.chunk, count(&bits)));
@@ -158,6 +164,7 @@ impl Store {
             slot,
             placements,
             pages: capture.pages.clone(),
+            handed: Vec::new(),
         });
         // An error has given the sweep up, which whoever asks for its state is told.
         let _ = copiers.begin(&sweep);

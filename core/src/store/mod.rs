@@ -1,6 +1,7 @@
 //! The producer's store of versions: planes and index together. It captures pages, publishes versions and reclaims them.
 
 mod deferred;
+mod handover;
 mod reclaim;
 mod ring;
 mod room;
@@ -10,6 +11,7 @@ mod tests;
 mod write;
 
 pub use deferred::Settled;
+pub use handover::{FEWEST_VERSIONS, HandOverError};
 pub use terms::{Bounds, Capture, Progress, Skip, StoreError};
 
 use crate::capture::Copiers;
@@ -40,6 +42,7 @@ pub struct Store {
     /// Live versions and their slots, oldest first.
     live: Vec<(u64, usize)>,
     ring: Ring,
+    handovers: handover::HandOvers,
 }
 
 impl Store {
@@ -67,6 +70,7 @@ impl Store {
             bounds,
             live: Vec::new(),
             ring: Ring::new(layout.slots, layout.chunks),
+            handovers: Default::default(),
         })
     }
 
@@ -149,10 +153,38 @@ impl Store {
         fault::pass("reclaimed");
         let Some(slot) = self.free_slot(pinned)? else {
             return Ok(Err(Skip::Versions {
-                bound: self.bounds.versions,
+                bound: self.most_versions(),
             }));
         };
-        let placements = match self.make_room(capture.pages, pinned)? {
+        let spares = match self.secure_spares(capture.handed, pinned)? {
+            Ok(spares) => spares,
+            Err(skip) => return Ok(Err(skip)),
+        };
+        // SAFETY: the caller's promise.
+        let published = unsafe { self.publish_in(slot, stamp, capture, copiers, pinned) };
+        match published {
+            Ok(Ok(_)) => self.freeze(spares),
+            _ => self.release(spares),
+        }
+        if let Ok(Ok(Progress::Visible)) = published {
+            self.reclaim_beyond(self.bounds.history + 1, pinned)?;
+        }
+        published
+    }
+
+    /// Publish in `slot`, which is free.
+    ///
+    /// # Safety
+    /// As for [`Store::publish`].
+    unsafe fn publish_in(
+        &mut self,
+        slot: usize,
+        stamp: &Stamp,
+        capture: &Capture<'_>,
+        copiers: &Copiers,
+        pinned: &dyn Fn(u64) -> bool,
+    ) -> Result<Result<Progress, Skip>, IndexError> {
+        let placements = match self.make_room(|s| s.place(capture.pages), pinned)? {
             Ok(placements) => placements,
             Err(skip) => return Ok(Err(skip)),
         };
@@ -168,7 +200,14 @@ impl Store {
             return Ok(Err(Skip::NoMemory { error }));
         }
         fault::pass("copied");
-        self.write_version(slot, stamp, capture, &placements)?;
+        let changed = self.changed_pages(capture);
+        let capture = &capture.of_pages(&changed);
+        self.write_version(
+            slot,
+            stamp,
+            capture,
+            &self.with_handed(capture, &placements),
+        )?;
         self.planes.set_busy(&placements);
         fault::pass("mapped");
         if !later.is_empty() {
@@ -181,7 +220,6 @@ impl Store {
         self.ring.visible(slot);
         (capture.visible)();
         fault::pass("visible");
-        self.reclaim_beyond(self.bounds.history + 1, pinned)?;
         Ok(Ok(Progress::Visible))
     }
 
@@ -190,12 +228,12 @@ impl Store {
         self.planes.trim(usize::MAX)
     }
 
-    /// Check that the busy slots are exactly those that live versions refer to: for tests.
+    /// Check that the busy slots are exactly those that live versions refer to, and live memory: for tests.
     pub fn check(&self) -> Result<bool, IndexError> {
         let index = self.index()?;
         let layout = *index.layout();
         for page in 0..layout.pages {
-            let mut used = 0u64;
+            let mut used = self.handovers.planes_of(page);
             for slot in self.slots_in_use() {
                 let code = PageMap::new(*index, slot).code(page)?;
                 if code != ZERO {

@@ -13,8 +13,12 @@ impl Store {
         &mut self,
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Option<usize>, IndexError> {
-        if self.live.len() >= self.bounds.versions {
-            self.reclaim_beyond(self.bounds.versions - 1, pinned)?;
+        let most = self.most_versions();
+        if self.live.len() >= most {
+            self.reclaim_beyond(most - 1, pinned)?;
+        }
+        if self.live.len() >= most {
+            return Ok(None);
         }
         Ok((0..self.bounds.versions).find(|s| self.live.iter().all(|(_, used)| used != s)))
     }

@@ -7,15 +7,15 @@ use crate::planes::Placement;
 use crate::sabotage::{Guard, off};
 
 impl Store {
-    /// Slots for the pages, with memory for them under the bound; older versions go first if need be.
+    /// The slots that `choose` finds, with memory for them under the bound; older versions go first if need be.
     pub(super) fn make_room(
         &mut self,
-        pages: &PageSet,
+        choose: impl Fn(&Store) -> Vec<Placement>,
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Result<Vec<Placement>, Skip>, IndexError> {
         let page_size = self.index()?.layout().page_size as u64;
         for attempt in 0..3 {
-            let placements = self.place(pages);
+            let placements = choose(self);
             let needed = self.planes.fresh_pages(&placements) as u64 * page_size;
             let over = (self.held_bytes() + needed).saturating_sub(self.bounds.bytes);
             if over == 0 || off(Guard::Bound) {
@@ -51,7 +51,8 @@ impl Store {
         }
     }
 
-    fn place(&self, pages: &PageSet) -> Vec<Placement> {
+    /// Slots to copy `pages` to.
+    pub(super) fn place(&self, pages: &PageSet) -> Vec<Placement> {
         let mut placements = Vec::new();
         for (chunk, bits) in pages.chunks_in_use() {
             self.planes.place(chunk, bits, &mut placements);

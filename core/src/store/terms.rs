@@ -30,6 +30,8 @@ pub struct Capture<'a> {
     pub later: &'a [usize],
     /// What makes stores to later chunks wait.
     pub gate: Option<&'a Arc<Gate>>,
+    /// The handed-over buffers that are captured: those that were rewritten, and are bound to fields.
+    pub handed: &'a [usize],
     /// The field table, encoded.
     pub table: &'a [u8],
     /// When (ns of the Unix epoch).
@@ -38,7 +40,16 @@ pub struct Capture<'a> {
     pub visible: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl Capture<'_> {
+impl<'a> Capture<'a> {
+    /// The same of other pages.
+    pub(super) fn of_pages(&self, pages: &'a PageSet) -> Capture<'a> {
+        Capture {
+            pages,
+            visible: self.visible.clone(),
+            ..*self
+        }
+    }
+
     pub(super) fn is_later(&self, chunk: usize) -> bool {
         self.later.binary_search(&chunk).is_ok()
     }

@@ -3,7 +3,7 @@
 use super::mem::{MapError, Mapping};
 use nix::errno::Errno;
 use nix::sys::mman::{
-    MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync,
+    MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, msync,
 };
 use std::ffi::c_void;
 use std::io;
@@ -71,6 +71,36 @@ pub unsafe fn replace(
         return Err(explain("replace", range, Errno::last()));
     }
     Ok(())
+}
+
+/// Map the pages of a shared object from `offset` on over `range`, readable and writable; forked children do not inherit
+/// them.
+///
+/// # Safety
+/// As for [`map`].
+pub unsafe fn map_shared(
+    range: &Range<usize>,
+    fd: BorrowedFd<'_>,
+    offset: usize,
+) -> io::Result<()> {
+    let (at, len) = parts(range)?;
+    let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED;
+    // SAFETY: replaces a range that is the caller's own and unused, as it promises.
+    unsafe { mmap(Some(at), len, prot, flags, fd, offset as libc::off_t) }
+        .map_err(|e| explain("map", range, e))?;
+    advise(range, MmapAdvise::MADV_DONTFORK)
+}
+
+/// Let `range` be written, or only read: then a store is a signal.
+///
+/// # Safety
+/// The range must be the caller's own, and whoever writes it must be ready for the signal.
+pub unsafe fn protect(range: &Range<usize>, writable: bool) -> io::Result<()> {
+    let mut prot = ProtFlags::PROT_READ;
+    prot.set(ProtFlags::PROT_WRITE, writable);
+    // SAFETY: changes no byte; the rest is the caller's promise.
+    unsafe { mprotect(pointer(range), range.len(), prot) }.map_err(|e| explain("protect", range, e))
 }
 
 /// Make `range` inaccessible again; what was in it is gone.

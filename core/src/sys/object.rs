@@ -85,6 +85,18 @@ impl Object {
         Ok(())
     }
 
+    /// Take memory for all of a range: what has some keeps it and its bytes, the rest is zeros. After an error nothing has
+    /// changed.
+    pub fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        let (at, len) = (range.start as i64, (range.end - range.start) as i64);
+        loop {
+            match fallocate(&self.file, FallocateFlags::empty(), at, len) {
+                Err(Errno::EINTR) => {}
+                done => return Ok(done?),
+            }
+        }
+    }
+
     /// Give the memory of a range back: it reads as zeros from now on.
     pub fn punch(&self, range: Range<u64>) -> io::Result<()> {
         let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
