@@ -87,6 +87,7 @@ fn main() -> Result<()> {
     let observer = Observer::attach(&name)?;
     let (mut in_memory, mut in_region, mut handed) =
         (Times::default(), Times::default(), Times::default());
+    let mut rewrites = Vec::new();
     for round in 0..=ROUNDS {
         for step in 0..STEPS {
             in_memory.step(|| {
@@ -98,7 +99,9 @@ fn main() -> Result<()> {
                 Ok(None)
             })?;
             handed.step(|| {
+                let start = Instant::now();
                 let view = p.rewrite(lent)?;
+                rewrites.push(start.elapsed());
                 Zip::from(&from).map_assign_into(view, |x| x * 0.5 + step as f64);
                 Ok(Some(p.publish(step as u64, 0.0)?))
             })?;
@@ -109,6 +112,8 @@ fn main() -> Result<()> {
         }
     }
     drop(observer);
+    rewrites.sort_unstable();
+    println!("rewrite p50 {:?}", rewrites[rewrites.len() / 2]);
     let base = in_memory.report("in memory", 0.0);
     in_region.report("in a region", base);
     handed.report("handed over", base);

@@ -1,21 +1,22 @@
 //! Slots that are live memory: all those of a buffer at once, in one plane.
 
-use super::{Placement, Planes, count};
+use super::{Placement, Planes};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet};
 use std::io;
 use std::ops::Range;
 
 impl Planes {
-    /// A plane in which no slot of `pages` is busy; of several, the one that has most memory there already.
+    /// A plane in which no slot of `pages` is busy; of several, the one that has memory in most chunks of them.
     pub fn free_plane(&self, pages: &Range<usize>) -> Option<usize> {
+        let parts: Vec<_> = bits_of(pages).collect();
         let free = |i: &usize| {
-            let busy = &self.planes[*i].busy;
-            bits_of(pages).all(|(chunk, bits)| overlap(busy, chunk, &bits) == 0)
+            parts
+                .iter()
+                .all(|(c, bits)| none(&self.planes[*i].busy, *c, bits))
         };
-        let warm = |i: &usize| -> u32 {
+        let warm = |i: &usize| {
             let held = &self.planes[*i].held;
-            let counts = bits_of(pages).map(|(chunk, bits)| overlap(held, chunk, &bits));
-            counts.sum()
+            parts.iter().filter(|(c, bits)| all(held, *c, bits)).count()
         };
         // Reversed, because max_by_key takes the last of equals: planes that never had memory stay behind the others.
         (0..self.planes.len()).rev().filter(free).max_by_key(warm)
@@ -30,7 +31,7 @@ impl Planes {
     pub fn secure(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
         let held = &self.planes[plane].held;
         let mut parts = bits_of(pages);
-        if parts.all(|(chunk, bits)| overlap(held, chunk, &bits) == count(&bits)) {
+        if parts.all(|(chunk, bits)| all(held, chunk, &bits)) {
             return Ok(());
         }
         self.planes[plane].memory.allocate(pages)?;
@@ -98,9 +99,14 @@ fn word(range: Range<usize>, i: usize) -> u64 {
     below(range.end) & !below(range.start)
 }
 
-fn overlap(set: &PageSet, chunk: usize, bits: &ChunkBits) -> u32 {
-    let words = set.chunk(chunk).iter().zip(bits);
-    words.map(|(a, b)| (a & b).count_ones()).sum()
+/// Whether none of `bits` is in the set.
+fn none(set: &PageSet, chunk: usize, bits: &ChunkBits) -> bool {
+    set.chunk(chunk).iter().zip(bits).all(|(s, b)| s & b == 0)
+}
+
+/// Whether all of `bits` are in the set.
+fn all(set: &PageSet, chunk: usize, bits: &ChunkBits) -> bool {
+    set.chunk(chunk).iter().zip(bits).all(|(s, b)| s & b == *b)
 }
 
 #[cfg(test)]
