@@ -16,9 +16,12 @@ use tcasm_producer::{
 use tcasm_tests::{name, runtime_dir};
 
 const BYTES: usize = 3 << 20;
-const PAGES: u64 = BYTES as u64 / 4096;
 
 type Lent = Field<u64, Ix1, HandedOver>;
+
+fn pages() -> u64 {
+    (BYTES / page_size()) as u64
+}
 
 fn builder(stem: &str) -> Builder {
     Producer::builder(&name(stem)).capacity(32 << 20)
@@ -64,7 +67,7 @@ fn a_version_has_the_pages_without_a_copy_and_keeps_them_through_later_rewriting
         fill(&mut p, field, step);
         let receipt = published(&mut p, step);
         let numbers = (receipt.bytes, receipt.handed_over, receipt.pages);
-        assert_eq!(numbers, (0, PAGES, PAGES));
+        assert_eq!(numbers, (0, pages(), pages()));
         if step == 3 || step == 7 {
             held.push((step, observer.latest().unwrap()));
         }
@@ -75,7 +78,7 @@ fn a_version_has_the_pages_without_a_copy_and_keeps_them_through_later_rewriting
     let stats = p.stats();
     assert_eq!(
         (stats.handed_over, stats.bytes, stats.pages),
-        (20 * PAGES, 0, 0)
+        (20 * pages(), 0, 0)
     );
 }
 
@@ -103,7 +106,7 @@ fn steps_that_hand_over_take_no_page_fault() {
 fn a_published_field_is_read_and_not_written_until_it_is_begun_anew() {
     let (mut p, field) = region(builder("frozen"));
     p.view_mut(field).unwrap().fill(1); // it can be computed in place until it is published
-    assert_eq!(published(&mut p, 1).handed_over, PAGES);
+    assert_eq!(published(&mut p, 1).handed_over, pages());
     assert!(matches!(p.view_mut(field), Err(ViewError::Frozen)));
     let buffer = field.buffer();
     assert!(matches!(p.views_mut([buffer]), Err(ViewError::Frozen)));
@@ -132,7 +135,7 @@ fn two_copies_are_computed_from_each_other_and_bound_in_turn() {
         next = p.bind(field, next).unwrap();
         // Not each step is shown; then the buffers are just written.
         if step % 3 != 1 {
-            assert_eq!(published(&mut p, step).handed_over, PAGES);
+            assert_eq!(published(&mut p, step).handed_over, pages());
             assert!(all_are(&observer.latest().unwrap(), step));
         }
     }
@@ -434,7 +437,8 @@ fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
                 .wait_for_capture(true);
             let (mut p, field) = region(later);
             let mut observer = Observer::attach(p.name()).unwrap();
-            let plain = p.field::<u64, _>("a", [BYTES / 8]).add().unwrap();
+            // It begins where the chunk behind the other begins, and is one chunk.
+            let plain = p.field::<u64, _>("a", [page_size() * 64]).add().unwrap();
             let single = p.field::<u64, _>("w", [1000]).handed_over().add().unwrap();
             for step in 1..=4 {
                 // Later chunks are known from the second version on; all versions are held, so each takes fresh memory.
@@ -457,7 +461,7 @@ fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
             }
             let receipt = published(&mut p, 5);
             assert_eq!(receipt.wait_visible(Duration::from_secs(20)), Ok(true));
-            assert_eq!(receipt.handed_over, PAGES + 2);
+            assert_eq!(receipt.handed_over, pages() + 2);
             assert!(all_are(
                 &observer.latest().unwrap(),
                 if begun_anew { 5 } else { 4 }
