@@ -44,12 +44,14 @@ pub type Views<'p> = (
     ArrayViewMut3<'p, f64>,
 );
 
+/// What has to be done to a buffer before it is written.
+type Begin<M> = fn(&mut Producer, Buffer<f64, Ix3, M>) -> Result<(), ViewError>;
+
 struct Double<M> {
     fields: [Field<f64, Ix3, M>; 2],
     now: [Buffer<f64, Ix3, M>; 2],
     next: [Buffer<f64, Ix3, M>; 2],
-    /// What has to be done to a buffer before it is written.
-    begin: fn(&mut Producer, Buffer<f64, Ix3, M>) -> Result<(), ViewError>,
+    begin: Begin<M>,
 }
 
 /// Two fields of `shape`, each with two buffers.
@@ -76,7 +78,7 @@ pub fn create(
 fn double<M: 'static>(
     producer: &mut Producer,
     fields: [Field<f64, Ix3, M>; 2],
-    begin: fn(&mut Producer, Buffer<f64, Ix3, M>) -> Result<(), ViewError>,
+    begin: Begin<M>,
 ) -> Result<Box<dyn Arrays>, DefineError> {
     let [u, v] = fields;
     Ok(Box::new(Double {
