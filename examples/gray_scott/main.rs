@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tcasm_checkpoint::Checkpoint;
-use tcasm_examples::{GrayScott, Outcome, Progress, RunArgs};
+use tcasm_examples::{GrayScott, Outcome, Progress, RunArgs, arrays};
 use tcasm_producer::Producer;
 
 /// Compute Gray-Scott reaction-diffusion
@@ -20,15 +20,13 @@ fn main() -> Outcome {
     let shape = args.run.shape();
 
     // u and v as they are, and room for what they will be after the next step.
-    let builder = Producer::builder(&args.region.name).capacity(args.run.bytes() * 4);
-    let mut producer = builder.create()?;
-    let u_field = producer.field::<f64, _>("u", shape).unit("1").add()?;
-    let v_field = producer.field::<f64, _>("v", shape).unit("1").add()?;
-    let u2 = producer.buffer_like(u_field)?;
-    let v2 = producer.buffer_like(v_field)?;
-    let mut arrays = [u_field.buffer(), v_field.buffer(), u2, v2];
+    let room = arrays::room_for(args.run.bytes()) * 2;
+    let mut producer = Producer::builder(&args.region.name)
+        .capacity(room)
+        .create()?;
+    let mut arrays = arrays::create(&mut producer, shape, args.region.capture)?;
 
-    let [mut u, mut v, ..] = producer.views_mut(arrays)?;
+    let [mut u, mut v] = arrays.initial(&mut producer)?;
     solver.initialise(u.view_mut(), v.view_mut());
     let mut step = 0;
     if let Some(path) = args.region.restart {
@@ -41,7 +39,7 @@ fn main() -> Outcome {
     let mut progress = Progress::new(shape, step);
     while step < args.run.steps {
         step += 1;
-        let [u, v, mut u_next, mut v_next] = producer.views_mut(arrays)?;
+        let (u, v, mut u_next, mut v_next) = arrays.views(&mut producer)?;
         solver.step(
             u.view(),
             v.view(),
@@ -51,11 +49,10 @@ fn main() -> Outcome {
         );
         if args.run.is_due(step) {
             progress.print(step, u_next.view(), v_next.view());
-            producer.bind(u_field, arrays[2])?;
-            producer.bind(v_field, arrays[3])?;
+            arrays.show(&mut producer)?;
             producer.publish(step, solver.time(step))?;
         }
-        arrays.rotate_left(2);
+        arrays.swap();
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The parts of the command line that several programs have.
 
+use crate::arrays::Capture;
 use crate::{Params, ParamsError};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -64,6 +65,10 @@ pub struct RegionArgs {
     /// Continue from this checkpoint, or from the newest in this directory
     #[arg(long, value_name = "FILE")]
     pub restart: Option<PathBuf>,
+
+    /// How versions come by what was computed
+    #[arg(long, value_name = "WAY", default_value = "hand-over")]
+    pub capture: Capture,
 }
 
 /// The region's name for programs with no other argument: `--name`, else `default`.

@@ -1,9 +1,10 @@
 //! What the example programs share: a Gray-Scott solver, its parameters and its command line.
 //!
-//! Nothing here knows TCASM. The solver works on arrays that its caller owns, so that the same code runs in
+//! Only [`arrays`] knows TCASM. The solver works on arrays that its caller owns, so that the same code runs in
 //! ordinary memory (`gray_scott_plain`) and in a region that other processes look at (`gray_scott`).
 
 mod args;
+pub mod arrays;
 mod checksum;
 mod failure;
 mod noise;

@@ -54,7 +54,7 @@ impl Planes {
         let bytes = self.whole_chunks(pages);
         if let Some(before) = before {
             // SAFETY: the caller's promise.
-            unsafe { self.planes[before].memory.move_from_live(base, &bytes) };
+            unsafe { self.planes[before].memory.move_from_live(base, &bytes)? };
         }
         // SAFETY: the caller's promise.
         unsafe { self.planes[plane].memory.move_to_live(base, &bytes) }

@@ -104,15 +104,19 @@ impl PlaneMemory {
     ///
     /// # Safety
     /// As for [`PlaneMemory::move_to_live`]; and live memory must be this plane's.
-    pub unsafe fn move_from_live(&self, base: *mut u8, bytes: &Range<usize>) {
+    pub unsafe fn move_from_live(&self, base: *mut u8, bytes: &Range<usize>) -> io::Result<()> {
         assert!(bytes.end <= self.map.len());
         let (own, live) = (
             self.map.ptr().wrapping_add(bytes.start),
             base.wrapping_add(bytes.start),
         );
-        // A failure costs faults later on: the plane is mapped there anyhow, whatever of it has page tables.
         // SAFETY: as for `move_to_live`; the same object is mapped at both, so readers of the plane see the same bytes.
-        let _ = unsafe { relocate(live, own, bytes.len()) };
+        if unsafe { relocate(live, own, bytes.len()) }.is_ok() {
+            return Ok(());
+        }
+        let range = own as usize..own as usize + bytes.len();
+        // SAFETY: a part of the plane's own mapping, which nobody uses while live memory is this plane's.
+        unsafe { live::map_shared(&range, self.object.as_fd(), bytes.start) }
     }
 
     /// Give the memory of slots back that no version refers to.
