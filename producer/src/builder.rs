@@ -3,11 +3,12 @@
 use crate::adapt::{Adaptive, CaptureMode};
 use crate::claim::Claim;
 use crate::error::CreateError;
+use crate::keeper::Keeper;
 use crate::producer::{Parts, Producer};
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use tcasm_core::capture::{Copiers, Gate, Settings};
 use tcasm_core::field::Attr;
@@ -60,6 +61,7 @@ pub struct Builder {
     tracker: Option<TrackerKind>,
     capture: CaptureMode,
     wait_for_capture: bool,
+    keeper: bool,
     copiers: Settings,
     check_hand_over: bool,
     pub(crate) access: Access,
@@ -79,6 +81,7 @@ impl Builder {
             tracker: None,
             capture: CaptureMode::Auto,
             wait_for_capture: false,
+            keeper: true,
             copiers: Settings::default(),
             check_hand_over: cfg!(debug_assertions),
             access: Access::SameUser,
@@ -134,6 +137,13 @@ impl Builder {
     /// Have publish wait for the capture of the last version, when that still goes on, instead of skipping.
     pub fn wait_for_capture(mut self, wait: bool) -> Self {
         self.wait_for_capture = wait;
+        self
+    }
+
+    /// Whether memory that nobody needs is given back by and by: for tests that count it.
+    #[doc(hidden)]
+    pub fn keeper(mut self, keeper: bool) -> Self {
+        self.keeper = keeper;
         self
     }
 
@@ -203,7 +213,15 @@ impl Builder {
         let gate = open_gate(mode, kind, &probe)?;
         let copiers = Copiers::start(&self.copiers, gate.clone()).map_err(CreateError::Thread)?;
         let service = Service::start(&self, claim, &store)?;
+        let store = Arc::new(Mutex::new(store));
+        let keeper = match self.keeper {
+            true => {
+                Some(Keeper::start(store.clone(), service.pins()).map_err(CreateError::Thread)?)
+            }
+            false => None,
+        };
         let parts = Parts {
+            keeper,
             copiers,
             adaptive: Adaptive::new(pages, mode, gate),
             wait_for_capture: self.wait_for_capture,

@@ -2,8 +2,8 @@
 
 use crate::builder::unix_ns;
 use crate::error::PublishError;
+use crate::keeper::lock;
 use crate::producer::Producer;
-use std::sync::Arc;
 use std::time::Instant;
 use tcasm_core::capture::Outcome;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
@@ -90,10 +90,7 @@ impl Producer {
             pages.subtract(&suspects);
             // SAFETY: the region's live memory; tracked pages are mapped, or were found readable just now; `&mut self`
             // excludes writers.
-            unsafe {
-                self.store
-                    .drop_unchanged(self.region.ptr(), &mut suspects)?
-            };
+            unsafe { lock(&self.store).drop_unchanged(self.region.ptr(), &mut suspects)? };
             pages.union(&suspects);
             same.subtract(&suspects);
         }
@@ -130,10 +127,8 @@ impl Producer {
         let (service, copiers) = (&self.service, &self.copiers);
         // SAFETY: the region's live memory, which is unmapped only after the copiers have ended; `&mut self` excludes
         // writers; later chunks were handed to the gate alone.
-        let captured = unsafe {
-            self.store
-                .publish(stamp, &capture, copiers, &|n| service.pinned(n))?
-        };
+        let captured =
+            unsafe { lock(&self.store).publish(stamp, &capture, copiers, &|n| service.pinned(n))? };
         if captured.is_ok() {
             self.next_version += 1;
             self.forget(&dirty.all);
@@ -182,7 +177,7 @@ impl Producer {
 
     /// Take note of the end of the capture that went on, if it has ended.
     pub(crate) fn settle_last(&mut self) {
-        let Some(settled) = self.store.settle() else {
+        let Some(settled) = lock(&self.store).settle() else {
             return;
         };
         self.copiers.clear();
@@ -206,7 +201,8 @@ impl Producer {
 
     /// Wait until nothing is captured any more: before the stream ends, or memory goes.
     pub(crate) fn end_capture(&mut self) {
-        if let Some(sweep) = self.store.sweep().map(Arc::clone) {
+        let sweep = lock(&self.store).sweep().cloned();
+        if let Some(sweep) = sweep {
             sweep.work();
             sweep.wait(std::time::Duration::MAX);
         }

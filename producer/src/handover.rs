@@ -3,6 +3,7 @@
 use crate::error::{DefineError, ViewError};
 use crate::fields::Memory;
 use crate::handles::HandedOver;
+use crate::keeper::lock;
 use crate::producer::Producer;
 use crate::views::{Access, Request, Viewable};
 use ndarray::{ArrayViewMut, AssignElem, Dimension};
@@ -80,11 +81,11 @@ impl Producer {
         };
         match request.access {
             Access::Read => Ok(()),
-            Access::Write if self.store.is_frozen(number) => Err(ViewError::Frozen),
+            Access::Write if lock(&self.store).is_frozen(number) => Err(ViewError::Frozen),
             Access::Write => Ok(()),
             Access::Rewrite => {
                 // SAFETY: the region's live memory; views of it borrow the producer, which is borrowed here.
-                unsafe { self.store.rewrite(number) }.map_err(ViewError::Rewrite)
+                unsafe { lock(&self.store).rewrite(number) }.map_err(ViewError::Rewrite)
             }
         }
     }
@@ -99,14 +100,14 @@ impl Producer {
         let pages = self.region.allocate_chunks(what, bytes)?;
         // SAFETY: the region's live memory, kept as long as the producer; these pages and the rest of their last chunk were
         // just allocated, to nobody else.
-        let number = unsafe { self.store.hand_over(self.region.ptr(), pages.clone())? };
+        let number = unsafe { lock(&self.store).hand_over(self.region.ptr(), pages.clone())? };
         Ok((pages, Memory::Lent(number)))
     }
 
     /// The handed-over buffers that were rewritten since they were published, of those that are bound to a field.
     pub(crate) fn rewritten(&self) -> Vec<usize> {
         let lent = |f: &crate::fields::FieldInfo| match self.buffers[f.buffer].memory {
-            Memory::Lent(number) if !self.store.is_frozen(number) => Some(number),
+            Memory::Lent(number) if !lock(&self.store).is_frozen(number) => Some(number),
             _ => None,
         };
         self.fields.iter().filter_map(lent).collect()

@@ -29,6 +29,7 @@ mod error;
 mod fields;
 mod handles;
 mod handover;
+mod keeper;
 mod producer;
 mod publish;
 mod receipt;

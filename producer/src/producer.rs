@@ -4,11 +4,12 @@ use crate::adapt::Adaptive;
 use crate::builder::Builder;
 use crate::error::DefineError;
 use crate::fields::{BufferInfo, FieldInfo};
+use crate::keeper::{Keeper, lock};
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tcasm_core::capture::Copiers;
 use tcasm_core::field::{Attr, FieldTable};
 use tcasm_core::index::IndexError;
@@ -48,7 +49,9 @@ pub struct Producer {
     pub(crate) always: PageSet,
     /// Pages that devices write or wrote: captured inside publish only.
     pub(crate) devices: PageSet,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Mutex<Store>>,
+    /// Gives memory back meanwhile.
+    pub(crate) keeper: Option<Keeper>,
     pub(crate) service: Service,
     /// Tells subscribers of a version that has become visible.
     pub(crate) notifier: Arc<dyn Fn() + Send + Sync>,
@@ -62,7 +65,8 @@ pub(crate) struct Parts {
     pub(crate) adaptive: Adaptive,
     pub(crate) wait_for_capture: bool,
     pub(crate) region: Region,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Mutex<Store>>,
+    pub(crate) keeper: Option<Keeper>,
     pub(crate) service: Service,
 }
 
@@ -121,6 +125,7 @@ impl Producer {
             wait_for_capture: parts.wait_for_capture,
             region: parts.region,
             store: parts.store,
+            keeper: parts.keeper,
             notifier: parts.service.notifier(),
             service: parts.service,
             next_version: 1,
@@ -177,8 +182,7 @@ impl Producer {
         &self,
         change: impl Fn(&Stats<'_>) -> Result<(), tcasm_core::words::OutOfRange>,
     ) {
-        let counted = self
-            .store
+        let counted = lock(&self.store)
             .index()
             .and_then(|index| Ok(change(&Stats::new(index.stats()?))?));
         if let Err(error) = counted {
@@ -191,8 +195,9 @@ impl Producer {
         if self.forked() {
             return ProducerStats::default();
         }
+        let store = lock(&self.store);
         let read = || -> Result<ProducerStats, IndexError> {
-            let stats = Stats::new(self.store.index()?.stats()?);
+            let stats = Stats::new(store.index()?.stats()?);
             let us = |q| stats.publish_quantile_ns(q).map(|ns| ns as f64 / 1e3);
             Ok(ProducerStats {
                 publishes: stats.get(Counter::Publishes)?,
@@ -200,7 +205,7 @@ impl Producer {
                 pages: stats.get(Counter::Pages)?,
                 bytes: stats.get(Counter::Bytes)?,
                 handed_over: stats.get(Counter::HandedOver)?,
-                held_bytes: self.store.held_bytes(),
+                held_bytes: store.held_bytes(),
                 tracker_errors: stats.get(Counter::TrackerErrors)?,
                 observers: self.service.observers(),
                 publish_us_p50: us(0.5)?,
@@ -214,7 +219,7 @@ impl Producer {
     /// Whether planes and page maps agree: for tests.
     #[doc(hidden)]
     pub fn check_store(&self) -> Result<bool, IndexError> {
-        self.store.check()
+        lock(&self.store).check()
     }
 
     /// Give memory back that no version uses: after a burst of pinned versions, or before a phase that needs memory.
@@ -224,8 +229,10 @@ impl Producer {
             return Ok(0);
         }
         self.settle_last();
-        let bytes = self.store.trim()? * self.region.span.page_size;
-        let held = self.store.held_bytes();
+        let mut store = lock(&self.store);
+        let bytes = store.trim()? * self.region.span.page_size;
+        let held = store.held_bytes();
+        drop(store);
         self.count(|s| s.set(Counter::HeldBytes, held));
         Ok(bytes as u64)
     }
@@ -251,7 +258,10 @@ impl Producer {
         }
         self.closed = true;
         self.end_capture();
-        if let Err(error) = self.store.index().and_then(|index| index.close()) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.stop();
+        }
+        if let Err(error) = lock(&self.store).index().and_then(|index| index.close()) {
             tracing::warn!(%error, "the end of the stream could not be marked");
         }
         self.service.stop();

@@ -2,6 +2,7 @@
 
 use crate::capture::Dirty;
 use crate::error::PublishError;
+use crate::keeper::lock;
 use crate::producer::Producer;
 use crate::receipt::{Published, Receipt};
 use std::time::{Duration, Instant};
@@ -26,7 +27,8 @@ impl Producer {
             self.wait_for_observers();
         }
         self.finish_last();
-        if let Some(version) = self.store.capturing() {
+        let capturing = lock(&self.store).capturing();
+        if let Some(version) = capturing {
             // Nothing is harvested: the changes stay where they are.
             let (reason, duration) = (Skip::Capturing { version }, start.elapsed());
             self.account_skip(&reason);
@@ -81,7 +83,7 @@ impl Producer {
 
     /// What publish must never do: for the test of I5.
     fn wait_for_observers(&self) {
-        while self.store.versions().any(|n| self.service.pinned(n)) {
+        while lock(&self.store).versions().any(|n| self.service.pinned(n)) {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -96,8 +98,9 @@ impl Producer {
 
     /// Take note of how the capture of the last version has ended, if it goes on no longer.
     fn finish_last(&mut self) {
+        let sweep = lock(&self.store).sweep().cloned();
         if self.wait_for_capture
-            && let Some(sweep) = self.store.sweep().cloned()
+            && let Some(sweep) = sweep
         {
             sweep.work();
             sweep.wait(Duration::MAX);
@@ -112,7 +115,7 @@ impl Producer {
             Skip::Bytes { .. } => Counter::SkipsBytes,
             Skip::NoMemory { .. } => Counter::SkipsNoMemory,
         };
-        let held = self.store.held_bytes();
+        let held = lock(&self.store).held_bytes();
         self.count(|s| {
             s.set(Counter::HeldBytes, held)?;
             s.add(counter, 1)?;
@@ -121,7 +124,7 @@ impl Producer {
     }
 
     fn account(&self, published: &Published) {
-        let held = self.store.held_bytes();
+        let held = lock(&self.store).held_bytes();
         let (later, expected) = (
             self.adaptive.later() as u64,
             self.adaptive.prediction.expected().len() as u64,

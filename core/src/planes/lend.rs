@@ -12,7 +12,7 @@ impl Planes {
         let free = |i: &usize| {
             parts
                 .iter()
-                .all(|(c, bits)| none(&self.planes[*i].busy, *c, bits))
+                .all(|(c, bits)| self.planes[*i].free(*c, bits) == *bits)
         };
         let warm = |i: &usize| {
             let held = &self.planes[*i].held;
@@ -97,11 +97,6 @@ fn word(range: Range<usize>, i: usize) -> u64 {
         n => (1u64 << n) - 1,
     };
     below(range.end) & !below(range.start)
-}
-
-/// Whether none of `bits` is in the set.
-fn none(set: &PageSet, chunk: usize, bits: &ChunkBits) -> bool {
-    set.chunk(chunk).iter().zip(bits).all(|(s, b)| s & b == 0)
 }
 
 /// Whether all of `bits` are in the set.

@@ -3,9 +3,11 @@
 //! A *slot* is one page of one plane. It is busy while a live version refers to it (I1: then it is never written),
 //! and held while it has memory. Free slots that are held are used first: filling them costs a copy, and no fresh page.
 
+mod leave;
 mod lend;
 mod memory;
 
+pub use leave::Leaving;
 pub use memory::PlaneMemory;
 
 use crate::pagemap::{Code, ZERO};
@@ -21,6 +23,18 @@ struct Plane {
     memory: Arc<PlaneMemory>,
     busy: PageSet,
     held: PageSet,
+    /// Free slots whose memory is being given back: nothing may be placed there.
+    leaving: PageSet,
+    /// Slots that were taken since the last look for memory to give back, and between that and the one before.
+    taken: [PageSet; 2],
+}
+
+impl Plane {
+    /// Those of `want` that can be placed here.
+    fn free(&self, chunk: usize, want: &ChunkBits) -> ChunkBits {
+        let (busy, leaving) = (self.busy.chunk(chunk), self.leaving.chunk(chunk));
+        std::array::from_fn(|i| want[i] & !busy[i] & !leaving[i])
+    }
 }
 
 /// Where some pages of a chunk are to be captured.
@@ -70,6 +84,8 @@ impl Planes {
                 memory: Arc::new(PlaneMemory::create(&name, pages, page_size)?),
                 busy: PageSet::new(pages),
                 held: PageSet::new(pages),
+                leaving: PageSet::new(pages),
+                taken: [PageSet::new(pages), PageSet::new(pages)],
             })
         };
         let planes = (0..count).map(make).collect::<Result<_, _>>()?;
@@ -130,11 +146,10 @@ impl Planes {
 
     fn best(&self, chunk: usize, want: &ChunkBits, dense: bool) -> (usize, ChunkBits) {
         let free = |p: &Plane| -> ChunkBits {
-            let busy = p.busy.chunk(chunk);
             if off(Guard::SlotInUse) {
                 return *want;
             }
-            std::array::from_fn(|i| want[i] & !busy[i])
+            p.free(chunk, want)
         };
         let score = |p: &Plane| {
             let (free, held) = (free(p), p.held.chunk(chunk));
@@ -234,8 +249,11 @@ impl Planes {
     /// The slots of `placements` are referred to by a version from now on.
     pub fn set_busy(&mut self, placements: &[Placement]) {
         for p in placements {
-            let busy = self.planes[p.plane].busy.chunk_mut(p.chunk);
-            busy.iter_mut().zip(&p.bits).for_each(|(b, n)| *b |= n);
+            let plane = &mut self.planes[p.plane];
+            for set in [&mut plane.busy, &mut plane.taken[0]] {
+                let words = set.chunk_mut(p.chunk);
+                words.iter_mut().zip(&p.bits).for_each(|(w, n)| *w |= n);
+            }
         }
     }
 

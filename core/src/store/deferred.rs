@@ -54,8 +54,20 @@ impl Store {
         self.in_flight.as_ref().map(|f| &f.sweep)
     }
 
-    /// Take note of the end of the capture that was going on, if it has ended.
+    /// What became of the capture that was going on, if it has ended and was not asked for yet.
     pub fn settle(&mut self) -> Option<Settled> {
+        self.take_note();
+        self.settled.take()
+    }
+
+    /// Take note of the end of the capture that was going on, if it has ended.
+    pub(super) fn take_note(&mut self) {
+        if let Some(settled) = self.end_of_capture() {
+            self.settled = Some(settled);
+        }
+    }
+
+    fn end_of_capture(&mut self) -> Option<Settled> {
         let mut in_flight = self.in_flight.take()?;
         let outcome = in_flight.sweep.state();
         match outcome {

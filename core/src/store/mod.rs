@@ -8,6 +8,7 @@ mod room;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod tidy;
 mod write;
 
 pub use deferred::Settled;
@@ -30,6 +31,7 @@ use ring::Ring;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use tidy::Recent;
 
 /// Planes and index of one region.
 pub struct Store {
@@ -38,10 +40,13 @@ pub struct Store {
     planes: Planes,
     /// The version whose capture goes on.
     in_flight: Option<InFlight>,
+    /// What became of the last one, until the producer asks.
+    settled: Option<Settled>,
     bounds: Bounds,
     /// Live versions and their slots, oldest first.
     live: Vec<(u64, usize)>,
     ring: Ring,
+    recent: Recent,
     handovers: handover::HandOvers,
 }
 
@@ -67,9 +72,11 @@ impl Store {
             index_map: Arc::new(index_map),
             planes,
             in_flight: None,
+            settled: None,
             bounds,
             live: Vec::new(),
             ring: Ring::new(layout.slots, layout.chunks),
+            recent: Recent::new(pages),
             handovers: Default::default(),
         })
     }
@@ -209,6 +216,7 @@ impl Store {
             &self.with_handed(capture, &placements),
         )?;
         self.planes.set_busy(&placements);
+        self.recent.note(&changed);
         fault::pass("mapped");
         if !later.is_empty() {
             // SAFETY: the caller's promise.

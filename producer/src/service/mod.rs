@@ -35,6 +35,13 @@ struct Hub {
     stop: AtomicBool,
 }
 
+impl Hub {
+    fn pinned(&self, n: u64) -> bool {
+        let attached = self.attached.load();
+        attached.iter().any(|a| is_pinned(a.lease.pins(), n))
+    }
+}
+
 /// The running service.
 #[derive(Debug)]
 pub(crate) struct Service {
@@ -78,11 +85,13 @@ impl Service {
 
     /// Whether any lease names version `n`.
     pub(crate) fn pinned(&self, n: u64) -> bool {
-        self.hub
-            .attached
-            .load()
-            .iter()
-            .any(|a| is_pinned(a.lease.pins(), n))
+        self.hub.pinned(n)
+    }
+
+    /// The same question, for another thread.
+    pub(crate) fn pins(&self) -> impl Fn(u64) -> bool + Send + 'static {
+        let hub = self.hub.clone();
+        move |n| hub.pinned(n)
     }
 
     /// Observers attached now.

@@ -114,6 +114,7 @@ impl World {
         };
         let memory = planes * (PLAIN + 2 * DOUBLE + SINGLE) * page;
         let builder = Producer::builder(&name)
+            .keeper(false)
             .capacity(6000 * page)
             .tracker(settings.tracker)
             .capture(settings.capture)

@@ -65,6 +65,7 @@ impl World {
     pub fn new(way: Way, bounds: Bounds, first: usize) -> Result<World, String> {
         let name = name("model");
         let builder = Producer::builder(&name)
+            .keeper(false)
             .capacity(CAPACITY * page_size())
             .capture(way.1)
             .tracker(way.0);

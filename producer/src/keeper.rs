@@ -1,0 +1,103 @@
+//! The keeper: a thread that gives memory back while the simulation computes.
+//!
+//! Observers let go of versions by a store to their lease, which wakes nobody; so it looks a few times a second. What it does
+//! under the lock of the store takes microseconds; punching holes happens outside.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::store::Store;
+use tcasm_core::sys::thread::{block_signals, restore_signals};
+
+/// How often it looks.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// The store, for as long as the result lives. A panic while it was held was ours: what the store says is checked anyway.
+pub(crate) fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The running thread; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    stop: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+    pid: u32,
+}
+
+impl Keeper {
+    /// Keep `store` tidy; `pinned` says whether a lease names a version.
+    pub(crate) fn start(
+        store: Arc<Mutex<Store>>,
+        pinned: impl Fn(u64) -> bool + Send + 'static,
+    ) -> io::Result<Self> {
+        let stop = Arc::new((Mutex::new(false), Condvar::new()));
+        let stopped = stop.clone();
+        let old = block_signals()?;
+        let thread = std::thread::Builder::new()
+            .name("tcasm-keeper".into())
+            .spawn(move || {
+                while !wait(&stopped) {
+                    tidy(&store, &pinned);
+                }
+            });
+        restore_signals(&old);
+        Ok(Keeper {
+            stop,
+            thread: Some(thread?),
+            pid: std::process::id(),
+        })
+    }
+
+    /// End the thread.
+    pub(crate) fn stop(&mut self) {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        if std::process::id() != self.pid {
+            // A forked child has no such thread, and perhaps a lock that nobody will ever release.
+            return std::mem::forget(thread);
+        }
+        *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop.1.notify_all();
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Sleep for a while; true: it is over.
+fn wait((stop, bell): &(Mutex<bool>, Condvar)) -> bool {
+    let stop = stop.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = bell.wait_timeout_while(stop, PERIOD, |stop| !*stop);
+    *waited.unwrap_or_else(PoisonError::into_inner).0
+}
+
+/// Give back what can be, a little at a time.
+fn tidy(store: &Mutex<Store>, pinned: &dyn Fn(u64) -> bool) {
+    lock(store).look();
+    loop {
+        let tidied = lock(store).tidy(pinned);
+        let leaving = match tidied {
+            Ok(leaving) if leaving.is_empty() => return,
+            Ok(leaving) => leaving,
+            Err(error) => return tracing::warn!(%error, "memory is not given back"),
+        };
+        for slots in &leaving {
+            if let Err(error) = slots.punch() {
+                tracing::warn!(%error, "memory of free pages could not be given back");
+            }
+        }
+        let mut store = lock(store);
+        store.gone(&leaving);
+        let held = store.held_bytes();
+        let stats = store.index().and_then(|index| index.stats());
+        let _ = stats.map(|words| Stats::new(words).set(Counter::HeldBytes, held));
+    }
+}
