@@ -5,13 +5,14 @@
 //! panic that does. Without the feature nothing of this is left.
 
 /// The steps of publish, in order.
-pub const POINTS: [&str; 10] = [
+pub const POINTS: [&str; 11] = [
     "harvested",
     "reclaimed",
     "half-copied",
     "copied",
     "mapped",
     "protected",
+    "early",
     "saving",
     "saved",
     "visible",

@@ -87,6 +87,17 @@ pub struct ProducerStats {
     pub held_bytes: u64,
     /// Errors of the tracker, after each of which every page was compared.
     pub tracker_errors: u64,
+    /// Versions whose capture went on after publish.
+    pub later: u64,
+    /// ... and was given up: their changes went into the next one.
+    pub given_up: u64,
+    /// Stores that waited because they came before their chunk was saved. Of the last version they are counted by the next
+    /// publish, as are given-up ones.
+    pub early_stores: u64,
+    /// Chunks that are captured later now.
+    pub chunks_later: u64,
+    /// Pages that are expected to be written now, and not protected.
+    pub pages_expected: u64,
     /// Observers attached now.
     pub observers: usize,
     /// Median duration of publish, in microseconds.
@@ -207,6 +218,11 @@ impl Producer {
                 handed_over: stats.get(Counter::HandedOver)?,
                 held_bytes: store.held_bytes(),
                 tracker_errors: stats.get(Counter::TrackerErrors)?,
+                later: stats.get(Counter::Later)?,
+                given_up: stats.get(Counter::GivenUp)?,
+                early_stores: stats.get(Counter::EarlyStores)?,
+                chunks_later: stats.get(Counter::ChunksLater)?,
+                pages_expected: stats.get(Counter::PagesExpected)?,
                 observers: self.service.observers(),
                 publish_us_p50: us(0.5)?,
                 publish_us_p99: us(0.99)?,

@@ -3,6 +3,7 @@
 pub mod child;
 pub mod hostile;
 pub mod invariants;
+pub mod later;
 pub mod oracle;
 #[path = "../../fuzz/src/lib.rs"]
 pub mod outside;

@@ -155,7 +155,9 @@ impl Reports {
             Exactness::Broken => self.ever.clone(),
             _ => self.pending.clone(),
         };
-        [&self.marked, &self.always, &self.pinned].map(|other| set.union(other));
+        for other in [&self.marked, &self.always, &self.pinned] {
+            set.union(other);
+        }
         set
     }
 

@@ -35,7 +35,7 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
     };
     let once_each = POINTS
         .iter()
-        .filter(|p| !["protected", "saving", "saved"].contains(p))
+        .filter(|p| !["protected", "early", "saving", "saved"].contains(p))
         .map(|p| (*p, BEFORE));
     // Little enough for one thread to copy it; then so much that several share the four chunks of versions 1 and 4.
     let mut deaths = all(&once_each.collect::<Vec<_>>(), "pages=1000 capture=now");
@@ -129,6 +129,30 @@ fn the_name_of_a_dead_producer_is_free_at_once() {
         // Who was attached to the old one keeps what it has, and is not moved to the new one.
         assert_eq!(left_over.ok("status"), "ProducerLost");
         left_over.ok("check");
+    }
+}
+
+#[test]
+fn a_producer_that_dies_while_a_store_waits_leaves_whole_versions() {
+    for pass in [1, 5] {
+        let dir = TempDir::new().unwrap();
+        let fault = format!("early:{pass}");
+        let mut producer = Puppet::with_env(PUPPET, dir.path(), &[("TCASM_FAULT", &fault)]);
+        let mut observer = Puppet::start(PUPPET, dir.path());
+        producer.ok("create x pages=8192 capture=later hasty=");
+        observer.ok("attach x");
+        let mut seen = 0;
+        while producer.ask("publish 1").is_some() {
+            observer.ok("release");
+            seen = observer.number("latest", "version");
+            assert!(seen < 300, "no store comes early");
+        }
+        producer.child.wait();
+        assert_eq!(observer.ok("status"), "ProducerLost");
+        observer.ok("check");
+        let last = observer.number("latest", "version");
+        // It may have become visible a moment before.
+        assert!(last == seen || last == seen + 1, "{last} after {seen}");
     }
 }
 

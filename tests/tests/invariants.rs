@@ -3,29 +3,32 @@
 use std::time::Duration;
 use tcasm_core::sabotage::Guard;
 use tcasm_tests::child::{Child, Said};
+use tcasm_tests::invariants::MODE;
 
 /// Longer than any check may take, those included that wait to see that something hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What the check says, with `guard` switched off if one is given.
-fn check(name: &str, guard: Option<Guard>) -> Said {
+/// What the check says of regions that are captured in `mode`, with `guard` switched off if one is given.
+fn check(name: &str, mode: &str, guard: Option<Guard>) -> Said {
     let dir = tempfile::tempdir().expect("a folder for sockets");
     let number = guard.map(|g| (g as u8).to_string());
-    let env: Vec<_> = number
-        .iter()
-        .map(|n| ("TCASM_SABOTAGE", n.as_str()))
-        .collect();
+    let number = number.iter().map(|n| ("TCASM_SABOTAGE", n.as_str()));
+    let env: Vec<_> = number.chain([(MODE, mode)]).collect();
     let child = Child::start(env!("CARGO_BIN_EXE_invariant"), &[name], dir.path(), &env);
     child.hear(LIMIT)
 }
 
+/// However its regions are captured.
 fn holds(name: &str) {
-    assert_eq!(check(name, None), Said::Line("holds".to_owned()));
+    for mode in ["auto", "now", "later"] {
+        let said = check(name, mode, None);
+        assert_eq!(said, Said::Line("holds".to_owned()), "{name}, {mode}");
+    }
 }
 
 /// Without its guard it is violated, in the way that is expected.
 fn violated(name: &str, guard: Guard, how: &str) {
-    let said = check(name, Some(guard));
+    let said = check(name, "auto", Some(guard));
     let as_expected =
         matches!(&said, Said::Line(l) if l.starts_with("violated: ") && l.contains(how));
     assert!(

@@ -17,6 +17,8 @@ use tempfile::TempDir;
 /// What is done to a region.
 struct Torture {
     tracker: TrackerKind,
+    /// When chunks are captured. Writers go on as soon as publish returns.
+    capture: &'static str,
     /// The large field.
     mib: u64,
     /// The bound on what versions hold.
@@ -59,6 +61,13 @@ struct Scene<'a> {
 }
 
 impl Torture {
+    fn is_survived(&self) {
+        let outcome = self.run();
+        println!("{}, {}: {outcome:?}", self.tracker, self.capture);
+        assert_eq!(outcome.wrong, [""; 0]);
+        assert!(outcome.kills > 0 && outcome.stops > 0, "{outcome:?}");
+    }
+
     fn run(&self) -> Outcome {
         let _alone = ALONE
             .lock()
@@ -91,7 +100,7 @@ impl<'a> Scene<'a> {
     fn set(torture: &'a Torture, dir: &'a Path) -> Self {
         let tracker = torture.tracker.to_string();
         let (mib, memory) = (torture.mib.to_string(), torture.memory_mib.to_string());
-        let mut arguments = vec!["x", &tracker, &mib, &memory];
+        let mut arguments = vec!["x", &tracker, &mib, &memory, torture.capture];
         arguments.extend(torture.sabotage);
         let program = env!("CARGO_BIN_EXE_stamper");
         let mut scene = Scene {
@@ -239,16 +248,14 @@ impl Outcome {
 fn torture(tracker: TrackerKind, time: Duration, versions: u64) {
     let torture = Torture {
         tracker,
+        capture: "auto",
         mib: 256,
         memory_mib: 1200,
         time,
         versions,
         sabotage: None,
     };
-    let outcome = torture.run();
-    println!("{tracker}: {outcome:?}");
-    assert_eq!(outcome.wrong, [""; 0]);
-    assert!(outcome.kills > 0 && outcome.stops > 0, "{outcome:?}");
+    torture.is_survived();
 }
 
 const SHORT: Duration = Duration::from_secs(15);
@@ -269,6 +276,20 @@ fn no_observer_ever_sees_a_torn_page_with_compare() {
 }
 
 #[test]
+fn no_observer_ever_sees_a_torn_page_where_chunks_are_captured_after_publish() {
+    let torture = Torture {
+        tracker: TrackerKind::UffdAsync,
+        capture: "later",
+        mib: 48,
+        memory_mib: 400,
+        time: SHORT,
+        versions: 200,
+        sabotage: None,
+    };
+    torture.is_survived();
+}
+
+#[test]
 #[ignore = "takes half an hour"]
 fn soak_no_observer_ever_sees_a_torn_page() {
     let wanted = std::env::var("TCASM_SOAK_SECONDS");
@@ -279,11 +300,12 @@ fn soak_no_observer_ever_sees_a_torn_page() {
 }
 
 /// The same on a small region with a guard switched off must find something wrong.
-fn is_missed(guard: &'static str) {
+fn is_missed(guard: &'static str, capture: &'static str, memory_mib: u64) {
     let torture = Torture {
         tracker: TrackerKind::UffdAsync,
+        capture,
         mib: 16,
-        memory_mib: 44,
+        memory_mib,
         time: DEADLINE,
         versions: 0,
         sabotage: Some(guard),
@@ -298,20 +320,25 @@ fn is_missed(guard: &'static str) {
 
 #[test]
 fn without_the_look_at_pins_pages_are_torn() {
-    is_missed("PinCheck");
+    is_missed("PinCheck", "now", 44);
 }
 
 #[test]
 fn without_care_for_slots_in_use_pages_are_torn() {
-    is_missed("SlotInUse");
+    is_missed("SlotInUse", "now", 44);
 }
 
 #[test]
 fn without_the_order_of_publish_pages_are_torn() {
-    is_missed("VisibleLast");
+    is_missed("VisibleLast", "now", 44);
 }
 
 #[test]
 fn without_keeping_what_was_harvested_skipped_changes_are_lost() {
-    is_missed("KeepHarvest");
+    is_missed("KeepHarvest", "now", 44);
+}
+
+#[test]
+fn without_saving_before_releasing_pages_are_torn() {
+    is_missed("SaveFirst", "later", 100);
 }

@@ -167,6 +167,7 @@ impl Sweep {
 
     /// A store waits at `address`: save its chunk at once, unless somebody is about to, or has.
     pub(super) fn early_store(&self, address: usize) {
+        fault::pass("early");
         let start = Instant::now();
         let at = address.wrapping_sub(self.base as usize) / (CHUNK_PAGES * self.page_size);
         if let Ok(piece) = self.pieces.binary_search_by_key(&at, |p| p.chunk)

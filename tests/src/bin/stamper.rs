@@ -1,6 +1,6 @@
 //! The producer of the torture test: threads stamp pages in random order, again and again.
 //!
-//! `stamper NAME TRACKER MIB MEMORY_MIB [GUARD]` says a line after each publish, until its standard
+//! `stamper NAME TRACKER MIB MEMORY_MIB CAPTURE [GUARD]` says a line after each publish, until its standard
 //! input ends.
 
 use ndarray::Ix1;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use tcasm_core::sabotage::{Guard, switch_off};
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::{Buffer, Field, Producer, Receipt};
+use tcasm_tests::capture_mode;
 use tcasm_tests::pattern::{self, Pattern, mix, words_per_page};
 
 /// Threads that write at once.
@@ -70,8 +71,8 @@ fn input_ends() -> Arc<AtomicBool> {
 
 impl Stamper {
     fn create(arguments: &[String]) -> Result<Self, Box<dyn std::error::Error>> {
-        let [_, name, tracker, mib, memory_mib, guard @ ..] = arguments else {
-            return Err("stamper NAME TRACKER MIB MEMORY_MIB [GUARD]".into());
+        let [_, name, tracker, mib, memory_mib, capture, guard @ ..] = arguments else {
+            return Err("stamper NAME TRACKER MIB MEMORY_MIB CAPTURE [GUARD]".into());
         };
         let (bytes, memory) = (
             mib.parse::<usize>()? << 20,
@@ -80,6 +81,7 @@ impl Stamper {
         let swapped_bytes = bytes / 32;
         let builder = Producer::builder(name)
             .tracker(tracker.parse()?)
+            .capture(capture_mode(capture)?)
             .memory(memory);
         let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
         let builder = builder
@@ -160,6 +162,7 @@ fn sabotage(name: &str) {
         Guard::VisibleLast,
         Guard::PinCheck,
         Guard::KeepHarvest,
+        Guard::SaveFirst,
     ];
     let guard = guards
         .into_iter()

@@ -9,7 +9,7 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use tcasm_core::layout::TABLE_BYTES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version};
-use tcasm_producer::{Producer, PublishError, Receipt, TrackerKind};
+use tcasm_producer::{Builder, CaptureMode, Producer, PublishError, Receipt, TrackerKind};
 
 /// Publish is made to fail in three ways; the next one that works has what was written before.
 pub fn i4_no_change_is_lost_when_publish_fails() -> Check {
@@ -31,7 +31,14 @@ type Fails = fn(&mut Producer, Vec<Version>) -> Result<Receipt, PublishError>;
 
 fn lose_nothing(tracker: TrackerKind, fails: Fails) -> Check {
     let name = name("i4");
-    let (mut producer, field) = region(&name, |b| b.versions(2).history(0).tracker(tracker))?;
+    let settings = |builder: Builder| {
+        let builder = builder.versions(2).history(0).tracker(tracker);
+        match tracker {
+            TrackerKind::UffdAsync => builder,
+            _ => builder.capture(CaptureMode::Auto), // there is no other for these
+        }
+    };
+    let (mut producer, field) = region(&name, settings)?;
     let mut observer = Observer::attach(&name).map_err(text)?;
     touch(&mut producer, field, 0, 7, 1)?;
     let mut pins = Vec::new();

@@ -9,12 +9,13 @@ mod failures;
 mod peers;
 mod versions;
 
+use crate::capture_mode;
 use crate::oracle::ensure;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version};
-use tcasm_producer::{Builder, Field, Producer};
+use tcasm_producer::{Builder, CaptureMode, Field, Producer};
 
 pub use peers::{die_in_publish, hold};
 
@@ -50,13 +51,20 @@ fn region(
     name: &str,
     settings: impl FnOnce(Builder) -> Builder,
 ) -> Result<(Producer, Bytes), String> {
-    let builder = settings(Producer::builder(name).capacity(2 * PAGES * page_size()));
-    let mut producer = builder.create().map_err(text)?;
+    let builder = Producer::builder(name).capacity(2 * PAGES * page_size());
+    let mut producer = settings(builder.capture(mode()?)).create().map_err(text)?;
     let field = producer
         .field::<u8, _>("a", [PAGES * page_size()])
         .add()
         .map_err(text)?;
     Ok((producer, field))
+}
+
+/// The environment variable that says when the regions of the checks are captured.
+pub const MODE: &str = "TCASM_TEST_CAPTURE";
+
+fn mode() -> Result<CaptureMode, String> {
+    std::env::var(MODE).map_or(Ok(CaptureMode::Auto), |mode| capture_mode(&mode))
 }
 
 /// Write the first byte of every `step`-th page from page `from`.

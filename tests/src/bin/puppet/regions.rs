@@ -16,6 +16,8 @@ pub struct Region {
     field: Stamps,
     pattern: Pattern,
     pages: usize,
+    /// The next version is written as soon as publish returns.
+    hasty: bool,
 }
 
 /// Obey, if the command is one of these.
@@ -53,7 +55,7 @@ fn create(name: &str, settings: &[&str]) -> Result<Region, String> {
         dense_every: 1,
         one_in: 1,
     };
-    let mut pages = 1024;
+    let (mut pages, mut hasty) = (1024, false);
     let mut builder = Producer::builder(name);
     for setting in settings {
         let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -61,6 +63,7 @@ fn create(name: &str, settings: &[&str]) -> Result<Region, String> {
         match key {
             "pages" => pages = number,
             "dense-every" => pattern.dense_every = number as u64,
+            "hasty" => hasty = true,
             "one-in" => pattern.one_in = number as u64,
             _ => builder = set(builder, key, value)?,
         }
@@ -76,6 +79,7 @@ fn create(name: &str, settings: &[&str]) -> Result<Region, String> {
         field,
         pattern,
         pages,
+        hasty,
     })
 }
 
@@ -132,6 +136,9 @@ impl Region {
             let receipt = self.producer.publish(version, version as f64);
             match receipt.map_err(failed)? {
                 Receipt::Published(p) => {
+                    if self.hasty {
+                        self.write(version + 1)?;
+                    }
                     p.wait_visible(DEADLINE).map_err(failed)?;
                     published += 1;
                 }
