@@ -2,7 +2,6 @@
 
 use super::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, runs_of};
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
 
 /// Chunks of a block.
 pub(super) const BLOCK_CHUNKS: usize = 64;
@@ -17,6 +16,12 @@ pub(super) struct Block {
     chunks: [ChunkBits; BLOCK_CHUNKS],
 }
 
+/// Every page.
+pub(super) static FULL: Block = Block {
+    used: !0,
+    chunks: [[!0; CHUNK_WORDS]; BLOCK_CHUNKS],
+};
+
 impl Default for Block {
     fn default() -> Self {
         Block {
@@ -26,25 +31,7 @@ impl Default for Block {
     }
 }
 
-/// Every page. All sets share this one, so that a field of a terabyte takes no more memory than a few pages.
-static FULL: LazyLock<Arc<Block>> = LazyLock::new(|| {
-    Arc::new(Block {
-        used: !0,
-        chunks: [[!0; CHUNK_WORDS]; BLOCK_CHUNKS],
-    })
-});
-
 impl Block {
-    /// The block of every page.
-    pub fn full() -> Arc<Block> {
-        FULL.clone()
-    }
-
-    /// Whether this is [`Block::full`] itself: another one with every page may say no.
-    pub fn is_full(this: &Arc<Block>) -> bool {
-        Arc::ptr_eq(this, &FULL)
-    }
-
     pub fn chunk(&self, i: usize) -> &ChunkBits {
         &self.chunks[i]
     }
@@ -104,31 +91,23 @@ impl Block {
         }
     }
 
-    pub fn len(&self) -> usize {
-        let count =
-            |chunk: &ChunkBits| chunk.iter().map(|w| w.count_ones() as usize).sum::<usize>();
-        ones(self.used).map(|i| count(&self.chunks[i])).sum()
-    }
-
     pub fn is_empty(&self) -> bool {
         self.chunks_in_use().next().is_none()
     }
 
     /// Runs of pages, in order; neighbours of different chunks may be two.
-    pub fn runs(this: &Arc<Block>) -> impl Iterator<Item = Range<usize>> + Clone {
-        let full = Block::is_full(this);
-        let whole = full.then_some(0..BLOCK_PAGES).into_iter();
-        let chunks = (!full).then(|| this.chunks_in_use()).into_iter().flatten();
-        whole.chain(chunks.flat_map(|(i, chunk)| {
+    pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + Clone {
+        self.chunks_in_use().flat_map(|(i, chunk)| {
             let first = i * CHUNK_PAGES;
             runs_of(chunk).map(move |r| first + r.start..first + r.end)
-        }))
+        })
     }
 
-    /// The words in `pages`, without the bits outside.
-    pub fn words_in(&self, pages: Range<usize>) -> impl Iterator<Item = u64> + '_ {
+    /// How many of `pages` are in the set.
+    pub fn count_in(&self, pages: Range<usize>) -> usize {
         let word = |w: usize| self.chunks[w / CHUNK_WORDS][w % CHUNK_WORDS];
-        masks(pages).map(move |(w, mask)| word(w) & mask)
+        let counts = masks(pages).map(|(w, mask)| (word(w) & mask).count_ones());
+        counts.map(|n| n as usize).sum()
     }
 }
 

@@ -1,9 +1,11 @@
 //! A set of pages of a region, at the cost of what is in it: the size of the region costs nothing.
 //!
 //! Page maps, changed sets and capture work by the *chunk* (2 MiB); a set keeps bitmaps of chunks by the *block* of 64.
-//! Blocks without pages are not there, and clones share blocks until one of them changes: a clone copies no bitmap.
+//! Blocks without pages are not there, rows of blocks with all pages need no bitmap, and clones share bitmaps until one of
+//! them changes.
 
 mod block;
+mod pieces;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -11,8 +13,8 @@ mod tests;
 pub use runs::{Runs, runs_of};
 
 use block::{BLOCK_CHUNKS, BLOCK_PAGES, Block};
+use pieces::{Piece, combine};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Pages of one chunk: page maps, changed sets and capture all work in this unit (2 MiB of 4 KiB pages).
 pub const CHUNK_PAGES: usize = 512;
@@ -31,8 +33,8 @@ const NO_PAGES: ChunkBits = [0; CHUNK_WORDS];
 #[derive(Clone)]
 pub struct PageSet {
     pages: usize,
-    /// The blocks that may have pages, with their numbers, which ascend.
-    blocks: Vec<(usize, Arc<Block>)>,
+    /// The blocks that may have pages, ascending.
+    pieces: Vec<Piece>,
 }
 
 impl PageSet {
@@ -40,7 +42,7 @@ impl PageSet {
     pub fn new(pages: usize) -> Self {
         PageSet {
             pages,
-            blocks: Vec::new(),
+            pieces: Vec::new(),
         }
     }
 
@@ -56,16 +58,15 @@ impl PageSet {
 
     /// The chunks that have pages in the set, in order, with their bitmaps.
     pub fn chunks_in_use(&self) -> impl Iterator<Item = (usize, &ChunkBits)> + Clone {
-        self.blocks.iter().flat_map(|(n, block)| {
-            let first = n * BLOCK_CHUNKS;
-            block.chunks_in_use().map(move |(i, c)| (first + i, c))
-        })
+        self.pieces.iter().flat_map(Piece::chunks_in_use)
     }
 
     /// The bitmap of one chunk.
     pub fn chunk(&self, chunk: usize) -> &ChunkBits {
-        let block = self.block(chunk / BLOCK_CHUNKS);
-        block.map_or(&NO_PAGES, |b| b.chunk(chunk % BLOCK_CHUNKS))
+        match self.find(chunk / BLOCK_CHUNKS) {
+            Ok(at) => self.pieces[at].chunk(chunk),
+            Err(_) => &NO_PAGES,
+        }
     }
 
     /// The bitmap of one chunk, writable. Bits past the last page must stay 0.
@@ -87,70 +88,49 @@ impl PageSet {
 
     /// Add a range of pages; what lies past the end is left out.
     pub fn insert_range(&mut self, range: Range<usize>) {
-        for (n, part) in parts(range.start..range.end.min(self.pages)) {
-            if part.len() < BLOCK_PAGES {
+        let (parts, whole) = split(range.start..range.end.min(self.pages));
+        for (n, part) in parts {
+            if !matches!(self.find(n), Ok(at) if self.pieces[at].is_all()) {
                 self.block_mut(n).insert(part);
-            } else {
-                match self.find(n) {
-                    Ok(at) => self.blocks[at].1 = Block::full(),
-                    Err(at) => self.blocks.insert(at, (n, Block::full())),
-                }
             }
+        }
+        if !whole.is_empty() {
+            let at = self.remove_blocks(&whole);
+            self.pieces.insert(at, Piece::all(whole));
         }
     }
 
     /// Take a range of pages out.
     pub fn remove_range(&mut self, range: Range<usize>) {
         // Past the last page, too, where `trim` finds bits.
-        let end = range.end.min(self.chunks() * CHUNK_PAGES);
-        for (n, part) in parts(range.start..end) {
-            let Ok(at) = self.find(n) else {
-                continue;
-            };
-            let whole = part.len() == BLOCK_PAGES;
-            if !whole {
-                Arc::make_mut(&mut self.blocks[at].1).remove(part);
+        let (parts, whole) = split(range.start..range.end.min(self.chunks() * CHUNK_PAGES));
+        for (n, part) in parts {
+            if self.find(n).is_ok() {
+                self.block_mut(n).remove(part);
+                self.drop_if_empty(n);
             }
-            if whole || self.blocks[at].1.is_empty() {
-                self.blocks.remove(at);
-            }
+        }
+        if !whole.is_empty() {
+            self.remove_blocks(&whole);
         }
     }
 
     /// Add all of `other`, a set over the same region.
     pub fn union(&mut self, other: &PageSet) {
         debug_assert_eq!(self.pages, other.pages);
-        for (n, theirs) in &other.blocks {
-            match self.find(*n) {
-                Ok(at) if Arc::ptr_eq(&self.blocks[at].1, theirs) => {}
-                Ok(at) => Arc::make_mut(&mut self.blocks[at].1).union(theirs),
-                Err(at) => self.blocks.insert(at, (*n, theirs.clone())),
-            }
-        }
+        self.combine(self.near(other), &other.pieces, pieces::union);
     }
 
     /// Take all of `other` out.
     pub fn subtract(&mut self, other: &PageSet) {
-        self.blocks.retain_mut(|(n, block)| match other.block(*n) {
-            Some(theirs) if Arc::ptr_eq(block, theirs) || Block::is_full(theirs) => false,
-            Some(theirs) => {
-                Arc::make_mut(block).subtract(theirs);
-                !block.is_empty()
-            }
-            None => true,
-        });
+        let theirs = &other.pieces[other.near(self)];
+        self.combine(self.near(other), theirs, pieces::difference);
     }
 
     /// Keep only what is also in `other`.
     pub fn intersect(&mut self, other: &PageSet) {
-        self.blocks.retain_mut(|(n, block)| match other.block(*n) {
-            Some(theirs) if Arc::ptr_eq(block, theirs) || Block::is_full(theirs) => true,
-            Some(theirs) => {
-                Arc::make_mut(block).intersect(theirs);
-                !block.is_empty()
-            }
-            None => false,
-        });
+        let theirs = &other.pieces[other.near(self)];
+        self.combine(0..self.pieces.len(), theirs, pieces::intersection);
     }
 
     /// Take out whatever lies past the last page: for bits that came from outside.
@@ -160,35 +140,35 @@ impl PageSet {
 
     /// Take everything out.
     pub fn clear(&mut self) {
-        self.blocks.clear();
+        self.pieces.clear();
     }
 
     /// Whether any page of the range is in the set.
     pub fn intersects(&self, range: Range<usize>) -> bool {
-        self.words_in(range).any(|word| word != 0)
+        self.pieces_in(&range)
+            .any(|piece| piece.count_in(&range) != 0)
     }
 
     /// How many pages of the range are in the set.
     pub fn count_in(&self, range: Range<usize>) -> usize {
-        self.words_in(range).map(|w| w.count_ones() as usize).sum()
+        self.pieces_in(&range)
+            .map(|piece| piece.count_in(&range))
+            .sum()
     }
 
     /// Number of pages in the set.
     pub fn len(&self) -> usize {
-        self.blocks.iter().map(|(_, block)| block.len()).sum()
+        self.pieces.iter().map(Piece::len).sum()
     }
 
     /// Whether no page is in the set.
     pub fn is_empty(&self) -> bool {
-        self.blocks.iter().all(|(_, block)| block.is_empty())
+        self.pieces.iter().all(Piece::is_empty)
     }
 
     /// The maximal runs of neighbouring pages, in order.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + Clone + '_ {
-        runs::merged(self.blocks.iter().flat_map(|(n, block)| {
-            let first = n * BLOCK_PAGES;
-            Block::runs(block).map(move |r| first + r.start..first + r.end)
-        }))
+        runs::merged(self.pieces.iter().flat_map(Piece::runs))
     }
 
     /// The page numbers, in order.
@@ -196,47 +176,110 @@ impl PageSet {
         self.runs().flatten()
     }
 
-    /// Where block `n` stands, or would.
+    /// Where the piece with block `n` stands, or would.
     fn find(&self, n: usize) -> Result<usize, usize> {
-        // Where all blocks before it are there, it stands at its own number.
-        match self.blocks.get(n) {
-            Some((found, _)) if *found == n => Ok(n),
-            _ => self.blocks.binary_search_by_key(&n, |(found, _)| *found),
+        // Where all blocks before it are there, each with a bitmap, it stands at its own number.
+        if self.pieces.get(n).is_some_and(|p| p.blocks.start == n) {
+            return Ok(n);
+        }
+        let at = self.pieces.partition_point(|p| p.blocks.end <= n);
+        match self.pieces.get(at) {
+            Some(piece) if piece.blocks.start <= n => Ok(at),
+            _ => Err(at),
         }
     }
 
-    fn block(&self, n: usize) -> Option<&Arc<Block>> {
-        self.find(n).ok().map(|at| &self.blocks[at].1)
-    }
-
+    /// The bitmap of block `n`, which becomes a piece of its own.
     fn block_mut(&mut self, n: usize) -> &mut Block {
-        let at = self.find(n).unwrap_or_else(|at| {
-            self.blocks.insert(at, (n, Arc::default()));
-            at
-        });
-        Arc::make_mut(&mut self.blocks[at].1)
+        let at = match self.find(n) {
+            Ok(at) if self.pieces[at].blocks.len() == 1 => at,
+            Ok(_) => {
+                self.cut(n + 1);
+                self.cut(n)
+            }
+            Err(at) => {
+                self.pieces.insert(at, Piece::empty(n));
+                at
+            }
+        };
+        self.pieces[at].content.make_mut()
     }
 
-    /// The words of the bitmap in `range`, without the bits that lie outside of it; some that are 0 are left out.
-    fn words_in(&self, range: Range<usize>) -> impl Iterator<Item = u64> + '_ {
-        let end = range.end.div_ceil(BLOCK_PAGES);
-        let from = self.find(range.start / BLOCK_PAGES).unwrap_or_else(|at| at);
-        let blocks = self.blocks[from..]
-            .iter()
-            .take_while(move |(n, _)| *n < end);
-        blocks.flat_map(move |(n, block)| block.words_in(part_of(&range, *n)))
+    fn drop_if_empty(&mut self, n: usize) {
+        if let Ok(at) = self.find(n)
+            && self.pieces[at].is_empty()
+        {
+            self.pieces.remove(at);
+        }
+    }
+
+    /// Let no piece reach across the beginning of block `n`; returns where the pieces from there on stand.
+    fn cut(&mut self, n: usize) -> usize {
+        match self.find(n) {
+            Ok(at) if self.pieces[at].blocks.start < n => {
+                let mut rest = self.pieces[at].clone();
+                (self.pieces[at].blocks.end, rest.blocks.start) = (n, n);
+                self.pieces.insert(at + 1, rest);
+                at + 1
+            }
+            Ok(at) | Err(at) => at,
+        }
+    }
+
+    /// Take whole blocks out; returns where they stood.
+    fn remove_blocks(&mut self, blocks: &Range<usize>) -> usize {
+        let end = self.cut(blocks.end);
+        // The second cut moves what the first one found.
+        let (before, start) = (self.pieces.len(), self.cut(blocks.start));
+        let end = end + self.pieces.len() - before;
+        self.pieces.drain(start..end);
+        start
+    }
+
+    /// Which pieces meet any of `blocks`.
+    fn meeting(&self, blocks: Range<usize>) -> Range<usize> {
+        let first = self
+            .pieces
+            .partition_point(|p| p.blocks.end <= blocks.start);
+        let past = self.pieces.partition_point(|p| p.blocks.start < blocks.end);
+        first..past.max(first)
+    }
+
+    /// Which pieces lie between the first and the last block of `other`.
+    fn near(&self, other: &PageSet) -> Range<usize> {
+        match (other.pieces.first(), other.pieces.last()) {
+            (Some(first), Some(last)) => self.meeting(first.blocks.start..last.blocks.end),
+            _ => 0..0,
+        }
+    }
+
+    /// Put in the place of the pieces `mine` what `rule` makes of them and `theirs`.
+    fn combine(&mut self, mine: Range<usize>, theirs: &[Piece], rule: pieces::Rule) {
+        let at = mine.start;
+        let mine = self.pieces.drain(mine).collect();
+        self.pieces.splice(at..at, combine(mine, theirs, rule));
+    }
+
+    fn pieces_in(&self, range: &Range<usize>) -> impl Iterator<Item = &Piece> {
+        let blocks = range.start / BLOCK_PAGES..range.end.div_ceil(BLOCK_PAGES);
+        self.pieces[self.meeting(blocks)].iter()
     }
 }
 
-/// The numbers of the blocks that `range` meets, and its part in each, from the block's first page.
-fn parts(range: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
-    let blocks = range.start / BLOCK_PAGES..range.end.div_ceil(BLOCK_PAGES);
-    blocks.map(move |n| (n, part_of(&range, n)))
-}
+/// A part of a block: its number, and pages from its first one.
+type Part = (usize, Range<usize>);
 
-fn part_of(range: &Range<usize>, n: usize) -> Range<usize> {
-    let at = |page: usize| page.saturating_sub(n * BLOCK_PAGES).min(BLOCK_PAGES);
-    at(range.start)..at(range.end)
+/// The blocks that `range` meets in part, at most two, and those that it covers.
+fn split(range: Range<usize>) -> (impl Iterator<Item = Part>, Range<usize>) {
+    let met = range.start / BLOCK_PAGES..range.end.div_ceil(BLOCK_PAGES);
+    let first = range.start.div_ceil(BLOCK_PAGES);
+    let whole = first..(range.end / BLOCK_PAGES).max(first);
+    let part = move |n: usize| {
+        let at = |page: usize| page.saturating_sub(n * BLOCK_PAGES).min(BLOCK_PAGES);
+        (n, at(range.start)..at(range.end))
+    };
+    let ends = (met.start..met.end.min(whole.start)).chain(whole.end.max(met.start)..met.end);
+    (ends.map(part), whole)
 }
 
 impl PartialEq for PageSet {

@@ -65,7 +65,7 @@ impl Live {
                 "pages {pages:?} are not pages of a span of {} pages",
                 self.span.pages
             )
-        } else if pages.clone().any(|p| self.mapped.contains(p)) {
+        } else if self.mapped.intersects(pages.clone()) {
             format!("some of the pages {pages:?} are mapped already")
         } else {
             return Ok(());

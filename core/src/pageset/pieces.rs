@@ -1,0 +1,211 @@
+//! The pieces of a set: blocks with a bitmap each, and rows of blocks with all their pages.
+
+use super::block::{BLOCK_CHUNKS, BLOCK_PAGES, Block, FULL};
+use super::{CHUNK_PAGES, ChunkBits};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a set has of some blocks.
+#[derive(Clone)]
+pub(super) enum Content {
+    /// All their pages: a field of a terabyte is one piece.
+    All,
+    /// These pages of the one block there is. Clones of a set share it until one of them changes.
+    Bits(Arc<Block>),
+}
+
+impl Content {
+    fn block(&self) -> &Block {
+        match self {
+            Content::All => &FULL,
+            Content::Bits(block) => block,
+        }
+    }
+
+    /// The bitmap, to change.
+    pub fn make_mut(&mut self) -> &mut Block {
+        if let Content::All = self {
+            *self = Content::Bits(Arc::new(FULL.clone()));
+        }
+        match self {
+            Content::Bits(block) => Arc::make_mut(block),
+            Content::All => unreachable!("made a bitmap just now"),
+        }
+    }
+
+    pub fn is_same(&self, other: &Content) -> bool {
+        match (self, other) {
+            (Content::All, Content::All) => true,
+            (Content::Bits(a), Content::Bits(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// What is left after `change`, if anything is.
+    fn changed(mut self, change: impl FnOnce(&mut Block)) -> Option<Content> {
+        change(self.make_mut());
+        (!self.block().is_empty()).then_some(self)
+    }
+}
+
+/// Neighbouring blocks, by number, and what a set has of them: at least one block, and one only if there is a bitmap.
+#[derive(Clone)]
+pub(super) struct Piece {
+    pub blocks: Range<usize>,
+    pub content: Content,
+}
+
+impl Piece {
+    pub fn all(blocks: Range<usize>) -> Piece {
+        let content = Content::All;
+        Piece { blocks, content }
+    }
+
+    pub fn empty(block: usize) -> Piece {
+        Piece {
+            blocks: block..block + 1,
+            content: Content::Bits(Arc::default()),
+        }
+    }
+
+    pub fn is_all(&self) -> bool {
+        matches!(self.content, Content::All)
+    }
+
+    pub fn chunk(&self, chunk: usize) -> &ChunkBits {
+        self.content.block().chunk(chunk % BLOCK_CHUNKS)
+    }
+
+    pub fn chunks_in_use(&self) -> impl Iterator<Item = (usize, &ChunkBits)> + Clone {
+        self.blocks.clone().flat_map(|n| {
+            let chunks = self.content.block().chunks_in_use();
+            chunks.map(move |(i, bits)| (n * BLOCK_CHUNKS + i, bits))
+        })
+    }
+
+    /// Runs of pages, in order; neighbours may be two.
+    pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + Clone {
+        let (all, bits) = match &self.content {
+            Content::All => (Some(self.pages()), None),
+            Content::Bits(block) => (None, Some(block.runs())),
+        };
+        let first = self.pages().start;
+        let runs = bits.into_iter().flatten();
+        all.into_iter()
+            .chain(runs.map(move |r| first + r.start..first + r.end))
+    }
+
+    /// The pages of the blocks.
+    fn pages(&self) -> Range<usize> {
+        self.blocks.start * BLOCK_PAGES..self.blocks.end * BLOCK_PAGES
+    }
+
+    /// How many pages of `range` the set has here.
+    pub fn count_in(&self, range: &Range<usize>) -> usize {
+        let pages = self.pages();
+        let part = range.start.max(pages.start)..range.end.min(pages.end);
+        match &self.content {
+            Content::All => part.len(),
+            Content::Bits(block) => {
+                block.count_in(part.start - pages.start..part.end.max(part.start) - pages.start)
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.count_in(&self.pages())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.content.block().is_empty()
+    }
+}
+
+/// Of each block that either has: what becomes of the one's content, given the other's.
+pub(super) type Rule = fn(Option<Content>, Option<&Content>) -> Option<Content>;
+
+pub(super) fn union(mine: Option<Content>, theirs: Option<&Content>) -> Option<Content> {
+    match (mine, theirs) {
+        (Some(mine), Some(theirs)) if mine.is_same(theirs) => Some(mine),
+        (Some(Content::All), _) | (_, Some(Content::All)) => Some(Content::All),
+        (Some(mine), Some(theirs)) => mine.changed(|block| block.union(theirs.block())),
+        (mine, theirs) => mine.or_else(|| theirs.cloned()),
+    }
+}
+
+pub(super) fn difference(mine: Option<Content>, theirs: Option<&Content>) -> Option<Content> {
+    match (mine?, theirs) {
+        (mine, None) => Some(mine),
+        (mine, Some(theirs)) if mine.is_same(theirs) => None,
+        (_, Some(Content::All)) => None,
+        (mine, Some(theirs)) => mine.changed(|block| block.subtract(theirs.block())),
+    }
+}
+
+pub(super) fn intersection(mine: Option<Content>, theirs: Option<&Content>) -> Option<Content> {
+    match (mine?, theirs?) {
+        (mine, theirs) if mine.is_same(theirs) => Some(mine),
+        (mine, Content::All) => Some(mine),
+        (Content::All, theirs) => Some(theirs.clone()),
+        (mine, theirs) => mine.changed(|block| block.intersect(theirs.block())),
+    }
+}
+
+/// Go through both rows of pieces, as many blocks at a time as are alike, and gather what `rule` makes of them.
+pub(super) fn combine(mine: Vec<Piece>, mut theirs: &[Piece], rule: Rule) -> Vec<Piece> {
+    let mut out = Vec::with_capacity(mine.len());
+    let mut mine = mine.into_iter();
+    let (mut own, mut at) = (mine.next(), 0);
+    loop {
+        while let [first, rest @ ..] = theirs
+            && first.blocks.end <= at
+        {
+            theirs = rest;
+        }
+        let rows = [
+            own.as_ref().map(|p| &p.blocks),
+            theirs.first().map(|p| &p.blocks),
+        ];
+        let rows = || rows.into_iter().flatten();
+        let Some(start) = rows().map(|row| row.start.max(at)).min() else {
+            return out;
+        };
+        // As far as neither row begins or ends.
+        let border = |row: &Range<usize>| {
+            if row.start > start {
+                row.start
+            } else {
+                row.end
+            }
+        };
+        at = rows().map(border).min().unwrap_or(start + 1);
+        let other = theirs.first().filter(|p| p.blocks.start <= start);
+        let content = match &mut own {
+            Some(piece) if piece.blocks.start > start => None,
+            // All pages, as bitmaps are of one block.
+            Some(piece) if piece.blocks.end > at => {
+                piece.blocks.start = at;
+                Some(piece.content.clone())
+            }
+            _ => std::mem::replace(&mut own, mine.next()).map(|piece| piece.content),
+        };
+        if let Some(content) = rule(content, other.map(|piece| &piece.content)) {
+            push(&mut out, start..at, content);
+        }
+    }
+}
+
+/// Add a piece, to the last one if both have all pages.
+fn push(out: &mut Vec<Piece>, blocks: Range<usize>, content: Content) {
+    match (out.last_mut(), &content) {
+        (Some(last), Content::All)
+            if last.blocks.end == blocks.start && matches!(last.content, Content::All) =>
+        {
+            last.blocks.end = blocks.end;
+        }
+        _ => out.push(Piece { blocks, content }),
+    }
+}
+
+// The bits of a block are those of its chunks.
+const _: () = assert!(BLOCK_PAGES == BLOCK_CHUNKS * CHUNK_PAGES);
