@@ -85,16 +85,16 @@ impl PlaneMemory {
     /// `base` must be the region's live memory; that part of it must be the caller's alone, and nothing borrowed from it.
     pub unsafe fn move_to_live(&self, base: *mut u8, bytes: &Range<usize>) -> io::Result<()> {
         assert!(bytes.end <= self.map.len());
-        let (own, live) = (
+        let (own, at_live) = (
             self.map.ptr().wrapping_add(bytes.start),
             base.wrapping_add(bytes.start),
         );
         // SAFETY: the caller's promise for live memory; of the plane nobody uses these slots but whoever has the live memory.
-        if unsafe { relocate(own, live, bytes.len()) }.is_ok() {
+        if unsafe { relocate(own, at_live, bytes.len()) }.is_ok() {
             return Ok(());
         }
         // Linux before 5.13 moves no shared mappings so: map the pages anew, each of which takes a fault then.
-        let range = live as usize..live as usize + bytes.len();
+        let range = at_live as usize..at_live as usize + bytes.len();
         // SAFETY: as above.
         unsafe { live::map_shared(&range, self.object.as_fd(), bytes.start) }
     }
@@ -106,14 +106,15 @@ impl PlaneMemory {
     /// As for [`PlaneMemory::move_to_live`]; and live memory must be this plane's.
     pub unsafe fn move_from_live(&self, base: *mut u8, bytes: &Range<usize>) -> io::Result<()> {
         assert!(bytes.end <= self.map.len());
-        let (own, live) = (
+        let (own, at_live) = (
             self.map.ptr().wrapping_add(bytes.start),
             base.wrapping_add(bytes.start),
         );
         // SAFETY: as for `move_to_live`; the same object is mapped at both, so readers of the plane see the same bytes.
-        if unsafe { relocate(live, own, bytes.len()) }.is_ok() {
+        if unsafe { relocate(at_live, own, bytes.len()) }.is_ok() {
             return Ok(());
         }
+        // The failed attempt may have left nothing in the plane's own mapping.
         let range = own as usize..own as usize + bytes.len();
         // SAFETY: a part of the plane's own mapping, which nobody uses while live memory is this plane's.
         unsafe { live::map_shared(&range, self.object.as_fd(), bytes.start) }

@@ -3,7 +3,7 @@
 use super::Store;
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Entry, PageMap, ZERO};
-use crate::pageset::CHUNK_PAGES;
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS};
 use crate::planes::Planes;
 use crate::protocol;
 
@@ -58,13 +58,11 @@ impl Store {
             if entries.0 == entries.1 || before.is_some_and(|(_, e)| e == entries.0) {
                 continue;
             }
-            if let (Entry::Whole(code), Entry::Whole(_)) = entries
-                && code != ZERO
-                && matches!(before, None | Some((_, Entry::Whole(_))))
+            if let (Entry::Whole(code), Entry::Whole(_), None | Some((_, Entry::Whole(_)))) =
+                (entries.0, entries.1, before)
             {
-                let start = chunk * CHUNK_PAGES;
-                let end = start + index.layout().pages_in(chunk);
-                self.planes.set_free(usize::from(code) - 1, start..end);
+                // One plane throughout, and neither neighbour has it: the usual case of what is written densely.
+                self.planes.free_chunk(chunk, code, &[!0; CHUNK_WORDS]);
                 continue;
             }
             for w in 0..CHUNK_PAGES / 8 {
