@@ -53,7 +53,9 @@ impl Reference {
     /// Harvest and copy, run by run.
     pub fn publish(&mut self) {
         self.written.clear();
-        self.tracker.harvest(&mut self.written).expect("harvested");
+        let none = PageSet::new(self.written.capacity());
+        let harvest = self.tracker.harvest(&none, &mut self.written);
+        harvest.expect("harvested");
         for run in self.written.runs() {
             let bytes = run.start * PAGE..run.end * PAGE;
             // SAFETY: as in `memory`; the copy is other memory.
