@@ -62,6 +62,9 @@ impl Switching {
 /// From one version to the next, mapped: pin, re-map what differs. Then the first read of a byte of each page, which is
 /// where page faults would show.
 fn switch(c: &mut Criterion) {
+    // Captured later, whole chunks would be in each version; here it is the pages that count.
+    // SAFETY: criterion runs benches on one thread, and no producer is there yet.
+    unsafe { std::env::set_var("TCASM_CAPTURE", "now") };
     let mut group = c.benchmark_group("switch to the next version, 512 MiB");
     for (pages, before, next) in WRITERS {
         let simulation = Simulation::new("bench-switch", BYTES);

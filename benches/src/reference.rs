@@ -53,9 +53,9 @@ impl Reference {
     /// Harvest and copy, run by run.
     pub fn publish(&mut self) {
         self.written.clear();
-        let nothing = PageSet::new(self.written.capacity());
-        let harvested = self.tracker.harvest(&nothing, &mut self.written);
-        harvested.expect("harvested");
+        let none = PageSet::new(self.written.capacity());
+        let harvest = self.tracker.harvest(&none, &mut self.written);
+        harvest.expect("harvested");
         for run in self.written.runs() {
             let bytes = run.start * PAGE..run.end * PAGE;
             // SAFETY: as in `memory`; the copy is other memory.

@@ -29,6 +29,11 @@ impl Share {
         limit().saturating_sub(others) / 2
     }
 
+    /// Runs that are taken.
+    pub(crate) fn runs(&self) -> usize {
+        self.runs
+    }
+
     /// Take so many from now on.
     pub(crate) fn set(&mut self, runs: usize) {
         TAKEN.fetch_add(runs, Ordering::Relaxed);

@@ -1,20 +1,18 @@
 //! What has to change in a window so that it shows another version.
 //!
-//! Only chunks that differ are looked at. From a version to the one that follows they are known: a
-//! map is never written while its version lives, and the older of the two was alive when the newer was made. After any
-//! other version, entries may have been used anew, so the maps themselves are compared.
+//! Only chunks that may differ are looked at. From a version to the one that follows these are the ones that are marked as
+//! changed; after any other version, all that are in use. Then the maps themselves are compared: leaves and slots may have
+//! been used anew since.
 
 use crate::version::Version;
 use std::sync::atomic::Ordering;
 use tcasm_core::index::{Index, IndexError};
-use tcasm_core::pagemap::{ChunkMap, Entry, PageMap};
-use tcasm_core::pageset::{ChunkBits, ChunkSet};
+use tcasm_core::pagemap::{ChunkMap, Entry, PageMap, ZERO};
+use tcasm_core::pageset::ChunkBits;
 
 /// What a chunk of a window shows.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Shown {
-    /// Nothing yet: the reservation.
-    Nothing,
     /// These pages of planes.
     Mapped(ChunkMap),
     /// A copy of the pages as the window's version has them.
@@ -25,22 +23,20 @@ pub(crate) enum Shown {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) shown: Shown,
-    /// The root entry of the version that is shown.
-    entry: Entry,
     /// Runs that are mapped, if there are several; else 0.
     pub(crate) runs: usize,
 }
 
 impl Chunk {
-    pub(crate) const EMPTY: Chunk = Chunk {
-        shown: Shown::Nothing,
-        entry: Entry::Whole(0),
+    /// As a new window shows it.
+    pub(crate) const ZERO: Chunk = Chunk {
+        shown: Shown::Mapped(ChunkMap::Whole(ZERO)),
         runs: 0,
     };
 
     /// The change has been made.
     pub(crate) fn becomes(&mut self, change: Change) {
-        (self.entry, self.runs) = (change.entry, change.runs());
+        self.runs = change.runs();
         self.shown = match change.copy {
             true => Shown::Copied,
             false => Shown::Mapped(change.want),
@@ -52,7 +48,6 @@ impl Chunk {
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) chunk: usize,
-    entry: Entry,
     /// Where its pages are. One code for all is always said as such.
     pub(crate) want: ChunkMap,
     /// Runs that `want` consists of.
@@ -65,7 +60,7 @@ pub(crate) struct Change {
 
 impl Change {
     /// Runs to be mapped, if there are several.
-    fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         match self.copy || self.fragments == 1 {
             true => 0,
             false => self.fragments,
@@ -78,48 +73,58 @@ struct Reader<'a> {
     index: Index<'a>,
     map: PageMap<'a>,
     slot: usize,
-    /// The chunks that it changed, if it follows the version that is shown.
-    changed: Option<ChunkSet>,
+    /// Whether it follows the version that is shown.
+    follows: bool,
 }
 
-/// The changes from what `chunks` show of version number `shown` to `version`, so that at most `most` runs are mapped.
+/// The changes, in order, from what `chunks` show of version number `shown`, with `mapped` runs, to `version`, so that at most
+/// `most` runs are mapped.
 pub(crate) fn changes(
     chunks: &[Chunk],
-    shown: u64,
+    (shown, mapped): (u64, usize),
     version: &Version,
     most: usize,
 ) -> Result<Vec<Change>, IndexError> {
-    let (index, slot) = (version.session().index()?, version.slot());
-    let follows = shown != 0 && version.number() == shown + 1;
     let reader = Reader {
-        index,
+        index: version.session().index()?,
         map: version.map()?,
-        slot,
-        changed: follows.then(|| index.changed_chunks(slot)).transpose()?,
+        slot: version.slot(),
+        follows: shown != 0 && version.number() == shown + 1,
+    };
+    let candidates = match reader.follows {
+        true => reader.index.changed_chunks(reader.slot)?,
+        false => reader.map.used_chunks()?,
     };
     let mut changes = Vec::new();
-    if let Some(changed) = &reader.changed {
-        for chunk in changed.iter() {
-            let entry = reader.map.entry(chunk)?;
-            changes.push(reader.change(chunk, &chunks[chunk], entry)?);
-        }
-    } else {
-        for (chunk, is) in chunks.iter().enumerate() {
-            let entry = reader.map.entry(chunk)?;
-            if !reader.shows(chunk, is, entry)? {
-                changes.push(reader.change(chunk, is, entry)?);
-            }
+    for chunk in candidates.iter() {
+        let is = chunks.get(chunk).unwrap_or(&NEW);
+        if reader.follows || !reader.shows(chunk, is)? {
+            changes.push(reader.change(chunk, is)?);
         }
     }
-    reader.copy_some(chunks, &mut changes, most)?;
+    let (before, after) = runs(chunks, &changes);
+    if mapped - before + after > most {
+        reader.copy_some(chunks, &mut changes, most)?;
+    }
     Ok(changes)
+}
+
+/// What a window shows of chunks that it has not come to yet.
+static NEW: Chunk = Chunk::ZERO;
+
+/// The runs of the chunks that change, before and after.
+pub(crate) fn runs(chunks: &[Chunk], changes: &[Change]) -> (usize, usize) {
+    let before = changes.iter().filter_map(|c| chunks.get(c.chunk));
+    (
+        before.map(|c| c.runs).sum(),
+        changes.iter().map(Change::runs).sum(),
+    )
 }
 
 impl Reader<'_> {
     /// Whether a chunk shows what the version has there. Of a copy that cannot be known.
-    fn shows(&self, chunk: usize, is: &Chunk, entry: Entry) -> Result<bool, IndexError> {
-        Ok(match (&is.shown, entry) {
-            _ if entry != is.entry => false,
+    fn shows(&self, chunk: usize, is: &Chunk) -> Result<bool, IndexError> {
+        Ok(match (&is.shown, self.map.entry(chunk)?) {
             (Shown::Mapped(ChunkMap::Whole(code)), Entry::Whole(now)) => *code == now,
             (Shown::Mapped(ChunkMap::Mixed(codes)), Entry::Leaf(leaf)) => {
                 let mut now = self.index.leaf(chunk, leaf)?.iter();
@@ -132,7 +137,7 @@ impl Reader<'_> {
         })
     }
 
-    fn change(&self, chunk: usize, is: &Chunk, entry: Entry) -> Result<Change, IndexError> {
+    fn change(&self, chunk: usize, is: &Chunk) -> Result<Change, IndexError> {
         let (want, fragments) = match self.map.chunk(chunk)? {
             ChunkMap::Mixed(codes) => {
                 let pages = &codes[..self.index.layout().pages_in(chunk)];
@@ -145,7 +150,6 @@ impl Reader<'_> {
         };
         Ok(Change {
             chunk,
-            entry,
             want,
             fragments,
             // What was too fragmented once stays copied: renewing it costs less than mapping it.
@@ -154,41 +158,36 @@ impl Reader<'_> {
         })
     }
 
+    /// The pages that changed in a chunk that is marked as changed since the version that is shown.
     fn changed(&self, chunk: usize) -> Result<Option<ChunkBits>, IndexError> {
-        let Some(changed) = &self.changed else {
+        if !self.follows {
             return Ok(None);
-        };
+        }
         let mut bits = ChunkBits::default();
-        if changed.contains(chunk) {
-            let words = self.index.changed_bits(self.slot, chunk)?;
-            for (to, from) in bits.iter_mut().zip(words) {
-                *to = from.load(Ordering::Relaxed);
-            }
+        let words = self.index.changed_bits(self.slot, chunk)?;
+        for (to, from) in bits.iter_mut().zip(words) {
+            *to = from.load(Ordering::Relaxed);
         }
         Ok(Some(bits))
     }
 
-    /// Where more than `most` runs would be mapped, copy the most fragmented chunks, whether they change or not.
+    /// Copy the most fragmented chunks, whether they change or not, until at most `most` runs are mapped.
     fn copy_some(
         &self,
         chunks: &[Chunk],
         changes: &mut Vec<Change>,
         most: usize,
     ) -> Result<(), IndexError> {
-        let before: usize = changes.iter().map(|c| chunks[c.chunk].runs).sum();
-        let after: usize = changes.iter().map(Change::runs).sum();
-        let total = chunks.iter().map(|c| c.runs).sum::<usize>() - before + after;
-        if total <= most {
-            return Ok(());
-        }
+        let all = chunks.len().max(changes.last().map_or(0, |c| c.chunk + 1));
         let mut runs: Vec<usize> = chunks.iter().map(|c| c.runs).collect();
+        runs.resize(all, 0);
         changes.iter().for_each(|c| runs[c.chunk] = c.runs());
         for chunk in too_many(&runs, most) {
             let at = match changes.binary_search_by_key(&chunk, |c| c.chunk) {
                 Ok(at) => at,
                 Err(at) => {
-                    let is = &chunks[chunk];
-                    changes.insert(at, self.change(chunk, is, self.map.entry(chunk)?)?);
+                    // A mapped chunk that does not change: none of its pages is copied yet.
+                    changes.insert(at, self.change(chunk, &chunks[chunk])?);
                     at
                 }
             };

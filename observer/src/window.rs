@@ -37,6 +37,7 @@ pub(crate) struct Window {
     range: Mapping,
     place: Place,
     layout: Layout,
+    /// Those behind the last are as a new window has them.
     chunks: Vec<Chunk>,
     /// The version that is shown; 0: none.
     version: u64,
@@ -78,6 +79,8 @@ impl Window {
         }
     }
 
+    /// A window in which all pages are zero.
+    #[allow(unsafe_code)]
     fn reserve(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
         let bytes = layout.region_bytes();
         let range = match place {
@@ -88,11 +91,13 @@ impl Window {
                 Mapping::reserve_at(base, bytes).map_err(ViewError::Base)?
             }
         };
+        // SAFETY: a fresh reservation, of which nothing is borrowed.
+        unsafe { range.put_zero(0, bytes, false)? };
         Ok(Window {
             range,
             place,
             layout: *layout,
-            chunks: (0..layout.chunks).map(|_| Chunk::EMPTY).collect(),
+            chunks: Vec::new(),
             version: 0,
             share: Share::default(),
             copies: None,
@@ -122,15 +127,21 @@ impl Window {
             return Ok(());
         }
         let session = version.session();
-        let changes = plan::changes(&self.chunks, self.version, version, most)?;
+        let shown = (self.version, self.share.runs());
+        let changes = plan::changes(&self.chunks, shown, version, most)?;
+        let chunks = changes.last().map_or(0, |c| c.chunk + 1);
+        if chunks > self.chunks.len() {
+            self.chunks.resize_with(chunks, || Chunk::ZERO);
+        }
         self.exchange(&changes, session)?;
         self.map(&changes, session)?;
         self.copy(&changes, session)?;
+        let (before, after) = plan::runs(&self.chunks, &changes);
+        self.share.set(self.share.runs() - before + after);
         for change in changes {
             let chunk = change.chunk;
             self.chunks[chunk].becomes(change);
         }
-        self.share.set(self.chunks.iter().map(|c| c.runs).sum());
         self.version = version.number();
         Ok(())
     }
