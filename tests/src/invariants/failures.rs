@@ -2,6 +2,7 @@
 
 use super::{Bytes, Check, PAGES, live, newest_is, region, text, touch};
 use crate::PublishVisible;
+use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use crate::{name, unmap};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -102,11 +103,19 @@ pub fn i6_an_error_of_the_tracker_loses_nothing() -> Check {
     unmap::replace_page(&mut producer, PAGES / 2).map_err(text)?;
     for step in 2..6u8 {
         touch(&mut producer, field, step as usize, 13, step)?;
-        producer.publish_visible(step.into(), 0.0).map_err(text)?;
+        let receipt = producer.publish(step.into(), 0.0).map_err(text)?;
+        if let Receipt::Published(published) = receipt
+            && published.wait_visible(DEADLINE).is_err()
+        {
+            // It was the gate that met the page. The next version has what this one was to have.
+            producer.publish_visible(step.into(), 0.0).map_err(text)?;
+        }
         newest_is(&mut observer, &live(&producer, field)?)?;
     }
-    let errors = producer.stats().tracker_errors;
-    ensure(errors == 4, || {
-        format!("{errors} errors of the tracker were counted, expected 4")
+    // Afterwards the gate, and then the tracker, watch the new page as well.
+    let stats = producer.stats();
+    let found = (stats.tracker_errors, stats.given_up);
+    ensure([(4, 0), (0, 1)].contains(&found), || {
+        format!("errors of the tracker, versions given up: {found:?}")
     })
 }
