@@ -104,9 +104,14 @@ impl Producer {
 
     /// The pages written, by the tracker and (for candidates) by their bytes.
     pub fn harvest(&mut self) -> Result<PageSet, TrackError> {
+        self.harvest_but(&[])
+    }
+
+    /// The same, with pages that are expected to be written next time.
+    fn harvest_but(&mut self, expected: &[usize]) -> Result<PageSet, TrackError> {
         let mut written = PageSet::new(self.mapped.capacity());
-        let none = PageSet::new(self.mapped.capacity());
-        if self.tracker.harvest(&none, &mut written)? == Harvest::Candidates {
+        let expected = set(self.mapped.capacity(), expected);
+        if self.tracker.harvest(&expected, &mut written)? == Harvest::Candidates {
             let candidates: Vec<usize> = written.iter().collect();
             written.clear();
             for page in candidates.into_iter().filter(|p| self.differs(*p)) {
@@ -139,6 +144,26 @@ impl Producer {
         let mapped: Vec<usize> = self.mapped.iter().collect();
         let wrong: Vec<usize> = mapped.into_iter().filter(|p| self.differs(*p)).collect();
         assert_eq!(wrong, [], "pages that differ from the version");
+    }
+}
+
+fn set(pages: usize, members: &[usize]) -> PageSet {
+    let mut set = PageSet::new(pages);
+    members.iter().for_each(|page| set.insert(*page));
+    set
+}
+
+fn pages(set: &PageSet) -> Vec<usize> {
+    set.iter().collect()
+}
+
+/// Page faults of this thread so far.
+fn faults() -> i64 {
+    // SAFETY: zeros are a valid `rusage`, which the call fills in.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage.ru_minflt
     }
 }
 
@@ -210,6 +235,31 @@ fn thousands_of_scattered_pages_are_all_found(kind: TrackerKind) {
     p.store(&odd);
     assert_eq!(p.publish(), odd);
     assert_eq!(p.publish(), []);
+}
+
+fn of_expected_pages_no_store_is_lost_and_they_are_tracked_again_when_dropped(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 1100, 0..1100);
+    let habit = [3, 4, 600];
+    p.store(&habit);
+    p.publish();
+    for _ in 0..3 {
+        p.store(&[3, 600, 9]);
+        let written = p.harvest_but(&habit).unwrap();
+        assert!([3, 9, 600].iter().all(|page| written.contains(*page)));
+        assert!(!written.contains(5) && !written.contains(700));
+        // Expected pages are not settled, as in publish.
+        let mut captured = written.clone();
+        captured.subtract(&set(1100, &habit));
+        p.capture(&captured);
+    }
+    // Expected no more: reported once again, stored to or not, and then only when they are.
+    p.store(&[4, 700]);
+    let written = p.harvest().unwrap();
+    assert!(written.contains(4) && written.contains(700));
+    p.capture(&set(1100, &[3, 4, 600, 700, 9]));
+    assert_eq!(p.publish(), []);
+    p.store(&[3, 601]);
+    assert_eq!(p.publish(), [3, 601]);
 }
 
 fn an_unsettled_harvest_loses_nothing(kind: TrackerKind) {
@@ -312,10 +362,102 @@ for_each_tracker! {
     several_ranges_are_tracked_each_from_the_moment_it_is_mapped
     a_range_is_mapped_once_and_inside_the_span_only
     thousands_of_scattered_pages_are_all_found
+    of_expected_pages_no_store_is_lost_and_they_are_tracked_again_when_dropped
     an_unsettled_harvest_loses_nothing
     pinned_pages_are_reported_every_time_and_keep_their_content
     memory_unmapped_behind_its_back_is_an_error_each_time
     a_forked_child_is_refused_and_disturbs_nothing
+}
+
+#[test]
+fn expected_pages_do_not_fault_and_are_reported_every_time_under_uffd_async() {
+    let mut p = Producer::new(TrackerKind::UffdAsync, 1100, 0..1100);
+    let habit: Vec<usize> = (0..1100).step_by(3).collect();
+    for round in 0..5 {
+        let before = faults();
+        p.store(&habit);
+        let faults = faults() - before;
+        match round {
+            0 | 1 => assert!(faults >= habit.len() as i64, "round {round}: {faults}"),
+            _ => assert_eq!(faults, 0, "round {round}"),
+        }
+        let expected = if round == 0 { &[][..] } else { &habit };
+        assert_eq!(pages(&p.harvest_but(expected).unwrap()), habit);
+    }
+    assert_eq!(
+        pages(&p.harvest_but(&habit).unwrap()),
+        habit,
+        "not stored to"
+    );
+    assert_eq!(pages(&p.harvest().unwrap()), habit, "dropped");
+    assert_eq!(pages(&p.harvest().unwrap()), []);
+}
+
+#[test]
+fn what_is_suspended_is_not_reported_until_it_is_resumed_and_stored_to() {
+    let mut p = Producer::new(TrackerKind::UffdAsync, 2048, 0..2048);
+    p.store(&[5, 600, 1100]);
+    assert_eq!(p.publish(), [5, 600, 1100]);
+    p.tracker.suspend(&(512..1536)).unwrap();
+    p.store(&[6, 601, 1101, 1600]);
+    assert_eq!(pages(&p.harvest().unwrap()), [6, 1600]);
+    p.tracker.resume(&(512..1024)).unwrap();
+    p.store(&[7, 602, 1102]);
+    assert_eq!(pages(&p.harvest().unwrap()), [7, 602]);
+    p.store(&[601, 1023, 1101]);
+    assert_eq!(pages(&p.harvest().unwrap()), [601, 1023]);
+    p.tracker.resume(&(1024..1536)).unwrap();
+    assert_eq!(pages(&p.harvest().unwrap()), []);
+    p.store(&[1024, 1535]);
+    assert_eq!(pages(&p.harvest().unwrap()), [1024, 1535]);
+}
+
+#[test]
+fn trackers_that_cannot_suspend_go_on_tracking() {
+    for kind in [TrackerKind::Cow, TrackerKind::Compare] {
+        let mut p = Producer::new(kind, 1024, 0..1024);
+        p.tracker.suspend(&(0..512)).unwrap_err();
+        p.store(&[5, 600]);
+        assert_eq!(p.publish(), [5, 600], "{kind}");
+    }
+}
+
+#[test]
+fn a_sparse_tebibyte_is_armed_where_it_was_touched_and_reading_is_not_writing() {
+    let all = (1 << 40) / page_size();
+    let memory = reserve(all);
+    // SAFETY: the reservation is this test's alone, and outlives the tracker.
+    let mut tracker = unsafe { create(TrackerKind::UffdAsync, span(&memory)) }.unwrap();
+    tracker.map(0..all).unwrap();
+    let at = |page: usize| (memory.addr() + page * page_size() + 8) as *mut u64;
+    // SAFETY (of both): inside the mapped memory, which only this thread uses.
+    let store = |page: usize| unsafe { at(page).write_volatile(at(page).read_volatile() + 1) };
+    let load = |page: usize| unsafe { at(page).read_volatile() };
+    let harvest = |tracker: &mut Box<dyn Tracker>| {
+        let mut written = PageSet::new(all);
+        tracker.harvest(&PageSet::new(all), &mut written).unwrap();
+        pages(&written)
+    };
+    let written: Vec<usize> = (0..40).map(|i| i * (all / 40) + i).collect();
+    for round in 0..3 {
+        written.iter().for_each(|page| store(*page));
+        // In the same chunks, and in others.
+        written
+            .iter()
+            .for_each(|page| assert_eq!(load(page + 1) + load(page + 5000), 0));
+        assert_eq!(harvest(&mut tracker), written, "round {round}");
+        written
+            .iter()
+            .for_each(|page| assert_eq!(load(page + 2) + load(page + 9000), 0));
+        assert_eq!(harvest(&mut tracker), [], "round {round}");
+    }
+    // First stores to what was only read.
+    let others: Vec<usize> = written
+        .iter()
+        .flat_map(|page| [page + 1, page + 5000])
+        .collect();
+    others.iter().for_each(|page| store(*page));
+    assert_eq!(harvest(&mut tracker), others);
 }
 
 #[test]
