@@ -35,6 +35,7 @@ scenarios! {
     forked_children_that_end_or_stay_change_nothing "forks";
     stores_by_all_threads_right_after_publish_are_not_in_the_version "storm";
     the_same_goes_without_huge_pages "storm-without-huge-pages";
+    first_stores_to_pages_that_were_never_written_wait_as_well "beginnings";
     a_signal_handler_may_store_at_any_time_but_during_publish "signals";
     buffers_that_end_in_the_middle_of_chunks_can_be_swapped "swaps";
     a_producer_that_ends_completes_its_last_version_and_leaves_no_thread "end";

@@ -28,6 +28,7 @@ pub const SCENARIOS: &[(&str, fn() -> Check)] = &[
     ("forks", kernel::forks_change_nothing),
     ("storm", storms::stores_come_at_once),
     ("storm-without-huge-pages", storms::without_huge_pages),
+    ("beginnings", storms::pages_come_into_being),
     ("signals", storms::a_signal_handler_stores),
     ("swaps", storms::buffers_swap),
     ("end", storms::the_producer_ends),

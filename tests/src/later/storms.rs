@@ -59,6 +59,26 @@ pub fn without_huge_pages() -> Check {
     stores_come_at_once()
 }
 
+/// Most pages were never written when the chunks are protected: first stores to them wait as well.
+pub fn pages_come_into_being() -> Check {
+    let mut scene = Scene::new()?;
+    let touch = |bytes: &mut [u8], value: u8| {
+        let chunks = bytes.chunks_mut(CHUNK_PAGES * page_size());
+        chunks.for_each(|chunk| chunk[..page_size()].fill(value));
+    };
+    for round in 1..3u8 {
+        touch(scene.bytes()?, round);
+        let published = scene.publish()?;
+        if round == 2 {
+            scene.all_later(&published)?;
+            store_all(scene.bytes()?, 100);
+        }
+        let value = |page| if page % CHUNK_PAGES == 0 { round } else { 0 };
+        scene.shows_bytes(&published, value)?;
+    }
+    scene.stores_came_early()
+}
+
 /// What the handler writes to: page after page, the number of its call.
 static MEMORY: AtomicPtr<u64> = AtomicPtr::new(std::ptr::null_mut());
 static CALLS: AtomicU64 = AtomicU64::new(0);
