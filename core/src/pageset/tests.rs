@@ -136,7 +136,7 @@ fn same(set: &PageSet, model: &Model, part: &Range<usize>) -> Result<(), TestCas
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn three_sets_behave_as_sets_of_numbers(
         ops in proptest::collection::vec((op(), 0usize..3), 0..25),
@@ -163,6 +163,67 @@ proptest! {
         }
         set.trim();
         prop_assert_eq!(set.runs().collect::<Vec<_>>(), vec![0..pages]);
+    }
+}
+
+/// The borders of seven blocks, and the pages beside them.
+fn borders() -> Vec<usize> {
+    let near = |n: usize| {
+        [
+            n * BLOCK_PAGES,
+            n * BLOCK_PAGES + 1,
+            (n + 1) * BLOCK_PAGES - 1,
+        ]
+    };
+    (0..7).flat_map(near).chain([7 * BLOCK_PAGES]).collect()
+}
+
+/// What a set of numbers says of the intervals between borders.
+fn runs_between(borders: &[usize], model: &Model) -> Vec<Range<usize>> {
+    let interval = |run: Range<usize>| borders[run.start]..borders[run.end];
+    runs_of_model(model).into_iter().map(interval).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn rows_of_whole_blocks_behave_as_sets_of_intervals(
+        ops in proptest::collection::vec((0usize..3, 0usize..3, 0usize..7, 0usize..22, 0usize..22), 1..20),
+    ) {
+        let borders = borders();
+        let mut sets = [(); 3].map(|()| PageSet::new(7 * BLOCK_PAGES));
+        let mut models = [(); 3].map(|()| Model::new());
+        for (i, k, op, a, b) in ops {
+            let (from, to) = (a.min(b), a.max(b));
+            let (other, numbers) = (sets[k].clone(), models[k].clone());
+            let (set, model) = (&mut sets[i], &mut models[i]);
+            match op {
+                0 | 1 => {
+                    set.insert_range(borders[from]..borders[to]);
+                    model.extend(from..to);
+                }
+                2 => {
+                    set.remove_range(borders[from]..borders[to]);
+                    model.retain(|n| !(from..to).contains(n));
+                }
+                3 => {
+                    set.union(&other);
+                    model.extend(numbers);
+                }
+                4 => {
+                    set.subtract(&other);
+                    model.retain(|n| !numbers.contains(n));
+                }
+                5 => {
+                    set.intersect(&other);
+                    model.retain(|n| numbers.contains(n));
+                }
+                _ => (*set, *model) = (other, numbers),
+            }
+            prop_assert_eq!(sets[i].runs().collect::<Vec<_>>(), runs_between(&borders, &models[i]));
+            let ascending = sets[i].pieces.windows(2).all(|w| w[0].blocks.end <= w[1].blocks.start);
+            prop_assert!(ascending && sets[i].pieces.iter().all(|p| !p.blocks.is_empty()));
+        }
     }
 }
 
