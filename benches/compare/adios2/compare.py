@@ -11,6 +11,7 @@ import ctypes
 import faulthandler
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +21,10 @@ from pathlib import Path
 import adios2
 import numpy as np
 
-PAGE, WORDS, DENSE = 4096, 512, 4
+PAGE, WORDS, DENSE, BURST = 4096, 512, 4, 4
 MAX_STEPS = 256
 # Words of the shared score: a header, then MAX_STEPS times of publish, then a block for each observer.
-GATE, CLOSED, CALLED = 0, 1, 8
+CLOSED, CALLED = 1, 8
 READY, TAKEN, DONE, WRONG, OWN, SEEN = 0, 1, 2, 3, 4, 8
 BLOCK = SEEN + MAX_STEPS
 FIRST = CALLED + MAX_STEPS
@@ -200,11 +201,10 @@ class Writer:
             os.rename(self.dir / "next.bp", self.dir / f"step{step}.bp")
 
     def tidy(self, step):
-        old = self.dir / f"step{step - 1}.bp"
-        if self.name == "bp5" and old.exists():
-            for file in old.iterdir():
-                file.unlink()
-            old.rmdir()
+        """Remove what is older than the version of `step`, when nobody reads it."""
+        for old in self.dir.glob("step*.bp"):
+            if old.stem != f"step{step}":
+                shutil.rmtree(old)
 
     def close(self):
         if self.stream is not None:
@@ -225,7 +225,8 @@ class Producer:
         self.live = np.zeros((self.workload.pages, WORDS), dtype=np.uint64)
         self.writer = Writer(case, case["observers"])
         self.first = DENSE + 2
-        self.end = self.first + case["steps"]
+        self.end = self.first + -(-case["steps"] // (BURST - 1)) * BURST
+        self.kept = 0
         self.compute = 0.0
         self.stall, self.step_times, self.bare_times, self.visible = [], [], [], []
 
@@ -240,20 +241,18 @@ class Producer:
         if observers and self.writer.name == "bp5":
             self.score.wait_all(READY, 1, "start")
         self.writer.connect()
-        for step in range(self.end):
-            self.step(step, step >= self.first)
-        own = self.own + sum(self.score.read(self.score.of(o, OWN)) for o in range(observers))
-        kept = max(0, held(self.case["dir"]) - own - self.live.nbytes)
+        for step in range(self.first):
+            self.burst(step, step + 1)
+        for step in range(self.first, self.end, BURST):
+            self.burst(step, step + BURST)
         if not observers:
             self.late_observer()
-        self.score.words[GATE] = 1 << 40
-        self.score.wait_all(DONE, self.last + 1, "finish")
         self.score.words[CLOSED] = 1
         self.writer.close()
         for child in self.score.children:
             child.wait(PATIENCE)
         correct = all(self.score.read(self.score.of(o, WRONG)) == 0 for o in range(self.score.observers))
-        return self.row(kept, correct)
+        return self.row(self.kept, correct)
 
     def late_observer(self):
         self.score.observers = 1
@@ -262,11 +261,10 @@ class Producer:
             self.score.wait_all(READY, 1, "attach")
         # SST lets readers in when it writes a step.
         deadline = time.monotonic() + PATIENCE
-        self.score.words[GATE] = self.end
         while not self.score.read(self.score.of(0, READY)) and time.monotonic() < deadline:
             self.writer.publish(self.last, self.live)
             time.sleep(0.05)
-        self.step(self.end, False)
+        self.burst(self.end, self.end + 1)
 
     def sweep(self, memory, pages, step):
         start = time.perf_counter()
@@ -276,30 +274,51 @@ class Producer:
             pass
         return time.perf_counter() - start
 
-    def step(self, step, measured):
-        score, pages = self.score, self.workload.numbers[self.workload.touches(step)]
-        bare = self.sweep(self.bare, pages, step)
-        if DENSE <= step < self.first:
-            ratio = self.case["compute_ratio"]
-            self.compute = self.case["compute_ms"] / 1e3 + ratio * max(0.0, bare - self.compute)
-        score.words[GATE] = step
+    def burst(self, first, end):
+        """Steps on their own, while observers wait; then the same steps coupled, without a pause."""
+        pages = {s: self.workload.numbers[self.workload.touches(s)] for s in range(first, end)}
+        for step in range(first, end):
+            bare = self.sweep(self.bare, pages[step], step)
+            if step > first:
+                self.bare_times.append(bare)
+            if DENSE <= step < self.first:
+                ratio = self.case["compute_ratio"]
+                writing = max(0.0, bare - self.compute)
+                self.compute = self.case["compute_ms"] / 1e3 + ratio * writing
+        for step in range(first, end):
+            self.step(step, pages[step], step > first)
+        self.score.wait_all(DONE, end, "finish")
+        self.writer.tidy(end - 1)
+        if end - first > 1:
+            for observer in range(self.score.observers):
+                self.note_visible(observer, range(first, end))
+
+    def note_visible(self, observer, steps):
+        for step in steps:
+            seen = self.score.read(self.score.of(observer, SEEN + step % MAX_STEPS))
+            if seen:
+                called = self.score.read(CALLED + step % MAX_STEPS)
+                self.visible.append((seen - called) / 1e6)
+                return
+
+    def step(self, step, pages, measured):
         swept = self.sweep(self.live, pages, step)
+        self.measure_memory(step)
         called = time.monotonic_ns()
-        score.words[CALLED + step % MAX_STEPS] = called
+        self.score.words[CALLED + step % MAX_STEPS] = called
         self.writer.publish(step, self.live)
         stall = (time.monotonic_ns() - called) / 1e9
+        self.measure_memory(step)
         self.last = step
-        if step:
-            score.wait_all(DONE, step if score.read(score.of(0, TAKEN)) else 0, "finish")
-        score.wait_all(TAKEN, step + 1, "take")
-        self.writer.tidy(step)
         if measured:
             self.stall.append(stall)
             self.step_times.append(swept + stall)
-            self.bare_times.append(bare)
-            for observer in range(score.observers):
-                seen = score.read(score.of(observer, SEEN + step % MAX_STEPS))
-                self.visible.append((seen - called) / 1e6)
+
+    def measure_memory(self, step):
+        if step + 1 == self.end:
+            own = sum(self.score.read(self.score.of(o, OWN)) for o in range(self.score.observers))
+            kept = held(self.case["dir"]) - self.own - own - self.live.nbytes
+            self.kept = max(self.kept, kept)
 
     def row(self, kept, correct):
         case = self.case
@@ -368,10 +387,9 @@ def observe(case, observer):
             continue
         score.words[score.of(observer, SEEN + step % MAX_STEPS)] = time.monotonic_ns()
         score.words[score.of(observer, TAKEN)] = step + 1
-        score.wait(lambda: score.read(GATE) > step or score.read(CLOSED), "be let through")
         model.advance(step)
-        full = step % case["full_check_every"] == 0 or step + 1 >= DENSE + 2 + case["steps"]
-        if full:
+        last = DENSE + 2 + -(-case["steps"] // (BURST - 1)) * BURST - 1
+        if step % case["full_check_every"] == 0 or step >= last:
             score.words[score.of(observer, WRONG)] += np.uint64(model.wrong_pages(reader.memory))
         score.words[score.of(observer, DONE)] = step + 1
     reader.close()

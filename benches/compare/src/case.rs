@@ -9,6 +9,9 @@ pub const GRAY_SCOTT: &str = "gray_scott";
 /// Ends the name of a pattern where a step computes, besides writing, five times as long as it writes.
 pub const COMPUTING: &str = "+5x";
 
+/// Steps that follow each other without a pause. The first is not measured: nothing of a step before goes on in it.
+pub const BURST: u64 = 4;
+
 /// A method, a workload, and so many observers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
@@ -60,14 +63,14 @@ impl Case {
         self.workload.pages * PAGE
     }
 
-    /// Number of the first step that is measured.
-    pub fn first_measured(&self) -> u64 {
+    /// Number of the first step that is not there to get memory ready.
+    pub fn first_burst(&self) -> u64 {
         DENSE_STEPS + 2
     }
 
-    /// Number of the first step that no longer is.
+    /// Number of the first step after all bursts.
     pub fn end(&self) -> u64 {
-        self.first_measured() + self.steps
+        self.first_burst() + self.steps.div_ceil(BURST - 1) * BURST
     }
 
     /// Whether observers compare all bytes of the version of `step`.

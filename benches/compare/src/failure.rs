@@ -24,10 +24,11 @@ pub enum Failure {
     },
     #[error("there is no method {0:?}; the methods are {1}")]
     UnknownMethod(String, String),
-    #[error("observer {observer} did not {verb} the version of step {step} within {seconds} s")]
+    #[error(
+        "observer {observer} was not through with the version of step {step} within {seconds} s"
+    )]
     Late {
         observer: usize,
-        verb: &'static str,
         step: u64,
         seconds: u64,
     },

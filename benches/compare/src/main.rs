@@ -53,7 +53,7 @@ struct Args {
     mib: Option<u32>,
 
     /// Steps to measure [default: 10, or 6 with --quick]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=200))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=150))]
     steps: Option<u64>,
 
     /// Time that each step computes besides writing pages

@@ -107,7 +107,8 @@ impl Runner {
         let mut command = method.command(case)?;
         command
             .env("TCASM_RUNTIME_DIR", &case.dir)
-            .env_remove("TCASM_TRACKER");
+            .env_remove("TCASM_TRACKER")
+            .env_remove("TCASM_CAPTURE");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = Killed(command.spawn().context("starting a producer")?);
         let status = self.wait(&mut child.0)?;

@@ -4,11 +4,10 @@
 
 use crate::failure::Failure;
 use crate::sys::clock::now_ns;
-use crate::sys::futex;
 use crate::sys::memory::Memory;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::time::Duration;
 
 /// Most observers of a case.
 pub const MAX_OBSERVERS: usize = 64;
@@ -17,7 +16,6 @@ pub const MAX_STEPS: usize = 256;
 
 /// Numbers of one observer: word offsets.
 const READY: usize = 0;
-const TAKEN: usize = 1;
 const DONE: usize = 2;
 const CHECKED: usize = 3;
 const WRONG: usize = 4;
@@ -26,8 +24,6 @@ const SEEN: usize = 8;
 const OBSERVER_WORDS: usize = SEEN + MAX_STEPS;
 
 /// Numbers of the case: word offsets.
-const GATE: usize = 0;
-const GATE_EVENT: usize = 1;
 const OBSERVERS: usize = 2;
 const CLOSED: usize = 3;
 const CALLED: usize = 8;
@@ -69,30 +65,9 @@ impl Score {
         self.word(OBSERVERS).store(observers as u64, SeqCst);
     }
 
-    /// Observers may look at versions of steps before `step`.
-    pub fn open_gate(&self, step: u64) {
-        self.word(GATE).store(step, SeqCst);
-        futex::advance(self.word(GATE_EVENT));
-    }
-
-    /// Wait until the version of `step` may be looked at. False: the case ended.
-    pub fn wait_gate(&self, step: u64) -> bool {
-        loop {
-            let event = self.word(GATE_EVENT).load(SeqCst);
-            if self.word(GATE).load(SeqCst) > step {
-                return true;
-            }
-            if self.closed() {
-                return false;
-            }
-            futex::wait(self.word(GATE_EVENT), event, Duration::from_millis(50));
-        }
-    }
-
     /// No step will follow.
     pub fn close(&self) {
         self.word(CLOSED).store(1, SeqCst);
-        futex::advance(self.word(GATE_EVENT));
     }
 
     /// Whether no step will follow.
@@ -143,19 +118,14 @@ impl Score {
     pub fn take(&self, observer: usize, step: u64) {
         self.of(observer, SEEN + step as usize % MAX_STEPS)
             .store(now_ns(), SeqCst);
-        self.of(observer, TAKEN).store(step + 1, SeqCst);
-    }
-
-    /// Whether it has, or had, that version or a newer one.
-    pub fn has_taken(&self, observer: usize, step: u64) -> bool {
-        self.of(observer, TAKEN).load(SeqCst) > step
     }
 
     /// `observer` has looked at the version of `step`, and let go of it.
     pub fn finish(&self, observer: usize, step: u64, wrong: u64) {
         self.of(observer, WRONG).fetch_add(wrong, SeqCst);
         self.of(observer, CHECKED).fetch_add(1, SeqCst);
-        self.of(observer, DONE).store(step + 1, SeqCst);
+        // Observers that live for one version may end in any order.
+        self.of(observer, DONE).fetch_max(step + 1, SeqCst);
     }
 
     /// Whether it has.
@@ -163,12 +133,15 @@ impl Score {
         self.of(observer, DONE).load(SeqCst) > step
     }
 
-    /// From the call of publish for `step` until `observer` had the version, in nanoseconds.
-    pub fn visible_ns(&self, observer: usize, step: u64) -> Option<f64> {
-        let at = step as usize % MAX_STEPS;
-        let called = self.word(CALLED + at).load(SeqCst);
-        let seen = self.of(observer, SEEN + at).load(SeqCst);
-        (seen > 0).then(|| seen.saturating_sub(called) as f64)
+    /// From the call of publish until `observer`, which was waiting, had a version of these steps, in nanoseconds: that of
+    /// the first it took.
+    pub fn visible_ns(&self, observer: usize, steps: Range<u64>) -> Option<f64> {
+        steps.into_iter().find_map(|step| {
+            let at = step as usize % MAX_STEPS;
+            let called = self.word(CALLED + at).load(SeqCst);
+            let seen = self.of(observer, SEEN + at).load(SeqCst);
+            (seen > 0).then(|| seen.saturating_sub(called) as f64)
+        })
     }
 
     /// Whether every observer has looked at something, and none has seen a wrong byte.

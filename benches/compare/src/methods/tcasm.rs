@@ -1,11 +1,11 @@
-//! TCASM, by its public interface; a mode is a way to track writes, and later a way to capture them.
+//! TCASM, by its public interface; a mode is a way to track writes, and a way to capture them.
 
 use super::{Method, Sink, Source, no_mode};
 use crate::case::Case;
 use crate::failure::Failure;
 use std::time::Duration;
 use tcasm_observer::{ObserveError, Observer, View};
-use tcasm_producer::{Buffer, CreateError, Producer, TrackerKind};
+use tcasm_producer::{Buffer, CaptureMode, CreateError, Producer};
 
 /// The method.
 pub struct Tcasm;
@@ -25,15 +25,35 @@ pub struct TcasmSink {
     view: Option<View>,
 }
 
-/// A region of so many bytes, in the way that `mode` says.
+/// A way to track writes, and after a `+` when dense chunks are captured, if not as the library chooses.
+const MODES: [&str; 5] = [
+    "uffd-async",
+    "uffd-async+now",
+    "uffd-async+later",
+    "cow",
+    "compare",
+];
+
+/// A region of so many bytes, in the way that `mode` says. No version is skipped because the one before is still being
+/// captured, so that every step is offered, as by the other methods.
 pub fn region(method: &dyn Method, mode: &str, bytes: usize) -> Result<Producer, Failure> {
-    let kind = mode.parse::<TrackerKind>();
-    let kind = kind.map_err(|_| no_mode(method, mode))?;
-    let builder = Producer::builder(REGION).capacity(bytes).tracker(kind);
-    builder.create().map_err(|error| match error {
-        CreateError::Tracker(why) => Failure::Unavailable(why.to_string()),
-        error => Failure::method("creating the region")(error),
-    })
+    let unknown = || no_mode(method, mode);
+    let (tracker, capture) = mode.split_once('+').unwrap_or((mode, "auto"));
+    let capture = match capture {
+        "auto" => CaptureMode::Auto,
+        "now" => CaptureMode::Now,
+        "later" => CaptureMode::Later,
+        _ => return Err(unknown()),
+    };
+    let builder = Producer::builder(REGION).capacity(bytes).capture(capture);
+    let builder = builder.tracker(tracker.parse().map_err(|_| unknown())?);
+    builder
+        .wait_for_capture(true)
+        .create()
+        .map_err(|error| match error {
+            CreateError::Tracker(why) => Failure::Unavailable(why.to_string()),
+            error => Failure::method("creating the region")(error),
+        })
 }
 
 impl TcasmSink {
@@ -58,7 +78,7 @@ impl Method for Tcasm {
     }
 
     fn modes(&self) -> Vec<String> {
-        TrackerKind::ALL.map(|kind| kind.to_string()).into()
+        MODES.map(str::to_owned).into()
     }
 
     fn source(&self, case: &Case) -> Result<Box<dyn Source>, Failure> {

@@ -60,8 +60,8 @@ impl Sink for TornSink {
     }
 
     fn bytes(&self) -> Result<&[u8], Failure> {
-        // Late on purpose, so that the next step is being written.
-        std::thread::sleep(Duration::from_millis(2));
+        // Late on purpose, so that later steps are being written.
+        std::thread::sleep(Duration::from_micros(300));
         Ok(self.live.bytes())
     }
 

@@ -34,18 +34,15 @@ impl Observers {
             this.0
                 .push(command.spawn().context("starting an observer")?);
         }
-        this.wait(score, 0, "attach to", |score, observer| {
-            score.is_ready(observer)
-        })?;
+        this.wait(score, 0, |score, observer| score.is_ready(observer))?;
         Ok(this)
     }
 
-    /// Wait until every observer has done something about the version of `step`.
+    /// Wait until every observer is through with the version of `step`, or has attached before the first.
     pub fn wait(
         &mut self,
         score: &Score,
         step: u64,
-        verb: &'static str,
         done: impl Fn(&Score, usize) -> bool,
     ) -> Result<(), Failure> {
         let deadline = Instant::now() + TIMEOUT;
@@ -55,7 +52,6 @@ impl Observers {
                 if Instant::now() > deadline {
                     return Err(Failure::Late {
                         observer,
-                        verb,
                         step,
                         seconds: TIMEOUT.as_secs(),
                     });

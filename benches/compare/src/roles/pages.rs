@@ -7,6 +7,7 @@ use crate::held;
 use crate::methods::{Method, Source};
 use crate::sys::memory::Memory;
 use crate::workload::{DENSE_STEPS, write_page};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Parts of a step: after each part of its pages, a step computes for a part of its time.
@@ -18,7 +19,9 @@ pub struct Pages {
     source: Box<dyn Source>,
     bare: Memory,
     own_bytes: u64,
-    pages: Vec<usize>,
+    /// Pages of the steps to come, the first of which is `first`.
+    pages: Vec<Vec<usize>>,
+    first: u64,
     compute: Duration,
 }
 
@@ -34,6 +37,7 @@ impl Pages {
             case: case.clone(),
             bare,
             pages: Vec::new(),
+            first: 0,
             compute: Duration::ZERO,
         })
     }
@@ -44,26 +48,29 @@ impl Simulation for Pages {
         self.own_bytes
     }
 
-    fn prepare(&mut self, step: u64) {
-        self.pages = self.case.workload.pages_of(step);
+    fn prepare(&mut self, steps: Range<u64>) {
+        self.first = steps.start;
+        self.pages = steps.map(|s| self.case.workload.pages_of(s)).collect();
     }
 
     fn bare_step(&mut self, step: u64) {
         let start = Instant::now();
-        sweep(self.bare.bytes_mut(), &self.pages, step, self.compute);
-        if (DENSE_STEPS..self.case.first_measured()).contains(&step) {
+        let pages = &self.pages[(step - self.first) as usize];
+        sweep(self.bare.bytes_mut(), pages, step, self.compute);
+        if (DENSE_STEPS..self.case.first_burst()).contains(&step) {
             let writing = start.elapsed().saturating_sub(self.compute);
             let own = Duration::from_secs_f64(self.case.compute_ms.max(0.0) / 1e3);
             self.compute = own + writing.mul_f64(self.case.compute_ratio.max(0.0));
         }
     }
 
-    fn begin(&mut self) -> Result<(), Failure> {
-        self.source.begin(&self.pages)
+    fn begin(&mut self, step: u64) -> Result<(), Failure> {
+        self.source.begin(&self.pages[(step - self.first) as usize])
     }
 
     fn step(&mut self, step: u64) -> Result<(), Failure> {
-        sweep(self.source.memory(), &self.pages, step, self.compute);
+        let pages = &self.pages[(step - self.first) as usize];
+        sweep(self.source.memory(), pages, step, self.compute);
         Ok(())
     }
 

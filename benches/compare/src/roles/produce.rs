@@ -2,23 +2,26 @@
 
 use super::observers::Observers;
 use super::pages::Pages;
-use crate::case::{Case, GRAY_SCOTT};
+use crate::case::{BURST, Case, GRAY_SCOTT};
 use crate::failure::Failure;
 use crate::row::{Row, Samples};
 use crate::score::Score;
 use crate::{gray_scott, held, methods};
+use std::ops::Range;
 use std::time::Instant;
 
 /// A simulation that can do the same step twice: coupled to observers, and on its own.
 pub trait Simulation {
     /// Bytes that the processes of the case held before there was anything to show.
     fn own_bytes(&self) -> u64;
-    /// Whatever must be known before a step, not measured.
-    fn prepare(&mut self, _step: u64) {}
+    /// Whatever must be known before these steps, not measured.
+    fn prepare(&mut self, _steps: Range<u64>) {}
     /// The step in plain memory.
     fn bare_step(&mut self, step: u64);
+    /// After it, not measured.
+    fn note(&mut self, _step: u64) {}
     /// The method's call before a step.
-    fn begin(&mut self) -> Result<(), Failure> {
+    fn begin(&mut self, _step: u64) -> Result<(), Failure> {
         Ok(())
     }
     /// The step in the memory that is shown.
@@ -59,54 +62,70 @@ struct Producer<'a> {
     /// The step that was offered last.
     offered: Option<u64>,
     samples: Samples,
-    /// Memory held before the last call of publish.
+    /// Most memory held in the last step.
     held: u64,
 }
 
 impl Producer<'_> {
     fn run(&mut self) -> Result<Row, Failure> {
-        for step in 0..self.case.end() {
-            self.step(step, step >= self.case.first_measured())?;
+        // First one by one, for memory to be there; then in bursts, the first step of which is not measured.
+        for step in 0..self.case.first_burst() {
+            self.burst(step..step + 1)?;
         }
-        // The most of the two: pages written since the version before, or a new version beside the older ones.
-        let held = self.held_bytes()?.max(self.held);
+        let bursts = self.case.first_burst()..self.case.end();
+        for first in bursts.step_by(BURST as usize) {
+            self.burst(first..first + BURST)?;
+        }
         if self.case.observers == 0 {
             self.late_observer()?;
         }
-        self.score.open_gate(u64::MAX);
-        self.wait_offered("finish with", Score::has_finished)?;
-        Ok(self.samples.row(self.case, held, self.score.correct()))
+        Ok(self.samples.row(self.case, self.held, self.score.correct()))
     }
 
-    /// One step on its own and one coupled, while the observers look at the version before.
+    /// Steps on their own, while observers wait; then the same steps coupled, without a pause.
+    fn burst(&mut self, steps: Range<u64>) -> Result<(), Failure> {
+        self.simulation.prepare(steps.clone());
+        for step in steps.clone() {
+            let (_, bare) = timed(|| self.simulation.bare_step(step));
+            self.simulation.note(step);
+            if step > steps.start {
+                self.samples.bare.push(bare);
+            }
+        }
+        for step in steps.clone() {
+            self.step(step, step > steps.start)?;
+        }
+        if let Some(step) = self.offered {
+            self.observers
+                .wait(&self.score, step, |score, o| score.has_finished(o, step))?;
+        }
+        self.simulation.tidy();
+        if steps.end - steps.start > 1 {
+            let seen = |o| self.score.visible_ns(o, steps.clone());
+            let visible = (0..self.score.observers()).filter_map(seen);
+            self.samples.visible.extend(visible);
+        }
+        Ok(())
+    }
+
+    /// One coupled step.
     fn step(&mut self, step: u64, measured: bool) -> Result<(), Failure> {
-        self.simulation.prepare(step);
-        let (_, bare) = timed(|| self.simulation.bare_step(step));
-        self.score.open_gate(step);
-        let (begun, begin) = timed(|| self.simulation.begin());
+        let (begun, begin) = timed(|| self.simulation.begin(step));
         begun?;
         let (done, step_ns) = timed(|| self.simulation.step(step));
         done?;
-        if step + 1 == self.case.end() {
-            self.held = self.held_bytes()?;
-        }
+        self.measure_memory(step)?;
         self.score.call(step);
         let (offered, publish) = timed(|| self.simulation.publish(step));
-        let offered = offered?;
-        self.wait_offered("finish with", Score::has_finished)?;
-        if offered {
+        if offered? {
             self.offered = Some(step);
-            self.wait_offered("take", Score::has_taken)?;
+        } else if measured {
+            self.samples.skipped += 1;
         }
-        self.simulation.tidy();
+        self.measure_memory(step)?;
         if measured {
-            self.samples.bare.push(bare);
             self.samples.step.push(begin + step_ns + publish);
             self.samples.stall.push(begin + publish);
-            self.samples.skipped += u64::from(!offered);
-            let seen = |o| self.score.visible_ns(o, step);
-            let visible = (0..self.score.observers()).filter_map(seen);
-            self.samples.visible.extend(visible.filter(|_| offered));
         }
         Ok(())
     }
@@ -114,29 +133,21 @@ impl Producer<'_> {
     /// Where nobody was attached, somebody comes now and looks at one more version.
     fn late_observer(&mut self) -> Result<(), Failure> {
         self.score.set_observers(1);
-        self.offered = None;
         self.observers = Observers::start(self.case, &self.score)?;
-        self.step(self.case.end(), false)
+        self.offered = None;
+        let step = self.case.end();
+        self.burst(step..step + 1)
     }
 
-    fn wait_offered(
-        &mut self,
-        verb: &'static str,
-        done: impl Fn(&Score, usize, u64) -> bool,
-    ) -> Result<(), Failure> {
-        let Some(step) = self.offered else {
-            return Ok(());
-        };
-        self.observers
-            .wait(&self.score, step, verb, |score, observer| {
-                done(score, observer, step)
-            })
-    }
-
-    fn held_bytes(&self) -> Result<u64, Failure> {
-        let held = held::bytes(std::process::id() as i32, &self.case.dir)?;
-        let own = self.simulation.own_bytes() + self.score.own_bytes() + self.case.bytes() as u64;
-        Ok(held.saturating_sub(own))
+    /// In the last step, before and after it is offered: then most memory is held.
+    fn measure_memory(&mut self, step: u64) -> Result<(), Failure> {
+        if step + 1 == self.case.end() {
+            let held = held::bytes(std::process::id() as i32, &self.case.dir)?;
+            let own = self.simulation.own_bytes() + self.score.own_bytes();
+            let held = held.saturating_sub(own + self.case.bytes() as u64);
+            self.held = self.held.max(held);
+        }
+        Ok(())
     }
 }
 
