@@ -12,6 +12,9 @@ pub const COMPUTING: &str = "+5x";
 /// Steps that follow each other without a pause. The first is not measured: nothing of a step before goes on in it.
 pub const BURST: u64 = 4;
 
+/// Observers that compare all bytes of more than the last version.
+const FULL_CHECKERS: usize = 4;
+
 /// A method, a workload, and so many observers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
@@ -31,7 +34,8 @@ pub struct Case {
     pub compute_ratio: f64,
     /// Steps that are measured.
     pub steps: u64,
-    /// Each observer compares all bytes of one version in so many, and one word of each page in the others.
+    /// The first observers compare all bytes of one version in so many. In other versions, and for other observers in all but
+    /// the last, it is one word of each page.
     pub full_check_every: u64,
     /// Folder of this case alone, in memory.
     pub dir: PathBuf,
@@ -73,9 +77,10 @@ impl Case {
         self.first_burst() + self.steps.div_ceil(BURST - 1) * BURST
     }
 
-    /// Whether observers compare all bytes of the version of `step`.
-    pub fn checks_fully(&self, step: u64) -> bool {
-        step.is_multiple_of(self.full_check_every) || step + 1 >= self.end()
+    /// Whether `observer` compares all bytes of the version of `step`: some compare many versions, all the last.
+    pub fn checks_fully(&self, observer: usize, step: u64) -> bool {
+        let sampled = observer < FULL_CHECKERS && step.is_multiple_of(self.full_check_every);
+        sampled || step + 1 >= self.end()
     }
 
     /// A path in the folder of the case.

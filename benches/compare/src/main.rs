@@ -52,7 +52,7 @@ struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     mib: Option<u32>,
 
-    /// Steps to measure [default: 10, or 6 with --quick]
+    /// Steps to measure [default: 12, or 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=150))]
     steps: Option<u64>,
 
@@ -191,7 +191,7 @@ fn wanted(args: &Args) -> Wanted {
         only: args.only.clone(),
         quick: args.quick,
         bytes: (mib as usize) << 20,
-        steps: args.steps.unwrap_or(if args.quick { 6 } else { 10 }),
+        steps: args.steps.unwrap_or(if args.quick { 3 } else { 12 }),
         patterns: args.patterns.clone(),
         coverages: args.coverages.clone(),
         observers: args.observers.clone(),

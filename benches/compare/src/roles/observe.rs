@@ -24,7 +24,7 @@ pub fn run(case: &Case, observer: usize) -> Result<(), Failure> {
     let sink = methods::find(&case.method)?.sink(case, observer)?;
     sink.map_or(Ok(()), |mut sink| {
         follow(sink.as_mut(), &score, observer, |sink, step| {
-            Ok(look(&mut model, case, step, sink.bytes()?))
+            Ok(look(&mut model, case, observer, step, sink.bytes()?))
         })
     })
 }
@@ -56,13 +56,13 @@ pub fn follow<S: Sink + ?Sized>(
 /// As an observer that exists for one version only.
 pub fn look_once(score: &Score, case: &Case, observer: usize, step: u64, bytes: &[u8]) {
     score.take(observer, step);
-    let wrong = look(&mut Model::new(case.workload), case, step, bytes);
+    let wrong = look(&mut Model::new(case.workload), case, observer, step, bytes);
     score.finish(observer, step, wrong);
 }
 
-fn look(model: &mut Model, case: &Case, step: u64, bytes: &[u8]) -> u64 {
+fn look(model: &mut Model, case: &Case, observer: usize, step: u64, bytes: &[u8]) -> u64 {
     model.advance(step);
-    match case.checks_fully(step) {
+    match case.checks_fully(observer, step) {
         true => model.wrong_pages(bytes),
         false => model.wrong_words(bytes),
     }
