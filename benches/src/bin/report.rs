@@ -1,4 +1,5 @@
-//! Turn what criterion measured into the table of `docs/performance.md`: `report CRITERION_DIR > docs/performance.md`.
+//! Turn what was measured into the tables of `docs/performance.md`:
+//! `report CRITERION_DIR [ROWS.json] > docs/performance.md`, the rows being those of `tcasm-compare`.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -20,11 +21,15 @@ impl Row {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::args()
         .nth(1)
-        .ok_or("usage: report CRITERION_DIR")?;
+        .ok_or("usage: report CRITERION_DIR [ROWS.json]")?;
     let mut rows = Vec::new();
     collect(Path::new(&dir), &mut rows)?;
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     print!("{}", page(&rows)?);
+    if let Some(path) = std::env::args().nth(2) {
+        let compared: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+        print!("{}", comparison(&compared)?);
+    }
     Ok(())
 }
 
@@ -104,11 +109,65 @@ fn page(rows: &[Row]) -> Result<String, Box<dyn std::error::Error>> {
     Ok(out)
 }
 
+/// The rows of the comparison, a table for each pattern.
+fn comparison(rows: &[Value]) -> Result<String, std::fmt::Error> {
+    let mut out = String::from(include_str!("performance.compare.md"));
+    let mut patterns: Vec<&str> = Vec::new();
+    for pattern in rows.iter().filter_map(|r| r["pattern"].as_str()) {
+        if !patterns.contains(&pattern) {
+            patterns.push(pattern);
+        }
+    }
+    for pattern in patterns {
+        writeln!(
+            out,
+            "\n### {pattern}\n\n| pages | observers | method | stall p50 | p99 | max | step added | visible | held MiB | |\n\
+             |---|---|---|---|---|---|---|---|---|---|"
+        )?;
+        let mut of_pattern: Vec<_> = rows.iter().filter(|r| r["pattern"] == pattern).collect();
+        // Rivals next to each other: that is what is compared.
+        of_pattern.sort_by_key(|r| (r["coverage"].as_u64(), r["observers"].as_u64()));
+        for row in of_pattern {
+            out.push_str(&compared_line(row));
+        }
+    }
+    Ok(out)
+}
+
+fn compared_line(row: &Value) -> String {
+    let us = |name: &str| time(row[name].as_f64().unwrap_or(f64::NAN) * 1e3);
+    let ms = |name: &str| row[name].as_f64().map_or("-".to_owned(), |ms| time(ms * 1e6));
+    let held = row["held_bytes"].as_u64().unwrap_or_default() >> 20;
+    let mut remarks = Vec::new();
+    if row["correct"] != true {
+        remarks.push("**wrong**".to_owned());
+    }
+    if row["skipped"].as_u64().is_some_and(|n| n > 0) {
+        remarks.push(format!("{} skipped", row["skipped"]));
+    }
+    let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let method = match text("mode").as_str() {
+        "default" => text("method"),
+        mode => format!("{} {mode}", text("method")),
+    };
+    format!(
+        "| {} % | {} | {method} | {} | {} | {} | {} | {} | {held} | {} |\n",
+        row["coverage"],
+        row["observers"],
+        us("stall_us_p50"),
+        us("stall_us_p99"),
+        us("stall_us_max"),
+        ms("step_added_ms"),
+        ms("visible_ms"),
+        remarks.join(", "),
+    )
+}
+
 fn time(ns: f64) -> String {
-    match ns {
-        n if n < 1e3 => format!("{n:.0} ns"),
-        n if n < 1e6 => format!("{:.1} us", n / 1e3),
-        n => format!("{:.2} ms", n / 1e6),
+    match ns.abs() {
+        n if n < 1e3 => format!("{ns:.0} ns"),
+        n if n < 1e6 => format!("{:.1} us", ns / 1e3),
+        _ => format!("{:.2} ms", ns / 1e6),
     }
 }
 

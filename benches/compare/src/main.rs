@@ -1,0 +1,208 @@
+//! The command `tcasm-compare`.
+
+use clap::{Parser, Subcommand};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use tcasm_compare::case::Case;
+use tcasm_compare::failure::{Failure, While};
+use tcasm_compare::plan::Wanted;
+use tcasm_compare::row::Row;
+use tcasm_compare::run::{Interrupt, Outcome, Runner};
+use tcasm_compare::workload::Pattern;
+use tcasm_compare::{figures, roles, sys, table};
+
+/// Compare TCASM with other ways to show a simulation's memory to other processes
+///
+/// Each case writes whole pages of a buffer, step by step, and publishes every step, while observers in other
+/// processes take every version and compare its bytes with what the simulation wrote. The same steps run in plain memory,
+/// in turn with these.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Exit status: 0 all was right; 1 an observer saw a wrong byte, or a case failed; 2 usage; 130 interrupted."
+)]
+struct Args {
+    #[command(subcommand)]
+    role: Option<Role>,
+
+    /// 64 MiB, fewer cases and steps, and all bytes of every version compared: two to three minutes
+    #[arg(long)]
+    quick: bool,
+
+    /// Only these methods, or modes: tcasm,copy,iceoryx2/loan
+    #[arg(long, value_name = "METHOD,...", value_delimiter = ',')]
+    only: Vec<String>,
+
+    /// Only these patterns, each with each coverage and number of observers that is given
+    #[arg(long, value_name = "PATTERN,...", value_delimiter = ',', value_enum)]
+    patterns: Vec<Pattern>,
+
+    /// Only these shares of pages, in per cent
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
+    coverages: Vec<u32>,
+
+    /// Only these numbers of observers
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = observers)]
+    observers: Vec<usize>,
+
+    /// Size of the buffer [default: 512, or 64 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    mib: Option<u32>,
+
+    /// Steps to measure [default: 12, or 3 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=150))]
+    steps: Option<u64>,
+
+    /// Time that each step computes besides writing pages
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    compute: f64,
+
+    /// Write the rows to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Draw the figures into this folder, as SVG and PNG
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+
+    /// Draw and list the rows of this file instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "json"])]
+    from: Option<PathBuf>,
+
+    /// Longest time for a case, in seconds
+    #[arg(long, value_name = "S", default_value_t = 300)]
+    timeout: u64,
+}
+
+/// The processes of a case.
+#[derive(Subcommand)]
+enum Role {
+    #[command(hide = true)]
+    Produce { case: PathBuf, parent: i32 },
+    #[command(hide = true)]
+    Observe {
+        case: PathBuf,
+        observer: usize,
+        parent: i32,
+    },
+}
+
+fn observers(text: &str) -> Result<usize, String> {
+    let most = tcasm_compare::score::MAX_OBSERVERS;
+    let number = text.parse::<usize>().ok().filter(|n| *n <= most);
+    number.ok_or_else(|| format!("give a number from 0 to {most}"))
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let result = match &args.role {
+        Some(role) => play(role),
+        None => compare(&args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("tcasm-compare: {error}");
+        match error.downcast_ref::<Failure>() {
+            Some(Failure::Interrupted) => ExitCode::from(130),
+            Some(Failure::UnknownMethod(..) | Failure::Mode { .. }) => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    })
+}
+
+/// One process of a case.
+fn play(role: &Role) -> Result<ExitCode, Box<dyn Error>> {
+    let (Role::Produce { parent, case } | Role::Observe { parent, case, .. }) = role;
+    sys::process::die_with(*parent)?;
+    let case: Case = read_json(case, "a case")?;
+    if let Role::Observe { observer, .. } = role {
+        roles::observe::run(&case, *observer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let outcome = match roles::produce::run(&case) {
+        Ok(row) => Outcome::Row(row),
+        Err(Failure::Unavailable(reason)) => Outcome::Unavailable(reason),
+        Err(failure) => Outcome::Failed(failure.to_string()),
+    };
+    println!("{}", serde_json::to_string(&outcome)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All cases.
+fn compare(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
+    let (rows, whole) = match &args.from {
+        Some(path) => {
+            let rows: Vec<Row> = read_json(path, "the rows")?;
+            println!("{}", table::heading());
+            rows.iter().for_each(|row| println!("{}", table::row(row)));
+            (rows, true)
+        }
+        None => measure(args)?,
+    };
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&rows)? + "\n";
+        std::fs::write(path, text).context(format!("writing {path:?}"))?;
+    }
+    if let Some(dir) = &args.figures {
+        for path in figures::draw_all(&rows, dir)? {
+            println!("{}", path.display());
+        }
+    }
+    let correct = rows.iter().all(|row| row.correct);
+    if !correct {
+        eprintln!("tcasm-compare: an observer saw a wrong byte");
+    }
+    Ok(if correct && whole {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Run the cases that are wanted: the rows, and whether none failed.
+fn measure(args: &Args) -> Result<(Vec<Row>, bool), Failure> {
+    let interrupt = Interrupt::listen()?;
+    let cases = wanted(args).cases()?;
+    let mut runner = Runner::new(interrupt, Duration::from_secs(args.timeout))?;
+    let (mut rows, mut whole) = (Vec::new(), true);
+    println!("{}", table::heading());
+    for case in &cases {
+        match runner.run(case) {
+            Ok(Ok(row)) => {
+                println!("{}", table::row(&row));
+                rows.push(row);
+            }
+            Ok(Err(reason)) => println!("{}: left out: {reason}", case.title()),
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(failure) => {
+                eprintln!("{}: {failure}", case.title());
+                whole = false;
+            }
+        }
+    }
+    Ok((rows, whole))
+}
+
+fn wanted(args: &Args) -> Wanted {
+    let mib = args.mib.unwrap_or(if args.quick { 64 } else { 512 });
+    Wanted {
+        only: args.only.clone(),
+        quick: args.quick,
+        bytes: (mib as usize) << 20,
+        steps: args.steps.unwrap_or(if args.quick { 3 } else { 12 }),
+        patterns: args.patterns.clone(),
+        coverages: args.coverages.clone(),
+        observers: args.observers.clone(),
+        compute_ms: args.compute,
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    what: &'static str,
+) -> Result<T, Failure> {
+    let text = std::fs::read(path).context(format!("reading {path:?}"))?;
+    serde_json::from_slice(&text).map_err(|source| Failure::Json { what, source })
+}

@@ -1,0 +1,95 @@
+//! ADIOS2, where its Python package is installed: producer and observers are `adios2/compare.py`, with arrays of numpy.
+
+use super::{Method, Sink, Source};
+use crate::case::Case;
+use crate::failure::{Failure, While};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+pub struct Adios2;
+
+const SCRIPT: &str = include_str!("../../adios2/compare.py");
+
+impl Method for Adios2 {
+    fn name(&self) -> &'static str {
+        "adios2"
+    }
+
+    fn modes(&self) -> Vec<String> {
+        vec!["sst (python)".to_owned(), "bp5 (python)".to_owned()]
+    }
+
+    fn obstacle(&self, _: &Case) -> Option<String> {
+        python().is_none().then(|| {
+            "there is no Python with adios2 and numpy; ci/python-env.sh installs them, or TCASM_COMPARE_PYTHON names one"
+                .to_owned()
+        })
+    }
+
+    fn needed_bytes(&self, case: &Case) -> u64 {
+        // Marshalled steps, and a copy for each reader.
+        case.bytes() as u64 * (8 + 2 * case.observers as u64)
+    }
+
+    fn is_slow_to_start(&self) -> bool {
+        true
+    }
+
+    fn source(&self, _: &Case) -> Result<Box<dyn Source>, Failure> {
+        Err(elsewhere())
+    }
+
+    fn sink(&self, _: &Case, _: usize) -> Result<Option<Box<dyn Sink>>, Failure> {
+        Err(elsewhere())
+    }
+
+    fn command(&self, case: &Case) -> Result<Command, Failure> {
+        let script = case.path("compare.py");
+        std::fs::write(&script, SCRIPT).context("writing the script")?;
+        let mut command = Command::new(python().unwrap_or(Path::new("python3")));
+        command
+            .arg(script)
+            .arg("produce")
+            .arg(case.path("case.json"));
+        command
+            .arg(std::process::id().to_string())
+            .current_dir(&case.dir);
+        Ok(command)
+    }
+}
+
+fn elsewhere() -> Failure {
+    Failure::Unavailable("ADIOS2 runs in Python".to_owned())
+}
+
+/// A Python that has the package: looked for once.
+fn python() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| candidates().into_iter().find(|python| works(python)));
+    found.as_deref()
+}
+
+fn candidates() -> Vec<PathBuf> {
+    if let Some(python) = std::env::var_os("TCASM_COMPARE_PYTHON") {
+        return vec![python.into()];
+    }
+    // The environment of ci/python-env.sh, from the root of the repository or from this crate's folder.
+    let mut candidates = vec![
+        "target/venv/bin/python".into(),
+        "../../target/venv/bin/python".into(),
+    ];
+    candidates
+        .retain_mut(|path: &mut PathBuf| std::path::absolute(&*path).map(|p| *path = p).is_ok());
+    candidates.push("python3".into());
+    candidates
+}
+
+fn works(python: &Path) -> bool {
+    let mut command = Command::new(python);
+    command
+        .args(["-c", "import adios2, numpy"])
+        .stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

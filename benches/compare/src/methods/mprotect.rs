@@ -1,0 +1,36 @@
+//! Find written pages by mprotect and SIGSEGV, and copy those in which the next of three shared buffers is out of date.
+
+use super::buffers::{BufferSink, Buffers, CopySource};
+use super::{Method, Sink, Source};
+use crate::case::Case;
+use crate::failure::Failure;
+use crate::sys::faults;
+use crate::sys::memory::Memory;
+
+pub struct Mprotect;
+
+impl Method for Mprotect {
+    fn name(&self) -> &'static str {
+        "mprotect"
+    }
+
+    fn source(&self, case: &Case) -> Result<Box<dyn Source>, Failure> {
+        let live = Memory::private(case.bytes())?;
+        faults::watch(live.address(), case.bytes())?;
+        Ok(Box::new(CopySource {
+            live,
+            buffers: Buffers::create(case)?,
+            copy: |buffers: &mut Buffers, free, live: &mut Memory| {
+                // Protected before the copy: what is written later is written in the next step.
+                live.protect(false)?;
+                buffers.changed(&faults::take_written());
+                buffers.renew(free, live.bytes());
+                Ok(())
+            },
+        }))
+    }
+
+    fn sink(&self, case: &Case, observer: usize) -> Result<Option<Box<dyn Sink>>, Failure> {
+        BufferSink::open(case, observer).map(Some)
+    }
+}

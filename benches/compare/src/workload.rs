@@ -1,0 +1,221 @@
+//! Which pages a step writes, and what it writes there: pure functions, so that every process can tell what a version
+//! must hold.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+/// Steps that write every page, before those that are measured: afterwards the buffers that a method keeps have memory.
+pub const DENSE_STEPS: u64 = 4;
+
+const WORDS: usize = PAGE / size_of::<u64>();
+
+/// How the pages that a step writes lie in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Pages drawn anew at each step.
+    Random,
+    /// One block, somewhere else at each step.
+    Contiguous,
+    /// Pages at equal distances, the same at each step: a face of an array.
+    Strided,
+    /// Pages drawn once, the same at each step.
+    Same,
+    /// One block that moves by a sixteenth of its length at each step.
+    Drifting,
+}
+
+/// The writes of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Where the pages lie.
+    pub pattern: Pattern,
+    /// Share of all pages that a step writes, in per cent.
+    pub coverage: u32,
+    /// Pages of the buffer.
+    pub pages: usize,
+}
+
+impl Workload {
+    /// Whether `step` writes `page`.
+    pub fn touches(&self, page: usize, step: u64) -> bool {
+        if step < DENSE_STEPS || self.coverage >= 100 {
+            return true;
+        }
+        let (share, pages) = (self.coverage as usize, self.pages);
+        let block = (pages * share / 100).max(1);
+        let in_block = |start: u64| {
+            let start = (start % pages as u64) as usize;
+            (page + pages - start) % pages < block
+        };
+        match self.pattern {
+            Pattern::Random => drawn(page, step, self.coverage),
+            Pattern::Same => drawn(page, 0, self.coverage),
+            Pattern::Strided => (page + 1) * share / 100 > page * share / 100,
+            Pattern::Contiguous => in_block(mix(step)),
+            Pattern::Drifting => in_block(step * (block as u64).div_ceil(16)),
+        }
+    }
+
+    /// The pages that `step` writes, in the order in which it does.
+    pub fn pages_of(&self, step: u64) -> Vec<usize> {
+        (0..self.pages).filter(|p| self.touches(*p, step)).collect()
+    }
+}
+
+/// Whether `page` is among the `percent` of all pages that are drawn in `draw`.
+fn drawn(page: usize, draw: u64, percent: u32) -> bool {
+    mix(draw << 40 | page as u64) % 100 < u64::from(percent)
+}
+
+/// The finaliser of splitmix64: every bit of the result depends on every bit of `x`.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The first word of `page` when `step` was the last to write it; the others count up from it.
+fn first_word(page: usize, step: u64) -> u64 {
+    mix(step << 32 | page as u64)
+}
+
+/// Write the whole of `page` as `step` does.
+pub fn write_page(memory: &mut [u8], page: usize, step: u64) {
+    let first = first_word(page, step);
+    let bytes = &mut memory[page * PAGE..(page + 1) * PAGE];
+    for (i, word) in bytes.chunks_exact_mut(size_of::<u64>()).enumerate() {
+        word.copy_from_slice(&first.wrapping_add(i as u64).to_le_bytes());
+    }
+}
+
+/// What a version must hold: for each page the step that wrote it last.
+pub struct Model {
+    workload: Workload,
+    last: Vec<u64>,
+    step: u64,
+}
+
+impl Model {
+    /// The state after step 0.
+    pub fn new(workload: Workload) -> Self {
+        Model {
+            workload,
+            last: vec![0; workload.pages],
+            step: 0,
+        }
+    }
+
+    /// The state after `step`, which must not be before the present one.
+    pub fn advance(&mut self, step: u64) {
+        // No step before the newest that writes everything matters.
+        while self.step < step {
+            self.step += 1;
+            for (page, last) in self.last.iter_mut().enumerate() {
+                if self.workload.touches(page, self.step) {
+                    *last = self.step;
+                }
+            }
+        }
+    }
+
+    /// Compare every byte: the number of pages that are wrong.
+    pub fn wrong_pages(&self, memory: &[u8]) -> u64 {
+        self.count_wrong(memory, |page, bytes, first| {
+            let words = bytes.chunks_exact(size_of::<u64>());
+            debug_assert_eq!(words.len(), WORDS, "page {page}");
+            words.enumerate().fold(0, |difference, (i, word)| {
+                difference | (number(word) ^ first.wrapping_add(i as u64))
+            }) != 0
+        })
+    }
+
+    /// Compare one word of each page, another one in each step: the number of pages that are seen to be wrong.
+    pub fn wrong_words(&self, memory: &[u8]) -> u64 {
+        self.count_wrong(memory, |page, bytes, first| {
+            let i = (page as u64 ^ self.step) as usize % WORDS;
+            number(&bytes[i * size_of::<u64>()..][..size_of::<u64>()])
+                != first.wrapping_add(i as u64)
+        })
+    }
+
+    fn count_wrong(&self, memory: &[u8], wrong: impl Fn(usize, &[u8], u64) -> bool) -> u64 {
+        let missing = self.last.len().saturating_sub(memory.len() / PAGE);
+        let pages = memory.chunks_exact(PAGE).zip(&self.last).enumerate();
+        let wrong =
+            pages.filter(|(page, (bytes, last))| wrong(*page, bytes, first_word(*page, **last)));
+        (wrong.count() + missing) as u64
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    fn workload(pattern: Pattern, coverage: u32) -> Workload {
+        Workload {
+            pattern,
+            coverage,
+            pages: 2000,
+        }
+    }
+
+    #[test]
+    fn every_pattern_writes_about_its_share_of_the_pages() {
+        for &pattern in Pattern::value_variants() {
+            for coverage in [1, 5, 10, 25, 50, 75, 100] {
+                let w = workload(pattern, coverage);
+                let written = w.pages_of(DENSE_STEPS + 3).len() as i64;
+                let wanted = 20 * i64::from(coverage);
+                assert!((written - wanted).abs() <= 80, "{w:?} writes {written}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_pattern_stays_and_the_random_one_does_not() {
+        let of = |pattern, step| workload(pattern, 10).pages_of(DENSE_STEPS + step);
+        assert_eq!(of(Pattern::Same, 0), of(Pattern::Same, 1));
+        assert_eq!(of(Pattern::Strided, 0), of(Pattern::Strided, 1));
+        for pattern in [Pattern::Random, Pattern::Contiguous, Pattern::Drifting] {
+            assert_ne!(of(pattern, 0), of(pattern, 1), "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn the_model_knows_what_was_written_and_sees_one_wrong_bit() {
+        let w = workload(Pattern::Random, 10);
+        let mut memory = vec![0; w.pages * PAGE];
+        let mut model = Model::new(w);
+        for step in 0..DENSE_STEPS + 5 {
+            for page in w.pages_of(step) {
+                write_page(&mut memory, page, step);
+            }
+            model.advance(step);
+            assert_eq!(
+                (model.wrong_pages(&memory), model.wrong_words(&memory)),
+                (0, 0)
+            );
+        }
+        memory[7 * PAGE + 100] ^= 1;
+        assert_eq!(model.wrong_pages(&memory), 1);
+        let old = model.wrong_words(&memory);
+        model.advance(DENSE_STEPS + 6);
+        assert!(
+            model.wrong_words(&memory) > old,
+            "memory is of an older step"
+        );
+        assert!(
+            model.wrong_pages(&memory[..PAGE]) >= 1999,
+            "the rest is missing"
+        );
+    }
+}

@@ -1,0 +1,20 @@
+//! Alone in its process, so that no other test's memory is counted.
+
+use tcasm_compare::held::bytes;
+use tcasm_compare::sys::memory::Memory;
+
+#[test]
+fn memory_counts_once_whether_it_is_anonymous_mapped_or_deleted() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let me = std::process::id() as i32;
+    let before = bytes(me, dir.path()).unwrap();
+    let mut own = Memory::private(8 << 20).unwrap();
+    own.bytes_mut().fill(1);
+    let path = dir.path().join("file");
+    let (mut shared, _file) = Memory::create(&path, 16 << 20).unwrap();
+    shared.bytes_mut().fill(1);
+    let _again = Memory::open(&path, false).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let held = bytes(me, dir.path()).unwrap() - before;
+    assert!((24 << 20..26 << 20).contains(&held), "{held}");
+}
