@@ -7,6 +7,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tcasm_core::planes::Leaving;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::thread::{block_signals, restore_signals};
@@ -89,15 +90,23 @@ fn tidy(store: &Mutex<Store>, pinned: &dyn Fn(u64) -> bool) {
             Ok(leaving) => leaving,
             Err(error) => return tracing::warn!(%error, "memory is not given back"),
         };
-        for slots in &leaving {
-            if let Err(error) = slots.punch() {
+        let punched = |slots: Leaving| {
+            let punched = slots.punch();
+            if let Err(error) = &punched {
                 tracing::warn!(%error, "memory of free pages could not be given back");
             }
-        }
+            (slots, punched.is_ok())
+        };
+        let leaving: Vec<_> = leaving.into_iter().map(punched).collect();
+        let failed = leaving.iter().any(|(_, punched)| !punched);
         let mut store = lock(store);
         store.gone(&leaving);
         let held = store.held_bytes();
         let stats = store.index().and_then(|index| index.stats());
         let _ = stats.map(|words| Stats::new(words).set(Counter::HeldBytes, held));
+        if failed {
+            // Again at the next look, not at once.
+            return;
+        }
     }
 }

@@ -136,7 +136,11 @@ fn comparison(rows: &[Value]) -> Result<String, std::fmt::Error> {
 
 fn compared_line(row: &Value) -> String {
     let us = |name: &str| time(row[name].as_f64().unwrap_or(f64::NAN) * 1e3);
-    let ms = |name: &str| row[name].as_f64().map_or("-".to_owned(), |ms| time(ms * 1e6));
+    let ms = |name: &str| {
+        row[name]
+            .as_f64()
+            .map_or("-".to_owned(), |ms| time(ms * 1e6))
+    };
     let held = row["held_bytes"].as_u64().unwrap_or_default() >> 20;
     let mut remarks = Vec::new();
     if row["correct"] != true {

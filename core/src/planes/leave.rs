@@ -15,7 +15,7 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    /// Give the memory back. If that fails it is only lost to use.
+    /// Give the memory back.
     pub fn punch(&self) -> io::Result<()> {
         self.memory.punch(&self.pages)
     }
@@ -66,8 +66,8 @@ impl Planes {
     fn begin(&mut self, plane: usize, pages: Range<usize>) -> Leaving {
         let p = &mut self.planes[plane];
         p.held.remove_range(pages.clone());
+        // They count until they are gone: what is held stays under the bound (I7) all the time.
         p.leaving.insert_range(pages.clone());
-        self.held_pages -= pages.len();
         Leaving {
             memory: p.memory.clone(),
             plane,
@@ -75,10 +75,15 @@ impl Planes {
         }
     }
 
-    /// The slots can be used again.
-    pub fn gone(&mut self, leaving: &Leaving) {
-        let p = &mut self.planes[leaving.plane];
-        p.leaving.remove_range(leaving.pages.clone());
+    /// The slots can be used again: without memory, if it could be given back.
+    pub fn gone(&mut self, leaving: &Leaving, punched: bool) {
+        let (p, pages) = (&mut self.planes[leaving.plane], leaving.pages.clone());
+        p.leaving.remove_range(pages.clone());
+        if punched {
+            self.held_pages -= pages.len();
+        } else {
+            p.held.insert_range(pages);
+        }
     }
 
     /// Slots of a plane that have memory and nothing in it that matters.

@@ -76,8 +76,10 @@ impl Store {
         Ok(self.planes.leave(wanted, AT_ONCE))
     }
 
-    /// The slots were punched, or could not be.
-    pub fn gone(&mut self, leaving: &[Leaving]) {
-        leaving.iter().for_each(|l| self.planes.gone(l));
+    /// The slots were punched, or (where that failed) were not.
+    pub fn gone(&mut self, leaving: &[(Leaving, bool)]) {
+        for (slots, punched) in leaving {
+            self.planes.gone(slots, *punched);
+        }
     }
 }

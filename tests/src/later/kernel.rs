@@ -170,8 +170,10 @@ pub(super) fn child(stays: bool) -> Result<nix::unistd::Pid, String> {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
             crate::child::die_with_parent();
-            while stays {
-                nix::unistd::pause();
+            if stays {
+                loop {
+                    nix::unistd::pause();
+                }
             }
             // SAFETY: ends the process.
             unsafe { libc::_exit(0) }

@@ -22,8 +22,11 @@ use tcasm_producer::{Builder, CaptureMode, Field, Producer, Published, Receipt};
 /// Nothing, or what was wrong.
 pub type Check = Result<(), String>;
 
-/// All scenarios, by name.
-pub const SCENARIOS: &[(&str, fn() -> Check)] = &[
+/// A scenario and its name.
+pub type Scenario = (&'static str, fn() -> Check);
+
+/// All scenarios.
+pub const SCENARIOS: &[Scenario] = &[
     ("kernel-writes", kernel::writes_of_the_kernel_wait),
     ("forks", kernel::forks_change_nothing),
     ("storm", storms::stores_come_at_once),
