@@ -93,8 +93,6 @@ struct Reports {
     exact: Exactness,
     /// Stored to since the last harvest.
     stored: PageSet,
-    /// Stored to at any time.
-    ever: PageSet,
     /// Reported as stored to, and in no version since.
     pending: PageSet,
     /// Declared as written, and in no version since.
@@ -125,7 +123,6 @@ impl Reports {
         Reports {
             exact,
             stored: set(),
-            ever: set(),
             pending: set(),
             marked: set(),
             always: set(),
@@ -136,7 +133,6 @@ impl Reports {
     }
 
     fn harvest(&mut self) {
-        self.ever.union(&self.stored);
         match self.exact {
             Exactness::Bytes => self.stored.clear(),
             Exactness::Stores => self.stored.subtract(&self.unarmed),
@@ -152,7 +148,12 @@ impl Reports {
     /// Pages that may be reported although their bytes are the same.
     fn unchanged_too(&self) -> PageSet {
         let mut set = match self.exact {
-            Exactness::Broken => self.ever.clone(),
+            // Where protecting failed half-way, pages look as if they had come into being.
+            Exactness::Broken => {
+                let mut all = PageSet::new(self.habits.len());
+                all.insert_range(0..self.habits.len());
+                all
+            }
             _ => self.pending.clone(),
         };
         for other in [&self.marked, &self.always, &self.pinned] {
@@ -286,9 +287,8 @@ impl Oracle {
         self.reports.pinned.insert_range(pages);
     }
 
-    /// Page `page` was replaced. From now on the tracker gives errors, and may report more than was written.
-    pub fn break_tracker(&mut self, page: usize) {
-        self.reports.ever.insert(page);
+    /// From now on the tracker gives errors, and may report more than was written.
+    pub fn break_tracker(&mut self) {
         self.reports.exact = Exactness::Broken;
     }
 
@@ -423,8 +423,6 @@ impl Oracle {
                 if seen.available != self.numbers() {
                     self.reclaim(1, &seen.pinned); // for want of memory
                 }
-                // All that was to be captured is now, changed or not.
-                self.reports.ever.union(&self.bound());
             }
             Receipt::Published(p) => {
                 let set = seen

@@ -390,7 +390,7 @@ impl World {
         let page = at * 7 % 530;
         tcasm_tests::unmap::replace_page(&mut self.producer, page).map_err(text)?;
         self.broken = true;
-        self.oracle.break_tracker(page);
+        self.oracle.break_tracker();
         Ok(())
     }
 
