@@ -431,7 +431,9 @@ fn a_sparse_tebibyte_is_armed_where_it_was_touched_and_reading_is_not_writing() 
     tracker.map(0..all).unwrap();
     let at = |page: usize| (memory.addr() + page * page_size() + 8) as *mut u64;
     // SAFETY (of both): inside the mapped memory, which only this thread uses.
+    // SAFETY: the pages are mapped, and this test's alone.
     let store = |page: usize| unsafe { at(page).write_volatile(at(page).read_volatile() + 1) };
+    // SAFETY: as above.
     let load = |page: usize| unsafe { at(page).read_volatile() };
     let harvest = |tracker: &mut Box<dyn Tracker>| {
         let mut written = PageSet::new(all);

@@ -200,8 +200,7 @@ impl World {
 
     fn rewrite(&mut self, i: usize, value: u8) -> Check {
         let lent = &mut self.lent[i];
-        let view = self.producer.rewrite(lent.buffer).map_err(text)?;
-        drop(view);
+        self.producer.rewrite(lent.buffer).map_err(text)?;
         lent.frozen = false;
         if self.settings.checked {
             lent.live.fill(0xff);
