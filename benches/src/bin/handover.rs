@@ -80,7 +80,7 @@ fn main() -> Result<()> {
     let name = format!("handover-bench-{}", std::process::id());
     let builder = Producer::builder(&name).capacity(n * 16 + (8 << 20));
     let mut p = builder
-        .memory(8 * (mib as u64) << 20)
+        .memory((8 * mib as u64) << 20)
         .check_hand_over(false)
         .create()?;
     let lent: Field<f64, _, HandedOver> = p.field("lent", [n]).handed_over().add()?;
