@@ -16,6 +16,14 @@ const METHODS: [(&str, &str, Marker); 9] = [
 
 const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "1 5"];
 
+const MODES: [Marker; 5] = [
+    Marker::Circle,
+    Marker::Square,
+    Marker::Triangle,
+    Marker::Diamond,
+    Marker::Down,
+];
+
 /// The shape of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
@@ -55,6 +63,11 @@ fn circle(x: f64, y: f64, r: f64) -> String {
 pub fn of(method: &str, mode: usize) -> (&'static str, Marker, &'static str, f64) {
     let known = METHODS.iter().find(|m| m.0 == method);
     let (colour, marker) = known.map_or(("#aa0000", Marker::Circle), |m| (m.1, m.2));
-    let width = if method == "tcasm" { 2.4 } else { 1.5 };
+    // TCASM has many modes: the one that users get stands out, and the others have a marker each.
+    let (marker, width) = match (method, mode) {
+        ("tcasm", 0) => (Marker::Circle, 2.8),
+        ("tcasm", mode) => (MODES[mode % MODES.len()], 1.3),
+        _ => (marker, 1.3),
+    };
     (colour, marker, DASHES[mode % DASHES.len()], width)
 }
