@@ -224,7 +224,7 @@ class Producer:
         self.own = held(case["dir"])
         self.live = np.zeros((self.workload.pages, WORDS), dtype=np.uint64)
         self.writer = Writer(case, case["observers"])
-        self.first = DENSE + 2
+        self.first = DENSE + case["settle"]
         self.end = self.first + -(-case["steps"] // (BURST - 1)) * BURST
         self.kept = 0
         self.compute = 0.0
@@ -388,7 +388,7 @@ def observe(case, observer):
         score.words[score.of(observer, SEEN + step % MAX_STEPS)] = time.monotonic_ns()
         score.words[score.of(observer, TAKEN)] = step + 1
         model.advance(step)
-        last = DENSE + 2 + -(-case["steps"] // (BURST - 1)) * BURST - 1
+        last = DENSE + case["settle"] + -(-case["steps"] // (BURST - 1)) * BURST - 1
         if (observer < 4 and step % case["full_check_every"] == 0) or step >= last:
             score.words[score.of(observer, WRONG)] += np.uint64(model.wrong_pages(reader.memory))
         score.words[score.of(observer, DONE)] = step + 1

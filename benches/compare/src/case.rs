@@ -32,6 +32,8 @@ pub struct Case {
     pub compute_ms: f64,
     /// The same as a multiple of the time it takes to write the pages.
     pub compute_ratio: f64,
+    /// Steps of the pattern before any is measured.
+    pub settle: u64,
     /// Steps that are measured.
     pub steps: u64,
     /// The first observers compare all bytes of one version in so many. In other versions, and for other observers in all but
@@ -56,6 +58,7 @@ impl Case {
             observers: 1,
             compute_ms: 0.0,
             compute_ratio: 0.0,
+            settle: 2,
             steps: 6,
             full_check_every: 1,
             dir: PathBuf::new(),
@@ -69,7 +72,7 @@ impl Case {
 
     /// Number of the first step that is not there to get memory ready.
     pub fn first_burst(&self) -> u64 {
-        DENSE_STEPS + 2
+        DENSE_STEPS + self.settle
     }
 
     /// Number of the first step after all bursts.

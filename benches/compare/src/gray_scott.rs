@@ -5,13 +5,14 @@ use crate::case::Case;
 use crate::failure::Failure;
 use crate::held;
 use crate::methods;
-use crate::methods::tcasm::{TcasmSink, region};
+use crate::methods::tcasm::{HAND_OVER, TcasmSink, region};
 use crate::roles::observe::follow;
 use crate::roles::produce::Simulation;
 use crate::score::Score;
-use ndarray::{Array3, ArrayView3, ArrayViewMut3, Ix3};
+use ndarray::{Array3, ArrayView3, Ix3};
+use tcasm_examples::arrays::{self, Arrays, Capture, room_for};
 use tcasm_examples::{GrayScott, Params, checksum};
-use tcasm_producer::{Buffer, DefineError, Field, Producer};
+use tcasm_producer::Producer;
 
 /// Cells along each side, so that the four arrays (two fields, now and next) have the bytes of the case.
 fn side(case: &Case) -> usize {
@@ -23,8 +24,7 @@ pub struct Run {
     solver: GrayScott,
     plain: [Array3<f64>; 4],
     producer: Producer,
-    fields: [Field<f64, Ix3>; 2],
-    buffers: [Buffer<f64, Ix3>; 4],
+    arrays: Box<dyn Arrays>,
     score: Score,
     own_bytes: u64,
 }
@@ -35,44 +35,30 @@ impl Run {
         let shape = [side(case); 3];
         let solver = GrayScott::new(Params::default());
         let mut plain = [(); 4].map(|()| Array3::from_elem(shape, 1.0));
-        initialise(&solver, plain.each_mut().map(|a| a.view_mut()));
+        let [u, v, ..] = &mut plain;
+        solver.initialise(u.view_mut(), v.view_mut());
         let own_bytes = held::bytes(std::process::id() as i32, &case.dir)?;
-        let bytes = plain.iter().map(|a| a.len() * size_of::<f64>()).sum();
-        let mut producer = region(methods::find(&case.method)?, &case.mode, bytes)?;
-        let defined = define(&mut producer, shape);
-        let (fields, buffers) = defined.map_err(Failure::method("defining the fields"))?;
-        let views = producer
-            .views_mut(buffers)
+        let room = 2 * room_for(plain[0].len() * size_of::<f64>());
+        let mut producer = region(methods::find(&case.method)?, &case.mode, room)?;
+        let capture = match case.mode.as_str() {
+            HAND_OVER => Capture::HandOver,
+            _ => Capture::Copy,
+        };
+        let arrays = arrays::create(&mut producer, shape, capture);
+        let arrays = arrays.map_err(Failure::method("defining the fields"))?;
+        let [u, v] = arrays
+            .initial(&mut producer)
             .map_err(Failure::method("viewing"))?;
-        initialise(&solver, views);
+        solver.initialise(u, v);
         Ok(Run {
             solver,
             plain,
             producer,
-            fields,
-            buffers,
+            arrays,
             score: Score::open(&case.path("score"))?,
             own_bytes,
         })
     }
-}
-
-type Defined = ([Field<f64, Ix3>; 2], [Buffer<f64, Ix3>; 4]);
-
-fn define(producer: &mut Producer, shape: [usize; 3]) -> Result<Defined, DefineError> {
-    let u = producer.field::<f64, _>("u", shape).add()?;
-    let v = producer.field::<f64, _>("v", shape).add()?;
-    let next = [producer.buffer_like(u)?, producer.buffer_like(v)?];
-    Ok(([u, v], [u.buffer(), v.buffer(), next[0], next[1]]))
-}
-
-fn initialise(solver: &GrayScott, [u, v, ..]: [ArrayViewMut3<'_, f64>; 4]) {
-    solver.initialise(u, v);
-}
-
-fn advance(solver: &GrayScott, arrays: [ArrayViewMut3<'_, f64>; 4], step: u64) {
-    let [u, v, u_next, v_next] = arrays;
-    solver.step(u.view(), v.view(), u_next, v_next, step + 1);
 }
 
 impl Simulation for Run {
@@ -81,8 +67,9 @@ impl Simulation for Run {
     }
 
     fn bare_step(&mut self, step: u64) {
-        let arrays = self.plain.each_mut().map(|a| a.view_mut());
-        advance(&self.solver, arrays, step);
+        let [u, v, u_next, v_next] = self.plain.each_mut().map(|a| a.view_mut());
+        self.solver
+            .step(u.view(), v.view(), u_next, v_next, step + 1);
         self.plain.rotate_left(2);
     }
 
@@ -93,23 +80,18 @@ impl Simulation for Run {
     }
 
     fn step(&mut self, step: u64) -> Result<(), Failure> {
-        let views = self
-            .producer
-            .views_mut(self.buffers)
-            .map_err(Failure::method("viewing"))?;
-        advance(&self.solver, views, step);
-        self.buffers.rotate_left(2);
+        let views = self.arrays.views(&mut self.producer);
+        let (u, v, u_next, v_next) = views.map_err(Failure::method("viewing"))?;
+        self.solver.step(u, v, u_next, v_next, step + 1);
         Ok(())
     }
 
     fn publish(&mut self, step: u64) -> Result<bool, Failure> {
-        for (field, buffer) in self.fields.into_iter().zip(self.buffers) {
-            self.producer
-                .bind(field, buffer)
-                .map_err(Failure::method("binding a field"))?;
-        }
-        let receipt = self.producer.publish(step, self.solver.time(step));
+        let shown = self.arrays.show(&mut self.producer);
+        shown.map_err(Failure::method("binding the fields"))?;
+        let receipt = self.producer.publish(step, self.solver.time(step + 1));
         let receipt = receipt.map_err(Failure::method("publishing"))?;
+        self.arrays.swap();
         Ok(receipt.version().is_some())
     }
 }

@@ -53,7 +53,7 @@ struct Args {
     mib: Option<u32>,
 
     /// Steps to measure [default: 12, or 3 with --quick]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=150))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=140))]
     steps: Option<u64>,
 
     /// Time that each step computes besides writing pages

@@ -75,6 +75,7 @@ impl Wanted {
             observers,
             compute_ms: self.compute_ms,
             steps: self.steps,
+            settle: method.settling_steps(self.bytes),
             full_check_every: if self.quick { 1 } else { 5 },
             ..Case::new(method.name(), mode, pattern, coverage, self.bytes)
         };

@@ -281,7 +281,7 @@ fn ended_by(method: &str, signal: i32) -> (u32, Option<i32>) {
         "--mib",
         "4",
         "--steps",
-        "150",
+        "140",
         "--compute",
         "200",
         "--coverages",

@@ -14,7 +14,7 @@ const METHODS: [(&str, &str, Marker); 9] = [
     ("adios2", "#777777", Marker::Down),
 ];
 
-const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "1 5"];
+const DASHES: [&str; 6] = ["none", "7 3", "2 3", "none", "9 3 2 3", "1 5"];
 
 const MODES: [Marker; 5] = [
     Marker::Circle,

@@ -5,7 +5,7 @@
 //! `copy`: the simulation has memory of its own, and sends copies.
 #![allow(unsafe_code)]
 
-use super::{Method, Sink, Source, no_mode};
+use super::{Method, Sink, Source, carry_over, no_mode};
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::sys::memory::Memory;
@@ -231,15 +231,6 @@ impl Source for LoanSource {
             .receive()
             .map_err(Failure::method("receiving one's own sample"))?;
         Ok(true)
-    }
-}
-
-/// Copy the pages between those that will be rewritten.
-fn carry_over(from: &[u8], to: &mut [u8], rewritten: &[usize]) {
-    let mut start = 0;
-    for end in rewritten.iter().map(|p| p * PAGE).chain([from.len()]) {
-        to[start..end.max(start)].copy_from_slice(&from[start..end.max(start)]);
-        start = end + PAGE;
     }
 }
 

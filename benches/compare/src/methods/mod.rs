@@ -7,6 +7,7 @@ mod copy;
 mod event;
 mod file_asm;
 mod fork;
+mod hand_over;
 mod iceoryx2;
 mod lock;
 mod mprotect;
@@ -15,6 +16,7 @@ mod torn;
 
 use crate::case::Case;
 use crate::failure::{Failure, While};
+use crate::workload::PAGE;
 use std::process::Command;
 use std::time::Duration;
 
@@ -66,6 +68,11 @@ pub trait Method: Sync {
     /// Bytes of memory that the case takes at most, about: where they are not there, it is left out.
     fn needed_bytes(&self, case: &Case) -> u64 {
         case.bytes() as u64 * 8
+    }
+
+    /// Steps of a pattern until a method that adapts to it has done so, for a buffer of so many bytes.
+    fn settling_steps(&self, _bytes: usize) -> u64 {
+        2
     }
 
     /// Whether a case takes so long to start that a quick run has few of them.
@@ -128,5 +135,34 @@ pub fn no_mode(method: &dyn Method, mode: &str) -> Failure {
         method: method.name().to_owned(),
         mode: mode.to_owned(),
         modes: method.modes().join(", "),
+    }
+}
+
+/// Copy the pages between those that will be rewritten, where each step is in other memory.
+fn carry_over(from: &[u8], to: &mut [u8], rewritten: &[usize]) {
+    let mut start = 0;
+    for end in rewritten.iter().map(|page| page * PAGE).chain([from.len()]) {
+        let kept = start..end.max(start);
+        to[kept.clone()].copy_from_slice(&from[kept]);
+        start = end + PAGE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_carried_over_is_all_but_the_pages_that_are_rewritten() {
+        let from = vec![7; 5 * PAGE];
+        for rewritten in [&[][..], &[0], &[4], &[1, 2], &[0, 1, 2, 3, 4]] {
+            let mut to = vec![0; from.len()];
+            carry_over(&from, &mut to, rewritten);
+            for page in 0..5 {
+                let wanted = if rewritten.contains(&page) { 0 } else { 7 };
+                let bytes = &to[page * PAGE..(page + 1) * PAGE];
+                assert!(bytes.iter().all(|b| *b == wanted), "{rewritten:?} {page}");
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! TCASM, by its public interface; a mode is a way to track writes, and a way to capture them.
 
-use super::{Method, Sink, Source, no_mode};
+use super::{Method, Sink, Source, hand_over, no_mode};
 use crate::case::Case;
 use crate::failure::Failure;
 use std::time::Duration;
@@ -12,7 +12,8 @@ pub struct Tcasm;
 
 /// Name of the region: every case has a folder of its own for sockets.
 const REGION: &str = "compare";
-const FIELD: &str = "bytes";
+/// Name of the field that the pages belong to.
+pub const FIELD: &str = "bytes";
 
 struct TcasmSource {
     producer: Producer,
@@ -25,11 +26,18 @@ pub struct TcasmSink {
     view: Option<View>,
 }
 
+/// Bytes of the pieces of memory that are captured in one way or the other.
+const CHUNK: u64 = 2 << 20;
+
+/// The mode in which memory is handed over instead of captured.
+pub const HAND_OVER: &str = "hand-over";
+
 /// A way to track writes, and after a `+` when dense chunks are captured, if not as the library chooses.
-const MODES: [&str; 5] = [
+const MODES: [&str; 6] = [
     "uffd-async",
     "uffd-async+now",
     "uffd-async+later",
+    HAND_OVER,
     "cow",
     "compare",
 ];
@@ -45,8 +53,10 @@ pub fn region(method: &dyn Method, mode: &str, bytes: usize) -> Result<Producer,
         "later" => CaptureMode::Later,
         _ => return Err(unknown()),
     };
-    let builder = Producer::builder(REGION).capacity(bytes).capture(capture);
-    let builder = builder.tracker(tracker.parse().map_err(|_| unknown())?);
+    let mut builder = Producer::builder(REGION).capacity(bytes).capture(capture);
+    if mode != HAND_OVER {
+        builder = builder.tracker(tracker.parse().map_err(|_| unknown())?);
+    }
     builder
         .wait_for_capture(true)
         .create()
@@ -81,7 +91,15 @@ impl Method for Tcasm {
         MODES.map(str::to_owned).into()
     }
 
+    fn settling_steps(&self, bytes: usize) -> u64 {
+        // A few chunks in each publish find out that they are no longer written as a whole, as they were at first.
+        (6 + bytes as u64 / (8 * CHUNK)).min(60)
+    }
+
     fn source(&self, case: &Case) -> Result<Box<dyn Source>, Failure> {
+        if case.mode == HAND_OVER {
+            return hand_over::source(self, case);
+        }
         let mut producer = region(self, &case.mode, case.bytes())?;
         let field = producer.field::<u8, _>(FIELD, [case.bytes()]).add();
         let field = field.map_err(Failure::method("adding the field"))?.buffer();
