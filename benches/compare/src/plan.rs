@@ -82,7 +82,9 @@ impl Wanted {
         if !(self.patterns.is_empty() && self.coverages.is_empty() && self.observers.is_empty()) {
             return self.product(case);
         }
-        let mut cases = planned(self.quick, method.is_slow_to_start(), case);
+        let slow = method.is_slow_to_start();
+        let first = method.modes().first().is_some_and(|m| m == mode);
+        let mut cases = planned(self.quick, slow, first, case);
         if method.name() == "tcasm" {
             cases.push(Case {
                 pattern: GRAY_SCOTT.to_owned(),
@@ -108,8 +110,20 @@ impl Wanted {
 }
 
 /// The cases of one mode: both figures, the other patterns, and a simulation that computes as well.
-fn planned(quick: bool, slow: bool, case: impl Fn(Pattern, u32, usize) -> Case) -> Vec<Case> {
+///
+/// A quick run leaves out much of what is slow to start, and many observers but for the first mode of a method.
+fn planned(
+    quick: bool,
+    slow: bool,
+    first: bool,
+    case: impl Fn(Pattern, u32, usize) -> Case,
+) -> Vec<Case> {
     let few = quick && slow;
+    let most_observers = if few || (quick && !first) {
+        1
+    } else {
+        usize::MAX
+    };
     let mut cases = Vec::new();
     for coverage in COVERAGES
         .into_iter()
@@ -118,7 +132,7 @@ fn planned(quick: bool, slow: bool, case: impl Fn(Pattern, u32, usize) -> Case) 
         cases.push(case(Pattern::Random, coverage, 1));
     }
     for coverage in OBSERVED_COVERAGES {
-        for observers in OBSERVERS.into_iter().filter(|o| !few || *o <= 1) {
+        for observers in OBSERVERS.into_iter().filter(|o| *o <= most_observers) {
             cases.push(case(Pattern::Random, coverage, observers));
         }
     }
