@@ -1,9 +1,10 @@
 //! Giving memory back behind the simulation's back: versions that nobody pins any more, and slots that nothing will need.
 //!
-//! Slots that are taken again and again keep their memory: a fresh page costs several times its copy. What was not taken
-//! for two looks goes back to the system; but where no history is kept, whose slots the next version could have, one free slot
-//! stays for each page that changed lately. Punching holes takes long, so it is done outside the lock that whoever owns the
-//! store has around it: meanwhile the slots are *leaving*, and nobody places a page there.
+//! A fresh page costs several times its copy, so each page that changed lately keeps one slot to go to: the one that the
+//! oldest version of the history gives up when the next is published, if the newest version changed the page, or else a free
+//! one with memory. All others that were not taken for two looks go back to the system. Punching holes takes long, so it is
+//! done outside the lock that whoever owns the store has around it: meanwhile the slots are *leaving*, and nobody places a
+//! page there.
 
 use super::Store;
 use crate::index::IndexError;
@@ -21,6 +22,8 @@ pub(super) struct Recent {
     young: PageSet,
     old: PageSet,
     age: u32,
+    /// Those that the newest changed.
+    last: PageSet,
 }
 
 impl Recent {
@@ -29,12 +32,14 @@ impl Recent {
             young: PageSet::new(pages),
             old: PageSet::new(pages),
             age: 0,
+            last: PageSet::new(pages),
         }
     }
 
     /// A version changes `pages`.
     pub(super) fn note(&mut self, pages: &PageSet) {
         self.young.union(pages);
+        self.last = pages.clone();
         self.age += 1;
         if self.age == LATELY {
             let fresh = PageSet::new(pages.capacity());
@@ -43,10 +48,14 @@ impl Recent {
         }
     }
 
-    fn pages(&self) -> PageSet {
-        let mut all = self.young.clone();
-        all.union(&self.old);
-        all
+    /// Pages for which a free slot is to keep its memory, where so many versions of history are kept.
+    fn wanted(&self, history: usize) -> PageSet {
+        let mut wanted = self.young.clone();
+        wanted.union(&self.old);
+        if history != 0 {
+            wanted.subtract(&self.last);
+        }
+        wanted
     }
 }
 
@@ -69,10 +78,7 @@ impl Store {
         if self.live.len() + 3 > self.bounds.versions {
             return Ok(Vec::new());
         }
-        let wanted = match self.bounds.history {
-            0 => self.recent.pages(),
-            _ => PageSet::new(self.recent.young.capacity()),
-        };
+        let wanted = self.recent.wanted(self.bounds.history);
         Ok(self.planes.leave(wanted, AT_ONCE))
     }
 

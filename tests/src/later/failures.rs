@@ -24,10 +24,11 @@ fn panics(stores: bool) -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     let bystander = kernel::child(true)?;
-    let (mut given_up, mut newest) = (0, (1, 1));
+    let (mut given_up, mut newest, mut later) = (0, (1, 1), 0);
     for round in 2..40u8 {
         scene.fill(round)?;
         let published = scene.publish()?;
+        later = published.later;
         if given_up != 0 {
             ensure(published.later == 0, || {
                 format!("{published:?} after a panic")
@@ -54,9 +55,12 @@ fn panics(stores: bool) -> Check {
     }
     let stats = scene.producer.stats();
     let _ = kill(bystander, Signal::SIGKILL);
-    ensure((given_up, stats.given_up) == (1, 1), || {
+    // The fault thread may have died over a store to a version that was whole by then: that one stays.
+    let may_be_none = std::env::var("TCASM_FAULT").is_ok_and(|f| f.starts_with("panic@early"));
+    let right = given_up == 1 || (given_up == 0 && may_be_none && later == 0);
+    ensure(right && stats.given_up == given_up, || {
         format!(
-            "{given_up} versions were given up, {} are counted",
+            "{given_up} versions were given up, {} are counted, {later} pages are captured later",
             stats.given_up
         )
     })?;
