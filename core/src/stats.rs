@@ -67,10 +67,6 @@ counters! {
     ChunksLater,
     /// Pages that are expected to be written now, and not protected.
     PagesExpected,
-    /// Pages of live memory that rest on a plane now: they exist once.
-    PagesShared,
-    /// Pages moved together in planes, so that versions have fewer runs.
-    PagesMoved,
     /// Pages handed over: they became a version's without a copy.
     HandedOver,
 }

@@ -8,8 +8,8 @@
 //! place of what is there.
 
 use std::os::fd::{AsFd, OwnedFd};
-use tcasm_core::sys::exchange::relocate;
 use tcasm_core::sys::mem::{MapError, Mapping};
+use tcasm_core::sys::relocate::relocate;
 
 /// The homes of a session's planes.
 #[derive(Debug, Default)]

@@ -40,8 +40,6 @@ struct Capture {
     later_chunks: u64,
     /// Pages that are not protected, because they are expected to be written.
     expected_pages: u64,
-    /// Pages of live memory that share their bytes with a version.
-    shared_pages: u64,
     /// Stores that had to wait for their chunk to be saved, and how long in all.
     early_stores: u64,
     early_us: f64,
@@ -201,7 +199,6 @@ fn gather(observer: &mut Observer) -> Result<Info, Failure> {
         capture: Capture {
             later_chunks: count("ChunksLater"),
             expected_pages: count("PagesExpected"),
-            shared_pages: count("PagesShared"),
             early_stores: count("EarlyStores"),
             early_us: count("EarlyNs") as f64 / 1e3,
             given_up: count("GivenUp"),

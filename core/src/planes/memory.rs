@@ -1,10 +1,10 @@
 //! The memory of one plane, and copying into it. What lies where, and what is in use, [`super::Planes`] knows.
 
 use super::PlaneError;
-use crate::sys::exchange::relocate;
 use crate::sys::live;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
+use crate::sys::relocate::relocate;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,12 +1,12 @@
 //! The only folder with system calls, and most of the unsafe code.
 
-pub mod exchange;
 pub mod futex;
 pub mod live;
 pub mod mem;
 pub mod object;
 pub mod pagemap;
 pub mod process;
+pub mod relocate;
 pub mod socket;
 pub mod thread;
 pub mod time;

@@ -102,12 +102,6 @@ fn capture(info: &Info) -> String {
         bytes(capture.later_chunks * chunk),
         capture.expected_pages
     );
-    if capture.shared_pages != 0 {
-        text += &format!(
-            "; {} shared with versions",
-            bytes(capture.shared_pages * info.page_size)
-        );
-    }
     if capture.early_stores != 0 {
         let waited = microseconds(capture.early_us / capture.early_stores as f64);
         text += &format!(

@@ -1,48 +1,21 @@
-//! Two ranges of mapped pages change places, page tables included: nothing is copied, and no page is mapped anew.
+//! Mapped pages move to another range, page tables included: nothing is copied, and no page is mapped anew.
 //!
 //! Where both ranges begin at the same offset within 2 MiB, the kernel moves 2 MiB of page table at a time: 0.25 us per
-//! MiB. Source ranges are never left unmapped in between (MREMAP_DONTUNMAP, Linux 5.13 for shared objects): another
-//! thread's mmap could settle there, and would be lost to the next step.
+//! MiB. The source is never left unmapped (MREMAP_DONTUNMAP, Linux 5.13 for shared objects): another thread's mmap could
+//! settle there, and would be lost to whoever moves pages back.
 
-use super::mem::{HUGE_PAGE, MapError, Mapping};
+use super::mem::{MapError, Mapping};
 use nix::errno::Errno;
 use std::ffi::c_void;
 
 const MOVE: libc::c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
 
-/// Let the `len` bytes at `a` and at `b` change places by way of `spare`, which holds as many. Each range must be one mapping
-/// of a shared object.
-///
-/// An error in the middle leaves in each range a mapping of what was there before or of what should be there after the
-/// call; the caller must map both anew, or stop using them.
-///
-/// # Safety
-/// Both ranges must be the caller's own, apart from each other and from `spare`; nobody may use them during the call, and
-/// nothing borrowed from them or from `spare` may be alive.
-pub unsafe fn exchange(
-    a: *mut u8,
-    b: *mut u8,
-    spare: &Mapping,
-    len: usize,
-) -> Result<(), MapError> {
-    let aligned = (a as usize).wrapping_sub(spare.addr()) % HUGE_PAGE;
-    let spare_at = spare.ptr().wrapping_add(aligned);
-    if aligned + len > spare.len() {
-        return Err(failed(spare.addr(), len, Errno::EINVAL));
-    }
-    // SAFETY: the caller's promises; `spare_at` lies in `spare`, as just checked.
-    unsafe {
-        relocate(a, spare_at, len)?;
-        relocate(b, a, len)?;
-        relocate(spare_at, b, len)
-    }
-}
-
 /// Move the pages at `from`, one mapping of a shared object, over what is at `to`; `from` stays mapped, to the same object,
 /// with no page in it. After an error nothing has moved, but what was at `to` may be gone: reserved, and to be mapped anew.
 ///
 /// # Safety
-/// As for [`exchange`].
+/// Both ranges must be the caller's own, and apart from each other; nobody may use them during the call, and nothing borrowed
+/// from what lies at `to` may be alive.
 pub unsafe fn relocate(from: *mut u8, to: *mut u8, len: usize) -> Result<(), MapError> {
     // SAFETY: both ranges are the caller's, and unused; what lay at `to` may go.
     let got = unsafe { libc::mremap(from.cast(), len, len, MOVE, to.cast::<c_void>()) };
@@ -58,7 +31,7 @@ pub unsafe fn relocate(from: *mut u8, to: *mut u8, len: usize) -> Result<(), Map
 }
 
 fn failed(addr: usize, len: usize, source: Errno) -> MapError {
-    let what = "exchange mapped pages of";
+    let what = "move mapped pages of";
     MapError::Os {
         what,
         addr,
@@ -92,7 +65,7 @@ mod tests {
     fn pages_change_places_without_a_fault_and_go_on_being_their_objects() {
         let len = 16 << 20;
         let ((_a, map_a), (_b, map_b)) = (filled(len, 1), filled(len, 2));
-        let spare = Mapping::reserve(len + HUGE_PAGE).unwrap();
+        let spare = Mapping::reserve_aligned(len).unwrap();
         let faults = || {
             getrusage(UsageWho::RUSAGE_THREAD)
                 .unwrap()
@@ -101,7 +74,11 @@ mod tests {
         for round in 0..5u64 {
             let before = faults();
             // SAFETY: the ranges are the test's own.
-            unsafe { exchange(map_a.ptr(), map_b.ptr(), &spare, len) }.unwrap();
+            unsafe {
+                relocate(map_a.ptr(), spare.ptr(), len).unwrap();
+                relocate(map_b.ptr(), map_a.ptr(), len).unwrap();
+                relocate(spare.ptr(), map_b.ptr(), len).unwrap();
+            }
             let (in_a, in_b) = (2 - round % 2, 1 + round % 2);
             assert_eq!(sum(&map_a, len), in_a * 4096, "round {round}");
             assert_eq!(sum(&map_b, len), in_b * 4096, "round {round}");
@@ -118,15 +95,5 @@ mod tests {
         // SAFETY: the ranges are the test's own.
         unsafe { relocate(nothing.ptr().wrapping_add(1), map.ptr(), len) }.unwrap_err();
         assert!(Mapping::reserve_at(map.addr(), len).is_err());
-    }
-
-    #[test]
-    fn a_spare_that_is_too_small_changes_nothing() {
-        let len = 4 << 20;
-        let ((_a, map_a), (_b, map_b)) = (filled(len, 1), filled(len, 2));
-        let spare = Mapping::reserve(len / 2).unwrap();
-        // SAFETY: the ranges are the test's own.
-        unsafe { exchange(map_a.ptr(), map_b.ptr(), &spare, len) }.unwrap_err();
-        assert_eq!((sum(&map_a, len), sum(&map_b, len)), (1024, 2048));
     }
 }
