@@ -1,4 +1,7 @@
 //! What the benches share: workloads, the reference to measure against, and facts of the machine.
 
+pub mod bars;
+pub mod faults;
 pub mod reference;
+pub mod samples;
 pub mod workload;

@@ -1,7 +1,7 @@
 //! Memory to publish, and pages to write.
 
 use std::time::{Duration, Instant};
-use tcasm_producer::{Buffer, Producer};
+use tcasm_producer::{Buffer, Producer, Published, Receipt};
 
 /// Bytes of the region that most benches publish.
 pub const BYTES: usize = 512 << 20;
@@ -92,39 +92,59 @@ pub struct Simulation {
     /// Number of the last step.
     pub step: u64,
     random: Random,
+    last: Option<Published>,
 }
 
 impl Simulation {
     /// One that has published often enough to be in its steady state.
     pub fn new(name: &str, bytes: usize) -> Self {
-        let (mut producer, field) = producer(name, bytes);
-        for step in 0..4 {
-            producer.view_mut(field).expect("a view").fill(step as u8);
-            producer.publish(step, 0.0).expect("published");
-        }
-        Simulation {
+        let (producer, field) = producer(name, bytes);
+        let mut simulation = Simulation {
             producer,
             field,
-            step: 4,
+            step: 0,
             random: Random(7),
+            last: None,
+        };
+        for step in 0..4 {
+            simulation.step = step;
+            simulation.memory().fill(step as u8);
+            simulation.publish();
+            simulation.settle();
         }
+        simulation
     }
 
-    /// Compute a step: write `percent` of all pages, drawn anew.
+    /// The memory of its field.
+    pub fn memory(&mut self) -> &mut [u8] {
+        let view = self.producer.view_mut(self.field).expect("a view");
+        view.into_slice().expect("contiguous")
+    }
+
+    /// Compute a step, when the last version is whole: write `percent` of all pages, drawn anew.
     pub fn compute(&mut self, percent: usize) {
+        self.settle();
         self.step += 1;
-        let mut view = self.producer.view_mut(self.field).expect("a view");
-        let memory = view.as_slice_mut().expect("contiguous");
-        touch(
-            memory,
-            &random_pages(&mut self.random, memory.len() / PAGE, percent),
-            self.step,
-        );
+        let step = self.step;
+        let all = self.memory().len() / PAGE;
+        let pages = random_pages(&mut self.random, all, percent);
+        touch(self.memory(), &pages, step);
     }
 
     /// Publish the step, which must not be skipped.
     pub fn publish(&mut self) {
         let receipt = self.producer.publish(self.step, 0.0).expect("published");
-        assert!(receipt.version().is_some(), "{receipt:?}");
+        let Receipt::Published(published) = receipt else {
+            panic!("{receipt:?}");
+        };
+        self.last = Some(published);
+    }
+
+    /// Wait until the last version is visible.
+    pub fn settle(&mut self) {
+        if let Some(last) = &self.last {
+            let visible = last.wait_visible(Duration::MAX);
+            assert_eq!(visible, Ok(true));
+        }
     }
 }

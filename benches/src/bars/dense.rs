@@ -1,0 +1,121 @@
+//! A buffer that is written whole in each step, and captured after publish.
+
+use super::{Bar, Unit};
+use crate::samples::Samples;
+use crate::workload::{BYTES, Simulation};
+use std::time::Duration;
+
+const ROUNDS: usize = 40;
+/// Bytes that are computed on before the next ones: they stay in the cache.
+const BLOCK: usize = 16 << 10;
+
+struct Dense {
+    simulation: Simulation,
+    copy: Vec<u8>,
+}
+
+impl Dense {
+    fn new() -> Self {
+        let mut this = Dense {
+            simulation: Simulation::new("bars-dense", BYTES),
+            copy: vec![1; BYTES],
+        };
+        for _ in 0..12 {
+            this.step(1);
+            this.simulation.publish();
+            this.settle();
+        }
+        this
+    }
+
+    /// Write all of the buffer, each block `passes` times.
+    fn step(&mut self, passes: usize) {
+        self.simulation.step += 1;
+        let step = self.simulation.step;
+        for block in self.simulation.memory().chunks_mut(BLOCK) {
+            for pass in 0..passes {
+                std::hint::black_box(&mut *block).fill((step as usize + pass) as u8);
+            }
+        }
+    }
+
+    /// Wait until the last version is visible.
+    fn settle(&mut self) {
+        self.simulation.settle();
+    }
+
+    fn copy_all(&mut self) {
+        let Dense { simulation, copy } = self;
+        copy.copy_from_slice(simulation.memory());
+    }
+}
+
+/// Publish, until visible, and the step that follows at once.
+pub fn measure() -> Vec<Bar> {
+    let mut dense = Dense::new();
+    let [mut publish, mut visible, mut memcpy, mut plain, mut after] =
+        std::array::from_fn(|_| Samples::default());
+    for _ in 0..ROUNDS {
+        plain.time(|| dense.step(1));
+        memcpy.time(|| dense.copy_all());
+        dense.step(1);
+        visible.time(|| {
+            publish.time(|| dense.simulation.publish());
+            dense.settle();
+        });
+        dense.step(1);
+        dense.simulation.publish();
+        after.time(|| dense.step(1));
+        dense.settle();
+    }
+    let copy = memcpy.median();
+    let mut bars = vec![
+        Bar::time(
+            "publish, 512 MiB, all of it written in each step",
+            &publish,
+            100.0,
+        ),
+        Bar::new(
+            "the same, as a part of memcpy of the buffer",
+            publish.median() / copy,
+            1.0 / 300.0,
+            Unit::Ratio,
+        ),
+        Bar::new(
+            "visible after publish, in memcpys of the buffer",
+            visible.median() / copy,
+            1.5,
+            Unit::Ratio,
+        ),
+        Bar::new(
+            "added to a step that only writes, right after publish, in memcpys",
+            (after.median() - plain.median()) / copy,
+            1.3,
+            Unit::Ratio,
+        ),
+    ];
+    bars.push(long_step(&mut dense, visible.median(), copy));
+    bars
+}
+
+/// A step five times as long as the capture.
+fn long_step(dense: &mut Dense, sweep: f64, copy: f64) -> Bar {
+    let mut once = Samples::default();
+    (0..3).for_each(|_| once.time(|| dense.step(50)));
+    let passes = (5.0 * sweep / (once.median() / 50.0)).ceil() as usize;
+    let [mut plain, mut after] = [Samples::default(), Samples::default()];
+    for _ in 0..15 {
+        plain.time(|| dense.step(passes));
+        dense.simulation.publish();
+        after.time(|| dense.step(passes));
+        dense.settle();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let added = (after.median() - plain.median()) / copy;
+    Bar::new(
+        "added to a step five times as long as the capture, in memcpys",
+        added,
+        0.3,
+        Unit::Ratio,
+    )
+}

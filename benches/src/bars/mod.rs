@@ -1,0 +1,103 @@
+//! What TCASM must reach, measured: each bar against a rival or a limit in the same run.
+
+mod dense;
+mod hand_over;
+mod small;
+mod stable;
+
+use crate::samples::Samples;
+use std::fmt;
+
+/// One bar.
+pub struct Bar {
+    /// What was measured.
+    pub what: String,
+    /// What was seen, in the bar's unit.
+    pub seen: f64,
+    /// At most this.
+    pub bar: f64,
+    /// Of both.
+    pub unit: Unit,
+    /// What the figure comes from, if it is the median of times.
+    pub samples: Option<Samples>,
+}
+
+/// The unit of a bar.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    /// Microseconds.
+    Us,
+    /// Times as much as something else.
+    Ratio,
+    /// Per cent.
+    Percent,
+    /// Just how many.
+    Count,
+}
+
+impl Bar {
+    fn time(what: &str, samples: &Samples, bar_us: f64) -> Bar {
+        Bar {
+            what: what.to_owned(),
+            seen: samples.median() / 1e3,
+            bar: bar_us,
+            unit: Unit::Us,
+            samples: Some(samples.clone()),
+        }
+    }
+
+    fn new(what: &str, seen: f64, bar: f64, unit: Unit) -> Bar {
+        Bar {
+            what: what.to_owned(),
+            seen,
+            bar,
+            unit,
+            samples: None,
+        }
+    }
+
+    /// Whether it is met.
+    pub fn met(&self) -> bool {
+        self.seen <= self.bar
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let figure = |x: f64| match self.unit {
+            Unit::Us => format!("{x:.1} us"),
+            Unit::Ratio => format!("{x:.4}")
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned(),
+            Unit::Percent => format!("{x:.1} %"),
+            Unit::Count => format!("{x:.0}"),
+        };
+        let [p99, max] = match &self.samples {
+            Some(s) => [s.quantile(0.99), s.quantile(1.0)].map(|ns| format!("{:.1} us", ns / 1e3)),
+            None => [String::new(), String::new()],
+        };
+        let met = if self.met() { "met" } else { "**missed**" };
+        let (seen, bar) = (figure(self.seen), figure(self.bar));
+        write!(
+            f,
+            "| {} | {seen} | {p99} | {max} | {bar} | {met} |",
+            self.what
+        )
+    }
+}
+
+/// The head of the table of bars.
+pub const HEAD: &str =
+    "| what | seen (median) | p99 | max | at most | |\n|---|---|---|---|---|---|";
+
+/// A group of bars that are measured together.
+pub type Group = (&'static str, fn() -> Vec<Bar>);
+
+/// All groups.
+pub const GROUPS: [Group; 4] = [
+    ("dense", dense::measure),
+    ("stable", stable::measure),
+    ("hand-over", hand_over::measure),
+    ("small", small::measure),
+];

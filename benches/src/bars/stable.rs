@@ -1,0 +1,59 @@
+//! The same random pages in every step.
+
+use super::{Bar, Unit};
+use crate::faults::minor_faults;
+use crate::samples::Samples;
+use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
+
+const ROUNDS: usize = 40;
+/// So many steps it may take to leave what was done before (all pages, each step), and to learn the pattern.
+const LEARNING: usize = 48;
+
+/// 10 % of 512 MiB, against copying just these pages.
+pub fn measure() -> Vec<Bar> {
+    let mut simulation = Simulation::new("bars-stable", BYTES);
+    let mut copy = vec![1u8; BYTES];
+    let mut pages = random_pages(&mut Random(11), BYTES / PAGE, 10);
+    pages.sort_unstable();
+    let [mut publish, mut bare] = [Samples::default(), Samples::default()];
+    let mut faults = 0;
+    for round in 0..ROUNDS + LEARNING {
+        simulation.settle();
+        let before = minor_faults();
+        simulation.step += 1;
+        let step = simulation.step;
+        touch(simulation.memory(), &pages, step);
+        let taken = minor_faults() - before;
+        let mut now = Samples::default();
+        now.time(|| simulation.publish());
+        simulation.settle();
+        let mut pure = Samples::default();
+        pure.time(|| copy_pages(simulation.memory(), &mut copy, &pages));
+        if round >= LEARNING {
+            faults += taken;
+            publish.extend(&now);
+            bare.extend(&pure);
+        }
+    }
+    vec![
+        Bar::new(
+            "the same random 10 % of 512 MiB: publish, in copies of these pages",
+            publish.median() / bare.median(),
+            1.3,
+            Unit::Ratio,
+        ),
+        Bar::new(
+            "the same: page faults in a step",
+            faults as f64 / ROUNDS as f64,
+            0.0,
+            Unit::Count,
+        ),
+    ]
+}
+
+fn copy_pages(from: &[u8], into: &mut [u8], pages: &[usize]) {
+    for page in pages {
+        let bytes = page * PAGE..(page + 1) * PAGE;
+        into[bytes.clone()].copy_from_slice(&from[bytes]);
+    }
+}
