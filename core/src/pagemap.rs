@@ -120,8 +120,13 @@ impl<'a> PageMap<'a> {
 
     /// The code of one page.
     pub fn code(&self, page: usize) -> Result<Code, IndexError> {
-        let (chunk, i) = (page / CHUNK_PAGES, page % CHUNK_PAGES);
-        let word = self.word(chunk, self.entry(chunk)?, i / 8)?;
+        let chunk = page / CHUNK_PAGES;
+        self.code_in(chunk, self.entry(chunk)?, page % CHUNK_PAGES)
+    }
+
+    /// The code of page `i` of `chunk`, whose entry is `entry`.
+    pub fn code_in(&self, chunk: usize, entry: Entry, i: usize) -> Result<Code, IndexError> {
+        let word = self.word(chunk, entry, i / 8)?;
         self.checked(word.to_le_bytes()[i % 8])
     }
 

@@ -84,19 +84,27 @@ impl Ways {
         c.votes >= TO_LATER
     }
 
-    /// Count a version of a chunk that was captured later. True: it had better be captured inside `publish` again.
-    pub fn seen_later(&mut self, chunk: usize, changed: u32) -> bool {
-        let later = self.price_later();
-        let Some(c) = self.chunks.get_mut(&chunk) else {
-            return true;
+    /// Count a version of chunks that were captured later, in ascending order, with how many pages of each have changed. Returns
+    /// those that had better be captured inside `publish` again.
+    pub fn seen_later(&mut self, seen: &[(usize, u32)]) -> Vec<usize> {
+        let most = self.price_later() * 100 / MARGIN;
+        let Some((first, last)) = seen.first().zip(seen.last()) else {
+            return Vec::new();
         };
-        let now = u64::from(changed) * COPY;
-        c.votes = if now * MARGIN < later * 100 {
-            c.votes + 1
-        } else {
-            0
+        let mut known = self.chunks.range_mut(first.0..=last.0).peekable();
+        let mut speak = |(chunk, changed): &&(usize, u32)| {
+            while known.next_if(|(number, _)| *number < chunk).is_some() {}
+            let Some((_, c)) = known.next_if(|(number, _)| *number == chunk) else {
+                return true;
+            };
+            let cheaper = u64::from(*changed) * COPY < most;
+            c.votes = if cheaper { c.votes + 1 } else { 0 };
+            c.votes >= TO_NOW
         };
-        c.votes >= TO_NOW
+        seen.iter()
+            .filter(|seen| speak(seen))
+            .map(|(chunk, _)| *chunk)
+            .collect()
     }
 
     /// The chunk is captured later from now on.
@@ -140,7 +148,7 @@ mod tests {
         fn see(&mut self, seen: Seen, versions: usize) {
             for _ in 0..versions {
                 let before = self.later;
-                if self.later && self.ways.seen_later(0, seen.changed) {
+                if self.later && !self.ways.seen_later(&[(0, seen.changed)]).is_empty() {
                     self.ways.set_now(0);
                     self.later = false;
                 } else if !self.later && self.ways.seen_now(0, seen) {

@@ -34,8 +34,10 @@ pub(crate) struct Adaptive {
     ways: Ways,
     mode: CaptureMode,
     pub(crate) gate: Option<Arc<Gate>>,
-    /// Chunks behind the gate.
-    later: BTreeSet<usize>,
+    /// The pages of chunks behind the gate.
+    later: PageSet,
+    /// What was bound when no chunk behind the gate was bound in part.
+    whole_of: PageSet,
     /// Chunks that had better be captured inside publish again.
     back: BTreeSet<usize>,
 }
@@ -48,29 +50,31 @@ impl Adaptive {
             ways: Ways::default(),
             mode,
             gate,
-            later: BTreeSet::new(),
+            later: PageSet::new(pages),
+            whole_of: PageSet::new(pages),
             back: BTreeSet::new(),
         }
     }
 
-    /// Chunks that are captured later, of those that are wholly in `bound`.
-    pub(crate) fn later_in(&self, bound: &PageSet) -> Vec<usize> {
-        let whole = |chunk: &&usize| is_full(bound, **chunk);
-        self.later.iter().filter(whole).copied().collect()
+    /// The pages of chunks that are captured later, of those in `bound`, for which [`Adaptive::expel_parts`] was called.
+    pub(crate) fn later_in(&self, bound: &PageSet) -> PageSet {
+        let mut pages = self.later.clone();
+        pages.intersect(bound);
+        debug_assert!(pages.chunk_numbers().iter().all(|c| is_full(&pages, c)));
+        pages
     }
 
     /// How many chunks are captured later.
     pub(crate) fn later(&self) -> usize {
-        self.later.len()
+        self.later.len() / CHUNK_PAGES
     }
 
     /// A capture has ended: how long stores waited, and how many pages of its chunks have changed.
     pub(crate) fn learn_later(&mut self, waited_ns: u64, changed: &[(usize, u32)]) {
         self.ways.waited(waited_ns, changed.len());
-        for (chunk, changed) in changed {
-            if self.ways.seen_later(*chunk, *changed) && self.mode == CaptureMode::Auto {
-                self.back.insert(*chunk);
-            }
+        let back = self.ways.seen_later(changed);
+        if self.mode == CaptureMode::Auto {
+            self.back.extend(back);
         }
     }
 
@@ -91,17 +95,21 @@ impl Adaptive {
         region: &mut Region,
         suspect: &mut PageSet,
     ) {
+        if self.whole_of.is_clone_of(bound) {
+            return;
+        }
         let in_part =
             |chunk: &usize| !is_full(bound, *chunk) && bound.chunk(*chunk).iter().any(|w| *w != 0);
-        let chunks: Vec<usize> = self.later.iter().copied().filter(in_part).collect();
+        let chunks: Vec<usize> = self.later.chunk_numbers().iter().filter(in_part).collect();
         for run in runs(&chunks) {
             self.leave(run, region, suspect);
         }
+        self.whole_of = bound.clone();
     }
 
     /// Whether a chunk with some of `pages` is captured later.
     pub(crate) fn has_later(&self, pages: &Range<usize>) -> bool {
-        self.later.range(chunks_of(pages)).next().is_some()
+        self.later.intersects(pages_of(&chunks_of(pages)))
     }
 
     /// Hand the chunks of `pages` back to the tracker. No capture may be going on.
@@ -111,9 +119,14 @@ impl Adaptive {
         region: &mut Region,
         suspect: &mut PageSet,
     ) {
-        let chunks: Vec<usize> = self.later.range(chunks_of(pages)).copied().collect();
-        for run in runs(&chunks) {
-            self.leave(run, region, suspect);
+        let met = pages_of(&chunks_of(pages));
+        let runs: Vec<_> = self
+            .later
+            .runs()
+            .map(|run| run.start.max(met.start)..run.end.min(met.end))
+            .collect();
+        for run in runs.into_iter().filter(|run| !run.is_empty()) {
+            self.leave(chunks_of(&run), region, suspect);
         }
     }
 
@@ -133,8 +146,8 @@ impl Adaptive {
             tracing::warn!(%error, "chunks {chunks:?} stay registered with the gate");
         }
         suspect.insert_range(pages.clone());
+        self.later.remove_range(pages.clone());
         for chunk in chunks {
-            self.later.remove(&chunk);
             self.back.remove(&chunk);
             self.ways.set_now(chunk);
         }
@@ -190,16 +203,16 @@ impl Adaptive {
             return region.resume(pages);
         }
         self.prediction.forget(pages.clone());
-        self.unarmed.remove_range(pages);
+        self.unarmed.remove_range(pages.clone());
+        self.later.insert_range(pages);
+        self.later.settle();
         for chunk in chunks {
-            self.later.insert(chunk);
             self.ways.set_later(chunk);
         }
     }
 
     fn runs(&self) -> usize {
-        let chunks: Vec<usize> = self.later.iter().copied().collect();
-        runs(&chunks).len()
+        self.later.runs().count()
     }
 }
 

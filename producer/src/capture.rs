@@ -6,23 +6,37 @@ use crate::keeper::lock;
 use crate::producer::Producer;
 use std::time::Instant;
 use tcasm_core::capture::Outcome;
-use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::pageset::PageSet;
 use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
 use tcasm_core::store::{Capture, Progress, Skip};
 use tcasm_core::track::TrackerKind;
 
+/// So many pages are worth comparing by several threads: as many as are worth copying so.
+const COMPARED_LATER: usize = 1024;
+
 /// What a version is to capture.
 pub(crate) struct Dirty {
     /// All of it.
     pub(crate) all: PageSet,
-    /// Of that, the chunks that are captured later.
-    pub(crate) later: Vec<usize>,
+    /// Of that, the pages of chunks that are captured later.
+    pub(crate) later: PageSet,
     /// The rest.
     now: PageSet,
+    /// Of the rest, the pages that are compared while they are captured.
+    maybe: PageSet,
     /// Pages that were compared, and are what the newest version holds.
     same: PageSet,
+}
+
+impl Dirty {
+    /// These pages were compared by now, and are the same.
+    fn leave_out(&mut self, same: &PageSet) {
+        self.all.subtract(same);
+        self.now.subtract(same);
+        self.same.union(same);
+    }
 }
 
 impl Producer {
@@ -72,19 +86,17 @@ impl Producer {
     #[allow(unsafe_code)]
     pub(crate) fn changed_pages(&mut self, sound: bool) -> Result<Dirty, PublishError> {
         let later = self.adaptive.later_in(&self.bound);
-        let mut whole = PageSet::new(self.region.span.pages);
-        for chunk in &later {
-            whole.insert_range(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES);
-        }
         let mut pages = self.pending.clone();
         pages.union(&self.suspect);
         pages.intersect(&self.bound);
-        pages.subtract(&whole);
+        pages.subtract(&later);
         if !sound {
             self.region.keep_readable(&mut pages);
         }
         let mut suspects = pages.clone();
         suspects.subtract(&self.pending);
+        let maybe = self.compared_later(&suspects);
+        suspects.subtract(&maybe);
         let mut same = suspects.clone();
         if !suspects.is_empty() {
             pages.subtract(&suspects);
@@ -94,13 +106,26 @@ impl Producer {
             pages.union(&suspects);
             same.subtract(&suspects);
         }
-        whole.union(&pages);
+        let mut all = later.clone();
+        all.union(&pages);
         Ok(Dirty {
-            all: whole,
+            all,
             later,
             now: pages,
+            maybe,
             same,
         })
+    }
+
+    /// Of the suspects, those that are compared while they are captured, by several threads: if they are many, and have most
+    /// likely changed. (Their slots count under the bound on memory, changed or not.)
+    fn compared_later(&self, suspects: &PageSet) -> PageSet {
+        let mut maybe = suspects.clone();
+        maybe.intersect(self.adaptive.prediction.expected());
+        if self.tight || maybe.len() < COMPARED_LATER {
+            maybe.clear();
+        }
+        maybe
     }
 
     #[allow(unsafe_code)]
@@ -118,6 +143,7 @@ impl Producer {
             base,
             pages: &dirty.all,
             later: &dirty.later,
+            maybe: &dirty.maybe,
             handed,
             gate: self.adaptive.gate.as_ref(),
             table,
@@ -129,18 +155,24 @@ impl Producer {
         // writers; later chunks were handed to the gate alone.
         let captured =
             unsafe { lock(&self.store).publish(stamp, &capture, copiers, &|n| service.pinned(n))? };
-        if captured.is_ok() {
-            self.next_version += 1;
-            self.forget(&dirty.all);
-            self.learn(dirty);
-        }
-        if let Err(Skip::Bytes { .. }) = captured {
-            // Whole chunks take more room than what has changed of them.
-            let all = 0..self.region.span.pages;
-            self.adaptive
-                .expel(&all, &mut self.region, &mut self.suspect);
-        }
-        Ok(captured)
+        self.tight = matches!(captured, Err(Skip::Bytes { .. }));
+        let captured = match captured {
+            Ok(captured) => captured,
+            Err(skip) => {
+                if self.tight {
+                    // Whole chunks take more room than what has changed of them.
+                    let all = 0..self.region.span.pages;
+                    self.adaptive
+                        .expel(&all, &mut self.region, &mut self.suspect);
+                }
+                return Ok(Err(skip));
+            }
+        };
+        dirty.leave_out(&captured.same);
+        self.next_version += 1;
+        self.forget(&dirty.all);
+        self.learn(dirty);
+        Ok(Ok(captured.progress))
     }
 
     /// The pages are in a version that is visible, or will be.
@@ -160,9 +192,7 @@ impl Producer {
         }
         self.adaptive.unarmed.subtract(&settled);
         let mut seen = self.bound.clone();
-        for chunk in &dirty.later {
-            seen.remove_range(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES);
-        }
+        seen.subtract(&dirty.later);
         self.faulted.intersect(&dirty.now);
         let mut eligible = self.bound.clone();
         eligible.subtract(&self.devices);

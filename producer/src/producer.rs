@@ -55,6 +55,8 @@ pub struct Producer {
     pub(crate) service: Service,
     /// Tells subscribers of a version that has become visible.
     pub(crate) notifier: Arc<dyn Fn() + Send + Sync>,
+    /// Whether the last call of publish found no room under the bound on memory.
+    pub(crate) tight: bool,
     pub(crate) next_version: u64,
     pub(crate) closed: bool,
 }
@@ -139,6 +141,7 @@ impl Producer {
             keeper: parts.keeper,
             notifier: parts.service.notifier(),
             service: parts.service,
+            tight: false,
             next_version: 1,
             closed: false,
         }

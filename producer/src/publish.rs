@@ -7,7 +7,6 @@ use crate::producer::Producer;
 use crate::receipt::{Published, Receipt};
 use std::time::{Duration, Instant};
 use tcasm_core::fault;
-use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
@@ -153,7 +152,7 @@ impl Producer {
         Published {
             version: self.next_version - 1,
             pages: copied + handed_over,
-            later: (dirty.later.len() * CHUNK_PAGES) as u64,
+            later: dirty.later.len() as u64,
             handed_over,
             bytes: copied * self.region.span.page_size as u64,
             duration,

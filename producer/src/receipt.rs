@@ -36,7 +36,7 @@ impl Published {
     #[doc(hidden)]
     pub fn chunks_later(&self) -> Vec<usize> {
         let pieces = self.sweep.iter().flat_map(|s| s.changes());
-        pieces.map(|(piece, _)| piece.chunk).collect()
+        pieces.map(|(chunk, _)| chunk).collect()
     }
 
     /// Wait until observers can see the version, at most so long: whether they can. An error when its capture was given up:

@@ -15,10 +15,14 @@
 
 mod copiers;
 mod gate;
+mod job;
+mod newest;
 mod progress;
 mod sweep;
 
 pub use copiers::{Copiers, Settings};
 pub use gate::Gate;
+pub use job::{Compare, Job};
+pub use newest::Newest;
 pub use progress::Progress;
-pub use sweep::{Finish, Outcome, Piece, Sweep, Target};
+pub use sweep::{Finish, Outcome, Sweep};

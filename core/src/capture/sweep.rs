@@ -1,40 +1,15 @@
 //! A sweep: pieces of live memory that are saved one by one, by whoever comes first.
 
-use super::{Gate, Progress};
+use super::{Gate, Job, Progress};
 use crate::fault;
-use crate::pagemap::{ChunkMap, ZERO};
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, runs_of};
-use crate::planes::PlaneMemory;
+use crate::pageset::{CHUNK_WORDS, ChunkBits, PageSet};
 use crate::sabotage::{Guard, off};
 use std::io;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-
-/// Slots that pages of a chunk are copied to.
-#[derive(Debug)]
-pub struct Target {
-    /// The plane.
-    pub memory: Arc<PlaneMemory>,
-    /// The pages.
-    pub bits: ChunkBits,
-    /// Whether some of the slots have no memory yet.
-    pub fresh: bool,
-}
-
-/// Pages of one chunk that are saved together.
-#[derive(Debug)]
-pub struct Piece {
-    /// The chunk.
-    pub chunk: usize,
-    /// Where they go.
-    pub targets: Vec<Target>,
-    /// Where the newest version has them, to find out what has changed; none: all of it counts as changed.
-    pub before: Option<ChunkMap>,
-}
 
 /// How a sweep stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,10 +32,7 @@ const WHOLE: u8 = 2;
 
 /// All pieces of one version that are saved outside `publish`, or by several threads inside.
 pub struct Sweep {
-    base: *const u8,
-    page_size: usize,
-    pieces: Vec<Piece>,
-    planes: Arc<[Arc<PlaneMemory>]>,
+    job: Job,
     gate: Option<Arc<Gate>>,
     progress: Progress,
     /// Per piece, the pages that have changed.
@@ -76,36 +48,27 @@ pub struct Sweep {
     ended: Condvar,
 }
 
-// SAFETY: `base` is the live memory of a region that outlives the sweep, by the promise made to `new`; it is only read, and
+// SAFETY: the job's `base` is the live memory of a region that outlives the sweep, by the promise made to `new`; it is only read, and
 // only where the gate (or the caller's promise) keeps it still.
 unsafe impl Send for Sweep {}
 // SAFETY: as for Send; everything else is shared by atomics and locks.
 unsafe impl Sync for Sweep {}
 
 impl Sweep {
-    /// A sweep over `pieces` (at least one, in the order of their chunks) of the live memory at `base`.
+    /// A sweep over the pieces of `job`.
     ///
     /// # Safety
-    /// `base` must be live memory that stays mapped until the sweep has ended. Nobody may write the pieces' pages between this
-    /// call and their being protected by `gate`; without a gate, until the sweep has ended. The targets must be slots to which
-    /// no version refers and that nobody else writes; what is not fresh must have memory. The slots of `before` must stay
-    /// as they are until the sweep has ended; `planes` are theirs.
-    pub unsafe fn new(
-        base: *const u8,
-        page_size: usize,
-        pieces: Vec<Piece>,
-        planes: Arc<[Arc<PlaneMemory>]>,
-        gate: Option<Arc<Gate>>,
-        finish: Finish,
-    ) -> Self {
+    /// The job's `base` must be live memory that stays mapped until the sweep has ended. Nobody may write its pieces between
+    /// this call and their being protected by `gate`; without a gate, until the sweep has ended. Its slots must be some to which
+    /// no version refers and that nobody else writes; what is not fresh must have memory. The newest version must stay until
+    /// the sweep has ended.
+    pub unsafe fn new(job: Job, gate: Option<Arc<Gate>>, finish: Finish) -> Self {
+        let changed = job.chunks.iter().map(|_| Default::default());
         Sweep {
-            base,
-            page_size,
-            planes,
             gate,
-            progress: Progress::new(pieces.len()),
-            changed: pieces.iter().map(|_| Default::default()).collect(),
-            pieces,
+            progress: Progress::new(job.chunks.len()),
+            changed: changed.collect(),
+            job,
             verdict: AtomicU8::new(UNDECIDED),
             reason: OnceLock::new(),
             early: AtomicU64::new(0),
@@ -116,11 +79,20 @@ impl Sweep {
         }
     }
 
-    /// The pieces, with the pages of each that have changed: right once all are saved.
-    pub fn changes(&self) -> impl Iterator<Item = (&Piece, ChunkBits)> {
+    /// The chunks of the pieces, with the pages of each that have changed: right once all are saved.
+    pub fn changes(&self) -> impl Iterator<Item = (usize, ChunkBits)> {
         let bits =
             |words: &[AtomicU64; CHUNK_WORDS]| std::array::from_fn(|i| words[i].load(Relaxed));
-        self.pieces.iter().zip(self.changed.iter().map(bits))
+        let chunks = self.job.chunks.iter().copied();
+        chunks.zip(self.changed.iter().map(bits))
+    }
+
+    /// Take the pages that have changed out of `pages`.
+    pub fn take_changed(&self, pages: &mut PageSet) {
+        for (chunk, bits) in self.changes() {
+            let words = pages.chunk_mut(chunk).iter_mut().zip(bits);
+            words.for_each(|(word, bits)| *word &= !bits);
+        }
     }
 
     /// Stores that came before their chunk was saved: how many, and how long they waited in all.
@@ -135,8 +107,8 @@ impl Sweep {
             return Ok(());
         };
         let mut run = 0..0;
-        for piece in &self.pieces {
-            let range = self.addresses(piece.chunk);
+        for piece in 0..self.job.chunks.len() {
+            let range = self.job.addresses(piece);
             if range.start != run.end && !run.is_empty() {
                 gate.protect(&run)?;
             }
@@ -149,18 +121,12 @@ impl Sweep {
         gate.protect(&run)
     }
 
-    fn addresses(&self, chunk: usize) -> Range<usize> {
-        let bytes = CHUNK_PAGES * self.page_size;
-        let start = self.base as usize + chunk * bytes;
-        start..start + bytes
-    }
-
     /// Save pieces until none is left to claim.
     pub fn work(&self) {
         while let Some(piece) = self.progress.claim_next() {
             self.save(piece);
             if let Some(gate) = &self.gate {
-                gate.gather(&self.addresses(self.pieces[piece].chunk));
+                gate.gather(&self.job.addresses(piece));
             }
         }
     }
@@ -169,8 +135,7 @@ impl Sweep {
     pub(super) fn early_store(&self, address: usize) {
         fault::pass("early");
         let start = Instant::now();
-        let at = address.wrapping_sub(self.base as usize) / (CHUNK_PAGES * self.page_size);
-        if let Ok(piece) = self.pieces.binary_search_by_key(&at, |p| p.chunk)
+        if let Some(piece) = self.job.piece_at(address)
             && self.progress.claim(piece)
         {
             self.save(piece);
@@ -201,62 +166,24 @@ impl Sweep {
 
     fn release(&self, piece: usize) {
         if let Some(gate) = &self.gate
-            && let Err(error) = gate.release(&self.addresses(self.pieces[piece].chunk))
+            && let Err(error) = gate.release(&self.job.addresses(piece))
             && !gate.given_up()
         {
             self.abandon(&format!("write-protection cannot be taken off: {error}"));
         }
     }
 
-    fn copy(&self, number: usize) -> io::Result<()> {
+    fn copy(&self, piece: usize) -> io::Result<()> {
         if self.verdict.load(SeqCst) == FAILED {
             return Ok(());
         }
-        fault::pass("saving");
-        let piece = &self.pieces[number];
-        self.note_changes(number);
-        for target in &piece.targets {
-            for run in runs_of(&target.bits) {
-                let start = piece.chunk * CHUNK_PAGES;
-                let pages = start + run.start..start + run.end;
-                // SAFETY: live memory, kept still by the gate or by the caller of `new`; the slots are this sweep's alone,
-                // and piece by piece one thread's; what is not fresh has memory.
-                unsafe { target.memory.copy(self.base, pages, target.fresh)? };
-            }
+        // SAFETY: live memory is kept still by the gate, or by the caller of `new`, as long as the piece, which this thread has
+        // claimed, is not released; the rest was promised to `new`.
+        let changed = unsafe { self.job.save(piece)? };
+        for (word, bits) in self.changed[piece].iter().zip(changed) {
+            word.store(bits, Relaxed);
         }
-        fault::pass("saved");
         Ok(())
-    }
-
-    /// Compare with the newest version. Pages that have changed mostly differ early: this costs little more than a look.
-    fn note_changes(&self, number: usize) {
-        let piece = &self.pieces[number];
-        for target in &piece.targets {
-            for i in runs_of(&target.bits).flatten() {
-                let same = piece.before.as_ref().is_some_and(|map| {
-                    // SAFETY: inside live memory, readable, and kept still as in `copy`.
-                    let now = unsafe { self.live(piece.chunk * CHUNK_PAGES + i) };
-                    match map.code(i) {
-                        ZERO => crate::store::is_zero(now),
-                        code => {
-                            let plane = &self.planes[usize::from(code) - 1];
-                            // SAFETY: the newest version refers to the slot, and stays until the sweep has ended.
-                            unsafe { plane.page(piece.chunk * CHUNK_PAGES + i) == now }
-                        }
-                    }
-                });
-                if !same {
-                    self.changed[number][i / 64].fetch_or(1 << (i % 64), Relaxed);
-                }
-            }
-        }
-    }
-
-    /// # Safety
-    /// The page must be one of a claimed piece.
-    unsafe fn live(&self, page: usize) -> &[u8] {
-        // SAFETY: live memory by the promise made to `new`, still because the piece is claimed and not yet released.
-        unsafe { std::slice::from_raw_parts(self.base.add(page * self.page_size), self.page_size) }
     }
 
     /// Nothing of the sweep counts any more; what is left of it is only released. After all pieces are saved it is too late
@@ -326,7 +253,7 @@ impl Sweep {
 impl std::fmt::Debug for Sweep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sweep")
-            .field("pieces", &self.pieces.len())
+            .field("pieces", &self.job.chunks.len())
             .field("state", &self.state())
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Chunks of a block.
 pub(super) const BLOCK_CHUNKS: usize = 64;
 /// Pages of a block.
-pub(super) const BLOCK_PAGES: usize = BLOCK_CHUNKS * CHUNK_PAGES;
+pub const BLOCK_PAGES: usize = BLOCK_CHUNKS * CHUNK_PAGES;
 
 /// Which pages of a block are in a set.
 #[derive(Clone)]
@@ -89,6 +89,15 @@ impl Block {
         if self.chunks[i] == [0; CHUNK_WORDS] {
             self.used &= !(1 << i);
         }
+    }
+
+    /// Which chunks have pages, as bits.
+    pub fn used(&self) -> u64 {
+        self.chunks_in_use().fold(0, |used, (i, _)| used | 1 << i)
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.used == !0 && self.chunks == FULL.chunks
     }
 
     pub fn is_empty(&self) -> bool {

@@ -10,9 +10,10 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
+pub use block::BLOCK_PAGES;
 pub use runs::{Runs, runs_of};
 
-use block::{BLOCK_CHUNKS, BLOCK_PAGES, Block};
+use block::{BLOCK_CHUNKS, Block};
 use pieces::{Piece, combine};
 use std::ops::Range;
 
@@ -59,6 +60,31 @@ impl PageSet {
     /// The chunks that have pages in the set, in order, with their bitmaps.
     pub fn chunks_in_use(&self) -> impl Iterator<Item = (usize, &ChunkBits)> + Clone {
         self.pieces.iter().flat_map(Piece::chunks_in_use)
+    }
+
+    /// The numbers of the chunks that have pages in the set.
+    pub fn chunk_numbers(&self) -> ChunkSet {
+        let mut numbers = ChunkSet::new(self.chunks());
+        for piece in &self.pieces {
+            piece.chunk_runs(|chunks| numbers.insert_range(chunks));
+        }
+        numbers
+    }
+
+    /// The longest ranges of which all pages are known to be in the set without looking at bitmaps.
+    pub fn whole(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.pieces.iter().filter(|p| p.is_all()).map(Piece::pages)
+    }
+
+    /// Let blocks with all pages be known as such: for sets that are kept and used often.
+    pub fn settle(&mut self) {
+        let full: Vec<_> = self
+            .pieces
+            .iter()
+            .filter(|p| p.is_full())
+            .map(Piece::pages)
+            .collect();
+        full.into_iter().for_each(|pages| self.insert_range(pages));
     }
 
     /// The bitmap of one chunk.
@@ -136,6 +162,13 @@ impl PageSet {
     /// Take out whatever lies past the last page: for bits that came from outside.
     pub fn trim(&mut self) {
         self.remove_range(self.pages..usize::MAX);
+    }
+
+    /// Whether this is a clone of `other`, and neither has changed since: found out without looking at pages. False says
+    /// nothing.
+    pub fn is_clone_of(&self, other: &PageSet) -> bool {
+        let same = |(a, b): (&Piece, &Piece)| a.blocks == b.blocks && a.content.is_same(&b.content);
+        self.pieces.len() == other.pieces.len() && self.pieces.iter().zip(&other.pieces).all(same)
     }
 
     /// Take everything out.

@@ -1,7 +1,7 @@
 //! The pieces of a set: blocks with a bitmap each, and rows of blocks with all their pages.
 
 use super::block::{BLOCK_CHUNKS, BLOCK_PAGES, Block, FULL};
-use super::{CHUNK_PAGES, ChunkBits};
+use super::{CHUNK_PAGES, ChunkBits, runs_of};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -95,8 +95,25 @@ impl Piece {
             .chain(runs.map(move |r| first + r.start..first + r.end))
     }
 
+    /// Call `found` for runs of chunks that have pages, in order.
+    pub fn chunk_runs(&self, mut found: impl FnMut(Range<usize>)) {
+        let first = self.blocks.start * BLOCK_CHUNKS;
+        match &self.content {
+            Content::All => found(first..self.blocks.end * BLOCK_CHUNKS),
+            Content::Bits(block) => {
+                let used = [block.used()];
+                runs_of(&used).for_each(|r| found(first + r.start..first + r.end));
+            }
+        }
+    }
+
+    /// Whether a bitmap has all pages.
+    pub fn is_full(&self) -> bool {
+        matches!(&self.content, Content::Bits(block) if block.is_full())
+    }
+
     /// The pages of the blocks.
-    fn pages(&self) -> Range<usize> {
+    pub fn pages(&self) -> Range<usize> {
         self.blocks.start * BLOCK_PAGES..self.blocks.end * BLOCK_PAGES
     }
 

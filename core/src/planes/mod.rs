@@ -6,16 +6,16 @@
 mod leave;
 mod lend;
 mod memory;
+mod place;
+mod slots;
 
 pub use leave::Leaving;
 pub use memory::PlaneMemory;
+pub use slots::Slots;
 
-use crate::pagemap::{Code, ZERO};
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
-use crate::sabotage::{Guard, off};
+use crate::pageset::{ChunkBits, PageSet};
 use crate::sys::mem::MapError;
 use std::io;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -37,20 +37,10 @@ impl Plane {
     }
 }
 
-/// Where some pages of a chunk are to be captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// The chunk.
-    pub chunk: usize,
-    /// The plane.
-    pub plane: usize,
-    /// The pages.
-    pub bits: ChunkBits,
-}
-
 /// All planes of a region. As many as there can be live versions, so that a free slot always exists for every page.
 pub struct Planes {
     planes: Vec<Plane>,
+    memory: Arc<[Arc<PlaneMemory>]>,
     page_size: usize,
     held_pages: usize,
     /// Planes that ever had memory are the first so many. The one behind them is free as a whole, so no other need be
@@ -88,8 +78,9 @@ impl Planes {
                 taken: [PageSet::new(pages), PageSet::new(pages)],
             })
         };
-        let planes = (0..count).map(make).collect::<Result<_, _>>()?;
+        let planes = (0..count).map(make).collect::<Result<Vec<_>, _>>()?;
         Ok(Planes {
+            memory: planes.iter().map(|p| p.memory.clone()).collect(),
             planes,
             page_size,
             held_pages: 0,
@@ -121,166 +112,96 @@ impl Planes {
     }
 
     /// The memory of all planes, for threads that copy.
-    pub fn memory(&self) -> Vec<Arc<PlaneMemory>> {
-        self.planes.iter().map(|p| p.memory.clone()).collect()
+    pub fn memory(&self) -> Arc<[Arc<PlaneMemory>]> {
+        self.memory.clone()
     }
 
-    /// Find slots for the pages `want` of `chunk`. Few pages go first to slots that have memory: a fresh page costs several
-    /// times its copy. Many go first to the plane that takes most of them, so that what is written densely lies in one run
-    /// again, however it was scattered before.
-    pub fn place(&self, chunk: usize, want: &ChunkBits, out: &mut Vec<Placement>) {
-        let dense = count(want) as usize >= CHUNK_PAGES / 2;
-        let mut left = *want;
-        while left.iter().any(|w| *w != 0) {
-            let (plane, bits) = self.best(chunk, &left, dense);
-            if bits.iter().all(|w| *w == 0) {
-                // One slot per version and page exists, so this cannot be; were it so, looping would hang the simulation.
-                unreachable!(
-                    "no free slot for pages of chunk {chunk}: more live versions than planes"
-                );
-            }
-            left.iter_mut().zip(&bits).for_each(|(l, b)| *l &= !b);
-            out.push(Placement { chunk, plane, bits });
-        }
-    }
-
-    fn best(&self, chunk: usize, want: &ChunkBits, dense: bool) -> (usize, ChunkBits) {
-        let free = |p: &Plane| -> ChunkBits {
-            if off(Guard::SlotInUse) {
-                return *want;
-            }
-            p.free(chunk, want)
-        };
-        let score = |p: &Plane| {
-            let (free, held) = (free(p), p.held.chunk(chunk));
-            let warm: ChunkBits = std::array::from_fn(|i| free[i] & held[i]);
-            let (free, warm) = (count(&free), count(&warm));
-            if dense { (free, warm) } else { (warm, free) }
-        };
-        // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
-        let best = (0..self.planes.len().min(self.touched + 1))
-            .rev()
-            .max_by_key(|i| score(&self.planes[*i]))
-            .unwrap_or(0);
-        (best, free(&self.planes[best]))
-    }
-
-    /// How many pages of fresh memory the placements need.
-    pub fn fresh_pages(&self, placements: &[Placement]) -> usize {
-        let fresh = |p: &Placement| -> usize {
-            let held = self.planes[p.plane].held.chunk(p.chunk);
-            (0..CHUNK_WORDS)
-                .map(|i| (p.bits[i] & !held[i]).count_ones() as usize)
-                .sum()
-        };
-        placements.iter().map(fresh).sum()
-    }
-
-    /// Copy the pages of `placements` from live memory at `base`. After an error some were copied; none is busy.
+    /// Copy pages from live memory at `base` to `slots`. After an error some were copied; none is busy.
     ///
     /// # Safety
-    /// `base` must be the region's live memory, readable, which nobody writes during the call.
-    pub unsafe fn copy(&mut self, base: *const u8, placements: &[Placement]) -> io::Result<()> {
-        let mut run: Option<(usize, Range<usize>)> = None;
-        let half = placements.len() / 2;
-        for (i, p) in placements.iter().enumerate() {
-            if i == half {
+    /// `base` must be the region's live memory, readable, which nobody writes during the call. No version may refer to the
+    /// slots.
+    pub unsafe fn copy(&mut self, base: *const u8, slots: &Slots) -> io::Result<()> {
+        let fresh = self.hold(slots);
+        let (half, mut copied) = (slots.len() / 2, 0);
+        for (plane, run) in slots.runs() {
+            if (copied..=copied + run.len()).contains(&half) {
                 crate::fault::pass("half-copied");
             }
-            for r in runs_of(&p.bits) {
-                let pages = p.chunk * CHUNK_PAGES + r.start..p.chunk * CHUNK_PAGES + r.end;
-                match &mut run {
-                    Some((plane, last)) if *plane == p.plane && last.end == pages.start => {
-                        last.end = pages.end
-                    }
-                    _ => {
-                        if let Some((plane, pages)) = run.replace((p.plane, pages)) {
-                            // SAFETY: the caller's promise.
-                            unsafe { self.copy_run(base, plane, pages)? };
-                        }
-                    }
-                }
+            copied += run.len();
+            let is_fresh = fresh.intersects(plane, &run);
+            // SAFETY: the caller's promise; where nothing is fresh all slots are held.
+            let done = unsafe { self.planes[plane].memory.copy(base, run, is_fresh) };
+            if done.is_err() {
+                self.unhold(slots);
+                return done;
             }
         }
-        match run {
-            // SAFETY: the caller's promise.
-            Some((plane, pages)) => unsafe { self.copy_run(base, plane, pages) },
-            None => Ok(()),
-        }
+        Ok(())
     }
 
-    /// # Safety
-    /// As for [`Planes::copy`].
-    unsafe fn copy_run(
-        &mut self,
-        base: *const u8,
-        plane: usize,
-        pages: Range<usize>,
-    ) -> io::Result<()> {
-        let fresh = self.hold(plane, pages.clone());
-        // SAFETY: the caller's promise; the slots are not busy, so no version refers to them, and where nothing is fresh all
-        // are held.
-        let copied = unsafe { self.planes[plane].memory.copy(base, pages.clone(), fresh) };
-        if copied.is_err() {
-            self.unhold(plane, pages);
+    /// Count slots as having memory, which they are about to get. Returns those that have none yet.
+    pub fn hold(&mut self, slots: &Slots) -> Slots {
+        let mut fresh = Slots::default();
+        for (plane, pages) in slots.iter() {
+            let p = &mut self.planes[plane];
+            let mut new = pages.clone();
+            new.subtract(&p.held);
+            p.held.union(pages);
+            self.touched = self.touched.max(plane + 1);
+            if !new.is_empty() {
+                self.held_pages += new.len();
+                fresh.union(&Slots::of(plane, new));
+            }
         }
-        copied
+        fresh
     }
 
-    /// Count slots as having memory, which they are about to get. True: some have none yet.
-    pub fn hold(&mut self, plane: usize, pages: Range<usize>) -> bool {
-        let p = &mut self.planes[plane];
-        let fresh = pages.len() - p.held.count_in(pages.clone());
-        p.held.insert_range(pages);
-        self.held_pages += fresh;
-        self.touched = self.touched.max(plane + 1);
-        fresh != 0
+    /// These slots were to get memory, and have not.
+    pub fn forget(&mut self, slots: &Slots) {
+        for (plane, pages) in slots.iter() {
+            self.held_pages -= pages.len();
+            self.planes[plane].held.subtract(pages);
+        }
     }
 
     /// Some of these slots may have got memory, some not. What counts as held is written through the mapping, where a lack of
     /// memory is a signal: so none of them may count. (The slots are free: nobody needs what was in them.)
-    pub fn unhold(&mut self, plane: usize, pages: Range<usize>) {
-        let p = &mut self.planes[plane];
-        let _ = p.memory.punch(&pages);
-        self.held_pages -= p.held.count_in(pages.clone());
-        p.held.remove_range(pages);
-    }
-
-    /// The slots of `placements` are referred to by a version from now on.
-    pub fn set_busy(&mut self, placements: &[Placement]) {
-        for p in placements {
-            let plane = &mut self.planes[p.plane];
-            for set in [&mut plane.busy, &mut plane.taken[0]] {
-                let words = set.chunk_mut(p.chunk);
-                words.iter_mut().zip(&p.bits).for_each(|(w, n)| *w |= n);
-            }
+    pub fn unhold(&mut self, slots: &Slots) {
+        for (plane, run) in slots.runs() {
+            let _ = self.planes[plane].memory.punch(&run);
         }
+        self.forget(slots);
     }
 
-    /// No version refers to these slots of a chunk any more, by the code of their plane.
-    pub fn free_chunk(&mut self, chunk: usize, code: Code, bits: &ChunkBits) {
-        if code != ZERO {
-            let busy = self.planes[usize::from(code) - 1].busy.chunk_mut(chunk);
-            busy.iter_mut().zip(bits).for_each(|(b, gone)| *b &= !gone);
+    /// These slots are referred to by a version from now on.
+    pub fn set_busy(&mut self, slots: &Slots) {
+        for (plane, pages) in slots.iter() {
+            let plane = &mut self.planes[plane];
+            plane.busy.union(pages);
+            plane.taken[0].union(pages);
         }
     }
 
     /// No version refers to these slots any more.
-    pub fn set_free(&mut self, plane: usize, pages: Range<usize>) {
-        self.planes[plane].busy.remove_range(pages);
+    pub fn set_free(&mut self, slots: &Slots) {
+        for (plane, pages) in slots.iter() {
+            self.planes[plane].busy.subtract(pages);
+        }
     }
 
-    /// Give memory of free slots back, at most `max_pages` of it; returns how many pages.
-    pub fn trim(&mut self, max_pages: usize) -> io::Result<usize> {
+    /// Give memory of free slots back, at most `max_pages` of it, but none of `keep`; returns how many pages.
+    pub fn trim(&mut self, max_pages: usize, keep: &Slots) -> io::Result<usize> {
         let mut done = 0;
-        for p in self.planes.iter_mut().rev() {
-            let mut idle = p.held.clone();
-            idle.subtract(&p.busy);
+        for plane in (0..self.planes.len()).rev() {
+            let mut idle = self.idle(plane);
+            keep.of_plane(plane).for_each(|pages| idle.subtract(pages));
             for run in idle.runs() {
                 let run = run.start..run.end.min(run.start.saturating_add(max_pages - done));
                 if run.is_empty() {
                     break;
                 }
+                let p = &mut self.planes[plane];
                 p.memory.punch(&run)?;
                 done += run.len();
                 self.held_pages -= run.len();
@@ -294,8 +215,9 @@ impl Planes {
     pub fn is_busy(&self, plane: usize, page: usize) -> bool {
         self.planes[plane].busy.contains(page)
     }
-}
 
-fn count(bits: &ChunkBits) -> u32 {
-    bits.iter().map(|w| w.count_ones()).sum()
+    /// Pages of a plane.
+    pub(crate) fn pages(&self) -> usize {
+        self.planes.first().map_or(0, |p| p.busy.capacity())
+    }
 }

@@ -2,13 +2,11 @@
 
 use super::handover::Handed;
 use super::{Capture, Store};
-use crate::capture::{Copiers, Outcome, Piece, Sweep, Target};
+use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
 use crate::index::{IndexError, IndexWriter};
-use crate::pagemap::{ChunkMap, PageMap, ZERO};
-use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
-use crate::planes::Placement;
+use crate::pageset::{ChunkBits, PageSet};
+use crate::planes::Slots;
 use crate::stamp::Stamp;
-use crate::sys::mem::Mapping;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,7 +20,7 @@ pub(super) struct InFlight {
     pub(super) sweep: Arc<Sweep>,
     version: u64,
     pub(super) slot: usize,
-    placements: Vec<Placement>,
+    slots: Slots,
     pages: PageSet,
     /// What it was handed, without a copy.
     pub(super) handed: Vec<Handed>,
@@ -80,12 +78,14 @@ impl Store {
                 self.ring.visible(in_flight.slot);
             }
             Outcome::GivenUp(_) => {
-                self.give_up(&in_flight.placements);
+                // They never became those of a version.
+                self.planes.set_free(&in_flight.slots);
+                self.planes.unhold(&in_flight.slots);
                 self.take_back(&in_flight.handed, &mut in_flight.pages);
             }
         }
         let changed = in_flight.sweep.changes();
-        let changed = changed.map(|(piece, bits)| (piece.chunk, count(&bits)));
+        let changed = changed.map(|(chunk, bits)| (chunk, count(&bits)));
         Some(Settled {
             version: in_flight.version,
             outcome,
@@ -95,51 +95,48 @@ impl Store {
         })
     }
 
-    /// Free the slots of a version that never became visible.
-    fn give_up(&mut self, placements: &[Placement]) {
-        for (plane, pages) in runs(placements) {
-            self.planes.set_free(plane, pages.clone());
-            self.planes.unhold(plane, pages);
-        }
-    }
-
     pub(super) fn slots_in_use(&self) -> impl Iterator<Item = usize> {
         let later = self.in_flight.iter().map(|f| f.slot);
         self.live.iter().map(|(_, slot)| *slot).chain(later)
     }
 
-    /// Copy what is captured inside the call, with the copiers' help if it is much.
+    /// Copy what is captured inside the call to `slots`, with the copiers' help if it is much. Returns the pages that were to be
+    /// compared, and are the same: they are not copied.
     ///
     /// # Safety
     /// As for [`Store::publish`].
     pub(super) unsafe fn copy_now(
         &mut self,
         capture: &Capture<'_>,
-        placements: &[Placement],
+        slots: Slots,
         copiers: &Copiers,
-    ) -> Result<(), String> {
-        let page_size = self.page_size();
-        let pages: usize = placements.iter().map(|p| count(&p.bits) as usize).sum();
-        if pages * page_size < SPREAD {
+    ) -> Result<PageSet, String> {
+        let mut same = PageSet::new(capture.pages.capacity());
+        if slots.len() * self.page_size() < SPREAD && capture.maybe.is_empty() {
             // SAFETY: the caller's promise.
-            return unsafe { self.planes.copy(capture.base, placements) }
-                .map_err(|e| e.to_string());
+            let copied = unsafe { self.planes.copy(capture.base, &slots) };
+            return copied.map(|()| same).map_err(|e| e.to_string());
         }
-        let pieces = self
-            .pieces(placements, |_| Ok(None))
-            .map_err(|e| e.to_string())?;
-        let planes = self.planes.memory().into();
-        let finish = Box::new(|_: &Sweep| Ok(()));
+        let mut pages = capture.pages.clone();
+        pages.subtract(capture.later);
+        let job = self.job(
+            capture,
+            &pages,
+            slots.clone(),
+            Compare::Those(capture.maybe.clone()),
+        );
+        let fresh = job.fresh.clone();
         // SAFETY: nobody writes the pages during the call, by the caller's promise, and the sweep ends within it; the slots
         // are free and no two pieces share one.
-        let sweep = unsafe { Sweep::new(capture.base, page_size, pieces, planes, None, finish) };
-        match copiers.run(&Arc::new(sweep)) {
-            Outcome::GivenUp(error) => {
-                runs(placements).for_each(|(plane, pages)| self.planes.unhold(plane, pages));
-                Err(error)
-            }
-            _ => Ok(()),
+        let sweep = Arc::new(unsafe { Sweep::new(job, None, Box::new(|_| Ok(()))) });
+        if let Outcome::GivenUp(error) = copiers.run(&sweep) {
+            self.planes.unhold(&slots);
+            return Err(error);
         }
+        same.union(&pages);
+        sweep.take_changed(&mut same);
+        self.planes.forget(&fresh.within(&same));
+        Ok(same)
     }
 
     /// Protect the later chunks and have them saved from now on.
@@ -151,30 +148,20 @@ impl Store {
         slot: usize,
         stamp: &Stamp,
         capture: &Capture<'_>,
-        placements: Vec<Placement>,
+        slots: Slots,
         copiers: &Copiers,
     ) -> Result<Arc<Sweep>, IndexError> {
-        let later: Vec<Placement> = placements
-            .iter()
-            .filter(|p| capture.is_later(p.chunk))
-            .cloned()
-            .collect();
-        let newest = self.live.last().map(|(_, slot)| *slot);
-        let map = self.index_map.clone();
-        let pieces = self.pieces(&later, |chunk| before(&map, newest, chunk).map(Some))?;
-        let finish = self.finish(slot, stamp, capture, &later);
-        let planes = self.planes.memory().into();
-        let gate = capture.gate.cloned();
+        let later = slots.within(capture.later);
+        let job = self.job(capture, capture.later, later, Compare::All);
+        let finish = self.finish(slot, stamp, capture);
         // SAFETY: the caller promises that nobody writes until `begin` has protected the pieces; the slots are free but for
         // this version; the newest version's slots stay, because nothing is reclaimed while a capture goes on.
-        let sweep =
-            unsafe { Sweep::new(capture.base, self.page_size(), pieces, planes, gate, finish) };
-        let sweep = Arc::new(sweep);
+        let sweep = Arc::new(unsafe { Sweep::new(job, capture.gate.cloned(), finish) });
         self.in_flight = Some(InFlight {
             sweep: sweep.clone(),
             version: stamp.version,
             slot,
-            placements,
+            slots,
             pages: capture.pages.clone(),
             handed: Vec::new(),
         });
@@ -183,46 +170,32 @@ impl Store {
         Ok(sweep)
     }
 
-    /// The pieces for `placements`, which are in the order of their chunks. Their slots count as held from now on.
-    fn pieces(
+    /// What is to be saved of `pages` in `slots`, which count as held from now on.
+    fn job(
         &mut self,
-        placements: &[Placement],
-        before: impl Fn(usize) -> Result<Option<ChunkMap>, IndexError>,
-    ) -> Result<Vec<Piece>, IndexError> {
-        let memory = self.planes.memory();
-        let mut pieces: Vec<Piece> = Vec::new();
-        for placement in placements {
-            let mut fresh = false;
-            for (plane, pages) in runs(std::slice::from_ref(placement)) {
-                fresh |= self.planes.hold(plane, pages);
-            }
-            let target = Target {
-                memory: memory[placement.plane].clone(),
-                bits: placement.bits,
-                fresh,
-            };
-            match pieces.last_mut() {
-                Some(last) if last.chunk == placement.chunk => last.targets.push(target),
-                _ => pieces.push(Piece {
-                    chunk: placement.chunk,
-                    targets: vec![target],
-                    before: before(placement.chunk)?,
-                }),
-            }
+        capture: &Capture<'_>,
+        pages: &PageSet,
+        slots: Slots,
+        compare: Compare,
+    ) -> Job {
+        Job {
+            base: capture.base,
+            page_size: self.page_size(),
+            chunks: pages.chunk_numbers().iter().collect(),
+            fresh: self.planes.hold(&slots),
+            slots,
+            planes: self.planes.memory(),
+            newest: Newest::new(
+                self.index_map.clone(),
+                self.live.last().map(|(_, slot)| *slot),
+            ),
+            compare,
         }
-        Ok(pieces)
     }
 
     /// What makes the version visible: with the changes that the sweep has found, counted into what was captured at once.
-    fn finish(
-        &self,
-        slot: usize,
-        stamp: &Stamp,
-        capture: &Capture<'_>,
-        later: &[Placement],
-    ) -> crate::capture::Finish {
-        let at_once =
-            capture.pages.len() - later.iter().map(|p| count(&p.bits) as usize).sum::<usize>();
+    fn finish(&self, slot: usize, stamp: &Stamp, capture: &Capture<'_>) -> crate::capture::Finish {
+        let at_once = capture.pages.len() - capture.later.len();
         let (map, stamp, now) = (self.index_map.clone(), *stamp, capture.now);
         let visible = capture.visible.clone();
         Box::new(move |sweep| {
@@ -245,35 +218,17 @@ impl Store {
     }
 }
 
-/// Where the newest version has the pages of a chunk; without one, they were zeros.
-fn before(map: &Mapping, newest: Option<usize>, chunk: usize) -> Result<ChunkMap, IndexError> {
-    let Some(slot) = newest else {
-        return Ok(ChunkMap::Whole(ZERO));
-    };
-    // SAFETY: mapped whole and writable from an object of that size, which is sealed.
-    let index = IndexWriter::reopen(unsafe { map.words() })?;
-    PageMap::new(*index, slot).chunk(chunk)
-}
-
 /// Write which pages of the later chunks have changed, and count them.
 fn note_changes(index: &IndexWriter<'_>, slot: usize, sweep: &Sweep) -> Result<u64, IndexError> {
     let mut total = 0;
-    for (piece, bits) in sweep.changes() {
+    for (chunk, bits) in sweep.changes() {
         total += u64::from(count(&bits));
-        let words = index.changed_bits(slot, piece.chunk)?;
+        let words = index.changed_bits(slot, chunk)?;
         for (word, bits) in words.iter().zip(bits) {
             word.store(bits, Ordering::Relaxed);
         }
     }
     Ok(total)
-}
-
-/// The runs of slots of placements, with their planes.
-fn runs(placements: &[Placement]) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
-    placements.iter().flat_map(|p| {
-        let start = p.chunk * CHUNK_PAGES;
-        runs_of(&p.bits).map(move |run| (p.plane, start + run.start..start + run.end))
-    })
 }
 
 fn count(bits: &ChunkBits) -> u32 {

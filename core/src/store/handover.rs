@@ -13,7 +13,7 @@
 use super::{Capture, Skip, Store};
 use crate::index::IndexError;
 use crate::pageset::PageSet;
-use crate::planes::{Placement, Planes};
+use crate::planes::Slots;
 use crate::sys::live;
 use std::io;
 use std::ops::Range;
@@ -145,7 +145,7 @@ impl Store {
         let plane = plane.ok_or(HandOverError::NoPlane)?;
         if !self.fits(pages) {
             // A failure to give back leaves the memory held.
-            let _ = self.planes.trim(usize::MAX);
+            let _ = self.planes.trim(usize::MAX, &Slots::default());
         }
         if !self.fits(pages) {
             return Err(HandOverError::Bytes {
@@ -226,9 +226,11 @@ impl Store {
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Result<Vec<Spare>, Skip>, IndexError> {
         let choose = |store: &Store| {
-            let spares = store.spares(buffers);
-            let slots = spares.iter().map(|s| Planes::placements(s.plane, &s.pages));
-            slots.flatten().collect()
+            let mut slots = Slots::default();
+            for spare in store.spares(buffers) {
+                slots.union(&store.planes.slots(spare.plane, &spare.pages));
+            }
+            slots
         };
         if let Err(skip) = self.make_room(choose, pinned)? {
             return Ok(Err(skip));
@@ -264,7 +266,7 @@ impl Store {
     }
 
     fn set_lent(&mut self, pages: &Range<usize>, plane: usize) {
-        let slots: Vec<_> = Planes::placements(plane, pages).collect();
+        let slots = self.planes.slots(plane, pages);
         self.planes.set_busy(&slots);
     }
 
@@ -296,7 +298,7 @@ impl Store {
                 None => handed.plane,
             };
             let range = lent.pages.clone();
-            self.planes.set_free(idle, range.clone());
+            self.planes.set_free(&self.planes.slots(idle, &range));
             self.protect(&range, true);
             pages.remove_range(range);
         }
@@ -305,30 +307,28 @@ impl Store {
     /// There is no version: the buffers go on being rewritten.
     pub(super) fn release(&mut self, spares: Vec<Spare>) {
         for spare in spares {
-            self.planes.set_free(spare.plane, spare.pages);
+            self.planes
+                .set_free(&self.planes.slots(spare.plane, &spare.pages));
         }
     }
 
-    /// What a capture changes: the pages that it copies, and those of the buffers that it is handed.
-    pub(super) fn changed_pages(&self, capture: &Capture<'_>) -> PageSet {
+    /// What a capture changes: the pages that it copies, but for those that are the `same`, and those of the buffers that it is
+    /// handed.
+    pub(super) fn changed_pages(&self, capture: &Capture<'_>, same: &PageSet) -> PageSet {
         let mut pages = capture.pages.clone();
+        pages.subtract(same);
         for lent in capture.handed.iter().map(|b| &self.handovers.buffers[*b]) {
             pages.insert_range(lent.pages.clone());
         }
         pages
     }
 
-    /// The `placements` of a new version, and the slots that it is handed, in the order of chunks.
-    pub(super) fn with_handed(
-        &self,
-        capture: &Capture<'_>,
-        placements: &[Placement],
-    ) -> Vec<Placement> {
-        let mut all = placements.to_vec();
+    /// The `slots` of a new version, and those that it is handed.
+    pub(super) fn with_handed(&self, capture: &Capture<'_>, slots: &Slots) -> Slots {
+        let mut all = slots.clone();
         for lent in capture.handed.iter().map(|b| &self.handovers.buffers[*b]) {
-            all.extend(Planes::placements(lent.plane, &lent.pages));
+            all.union(&self.planes.slots(lent.plane, &lent.pages));
         }
-        all.sort_by_key(|p| p.chunk);
         all
     }
 

@@ -13,7 +13,7 @@ mod write;
 
 pub use deferred::Settled;
 pub use handover::{FEWEST_VERSIONS, HandOverError};
-pub use terms::{Bounds, Capture, Progress, Skip, StoreError};
+pub use terms::{Bounds, Capture, Captured, Progress, Skip, StoreError};
 
 use crate::capture::Copiers;
 use crate::fault;
@@ -21,7 +21,7 @@ use crate::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::layout::Layout;
 use crate::pagemap::{PageMap, ZERO};
 use crate::pageset::PageSet;
-use crate::planes::Planes;
+use crate::planes::{Planes, Slots};
 use crate::sabotage::{Guard, off};
 use crate::stamp::Stamp;
 use crate::sys::mem::Mapping;
@@ -151,7 +151,7 @@ impl Store {
         capture: &Capture<'_>,
         copiers: &Copiers,
         pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<Progress, Skip>, IndexError> {
+    ) -> Result<Result<Captured, Skip>, IndexError> {
         if let Some(version) = self.capturing() {
             return Ok(Err(Skip::Capturing { version }));
         }
@@ -173,7 +173,11 @@ impl Store {
             Ok(Ok(_)) => self.freeze(spares),
             _ => self.release(spares),
         }
-        if let Ok(Ok(Progress::Visible)) = published {
+        if let Ok(Ok(Captured {
+            progress: Progress::Visible,
+            ..
+        })) = published
+        {
             self.reclaim_beyond(self.bounds.history + 1, pinned)?;
         }
         published
@@ -190,50 +194,47 @@ impl Store {
         capture: &Capture<'_>,
         copiers: &Copiers,
         pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<Progress, Skip>, IndexError> {
-        let placements = match self.make_room(|s| s.place(capture.pages), pinned)? {
-            Ok(placements) => placements,
+    ) -> Result<Result<Captured, Skip>, IndexError> {
+        let mut slots = match self.make_room(|s| s.planes.place(capture.pages), pinned)? {
+            Ok(slots) => slots,
             Err(skip) => return Ok(Err(skip)),
         };
         if off(Guard::VisibleLast) {
             self.index()?.make_visible(slot, stamp.version)?;
         }
-        let (later, now): (Vec<_>, Vec<_>) = placements
-            .iter()
-            .cloned()
-            .partition(|p| capture.is_later(p.chunk));
+        let mut now = slots.clone();
+        now.subtract(capture.later);
         // SAFETY: the caller's promise.
-        if let Err(error) = unsafe { self.copy_now(capture, &now, copiers) } {
-            return Ok(Err(Skip::NoMemory { error }));
-        }
+        let same = match unsafe { self.copy_now(capture, now, copiers) } {
+            Ok(same) => same,
+            Err(error) => return Ok(Err(Skip::NoMemory { error })),
+        };
         fault::pass("copied");
-        let changed = self.changed_pages(capture);
+        slots.subtract(&same);
+        let changed = self.changed_pages(capture, &same);
         let capture = &capture.of_pages(&changed);
-        self.write_version(
-            slot,
-            stamp,
-            capture,
-            &self.with_handed(capture, &placements),
-        )?;
-        self.planes.set_busy(&placements);
+        self.write_version(slot, stamp, capture, &self.with_handed(capture, &slots))?;
+        self.planes.set_busy(&slots);
         self.recent.note(&changed);
         fault::pass("mapped");
-        if !later.is_empty() {
+        if !capture.later.is_empty() {
             // SAFETY: the caller's promise.
-            let sweep = unsafe { self.begin_sweep(slot, stamp, capture, placements, copiers)? };
-            return Ok(Ok(Progress::Later(sweep)));
+            let sweep = unsafe { self.begin_sweep(slot, stamp, capture, slots, copiers)? };
+            let progress = Progress::Later(sweep);
+            return Ok(Ok(Captured { progress, same }));
         }
         self.index()?.make_visible(slot, stamp.version)?;
         self.live.push((stamp.version, slot));
         self.ring.visible(slot);
         (capture.visible)();
         fault::pass("visible");
-        Ok(Ok(Progress::Visible))
+        let progress = Progress::Visible;
+        Ok(Ok(Captured { progress, same }))
     }
 
     /// Give memory of free slots back.
     pub fn trim(&mut self) -> io::Result<usize> {
-        self.planes.trim(usize::MAX)
+        self.planes.trim(usize::MAX, &Slots::default())
     }
 
     /// Check that the busy slots are exactly those that live versions refer to, and live memory: for tests.

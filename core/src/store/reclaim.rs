@@ -2,10 +2,11 @@
 
 use super::Store;
 use crate::index::{IndexError, IndexWriter};
-use crate::pagemap::{Entry, PageMap, ZERO};
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS};
-use crate::planes::Planes;
+use crate::pagemap::{Code, Entry, PageMap, Run, ZERO};
+use crate::pageset::CHUNK_PAGES;
+use crate::planes::Slots;
 use crate::protocol;
+use std::ops::Range;
 
 impl Store {
     /// A slot for one more version, reclaiming the oldest that can be if all are taken.
@@ -52,6 +53,7 @@ impl Store {
         let map = |k: usize| PageMap::new(index, self.live[k].1);
         let (gone, next) = (map(i), map(i + 1));
         let before = i.checked_sub(1).map(map);
+        let mut free = Free::new(self.planes.pages());
         for chunk in self.ring.since(self.live[i + 1].1).iter() {
             let entries = (gone.entry(chunk)?, next.entry(chunk)?);
             let before = before.map(|b| b.entry(chunk).map(|e| (b, e))).transpose()?;
@@ -62,36 +64,74 @@ impl Store {
                 (entries.0, entries.1, before)
             {
                 // One plane throughout, and neither neighbour has it: the usual case of what is written densely.
-                self.planes.free_chunk(chunk, code, &[!0; CHUNK_WORDS]);
+                free.add(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES, code);
                 continue;
             }
             for w in 0..CHUNK_PAGES / 8 {
                 let mine = gone.word(chunk, entries.0, w)?;
                 let after = next.word(chunk, entries.1, w)?;
                 let earlier = before.map(|(b, e)| b.word(chunk, e, w)).transpose()?;
-                free_word(
-                    &mut self.planes,
-                    chunk * CHUNK_PAGES + w * 8,
-                    mine,
-                    after,
-                    earlier,
-                );
+                free.add_word(chunk * CHUNK_PAGES + w * 8, mine, after, earlier);
             }
         }
+        self.planes.set_free(&free.slots());
         Ok(())
     }
 }
 
-/// Free the slots of eight pages from `page` where the code `mine` is neither `after` nor `earlier`.
-fn free_word(planes: &mut Planes, page: usize, mine: u64, after: u64, earlier: Option<u64>) {
-    if mine == after {
-        return;
-    }
-    for j in 0..8 {
-        let byte = |word: u64| word.to_le_bytes()[j];
-        let code = byte(mine);
-        if code != ZERO && code != byte(after) && earlier.is_none_or(|e| byte(e) != code) {
-            planes.set_free(usize::from(code) - 1, page + j..page + j + 1);
+/// Slots that no version refers to any more, gathered in the order of pages.
+struct Free {
+    slots: Slots,
+    run: Run,
+    pages: usize,
+}
+
+impl Free {
+    fn new(pages: usize) -> Self {
+        let run = Run {
+            pages: 0..0,
+            code: ZERO,
+        };
+        Free {
+            slots: Slots::default(),
+            run,
+            pages,
         }
+    }
+
+    /// Pages of one code: neighbours are put together first, because long runs cost no more than short ones.
+    fn add(&mut self, pages: Range<usize>, code: Code) {
+        if self.run.code == code && self.run.pages.end == pages.start {
+            self.run.pages.end = pages.end;
+        } else {
+            let run = std::mem::replace(&mut self.run, Run { pages, code });
+            self.insert(run);
+        }
+    }
+
+    fn insert(&mut self, run: Run) {
+        if let Some(plane) = run.plane() {
+            self.slots.insert_range(plane, run.pages, self.pages);
+        }
+    }
+
+    /// The slots of eight pages from `page` where the code `mine` is neither `after` nor `earlier`.
+    fn add_word(&mut self, page: usize, mine: u64, after: u64, earlier: Option<u64>) {
+        if mine == after {
+            return;
+        }
+        for j in 0..8 {
+            let byte = |word: u64| word.to_le_bytes()[j];
+            let code = byte(mine);
+            if code != byte(after) && earlier.is_none_or(|e| byte(e) != code) {
+                self.add(page + j..page + j + 1, code);
+            }
+        }
+    }
+
+    fn slots(mut self) -> Slots {
+        let rest = self.run.clone();
+        self.insert(rest);
+        self.slots
     }
 }

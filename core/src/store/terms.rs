@@ -26,8 +26,10 @@ pub struct Capture<'a> {
     pub base: *const u8,
     /// The pages to capture.
     pub pages: &'a PageSet,
-    /// Of the pages, those in these whole chunks are captured later, behind the gate.
-    pub later: &'a [usize],
+    /// Of the pages, those of whole chunks that are captured later, behind the gate.
+    pub later: &'a PageSet,
+    /// Of the pages, those that may be what the newest version has: they are compared, and left out if they are.
+    pub maybe: &'a PageSet,
     /// What makes stores to later chunks wait.
     pub gate: Option<&'a Arc<Gate>>,
     /// The handed-over buffers that are captured: those that were rewritten, and are bound to fields.
@@ -49,10 +51,15 @@ impl<'a> Capture<'a> {
             ..*self
         }
     }
+}
 
-    pub(super) fn is_later(&self, chunk: usize) -> bool {
-        self.later.binary_search(&chunk).is_ok()
-    }
+/// A version, when `publish` returns.
+#[derive(Debug)]
+pub struct Captured {
+    /// How far it has come.
+    pub progress: Progress,
+    /// Pages that were to be compared, and have not changed: they are not part of it.
+    pub same: PageSet,
 }
 
 /// How far a version has come when `publish` returns.

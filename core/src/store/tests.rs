@@ -4,7 +4,6 @@ use super::*;
 use crate::capture::{Outcome, Settings};
 use crate::pagemap::Code;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet};
-use crate::planes::Placement;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -34,8 +33,13 @@ struct World {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// With `true`, whole chunks are captured after the call.
-    Publish(Vec<(usize, usize)>, bool),
+    /// Write runs of pages, and some of them with what they held. With `true`, whole chunks are captured after the call; with
+    /// another, the rest is compared.
+    Publish {
+        written: Vec<(usize, usize)>,
+        later: bool,
+        compared: bool,
+    },
     /// A version is written, and given up before it is visible.
     Abandon(Vec<(usize, usize)>),
     /// Somebody pins the newest version.
@@ -54,7 +58,11 @@ fn op() -> impl Strategy<Value = Op> {
     ];
     let pages = || proptest::collection::vec((start.clone(), len.clone()), 0..3);
     prop_oneof![
-        8 => (pages(), any::<bool>()).prop_map(|(pages, later)| Op::Publish(pages, later)),
+        8 => (pages(), any::<bool>(), any::<bool>()).prop_map(|(written, later, compared)| Op::Publish {
+            written,
+            later,
+            compared,
+        }),
         1 => pages().prop_map(Op::Abandon),
         3 => Just(Op::Pin),
         3 => any::<bool>().prop_map(Op::Unpin),
@@ -90,7 +98,11 @@ impl World {
 
     fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
         match op {
-            Op::Publish(runs, later) => self.publish(runs, *later)?,
+            Op::Publish {
+                written,
+                later,
+                compared,
+            } => self.publish(written, *later, *compared)?,
             Op::Abandon(runs) => self.abandon(runs),
             Op::Pin => self.pinned.extend(self.seen.keys().last()),
             Op::Unpin(oldest) => {
@@ -126,33 +138,51 @@ impl World {
         pages
     }
 
-    fn publish(&mut self, runs: &[(usize, usize)], later: bool) -> Result<(), TestCaseError> {
+    fn publish(
+        &mut self,
+        runs: &[(usize, usize)],
+        later: bool,
+        compared: bool,
+    ) -> Result<(), TestCaseError> {
         let pages = self.compute(runs);
         let before = self.seen.values().last();
         let mut roots = before.map_or(vec![0; PAGES.div_ceil(CHUNK_PAGES)], |s| s.roots.clone());
         let mut bytes = before.map_or(vec![0; PAGES], |s| s.bytes.clone());
         let full = |(_, bits): &(usize, &ChunkBits)| bits.iter().all(|w| *w == !0);
         let whole = pages.chunks_in_use().filter(full).filter(|_| later);
-        let later: Vec<usize> = whole.map(|(chunk, _)| chunk).collect();
+        let mut later = PageSet::new(PAGES);
+        whole.for_each(|(chunk, bits)| *later.chunk_mut(chunk) = *bits);
+        let mut maybe = PageSet::new(PAGES);
+        if compared {
+            maybe.union(&pages);
+            maybe.subtract(&later);
+        }
+        let is_same = |page: &usize| bytes[*page] == self.live[page * PAGE];
+        let expected: Vec<usize> = maybe.iter().filter(is_same).collect();
         let stamp = stamp(self.next);
         let pinned = |n| self.pinned.contains(&n);
         // SAFETY: `live` has all pages of the region, and nobody writes it until the capture has ended.
         let published = unsafe {
-            let capture = capture(&self.live, &pages, &later);
+            let capture = capture(&self.live, &pages, &later, &maybe);
             let copiers = &self.copiers;
             self.store
                 .publish(&stamp, &capture, copiers, &pinned)
                 .unwrap()
         };
-        match published {
-            Err(_) => return Ok(()),
-            Ok(Progress::Visible) => prop_assert!(later.is_empty()),
-            Ok(Progress::Later(sweep)) => {
+        let Ok(Captured { progress, same }) = published else {
+            return Ok(());
+        };
+        prop_assert_eq!(same.iter().collect::<Vec<_>>(), expected);
+        match progress {
+            Progress::Visible => prop_assert!(later.is_empty()),
+            Progress::Later(sweep) => {
                 sweep.work();
                 prop_assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);
                 prop_assert_eq!(self.store.settle().map(|s| s.version), Some(self.next));
             }
         }
+        let mut pages = pages;
+        pages.subtract(&same);
         let index = self.store.index().unwrap();
         let slot = index.slot_of(self.next).unwrap().unwrap();
         let chunks: BTreeSet<usize> = pages.iter().map(|page| page / CHUNK_PAGES).collect();
@@ -163,7 +193,7 @@ impl World {
         for page in pages.iter() {
             let byte = self.live[page * PAGE];
             // What is captured later is compared: only what differs has changed.
-            if later.contains(&(page / CHUNK_PAGES)) && bytes[page] == byte {
+            if later.contains(page) && bytes[page] == byte {
                 changed.remove_range(page..page + 1);
             }
             bytes[page] = byte;
@@ -183,16 +213,20 @@ impl World {
         let Some(slot) = self.store.free_slot(&pinned).unwrap() else {
             return;
         };
-        let Ok(placements) = self.store.make_room(|s| s.place(&pages), &pinned).unwrap() else {
+        let Ok(slots) = self
+            .store
+            .make_room(|s| s.planes.place(&pages), &pinned)
+            .unwrap()
+        else {
             return;
         };
-        let capture = capture(&self.live, &pages, &[]);
+        let none = PageSet::new(PAGES);
+        let capture = capture(&self.live, &pages, &none, &none);
         let written = self
             .store
-            .write_version(slot, &stamp(self.next), &capture, &placements);
+            .write_version(slot, &stamp(self.next), &capture, &slots);
         written.unwrap();
-        self.used
-            .extend(placements.iter().map(|p: &Placement| p.chunk));
+        self.used.extend(pages.chunk_numbers().iter());
     }
 
     /// Version `n` is what it was when it was published, in whatever way it is read.
@@ -267,11 +301,17 @@ fn stamp(version: u64) -> Stamp {
     }
 }
 
-fn capture<'a>(live: &[u8], pages: &'a PageSet, later: &'a [usize]) -> Capture<'a> {
+fn capture<'a>(
+    live: &[u8],
+    pages: &'a PageSet,
+    later: &'a PageSet,
+    maybe: &'a PageSet,
+) -> Capture<'a> {
     Capture {
         base: live.as_ptr(),
         pages,
         later,
+        maybe,
         handed: &[],
         gate: None,
         table: &[],

@@ -3,8 +3,8 @@
 use super::{Capture, Store};
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, ZERO};
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkSet};
-use crate::planes::Placement;
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
+use crate::planes::Slots;
 use crate::stamp::Stamp;
 use std::sync::atomic::Ordering;
 
@@ -15,55 +15,43 @@ impl Store {
         slot: usize,
         stamp: &Stamp,
         capture: &Capture<'_>,
-        placements: &[Placement],
+        slots: &Slots,
     ) -> Result<(), IndexError> {
-        let mut changed = ChunkSet::new(self.index()?.layout().chunks);
-        placements.iter().for_each(|p| changed.insert(p.chunk));
+        let changed = capture.pages.chunk_numbers();
         let before = self.ring.begin(slot, &changed);
         let index = self.index()?;
         let previous = self.newest()?;
-        let mut rest = placements;
         for chunk in self.ring.stale(slot).iter() {
-            let n = rest.iter().take_while(|p| p.chunk == chunk).count();
-            let (mine, later) = rest.split_at(n);
-            rest = later;
             let old = previous.map_or(Ok(Entry::Whole(ZERO)), |p| p.entry(chunk))?;
-            let entry = if n == 0 {
+            let bits = capture.pages.chunk(chunk);
+            let entry = if *bits == ChunkBits::default() {
                 old
             } else {
-                self.write_chunk(index, chunk, old, mine)?
+                let marked = index.changed_bits(slot, chunk)?;
+                let words = marked.iter().zip(bits);
+                words.for_each(|(to, b)| to.store(*b, Ordering::Relaxed));
+                self.write_chunk(index, chunk, old, slots)?
             };
             index.set_root(slot, chunk, entry.encode())?;
-            if n != 0 {
-                let bits = index.changed_bits(slot, chunk)?;
-                bits.iter()
-                    .zip(capture.pages.chunk(chunk))
-                    .for_each(|(to, b)| to.store(*b, Ordering::Relaxed));
-            }
         }
         index.set_changed_chunks(slot, &before, &changed)?;
         index.set_table(slot, capture.table)?;
         index.set_head(slot, stamp, capture.pages.len() as u64, capture.now)
     }
 
-    /// The entry of a chunk after `placements`: whole if one plane has it all, else a fresh leaf.
+    /// The entry of a chunk when its pages in `slots` are there: whole if one plane has it all, else a fresh leaf.
     fn write_chunk(
         &self,
         index: IndexWriter<'_>,
         chunk: usize,
         old: Entry,
-        placements: &[Placement],
+        slots: &Slots,
     ) -> Result<Entry, IndexError> {
         let pages = index.layout().pages_in(chunk);
-        if let [only] = placements
-            && only
-                .bits
-                .iter()
-                .map(|w| w.count_ones() as usize)
-                .sum::<usize>()
-                == pages
-        {
-            return Ok(Entry::Whole(only.plane as Code + 1));
+        let all =
+            |bits: &ChunkBits| bits.iter().map(|w| w.count_ones() as usize).sum::<usize>() == pages;
+        if let Some((plane, _)) = slots.in_chunk(chunk).find(|(_, bits)| all(bits)) {
+            return Ok(Entry::Whole(plane as Code + 1));
         }
         let mut codes = [ZERO; CHUNK_PAGES];
         match old {
@@ -74,9 +62,9 @@ impl Store {
                 }
             }
         }
-        for p in placements {
-            for run in crate::pageset::runs_of(&p.bits) {
-                codes[run].fill(p.plane as Code + 1);
+        for (plane, bits) in slots.in_chunk(chunk) {
+            for run in crate::pageset::runs_of(bits) {
+                codes[run].fill(plane as Code + 1);
             }
         }
         if codes[..pages].iter().all(|c| *c == codes[0]) {

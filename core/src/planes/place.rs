@@ -1,0 +1,99 @@
+//! Finding slots for pages.
+
+use super::{Plane, Planes, Slots};
+use crate::pageset::{BLOCK_PAGES, CHUNK_PAGES, ChunkBits, PageSet};
+use crate::sabotage::{Guard, off};
+use std::ops::Range;
+
+impl Planes {
+    /// Find slots for the pages `want`. Few pages of a chunk go first to slots that have memory: a fresh page costs several
+    /// times its copy. Many go first to the plane that takes most of them, so that what is written densely lies in one run
+    /// again, however it was scattered before.
+    pub fn place(&self, want: &PageSet) -> Slots {
+        let (mut slots, mut left) = (Slots::default(), want.clone());
+        // Whole blocks first, as many at once as can be: what is written densely costs the same however large it is.
+        for pages in want.whole() {
+            self.place_whole(pages, &mut slots, &mut left);
+        }
+        for (chunk, bits) in left.chunks_in_use() {
+            self.place_chunk(chunk, bits, &mut slots);
+        }
+        slots
+    }
+
+    /// How many pages of fresh memory the slots need.
+    pub fn fresh_pages(&self, slots: &Slots) -> usize {
+        let fresh = |(plane, pages): (usize, &PageSet)| {
+            let mut fresh = pages.clone();
+            fresh.subtract(&self.planes[plane].held);
+            fresh.len()
+        };
+        slots.iter().map(fresh).sum()
+    }
+
+    /// A plane in which no slot of `pages` is busy; of several, the one that has memory for most of them.
+    pub fn free_plane(&self, pages: &Range<usize>) -> Option<usize> {
+        let free = |i: &usize| {
+            let p = &self.planes[*i];
+            !p.busy.intersects(pages.clone()) && !p.leaving.intersects(pages.clone())
+        };
+        // Reversed, because max_by_key takes the last of equals: planes that never had memory stay behind the others.
+        let planes = (0..self.planes.len().min(self.touched + 1)).rev();
+        planes
+            .filter(free)
+            .max_by_key(|i| self.planes[*i].held.count_in(pages.clone()))
+    }
+
+    /// Place blocks that are wanted whole in one plane that is free there, if there is one.
+    fn place_whole(&self, pages: Range<usize>, slots: &mut Slots, left: &mut PageSet) {
+        if let Some(plane) = self.free_plane(&pages) {
+            slots.insert_range(plane, pages.clone(), left.capacity());
+            left.remove_range(pages);
+        } else if pages.len() > BLOCK_PAGES {
+            for start in pages.step_by(BLOCK_PAGES) {
+                self.place_whole(start..start + BLOCK_PAGES, slots, left);
+            }
+        }
+    }
+
+    fn place_chunk(&self, chunk: usize, want: &ChunkBits, slots: &mut Slots) {
+        let dense = count(want) as usize >= CHUNK_PAGES / 2;
+        let mut left = *want;
+        while left.iter().any(|w| *w != 0) {
+            let (plane, bits) = self.best(chunk, &left, dense);
+            if bits.iter().all(|w| *w == 0) {
+                // One slot per version and page exists, so this cannot be; were it so, looping would hang the simulation.
+                unreachable!(
+                    "no free slot for pages of chunk {chunk}: more live versions than planes"
+                );
+            }
+            left.iter_mut().zip(&bits).for_each(|(l, b)| *l &= !b);
+            slots.insert_bits(plane, chunk, &bits, self.pages());
+        }
+    }
+
+    fn best(&self, chunk: usize, want: &ChunkBits, dense: bool) -> (usize, ChunkBits) {
+        let free = |p: &Plane| -> ChunkBits {
+            if off(Guard::SlotInUse) {
+                return *want;
+            }
+            p.free(chunk, want)
+        };
+        let score = |p: &Plane| {
+            let (free, held) = (free(p), p.held.chunk(chunk));
+            let warm: ChunkBits = std::array::from_fn(|i| free[i] & held[i]);
+            let (free, warm) = (count(&free), count(&warm));
+            if dense { (free, warm) } else { (warm, free) }
+        };
+        // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
+        let best = (0..self.planes.len().min(self.touched + 1))
+            .rev()
+            .max_by_key(|i| score(&self.planes[*i]))
+            .unwrap_or(0);
+        (best, free(&self.planes[best]))
+    }
+}
+
+fn count(bits: &ChunkBits) -> u32 {
+    bits.iter().map(|w| w.count_ones()).sum()
+}
