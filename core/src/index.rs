@@ -231,6 +231,12 @@ impl<'a> Index<'a> {
         Ok(self.words.get(self.layout.root(slot, chunk))?)
     }
 
+    /// The root entries of `chunks` in the version in `slot`.
+    pub fn roots(&self, slot: usize, chunks: &Range<usize>) -> Result<&'a [AtomicU64], IndexError> {
+        let at = self.layout.root(slot, chunks.start);
+        Ok(self.words.slice(at, chunks.len())?)
+    }
+
     /// The words of leaf `leaf` of `chunk`: eight pages a word.
     pub fn leaf(&self, chunk: usize, leaf: usize) -> Result<&'a [AtomicU64], IndexError> {
         Ok(self
@@ -370,11 +376,6 @@ impl<'a> IndexWriter<'a> {
             self.0.layout.head(slot) + slot::TABLE_LEN,
             bytes.len() as u64,
         )
-    }
-
-    /// Store a root entry.
-    pub fn set_root(&self, slot: usize, chunk: usize, entry: u64) -> Result<(), IndexError> {
-        self.set(self.0.layout.root(slot, chunk), entry)
     }
 
     /// Store which chunks the version in `slot` changed; all of them are in use from now on. In what the slot held, no others

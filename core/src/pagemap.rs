@@ -7,7 +7,7 @@
 use crate::index::{Index, IndexError};
 use crate::pageset::{CHUNK_PAGES, ChunkSet, PageSet};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where a page is: 0 nowhere (it is all zeros), else the number of its plane plus 1.
 pub type Code = u8;
@@ -100,6 +100,11 @@ impl<'a> PageMap<'a> {
     /// The map of the version in `slot`, which must be pinned (or the caller be the producer).
     pub fn new(index: Index<'a>, slot: usize) -> Self {
         PageMap { index, slot }
+    }
+
+    /// The entries of `chunks`, to be decoded.
+    pub fn roots(&self, chunks: &Range<usize>) -> Result<&'a [AtomicU64], IndexError> {
+        self.index.roots(self.slot, chunks)
     }
 
     /// The entry of `chunk`.

@@ -46,6 +46,8 @@ struct Chunk {
 #[derive(Debug, Default)]
 pub struct Ways {
     chunks: BTreeMap<usize, Chunk>,
+    /// Whether some of the chunks that are captured later spoke for the other way when they were last counted.
+    wavering: bool,
     /// Nanoseconds that early stores wait per chunk: a running mean.
     waiting: u64,
 }
@@ -88,6 +90,12 @@ impl Ways {
     /// those that had better be captured inside `publish` again.
     pub fn seen_later(&mut self, seen: &[(usize, u32)]) -> Vec<usize> {
         let most = self.price_later() * 100 / MARGIN;
+        let cheaper = |changed: u32| u64::from(changed) * COPY < most;
+        let dear = !seen.iter().any(|(_, changed)| cheaper(*changed));
+        if dear && !std::mem::replace(&mut self.wavering, !dear) {
+            // Nothing speaks for the other way, and nothing did last time.
+            return Vec::new();
+        }
         let Some((first, last)) = seen.first().zip(seen.last()) else {
             return Vec::new();
         };
@@ -97,8 +105,7 @@ impl Ways {
             let Some((_, c)) = known.next_if(|(number, _)| *number == chunk) else {
                 return true;
             };
-            let cheaper = u64::from(*changed) * COPY < most;
-            c.votes = if cheaper { c.votes + 1 } else { 0 };
+            c.votes = if cheaper(*changed) { c.votes + 1 } else { 0 };
             c.votes >= TO_NOW
         };
         seen.iter()

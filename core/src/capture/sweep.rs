@@ -7,7 +7,7 @@ use crate::sabotage::{Guard, off};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,8 @@ pub struct Sweep {
     progress: Progress,
     /// Per piece, the pages that have changed.
     changed: Vec<[AtomicU64; CHUNK_WORDS]>,
+    /// How many these are: what the producer's thread looks at.
+    counts: Vec<AtomicU32>,
     /// UNDECIDED, FAILED or WHOLE. No lock: a thread that holds one may be waiting in a signal handler, for a piece.
     verdict: AtomicU8,
     /// Why it failed.
@@ -68,6 +70,7 @@ impl Sweep {
             gate,
             progress: Progress::new(job.chunks.len()),
             changed: changed.collect(),
+            counts: job.chunks.iter().map(|_| AtomicU32::new(0)).collect(),
             job,
             verdict: AtomicU8::new(UNDECIDED),
             reason: OnceLock::new(),
@@ -85,6 +88,12 @@ impl Sweep {
             |words: &[AtomicU64; CHUNK_WORDS]| std::array::from_fn(|i| words[i].load(Relaxed));
         let chunks = self.job.chunks.iter().copied();
         chunks.zip(self.changed.iter().map(bits))
+    }
+
+    /// The chunks of the pieces, with how many pages of each have changed: right once all are saved.
+    pub fn counts(&self) -> impl Iterator<Item = (usize, u32)> {
+        let chunks = self.job.chunks.iter().copied();
+        chunks.zip(self.counts.iter().map(|n| n.load(Relaxed)))
     }
 
     /// Take the pages that have changed out of `pages`.
@@ -183,6 +192,8 @@ impl Sweep {
         for (word, bits) in self.changed[piece].iter().zip(changed) {
             word.store(bits, Relaxed);
         }
+        let count = changed.iter().map(|w| w.count_ones()).sum();
+        self.counts[piece].store(count, Relaxed);
         Ok(())
     }
 

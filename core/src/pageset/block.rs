@@ -68,6 +68,15 @@ impl Block {
         }
     }
 
+    /// Whether all of `other` is here.
+    pub fn contains(&self, other: &Block) -> bool {
+        other.used & !self.used == 0
+            && ones(other.used).all(|i| {
+                let both = self.chunks[i].iter().zip(&other.chunks[i]);
+                both.fold(0, |missing, (mine, theirs)| missing | theirs & !mine) == 0
+            })
+    }
+
     pub fn subtract(&mut self, other: &Block) {
         for i in ones(self.used & other.used) {
             let both = self.chunks[i].iter_mut().zip(&other.chunks[i]);

@@ -41,6 +41,15 @@ impl Content {
         }
     }
 
+    /// The same, without a bitmap if it has all pages.
+    fn settled(self) -> Content {
+        if self.block().is_full() {
+            Content::All
+        } else {
+            self
+        }
+    }
+
     /// What is left after `change`, if anything is.
     fn changed(mut self, change: impl FnOnce(&mut Block)) -> Option<Content> {
         change(self.make_mut());
@@ -145,7 +154,13 @@ pub(super) fn union(mine: Option<Content>, theirs: Option<&Content>) -> Option<C
     match (mine, theirs) {
         (Some(mine), Some(theirs)) if mine.is_same(theirs) => Some(mine),
         (Some(Content::All), _) | (_, Some(Content::All)) => Some(Content::All),
-        (Some(mine), Some(theirs)) => mine.changed(|block| block.union(theirs.block())),
+        // Most often the one has all of the other: then nothing need be copied.
+        (Some(mine), Some(theirs)) if mine.block().contains(theirs.block()) => Some(mine),
+        (Some(mine), Some(theirs)) if theirs.block().contains(mine.block()) => Some(theirs.clone()),
+        (Some(mine), Some(theirs)) => {
+            let both = mine.changed(|block| block.union(theirs.block()));
+            both.map(Content::settled)
+        }
         (mine, theirs) => mine.or_else(|| theirs.cloned()),
     }
 }

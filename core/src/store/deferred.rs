@@ -4,7 +4,7 @@ use super::handover::Handed;
 use super::{Capture, Store};
 use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
 use crate::index::{IndexError, IndexWriter};
-use crate::pageset::{ChunkBits, PageSet};
+use crate::pageset::PageSet;
 use crate::planes::Slots;
 use crate::stamp::Stamp;
 use std::sync::Arc;
@@ -84,13 +84,11 @@ impl Store {
                 self.take_back(&in_flight.handed, &mut in_flight.pages);
             }
         }
-        let changed = in_flight.sweep.changes();
-        let changed = changed.map(|(chunk, bits)| (chunk, count(&bits)));
         Some(Settled {
             version: in_flight.version,
             outcome,
             early: in_flight.sweep.early(),
-            changed: changed.collect(),
+            changed: in_flight.sweep.counts().collect(),
             pages: in_flight.pages,
         })
     }
@@ -221,16 +219,12 @@ impl Store {
 /// Write which pages of the later chunks have changed, and count them.
 fn note_changes(index: &IndexWriter<'_>, slot: usize, sweep: &Sweep) -> Result<u64, IndexError> {
     let mut total = 0;
-    for (chunk, bits) in sweep.changes() {
-        total += u64::from(count(&bits));
+    for ((chunk, bits), (_, count)) in sweep.changes().zip(sweep.counts()) {
+        total += u64::from(count);
         let words = index.changed_bits(slot, chunk)?;
         for (word, bits) in words.iter().zip(bits) {
             word.store(bits, Ordering::Relaxed);
         }
     }
     Ok(total)
-}
-
-fn count(bits: &ChunkBits) -> u32 {
-    bits.iter().map(|w| w.count_ones()).sum()
 }

@@ -7,6 +7,7 @@ use crate::pageset::CHUNK_PAGES;
 use crate::planes::Slots;
 use crate::protocol;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 impl Store {
     /// A slot for one more version, reclaiming the oldest that can be if all are taken.
@@ -53,25 +54,19 @@ impl Store {
         let map = |k: usize| PageMap::new(index, self.live[k].1);
         let (gone, next) = (map(i), map(i + 1));
         let before = i.checked_sub(1).map(map);
-        let mut free = Free::new(self.planes.pages());
-        for chunk in self.ring.since(self.live[i + 1].1).iter() {
-            let entries = (gone.entry(chunk)?, next.entry(chunk)?);
-            let before = before.map(|b| b.entry(chunk).map(|e| (b, e))).transpose()?;
-            if entries.0 == entries.1 || before.is_some_and(|(_, e)| e == entries.0) {
-                continue;
-            }
-            if let (Entry::Whole(code), Entry::Whole(_), None | Some((_, Entry::Whole(_)))) =
-                (entries.0, entries.1, before)
-            {
-                // One plane throughout, and neither neighbour has it: the usual case of what is written densely.
-                free.add(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES, code);
-                continue;
-            }
-            for w in 0..CHUNK_PAGES / 8 {
-                let mine = gone.word(chunk, entries.0, w)?;
-                let after = next.word(chunk, entries.1, w)?;
-                let earlier = before.map(|(b, e)| b.word(chunk, e, w)).transpose()?;
-                free.add_word(chunk * CHUNK_PAGES + w * 8, mine, after, earlier);
+        let mut free = Free::new(self.planes.pages(), index.layout().slots);
+        for chunks in self.ring.since(self.live[i + 1].1).runs() {
+            let roots = (gone.roots(&chunks)?, next.roots(&chunks)?);
+            let before = before
+                .map(|b| b.roots(&chunks).map(|r| (b, r)))
+                .transpose()?;
+            for (k, chunk) in chunks.enumerate() {
+                let load = |roots: &[AtomicU64]| roots[k].load(Relaxed);
+                let (mine, after) = (load(roots.0), load(roots.1));
+                let before = before.map(|(b, roots)| (b, load(roots)));
+                if mine != after && before.is_none_or(|(_, word)| word != mine) {
+                    free.add_chunk(chunk, (gone, mine), (next, after), before)?;
+                }
             }
         }
         self.planes.set_free(&free.slots());
@@ -83,11 +78,14 @@ impl Store {
 struct Free {
     slots: Slots,
     run: Run,
+    /// Pages of a plane.
     pages: usize,
+    /// Slots of the ring, which is how entries are decoded.
+    leaves: usize,
 }
 
 impl Free {
-    fn new(pages: usize) -> Self {
+    fn new(pages: usize, leaves: usize) -> Self {
         let run = Run {
             pages: 0..0,
             code: ZERO,
@@ -96,7 +94,36 @@ impl Free {
             slots: Slots::default(),
             run,
             pages,
+            leaves,
         }
+    }
+
+    /// The slots of a chunk that `gone` has, and neither `next` nor `before`: maps, with their root words there.
+    fn add_chunk<'a>(
+        &mut self,
+        chunk: usize,
+        gone: (PageMap<'a>, u64),
+        next: (PageMap<'a>, u64),
+        before: Option<(PageMap<'a>, u64)>,
+    ) -> Result<(), IndexError> {
+        let decode =
+            |(map, word): (PageMap<'a>, u64)| Entry::decode(word, self.leaves).map(|e| (map, e));
+        let (gone, next) = (decode(gone)?, decode(next)?);
+        let before = before.map(decode).transpose()?;
+        let start = chunk * CHUNK_PAGES;
+        if let (Entry::Whole(code), Entry::Whole(_), None | Some((_, Entry::Whole(_)))) =
+            (gone.1, next.1, before)
+        {
+            // One plane throughout, and neither neighbour has it: the usual case of what is written densely.
+            self.add(start..start + CHUNK_PAGES, code);
+            return Ok(());
+        }
+        for w in 0..CHUNK_PAGES / 8 {
+            let word = |(map, entry): (PageMap<'a>, Entry)| map.word(chunk, entry, w);
+            let earlier = before.map(word).transpose()?;
+            self.add_word(start + w * 8, word(gone)?, word(next)?, earlier);
+        }
+        Ok(())
     }
 
     /// Pages of one code: neighbours are put together first, because long runs cost no more than short ones.

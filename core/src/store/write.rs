@@ -6,7 +6,7 @@ use crate::pagemap::{Code, Entry, PageMap, ZERO};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
 use crate::planes::Slots;
 use crate::stamp::Stamp;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Store {
     /// Write map, changed pages, table and head of the new version. Of the map only what is not in the slot yet.
@@ -21,18 +21,18 @@ impl Store {
         let before = self.ring.begin(slot, &changed);
         let index = self.index()?;
         let previous = self.newest()?;
-        for chunk in self.ring.stale(slot).iter() {
-            let old = previous.map_or(Ok(Entry::Whole(ZERO)), |p| p.entry(chunk))?;
-            let bits = capture.pages.chunk(chunk);
-            let entry = if *bits == ChunkBits::default() {
-                old
-            } else {
-                let marked = index.changed_bits(slot, chunk)?;
-                let words = marked.iter().zip(bits);
-                words.for_each(|(to, b)| to.store(*b, Ordering::Relaxed));
-                self.write_chunk(index, chunk, old, slots)?
-            };
-            index.set_root(slot, chunk, entry.encode())?;
+        for chunks in self.ring.stale(slot).runs() {
+            let old = previous.map(|p| p.roots(&chunks)).transpose()?;
+            let new = index.roots(slot, &chunks)?;
+            for (k, chunk) in chunks.enumerate() {
+                let mut root = old.map_or(Entry::Whole(ZERO).encode(), |old| old[k].load(Relaxed));
+                if *capture.pages.chunk(chunk) != ChunkBits::default() {
+                    let old = Entry::decode(root, index.layout().slots)?;
+                    root = self.write_chunk(index, chunk, old, slots)?.encode();
+                    write_changed(index, slot, chunk, capture)?;
+                }
+                new[k].store(root, Relaxed);
+            }
         }
         index.set_changed_chunks(slot, &before, &changed)?;
         index.set_table(slot, capture.table)?;
@@ -58,7 +58,7 @@ impl Store {
             Entry::Whole(code) => codes[..pages].fill(code),
             Entry::Leaf(leaf) => {
                 for (eight, word) in codes.chunks_exact_mut(8).zip(index.leaf(chunk, leaf)?) {
-                    eight.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+                    eight.copy_from_slice(&word.load(Relaxed).to_le_bytes());
                 }
             }
         }
@@ -74,7 +74,7 @@ impl Store {
         for (word, eight) in index.leaf(chunk, leaf)?.iter().zip(codes.chunks_exact(8)) {
             word.store(
                 u64::from_le_bytes(eight.try_into().expect("eight bytes")),
-                Ordering::Relaxed,
+                Relaxed,
             );
         }
         Ok(Entry::Leaf(leaf))
@@ -91,6 +91,21 @@ impl Store {
         }
         Ok((!used).trailing_zeros() as usize)
     }
+}
+
+/// Write which pages of a chunk a capture changes, unless that is found out later.
+fn write_changed(
+    index: IndexWriter<'_>,
+    slot: usize,
+    chunk: usize,
+    capture: &Capture<'_>,
+) -> Result<(), IndexError> {
+    if *capture.later.chunk(chunk) == ChunkBits::default() {
+        let words = index.changed_bits(slot, chunk)?.iter();
+        let words = words.zip(capture.pages.chunk(chunk));
+        words.for_each(|(to, bits)| to.store(*bits, Relaxed));
+    }
+    Ok(())
 }
 
 // The words of a chunk's bitmap and of its changed bits are the same eight.

@@ -76,8 +76,16 @@ impl Live {
     /// An error in a forked child, and if somebody unmapped a part of the memory: the kernel says
     /// nothing of the pages there, which must not be taken for "not written".
     pub fn check(&self) -> Result<(), TrackError> {
+        self.check_but(&PageSet::new(self.span.pages))
+    }
+
+    /// The same of all but the pages of `others`, for which somebody else looks.
+    pub fn check_but(&self, others: &PageSet) -> Result<(), TrackError> {
         self.check_process()?;
-        self.runs()
+        let mut pages = self.mapped.clone();
+        pages.subtract(others);
+        pages
+            .runs()
             .try_for_each(|run| live::check_mapped(&self.addresses(&run)))
             .map_err(failed("live memory was unmapped behind the tracker's back"))
     }

@@ -189,7 +189,7 @@ impl Tracker for UffdAsync {
         expected: &PageSet,
         written: &mut PageSet,
     ) -> Result<Harvest, TrackError> {
-        self.live.check()?;
+        self.live.check_but(&self.suspended)?;
         // What is armed first: what arms itself below is reported there.
         self.take(expected, written)
             .map_err(failed("scanning for written pages"))?;
@@ -209,6 +209,7 @@ impl Tracker for UffdAsync {
             .map_err(failed("handing pages to deferred capture"))?;
         self.armed.remove_range(pages.clone());
         self.suspended.insert_range(pages.clone());
+        self.suspended.settle();
         Ok(())
     }
 
@@ -217,6 +218,7 @@ impl Tracker for UffdAsync {
             .map_err(failed("taking pages back from deferred capture"))?;
         self.suspended.remove_range(pages.clone());
         self.armed.insert_range(pages.clone());
+        self.armed.settle();
         Ok(())
     }
 
