@@ -139,7 +139,7 @@ fn write_sound(words: &[AtomicU64], layout: Layout) -> Result<(), IndexError> {
             } else {
                 Entry::Whole(slot as u8 + 1)
             };
-            index.set_root(slot, chunk, entry.encode())?;
+            index.roots(slot, &(chunk..chunk + 1))?[0].store(entry.encode(), Ordering::Relaxed);
             for (i, word) in index.leaf(chunk, slot)?.iter().enumerate() {
                 word.store([0x0102_0301_0203_0102, 0][i % 2], Ordering::Relaxed);
             }
