@@ -1,8 +1,10 @@
 //! The whole chain with the programs that users run: a simulation is checkpointed, killed, continued, and ends with the bits of
 //! a run that nobody disturbed; h5py and VTK read those bits from its checkpoint.
 
+use nix::sys::signal::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tcasm_tests::child::{Child, DEADLINE, Said};
 use tempfile::TempDir;
 
@@ -76,9 +78,14 @@ fn a_killed_simulation_continues_from_its_checkpoint_to_the_same_bits() {
 
     let mut writer = checkpoint();
     let mut first = simulate(&[]);
-    let (killed_at, _) = follow(&mut first, |step| {
-        step >= 500 && newest(files.path()).is_some()
-    });
+    let (mut killed_at, _) = follow(&mut first, |step| step >= 500);
+    while newest(files.path()).is_none() {
+        // However slow the writer is, the simulation must not be over before it: from here on it goes line by line.
+        first.signal(Signal::SIGSTOP);
+        std::thread::sleep(Duration::from_millis(50));
+        first.signal(Signal::SIGCONT);
+        (killed_at, _) = follow(&mut first, |_| true);
+    }
     first.kill();
     assert!(killed_at < 1200, "it was killed in the middle");
     assert_eq!(
