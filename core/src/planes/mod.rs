@@ -125,10 +125,11 @@ impl Planes {
         let fresh = self.hold(slots);
         let (half, mut copied) = (slots.len() / 2, 0);
         for (plane, run) in slots.runs() {
-            if (copied..=copied + run.len()).contains(&half) {
+            let pages = copied..copied + run.len();
+            copied = pages.end;
+            if pages.contains(&half) {
                 crate::fault::pass("half-copied");
             }
-            copied += run.len();
             let is_fresh = fresh.intersects(plane, &run);
             // SAFETY: the caller's promise; where nothing is fresh all slots are held.
             let done = unsafe { self.planes[plane].memory.copy(base, run, is_fresh) };
