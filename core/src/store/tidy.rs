@@ -1,26 +1,36 @@
 //! Giving memory back behind the simulation's back: versions that nobody pins any more, and slots that nothing will need.
 //!
-//! A fresh page costs several times its copy, so each page that changed lately keeps one slot to go to: the one that the
-//! oldest version of the history gives up when the next is published, if the newest version changed the page, or else a free
-//! one with memory. All others that were not taken for two looks go back to the system. Punching holes takes long, so it is
-//! done outside the lock that whoever owns the store has around it: meanwhile the slots are *leaving*, and nobody places a
-//! page there.
+//! A fresh page costs several times its copy, on a virtual machine twenty times and more. So each page that changed lately, or
+//! changes again and again, keeps one slot to go to: the one that the oldest version of the history gives up when the next is
+//! published, if the newest version changed the page, or else a free one with memory. All others that were not taken for two
+//! looks go back to the system. Punching holes takes long, so it is done outside the lock that whoever owns the store has
+//! around it: meanwhile the slots are *leaving*, and nobody places a page there.
 
 use super::Store;
 use crate::index::IndexError;
 use crate::pageset::PageSet;
 use crate::planes::Leaving;
 
-/// Versions after which pages that did not change any more count as calm.
-const LATELY: u32 = 8;
+/// Versions of a generation: a page that changes in one is kept a slot for until the end of the next.
+const GENERATION: u32 = 16;
+/// Generations of an epoch: a page that changes in two of them is kept a slot for until the end of the next epoch. Pages that are
+/// drawn at random, one in a hundred for each version, mostly are; those that were only filled once, at the start, are not.
+const EPOCH: u32 = 16;
 /// Pages given back in one go.
 const AT_ONCE: usize = 8192;
 
-/// The pages that changed in the last versions: between one and two times [`LATELY`] of them.
+/// The pages that changed lately, and those that change again and again.
 #[derive(Debug)]
 pub(super) struct Recent {
+    /// Changed in this generation, and in the last.
     young: PageSet,
     old: PageSet,
+    /// Changed in a generation of this epoch, and in two.
+    once: PageSet,
+    again: PageSet,
+    /// Those of the last epoch that changed again.
+    before: PageSet,
+    /// Versions so far.
     age: u32,
     /// Those that the newest changed.
     last: PageSet,
@@ -28,11 +38,15 @@ pub(super) struct Recent {
 
 impl Recent {
     pub(super) fn new(pages: usize) -> Self {
+        let [young, old, once, again, before, last] = [(); 6].map(|()| PageSet::new(pages));
         Recent {
-            young: PageSet::new(pages),
-            old: PageSet::new(pages),
+            young,
+            old,
+            once,
+            again,
+            before,
             age: 0,
-            last: PageSet::new(pages),
+            last,
         }
     }
 
@@ -40,18 +54,31 @@ impl Recent {
     pub(super) fn note(&mut self, pages: &PageSet) {
         self.young.union(pages);
         self.last = pages.clone();
-        self.age += 1;
-        if self.age == LATELY {
-            let fresh = PageSet::new(pages.capacity());
-            self.old = std::mem::replace(&mut self.young, fresh);
-            self.age = 0;
+        self.age = self.age.wrapping_add(1);
+        if self.age.is_multiple_of(GENERATION) {
+            self.end_generation();
         }
+        if self.age.is_multiple_of(GENERATION * EPOCH) {
+            self.before = std::mem::replace(&mut self.again, PageSet::new(pages.capacity()));
+            self.once.clear();
+        }
+    }
+
+    fn end_generation(&mut self) {
+        let mut twice = self.once.clone();
+        twice.intersect(&self.young);
+        self.again.union(&twice);
+        self.once.union(&self.young);
+        let empty = PageSet::new(self.young.capacity());
+        self.old = std::mem::replace(&mut self.young, empty);
     }
 
     /// Pages for which a free slot is to keep its memory, where so many versions of history are kept.
     fn wanted(&self, history: usize) -> PageSet {
         let mut wanted = self.young.clone();
-        wanted.union(&self.old);
+        for more in [&self.old, &self.again, &self.before] {
+            wanted.union(more);
+        }
         if history != 0 {
             wanted.subtract(&self.last);
         }
@@ -87,5 +114,43 @@ impl Store {
         for (slots, punched) in leaving {
             self.planes.gone(slots, *punched);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: usize = 4096;
+
+    fn pages(of: impl Iterator<Item = usize>) -> PageSet {
+        let mut set = PageSet::new(PAGES);
+        of.for_each(|page| set.insert(page));
+        set
+    }
+
+    fn wanted_after(versions: u32, changed: impl Fn(u32) -> PageSet) -> usize {
+        let mut recent = Recent::new(PAGES);
+        (0..versions).for_each(|n| recent.note(&changed(n)));
+        recent.wanted(0).len()
+    }
+
+    #[test]
+    fn pages_that_were_filled_once_keep_no_slot_for_long() {
+        let filled_at_start = |n| pages(0..if n < 5 { PAGES } else { 7 });
+        assert_eq!(wanted_after(5, filled_at_start), PAGES);
+        assert_eq!(wanted_after(2 * GENERATION, filled_at_start), 7);
+        assert_eq!(wanted_after(40 * GENERATION, filled_at_start), 7);
+    }
+
+    #[test]
+    fn pages_that_change_now_and_then_keep_their_slots_until_they_have_stopped_for_long() {
+        let now_and_then = |n| match n / GENERATION {
+            // Each page in one of 64 versions.
+            0..64 => pages((0..PAGES).filter(|page| page % 64 == n as usize % 64)),
+            _ => PageSet::new(PAGES),
+        };
+        assert_eq!(wanted_after(64 * GENERATION, now_and_then), PAGES);
+        assert_eq!(wanted_after(97 * GENERATION, now_and_then), 0);
     }
 }

@@ -144,6 +144,8 @@ impl WrittenScan {
     /// One call of the kernel: how many regions it found, and how far it came (not to the end if
     /// they were too many).
     fn step(&mut self, range: Range<usize>, question: &Question) -> io::Result<(usize, usize)> {
+        // The kernel takes memory for as many regions as it is told there is room for. No more are found than there are pages.
+        let pages = range.len().div_ceil(page_size());
         let mut arg = raw::pm_scan_arg {
             size: size_of::<raw::pm_scan_arg>() as u64,
             flags: question.flags,
@@ -151,7 +153,7 @@ impl WrittenScan {
             end: range.end as u64,
             walk_end: 0,
             vec: self.regions.addr() as u64,
-            vec_len: self.capacity as u64, // never 0: that crashes older kernels
+            vec_len: self.capacity.min(pages) as u64, // never 0: that crashes older kernels
             max_pages: 0,
             category_inverted: question.none_of,
             category_mask: question.all_of | question.none_of,

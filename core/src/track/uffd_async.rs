@@ -10,7 +10,7 @@
 
 use super::live::{Live, failed};
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
-use crate::pageset::PageSet;
+use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live::{Backing, no_huge_pages, replace};
 use crate::sys::pagemap::{ANONYMOUS, EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
 use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
@@ -115,7 +115,8 @@ impl UffdAsync {
         written.union(&found);
         // The look has armed nothing: so no store can be lost between it and the taking of the rest.
         found.subtract(expected);
-        self.scan_each(&found, &TAKE, written)
+        let spans = widen(&found, &busy, expected);
+        self.scan_each(&spans, &TAKE, written)
     }
 
     fn scan_each(
@@ -158,6 +159,23 @@ impl UffdAsync {
         self.armed.insert_range(pages.clone());
         Ok(())
     }
+}
+
+/// `pages` and what lies between them in a chunk, as far as it is in `within` and holds no page of `but`: asking for few long
+/// runs costs less than for many short ones.
+fn widen(pages: &PageSet, within: &PageSet, but: &PageSet) -> PageSet {
+    let mut wide = pages.clone();
+    let mut end = None;
+    for run in pages.runs() {
+        if let Some(end) = end.replace(run.end)
+            && (end - 1) / CHUNK_PAGES == run.start / CHUNK_PAGES
+            && !but.intersects(end..run.start)
+            && within.count_in(end..run.start) == run.start - end
+        {
+            wide.insert_range(end..run.start);
+        }
+    }
+    wide
 }
 
 /// The pages of `set` in chunks without, and in chunks with, a page of `marks`.
