@@ -143,7 +143,6 @@ impl Producer {
         stamp: &Stamp,
         dirty: &mut Dirty,
         handed: &[usize],
-        sound: bool,
     ) -> Result<Result<Progress, Skip>, PublishError> {
         if self.table.is_none() {
             self.encode_table()?;
@@ -184,9 +183,6 @@ impl Producer {
         self.pending.subtract(&dirty.same);
         self.region.resting.captured(&dirty.all);
         self.learn(dirty);
-        if sound {
-            self.share(dirty);
-        }
         Ok(Ok(captured.progress))
     }
 

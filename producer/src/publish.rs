@@ -45,7 +45,10 @@ impl Producer {
             step,
             time,
         };
-        let captured = self.capture(&stamp, &mut dirty, &handed, sound)?;
+        let captured = self.capture(&stamp, &mut dirty, &handed)?;
+        if captured.is_ok() && sound {
+            self.share(&dirty, start.elapsed());
+        }
         let duration = start.elapsed();
         let progress = match captured {
             Ok(progress) => progress,

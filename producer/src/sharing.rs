@@ -10,13 +10,17 @@ use crate::capture::Dirty;
 use crate::keeper::lock;
 use crate::producer::Producer;
 use std::ops::Range;
+use std::time::Duration;
 use tcasm_core::fault;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::store::Bed;
 use tcasm_core::sys::pins;
 
-/// Chunks that come to rest in one publish, at most, and chunks that are looked at for it.
-const AT_ONCE: usize = 4;
+/// What it takes for a chunk to come to rest. Publish takes twice as long for it at most, or so long as two chunks take.
+const COST: Duration = Duration::from_micros(650);
+const FEWEST_AT_ONCE: u128 = 2;
+const MOST_AT_ONCE: u128 = 4;
+/// Chunks that are looked at in one publish, at most.
 const LOOKS: usize = 32;
 /// Pages of a chunk that must be able to rest, and so many more than do already.
 const FEWEST: usize = CHUNK_PAGES * 3 / 4;
@@ -29,14 +33,15 @@ struct Plan {
 }
 
 impl Producer {
-    /// Let calm chunks rest, a few at a time. Nobody has written since the harvest of the version that was just captured.
-    pub(crate) fn share(&mut self, dirty: &Dirty) {
-        self.region.resting.captured(&dirty.all);
+    /// Let calm chunks rest, a few at a time. Nobody has written since the harvest of the version that was just captured, which
+    /// took so long.
+    pub(crate) fn share(&mut self, dirty: &Dirty, took: Duration) {
         let Some(calm) = &mut self.calm else {
             return;
         };
         calm.pass();
-        let mut plans = self.plan(dirty);
+        let most = took.as_nanos() / COST.as_nanos();
+        let mut plans = self.plan(dirty, most.clamp(FEWEST_AT_ONCE, MOST_AT_ONCE) as usize);
         if plans.is_empty() {
             return;
         }
@@ -52,14 +57,14 @@ impl Producer {
         fault::pass("rested");
     }
 
-    fn plan(&mut self, dirty: &Dirty) -> Vec<Plan> {
+    fn plan(&mut self, dirty: &Dirty, most: usize) -> Vec<Plan> {
         let mut plans = Vec::new();
         let mut unlike = None;
         for _ in 0..LOOKS {
             let next = self
                 .calm
                 .as_mut()
-                .filter(|_| plans.len() < AT_ONCE)
+                .filter(|_| plans.len() < most)
                 .and_then(Calm::next);
             let Some(chunk) = next else {
                 break;

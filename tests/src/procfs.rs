@@ -71,7 +71,11 @@ pub fn anonymous_in(addresses: std::ops::Range<usize>) -> u64 {
     let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     let (mut inside, mut kib) = (false, 0);
     for line in text.lines() {
-        if let Some((from, _)) = line.split(' ').next().and_then(|range| range.split_once('-')) {
+        if let Some((from, _)) = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'))
+        {
             let from = usize::from_str_radix(from, 16);
             inside = from.is_ok_and(|from| addresses.contains(&from));
         } else if inside && let Some(rest) = line.strip_prefix("Anonymous:") {

@@ -82,7 +82,8 @@ impl Stamper {
         let builder = Producer::builder(name)
             .tracker(tracker.parse()?)
             .capture(capture_mode(capture)?)
-            .memory(memory);
+            .memory(memory)
+            .calm_versions(1);
         let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
         let builder = builder
             .attr("large", &*LARGE.attr())

@@ -51,7 +51,9 @@ fn region(
     name: &str,
     settings: impl FnOnce(Builder) -> Builder,
 ) -> Result<(Producer, Bytes), String> {
-    let builder = Producer::builder(name).capacity(2 * PAGES * page_size());
+    let builder = Producer::builder(name)
+        .capacity(2 * PAGES * page_size())
+        .calm_versions(1);
     let mut producer = settings(builder.capture(mode()?)).create().map_err(text)?;
     let field = producer
         .field::<u8, _>("a", [PAGES * page_size()])

@@ -76,6 +76,7 @@ impl Scene {
             .capacity(4 * bytes)
             .memory(16 * bytes as u64)
             .capture(CaptureMode::Later)
+            .calm_versions(1)
             .copiers(1)
             .copier_nice(19);
         let mut producer = settings(builder).create().map_err(text)?;

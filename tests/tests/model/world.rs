@@ -66,6 +66,7 @@ impl World {
         let name = name("model");
         let builder = Producer::builder(&name)
             .keeper(false)
+            .calm_versions(1)
             .capacity(CAPACITY * page_size())
             .capture(way.1)
             .tracker(way.0);
