@@ -6,6 +6,7 @@
 mod failures;
 mod kernel;
 mod learning;
+mod resting;
 mod storms;
 
 pub use kernel::poke;
@@ -45,6 +46,11 @@ pub const SCENARIOS: &[Scenario] = &[
         failures::a_thread_panics_while_stores_wait,
     ),
     ("memory", failures::memory_runs_out),
+    ("rest", resting::memory_comes_to_rest_and_is_written),
+    ("rest-marked", resting::devices_take_their_memory_back),
+    ("rest-devices", resting::open_devices_keep_memory_in_place),
+    ("rest-fails", resting::memory_that_cannot_come_to_rest_stays),
+    ("rest-again", resting::memory_wakes_and_comes_to_rest_again),
 ];
 
 /// Chunks of the field.
