@@ -150,10 +150,11 @@ impl Builder {
     /// Whether live memory that has not been written for some versions exists once, in the newest version and for the program
     /// (unless set, yes, where writes are tracked by `uffd-async`). `TCASM_SHARED_BACKING` (`0` or `1`) overrides this.
     ///
-    /// A program notices it in three ways. A first store to such a page copies it. `MADV_DONTNEED` on a field, which is zeros
-    /// elsewhere, brings back what the page held when it came to rest; so write zeros instead. And what a program has set for
-    /// the mapping of a field (`mprotect`, `mbind`, advice) is lost when a part of it comes to rest. Nothing rests while
-    /// devices may have memory of the process pinned: while it has registered I/O buffers, or a device open.
+    /// A program notices it in three ways. A first store to such a page copies it. After `MADV_DONTNEED` on a part of a field
+    /// its content is undefined: it is not zeros, as elsewhere, but what some version held, or another will; so write zeros
+    /// instead. And what a program has set for the mapping of a field (`mprotect`, `mbind`, advice) is lost when a part of it
+    /// comes to rest. Nothing comes to rest while devices may have memory of the process pinned: while it has registered I/O
+    /// buffers, or a device open.
     pub fn shared_backing(mut self, shared: bool) -> Self {
         self.shared_backing = shared;
         self

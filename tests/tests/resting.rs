@@ -33,6 +33,11 @@ fn memory_that_cannot_come_to_rest_stays_as_it_is() {
 }
 
 #[test]
+fn a_store_that_is_dropped_before_it_is_published_leaves_its_page_at_rest() {
+    holds("rest-dropped");
+}
+
+#[test]
 fn memory_that_is_written_densely_takes_it_back_and_rests_again_when_it_falls_silent() {
     holds("rest-again");
 }

@@ -50,6 +50,10 @@ pub const SCENARIOS: &[Scenario] = &[
     ("rest-marked", resting::devices_take_their_memory_back),
     ("rest-devices", resting::open_devices_keep_memory_in_place),
     ("rest-fails", resting::memory_that_cannot_come_to_rest_stays),
+    (
+        "rest-dropped",
+        resting::stores_that_are_dropped_leave_memory_at_rest,
+    ),
     ("rest-again", resting::memory_wakes_and_comes_to_rest_again),
 ];
 

@@ -223,3 +223,22 @@ pub fn memory_wakes_and_comes_to_rest_again() -> Check {
         format!("{own} bytes of live memory are its own")
     })
 }
+
+/// A store that the program drops before anybody has seen it is no change: the page rests as before, and goes on doing so.
+pub fn stores_that_are_dropped_leave_memory_at_rest() -> Check {
+    let mut calm = Calm::new(|b| b.history(0))?;
+    calm.wait_for(PAGES)?;
+    for round in 0..6 {
+        let page = &mut calm.scene.bytes()?[..page_size()];
+        page.fill(255);
+        // SAFETY: a page of bytes, which are others afterwards, and any are valid.
+        let dropped =
+            unsafe { libc::madvise(page.as_mut_ptr().cast(), page.len(), libc::MADV_DONTNEED) };
+        ensure(dropped == 0, || "MADV_DONTNEED failed".to_owned())?;
+        calm.write(600 * round + 1, 17)?;
+        calm.publish()?;
+        calm.scene.producer.trim().map_err(text)?;
+        calm.check_live()?;
+    }
+    Ok(())
+}
