@@ -38,6 +38,11 @@ fn a_store_that_is_dropped_before_it_is_published_leaves_its_page_at_rest() {
 }
 
 #[test]
+fn pages_that_are_written_in_every_version_do_not_rest_nor_fault() {
+    holds("rest-hot");
+}
+
+#[test]
 fn memory_that_is_written_densely_takes_it_back_and_rests_again_when_it_falls_silent() {
     holds("rest-again");
 }

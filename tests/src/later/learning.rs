@@ -63,7 +63,7 @@ pub fn a_silent_field_goes_back() -> Check {
 }
 
 /// Page faults of this thread so far.
-fn faults() -> i64 {
+pub(super) fn faults() -> i64 {
     // SAFETY: zeros are a valid `rusage`, which the call fills in.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

@@ -1,5 +1,6 @@
 //! Live memory that rests on planes: it comes to rest, is written, goes behind the gate, and comes to rest again.
 
+use super::learning::faults;
 use super::{CHUNKS, Check, Scene, text};
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
@@ -203,12 +204,16 @@ pub fn memory_that_cannot_come_to_rest_stays() -> Check {
     calm.publish_often()
 }
 
-/// What rests is written densely, is captured later then, falls silent, and rests again.
+/// What rests is written densely, is captured later then, also what still rested of it, falls silent, and rests again.
 pub fn memory_wakes_and_comes_to_rest_again() -> Check {
-    let mut calm = Calm::at_rest()?;
+    let mut calm = Calm::new(|b| b.history(0))?;
+    calm.wait_for(PAGES)?;
     for value in 100..106 {
-        (0..PAGES).try_for_each(|page| calm.write(page, value))?;
+        let mut every_other = (0..PAGES).step_by(2);
+        every_other.try_for_each(|page| calm.write(page, value))?;
         calm.publish()?;
+        calm.scene.producer.trim().map_err(text)?;
+        calm.check_live()?;
     }
     let later = calm.scene.producer.stats().chunks_later as usize;
     ensure((later, calm.resting()) == (CHUNKS, 0), || {
@@ -241,4 +246,35 @@ pub fn stores_that_are_dropped_leave_memory_at_rest() -> Check {
         calm.check_live()?;
     }
     Ok(())
+}
+
+/// Pages that are written in every version have copies of their own from the beginning: no store to them faults any more. What
+/// that takes of planes counts as held.
+pub fn expected_pages_do_not_rest() -> Check {
+    let mut calm = Calm::new(|b| b.history(1).keeper(false))?;
+    let hot = || (0..PAGES).step_by(16);
+    // As long as the first version is held, hot pages go to and fro between two other planes, and stay there: in the first one,
+    // where the others will rest, they have no memory then.
+    let mut first = calm.scene.observer.latest().ok();
+    let mut last = 0;
+    for step in 0..2 * ENOUGH {
+        first = first.filter(|_| step < 3);
+        let before = faults();
+        hot().try_for_each(|page| calm.write(page, step as u8))?;
+        last = faults() - before;
+        let published = calm.scene.publish()?;
+        calm.scene.producer.trim().map_err(text)?;
+        drop(published.wait_visible(DEADLINE));
+        let held = calm.scene.producer.stats().held_bytes;
+        let there = crate::procfs::plane_bytes(std::process::id() as i32);
+        ensure(held == there, || {
+            format!("{held} bytes are held, {there} are there")
+        })?;
+    }
+    calm.publish()?;
+    let (resting, expected) = (calm.resting(), PAGES - hot().count());
+    ensure(resting == expected, || {
+        format!("{resting} pages rest, of {expected}")
+    })?;
+    ensure(last < 8, || format!("{last} faults"))
 }
