@@ -43,6 +43,11 @@ fn pages_that_are_written_in_every_version_do_not_rest_nor_fault() {
 }
 
 #[test]
+fn what_planes_get_for_neighbours_of_what_rests_is_held_and_can_be_trimmed() {
+    holds("rest-in-holes");
+}
+
+#[test]
 fn memory_that_is_written_densely_takes_it_back_and_rests_again_when_it_falls_silent() {
     holds("rest-again");
 }
