@@ -17,7 +17,7 @@ use tcasm_core::store::Bed;
 use tcasm_core::sys::pins;
 
 /// What it takes for a chunk to come to rest. Publish takes twice as long for it at most, or so long as two chunks take.
-const COST: Duration = Duration::from_micros(650);
+const COST: Duration = Duration::from_micros(700);
 const FEWEST_AT_ONCE: u128 = 2;
 const MOST_AT_ONCE: u128 = 4;
 /// Chunks that are looked at in one publish, at most.
