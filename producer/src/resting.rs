@@ -112,12 +112,14 @@ impl Region {
     #[allow(unsafe_code)]
     pub(crate) fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         for run in self.resting.runs_in(pages) {
-            match pins::suspect() {
-                Some(_) => self.tracker.own_in_place(&run)?,
+            let owned = match pins::suspect() {
+                Some(_) => self.tracker.own_in_place(&run),
                 // SAFETY: nobody writes, as the caller says; no device has pinned anything.
-                None => {
-                    unsafe { self.tracker.own(&run) }.inspect_err(|_| self.resume(run.clone()))?
-                }
+                None => unsafe { self.tracker.own(&run) },
+            };
+            if let Err(error) = owned {
+                self.resume(run);
+                return Err(error);
             }
             self.resting.forget(&run);
         }

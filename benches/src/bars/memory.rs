@@ -21,7 +21,8 @@ pub fn measure() -> Vec<Bar> {
         touch(simulation.memory(), &pages, step);
         simulation.publish();
         simulation.settle();
-        view = Some(observer.latest().and_then(|v| v.view()).expect("a view"));
+        let version = observer.latest().expect("a version");
+        view = Some(version.view().expect("a view"));
     }
     let planes = simulation.producer.stats().held_bytes;
     let together = own_memory() - before + planes;
