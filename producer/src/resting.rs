@@ -111,8 +111,9 @@ impl Region {
     /// some of it. Nobody may write during the call.
     #[allow(unsafe_code)]
     pub(crate) fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let mut pinned = None;
         for run in self.resting.runs_in(pages) {
-            let owned = match pins::suspect() {
+            let owned = match pinned.get_or_insert_with(pins::suspect) {
                 Some(_) => self.tracker.own_in_place(&run),
                 // SAFETY: nobody writes, as the caller says; no device has pinned anything.
                 None => unsafe { self.tracker.own(&run) },
