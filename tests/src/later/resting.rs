@@ -250,7 +250,8 @@ pub fn stores_that_are_dropped_leave_memory_at_rest() -> Check {
     Ok(())
 }
 
-/// Pages that are written in every version have copies of their own from the beginning: no store to them faults any more.
+/// Pages that are written in every version have copies of their own from the beginning: a store to them faults once, when
+/// their chunk comes to rest, and then no more.
 pub fn expected_pages_do_not_rest() -> Check {
     let mut calm = Calm::new(|b| b)?;
     let hot = || (0..PAGES).step_by(16);
