@@ -5,7 +5,7 @@
 //! panic that does. Without the feature nothing of this is left.
 
 /// The steps of publish, in order.
-pub const POINTS: [&str; 11] = [
+pub const POINTS: [&str; 13] = [
     "harvested",
     "reclaimed",
     "half-copied",
@@ -17,6 +17,8 @@ pub const POINTS: [&str; 11] = [
     "saved",
     "visible",
     "notified",
+    "resting",
+    "rested",
 ];
 
 /// The process passes `point`.

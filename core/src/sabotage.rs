@@ -26,6 +26,8 @@ pub enum Guard {
     CheckIndex,
     /// I10: a piece is released after it was saved.
     SaveFirst,
+    /// I11: a page that rests on a slot is not taken for changed.
+    RestsInPlace,
 }
 
 #[cfg(feature = "sabotage")]

@@ -69,6 +69,8 @@ counters! {
     PagesExpected,
     /// Pages handed over: they became a version's without a copy.
     HandedOver,
+    /// Bytes of live memory that rest on planes now.
+    RestingBytes,
 }
 
 /// Word of the first bucket of the histogram of publish durations.

@@ -1,6 +1,7 @@
 //! The builder of a region: name, capacity, address, bounds, who may attach, tracker.
 
 use crate::adapt::{Adaptive, CaptureMode};
+use crate::calm::Calm;
 use crate::claim::Claim;
 use crate::error::CreateError;
 use crate::keeper::Keeper;
@@ -45,6 +46,8 @@ impl Access {
 
 /// The environment variable that says when densely written chunks are captured.
 const CAPTURE_ENV: &str = "TCASM_CAPTURE";
+/// The environment variable that says whether live memory may rest on planes.
+const SHARED_ENV: &str = "TCASM_SHARED_BACKING";
 
 /// Pages that a region has more than its capacity asks for: fields start on pages, so each is rounded up.
 const ROUNDING_PAGES: usize = 64;
@@ -61,6 +64,8 @@ pub struct Builder {
     tracker: Option<TrackerKind>,
     capture: CaptureMode,
     wait_for_capture: bool,
+    shared_backing: bool,
+    calm_versions: Option<u32>,
     keeper: bool,
     copiers: Settings,
     check_hand_over: bool,
@@ -81,6 +86,8 @@ impl Builder {
             tracker: None,
             capture: CaptureMode::Auto,
             wait_for_capture: false,
+            shared_backing: true,
+            calm_versions: None,
             keeper: true,
             copiers: Settings::default(),
             check_hand_over: cfg!(debug_assertions),
@@ -137,6 +144,26 @@ impl Builder {
     /// Have publish wait for the capture of the last version, when that still goes on, instead of skipping.
     pub fn wait_for_capture(mut self, wait: bool) -> Self {
         self.wait_for_capture = wait;
+        self
+    }
+
+    /// Whether live memory that has not been written for some versions exists once, in the newest version and for the program
+    /// (unless set, yes, where writes are tracked by `uffd-async`). `TCASM_SHARED_BACKING` (`0` or `1`) overrides this.
+    ///
+    /// A program notices it in three ways. A first store to such a page copies it. After `MADV_DONTNEED` on a part of a field
+    /// its content is undefined: it is not zeros, as elsewhere, but what some version held, or another will; so write zeros
+    /// instead. And what a program has set for the mapping of a field (`mprotect`, `mbind`, advice) is lost when a part of it
+    /// comes to rest. Nothing comes to rest while devices may have memory of the process pinned: while it has registered I/O
+    /// buffers, or a device open.
+    pub fn shared_backing(mut self, shared: bool) -> Self {
+        self.shared_backing = shared;
+        self
+    }
+
+    /// Half of the versions after which chunks that nobody disturbed come to rest: for tests.
+    #[doc(hidden)]
+    pub fn calm_versions(mut self, versions: u32) -> Self {
+        self.calm_versions = Some(versions);
         self
     }
 
@@ -199,6 +226,7 @@ impl Builder {
         let probe = track::probe();
         let kind = track::choose(self.tracker, &probe)?;
         let mode = capture_mode(self.capture)?;
+        let shared = shared_backing(self.shared_backing)? && kind == TrackerKind::UffdAsync;
         // The name before the memory: the likeliest error is cheap, and a stale socket is gone.
         let claim = Claim::take(&self.name, &self.access)?;
         let reservation = self.reserve(pages)?;
@@ -224,6 +252,7 @@ impl Builder {
             keeper,
             copiers,
             adaptive: Adaptive::new(pages, mode, gate),
+            calm: shared.then(|| Calm::new(pages, self.calm_versions)),
             wait_for_capture: self.wait_for_capture,
             region,
             store,
@@ -302,6 +331,16 @@ fn capture_mode(set: CaptureMode) -> Result<CaptureMode, CreateError> {
         Ok("now") => Ok(CaptureMode::Now),
         Ok("later") => Ok(CaptureMode::Later),
         Ok(other) => Err(CreateError::UnknownCapture(other.to_owned())),
+    }
+}
+
+/// Whether live memory may rest on planes, as the environment says, or else the program.
+fn shared_backing(set: bool) -> Result<bool, CreateError> {
+    match std::env::var(SHARED_ENV).as_deref() {
+        Err(_) => Ok(set),
+        Ok("0") => Ok(false),
+        Ok("1") => Ok(true),
+        Ok(other) => Err(CreateError::UnknownSharing(other.to_owned())),
     }
 }
 

@@ -53,6 +53,9 @@ impl Producer {
         let harvested = self.region.tracker.harvest(expected, &mut written);
         self.faulted = written.clone();
         self.faulted.subtract(&adaptive.unarmed);
+        if let Some(calm) = &mut self.calm {
+            calm.disturb(&self.faulted);
+        }
         if self.region.tracker.kind() != TrackerKind::Compare {
             self.pending.union(&self.faulted);
             written.intersect(&adaptive.unarmed);
@@ -93,8 +96,13 @@ impl Producer {
         if !sound {
             self.region.keep_readable(&mut pages);
         }
+        let mut written = self.pending.clone();
+        if !off(Guard::RestsInPlace) {
+            // Those that have not been written after all must not be captured: see `resting`.
+            written.subtract(self.region.resting.pages());
+        }
         let mut suspects = pages.clone();
-        suspects.subtract(&self.pending);
+        suspects.subtract(&written);
         let maybe = self.compared_later(&suspects);
         suspects.subtract(&maybe);
         let mut same = suspects.clone();
@@ -122,6 +130,7 @@ impl Producer {
     fn compared_later(&self, suspects: &PageSet) -> PageSet {
         let mut maybe = suspects.clone();
         maybe.intersect(self.adaptive.prediction.expected());
+        maybe.subtract(self.region.resting.pages());
         if self.tight || maybe.len() < COMPARED_LATER {
             maybe.clear();
         }
@@ -171,6 +180,8 @@ impl Producer {
         dirty.leave_out(&captured.same);
         self.next_version += 1;
         self.forget(&dirty.all);
+        self.pending.subtract(&dirty.same);
+        self.region.resting.captured(&dirty.all);
         self.learn(dirty);
         Ok(Ok(captured.progress))
     }

@@ -5,6 +5,7 @@ use crate::handles::{Buffer, InPlace};
 use crate::producer::Producer;
 use crate::views::Viewable;
 use std::ops::Range;
+use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::track::TrackerKind;
 
 impl Producer {
@@ -49,8 +50,11 @@ impl Producer {
         self.pending.insert_range(pages);
     }
 
-    /// Capture these pages inside publish from now on.
+    /// Capture these pages inside publish from now on, and let none rest on a plane.
     fn keep_from_gate(&mut self, pages: Range<usize>) {
+        if !off(Guard::RestsInPlace) {
+            self.own_in_place(&pages);
+        }
         if !self.adaptive.has_later(&pages) {
             return self.devices.insert_range(pages);
         }

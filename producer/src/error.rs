@@ -54,6 +54,8 @@ pub enum CreateError {
     Thread(io::Error),
     #[error("TCASM_CAPTURE={0:?} says nothing; set it to auto, now or later, or unset it")]
     UnknownCapture(String),
+    #[error("TCASM_SHARED_BACKING={0:?} says nothing; set it to 0 or 1, or unset it")]
+    UnknownSharing(String),
     #[error(
         "capturing after publish was asked for, but cannot be had here: {reason}. Ask for CaptureMode::Auto to have it where it works"
     )]

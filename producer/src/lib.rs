@@ -22,6 +22,7 @@
 
 mod adapt;
 mod builder;
+mod calm;
 mod capture;
 mod claim;
 mod dirty;
@@ -34,7 +35,9 @@ mod producer;
 mod publish;
 mod receipt;
 mod region;
+mod resting;
 mod service;
+mod sharing;
 mod views;
 
 pub use adapt::CaptureMode;

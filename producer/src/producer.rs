@@ -2,6 +2,7 @@
 
 use crate::adapt::Adaptive;
 use crate::builder::Builder;
+use crate::calm::Calm;
 use crate::error::DefineError;
 use crate::fields::{BufferInfo, FieldInfo};
 use crate::keeper::{Keeper, lock};
@@ -30,6 +31,8 @@ pub struct Producer {
     /// Dropped before what the threads work on: the store and the region.
     pub(crate) copiers: Copiers,
     pub(crate) adaptive: Adaptive,
+    /// What may come to rest on planes; none: nothing.
+    pub(crate) calm: Option<Calm>,
     /// Whether publish waits for the capture of the last version.
     pub(crate) wait_for_capture: bool,
     pub(crate) region: Region,
@@ -65,6 +68,7 @@ pub struct Producer {
 pub(crate) struct Parts {
     pub(crate) copiers: Copiers,
     pub(crate) adaptive: Adaptive,
+    pub(crate) calm: Option<Calm>,
     pub(crate) wait_for_capture: bool,
     pub(crate) region: Region,
     pub(crate) store: Arc<Mutex<Store>>,
@@ -100,6 +104,8 @@ pub struct ProducerStats {
     pub chunks_later: u64,
     /// Pages that are expected to be written now, and not protected.
     pub pages_expected: u64,
+    /// Bytes of live memory that rest on planes now: they exist once.
+    pub resting_bytes: u64,
     /// Observers attached now.
     pub observers: usize,
     /// Median duration of publish, in microseconds.
@@ -135,6 +141,7 @@ impl Producer {
             devices: set(),
             copiers: parts.copiers,
             adaptive: parts.adaptive,
+            calm: parts.calm,
             wait_for_capture: parts.wait_for_capture,
             region: parts.region,
             store: parts.store,
@@ -226,6 +233,7 @@ impl Producer {
                 early_stores: stats.get(Counter::EarlyStores)?,
                 chunks_later: stats.get(Counter::ChunksLater)?,
                 pages_expected: stats.get(Counter::PagesExpected)?,
+                resting_bytes: stats.get(Counter::RestingBytes)?,
                 observers: self.service.observers(),
                 publish_us_p50: us(0.5)?,
                 publish_us_p99: us(0.99)?,
@@ -235,10 +243,16 @@ impl Producer {
         read().unwrap_or_default()
     }
 
-    /// Whether planes and page maps agree: for tests.
+    /// Whether planes and page maps agree, and live memory rests on slots of the newest version only: for tests.
     #[doc(hidden)]
     pub fn check_store(&self) -> Result<bool, IndexError> {
-        lock(&self.store).check()
+        let store = lock(&self.store);
+        for (plane, page) in self.region.resting.slots() {
+            if !store.holds(plane, page)? {
+                return Ok(false);
+            }
+        }
+        store.check()
     }
 
     /// Give memory back that no version uses: after a burst of pinned versions, or before a phase that needs memory.

@@ -46,6 +46,9 @@ impl Producer {
             time,
         };
         let captured = self.capture(&stamp, &mut dirty, &handed)?;
+        if captured.is_ok() && sound {
+            self.share(&dirty, start.elapsed());
+        }
         let duration = start.elapsed();
         let progress = match captured {
             Ok(progress) => progress,
@@ -128,10 +131,12 @@ impl Producer {
             self.adaptive.later() as u64,
             self.adaptive.prediction.expected().len() as u64,
         );
+        let resting = (self.region.resting.pages().len() * self.region.span.page_size) as u64;
         self.count(|s| {
             s.set(Counter::HeldBytes, held)?;
             s.set(Counter::ChunksLater, later)?;
             s.set(Counter::PagesExpected, expected)?;
+            s.set(Counter::RestingBytes, resting)?;
             s.add(Counter::Pages, published.pages - published.handed_over)?;
             s.add(Counter::HandedOver, published.handed_over)?;
             s.add(Counter::Bytes, published.bytes)?;

@@ -1,6 +1,7 @@
 //! The region: reserved addresses, of which pages are handed out to buffers one after the other.
 
 use crate::error::DefineError;
+use crate::resting::Resting;
 use std::ops::Range;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::sys::mem::{Mapping, readable};
@@ -16,6 +17,8 @@ pub(crate) struct Region {
     pub(crate) tracked: PageSet,
     /// Pages that could not be tracked again: compared every time.
     pub(crate) untracked: PageSet,
+    /// What of it rests on planes.
+    pub(crate) resting: Resting,
 }
 
 impl Region {
@@ -36,6 +39,7 @@ impl Region {
             next: 0,
             tracked: PageSet::new(span.pages),
             untracked: PageSet::new(span.pages),
+            resting: Resting::new(span.pages),
         })
     }
 
@@ -104,8 +108,10 @@ impl Region {
         at(pages.start)..at(pages.end)
     }
 
-    /// Leave the pages to others: the tracker reports nothing in them any more.
+    /// Leave the pages, whole chunks, to others: the tracker reports nothing in them any more, and none rests on a plane. Nobody
+    /// may write during the call.
     pub(crate) fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.own(pages)?;
         self.tracker.suspend(pages)
     }
 

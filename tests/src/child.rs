@@ -41,6 +41,7 @@ impl Child {
         command
             .env_remove("TCASM_TRACKER")
             .env_remove("TCASM_CAPTURE")
+            .env_remove("TCASM_SHARED_BACKING")
             .env("TCASM_RUNTIME_DIR", dir);
         let mut process = command
             .envs(env.iter().copied())

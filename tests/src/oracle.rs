@@ -297,6 +297,11 @@ impl Oracle {
         (start + at.start) / self.page..(start + at.end).div_ceil(self.page)
     }
 
+    /// What the program has written to a buffer.
+    pub fn live(&self, buffer: usize) -> &[u8] {
+        &self.live[self.buffers[buffer].clone()]
+    }
+
     /// The version `number`, which must be there.
     pub fn expected(&self, number: u64) -> Option<&Expected> {
         self.versions.iter().find(|v| v.number == number)

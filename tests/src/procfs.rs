@@ -65,3 +65,23 @@ fn range(line: &str) -> Option<Range<usize>> {
     let hex = |text| usize::from_str_radix(text, 16).ok();
     Some(hex(from)?..hex(to)?)
 }
+
+/// Bytes of memory of this process's own that lie in `addresses`: what the mappings there say, those that begin there.
+pub fn anonymous_in(addresses: std::ops::Range<usize>) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    let (mut inside, mut kib) = (false, 0);
+    for line in text.lines() {
+        if let Some((from, _)) = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'))
+        {
+            let from = usize::from_str_radix(from, 16);
+            inside = from.is_ok_and(|from| addresses.contains(&from));
+        } else if inside && let Some(rest) = line.strip_prefix("Anonymous:") {
+            let number = rest.trim().trim_end_matches(" kB");
+            kib += number.parse::<u64>().unwrap_or(0);
+        }
+    }
+    kib * 1024
+}

@@ -35,7 +35,7 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
     };
     let once_each = POINTS
         .iter()
-        .filter(|p| !["protected", "early", "saving", "saved"].contains(p))
+        .filter(|p| !["protected", "early", "saving", "saved", "resting", "rested"].contains(p))
         .map(|p| (*p, BEFORE));
     // Little enough for one thread to copy it; then so much that several share the four chunks of versions 1 and 4.
     let mut deaths = all(&once_each.collect::<Vec<_>>(), "pages=1000 capture=now");
@@ -48,6 +48,14 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
         let last = [("visible", 3), ("notified", 3)];
         let later = [&first[..], &then, &last].concat();
         deaths.extend(all(&later, "pages=2048 capture=later"));
+        // Of seven chunks, two come to rest in each version from the second on.
+        let rest = [("resting", 2), ("rested", 2)];
+        let settings = "pages=3584 capture=now calm=1";
+        deaths.extend(rest.map(|(point, passes)| Death {
+            point,
+            passes,
+            settings: format!("tracker={tracker} dense-every=100 one-in=1000000 {settings}"),
+        }));
     }
     deaths
 }

@@ -70,4 +70,6 @@ invariants! {
         i8_without_its_guard_strangers_are_let_in CheckMessages "is let in";
     "i9" i9_a_damaged_index_gives_errors;
         i9_without_its_guard_a_damaged_index_ends_the_reader CheckIndex "a reader panics";
+    "i11" i11_memory_that_rests_on_a_plane_stays_what_it_is;
+        i11_without_its_guard_live_memory_changes_by_itself RestsInPlace "changed by itself";
 }

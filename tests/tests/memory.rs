@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tcasm_observer::{Observer, Version};
 use tcasm_producer::{Field, Producer};
 use tcasm_tests::name;
+use tcasm_tests::procfs::anonymous_in;
 
 const MIB: usize = 1 << 20;
 const BYTES: usize = 32 * MIB;
@@ -117,4 +118,55 @@ fn a_region_that_falls_silent_keeps_its_versions_and_little_else() {
     // Pages that change no more need no free slots.
     (0..40).for_each(|n| step(&mut producer, field, n + 1, 4096));
     comes_down(&name, BYTES + BYTES / 10);
+}
+
+/// Live memory and planes together, in hundredths of the field, after steps that all write the same pages, one in 20.
+fn hold_together(producer: &mut Producer, field: Words, observer: &mut Observer) -> usize {
+    let range = producer.base()..producer.base() + BYTES;
+    let together = |p: &Producer| held(p.name()) + anonymous_in(range.clone()) as usize;
+    for n in 1..400 {
+        let mut view = producer.view_mut(field).unwrap();
+        let words = view.as_slice_mut().unwrap();
+        for page in 0..BYTES / 4096 {
+            let (word, hash) = (page * 512, (page * 0x9e37_79b1) >> 7);
+            if n == 1 || hash % 20 == 0 {
+                words[word] = n;
+            }
+            assert!(words[word] == n || words[word] == 1 && hash % 20 != 0);
+        }
+        let receipt = producer.publish(n, 0.0).unwrap();
+        assert!(receipt.version().is_some(), "{receipt:?}");
+        // An observer that is always at the newest version.
+        let view = observer.latest().unwrap().view().unwrap();
+        assert_eq!(view.array::<u64>("a").unwrap()[0], n);
+        if together(producer) <= BYTES * 120 / 100 {
+            break;
+        }
+    }
+    assert!(producer.check_store().unwrap());
+    together(producer) * 100 / BYTES
+}
+
+#[test]
+fn memory_that_is_not_written_exists_once() {
+    let name = name("shared");
+    let (mut producer, field, mut observer) = region(&name);
+    let percent = hold_together(&mut producer, field, &mut observer);
+    assert!(percent <= 120, "{percent} %");
+    let resting = producer.stats().resting_bytes as usize;
+    assert!(resting > BYTES * 9 / 10, "{resting}");
+}
+
+#[test]
+fn a_program_that_wants_its_memory_to_itself_has_it() {
+    let name = name("unshared");
+    let builder = Producer::builder(&name)
+        .capacity(BYTES)
+        .shared_backing(false);
+    let mut producer = builder.calm_versions(1).create().unwrap();
+    let field = producer.field("a", [BYTES / 8]).add().unwrap();
+    let mut observer = Observer::attach(&name).unwrap();
+    let percent = hold_together(&mut producer, field, &mut observer);
+    assert!(percent >= 200, "{percent} %");
+    assert_eq!(producer.stats().resting_bytes, 0);
 }

@@ -39,6 +39,8 @@ struct Outcome {
     checked: u64,
     kills: u64,
     stops: u64,
+    /// Lines of the producer that said that live memory rests on planes.
+    rested: u64,
     /// What observers found wrong.
     wrong: Vec<String>,
 }
@@ -181,6 +183,7 @@ impl<'a> Scene<'a> {
             "{line}"
         );
         assert_eq!(number(&line, "errors"), Some(0), "{line}");
+        self.outcome.rested += u64::from(number(&line, "resting") > Some(0));
         match line.split(' ').next() {
             Some("published") => self.outcome.published += 1,
             Some("skipped") => self.outcome.skipped += 1,

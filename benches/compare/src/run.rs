@@ -108,7 +108,8 @@ impl Runner {
         command
             .env("TCASM_RUNTIME_DIR", &case.dir)
             .env_remove("TCASM_TRACKER")
-            .env_remove("TCASM_CAPTURE");
+            .env_remove("TCASM_CAPTURE")
+            .env_remove("TCASM_SHARED_BACKING");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = Killed(command.spawn().context("starting a producer")?);
         let status = self.wait(&mut child.0)?;

@@ -2,6 +2,7 @@
 
 mod dense;
 mod hand_over;
+mod memory;
 mod small;
 mod stable;
 
@@ -95,9 +96,10 @@ pub const HEAD: &str =
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 4] = [
+pub const GROUPS: [Group; 5] = [
     ("dense", dense::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
+    ("memory", memory::measure),
     ("small", small::measure),
 ];

@@ -6,8 +6,9 @@ use crate::samples::Samples;
 use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
 
 const ROUNDS: usize = 40;
-/// So many steps it may take to leave what was done before (all pages, each step), and to learn the pattern.
-const LEARNING: usize = 48;
+/// So many steps it may take to leave what was done before (all pages, each step), to learn the pattern, and for what is not
+/// written to come to rest on planes.
+const LEARNING: usize = 128;
 
 /// 10 % of 512 MiB, against copying just these pages.
 pub fn measure() -> Vec<Bar> {

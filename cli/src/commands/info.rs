@@ -45,6 +45,8 @@ struct Capture {
     early_us: f64,
     /// Versions that were given up.
     given_up: u64,
+    /// Bytes of live memory that exist once, in the newest version and for the program.
+    shared_bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -202,6 +204,7 @@ fn gather(observer: &mut Observer) -> Result<Info, Failure> {
             early_stores: count("EarlyStores"),
             early_us: count("EarlyNs") as f64 / 1e3,
             given_up: count("GivenUp"),
+            shared_bytes: count("RestingBytes"),
         },
         counters: known
             .counters

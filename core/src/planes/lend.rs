@@ -6,7 +6,8 @@ use std::io;
 use std::ops::Range;
 
 impl Planes {
-    /// See that the slots of `pages` in `plane` have memory, so that storing to them needs none. They must be free.
+    /// See that the slots of `pages` in `plane` have memory, so that storing to them needs none. What has some keeps its
+    /// bytes; the others must be free.
     pub fn secure(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
         if self.planes[plane].held.count_in(pages.clone()) == pages.len() {
             return Ok(());
@@ -21,6 +22,13 @@ impl Planes {
         let mut set = PageSet::new(self.pages());
         set.insert_range(pages.clone());
         Slots::of(plane, set)
+    }
+
+    /// How many slots of `pages` in `plane` have no memory; none, if some are leaving.
+    pub fn missing(&self, plane: usize, pages: &Range<usize>) -> Option<usize> {
+        let p = &self.planes[plane];
+        let missing = pages.len() - p.held.count_in(pages.clone());
+        (!p.leaving.intersects(pages.clone())).then_some(missing)
     }
 
     /// Let live memory at `base` be `pages` of `plane`; before it was those of `before`, if any. After an error it still is.

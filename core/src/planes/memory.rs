@@ -7,7 +7,7 @@ use crate::sys::object::Object;
 use crate::sys::relocate::relocate;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A memfd as large as the region, with the producer's own mapping of it. Shared with the threads that copy.
 #[derive(Debug)]
@@ -34,6 +34,11 @@ impl PlaneMemory {
     /// A read-only descriptor, for observers.
     pub fn read_only(&self) -> io::Result<OwnedFd> {
         self.object.read_only()
+    }
+
+    /// The memory itself, for live memory to rest on.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.object.as_fd()
     }
 
     /// The bytes of a slot.

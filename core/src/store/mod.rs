@@ -5,6 +5,7 @@ mod handover;
 mod reclaim;
 mod ring;
 mod room;
+mod share;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod write;
 
 pub use deferred::Settled;
 pub use handover::{FEWEST_VERSIONS, HandOverError};
+pub use share::Bed;
 pub use terms::{Bounds, Capture, Captured, Progress, Skip, StoreError};
 
 use crate::capture::Copiers;

@@ -57,6 +57,10 @@ pub unsafe fn replace(
     let at = stage.addr();
     // SAFETY: the reservation is new.
     unsafe { map(&(at..at + range.len()), backing)? };
+    if let Backing::File(..) = backing {
+        // Before the pages are watched: then the kernel maps neighbours together. What is not mapped here takes a fault later.
+        let _ = populate(&(at..at + range.len()), MADV_POPULATE_READ);
+    }
     for part in own.clone() {
         let to = (at + (part.start - range.start)) as *mut u8;
         // SAFETY: inside both ranges, which are apart; the source is readable and keeps still.
@@ -82,6 +86,23 @@ pub unsafe fn replace(
             std::ptr::copy_nonoverlapping(from, part.start as *mut u8, part.len());
         }
     }
+    Ok(())
+}
+
+/// Copy what `range`, a private mapping of a file, still has in common with it. Pages that are private already stay where they
+/// are: whoever has pinned them goes on seeing them. (Linux 5.14.)
+pub fn copy_in_place(range: &Range<usize>) -> io::Result<()> {
+    populate(range, MADV_POPULATE_WRITE)
+}
+
+const MADV_POPULATE_READ: libc::c_int = 22;
+const MADV_POPULATE_WRITE: libc::c_int = 23;
+
+/// Have the pages of `range` mapped as if they were read, or written, now. No byte changes.
+fn populate(range: &Range<usize>, how: libc::c_int) -> io::Result<()> {
+    // SAFETY: no byte changes, by either advice.
+    let done = unsafe { libc::madvise(pointer(range).as_ptr(), range.len(), how) };
+    Errno::result(done)?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ pub mod live;
 pub mod mem;
 pub mod object;
 pub mod pagemap;
+pub mod pins;
 pub mod process;
 pub mod relocate;
 pub mod socket;

@@ -46,12 +46,6 @@ pub const EXISTING: Question = Question {
     none_of: raw::PAGE_IS_PFNZERO as u64,
     flags: 0,
 };
-/// What has memory that belongs to no file. (Copies in swap are not told from what is merely protected.)
-pub const ANONYMOUS: Question = Question {
-    any_of: raw::PAGE_IS_PRESENT as u64,
-    none_of: raw::PAGE_IS_PFNZERO as u64 | raw::PAGE_IS_FILE as u64,
-    ..EXISTING
-};
 /// The same as [`EXISTING`] without what is in swap: where pages are protected, those that do not exist look as if they were there.
 pub const PRESENT: Question = Question {
     any_of: raw::PAGE_IS_PRESENT as u64,

@@ -101,8 +101,8 @@ pub trait Tracker: Send {
     /// next harvest says.
     ///
     /// # Safety
-    /// Nobody may write during the call. But for those in `own`, the file must hold the bytes of the pages, and go on holding
-    /// them as long as they are not copied.
+    /// Nobody may write during the call, and no device have pinned the pages. But for those in `own`, the file must hold the
+    /// bytes of the pages, and go on holding them as long as the pages have not been written.
     unsafe fn rest(
         &mut self,
         pages: &Range<usize>,
@@ -115,18 +115,19 @@ pub trait Tracker: Send {
         ))
     }
 
-    /// Give `pages`, mapped by `rest`, memory of their own again, with the bytes that they have.
+    /// Give `pages`, mapped by `rest`, other memory again that is all their own, with the bytes that they have.
     ///
     /// # Safety
-    /// Nobody may write during the call.
+    /// Nobody may write during the call, and no device have pinned the pages.
     unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let _ = pages;
         Ok(())
     }
 
-    /// Add to `copied` those of `pages` that were mapped by `rest` and have been copied since.
-    fn copied(&mut self, pages: &PageSet, copied: &mut PageSet) -> Result<(), TrackError> {
-        let _ = (pages, copied);
+    /// The same without moving those that are their own already, so that devices may have pinned them. All of `pages` may be
+    /// reported at the next harvest, written or not.
+    fn own_in_place(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let _ = pages;
         Ok(())
     }
 

@@ -5,7 +5,9 @@ use super::conformance::Producer;
 use crate::pageset::PageSet;
 use crate::sys::mem::page_size;
 use crate::sys::object::{Object, read_at};
-use std::os::fd::AsFd;
+use crate::sys::pagemap::CopyScan;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
 
 const PAGES: usize = 512;
 
@@ -37,9 +39,17 @@ fn resting() -> (Producer, Object, Vec<u8>, PageSet) {
     (p, file, live, own)
 }
 
+/// Pages that are copies, and not the file's.
 fn copied(p: &mut Producer) -> PageSet {
+    let addresses = p.addresses(0..PAGES);
+    let first = addresses.start / page_size();
     let mut found = set([]);
-    p.tracker.copied(&set(0..PAGES), &mut found).unwrap();
+    let pages = first..addresses.end / page_size();
+    let mut scan = CopyScan::open().unwrap();
+    scan.copies(pages, |run| {
+        found.insert_range(run.start - first..run.end - first)
+    })
+    .unwrap();
     found
 }
 
@@ -85,4 +95,73 @@ fn memory_that_is_taken_back_is_all_its_own_and_tracked() {
     assert!(*p.bytes(6 * page_size()..live.len()) == live[6 * page_size()..]);
     p.store(&[6]);
     assert_eq!(p.publish(), [6]);
+}
+
+#[test]
+fn memory_is_copied_in_place_under_whoever_has_pinned_what_was_its_own() {
+    let (mut p, file, live, own) = resting();
+    let page = own.iter().next().unwrap();
+    let mut pin = Pin::of(&mut p, page);
+    p.tracker.own_in_place(&(0..PAGES)).unwrap();
+    assert_eq!(copied(&mut p), set(0..PAGES));
+    file.punch(0..live.len() as u64).unwrap();
+    assert!(p.bytes(0..live.len()) == live);
+    assert_eq!(
+        p.publish().len(),
+        PAGES,
+        "what was copied counts as written, once"
+    );
+    p.store(&[6, page]);
+    assert_eq!(p.publish(), [6, page]);
+    let at = page * page_size();
+    assert!(
+        pin.read() == p.bytes(at..at + page_size()),
+        "the page was replaced"
+    );
+}
+
+/// A pipe with a page in it, itself and not a copy.
+struct Pin(std::io::PipeReader);
+
+impl Pin {
+    fn of(p: &mut Producer, page: usize) -> Pin {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let part = libc::iovec {
+            iov_base: p.addresses(page..page + 1).start as *mut libc::c_void,
+            iov_len: page_size(),
+        };
+        // SAFETY: one page, mapped as long as the tracker; whoever reads the pipe may see any bytes.
+        let len = unsafe { libc::vmsplice(writer.as_raw_fd(), &raw const part, 1, 0) };
+        assert_eq!(len, page_size() as isize);
+        Pin(reader)
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; page_size()];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+}
+
+#[test]
+fn a_forked_child_does_not_inherit_memory_that_rests() {
+    let (mut p, ..) = resting();
+    let addresses = p.addresses(0..PAGES);
+    super::conformance::in_child(|| match crate::sys::live::check_mapped(&addresses) {
+        Err(_) => Ok(()),
+        Ok(()) => Err("it is mapped".to_owned()),
+    });
+    assert_eq!(p.publish(), []);
+}
+
+#[test]
+fn what_read_puts_into_resting_memory_is_found_and_never_reaches_the_file() {
+    let (mut p, file, ..) = resting();
+    let len = 3 * page_size();
+    let mut random = std::fs::File::open("/dev/urandom").unwrap();
+    random.read_exact(p.bytes(len + 10..len + 20)).unwrap();
+    assert_eq!(p.publish(), [3]);
+    let mut page = vec![0; page_size()];
+    read_at(&file.read_only().unwrap(), &mut page, len as u64).unwrap();
+    assert!(page.iter().all(|b| *b == 3));
 }

@@ -11,8 +11,8 @@
 use super::live::{Live, failed};
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
 use crate::pageset::{CHUNK_PAGES, PageSet};
-use crate::sys::live::{Backing, no_huge_pages, replace};
-use crate::sys::pagemap::{ANONYMOUS, EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
+use crate::sys::live::{Backing, copy_in_place, no_huge_pages, replace};
+use crate::sys::pagemap::{EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
 use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
@@ -260,9 +260,9 @@ impl Tracker for UffdAsync {
             .map_err(failed("taking memory back that was shared with a plane"))
     }
 
-    fn copied(&mut self, pages: &PageSet, copied: &mut PageSet) -> Result<(), TrackError> {
-        self.scan_each(pages, &ANONYMOUS, copied)
-            .map_err(failed("finding pages that were copied"))
+    fn own_in_place(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        copy_in_place(&self.live.addresses(pages))
+            .map_err(failed("copying memory that was shared with a plane"))
     }
 
     fn pin(&mut self, pages: Range<usize>) {

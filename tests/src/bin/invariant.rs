@@ -11,7 +11,9 @@ fn run(args: &[&str]) -> Check {
             Some((_, run)) => run(),
             None => Err(format!("there is no check {check:?}")),
         },
-        _ => Err("usage: invariant i1 | ... | i9 | hold REGION | die-in-publish REGION".to_owned()),
+        _ => {
+            Err("usage: invariant i1 | ... | i11 | hold REGION | die-in-publish REGION".to_owned())
+        }
     }
 }
 

@@ -53,6 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 stamper.write_fields(version)?;
             }
         }
+        stamper.check_live(version);
         version += 1;
     }
     Ok(())
@@ -82,7 +83,8 @@ impl Stamper {
         let builder = Producer::builder(name)
             .tracker(tracker.parse()?)
             .capture(capture_mode(capture)?)
-            .memory(memory);
+            .memory(memory)
+            .calm_versions(1);
         let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
         let builder = builder
             .attr("large", &*LARGE.attr())
@@ -118,6 +120,17 @@ impl Stamper {
         Ok(())
     }
 
+    /// Live memory must be what was written last, wherever it rests.
+    fn check_live(&self, version: u64) {
+        if version.is_multiple_of(4) {
+            let view = self.producer.view(self.large).expect("live memory");
+            let words = view.as_slice().expect("a vector is contiguous");
+            let writers = LARGE.last_writers(version, words.len() / words_per_page());
+            pattern::check_all(words, 0, &writers)
+                .unwrap_or_else(|torn| panic!("live memory is {torn}"));
+        }
+    }
+
     /// Whether it was published, not skipped.
     fn publish(&mut self, version: u64) -> Result<bool, Box<dyn std::error::Error>> {
         let receipt = self.producer.publish(version, version as f64)?;
@@ -128,7 +141,8 @@ impl Stamper {
             Receipt::Published(p) => panic!("version {} was published as {version}", p.version),
             Receipt::Skipped { .. } => "skipped",
         };
-        println!("{what} version={version} held={held} errors={errors}");
+        let resting = stats.resting_bytes;
+        println!("{what} version={version} held={held} errors={errors} resting={resting}");
         Ok(receipt.version().is_some())
     }
 }

@@ -7,6 +7,7 @@
 mod damage;
 mod failures;
 mod peers;
+mod resting;
 mod versions;
 
 use crate::capture_mode;
@@ -26,7 +27,7 @@ pub type Check = Result<(), String>;
 pub type Named = (&'static str, fn() -> Check);
 
 /// All checks.
-pub const CHECKS: [Named; 9] = [
+pub const CHECKS: [Named; 10] = [
     ("i1", versions::i1_a_page_slot_in_use_is_never_written),
     ("i2", peers::i2_a_version_is_visible_only_when_it_is_whole),
     ("i3", versions::i3_a_version_that_is_pinned_is_not_reclaimed),
@@ -36,6 +37,10 @@ pub const CHECKS: [Named; 9] = [
     ("i7", versions::i7_memory_stays_under_its_bound),
     ("i8", peers::i8_hostile_observers_waste_memory_at_most),
     ("i9", damage::i9_a_damaged_index_gives_errors),
+    (
+        "i11",
+        resting::i11_memory_that_rests_on_a_plane_stays_what_it_is,
+    ),
 ];
 
 /// The field of most checks: bytes, more than a chunk of them.
@@ -51,7 +56,9 @@ fn region(
     name: &str,
     settings: impl FnOnce(Builder) -> Builder,
 ) -> Result<(Producer, Bytes), String> {
-    let builder = Producer::builder(name).capacity(2 * PAGES * page_size());
+    let builder = Producer::builder(name)
+        .capacity(2 * PAGES * page_size())
+        .calm_versions(1);
     let mut producer = settings(builder.capture(mode()?)).create().map_err(text)?;
     let field = producer
         .field::<u8, _>("a", [PAGES * page_size()])

@@ -6,6 +6,7 @@
 mod failures;
 mod kernel;
 mod learning;
+mod resting;
 mod storms;
 
 pub use kernel::poke;
@@ -45,6 +46,17 @@ pub const SCENARIOS: &[Scenario] = &[
         failures::a_thread_panics_while_stores_wait,
     ),
     ("memory", failures::memory_runs_out),
+    ("rest", resting::memory_comes_to_rest_and_is_written),
+    ("rest-marked", resting::devices_take_their_memory_back),
+    ("rest-devices", resting::open_devices_keep_memory_in_place),
+    ("rest-fails", resting::memory_that_cannot_come_to_rest_stays),
+    (
+        "rest-dropped",
+        resting::stores_that_are_dropped_leave_memory_at_rest,
+    ),
+    ("rest-in-holes", resting::memory_that_planes_get_is_counted),
+    ("rest-hot", resting::expected_pages_do_not_rest),
+    ("rest-again", resting::memory_wakes_and_comes_to_rest_again),
 ];
 
 /// Chunks of the field.
@@ -76,6 +88,7 @@ impl Scene {
             .capacity(4 * bytes)
             .memory(16 * bytes as u64)
             .capture(CaptureMode::Later)
+            .calm_versions(1)
             .copiers(1)
             .copier_nice(19);
         let mut producer = settings(builder).create().map_err(text)?;

@@ -115,6 +115,7 @@ impl World {
         let memory = planes * (PLAIN + 2 * DOUBLE + SINGLE) * page;
         let builder = Producer::builder(&name)
             .keeper(false)
+            .calm_versions(1)
             .capacity(6000 * page)
             .tracker(settings.tracker)
             .capture(settings.capture)
@@ -339,6 +340,10 @@ impl World {
 
     /// Live memory is what was written, whatever became of versions.
     fn check_live(&self) -> Check {
+        let view = self.producer.view(self.plain).map_err(text)?;
+        ensure(view.as_slice() == Some(&self.plain_live[..]), || {
+            "live memory of the plain field differs".into()
+        })?;
         for (i, lent) in self.lent.iter().enumerate() {
             let view = self.producer.view(lent.buffer).map_err(text)?;
             ensure(view.as_slice() == Some(&lent.live[..]), || {

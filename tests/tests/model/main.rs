@@ -8,18 +8,22 @@ mod world;
 
 use ops::{Op, bounds, first, ops};
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
+use std::cell::Cell;
 use tcasm_core::store::Bounds;
 use tcasm_producer::{CaptureMode, TrackerKind};
 use tcasm_tests::runtime_dir;
 use world::{Check, World};
 
-fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op]) -> Check {
+fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op], rested: &Cell<u32>) -> Check {
     let mut world = World::new(way, bounds, first)?;
+    let mut rests = false;
     for (i, op) in ops.iter().enumerate() {
         world
             .apply(op)
             .map_err(|e| format!("step {i}, {op:?}: {e}"))?;
+        rests |= world.resting() != 0;
     }
+    rested.set(rested.get() + u32::from(rests));
     world.publish(false, None)?;
     world.check_all()?;
     world.close()
@@ -42,10 +46,18 @@ fn check(way: Way) {
         "tests/model.regressions",
     )));
     let strategy = (bounds(), first(), ops());
+    let (cases, rested) = (config.cases, Cell::new(0));
     let result = TestRunner::new(config).run(&strategy, |(bounds, first, ops)| {
-        run(way, bounds, first, &ops).map_err(TestCaseError::fail)
+        run(way, bounds, first, &ops, &rested).map_err(TestCaseError::fail)
     });
     result.unwrap_or_else(|error| panic!("{way:?}: {error}"));
+    println!(
+        "{way:?}: in {} of {cases} sequences memory came to rest",
+        rested.get()
+    );
+    if way.0 == TrackerKind::UffdAsync && way.1 != CaptureMode::Later {
+        assert!(rested.get() >= cases / 20, "{} of {cases}", rested.get());
+    }
 }
 
 #[test]

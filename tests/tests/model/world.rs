@@ -66,6 +66,7 @@ impl World {
         let name = name("model");
         let builder = Producer::builder(&name)
             .keeper(false)
+            .calm_versions(1)
             .capacity(CAPACITY * page_size())
             .capture(way.1)
             .tracker(way.0);
@@ -335,8 +336,25 @@ impl World {
         Ok(())
     }
 
-    /// Every version that is held is what it was.
+    /// Live memory is what was written, whatever became of versions.
+    fn check_live(&self) -> Check {
+        for (i, buffer) in self.buffers.iter().enumerate() {
+            let view = self.producer.view(*buffer).map_err(text)?;
+            ensure(view.as_slice() == Some(self.oracle.live(i)), || {
+                format!("live memory of buffer {i} differs")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of live memory that rest on planes.
+    pub fn resting(&self) -> u64 {
+        self.producer.stats().resting_bytes
+    }
+
+    /// Every version that is held is what it was, and so is live memory.
     pub fn check_all(&self) -> Check {
+        self.check_live()?;
         let held = self.observers.iter().flatten().flat_map(|o| &o.held);
         held.into_iter().try_for_each(|h| {
             check_version(&h.version, h.view.as_ref(), &h.expected, self.step)

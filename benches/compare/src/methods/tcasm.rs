@@ -92,8 +92,9 @@ impl Method for Tcasm {
     }
 
     fn settling_steps(&self, bytes: usize) -> u64 {
-        // A few chunks in each publish find out that they are no longer written as a whole, as they were at first.
-        (6 + bytes as u64 / (8 * CHUNK)).min(60)
+        // A few chunks in each publish find out that they are no longer written as a whole, as they were at first; and after 16
+        // versions without surprises, a few come to rest on planes.
+        (16 + bytes as u64 / (4 * CHUNK)).min(100)
     }
 
     fn source(&self, case: &Case) -> Result<Box<dyn Source>, Failure> {

@@ -71,6 +71,13 @@ fn head(info: &Info) -> String {
     );
     row("publish took", durations(info));
     row("capture", capture(info));
+    row(
+        "shared",
+        format!(
+            "{} of live memory exist once",
+            bytes(info.capture.shared_bytes)
+        ),
+    );
     table.render()
 }
 

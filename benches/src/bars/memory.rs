@@ -1,0 +1,44 @@
+//! Memory that live memory and versions hold together.
+
+use super::{Bar, Unit};
+use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
+use tcasm_observer::Observer;
+
+/// So many steps it may take until all that is not written exists once.
+const STEPS: usize = 160;
+
+/// The same random 5 % of 512 MiB in every step, and an observer at the newest version.
+pub fn measure() -> Vec<Bar> {
+    let name = "bars-memory";
+    let before = own_memory();
+    let mut simulation = Simulation::new(name, BYTES);
+    let mut observer = Observer::attach(name).expect("attached");
+    let pages = random_pages(&mut Random(5), BYTES / PAGE, 5);
+    let mut view = None;
+    for _ in 0..STEPS {
+        simulation.step += 1;
+        let step = simulation.step;
+        touch(simulation.memory(), &pages, step);
+        simulation.publish();
+        simulation.settle();
+        let version = observer.latest().expect("a version");
+        view = Some(version.view().expect("a view"));
+    }
+    let planes = simulation.producer.stats().held_bytes;
+    let together = own_memory() - before + planes;
+    drop(view);
+    vec![Bar::new(
+        "the same random 5 % of 512 MiB: live memory and versions together, in copies of the field",
+        together as f64 / BYTES as f64,
+        1.2,
+        Unit::Ratio,
+    )]
+}
+
+/// Bytes of this process that are no file's.
+fn own_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("a line RssAnon") * 1024
+}

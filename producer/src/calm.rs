@@ -1,0 +1,110 @@
+//! Which chunks are calm: nothing was written in them lately that was not expected.
+
+use tcasm_core::pageset::{CHUNK_PAGES, ChunkSet, PageSet};
+
+/// Versions after which chunks that were not disturbed any more count as calm.
+const LATELY: u32 = 8;
+
+/// Chunks, by when they were last disturbed.
+#[derive(Debug)]
+pub(crate) struct Calm {
+    lately: u32,
+    age: u32,
+    /// Disturbed in the last `age` versions, and in the `lately` ones before.
+    young: ChunkSet,
+    old: ChunkSet,
+    /// Calm since, and not yet asked for.
+    calm: ChunkSet,
+}
+
+impl Calm {
+    /// Of a region of `pages` pages. Chunks are calm after one to two times `lately` versions, 8 unless set.
+    pub(crate) fn new(pages: usize, lately: Option<u32>) -> Self {
+        let set = || ChunkSet::new(pages.div_ceil(CHUNK_PAGES));
+        Calm {
+            lately: lately.unwrap_or(LATELY).max(1),
+            age: 0,
+            young: set(),
+            old: set(),
+            calm: set(),
+        }
+    }
+
+    /// The program has written `pages`, which was not expected.
+    pub(crate) fn disturb(&mut self, pages: &PageSet) {
+        pages
+            .chunks_in_use()
+            .for_each(|(chunk, _)| self.again(chunk));
+    }
+
+    /// Ask for `chunk` again after a while.
+    pub(crate) fn again(&mut self, chunk: usize) {
+        self.young.insert(chunk);
+        self.calm.remove_range(chunk..chunk + 1);
+    }
+
+    /// A version has gone by.
+    pub(crate) fn pass(&mut self) {
+        self.age += 1;
+        if self.age < self.lately {
+            return;
+        }
+        self.age = 0;
+        let fresh = ChunkSet::new(self.young.capacity());
+        let mut calm = std::mem::replace(&mut self.old, std::mem::replace(&mut self.young, fresh));
+        calm.subtract(&self.old);
+        self.calm.union(&calm);
+    }
+
+    /// A calm chunk, the first of them, which is not told again before it was disturbed.
+    pub(crate) fn next(&mut self) -> Option<usize> {
+        let chunk = self.calm.iter().next()?;
+        self.calm.remove_range(chunk..chunk + 1);
+        Some(chunk)
+    }
+
+    /// Ask for all of them again after a while.
+    pub(crate) fn put_off(&mut self) {
+        self.young.union(&self.calm);
+        self.calm.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(chunks: &[usize]) -> PageSet {
+        let mut set = PageSet::new(100 * CHUNK_PAGES);
+        chunks.iter().for_each(|c| set.insert(c * CHUNK_PAGES + 7));
+        set
+    }
+
+    #[test]
+    fn a_chunk_is_calm_once_after_it_was_not_disturbed_for_a_while() {
+        let mut calm = Calm::new(100 * CHUNK_PAGES, None);
+        calm.disturb(&pages(&[3, 90]));
+        let mut versions = 0;
+        while calm.next() != Some(3) {
+            calm.disturb(&pages(&[90]));
+            calm.pass();
+            versions += 1;
+        }
+        assert!((LATELY..=2 * LATELY).contains(&versions), "{versions}");
+        assert_eq!(calm.next(), None);
+        (0..3 * LATELY).for_each(|_| calm.pass());
+        assert_eq!((calm.next(), calm.next()), (Some(90), None));
+    }
+
+    #[test]
+    fn a_calm_chunk_that_is_disturbed_before_it_was_asked_for_is_not_calm() {
+        let mut calm = Calm::new(100 * CHUNK_PAGES, Some(1));
+        calm.disturb(&pages(&[3, 4, 5]));
+        (0..2).for_each(|_| calm.pass());
+        calm.disturb(&pages(&[4]));
+        assert_eq!(
+            (calm.next(), calm.next(), calm.next()),
+            (Some(3), Some(5), None)
+        );
+    }
+}
