@@ -36,6 +36,8 @@ pub(crate) struct Adaptive {
     pub(crate) gate: Option<Arc<Gate>>,
     /// The pages of chunks behind the gate.
     later: PageSet,
+    /// The pages of chunks that were handed back to the tracker.
+    left: PageSet,
     /// What was bound when no chunk behind the gate was bound in part.
     whole_of: PageSet,
     /// Chunks that had better be captured inside publish again.
@@ -51,6 +53,7 @@ impl Adaptive {
             mode,
             gate,
             later: PageSet::new(pages),
+            left: PageSet::new(pages),
             whole_of: PageSet::new(pages),
             back: BTreeSet::new(),
         }
@@ -62,6 +65,11 @@ impl Adaptive {
         pages.intersect(bound);
         debug_assert!(pages.chunk_numbers().iter().all(|c| is_full(&pages, c)));
         pages
+    }
+
+    /// The pages of chunks that were handed back to the tracker since the last call.
+    pub(crate) fn take_left(&mut self) -> PageSet {
+        std::mem::replace(&mut self.left, PageSet::new(self.later.capacity()))
     }
 
     /// How many chunks are captured later.
@@ -147,6 +155,7 @@ impl Adaptive {
         }
         suspect.insert_range(pages.clone());
         self.later.remove_range(pages.clone());
+        self.left.insert_range(pages.clone());
         for chunk in chunks {
             self.back.remove(&chunk);
             self.ways.set_now(chunk);

@@ -47,6 +47,10 @@ impl Producer {
         let adaptive = &mut self.adaptive;
         adaptive.go_back(&mut self.region, &mut self.suspect);
         adaptive.expel_parts(&self.bound, &mut self.region, &mut self.suspect);
+        let left = adaptive.take_left();
+        if !left.is_empty() {
+            lock(&self.store).no_longer_whole(&left);
+        }
         // Straight into the sets: what a tracker reports before it fails is not lost either.
         let mut written = PageSet::new(self.region.span.pages);
         let expected = adaptive.prediction.expected();

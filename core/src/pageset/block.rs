@@ -121,6 +121,13 @@ impl Block {
         })
     }
 
+    /// How many pages there are.
+    pub fn len(&self) -> usize {
+        let count =
+            |chunk: &ChunkBits| chunk.iter().map(|w| w.count_ones() as usize).sum::<usize>();
+        self.chunks_in_use().map(|(_, chunk)| count(chunk)).sum()
+    }
+
     /// How many of `pages` are in the set.
     pub fn count_in(&self, pages: Range<usize>) -> usize {
         let word = |w: usize| self.chunks[w / CHUNK_WORDS][w % CHUNK_WORDS];

@@ -139,7 +139,10 @@ impl Piece {
     }
 
     pub fn len(&self) -> usize {
-        self.count_in(&self.pages())
+        match &self.content {
+            Content::All => self.pages().len(),
+            Content::Bits(block) => block.len(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {

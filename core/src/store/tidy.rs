@@ -64,6 +64,19 @@ impl Recent {
         }
     }
 
+    /// What changed of `pages` so far says nothing any more.
+    fn forget(&mut self, pages: &PageSet) {
+        for set in [
+            &mut self.young,
+            &mut self.old,
+            &mut self.once,
+            &mut self.again,
+            &mut self.before,
+        ] {
+            set.subtract(pages);
+        }
+    }
+
     fn end_generation(&mut self) {
         let mut twice = self.once.clone();
         twice.intersect(&self.young);
@@ -87,6 +100,11 @@ impl Recent {
 }
 
 impl Store {
+    /// `pages` were captured whole, and are not any more: only those that change from now on need slots.
+    pub fn no_longer_whole(&mut self, pages: &PageSet) {
+        self.recent.forget(pages);
+    }
+
     /// A look for memory to give back begins.
     pub fn look(&mut self) {
         self.planes.look();
