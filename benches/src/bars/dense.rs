@@ -1,5 +1,6 @@
 //! A buffer that is written whole in each step, and captured after publish.
 
+use super::floor::Floor;
 use super::{Bar, Unit};
 use crate::samples::Samples;
 use crate::workload::{BYTES, Simulation};
@@ -53,11 +54,13 @@ impl Dense {
 /// Publish, until visible, and the step that follows at once.
 pub fn measure() -> Vec<Bar> {
     let mut dense = Dense::new();
+    let mut floor = Floor::new(BYTES);
     let [mut publish, mut visible, mut memcpy, mut plain, mut after] =
         std::array::from_fn(|_| Samples::default());
     for _ in 0..ROUNDS {
         plain.time(|| dense.step(1));
         memcpy.time(|| dense.copy_all());
+        floor.measure();
         dense.step(1);
         visible.time(|| {
             publish.time(|| dense.simulation.publish());
@@ -74,6 +77,10 @@ pub fn measure() -> Vec<Bar> {
             "publish, 512 MiB, all of it written in each step",
             &publish,
             100.0,
+        ),
+        Bar::limit(
+            "its floor: protecting it, and waking a thread",
+            floor.times(),
         ),
         Bar::new(
             "the same, as a part of memcpy of the buffer",

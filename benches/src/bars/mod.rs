@@ -1,6 +1,7 @@
 //! What TCASM must reach, measured: each bar against a rival or a limit in the same run.
 
 mod dense;
+mod floor;
 mod hand_over;
 mod memory;
 mod small;
@@ -15,8 +16,8 @@ pub struct Bar {
     pub what: String,
     /// What was seen, in the bar's unit.
     pub seen: f64,
-    /// At most this.
-    pub bar: f64,
+    /// At most this; none: no bar, but the limit of another.
+    pub bar: Option<f64>,
     /// Of both.
     pub unit: Unit,
     /// What the figure comes from, if it is the median of times.
@@ -41,9 +42,17 @@ impl Bar {
         Bar {
             what: what.to_owned(),
             seen: samples.median() / 1e3,
-            bar: bar_us,
+            bar: Some(bar_us),
             unit: Unit::Us,
             samples: Some(samples.clone()),
+        }
+    }
+
+    /// What the kernel takes, whatever the library does.
+    fn limit(what: &str, samples: &Samples) -> Bar {
+        Bar {
+            bar: None,
+            ..Bar::time(what, samples, 0.0)
         }
     }
 
@@ -51,7 +60,7 @@ impl Bar {
         Bar {
             what: what.to_owned(),
             seen,
-            bar,
+            bar: Some(bar),
             unit,
             samples: None,
         }
@@ -59,7 +68,7 @@ impl Bar {
 
     /// Whether it is met.
     pub fn met(&self) -> bool {
-        self.seen <= self.bar
+        self.bar.is_none_or(|bar| self.seen <= bar)
     }
 }
 
@@ -78,8 +87,12 @@ impl fmt::Display for Bar {
             Some(s) => [s.quantile(0.99), s.quantile(1.0)].map(|ns| format!("{:.1} us", ns / 1e3)),
             None => [String::new(), String::new()],
         };
-        let met = if self.met() { "met" } else { "**missed**" };
-        let (seen, bar) = (figure(self.seen), figure(self.bar));
+        let met = match (self.bar, self.met()) {
+            (None, _) => "limit",
+            (_, true) => "met",
+            (_, false) => "**missed**",
+        };
+        let (seen, bar) = (figure(self.seen), self.bar.map_or(String::new(), figure));
         write!(
             f,
             "| {} | {seen} | {p99} | {max} | {bar} | {met} |",

@@ -1,5 +1,6 @@
 //! Turn what was measured into the tables of `docs/performance.md`:
-//! `report CRITERION_DIR [ROWS.json] > docs/performance.md`, the rows being those of `tcasm-compare`.
+//! `report CRITERION_DIR BARS.md [ROWS.json] > docs/performance.md`: the bars as `bars` prints them, the rows as
+//! `tcasm-compare` writes them.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -21,12 +22,13 @@ impl Row {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::args()
         .nth(1)
-        .ok_or("usage: report CRITERION_DIR [ROWS.json]")?;
+        .ok_or("usage: report CRITERION_DIR BARS.md [ROWS.json]")?;
+    let bars = std::env::args().nth(2).map(std::fs::read_to_string);
     let mut rows = Vec::new();
     collect(Path::new(&dir), &mut rows)?;
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    print!("{}", page(&rows)?);
-    if let Some(path) = std::env::args().nth(2) {
+    print!("{}", page(&rows, &bars.transpose()?.unwrap_or_default())?);
+    if let Some(path) = std::env::args().nth(3) {
         let compared: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
         print!("{}", comparison(&compared)?);
     }
@@ -71,9 +73,14 @@ fn row(dir: &Path) -> Result<Row, Box<dyn std::error::Error>> {
     Ok(Row { name, samples })
 }
 
-fn page(rows: &[Row]) -> Result<String, Box<dyn std::error::Error>> {
+fn page(rows: &[Row], bars: &str) -> Result<String, Box<dyn std::error::Error>> {
     let mut out = String::from(include_str!("performance.head.md"));
     writeln!(out, "\n## The machine\n\n{}", machine())?;
+    writeln!(
+        out,
+        "\n{}\n{bars}",
+        include_str!("performance.bars.md").trim_end()
+    )?;
     writeln!(
         out,
         "\n## Every bench\n\n| bench | median | p99 | max | samples |\n|---|---|---|---|---|"
@@ -112,6 +119,11 @@ fn page(rows: &[Row]) -> Result<String, Box<dyn std::error::Error>> {
 /// The rows of the comparison, a table for each pattern.
 fn comparison(rows: &[Value]) -> Result<String, std::fmt::Error> {
     let mut out = String::from(include_str!("performance.compare.md"));
+    let mut sizes: Vec<u64> = rows.iter().filter_map(|r| r["bytes"].as_u64()).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let sizes: Vec<_> = sizes.iter().map(|b| format!("{} MiB", b >> 20)).collect();
+    writeln!(out, "\nBuffers of {}.", sizes.join(" and "))?;
     let mut patterns: Vec<&str> = Vec::new();
     for pattern in rows.iter().filter_map(|r| r["pattern"].as_str()) {
         if !patterns.contains(&pattern) {
