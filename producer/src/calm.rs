@@ -1,9 +1,15 @@
 //! Which chunks are calm: nothing was written in them lately that was not expected.
 
+use std::time::{Duration, Instant};
 use tcasm_core::pageset::{CHUNK_PAGES, ChunkSet, PageSet};
 
 /// Versions after which chunks that were not disturbed any more count as calm.
 const LATELY: u32 = 8;
+
+/// What it takes for a chunk to come to rest: once for each, and while they do, one part in `SHARE` of the run.
+const COST: Duration = Duration::from_micros(700);
+const SHARE: u32 = 32;
+const MOST_AT_ONCE: u32 = 4;
 
 /// Chunks, by when they were last disturbed.
 #[derive(Debug)]
@@ -15,6 +21,11 @@ pub(crate) struct Calm {
     old: ChunkSet,
     /// Calm since, and not yet asked for.
     calm: ChunkSet,
+    /// Time that may be taken for them, and until when it was reckoned.
+    credit: Duration,
+    reckoned: Instant,
+    /// Whether as much as is wanted may be taken: for tests.
+    hasty: bool,
 }
 
 impl Calm {
@@ -27,6 +38,9 @@ impl Calm {
             young: set(),
             old: set(),
             calm: set(),
+            credit: Duration::ZERO,
+            reckoned: Instant::now(),
+            hasty: lately.is_some(),
         }
     }
 
@@ -54,6 +68,22 @@ impl Calm {
         let mut calm = std::mem::replace(&mut self.old, std::mem::replace(&mut self.young, fresh));
         calm.subtract(&self.old);
         self.calm.union(&calm);
+    }
+
+    /// How many chunks may come to rest now.
+    pub(crate) fn allowance(&mut self, now: Instant) -> usize {
+        let passed = now.saturating_duration_since(self.reckoned);
+        self.reckoned = now;
+        self.credit = (self.credit + passed / SHARE).min(COST * MOST_AT_ONCE);
+        if self.hasty {
+            self.credit = COST * MOST_AT_ONCE;
+        }
+        (self.credit.as_nanos() / COST.as_nanos()) as usize
+    }
+
+    /// So many chunks come to rest.
+    pub(crate) fn spend(&mut self, chunks: usize) {
+        self.credit = self.credit.saturating_sub(COST * chunks as u32);
     }
 
     /// A calm chunk, the first of them, which is not told again before it was disturbed.
@@ -94,6 +124,22 @@ mod tests {
         assert_eq!(calm.next(), None);
         (0..3 * LATELY).for_each(|_| calm.pass());
         assert_eq!((calm.next(), calm.next()), (Some(90), None));
+    }
+
+    #[test]
+    fn chunks_come_to_rest_at_a_small_share_of_the_time() {
+        let mut calm = Calm::new(100 * CHUNK_PAGES, None);
+        let (mut now, mut rested) = (calm.reckoned, 0);
+        for _ in 0..1000 {
+            now += Duration::from_millis(10);
+            let most = calm.allowance(now);
+            assert!(most <= MOST_AT_ONCE as usize);
+            calm.spend(most);
+            rested += most;
+        }
+        let share = COST * rested as u32 * SHARE;
+        assert!(share <= Duration::from_secs(10) && share >= Duration::from_secs(9));
+        assert!(calm.allowance(now + Duration::from_secs(3600)) <= MOST_AT_ONCE as usize);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Producer {
         };
         let captured = self.capture(&stamp, &mut dirty, &handed)?;
         if captured.is_ok() && sound {
-            self.share(&dirty, start.elapsed());
+            self.share(&dirty);
         }
         let duration = start.elapsed();
         let progress = match captured {

@@ -10,16 +10,12 @@ use crate::capture::Dirty;
 use crate::keeper::lock;
 use crate::producer::Producer;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::Instant;
 use tcasm_core::fault;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::store::Bed;
 use tcasm_core::sys::pins;
 
-/// What it takes for a chunk to come to rest. Publish takes twice as long for it at most, or so long as two chunks take.
-const COST: Duration = Duration::from_micros(700);
-const FEWEST_AT_ONCE: u128 = 2;
-const MOST_AT_ONCE: u128 = 4;
 /// Chunks that are looked at in one publish, at most.
 const LOOKS: usize = 32;
 /// Pages of a chunk that must be able to rest, and so many more than do already.
@@ -33,18 +29,20 @@ struct Plan {
 }
 
 impl Producer {
-    /// Let calm chunks rest, a few at a time. Nobody has written since the harvest of the version that was just captured, which
-    /// took so long.
-    pub(crate) fn share(&mut self, dirty: &Dirty, took: Duration) {
+    /// Let calm chunks rest, a few at a time. Nobody has written since the harvest of the version that was just captured.
+    pub(crate) fn share(&mut self, dirty: &Dirty) {
         let Some(calm) = &mut self.calm else {
             return;
         };
         calm.pass();
-        let most = took.as_nanos() / COST.as_nanos();
-        let mut plans = self.plan(dirty, most.clamp(FEWEST_AT_ONCE, MOST_AT_ONCE) as usize);
+        let most = calm.allowance(Instant::now());
+        let mut plans = self.plan(dirty, most);
         if plans.is_empty() {
             return;
         }
+        self.calm
+            .iter_mut()
+            .for_each(|calm| calm.spend(plans.len()));
         if let Some(reason) = pins::suspect() {
             tracing::debug!(%reason, "live memory stays where it is");
             plans.iter().for_each(|plan| self.ask_again(plan.chunk));

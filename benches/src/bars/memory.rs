@@ -2,10 +2,11 @@
 
 use super::{Bar, Unit};
 use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
+use std::time::{Duration, Instant};
 use tcasm_observer::Observer;
 
-/// So many steps it may take until all that is not written exists once.
-const STEPS: usize = 160;
+/// So long it may take until all that is not written exists once.
+const SETTLING: Duration = Duration::from_secs(12);
 
 /// The same random 5 % of 512 MiB in every step, and an observer at the newest version.
 pub fn measure() -> Vec<Bar> {
@@ -15,7 +16,8 @@ pub fn measure() -> Vec<Bar> {
     let mut observer = Observer::attach(name).expect("attached");
     let pages = random_pages(&mut Random(5), BYTES / PAGE, 5);
     let mut view = None;
-    for _ in 0..STEPS {
+    let start = Instant::now();
+    while start.elapsed() < SETTLING {
         simulation.step += 1;
         let step = simulation.step;
         touch(simulation.memory(), &pages, step);

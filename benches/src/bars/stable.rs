@@ -4,11 +4,11 @@ use super::{Bar, Unit};
 use crate::faults::minor_faults;
 use crate::samples::Samples;
 use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
+use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 40;
-/// So many steps it may take to leave what was done before (all pages, each step), to learn the pattern, and for what is not
-/// written to come to rest on planes.
-const LEARNING: usize = 128;
+/// So long it may take to leave what was done before (all pages, each step), to learn the pattern, and until all chunks rest.
+const LEARNING: Duration = Duration::from_secs(10);
 
 /// 10 % of 512 MiB, against copying just these pages.
 pub fn measure() -> Vec<Bar> {
@@ -18,7 +18,9 @@ pub fn measure() -> Vec<Bar> {
     pages.sort_unstable();
     let [mut publish, mut bare] = [Samples::default(), Samples::default()];
     let mut faults = 0;
-    for round in 0..ROUNDS + LEARNING {
+    let start = Instant::now();
+    let mut rounds = 0;
+    while rounds < ROUNDS {
         simulation.settle();
         let before = minor_faults();
         simulation.step += 1;
@@ -30,7 +32,8 @@ pub fn measure() -> Vec<Bar> {
         simulation.settle();
         let mut pure = Samples::default();
         pure.time(|| copy_pages(simulation.memory(), &mut copy, &pages));
-        if round >= LEARNING {
+        if start.elapsed() > LEARNING {
+            rounds += 1;
             faults += taken;
             publish.extend(&now);
             bare.extend(&pure);

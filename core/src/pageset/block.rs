@@ -77,6 +77,14 @@ impl Block {
             })
     }
 
+    /// Whether any page of `other` is here.
+    pub fn meets(&self, other: &Block) -> bool {
+        ones(self.used & other.used).any(|i| {
+            let both = self.chunks[i].iter().zip(&other.chunks[i]);
+            both.fold(0, |common, (mine, theirs)| common | mine & theirs) != 0
+        })
+    }
+
     pub fn subtract(&mut self, other: &Block) {
         for i in ones(self.used & other.used) {
             let both = self.chunks[i].iter_mut().zip(&other.chunks[i]);

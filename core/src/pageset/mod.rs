@@ -144,7 +144,9 @@ impl PageSet {
     /// Add all of `other`, a set over the same region.
     pub fn union(&mut self, other: &PageSet) {
         debug_assert_eq!(self.pages, other.pages);
-        self.combine(self.near(other), &other.pieces, pieces::union);
+        if !other.pieces.iter().all(|piece| self.has_all(piece)) {
+            self.combine(self.near(other), &other.pieces, pieces::union);
+        }
     }
 
     /// Take all of `other` out.
@@ -284,6 +286,12 @@ impl PageSet {
             (Some(first), Some(last)) => self.meeting(first.blocks.start..last.blocks.end),
             _ => 0..0,
         }
+    }
+
+    /// Whether all pages of a piece of another set are here, in one piece.
+    fn has_all(&self, other: &Piece) -> bool {
+        let mine = self.find(other.blocks.start).map(|at| &self.pieces[at]);
+        mine.is_ok_and(|p| p.blocks.end >= other.blocks.end && p.content.has_all(&other.content))
     }
 
     /// Put in the place of the pieces `mine` what `rule` makes of them and `theirs`.

@@ -41,6 +41,15 @@ impl Content {
         }
     }
 
+    /// Whether all pages of `other` are here.
+    pub fn has_all(&self, other: &Content) -> bool {
+        self.is_same(other) || self.block().contains(other.block())
+    }
+
+    fn meets(&self, other: &Content) -> bool {
+        self.block().meets(other.block())
+    }
+
     /// The same, without a bitmap if it has all pages.
     fn settled(self) -> Content {
         if self.block().is_full() {
@@ -150,16 +159,14 @@ impl Piece {
     }
 }
 
-/// Of each block that either has: what becomes of the one's content, given the other's.
+/// Of each block that either has (most often the one has all of the other, or nothing: then no bitmap need be copied): what becomes of the one's content, given the other's.
 pub(super) type Rule = fn(Option<Content>, Option<&Content>) -> Option<Content>;
 
 pub(super) fn union(mine: Option<Content>, theirs: Option<&Content>) -> Option<Content> {
     match (mine, theirs) {
-        (Some(mine), Some(theirs)) if mine.is_same(theirs) => Some(mine),
         (Some(Content::All), _) | (_, Some(Content::All)) => Some(Content::All),
-        // Most often the one has all of the other: then nothing need be copied.
-        (Some(mine), Some(theirs)) if mine.block().contains(theirs.block()) => Some(mine),
-        (Some(mine), Some(theirs)) if theirs.block().contains(mine.block()) => Some(theirs.clone()),
+        (Some(mine), Some(theirs)) if mine.has_all(theirs) => Some(mine),
+        (Some(mine), Some(theirs)) if theirs.has_all(&mine) => Some(theirs.clone()),
         (Some(mine), Some(theirs)) => {
             let both = mine.changed(|block| block.union(theirs.block()));
             both.map(Content::settled)
@@ -171,17 +178,20 @@ pub(super) fn union(mine: Option<Content>, theirs: Option<&Content>) -> Option<C
 pub(super) fn difference(mine: Option<Content>, theirs: Option<&Content>) -> Option<Content> {
     match (mine?, theirs) {
         (mine, None) => Some(mine),
-        (mine, Some(theirs)) if mine.is_same(theirs) => None,
         (_, Some(Content::All)) => None,
+        (mine, Some(theirs)) if !mine.meets(theirs) => Some(mine),
+        (mine, Some(theirs)) if theirs.has_all(&mine) => None,
         (mine, Some(theirs)) => mine.changed(|block| block.subtract(theirs.block())),
     }
 }
 
 pub(super) fn intersection(mine: Option<Content>, theirs: Option<&Content>) -> Option<Content> {
     match (mine?, theirs?) {
-        (mine, theirs) if mine.is_same(theirs) => Some(mine),
         (mine, Content::All) => Some(mine),
         (Content::All, theirs) => Some(theirs.clone()),
+        (mine, theirs) if !mine.meets(theirs) => None,
+        (mine, theirs) if theirs.has_all(&mine) => Some(mine),
+        (mine, theirs) if mine.has_all(theirs) => Some(theirs.clone()),
         (mine, theirs) => mine.changed(|block| block.intersect(theirs.block())),
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! A fresh page costs several times its copy, on a virtual machine twenty times and more. So each page that changed lately, or
 //! changes again and again, keeps one slot to go to: the one that the oldest version of the history gives up when the next is
-//! published, if the newest version changed the page, or else a free one with memory. All others that were not taken for two
-//! looks go back to the system. Punching holes takes long, so it is done outside the lock that whoever owns the store has
+//! published, if the newest version changed the page, or else a free one with memory. As long as other pages change than before,
+//! nobody knows which will be next, and every page keeps a slot if it has one. All other slots that were not taken for two looks
+//! go back to the system. Punching holes takes long, so it is done outside the lock that whoever owns the store has
 //! around it: meanwhile the slots are *leaving*, and nobody places a page there.
 
 use super::Store;
@@ -16,6 +17,10 @@ const GENERATION: u32 = 16;
 /// Generations of an epoch: a page that changes in two of them is kept a slot for until the end of the next epoch. Pages that are
 /// drawn at random, one in a hundred for each version, mostly are; those that were only filled once, at the start, are not.
 const EPOCH: u32 = 16;
+/// Generations that must go by without many pages that did not change before, until the others keep no slots.
+const RESTLESS: u32 = 4;
+/// So many of the pages of a generation, one in ..., are many.
+const MANY: usize = 8;
 /// Pages given back in one go.
 const AT_ONCE: usize = 8192;
 
@@ -32,6 +37,8 @@ pub(super) struct Recent {
     before: PageSet,
     /// Versions so far.
     age: u32,
+    /// Generations for which every page keeps a slot.
+    restless: u32,
     /// Those that the newest changed.
     last: PageSet,
 }
@@ -46,6 +53,7 @@ impl Recent {
             again,
             before,
             age: 0,
+            restless: RESTLESS,
             last,
         }
     }
@@ -75,9 +83,18 @@ impl Recent {
         ] {
             set.subtract(pages);
         }
+        self.restless = RESTLESS;
     }
 
     fn end_generation(&mut self) {
+        let mut new = self.young.clone();
+        for known in [&self.old, &self.once, &self.again, &self.before] {
+            new.subtract(known);
+        }
+        self.restless = match new.len() * MANY > self.young.len() {
+            true => RESTLESS,
+            false => self.restless.saturating_sub(1),
+        };
         let mut twice = self.once.clone();
         twice.intersect(&self.young);
         self.again.union(&twice);
@@ -91,6 +108,9 @@ impl Recent {
         let mut wanted = self.young.clone();
         for more in [&self.old, &self.again, &self.before] {
             wanted.union(more);
+        }
+        if self.restless != 0 {
+            wanted.insert_range(0..wanted.capacity());
         }
         if history != 0 {
             wanted.subtract(&self.last);
@@ -157,8 +177,19 @@ mod tests {
     fn pages_that_were_filled_once_keep_no_slot_for_long() {
         let filled_at_start = |n| pages(0..if n < 5 { PAGES } else { 7 });
         assert_eq!(wanted_after(5, filled_at_start), PAGES);
-        assert_eq!(wanted_after(2 * GENERATION, filled_at_start), 7);
+        assert_eq!(
+            wanted_after((2 + RESTLESS) * GENERATION, filled_at_start),
+            7
+        );
         assert_eq!(wanted_after(40 * GENERATION, filled_at_start), 7);
+    }
+
+    #[test]
+    fn as_long_as_other_pages_change_than_before_each_keeps_a_slot() {
+        let moving = |n| pages((n as usize * 3..n as usize * 3 + 30).filter(|page| *page < PAGES));
+        assert_eq!(wanted_after(40 * GENERATION, moving), PAGES);
+        let ended = |n| pages((n as usize * 3..n as usize * 3 + 30).filter(|page| *page < 1000));
+        assert!(wanted_after(100 * GENERATION, ended) < 1000);
     }
 
     #[test]
