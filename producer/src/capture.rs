@@ -132,9 +132,13 @@ impl Producer {
     /// Of the suspects, those that are compared while they are captured, by several threads: if they are many, and have most
     /// likely changed. (Their slots count under the bound on memory, changed or not.)
     fn compared_later(&self, suspects: &PageSet) -> PageSet {
+        let mut likely = self.adaptive.prediction.expected().clone();
+        // Of pages at rest those were written that were found to be, unless a program only says so.
+        let mut woken = self.region.resting.pages().clone();
+        woken.intersect(&self.pending);
+        likely.union(&woken);
         let mut maybe = suspects.clone();
-        maybe.intersect(self.adaptive.prediction.expected());
-        maybe.subtract(self.region.resting.pages());
+        maybe.intersect(&likely);
         if self.tight || maybe.len() < COMPARED_LATER {
             maybe.clear();
         }
