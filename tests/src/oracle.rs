@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use tcasm_core::pageset::CHUNK_PAGES;
-use tcasm_core::predict::PATIENCE;
+use tcasm_core::predict::Prediction;
 use tcasm_core::store::Bounds;
 use tcasm_observer::{FieldTable, PageSet};
 use tcasm_producer::{Receipt, Skip};
@@ -103,18 +103,8 @@ struct Reports {
     pinned: PageSet,
     /// Not protected at the last harvest.
     unarmed: PageSet,
-    habits: Vec<Habit>,
-}
-
-/// What was seen of a page.
-#[derive(Clone, Copy, Debug, Default)]
-struct Habit {
-    /// The last version changed it.
-    last: bool,
-    /// It is expected to be written.
-    expected: bool,
-    /// Versions in a row that did not change it, although it was expected.
-    missed: usize,
+    /// The library's own, which has a model of its own.
+    prediction: Prediction,
 }
 
 impl Reports {
@@ -128,7 +118,7 @@ impl Reports {
             always: set(),
             pinned: set(),
             unarmed: set(),
-            habits: vec![Habit::default(); pages],
+            prediction: Prediction::new(pages),
         }
     }
 
@@ -140,9 +130,7 @@ impl Reports {
         }
         self.pending.union(&self.stored);
         self.stored.clear();
-        self.unarmed.clear();
-        let expected = self.habits.iter().enumerate().filter(|(_, h)| h.expected);
-        expected.for_each(|(page, _)| self.unarmed.insert(page));
+        self.unarmed = self.prediction.expected().clone();
     }
 
     /// Pages that may be reported although their bytes are the same.
@@ -150,8 +138,8 @@ impl Reports {
         let mut set = match self.exact {
             // Where protecting failed half-way, pages look as if they had come into being.
             Exactness::Broken => {
-                let mut all = PageSet::new(self.habits.len());
-                all.insert_range(0..self.habits.len());
+                let mut all = PageSet::new(self.pending.capacity());
+                all.insert_range(0..all.capacity());
                 all
             }
             _ => self.pending.clone(),
@@ -166,16 +154,12 @@ impl Reports {
     fn learn(&mut self, bound: &PageSet, changed: &PageSet, later: &[usize]) {
         self.pending.subtract(bound);
         self.marked.subtract(bound);
-        for page in bound.iter().filter(|p| !later.contains(&(p / CHUNK_PAGES))) {
-            let (habit, hit) = (&mut self.habits[page], changed.contains(page));
-            habit.missed = if hit || !habit.expected {
-                0
-            } else {
-                habit.missed + 1
-            };
-            habit.expected = habit.expected && habit.missed < PATIENCE || hit && habit.last;
-            habit.last = hit;
+        let (mut seen, mut changed) = (bound.clone(), changed.clone());
+        for chunk in later {
+            seen.remove_range(pages_of_chunk(*chunk));
         }
+        changed.intersect(&seen);
+        self.prediction.learn(&seen, &changed);
     }
 }
 

@@ -48,9 +48,9 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
         let last = [("visible", 3), ("notified", 3)];
         let later = [&first[..], &then, &last].concat();
         deaths.extend(all(&later, "pages=2048 capture=later"));
-        // Of seven chunks, two come to rest in each version from the second on.
+        // Of ten chunks, four come to rest in each version from the third on.
         let rest = [("resting", 2), ("rested", 2)];
-        let settings = "pages=3584 capture=now calm=1";
+        let settings = "pages=5120 capture=now calm=1";
         deaths.extend(rest.map(|(point, passes)| Death {
             point,
             passes,

@@ -116,7 +116,7 @@ fn a_region_that_falls_silent_keeps_its_versions_and_little_else() {
     let (mut producer, field, _observer) = region(&name);
     (0..6).for_each(|n| step(&mut producer, field, n + 1, 1));
     // Pages that change no more need no free slots.
-    (0..40).for_each(|n| step(&mut producer, field, n + 1, 4096));
+    (0..120).for_each(|n| step(&mut producer, field, n + 1, 4096));
     comes_down(&name, BYTES + BYTES / 10);
 }
 
@@ -139,7 +139,8 @@ fn hold_together(producer: &mut Producer, field: Words, observer: &mut Observer)
         // An observer that is always at the newest version.
         let view = observer.latest().unwrap().view().unwrap();
         assert_eq!(view.array::<u64>("a").unwrap()[0], n);
-        if together(producer) <= BYTES * 120 / 100 {
+        let resting = producer.stats().resting_bytes as usize;
+        if together(producer) <= BYTES * 120 / 100 && resting > BYTES * 9 / 10 {
             break;
         }
     }

@@ -121,9 +121,19 @@ impl World {
         prop_assert!(self.pinned.is_subset(&live), "{:?} {live:?}", self.pinned);
         self.seen.retain(|n, _| live.contains(n));
         prop_assert!(self.store.check().unwrap(), "planes and maps differ");
+        self.check_held()?;
         self.seen
             .iter()
             .try_for_each(|(n, seen)| self.check(*n, seen))
+    }
+
+    /// What counts as held is what the kernel has given.
+    fn check_held(&self) -> Result<(), TestCaseError> {
+        let planes = &self.store.read_only().unwrap()[1..];
+        let bytes = |fd: &OwnedFd| nix::sys::stat::fstat(fd).unwrap().st_blocks as u64 * 512;
+        let given: u64 = planes.iter().map(bytes).sum();
+        prop_assert_eq!(given, self.store.held_bytes());
+        Ok(())
     }
 
     /// Write to the pages, as the simulation does.
