@@ -97,3 +97,55 @@ impl Planes {
 fn count(bits: &ChunkBits) -> u32 {
     bits.iter().map(|w| w.count_ones()).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Three blocks, and a part of a chunk.
+    const PAGES: usize = 3 * BLOCK_PAGES + 100;
+    const PLANES: usize = 3;
+
+    fn pages() -> impl Strategy<Value = Vec<(usize, usize)>> {
+        let some = (0..PAGES, 1usize..900);
+        let chunks = (0..PAGES / CHUNK_PAGES, 1usize..70);
+        let blocks = (0usize..3, 1usize..4);
+        let run = prop_oneof![
+            some,
+            chunks.prop_map(|(at, n)| (at * CHUNK_PAGES, n * CHUNK_PAGES)),
+            blocks.prop_map(|(at, n)| (at * BLOCK_PAGES, n * BLOCK_PAGES)),
+        ];
+        proptest::collection::vec(run, 1..3)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn every_page_gets_one_slot_and_no_slot_that_is_busy(wanted in proptest::collection::vec(pages(), 1..12)) {
+            let mut planes = Planes::create("place", PAGES, 4096, PLANES).unwrap();
+            // As many versions as leave one slot for each page.
+            let mut versions = std::collections::VecDeque::new();
+            for runs in wanted {
+                let mut want = PageSet::new(PAGES);
+                runs.iter().for_each(|(start, len)| want.insert_range(*start..start + len));
+                let slots = planes.place(&want);
+                let (mut left, mut placed) = (want.clone(), 0);
+                for (plane, pages) in slots.iter() {
+                    let mut taken = pages.clone();
+                    taken.intersect(&planes.planes[plane].busy);
+                    prop_assert!(taken.is_empty(), "{taken:?} of plane {plane} are busy");
+                    left.subtract(pages);
+                    placed += pages.len();
+                }
+                prop_assert_eq!((left.len(), placed), (0, want.len()));
+                prop_assert_eq!(planes.fresh_pages(&slots), planes.hold(&slots).len());
+                planes.set_busy(&slots);
+                versions.push_back(slots);
+                if versions.len() == PLANES {
+                    planes.set_free(&versions.pop_front().unwrap());
+                }
+            }
+        }
+    }
+}
