@@ -348,7 +348,8 @@ fn what_was_copied_is_mapped_again_when_it_was_put_together() {
 #[test]
 fn after_thousands_of_switches_side_by_side_mappings_are_bounded_and_in_the_end_none_is_left() {
     const PAGES: usize = 12 * 512;
-    let mut p = Pair::new("many", PAGES * PAGE, 1);
+    // Live memory that rests on planes has mappings, too.
+    let mut p = Pair::with("many", PAGES * PAGE, 1, |b| b.shared_backing(false));
     let planes = format!("tcasm-{}-plane", p.observer.info().unwrap().name);
     let own = procfs::mappings(&planes).len();
     let (mut most, mut random) = (0, 7);
