@@ -14,7 +14,7 @@ use std::time::Duration;
 const PAGE: usize = 4096;
 /// Four chunks and a part of a fifth.
 const PAGES: usize = 4 * CHUNK_PAGES + 100;
-const VERSIONS: usize = 5;
+const VERSIONS: usize = 7;
 
 /// What a version must be as long as it is live.
 struct Seen {
@@ -56,6 +56,12 @@ enum Op {
     Unpin(bool),
     Reclaim,
     Trim,
+    /// Every so many pages of a chunk are written, and then it is left alone.
+    Scatter {
+        chunk: usize,
+        first: usize,
+        every: usize,
+    },
     /// Pages are chosen to be put together.
     Gather,
     /// They are copied, or it fails half-way.
@@ -67,7 +73,8 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     let len = prop_oneof![6 => 1usize..4, 1 => 400usize..600, 1 => Just(CHUNK_PAGES)];
     let start = prop_oneof![
-        3 => 0..PAGES,
+        2 => 0..PAGES,
+        2 => 0..2 * CHUNK_PAGES,
         1 => (0usize..5).prop_map(|chunk| chunk * CHUNK_PAGES),
     ];
     let few = proptest::collection::vec((start.clone(), len.clone()), 0..3);
@@ -87,9 +94,14 @@ fn op() -> impl Strategy<Value = Op> {
         3 => any::<bool>().prop_map(Op::Unpin),
         1 => Just(Op::Reclaim),
         1 => Just(Op::Trim),
+        5 => (0usize..2, 0usize..4, 1usize..5).prop_map(|(chunk, first, every)| Op::Scatter {
+            chunk,
+            first,
+            every,
+        }),
         4 => Just(Op::Gather),
         4 => prop_oneof![5 => Just(true), 1 => Just(false)].prop_map(Op::Gathered),
-        2 => (0..PAGES.div_ceil(CHUNK_PAGES)).prop_map(Op::Rest),
+        3 => prop_oneof![3 => 0usize..2, 1 => 2usize..5].prop_map(Op::Rest),
     ]
 }
 
@@ -143,6 +155,16 @@ impl World {
                 self.store.reclaim_beyond(1, &pinned).unwrap();
             }
             Op::Trim => drop(self.store.trim().unwrap()),
+            Op::Scatter {
+                chunk,
+                first,
+                every,
+            } => {
+                let pages = chunk * CHUNK_PAGES + first..(chunk + 1) * CHUNK_PAGES;
+                let runs: Vec<_> = pages.step_by(*every).map(|page| (page, 1)).collect();
+                self.publish(&runs, false, false)?;
+                (0..2).try_for_each(|_| self.publish(&[], false, false))?;
+            }
             Op::Gather => {
                 let gather = self.store.gather().unwrap();
                 prop_assert!(self.gather.is_none() || gather.is_none(), "two at once");
