@@ -145,13 +145,14 @@ fn live_memory_that_rests_stays_where_it_is_while_its_neighbours_are_put_togethe
         scene.go_on();
         scene.producer.stats().resting_bytes as usize
     };
-    // Most of it comes to rest; then most is written, and what is left rests on a plane that has few pages.
+    // It comes to rest; then most is written, too little for it to come to rest elsewhere, and what is left rests on a plane that
+    // has fewer pages than another.
     let pages = scene.pages;
     poll_until("memory rests", || {
         (resting(&mut scene) > 2 * CHUNK * PAGE).then_some(())
     });
     scene.publish(0..pages - CHUNK, 2);
-    scene.publish(1..pages - CHUNK, 4);
+    scene.publish(1..pages - CHUNK, 8);
     scene.until_together(|_, _| {});
     assert!(scene.producer.check_store().unwrap());
     let mut observer = Observer::attach(scene.producer.name()).unwrap();
