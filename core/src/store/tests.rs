@@ -199,7 +199,10 @@ impl World {
         let planes = &self.store.read_only().unwrap()[1..];
         let bytes = |fd: &OwnedFd| nix::sys::stat::fstat(fd).unwrap().st_blocks as u64 * 512;
         let given: u64 = planes.iter().map(bytes).sum();
-        prop_assert_eq!(given, self.store.held_bytes());
+        // Slots that are being copied to count already.
+        if self.gather.is_none() {
+            prop_assert_eq!(given, self.store.held_bytes());
+        }
         Ok(())
     }
 
