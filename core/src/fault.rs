@@ -4,8 +4,8 @@
 //! it passes the point for the `count`-th time (1 if not given); `TCASM_FAULT=panic@<point>[:<count>]` makes the thread
 //! panic that does. Without the feature nothing of this is left.
 
-/// The steps of publish, in order.
-pub const POINTS: [&str; 13] = [
+/// The steps of publish, in order, and of what other threads do meanwhile.
+pub const POINTS: [&str; 15] = [
     "harvested",
     "reclaimed",
     "half-copied",
@@ -19,6 +19,8 @@ pub const POINTS: [&str; 13] = [
     "notified",
     "resting",
     "rested",
+    "gathering",
+    "gathered",
 ];
 
 /// The process passes `point`.

@@ -54,6 +54,15 @@ fn bad_entry(found: u64, slots: usize) -> IndexError {
     }
 }
 
+/// A chunk in so many runs is not worth being put together, nor being copied instead of mapped.
+pub const FEW_RUNS: usize = 8;
+
+/// How many runs neighbouring pages with these codes are.
+pub fn count_runs(codes: &[Code]) -> usize {
+    let edges = codes.windows(2).filter(|w| w[0] != w[1]).count();
+    edges + usize::from(!codes.is_empty())
+}
+
 /// Neighbouring pages in one plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {

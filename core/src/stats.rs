@@ -71,6 +71,8 @@ counters! {
     HandedOver,
     /// Bytes of live memory that rest on planes now.
     RestingBytes,
+    /// Pages copied next to their neighbours, so that observers need fewer mappings.
+    PagesCompacted,
 }
 
 /// Word of the first bucket of the histogram of publish durations.

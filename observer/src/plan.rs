@@ -7,7 +7,7 @@
 use crate::version::Version;
 use std::sync::atomic::Ordering;
 use tcasm_core::index::{Index, IndexError};
-use tcasm_core::pagemap::{ChunkMap, Entry, PageMap, ZERO};
+use tcasm_core::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
 use tcasm_core::pageset::ChunkBits;
 
 /// What a chunk of a window shows.
@@ -141,7 +141,7 @@ impl Reader<'_> {
         let (want, fragments) = match self.map.chunk(chunk)? {
             ChunkMap::Mixed(codes) => {
                 let pages = &codes[..self.index.layout().pages_in(chunk)];
-                match 1 + pages.windows(2).filter(|w| w[0] != w[1]).count() {
+                match count_runs(pages) {
                     1 => (ChunkMap::Whole(pages[0]), 1),
                     fragments => (ChunkMap::Mixed(codes), fragments),
                 }
@@ -152,8 +152,8 @@ impl Reader<'_> {
             chunk,
             want,
             fragments,
-            // What was too fragmented once stays copied: renewing it costs less than mapping it.
-            copy: is.shown == Shown::Copied && fragments > 1,
+            // What was too fragmented once stays copied: renewing it costs less than mapping it, unless it was put together.
+            copy: is.shown == Shown::Copied && fragments > FEW_RUNS,
             changed: self.changed(chunk)?,
         })
     }

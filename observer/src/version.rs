@@ -39,7 +39,8 @@ impl Drop for Pin {
 /// What differs between two versions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
-    /// The pages whose bytes may differ: they were captured in between.
+    /// The pages whose bytes may differ. Between versions that follow each other they were captured; between others, some of
+    /// them may only have been put together with their neighbours.
     pub pages: PageSet,
     /// Names of the newer version's fields that have such pages, are new, or lie elsewhere.
     pub fields: Vec<String>,

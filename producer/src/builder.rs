@@ -4,13 +4,13 @@ use crate::adapt::{Adaptive, CaptureMode};
 use crate::calm::Calm;
 use crate::claim::Claim;
 use crate::error::CreateError;
-use crate::keeper::Keeper;
+use crate::keeper::{self, Keeper, lock};
 use crate::producer::{Parts, Producer};
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tcasm_core::capture::{Copiers, Gate, Settings};
 use tcasm_core::field::Attr;
 use tcasm_core::index::HeaderInfo;
@@ -66,6 +66,7 @@ pub struct Builder {
     wait_for_capture: bool,
     shared_backing: bool,
     calm_versions: Option<u32>,
+    compact_after: Option<u32>,
     keeper: bool,
     copiers: Settings,
     check_hand_over: bool,
@@ -88,6 +89,7 @@ impl Builder {
             wait_for_capture: false,
             shared_backing: true,
             calm_versions: None,
+            compact_after: None,
             keeper: true,
             copiers: Settings::default(),
             check_hand_over: cfg!(debug_assertions),
@@ -167,6 +169,14 @@ impl Builder {
         self
     }
 
+    /// Half of the versions after which chunks that did not change are put together, and the keeper looks all the time: for
+    /// tests.
+    #[doc(hidden)]
+    pub fn compact_after(mut self, versions: u32) -> Self {
+        self.compact_after = Some(versions);
+        self
+    }
+
     /// Whether memory that nobody needs is given back by and by: for tests that count it.
     #[doc(hidden)]
     pub fn keeper(mut self, keeper: bool) -> Self {
@@ -242,12 +252,7 @@ impl Builder {
         let copiers = Copiers::start(&self.copiers, gate.clone()).map_err(CreateError::Thread)?;
         let service = Service::start(&self, claim, &store)?;
         let store = Arc::new(Mutex::new(store));
-        let keeper = match self.keeper {
-            true => {
-                Some(Keeper::start(store.clone(), service.pins()).map_err(CreateError::Thread)?)
-            }
-            false => None,
-        };
+        let keeper = self.start_keeper(&store, &service)?;
         let parts = Parts {
             keeper,
             copiers,
@@ -259,6 +264,23 @@ impl Builder {
             service,
         };
         Ok(Producer::new(self.name, self.attrs, parts))
+    }
+
+    fn start_keeper(
+        &self,
+        store: &Arc<Mutex<Store>>,
+        service: &Service,
+    ) -> Result<Option<Keeper>, CreateError> {
+        let mut period = keeper::PERIOD;
+        if let Some(versions) = self.compact_after {
+            lock(store).compact_after(versions);
+            period = Duration::from_millis(1);
+        }
+        let start = || Keeper::start(store.clone(), period, service.pins());
+        self.keeper
+            .then(start)
+            .transpose()
+            .map_err(CreateError::Thread)
     }
 
     fn pages(&self) -> Result<usize, CreateError> {

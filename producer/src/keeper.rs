@@ -1,19 +1,20 @@
-//! The keeper: a thread that gives memory back while the simulation computes.
+//! The keeper: a thread that gives memory back while the simulation computes, and puts together what lies scattered.
 //!
 //! Observers let go of versions by a store to their lease, which wakes nobody; so it looks a few times a second. What it does
-//! under the lock of the store takes microseconds; punching holes happens outside.
+//! under the lock of the store takes microseconds; punching holes and copying happen outside.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tcasm_core::fault;
 use tcasm_core::planes::Leaving;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::thread::{block_signals, restore_signals};
 
-/// How often it looks.
-const PERIOD: Duration = Duration::from_millis(200);
+/// How often it looks, unless told otherwise.
+pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 
 /// The store, for as long as the result lives. A panic while it was held was ours: what the store says is checked anyway.
 pub(crate) fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
@@ -29,9 +30,10 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Keep `store` tidy; `pinned` says whether a lease names a version.
+    /// Keep `store` tidy, with a look every `period`; `pinned` says whether a lease names a version.
     pub(crate) fn start(
         store: Arc<Mutex<Store>>,
+        period: Duration,
         pinned: impl Fn(u64) -> bool + Send + 'static,
     ) -> io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
@@ -40,8 +42,9 @@ impl Keeper {
         let thread = std::thread::Builder::new()
             .name("tcasm-keeper".into())
             .spawn(move || {
-                while !wait(&stopped) {
+                while !wait(&stopped, period) {
                     tidy(&store, &pinned);
+                    compact(&store);
                 }
             });
         restore_signals(&old);
@@ -74,9 +77,9 @@ impl Drop for Keeper {
 }
 
 /// Sleep for a while; true: it is over.
-fn wait((stop, bell): &(Mutex<bool>, Condvar)) -> bool {
+fn wait((stop, bell): &(Mutex<bool>, Condvar), period: Duration) -> bool {
     let stop = stop.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = bell.wait_timeout_while(stop, PERIOD, |stop| !*stop);
+    let waited = bell.wait_timeout_while(stop, period, |stop| !*stop);
     *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
@@ -109,4 +112,23 @@ fn tidy(store: &Mutex<Store>, pinned: &dyn Fn(u64) -> bool) {
             return;
         }
     }
+}
+
+/// Put together some of what lies scattered over planes: the next version uses it.
+fn compact(store: &Mutex<Store>) {
+    let chosen = lock(store).gather();
+    let gather = match chosen {
+        Ok(Some(gather)) => gather,
+        Ok(None) => return,
+        Err(error) => return tracing::warn!(%error, "pages stay where they are"),
+    };
+    let copied = gather.copy();
+    if let Err(error) = &copied {
+        tracing::warn!(%error, "pages stay where they are");
+    }
+    let mut store = lock(store);
+    let pages = store.gathered(copied.is_ok()) as u64;
+    fault::pass("gathered");
+    let stats = store.index().and_then(|index| index.stats());
+    let _ = stats.map(|words| Stats::new(words).add(Counter::PagesCompacted, pages));
 }

@@ -106,6 +106,8 @@ pub struct ProducerStats {
     pub pages_expected: u64,
     /// Bytes of live memory that rest on planes now: they exist once.
     pub resting_bytes: u64,
+    /// Pages that were copied next to their neighbours, so that observers need fewer mappings.
+    pub pages_compacted: u64,
     /// Observers attached now.
     pub observers: usize,
     /// Median duration of publish, in microseconds.
@@ -234,6 +236,7 @@ impl Producer {
                 chunks_later: stats.get(Counter::ChunksLater)?,
                 pages_expected: stats.get(Counter::PagesExpected)?,
                 resting_bytes: stats.get(Counter::RestingBytes)?,
+                pages_compacted: stats.get(Counter::PagesCompacted)?,
                 observers: self.service.observers(),
                 publish_us_p50: us(0.5)?,
                 publish_us_p99: us(0.99)?,

@@ -146,13 +146,14 @@ impl Producer {
         let store = self.store.clone();
         let mut store = lock(&store);
         let plane = (first.bed.plane, &*first.bed.memory);
-        let rested = match store.make_bed(plane.0, &own) {
+        let rested = match store.make_bed(plane.0, &pages, &own) {
             Ok(false) => return plans.iter().for_each(|plan| self.ask_again(plan.chunk)),
             // SAFETY: `&mut self` excludes writers, nothing is pinned, and the newest version has these pages in the plane
             // with the same bytes, as was just seen; reclaiming leaves it alone.
             Ok(true) => unsafe { self.region.rest(&pages, plane, &own) }.map_err(|e| e.to_string()),
             Err(error) => Err(error.to_string()),
         };
+        store.rests(&pages, rested.is_ok().then_some(plane.0));
         if let Err(error) = rested {
             tracing::warn!(%error, "pages {pages:?} keep memory of their own");
         }

@@ -7,7 +7,8 @@ use std::fs;
 use std::os::linux::fs::MetadataExt;
 use std::time::Duration;
 use tcasm_observer::{Observer, Version, View};
-use tcasm_producer::{Buffer, CaptureMode, Producer, Receipt};
+use tcasm_producer::{Buffer, Builder, CaptureMode, Producer, Receipt};
+use tcasm_tests::child::poll_until;
 use tcasm_tests::pattern::mix;
 use tcasm_tests::puppet::{Puppet, number};
 use tcasm_tests::{name, procfs};
@@ -27,14 +28,19 @@ struct Pair {
 
 impl Pair {
     fn new(what: &str, bytes: usize, history: usize) -> Pair {
-        Pair::capturing(CaptureMode::Now, what, bytes, history)
+        Pair::with(what, bytes, history, |b| b)
     }
 
-    fn capturing(mode: CaptureMode, what: &str, bytes: usize, history: usize) -> Pair {
+    fn with(
+        what: &str,
+        bytes: usize,
+        history: usize,
+        settings: impl FnOnce(Builder) -> Builder,
+    ) -> Pair {
         let name = name(what);
         let builder = Producer::builder(&name).capacity(bytes).history(history);
-        let builder = builder.capture(mode).wait_for_capture(true);
-        let mut producer = builder
+        let builder = builder.capture(CaptureMode::Now).wait_for_capture(true);
+        let mut producer = settings(builder)
             .versions(16)
             .memory(20 * bytes as u64)
             .create()
@@ -165,7 +171,8 @@ proptest! {
         // The last chunk is one in part.
         let total = (CHUNKS - 1) * 512 + 100;
         let mode = if later { CaptureMode::Auto } else { CaptureMode::Now };
-        let mut p = Pair::capturing(mode, "views", total * PAGE, history);
+        // What was left alone by one or two versions is put together.
+        let mut p = Pair::with("views", total * PAGE, history, |b| b.capture(mode).compact_after(1));
         p.publish(0..3);
         let mut views: Vec<(View, Vec<u8>)> = Vec::new();
         for op in ops {
@@ -320,9 +327,29 @@ fn what_is_too_fragmented_to_be_mapped_is_copied_and_renewed_and_mapped_again_wh
 }
 
 #[test]
+fn what_was_copied_is_mapped_again_when_it_was_put_together() {
+    const CHUNKS: usize = 48;
+    const PAGES: usize = CHUNKS * 512;
+    let mut p = Pair::with("together", PAGES * PAGE, 1, |b| b.compact_after(1));
+    p.publish(0..PAGES);
+    p.publish((0..PAGES).step_by(2));
+    let mut view = Some(p.latest().view().unwrap());
+    let expected = read(&p.latest());
+    assert_ne!(p.copied_bytes(), 0);
+    poll_until("nothing is copied", || {
+        p.publish(0..0);
+        view = None;
+        view = Some(p.latest().view().unwrap());
+        assert_right(view.as_ref().unwrap(), &expected, "put together");
+        (p.copied_bytes() == 0).then_some(())
+    });
+}
+
+#[test]
 fn after_thousands_of_switches_side_by_side_mappings_are_bounded_and_in_the_end_none_is_left() {
     const PAGES: usize = 12 * 512;
-    let mut p = Pair::new("many", PAGES * PAGE, 1);
+    // Live memory that rests on planes has mappings, too.
+    let mut p = Pair::with("many", PAGES * PAGE, 1, |b| b.shared_backing(false));
     let planes = format!("tcasm-{}-plane", p.observer.info().unwrap().name);
     let own = procfs::mappings(&planes).len();
     let (mut most, mut random) = (0, 7);

@@ -47,6 +47,8 @@ struct Capture {
     given_up: u64,
     /// Bytes of live memory that exist once, in the newest version and for the program.
     shared_bytes: u64,
+    /// Pages that were copied next to their neighbours, so that observers need fewer mappings.
+    compacted_pages: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -205,6 +207,7 @@ fn gather(observer: &mut Observer) -> Result<Info, Failure> {
             early_us: count("EarlyNs") as f64 / 1e3,
             given_up: count("GivenUp"),
             shared_bytes: count("RestingBytes"),
+            compacted_pages: count("PagesCompacted"),
         },
         counters: known
             .counters

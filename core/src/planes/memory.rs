@@ -9,6 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+/// Bytes that are copied from plane to plane in one go: few enough to stay in the cache.
+const AT_ONCE: usize = 64 << 10;
+
 /// A memfd as large as the region, with the producer's own mapping of it. Shared with the threads that copy.
 #[derive(Debug)]
 pub struct PlaneMemory {
@@ -72,6 +75,20 @@ impl PlaneMemory {
         unsafe { self.object.write_from(base.add(at), len, at as u64)? };
         // Map them too, all at once: later copies to these slots would take a page fault each.
         self.map.populate(at, len);
+        Ok(())
+    }
+
+    /// Copy `pages` of another plane into their slots, by system calls alone: so a lack of memory is an error, and what is read
+    /// may go, or be written anew, meanwhile. The slots must be the caller's alone.
+    pub(super) fn copy_from(&self, other: &PlaneMemory, pages: &Range<usize>) -> io::Result<()> {
+        let (mut at, end) = (pages.start * self.page_size, pages.end * self.page_size);
+        let mut buffer = vec![0; AT_ONCE.min(end - at)];
+        while at < end {
+            let part = &mut buffer[..AT_ONCE.min(end - at)];
+            other.object.read(part, at as u64)?;
+            self.object.write(part, at as u64)?;
+            at += part.len();
+        }
         Ok(())
     }
 

@@ -3,12 +3,14 @@
 //! A *slot* is one page of one plane. It is busy while a live version refers to it (I1: then it is never written),
 //! and held while it has memory. Free slots that are held are used first: filling them costs a copy, and no fresh page.
 
+mod gather;
 mod leave;
 mod lend;
 mod memory;
 mod place;
 mod slots;
 
+pub use gather::{Gather, Move};
 pub use leave::Leaving;
 pub use memory::PlaneMemory;
 pub use slots::Slots;

@@ -76,11 +76,13 @@ impl Store {
             Outcome::Saved => {
                 self.live.push((in_flight.version, in_flight.slot));
                 self.ring.visible(in_flight.slot);
+                self.compaction.end_use(true);
             }
             Outcome::GivenUp(_) => {
                 // They never became those of a version.
                 self.planes.set_free(&in_flight.slots);
                 self.planes.unhold(&in_flight.slots);
+                self.compaction.end_use(false);
                 self.take_back(&in_flight.handed, &mut in_flight.pages);
             }
         }

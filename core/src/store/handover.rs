@@ -12,7 +12,7 @@
 
 use super::{Capture, Skip, Store};
 use crate::index::IndexError;
-use crate::pageset::PageSet;
+use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::planes::Slots;
 use crate::sys::live;
 use std::io;
@@ -93,6 +93,13 @@ impl HandOvers {
         bound - usize::from(!self.buffers.is_empty())
     }
 
+    /// Whether `chunk` has pages of a buffer.
+    pub(super) fn has(&self, chunk: usize) -> bool {
+        let pages = chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
+        let meets = |b: &Lent| b.pages.start < pages.end && pages.start < b.pages.end;
+        self.buffers.iter().any(meets)
+    }
+
     /// The planes, as a set of bits, in which `page` is live memory or spare.
     pub(super) fn planes_of(&self, page: usize) -> u64 {
         let mine = self.buffers.iter().find(|b| b.pages.contains(&page));
@@ -125,6 +132,9 @@ impl Store {
         if versions < FEWEST_VERSIONS {
             return Err(HandOverError::Versions { versions });
         }
+        let mut lent = PageSet::new(self.planes.pages());
+        lent.insert_range(pages.clone());
+        self.leave_out(&lent);
         let plane = self.live_plane(&pages)?;
         // SAFETY: the caller's promise; the slots are free, and have memory.
         unsafe { self.planes.lend(base, &pages, None, plane) }.map_err(HandOverError::Map)?;
@@ -332,8 +342,10 @@ impl Store {
         all
     }
 
-    /// Most live versions at once.
+    /// Most live versions at once: one less where slots are being written beside those of versions, so that each page has a
+    /// free one for the next.
     pub(super) fn most_versions(&self) -> usize {
-        self.handovers.most_versions(self.bounds.versions)
+        let planes = self.bounds.versions - usize::from(self.compaction.copying());
+        self.handovers.most_versions(planes)
     }
 }

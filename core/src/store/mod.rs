@@ -1,5 +1,6 @@
 //! The producer's store of versions: planes and index together. It captures pages, publishes versions and reclaims them.
 
+mod compact;
 mod deferred;
 mod handover;
 mod reclaim;
@@ -50,6 +51,7 @@ pub struct Store {
     ring: Ring,
     recent: Recent,
     handovers: handover::HandOvers,
+    compaction: compact::Compaction,
 }
 
 impl Store {
@@ -80,6 +82,7 @@ impl Store {
             ring: Ring::new(layout.slots, layout.chunks),
             recent: Recent::new(pages),
             handovers: Default::default(),
+            compaction: Default::default(),
         })
     }
 
@@ -157,6 +160,7 @@ impl Store {
         if let Some(version) = self.capturing() {
             return Ok(Err(Skip::Capturing { version }));
         }
+        self.leave_out(capture.pages);
         // The newest stays until the new version is there; so, of the history, one version less is kept beside both.
         self.reclaim_beyond(self.bounds.history, pinned)?;
         fault::pass("reclaimed");
@@ -218,6 +222,7 @@ impl Store {
         self.write_version(slot, stamp, capture, &self.with_handed(capture, &slots))?;
         self.planes.set_busy(&slots);
         self.recent.note(&changed);
+        self.compaction.begin_use();
         fault::pass("mapped");
         if !capture.later.is_empty() {
             // SAFETY: the caller's promise.
@@ -228,6 +233,7 @@ impl Store {
         self.index()?.make_visible(slot, stamp.version)?;
         self.live.push((stamp.version, slot));
         self.ring.visible(slot);
+        self.compaction.end_use(true);
         (capture.visible)();
         fault::pass("visible");
         let progress = Progress::Visible;
@@ -239,12 +245,13 @@ impl Store {
         self.planes.trim(usize::MAX, &Slots::default())
     }
 
-    /// Check that the busy slots are exactly those that live versions refer to, and live memory: for tests.
+    /// Check that the busy slots are exactly those that live versions refer to, live memory, and what is being put together: for
+    /// tests.
     pub fn check(&self) -> Result<bool, IndexError> {
         let index = self.index()?;
         let layout = *index.layout();
         for page in 0..layout.pages {
-            let mut used = self.handovers.planes_of(page);
+            let mut used = self.handovers.planes_of(page) | self.compaction.planes_of(page);
             for slot in self.slots_in_use() {
                 let code = PageMap::new(*index, slot).code(page)?;
                 if code != ZERO {

@@ -24,6 +24,7 @@ impl Store {
                 0 => self.reclaim_beyond(1, pinned)?,
                 // Free slots at other pages hold memory that is of no use here.
                 1 => {
+                    self.scatter();
                     // A failure to give back leaves the memory held, which the next look sees.
                     let pages = over.div_ceil(page_size) as usize;
                     let _ = self.planes.trim(pages, &slots);

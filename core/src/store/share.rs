@@ -6,6 +6,7 @@ use crate::pagemap::ZERO;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::planes::PlaneMemory;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The plane that has most pages of a chunk in the newest version.
@@ -49,19 +50,26 @@ impl Store {
     }
 
     /// See that the slots of `pages` in `plane` have memory, under the bound (I7): memory that comes to rest reads them all, also
-    /// those where it has copies of its own. Reading a slot without memory gives it some, of which nobody would know, and where
-    /// there is none that is a signal. False: there is no room, or some are on their way out. As long as the store is borrowed,
-    /// none leaves.
-    pub fn make_bed(&mut self, plane: usize, pages: &PageSet) -> io::Result<bool> {
-        let fresh = pages.runs().map(|run| self.planes.missing(plane, &run));
+    /// those where it has copies of its own, in `own`. Reading a slot without memory gives it some, of which nobody would know,
+    /// and where there is none that is a signal. False: there is no room, or some are on their way out, or are to lie elsewhere
+    /// in the next version. As long as the store is borrowed, none leaves, and none is chosen for another place.
+    pub fn make_bed(
+        &mut self,
+        plane: usize,
+        pages: &Range<usize>,
+        own: &PageSet,
+    ) -> io::Result<bool> {
+        if self.compaction.meets(pages) {
+            return Ok(false);
+        }
+        let fresh = own.runs().map(|run| self.planes.missing(plane, &run));
         let Some(fresh) = fresh.sum::<Option<usize>>() else {
             return Ok(false);
         };
         if self.held_bytes() + (fresh * self.planes.page_size()) as u64 > self.bounds.bytes {
             return Ok(false);
         }
-        pages
-            .runs()
+        own.runs()
             .try_for_each(|run| self.planes.secure(plane, &run))?;
         Ok(true)
     }

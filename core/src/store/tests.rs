@@ -1,9 +1,12 @@
 //! The store against a naive model: maps that are copied whole, pages that are remembered byte by byte.
 
+mod compaction;
+
 use super::*;
 use crate::capture::{Outcome, Settings};
 use crate::pagemap::Code;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet};
+use crate::planes::Gather;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +14,7 @@ use std::time::Duration;
 const PAGE: usize = 4096;
 /// Four chunks and a part of a fifth.
 const PAGES: usize = 4 * CHUNK_PAGES + 100;
-const VERSIONS: usize = 4;
+const VERSIONS: usize = 7;
 
 /// What a version must be as long as it is live.
 struct Seen {
@@ -29,6 +32,11 @@ struct World {
     pinned: BTreeSet<u64>,
     used: BTreeSet<usize>,
     next: u64,
+    /// Pages that are being put together.
+    gather: Option<Gather>,
+    /// Live memory that rests: the planes of chunks, and those of their pages that were not captured since.
+    beds: BTreeMap<usize, usize>,
+    resting: PageSet,
 }
 
 #[derive(Clone, Debug)]
@@ -48,15 +56,33 @@ enum Op {
     Unpin(bool),
     Reclaim,
     Trim,
+    /// Every so many pages of a chunk are written, and then it is left alone.
+    Scatter {
+        chunk: usize,
+        first: usize,
+        every: usize,
+    },
+    /// Pages are chosen to be put together.
+    Gather,
+    /// They are copied, or it fails half-way.
+    Gathered(bool),
+    /// Live memory of a chunk comes to rest.
+    Rest(usize),
 }
 
 fn op() -> impl Strategy<Value = Op> {
     let len = prop_oneof![6 => 1usize..4, 1 => 400usize..600, 1 => Just(CHUNK_PAGES)];
     let start = prop_oneof![
-        3 => 0..PAGES,
+        2 => 0..PAGES,
+        2 => 0..2 * CHUNK_PAGES,
         1 => (0usize..5).prop_map(|chunk| chunk * CHUNK_PAGES),
     ];
-    let pages = || proptest::collection::vec((start.clone(), len.clone()), 0..3);
+    let few = proptest::collection::vec((start.clone(), len.clone()), 0..3);
+    let scattered = (0..PAGES, 2usize..60).prop_map(|(first, stride)| {
+        let pages = (first..PAGES.min(first + CHUNK_PAGES)).step_by(stride);
+        pages.map(|page| (page, 1)).collect::<Vec<_>>()
+    });
+    let pages = || prop_oneof![3 => few.clone(), 2 => scattered.clone()];
     prop_oneof![
         8 => (pages(), any::<bool>(), any::<bool>()).prop_map(|(written, later, compared)| Op::Publish {
             written,
@@ -68,6 +94,14 @@ fn op() -> impl Strategy<Value = Op> {
         3 => any::<bool>().prop_map(Op::Unpin),
         1 => Just(Op::Reclaim),
         1 => Just(Op::Trim),
+        5 => (0usize..2, 0usize..4, 1usize..5).prop_map(|(chunk, first, every)| Op::Scatter {
+            chunk,
+            first,
+            every,
+        }),
+        4 => Just(Op::Gather),
+        4 => prop_oneof![5 => Just(true), 1 => Just(false)].prop_map(Op::Gathered),
+        3 => prop_oneof![3 => 0usize..2, 1 => 2usize..5].prop_map(Op::Rest),
     ]
 }
 
@@ -85,14 +119,19 @@ impl World {
             history,
             bytes: bytes as u64,
         };
+        let mut store = Store::create(&info, PAGES, PAGE, bounds).unwrap();
+        store.compact_after(1);
         World {
-            store: Store::create(&info, PAGES, PAGE, bounds).unwrap(),
+            store,
             copiers: Copiers::start(&Settings::default(), None).unwrap(),
             live: vec![0; PAGES * PAGE],
             seen: BTreeMap::new(),
             pinned: BTreeSet::new(),
             used: BTreeSet::new(),
             next: 1,
+            gather: None,
+            beds: BTreeMap::new(),
+            resting: PageSet::new(PAGES),
         }
     }
 
@@ -116,6 +155,34 @@ impl World {
                 self.store.reclaim_beyond(1, &pinned).unwrap();
             }
             Op::Trim => drop(self.store.trim().unwrap()),
+            Op::Scatter {
+                chunk,
+                first,
+                every,
+            } => {
+                let pages = chunk * CHUNK_PAGES + first..(chunk + 1) * CHUNK_PAGES;
+                let runs: Vec<_> = pages.step_by(*every).map(|page| (page, 1)).collect();
+                self.publish(&runs, false, false)?;
+                (0..2).try_for_each(|_| self.publish(&[], false, false))?;
+            }
+            Op::Gather => {
+                let gather = self.store.gather().unwrap();
+                prop_assert!(self.gather.is_none() || gather.is_none(), "two at once");
+                self.gather = self.gather.take().or(gather);
+            }
+            Op::Gathered(copied) => {
+                if let Some(gather) = self.gather.take() {
+                    gather.copy().unwrap();
+                    let ready = self.store.gathered(*copied);
+                    prop_assert!(*copied || ready == 0);
+                }
+            }
+            Op::Rest(chunk) => self.rest(*chunk, &PageSet::new(PAGES)),
+        }
+        for page in self.resting.iter() {
+            let plane = self.beds[&(page / CHUNK_PAGES)];
+            let holds = self.store.holds(plane, page).unwrap();
+            prop_assert!(holds, "page {} rests on plane {}", page, plane);
         }
         let live: BTreeSet<u64> = self.store.versions().collect();
         prop_assert!(self.pinned.is_subset(&live), "{:?} {live:?}", self.pinned);
@@ -132,7 +199,10 @@ impl World {
         let planes = &self.store.read_only().unwrap()[1..];
         let bytes = |fd: &OwnedFd| nix::sys::stat::fstat(fd).unwrap().st_blocks as u64 * 512;
         let given: u64 = planes.iter().map(bytes).sum();
-        prop_assert_eq!(given, self.store.held_bytes());
+        // Slots that are being copied to count already.
+        if self.gather.is_none() {
+            prop_assert_eq!(given, self.store.held_bytes());
+        }
         Ok(())
     }
 
@@ -147,6 +217,34 @@ impl World {
             self.live[page * PAGE] = (self.next / 2 * 7 + page as u64 % 5) as u8;
         }
         pages
+    }
+
+    /// Let live memory of a chunk rest, but for pages of a version that is not visible yet.
+    fn rest(&mut self, chunk: usize, unlike: &PageSet) {
+        let Some(bed) = self.store.bed(chunk).unwrap() else {
+            return;
+        };
+        let pages = chunk * CHUNK_PAGES..((chunk + 1) * CHUNK_PAGES).min(PAGES);
+        let mut resting = PageSet::new(PAGES);
+        *resting.chunk_mut(chunk) = bed.bits;
+        resting.subtract(unlike);
+        let mut own = PageSet::new(PAGES);
+        own.insert_range(pages.clone());
+        own.subtract(&resting);
+        if self.store.make_bed(bed.plane, &pages, &own).unwrap() {
+            self.store.rests(&pages, Some(bed.plane));
+            self.beds.insert(chunk, bed.plane);
+            self.resting.remove_range(pages);
+            self.resting.union(&resting);
+        }
+    }
+
+    /// The pages that the next version is to have elsewhere, if it does not change them.
+    fn gathered(&self, changed: &PageSet) -> Slots {
+        let ready = self.store.compaction.ready();
+        let mut slots = ready.map_or(Slots::default(), |(slots, _)| slots.clone());
+        slots.subtract(changed);
+        slots
     }
 
     fn publish(
@@ -170,6 +268,7 @@ impl World {
         }
         let is_same = |page: &usize| bytes[*page] == self.live[page * PAGE];
         let expected: Vec<usize> = maybe.iter().filter(is_same).collect();
+        let gathered = self.gathered(&pages);
         let stamp = stamp(self.next);
         let pinned = |n| self.pinned.contains(&n);
         // SAFETY: `live` has all pages of the region, and nobody writes it until the capture has ended.
@@ -187,6 +286,7 @@ impl World {
         match progress {
             Progress::Visible => prop_assert!(later.is_empty()),
             Progress::Later(sweep) => {
+                self.rest(self.next as usize % later.chunks(), &pages);
                 sweep.work();
                 prop_assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);
                 prop_assert_eq!(self.store.settle().map(|s| s.version), Some(self.next));
@@ -196,7 +296,22 @@ impl World {
         pages.subtract(&same);
         let index = self.store.index().unwrap();
         let slot = index.slot_of(self.next).unwrap().unwrap();
-        let chunks: BTreeSet<usize> = pages.iter().map(|page| page / CHUNK_PAGES).collect();
+        let mut chunks: BTreeSet<usize> = pages.iter().map(|page| page / CHUNK_PAGES).collect();
+        let map = PageMap::new(*index, slot);
+        let moved = gathered
+            .runs()
+            .flat_map(|(p, run)| run.map(move |page| (p, page)));
+        let moved: Vec<_> = moved.collect();
+        let is_there = |(plane, page)| usize::from(map.code(page).unwrap()) == plane + 1;
+        // All or none: where memory is short, what was put together is given up.
+        if moved.first().copied().is_some_and(is_there) {
+            chunks.extend(moved.iter().map(|(_, page)| page / CHUNK_PAGES));
+            prop_assert!(
+                moved.into_iter().all(is_there),
+                "{:?} are not all there",
+                gathered
+            );
+        }
         for chunk in &chunks {
             roots[*chunk] = index.root(slot, *chunk).unwrap();
         }
@@ -212,6 +327,7 @@ impl World {
         let marked = index.changed_chunks(slot).unwrap();
         prop_assert!(marked.iter().eq(chunks.iter().copied()));
         prop_assert_eq!(index.changed(slot).unwrap(), changed);
+        self.resting.subtract(&pages);
         self.used.extend(chunks);
         self.seen.insert(self.next, Seen { roots, bytes });
         self.next += 1;
@@ -221,6 +337,7 @@ impl World {
     fn abandon(&mut self, runs: &[(usize, usize)]) {
         let pages = self.compute(runs);
         let pinned = |n| self.pinned.contains(&n);
+        self.store.leave_out(&pages);
         let Some(slot) = self.store.free_slot(&pinned).unwrap() else {
             return;
         };

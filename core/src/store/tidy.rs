@@ -9,7 +9,7 @@
 
 use super::Store;
 use crate::index::IndexError;
-use crate::pageset::PageSet;
+use crate::pageset::{ChunkBits, PageSet};
 use crate::planes::Leaving;
 
 /// Versions of a generation: a page that changes in one is kept a slot for until the end of the next.
@@ -41,6 +41,8 @@ pub(super) struct Recent {
     restless: u32,
     /// Those that the newest changed.
     last: PageSet,
+    /// Versions of a generation.
+    generation: u32,
 }
 
 impl Recent {
@@ -55,6 +57,7 @@ impl Recent {
             age: 0,
             restless: RESTLESS,
             last,
+            generation: GENERATION,
         }
     }
 
@@ -63,13 +66,24 @@ impl Recent {
         self.young.union(pages);
         self.last = pages.clone();
         self.age = self.age.wrapping_add(1);
-        if self.age.is_multiple_of(GENERATION) {
+        if self.age.is_multiple_of(self.generation) {
             self.end_generation();
         }
-        if self.age.is_multiple_of(GENERATION * EPOCH) {
+        if self.age.is_multiple_of(self.generation * EPOCH) {
             self.before = std::mem::replace(&mut self.again, PageSet::new(pages.capacity()));
             self.once.clear();
         }
+    }
+
+    /// Let a generation be so many versions.
+    pub(super) fn set_generation(&mut self, versions: u32) {
+        self.generation = versions.max(1);
+    }
+
+    /// Whether no page of a chunk changed for a generation or two.
+    pub(super) fn is_calm(&self, chunk: usize) -> bool {
+        let none = ChunkBits::default();
+        *self.young.chunk(chunk) == none && *self.old.chunk(chunk) == none
     }
 
     /// What changed of `pages` so far says nothing any more.

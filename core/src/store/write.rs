@@ -9,7 +9,8 @@ use crate::stamp::Stamp;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Store {
-    /// Write map, changed pages, table and head of the new version. Of the map only what is not in the slot yet.
+    /// Write map, changed pages, table and head of the new version. Of the map only what is not in the slot yet. What was put
+    /// together since the last version goes into the map too: its chunks are marked, though none of their pages changed.
     pub(super) fn write_version(
         &mut self,
         slot: usize,
@@ -17,7 +18,11 @@ impl Store {
         capture: &Capture<'_>,
         slots: &Slots,
     ) -> Result<(), IndexError> {
-        let changed = capture.pages.chunk_numbers();
+        let (mut changed, mut slots) = (capture.pages.chunk_numbers(), slots.clone());
+        if let Some((gathered, chunks)) = self.compaction.ready() {
+            slots.union(gathered);
+            changed.union(&chunks);
+        }
         let before = self.ring.begin(slot, &changed);
         let index = self.index()?;
         let previous = self.newest()?;
@@ -26,9 +31,9 @@ impl Store {
             let new = index.roots(slot, &chunks)?;
             for (k, chunk) in chunks.enumerate() {
                 let mut root = old.map_or(Entry::Whole(ZERO).encode(), |old| old[k].load(Relaxed));
-                if *capture.pages.chunk(chunk) != ChunkBits::default() {
+                if changed.contains(chunk) {
                     let old = Entry::decode(root, index.layout().slots)?;
-                    root = self.write_chunk(index, chunk, old, slots)?.encode();
+                    root = self.write_chunk(index, chunk, old, &slots)?.encode();
                     write_changed(index, slot, chunk, capture)?;
                 }
                 new[k].store(root, Relaxed);

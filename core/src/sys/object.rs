@@ -85,6 +85,16 @@ impl Object {
         Ok(())
     }
 
+    /// Write `bytes` at `offset`: a lack of memory is an error.
+    pub fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Read what is at `offset`; holes are zeros, and get no memory by that.
+    pub fn read(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(out, offset)
+    }
+
     /// Take memory for all of a range: what has some keeps it and its bytes, the rest is zeros. After an error nothing has
     /// changed.
     pub fn allocate(&self, range: Range<u64>) -> io::Result<()> {

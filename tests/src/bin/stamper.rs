@@ -84,7 +84,8 @@ impl Stamper {
             .tracker(tracker.parse()?)
             .capture(capture_mode(capture)?)
             .memory(memory)
-            .calm_versions(1);
+            .calm_versions(1)
+            .compact_after(1);
         let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
         let builder = builder
             .attr("large", &*LARGE.attr())

@@ -78,6 +78,13 @@ fn head(info: &Info) -> String {
             bytes(info.capture.shared_bytes)
         ),
     );
+    row(
+        "put together",
+        format!(
+            "{} pages, so that observers need fewer mappings",
+            info.capture.compacted_pages
+        ),
+    );
     table.render()
 }
 

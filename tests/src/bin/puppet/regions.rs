@@ -96,6 +96,7 @@ fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, String> {
         "capture" => builder.capture(capture_mode(value)?),
         "versions" => builder.versions(number),
         "memory" => builder.memory(number as u64),
+        "compact" => builder.compact_after(number as u32),
         "calm" => builder.calm_versions(number as u32),
         "observers" => builder.max_observers(number),
         "access" if value == "everyone" => builder.allow(Access::Everyone),
