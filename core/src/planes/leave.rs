@@ -22,6 +22,11 @@ impl Leaving {
 }
 
 impl Planes {
+    /// Whether some slots are leaving.
+    pub fn is_leaving(&self) -> bool {
+        self.planes.iter().any(|p| !p.leaving.is_empty())
+    }
+
     /// A look for memory to give back begins. Slots that were taken before the last look but one are old.
     pub fn look(&mut self) {
         for p in &mut self.planes {

@@ -342,10 +342,11 @@ impl Store {
         all
     }
 
-    /// Most live versions at once: one less where slots are being written beside those of versions, so that each page has a
-    /// free one for the next.
+    /// Most live versions at once: one less while the keeper has slots beside those of versions, which it writes or gives back
+    /// (one at a time), so that each page has a free one for the next.
     pub(super) fn most_versions(&self) -> usize {
-        let planes = self.bounds.versions - usize::from(self.compaction.copying());
+        let kept = self.compaction.copying() || self.planes.is_leaving();
+        let planes = self.bounds.versions - usize::from(kept);
         self.handovers.most_versions(planes)
     }
 }

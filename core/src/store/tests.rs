@@ -1,6 +1,7 @@
 //! The store against a naive model: maps that are copied whole, pages that are remembered byte by byte.
 
 mod compaction;
+mod leaving;
 
 use super::*;
 use crate::capture::{Outcome, Settings};
