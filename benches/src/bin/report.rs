@@ -78,7 +78,7 @@ fn page(rows: &[Row], bars: &str) -> Result<String, Box<dyn std::error::Error>> 
     writeln!(out, "\n## The machine\n\n{}", machine())?;
     writeln!(
         out,
-        "\n{}\n{bars}",
+        "\n{}\n\n{bars}",
         include_str!("performance.bars.md").trim_end()
     )?;
     writeln!(
