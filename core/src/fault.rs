@@ -1,4 +1,4 @@
-//! Points at which tests kill the process: the steps of publish.
+//! Points at which tests kill the process: the steps of publish, and of checkpoints.
 //!
 //! With the feature `fault-points`, `TCASM_FAULT=<point>[:<count>]` makes the process kill itself with SIGKILL when
 //! it passes the point for the `count`-th time (1 if not given); `TCASM_FAULT=panic@<point>[:<count>]` makes the thread
@@ -23,6 +23,18 @@ pub const POINTS: [&str; 15] = [
     "gathered",
 ];
 
+/// The steps of a checkpoint, of its way to the slow tier, and of chains that are put together.
+pub const CHECKPOINT_POINTS: [&str; 8] = [
+    "filled",
+    "named",
+    "entered",
+    "removing",
+    "copied-file",
+    "copy-named",
+    "copy-entered",
+    "compacted",
+];
+
 /// The process passes `point`.
 #[cfg(feature = "fault-points")]
 pub fn pass(point: &str) {
@@ -30,7 +42,7 @@ pub fn pass(point: &str) {
     use std::sync::atomic::{AtomicU64, Ordering};
     static WANTED: OnceLock<Option<(String, u64, bool)>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
-    debug_assert!(POINTS.contains(&point));
+    debug_assert!(POINTS.contains(&point) || CHECKPOINT_POINTS.contains(&point));
     let wanted = WANTED.get_or_init(|| {
         let value = std::env::var("TCASM_FAULT").ok()?;
         let (name, count) = value.split_once(':').unwrap_or((&value, "1"));

@@ -141,6 +141,11 @@ impl Version {
         Ok(PageMap::new(self.pin.session.index()?, self.pin.slot))
     }
 
+    /// Bytes of a page of the region.
+    pub fn page_size(&self) -> Result<u64, IndexError> {
+        Ok(self.session().index()?.layout().page_size as u64)
+    }
+
     /// Whether the lease still stands. After it was revoked, what was read from this version since may be wrong: check
     /// after reading, where the producer revokes leases at all.
     pub fn check(&self) -> Result<(), ObserveError> {

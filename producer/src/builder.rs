@@ -49,6 +49,9 @@ const CAPTURE_ENV: &str = "TCASM_CAPTURE";
 /// The environment variable that says whether live memory may rest on planes.
 const SHARED_ENV: &str = "TCASM_SHARED_BACKING";
 
+/// The largest number that the first version can have: far more can follow than ever will.
+pub(crate) const LAST_FIRST: u64 = u64::MAX >> 2;
+
 /// Pages that a region has more than its capacity asks for: fields start on pages, so each is rounded up.
 const ROUNDING_PAGES: usize = 64;
 
@@ -60,6 +63,7 @@ pub struct Builder {
     base: Option<usize>,
     versions: usize,
     history: usize,
+    first_version: u64,
     memory: Option<u64>,
     tracker: Option<TrackerKind>,
     capture: CaptureMode,
@@ -83,6 +87,7 @@ impl Builder {
             base: None,
             versions: 8,
             history: 1,
+            first_version: 1,
             memory: None,
             tracker: None,
             capture: CaptureMode::Auto,
@@ -121,6 +126,13 @@ impl Builder {
     /// Versions kept besides the newest although nobody pins them (1 unless set).
     pub fn history(mut self, history: usize) -> Self {
         self.history = history;
+        self
+    }
+
+    /// The number of the first version (1 unless set): a program that was restarted from version `n` of another run goes on
+    /// with `n + 1`.
+    pub fn first_version(mut self, version: u64) -> Self {
+        self.first_version = version;
         self
     }
 
@@ -233,6 +245,10 @@ impl Builder {
         check_name(&self.name)?;
         let pages = self.pages()?;
         let bounds = self.bounds(pages * page_size())?;
+        if !(1..=LAST_FIRST).contains(&self.first_version) {
+            let version = self.first_version;
+            return Err(CreateError::FirstVersion { version });
+        }
         let probe = track::probe();
         let kind = track::choose(self.tracker, &probe)?;
         let mode = capture_mode(self.capture)?;
@@ -259,6 +275,7 @@ impl Builder {
             adaptive: Adaptive::new(pages, mode, gate),
             calm: shared.then(|| Calm::new(pages, self.calm_versions)),
             wait_for_capture: self.wait_for_capture,
+            first_version: self.first_version,
             region,
             store,
             service,

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use tcasm_core::field::{ArrayError, FieldError, TableError};
+use tcasm_core::field::{ArrayError, DType, FieldError, TableError};
 use tcasm_core::index::IndexError;
 use tcasm_core::place::BadName;
 use tcasm_core::store::{HandOverError, StoreError};
@@ -28,6 +28,11 @@ pub enum CreateError {
         "{history} versions of history do not fit in {versions} versions; allow more versions or keep fewer"
     )]
     History { history: usize, versions: usize },
+    #[error(
+        "the first version cannot have number {version}; numbers are 1 to {}",
+        crate::builder::LAST_FIRST
+    )]
+    FirstVersion { version: u64 },
     #[error("region {name:?} is in use by process {pid}; choose another name, or end that process")]
     InUse { name: String, pid: i32 },
     #[error(
@@ -99,6 +104,45 @@ pub enum DefineError {
         align: usize,
         page_size: usize,
     },
+    #[error(
+        "field {name:?} is at offset {offset}, which is not a multiple of the page size {page_size}"
+    )]
+    Unaligned {
+        name: String,
+        offset: u64,
+        page_size: u64,
+    },
+    #[error(
+        "field {name:?} is at offset {offset}, but the region is in use up to {used}; define fields in ascending order of offsets, before others are added"
+    )]
+    Taken {
+        name: String,
+        offset: u64,
+        used: u64,
+    },
+    #[error("there is no field {name:?}; there are {fields:?}")]
+    NoField { name: String, fields: Vec<String> },
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+    #[error(
+        "field {name:?} has {} dimensions (shape {shape:?}, components last), not {asked}; ask for as many",
+        shape.len()
+    )]
+    Dimensions {
+        name: String,
+        shape: Vec<usize>,
+        asked: usize,
+    },
+    #[error("field {name:?} is an array of {dtype}, not raw structures; ask for it with handle()")]
+    NotRaw { name: String, dtype: DType },
+    #[error("field {name:?} holds structures of {stored}, not of {asked}")]
+    OtherStructure {
+        name: String,
+        stored: Structure,
+        asked: Structure,
+    },
+    #[error("field {name:?} is handed over: its handle is what handed_over().add() has returned")]
+    HandedOver { name: String },
     #[error("the handle belongs to another producer")]
     Foreign,
     #[error("the region is closed")]
@@ -121,6 +165,21 @@ pub enum DefineError {
     HandOver(#[from] HandOverError),
 }
 
+/// What a raw structure takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Structure {
+    /// Bytes of one.
+    pub size: usize,
+    /// What its address is a multiple of.
+    pub align: usize,
+}
+
+impl std::fmt::Display for Structure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes aligned to {}", self.size, self.align)
+    }
+}
+
 /// Why memory could not be viewed.
 #[derive(Debug, Error)]
 #[allow(missing_docs)] // the messages say what each variant means
@@ -137,6 +196,8 @@ pub enum ViewError {
         "this buffer was handed over to a version, and is only read until rewrite() begins its next rewriting"
     )]
     Frozen,
+    #[error("there is no field {name:?}")]
+    NoField { name: String },
     #[error("cannot map other pages for a rewriting: {0}; the buffer is as it was")]
     Rewrite(io::Error),
     #[error(transparent)]
@@ -154,5 +215,47 @@ pub enum PublishError {
     #[error(transparent)]
     Table(#[from] DefineError),
     #[error("the index cannot be written: {0}")]
+    Index(#[from] IndexError),
+}
+
+/// Why a version could not be put back. Nothing has changed: versions, bindings and the bytes of all fields are as they were.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum RollbackError {
+    #[error("the region is closed: nothing can be put back after close()")]
+    Closed,
+    #[error("this process is a fork of the producer: the region belongs to the parent")]
+    Forked,
+    #[error(
+        "version {version} was not published yet{}; roll back to one that was",
+        newest.map_or(String::new(), |n| format!(": the newest is {n}"))
+    )]
+    NotYet { version: u64, newest: Option<u64> },
+    #[error(
+        "version {version} is not there any more, of {available:?} that are; keep more with history(), or let an observer hold it"
+    )]
+    Gone { version: u64, available: Vec<u64> },
+    #[error(
+        "version {version} has no field {fields:?}: what was added after it has nothing to go back to; choose a newer version"
+    )]
+    NewFields { version: u64, fields: Vec<String> },
+    #[error("field {field:?} differs from what it is in version {version} in its {what}")]
+    Differs {
+        version: u64,
+        field: String,
+        what: &'static str,
+    },
+    #[error(
+        "pages of field {field:?} cannot be read: the program has unmapped or protected them; map them again first"
+    )]
+    Unmapped { field: String },
+    #[error(
+        "cannot map other pages for the handed-over fields {fields:?}: {source}; they are as they were"
+    )]
+    Rewrite {
+        fields: Vec<String>,
+        source: io::Error,
+    },
+    #[error("the index cannot be read: {0}")]
     Index(#[from] IndexError),
 }

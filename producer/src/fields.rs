@@ -311,7 +311,7 @@ impl Producer {
         }
     }
 
-    fn check_new(&self, name: &str) -> Result<(), DefineError> {
+    pub(crate) fn check_new(&self, name: &str) -> Result<(), DefineError> {
         self.check_usable()?;
         match self.fields.iter().any(|f| f.desc.name == name) {
             true => Err(DefineError::Twice(name.to_owned())),
@@ -328,7 +328,7 @@ impl Producer {
         }
     }
 
-    fn check_usable(&self) -> Result<(), DefineError> {
+    pub(crate) fn check_usable(&self) -> Result<(), DefineError> {
         match (self.forked(), self.closed) {
             (true, _) => Err(DefineError::Forked),
             (_, true) => Err(DefineError::Closed),
@@ -355,7 +355,11 @@ impl Producer {
         Ok(self.buffers.len() - 1)
     }
 
-    fn add_field(&mut self, mut desc: FieldDesc, buffer: usize) -> Result<usize, DefineError> {
+    pub(crate) fn add_field(
+        &mut self,
+        mut desc: FieldDesc,
+        buffer: usize,
+    ) -> Result<usize, DefineError> {
         desc.offset = self.buffers[buffer].desc.offset;
         self.fields.push(FieldInfo { desc, buffer });
         if let Err(error) = self.encode_table() {

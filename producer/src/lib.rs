@@ -33,22 +33,27 @@ mod handover;
 mod keeper;
 mod producer;
 mod publish;
+mod rebuild;
 mod receipt;
 mod region;
 mod resting;
+mod rollback;
 mod service;
 mod sharing;
 mod views;
 
 pub use adapt::CaptureMode;
 pub use builder::{Access, Builder};
-pub use error::{CreateError, DefineError, PublishError, ViewError};
+pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
 pub use fields::{FieldBuilder, RawBuilder};
 pub use handles::{Buffer, Field, HandedOver, InPlace, Raw, Read, Rewrite};
 pub use handover::WriteOnly;
 pub use producer::{Producer, ProducerStats};
 pub use receipt::{GivenUp, Published, Receipt};
-pub use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Mesh, Order, RegionPtr};
+pub use rollback::RolledBack;
+pub use tcasm_core::field::{
+    Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order, RegionPtr,
+};
 pub use tcasm_core::num_complex::Complex;
 pub use tcasm_core::store::HandOverError;
 pub use tcasm_core::store::Skip;

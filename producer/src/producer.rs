@@ -70,6 +70,7 @@ pub(crate) struct Parts {
     pub(crate) adaptive: Adaptive,
     pub(crate) calm: Option<Calm>,
     pub(crate) wait_for_capture: bool,
+    pub(crate) first_version: u64,
     pub(crate) region: Region,
     pub(crate) store: Arc<Mutex<Store>>,
     pub(crate) keeper: Option<Keeper>,
@@ -151,7 +152,7 @@ impl Producer {
             notifier: parts.service.notifier(),
             service: parts.service,
             tight: false,
-            next_version: 1,
+            next_version: parts.first_version,
             closed: false,
         }
     }

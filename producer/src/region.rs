@@ -3,6 +3,7 @@
 use crate::error::DefineError;
 use crate::resting::Resting;
 use std::ops::Range;
+use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::sys::mem::{Mapping, readable};
 use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
@@ -56,6 +57,30 @@ impl Region {
     /// Tracked live memory for `bytes` bytes.
     pub(crate) fn allocate(&mut self, what: &str, bytes: u64) -> Result<Range<usize>, DefineError> {
         let pages = self.room(what, bytes, 1)?;
+        self.tracker.map(pages.clone())?;
+        self.tracked.insert_range(pages.clone());
+        self.next = pages.end;
+        Ok(pages)
+    }
+
+    /// Tracked live memory where a field is described to be, behind all that was handed out. It lies in the region.
+    pub(crate) fn allocate_at(&mut self, desc: &FieldDesc) -> Result<Range<usize>, DefineError> {
+        let page_size = self.span.page_size as u64;
+        let (name, offset) = (|| desc.name.clone(), desc.offset);
+        if offset % page_size != 0 {
+            let name = name();
+            return Err(DefineError::Unaligned {
+                name,
+                offset,
+                page_size,
+            });
+        }
+        let used = self.next as u64 * page_size;
+        if offset < used {
+            let name = name();
+            return Err(DefineError::Taken { name, offset, used });
+        }
+        let pages = (offset / page_size) as usize..desc.range().end.div_ceil(page_size) as usize;
         self.tracker.map(pages.clone())?;
         self.tracked.insert_range(pages.clone());
         self.next = pages.end;

@@ -245,7 +245,7 @@ impl Producer {
     }
 
     #[allow(unsafe_code)]
-    fn memory(&self, buffer: usize) -> &[u8] {
+    pub(crate) fn memory(&self, buffer: usize) -> &[u8] {
         let info = &self.buffers[buffer];
         let at = info.desc.offset as usize;
         // SAFETY: live memory of a buffer that was mapped readable at that offset for at least that many bytes; no other
@@ -255,7 +255,7 @@ impl Producer {
 
     /// Only for callers that hold `&mut self` and ask for each buffer once.
     #[allow(unsafe_code, clippy::mut_from_ref)]
-    fn memory_mut(&self, buffer: usize) -> &mut [u8] {
+    pub(crate) fn memory_mut(&self, buffer: usize) -> &mut [u8] {
         let info = &self.buffers[buffer];
         let at = info.desc.offset as usize;
         // SAFETY: as in `memory`, and mapped writable, but for frozen buffers, of which `prepare` lets only views to read

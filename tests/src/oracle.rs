@@ -4,6 +4,8 @@
 //! version captured it: that is enough to say what every byte must be, which versions must be there, when a publish
 //! must be skipped, and how much memory the versions in use hold at least.
 
+mod rollback;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;

@@ -67,6 +67,7 @@ fn a_killed_simulation_continues_from_its_checkpoint_to_the_same_bits() {
         let args = [
             "checkpoint",
             "gray_scott",
+            "--fast",
             dir,
             "--every",
             "5",

@@ -28,7 +28,7 @@ fn a_forked_child_cannot_use_the_producer_and_its_end_harms_nobody() {
     for tracker in TRACKERS {
         let settings = format!("pages=700 versions=4 dense-every=4 one-in=2 tracker={tracker}");
         let (dir, mut producer, mut observer) = pair(&settings);
-        for command in ["publish 1", "view"] {
+        for command in ["publish 1", "rollback 2", "view"] {
             let error = child_of(&mut producer, command);
             assert!(error.starts_with("error Forked"), "{command}: {error}");
         }

@@ -369,3 +369,27 @@ fn every_tracker_can_be_asked_for() {
         assert_eq!(p.tracker(), kind);
     }
 }
+
+#[test]
+fn versions_begin_with_the_number_that_was_asked_for() {
+    let name = name("first");
+    for version in [0, u64::MAX, u64::MAX >> 1] {
+        let builder = Producer::builder(&name).capacity(1).first_version(version);
+        let error = builder.create().unwrap_err();
+        assert!(matches!(error, CreateError::FirstVersion { .. }), "{error}");
+    }
+    for first in [1, 1000, u64::MAX >> 2] {
+        let builder = Producer::builder(&name).capacity(1).first_version(first);
+        let mut p = builder.create().unwrap();
+        let a = p.field::<u8, _>("a", [1]).add().unwrap();
+        let mut o = Observer::attach(&name).unwrap();
+        for n in first..first + 20 {
+            p.view_mut(a).unwrap()[0] = n as u8;
+            assert_eq!(p.publish_visible(n, 0.0).unwrap().version(), Some(n));
+            let version = o.next(Duration::from_secs(9)).unwrap();
+            assert_eq!((version.number(), version.step()), (n, n));
+            assert_eq!(version.view().unwrap().bytes("a").unwrap(), [n as u8]);
+        }
+        assert_eq!(p.stats().publishes, 20);
+    }
+}

@@ -29,7 +29,7 @@ pub fn view<'a, T: Element>(
     desc: &FieldDesc,
     bytes: &'a [u8],
 ) -> Result<ArrayViewD<'a, T>, ArrayError> {
-    check::<T>(desc)?;
+    check_type::<T>(desc)?;
     let (shape, strides) = layout(desc);
     let data: &[T] = bytemuck::try_cast_slice(bytes).map_err(|_| bad(desc, bytes.len()))?;
     ArrayViewD::from_shape(shape.strides(strides), data).map_err(|_| bad(desc, bytes.len()))
@@ -40,7 +40,7 @@ pub fn view_mut<'a, T: Element>(
     desc: &FieldDesc,
     bytes: &'a mut [u8],
 ) -> Result<ArrayViewMutD<'a, T>, ArrayError> {
-    check::<T>(desc)?;
+    check_type::<T>(desc)?;
     let have = bytes.len();
     let (shape, strides) = layout(desc);
     let data: &mut [T] = bytemuck::try_cast_slice_mut(bytes).map_err(|_| bad(desc, have))?;
@@ -69,7 +69,8 @@ pub fn interior(desc: &FieldDesc) -> Vec<SliceInfoElem> {
         .collect()
 }
 
-fn check<T: Element>(desc: &FieldDesc) -> Result<(), ArrayError> {
+/// Check that a field is an array of `T`.
+pub fn check_type<T: Element>(desc: &FieldDesc) -> Result<(), ArrayError> {
     let name = desc.name.clone();
     if let Kind::Raw { type_name, .. } = &desc.kind {
         return Err(ArrayError::NotAnArray {

@@ -9,7 +9,7 @@ mod dtype;
 mod pointer;
 mod table;
 
-pub use array::{ArrayError, interior, view, view_mut};
+pub use array::{ArrayError, check_type, interior, view, view_mut};
 pub use desc::{Attr, Centering, FieldDesc, FieldError, Kind, Mesh, Order};
 pub use dtype::{DType, Element};
 pub use pointer::RegionPtr;

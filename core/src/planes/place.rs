@@ -1,14 +1,17 @@
 //! Finding slots for pages.
 
 use super::{Plane, Planes, Slots};
-use crate::pageset::{BLOCK_PAGES, CHUNK_PAGES, ChunkBits, PageSet};
+use crate::pageset::{BLOCK_PAGES, CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::sabotage::{Guard, off};
 use std::ops::Range;
 
+/// Pages of a chunk in more runs are many runs wherever they go.
+const FEW_RUNS: usize = 8;
+
 impl Planes {
-    /// Find slots for the pages `want`. Few pages of a chunk go first to slots that have memory: a fresh page costs several
-    /// times its copy. Many go first to the plane that takes most of them, so that what is written densely lies in one run
-    /// again, however it was scattered before.
+    /// Find slots for the pages `want`. Few pages of a chunk, or scattered ones, go first to slots that have memory: a fresh page
+    /// costs several times its copy. Many in a few runs go first to the plane that takes most of them, so that what is written
+    /// densely lies in one run again, however it was scattered before.
     pub fn place(&self, want: &PageSet) -> Slots {
         let (mut slots, mut left) = (Slots::default(), want.clone());
         // Whole blocks first, as many at once as can be: what is written densely costs the same however large it is.
@@ -57,7 +60,7 @@ impl Planes {
     }
 
     fn place_chunk(&self, chunk: usize, want: &ChunkBits, slots: &mut Slots) {
-        let dense = count(want) as usize >= CHUNK_PAGES / 2;
+        let dense = count(want) as usize >= CHUNK_PAGES / 2 && runs_of(want).count() <= FEW_RUNS;
         let mut left = *want;
         while left.iter().any(|w| *w != 0) {
             let (plane, bits) = self.best(chunk, &left, dense);
@@ -72,17 +75,19 @@ impl Planes {
         }
     }
 
+    /// The plane to take slots of, and which of `want`: of scattered pages those alone that have memory there, as long as some
+    /// have any anywhere.
     fn best(&self, chunk: usize, want: &ChunkBits, dense: bool) -> (usize, ChunkBits) {
-        let free = |p: &Plane| -> ChunkBits {
-            if off(Guard::SlotInUse) {
-                return *want;
-            }
-            p.free(chunk, want)
+        let free = |p: &Plane| match off(Guard::SlotInUse) {
+            true => *want,
+            false => p.free(chunk, want),
+        };
+        let warm = |p: &Plane| {
+            let (free, held) = (free(p), p.held.chunk(chunk));
+            std::array::from_fn(|i| free[i] & held[i])
         };
         let score = |p: &Plane| {
-            let (free, held) = (free(p), p.held.chunk(chunk));
-            let warm: ChunkBits = std::array::from_fn(|i| free[i] & held[i]);
-            let (free, warm) = (count(&free), count(&warm));
+            let (free, warm) = (count(&free(p)), count(&warm(p)));
             if dense { (free, warm) } else { (warm, free) }
         };
         // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
@@ -90,7 +95,11 @@ impl Planes {
             .rev()
             .max_by_key(|i| score(&self.planes[*i]))
             .unwrap_or(0);
-        (best, free(&self.planes[best]))
+        let plane = &self.planes[best];
+        match warm(plane) {
+            warm if !dense && count(&warm) != 0 => (best, warm),
+            _ => (best, free(plane)),
+        }
     }
 }
 
@@ -147,5 +156,31 @@ mod tests {
                 }
             }
         }
+    }
+    #[test]
+    fn scattered_pages_take_fresh_memory_only_where_no_free_slot_has_any() {
+        let mut planes = Planes::create("warm", CHUNK_PAGES, 4096, PLANES).unwrap();
+        let third = |from: usize| {
+            let mut pages = PageSet::new(CHUNK_PAGES);
+            (from..CHUNK_PAGES)
+                .step_by(3)
+                .for_each(|page| pages.insert(page));
+            pages
+        };
+        // A third of the pages has memory in each plane, and one third only there.
+        for (plane, from) in [(0, 0), (1, 1)] {
+            planes.hold(&Slots::of(plane, third(from)));
+        }
+        let mut want = third(0);
+        want.union(&third(1));
+        want.union(&third(2));
+        want.remove_range(0..2);
+        for gap in (10..CHUNK_PAGES).step_by(30) {
+            want.remove_range(gap..gap + 1);
+        }
+        let slots = planes.place(&want);
+        let mut cold = want.clone();
+        cold.intersect(&third(2));
+        assert_eq!(planes.fresh_pages(&slots), cold.len());
     }
 }

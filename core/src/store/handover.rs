@@ -190,6 +190,12 @@ impl Store {
         lent.is_some_and(|b| b.spare.is_some())
     }
 
+    /// Where a buffer is: its pages, and the plane that its live memory is pages of.
+    pub(super) fn lent(&self, buffer: usize) -> (Range<usize>, usize) {
+        let lent = self.handovers.buffers.get(buffer);
+        lent.map_or((0..0, 0), |b| (b.pages.clone(), b.plane))
+    }
+
     /// Begin to rewrite a buffer: if it is frozen, its addresses get other pages. What is in them is undefined. After an error
     /// it is frozen as before.
     ///

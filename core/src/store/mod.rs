@@ -5,6 +5,7 @@ mod deferred;
 mod handover;
 mod reclaim;
 mod ring;
+mod rollback;
 mod room;
 mod share;
 mod terms;
@@ -15,6 +16,7 @@ mod write;
 
 pub use deferred::Settled;
 pub use handover::{FEWEST_VERSIONS, HandOverError};
+pub use rollback::{Patch, Place, Recalled};
 pub use share::Bed;
 pub use terms::{Bounds, Capture, Captured, Progress, Skip, StoreError};
 

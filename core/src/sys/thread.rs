@@ -24,6 +24,18 @@ pub fn run_on(processors: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
+/// Let the calling thread compute, read and write files when nobody else does: as much as that can be had, for it is no more than
+/// a kindness.
+pub fn set_background() {
+    const NICE: i32 = 10;
+    const WHO_PROCESS: i32 = 1;
+    /// The last of the levels that share the disk: the idle class below them may never come to it at all.
+    const BEST_EFFORT_LAST: i32 = 2 << 13 | 7;
+    let _ = be_nice(NICE);
+    // SAFETY: takes numbers only; 0 is the calling thread.
+    unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, BEST_EFFORT_LAST) };
+}
+
 /// Set the nice value of the calling thread (19 is the most considerate).
 pub fn be_nice(nice: i32) -> io::Result<()> {
     // SAFETY: no pointers; on Linux, 0 stands for the calling thread.

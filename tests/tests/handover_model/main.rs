@@ -23,6 +23,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         10 => Just(Op::Swap),
         14 => any::<bool>().prop_map(|newest| Op::Pin { newest }),
         14 => n.clone().prop_map(Op::Unpin),
+        6 => n.clone().prop_map(Op::Rollback),
         3 => Just(Op::Trim),
         1 => (1usize..900).prop_map(|pages| Op::Grow { pages }),
     ];

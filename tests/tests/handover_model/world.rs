@@ -1,5 +1,7 @@
 //! A producer with handed-over fields, an observer, and what every byte must be.
 
+mod rollback;
+
 use ndarray::Ix1;
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_core::sys::mem::page_size;
@@ -42,6 +44,8 @@ pub enum Op {
     },
     Unpin(usize),
     Trim,
+    /// Put a version back, one of those that are there.
+    Rollback(usize),
     /// Add an ordinary field.
     Grow {
         pages: usize,
@@ -185,6 +189,7 @@ impl World {
                 self.producer.trim().map_err(text)?;
                 self.check_live()
             }
+            Op::Rollback(which) => self.roll_back(which),
             Op::Grow { pages } => self.grow(pages),
         }
     }

@@ -69,6 +69,8 @@ pub enum Op {
     Trim,
     Oust,
     BreakTracker(usize),
+    /// Put a version back, one of those that are there.
+    Rollback(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +116,7 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => n.clone().prop_map(|buffer| Op::Dma { buffer }),
         3 => Just(Op::Trim),
         1 => Just(Op::Oust),
+        6 => n.clone().prop_map(Op::Rollback),
         1 => n.prop_map(Op::BreakTracker),
     ];
     proptest::collection::vec(op, 1..60)

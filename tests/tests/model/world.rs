@@ -1,6 +1,7 @@
 //! A producer, its observers, and the model of both.
 
 mod observers;
+mod rollback;
 
 use crate::Way;
 use crate::ops::{CAPACITY, Early, OBSERVERS, Op, ROUNDING, Style};
@@ -180,6 +181,7 @@ impl World {
             }
             Op::Oust => self.oust(),
             Op::BreakTracker(at) => self.break_tracker(at),
+            Op::Rollback(which) => self.roll_back(which),
         }
     }
 

@@ -35,6 +35,7 @@ pub fn obey(regions: &mut Vec<Region>, verb: &str, arguments: &[&str]) -> Option
             let region = regions.last_mut()?;
             match (verb, arguments) {
                 ("publish", [times]) => region.publish(times.parse().unwrap_or(1)),
+                ("rollback", [version]) => region.rollback(version.parse().unwrap_or(0)),
                 ("view", []) => region.view(),
                 ("stats", []) => region.stats(),
                 ("close", []) => region.close(),
@@ -182,6 +183,11 @@ impl Region {
             "publishes={} skips={} held={} observers={} errors={}",
             s.publishes, s.skips, s.held_bytes, s.observers, s.tracker_errors
         ))
+    }
+
+    fn rollback(&mut self, version: u64) -> Answer {
+        let done = self.producer.rollback(version).map_err(failed)?;
+        Ok(format!("version={} pages={}", done.version, done.pages))
     }
 
     fn close(&mut self) -> Answer {

@@ -1,0 +1,156 @@
+//! What a restart needs: fields made from their descriptions, found by name, and their bytes.
+//!
+//! A table of fields that was saved with their bytes says all there is to know of them, but for the types that the program gave
+//! them. So a region is rebuilt without the program: [`Producer::define`], then [`Producer::field_bytes_mut`]; and the program asks
+//! for the handles that it works with, by name and type.
+
+use crate::error::{DefineError, Structure, ViewError};
+use crate::fields::{BufferInfo, FieldInfo, Memory};
+use crate::handles::{Field, Raw};
+use crate::producer::Producer;
+use crate::views::{Access, Request};
+use ndarray::Dimension;
+use std::marker::PhantomData;
+use tcasm_core::field::{self, DType, Element, FieldDesc, Kind};
+
+impl Producer {
+    /// Add a field as it is described, at the offset that the description gives, computed in place, with a buffer of its own.
+    ///
+    /// Fields come in ascending order of offsets. The region goes on behind the last one; what is left out between them
+    /// stays unused, and takes no memory.
+    pub fn define(&mut self, desc: &FieldDesc) -> Result<(), DefineError> {
+        self.check_new(&desc.name)?;
+        desc.check_in(self.region.bytes())?;
+        self.check_structure(desc)?;
+        let pages = self.region.allocate_at(desc)?;
+        self.buffers.push(BufferInfo {
+            pages,
+            desc: desc.clone(),
+            memory: Memory::Tracked,
+        });
+        self.add_field(desc.clone(), self.buffers.len() - 1)?;
+        Ok(())
+    }
+
+    /// Structures lie on pages, so that their alignment can be kept.
+    fn check_structure(&self, desc: &FieldDesc) -> Result<(), DefineError> {
+        let page_size = self.region.span.page_size;
+        match desc.kind {
+            Kind::Raw { align, .. } if !align.is_power_of_two() || align > page_size => {
+                Err(DefineError::Alignment {
+                    name: desc.name.clone(),
+                    align,
+                    page_size,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The handle of a field that is there: an array of `T` with dimensions `D`, of which the components of a vector are the last.
+    /// As a buffer it stands for the one that the field is bound to now.
+    pub fn handle<T: Element, D: Dimension>(&self, name: &str) -> Result<Field<T, D>, DefineError> {
+        let (number, field) = self.existing(name)?;
+        let desc = &field.desc;
+        field::check_type::<T>(desc)?;
+        check_dimensions::<D>(desc)?;
+        Ok(Field {
+            region: self.id,
+            field: number,
+            buffer: field.buffer,
+            _type: PhantomData,
+        })
+    }
+
+    /// The handle of raw structures that are there. The structure must have the size and the alignment that they have.
+    pub fn raw_handle<T: bytemuck::Pod>(&self, name: &str) -> Result<Raw<T>, DefineError> {
+        let (_, field) = self.existing(name)?;
+        check_raw::<T>(&field.desc)?;
+        Ok(Raw {
+            region: self.id,
+            buffer: field.buffer,
+            _type: PhantomData,
+        })
+    }
+
+    /// A field that is computed in place, and its number.
+    fn existing(&self, name: &str) -> Result<(usize, &FieldInfo), DefineError> {
+        self.check_usable()?;
+        let found = self.fields.iter().position(|f| f.desc.name == name);
+        let number = found.ok_or_else(|| DefineError::NoField {
+            name: name.to_owned(),
+            fields: self.fields.iter().map(|f| f.desc.name.clone()).collect(),
+        })?;
+        let field = &self.fields[number];
+        match self.buffers[field.buffer].memory {
+            Memory::Lent(_) => Err(DefineError::HandedOver {
+                name: name.to_owned(),
+            }),
+            _ => Ok((number, field)),
+        }
+    }
+
+    /// The bytes of a field as they lie in live memory, in the buffer that it is bound to.
+    pub fn field_bytes(&self, name: &str) -> Result<&[u8], ViewError> {
+        let buffer = self.buffer_of(name)?;
+        Ok(self.memory(buffer))
+    }
+
+    /// The same, to be changed: captured like any store. (A field that is handed over is only read from publish until
+    /// [`Producer::rewrite`].)
+    pub fn field_bytes_mut(&mut self, name: &str) -> Result<&mut [u8], ViewError> {
+        let buffer = self.buffer_of(name)?;
+        self.prepare(&Request {
+            region: self.id,
+            buffer,
+            access: Access::Write,
+        })?;
+        Ok(self.memory_mut(buffer))
+    }
+
+    fn buffer_of(&self, name: &str) -> Result<usize, ViewError> {
+        self.check_view(self.id)?;
+        let field = self.fields.iter().find(|f| f.desc.name == name);
+        field.map(|f| f.buffer).ok_or_else(|| ViewError::NoField {
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// A vector of one component is stored as a scalar: it has that axis or not.
+fn check_dimensions<D: Dimension>(desc: &FieldDesc) -> Result<(), DefineError> {
+    let shape = desc.array_shape();
+    let more = shape.len() + usize::from(desc.components == 1);
+    match D::NDIM {
+        Some(asked) if !(shape.len()..=more).contains(&asked) => Err(DefineError::Dimensions {
+            name: desc.name.clone(),
+            shape,
+            asked,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn check_raw<T>(desc: &FieldDesc) -> Result<(), DefineError> {
+    let name = desc.name.clone();
+    let Kind::Raw { align, .. } = desc.kind else {
+        let dtype = desc.dtype;
+        return Err(DefineError::NotRaw { name, dtype });
+    };
+    let stored = Structure {
+        size: desc.components * desc.dtype.size(),
+        align,
+    };
+    let asked = Structure {
+        size: size_of::<T>(),
+        align: align_of::<T>(),
+    };
+    match stored == asked && desc.dtype == DType::U8 {
+        true => Ok(()),
+        false => Err(DefineError::OtherStructure {
+            name,
+            stored,
+            asked,
+        }),
+    }
+}
