@@ -94,8 +94,8 @@ start_simulation() {
 
 start_checkpoints() {
     local versions=10 # of which there is one every so many steps
-    say "tcasm checkpoint gray_scott $checkpoints --every $versions"
-    tcasm checkpoint gray_scott "$checkpoints" --every "$versions" \
+    say "tcasm checkpoint gray_scott --fast $checkpoints --every $versions"
+    tcasm checkpoint gray_scott --fast "$checkpoints" --every "$versions" \
         >"$dir/$1.checkpoint.log" 2>&1 </dev/null &
     writer=$!
 }

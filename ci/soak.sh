@@ -8,7 +8,7 @@ mkdir -p "$(dirname "$log")"
 export TCASM_SOAK_SECONDS=${1:-600} PROPTEST_CASES=${PROPTEST_CASES:-2000}
 cargo build --workspace --bins --release
 {
-    cargo test -p tcasm-tests --release --test torture --test model -- --include-ignored --nocapture
+    cargo test -p tcasm-tests --release --test torture --test model --test storm -- --include-ignored --nocapture
     for _ in {1..20}; do cargo test -p tcasm-core -p tcasm-checkpoint -p tcasm-analytics; done
 } 2>&1 | tee "$log"
 ci/count.sh "$log"

@@ -13,12 +13,57 @@ pub fn write(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), Fault>,
 ) -> Result<u64, WriteError> {
-    let temp = temp_beside(path).map_err(|e| Fault::from(e).at(path))?;
-    let result = fill(&temp).and_then(|()| Ok(settle(&temp, path)?));
-    result.map_err(|fault| {
-        discard(&temp);
-        fault.at(path)
-    })
+    let (pending, ()) = begin(path, fill)?;
+    pending.commit()
+}
+
+/// Let `fill` write a file that is going to be `path`.
+pub fn begin<T>(
+    path: &Path,
+    fill: impl FnOnce(&Path) -> Result<T, Fault>,
+) -> Result<(Pending, T), WriteError> {
+    let pending = Pending {
+        temp: temp_beside(path).map_err(|e| Fault::from(e).at(path))?,
+        path: path.to_owned(),
+        settled: false,
+    };
+    let filled = fill(&pending.temp).map_err(|fault| fault.at(path))?;
+    Ok((pending, filled))
+}
+
+/// A file that has all its bytes, and not yet its name. Dropped, it never was.
+#[derive(Debug)]
+pub struct Pending {
+    temp: PathBuf,
+    path: PathBuf,
+    settled: bool,
+}
+
+impl Pending {
+    /// Where the bytes are.
+    pub fn temp(&self) -> &Path {
+        &self.temp
+    }
+
+    /// Where they will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bring it to the disk, and give it its name; returns its size.
+    pub fn commit(mut self) -> Result<u64, WriteError> {
+        let size = settle(&self.temp, &self.path).map_err(|e| Fault::from(e).at(&self.path))?;
+        self.settled = true;
+        Ok(size)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if !self.settled {
+            discard(&self.temp);
+        }
+    }
 }
 
 /// Whether `file_name` is a temporary of ours for a file that `ours` accepts.

@@ -26,6 +26,13 @@ pub fn text(at: &Location, name: &str, value: &str) -> Result<()> {
     }
 }
 
+/// Several short texts.
+pub fn texts(at: &Location, name: &str, values: &[String]) -> Result<()> {
+    let parsed: std::result::Result<Vec<VarLenUnicode>, _> =
+        values.iter().map(|value| value.parse()).collect();
+    numbers(at, name, &parsed.map_err(|_| "a text holds a zero byte")?)
+}
+
 /// A short ASCII text of fixed length: the form VTK itself writes.
 pub fn ascii<const N: usize>(at: &Location, name: &str, value: &str) -> Result<()> {
     let value = FixedAscii::<N>::from_ascii(value).map_err(|e| hdf5::Error::from(e.to_string()))?;

@@ -1,11 +1,21 @@
-//! Writing one checkpoint after the other into a directory.
+//! Writing one checkpoint after the other of a run.
 
 use crate::error::{Fault, WriteError};
-use crate::series::Series;
-use crate::{Options, Snapshot, atomic, find, vtkhdf};
-use std::fs::{self, File, TryLockError};
+use crate::find::{self, Form, Found};
+use crate::increment::{self, Base};
+use crate::tier::compact::Compactor;
+use crate::tier::contents::{Contents, Entry};
+use crate::tier::drain::{self, Drain, Shared, State, lock};
+use crate::tier::manifest;
+use crate::tier::{Retention, Tier};
+use crate::{Options, Snapshot, atomic, seal, series, stored, write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tcasm_core::fault;
+use tcasm_core::field::{FieldDesc, FieldTable};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,56 +41,231 @@ pub struct Counters {
     pub last_error: Option<String>,
 }
 
-/// Writes the checkpoints `<name>_<step>.vtkhdf` of one run into one directory, and their list,
-/// `<name>.vtkhdf.series`. A checkpoint that fails leaves the older ones as they are, and the run goes on.
+/// Where checkpoints go, and what becomes of them.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The folder that they are written to: on a disk of the node, or in its memory.
+    pub fast: PathBuf,
+    /// What is kept there.
+    pub keep: Retention,
+    /// The folder that they are copied to, one after the other: on a parallel file system.
+    pub slow: Option<PathBuf>,
+    /// What is kept there.
+    pub keep_slow: Retention,
+    /// Most bytes in a second that are copied there.
+    pub limit: Option<u64>,
+    /// How files are written.
+    pub options: Options,
+    /// Most files that it takes to read a checkpoint: an increment, and those that it builds on. With 1 all are full.
+    pub most_files: usize,
+    /// Whether a thread makes full checkpoints of chains, when they have more than half of these files: then the writer seldom
+    /// has to, and versions are pinned for increments only.
+    pub compact: bool,
+    /// Whether a simulation that begins before what is there may replace it: what is of later steps goes when the first new
+    /// checkpoint is complete. Else it is refused, as it may be another simulation.
+    pub replace_later: bool,
+}
+
+impl Settings {
+    /// One tier, on which everything is kept.
+    pub fn new(fast: impl AsRef<Path>) -> Self {
+        Settings {
+            fast: fast.as_ref().to_owned(),
+            keep: Retention::default(),
+            slow: None,
+            keep_slow: Retention::default(),
+            limit: None,
+            options: Options::default(),
+            most_files: 1,
+            compact: false,
+            replace_later: false,
+        }
+    }
+}
+
+/// Writes the checkpoints `<name>_<step>.vtkhdf` or, as openPMD, `<name>_<step>.h5` (and `<name>_<step>.increment.h5`) of one run
+/// into a folder, with their manifest and the list of the VTKHDF files, `<name>.vtkhdf.series`; a thread copies them to the next tier. A checkpoint that fails leaves the
+/// older ones as they are, and the run goes on.
 #[derive(Debug)]
 pub struct Checkpointer {
-    dir: PathBuf,
-    name: String,
-    options: Options,
-    series: Series,
+    settings: Settings,
+    /// Both are dropped before the tier that they share.
+    compactor: Option<Compactor>,
+    drain: Option<Drain>,
+    fast: Shared,
+    /// The last one, which increments build on.
+    last: Option<Last>,
+    /// The newest step that was there at the start, on either tier.
+    found: Option<u64>,
+    /// Nanoseconds of the Unix epoch.
+    started: u64,
     counters: Counters,
-    _lock: Lock,
+}
+
+#[derive(Debug)]
+struct Last {
+    entry: Entry,
+    table: FieldTable,
+}
+
+/// A checkpoint that has all its bytes, and is not yet one: what it was written from is no longer needed.
+#[derive(Debug)]
+pub struct Filled {
+    pending: atomic::Pending,
+    ranges: Vec<seal::Range>,
+    table: FieldTable,
+    step: u64,
+    start: Instant,
 }
 
 impl Checkpointer {
     /// Write checkpoints called `name` into `dir`, which exists. Temporary files that a killed run has left there
     /// under that name are removed; its checkpoints are kept and stay in the list.
     pub fn new(dir: impl AsRef<Path>, name: &str, options: Options) -> Result<Self, WriteError> {
-        let dir = dir.as_ref();
-        if !usable(name) {
-            return Err(WriteError::Name(name.to_owned()));
-        }
-        if !dir.is_dir() {
-            return Err(WriteError::NoDirectory(dir.to_owned()));
-        }
-        let lock = lock(dir, name)?;
-        Ok(Checkpointer {
-            dir: dir.to_owned(),
-            name: name.to_owned(),
+        let settings = Settings {
             options,
-            series: Series::open(dir, name),
+            ..Settings::new(dir)
+        };
+        Checkpointer::open(name, settings)
+    }
+
+    /// Write checkpoints called `name` as `settings` says. What an earlier run has left to be drained is drained.
+    pub fn open(name: &str, settings: Settings) -> Result<Self, WriteError> {
+        check_folders(&settings)?;
+        // A run that has lost its fast tier, as one that goes on on another node has, goes on with its slow one.
+        let slow = settings.slow.as_deref().and_then(|dir| {
+            let contents = Contents::read(&dir.join(manifest::file_name(name)));
+            contents.ok().filter(|contents| !contents.run.is_empty())
+        });
+        let tier = Tier::open(&settings.fast, name, slow.as_ref().map(|s| s.run.as_str()))?;
+        if let Err(error) = series::write(&tier) {
+            // What is drained makes room.
+            tracing::warn!("the list of checkpoints is not up to date: {error}");
+        }
+        let found = slow.and_then(|s| s.newest()).max(tier.contents().newest());
+        let fast = Arc::new(Mutex::new(tier));
+        let drain = settings.slow.clone().map(|dir| {
+            let to = drain::Settings {
+                dir,
+                keep: settings.keep_slow.clone(),
+                keep_fast: settings.keep.clone(),
+                limit: settings.limit,
+                replace_later: settings.replace_later,
+            };
+            Drain::start(fast.clone(), to)
+        });
+        let drain = drain.transpose()?;
+        Ok(Checkpointer {
+            compactor: start_compactor(&settings, &fast, drain.as_ref())?,
+            drain,
+            fast,
+            settings,
+            last: None,
+            found,
+            started: manifest::unix_ns(),
             counters: Counters::default(),
-            _lock: lock,
         })
     }
 
-    /// Write `snapshot` and list it. A checkpoint that is on the disk counts as written even when the list could not
+    /// Write all of `snapshot` and list it. A checkpoint that is on the disk counts as written even when the list could not
     /// be: that is told by [`Counters::last_error`], and the next one lists both.
     pub fn write(&mut self, snapshot: &Snapshot<'_>) -> Result<Written, WriteError> {
-        let start = Instant::now();
-        let step = snapshot.stamp.step;
-        let path = self.dir.join(find::file_name(&self.name, step));
-        let bytes = vtkhdf::write(&path, snapshot, &self.options).inspect_err(|error| {
-            self.counters.failed += 1;
-            self.counters.last_error = Some(error.to_string());
-        })?;
+        let filled = self.fill(snapshot)?;
+        self.commit(filled)
+    }
+
+    /// Write the bytes of `snapshot`, which is not needed any more when this returns. The checkpoint is there after
+    /// [`Checkpointer::commit`].
+    pub fn fill(&mut self, snapshot: &Snapshot<'_>) -> Result<Filled, WriteError> {
+        let form = Form::Full(self.settings.options.layout);
+        self.begin(snapshot, form, |path, id, options| {
+            write::begin(path, snapshot, id, options)
+        })
+    }
+
+    /// Whether the next checkpoint of a version with these fields can be an increment on the last.
+    pub fn can_increment(&self, table: &FieldTable) -> bool {
+        self.base(table).is_some()
+    }
+
+    /// Write what has changed of `snapshot` since the last checkpoint: `changed` tells the ranges of bytes of each field,
+    /// ascending and disjoint. Where there is nothing to build on, all is written.
+    pub fn fill_increment(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        changed: impl Fn(&FieldDesc) -> Vec<Range<u64>>,
+    ) -> Result<Filled, WriteError> {
+        let Some(base) = self.base(snapshot.table) else {
+            return self.fill(snapshot);
+        };
+        self.begin(snapshot, Form::Increment, |path, id, options| {
+            increment::begin(path, snapshot, id, &base, changed, options)
+        })
+    }
+
+    fn base(&self, table: &FieldTable) -> Option<Base> {
+        let last = self.last.as_ref()?;
+        let files = lock(&self.fast).contents().files(last.entry.step);
+        let room = (1..self.settings.most_files).contains(&files);
+        let fits = room && increment::alike(table, &last.table);
+        fits.then(|| Base {
+            step: last.entry.step,
+            id: last.entry.id.clone(),
+        })
+    }
+
+    fn begin(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        form: Form,
+        write: impl FnOnce(
+            &Path,
+            &str,
+            &Options,
+        ) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError>,
+    ) -> Result<Filled, WriteError> {
+        let (start, step) = (Instant::now(), snapshot.stamp.step);
+        let (path, id) = {
+            let tier = lock(&self.fast);
+            let path = tier.dir().join(find::file_name(tier.name(), step, form));
+            (path, self.id(&tier.contents().run, step))
+        };
+        let begun = self
+            .check_step(step)
+            .and_then(|()| self.check_tier())
+            .and_then(|()| write(&path, &id, &self.settings.options));
+        let (pending, ranges) = begun.inspect_err(|error| self.note(step, error))?;
+        Ok(Filled {
+            pending,
+            ranges,
+            table: snapshot.table.clone(),
+            step,
+            start,
+        })
+    }
+
+    /// Tells the state of `step` from any other, also from that of the same step of another start.
+    fn id(&self, run: &str, step: u64) -> String {
+        let text = format!("{run} {} {} {step}", self.started, std::process::id());
+        format!("{:016x}", xxh3_64(text.as_bytes()))
+    }
+
+    /// Make a checkpoint of what was filled in: sealed, on the disk, and in the manifest.
+    pub fn commit(&mut self, filled: Filled) -> Result<Written, WriteError> {
+        let (step, start) = (filled.step, filled.start);
+        let committed = self.try_commit(filled);
+        let (path, bytes) = committed.inspect_err(|error| self.note(step, error))?;
         self.counters.written += 1;
         self.counters.bytes += bytes;
-        self.series.add(&self.name, step, snapshot.stamp.time);
-        if let Err(error) = self.series.write() {
-            tracing::warn!("the list of checkpoints is not up to date: {error}");
+        if let Err(error) = self.put_in_order() {
+            tracing::warn!("the folder of checkpoints is not in order: {error}");
             self.counters.last_error = Some(error.to_string());
+        }
+        if let Some(drain) = &self.drain {
+            drain.wake();
+        }
+        if let Some(compactor) = &self.compactor {
+            compactor.wake();
         }
         Ok(Written {
             path,
@@ -89,62 +274,119 @@ impl Checkpointer {
         })
     }
 
+    fn try_commit(&mut self, filled: Filled) -> Result<(PathBuf, u64), WriteError> {
+        let path = filled.pending.path().to_owned();
+        let temp = filled.pending.temp();
+        fault::pass("filled");
+        seal::apply(temp, filled.ranges).map_err(|e| Fault::from(e).at(&path))?;
+        let bytes = filled.pending.commit()?;
+        fault::pass("named");
+        let mut tier = lock(&self.fast);
+        let found = Found::at(&path).ok_or_else(|| WriteError::Name(tier.name().to_owned()))?;
+        let entry = stored::describe(&found).map_err(WriteError::Copy)?;
+        tier.complete(entry.clone())?;
+        fault::pass("entered");
+        let table = filled.table;
+        self.last = Some(Last { entry, table });
+        Ok((path, bytes))
+    }
+
+    /// Remove what is not to be kept, and list what is there.
+    fn put_in_order(&self) -> Result<(), WriteError> {
+        let mut tier = lock(&self.fast);
+        if let Some(last) = self.last.as_ref().filter(|_| self.settings.replace_later) {
+            tier.supersede(last.entry.step)?;
+        }
+        tier.tidy(&self.settings.keep, self.drain.is_some())?;
+        series::write(&tier)
+    }
+
+    /// Steps ascend, but for the first of a simulation that has begun anew.
+    fn check_step(&self, step: u64) -> Result<(), WriteError> {
+        let last = match &self.last {
+            Some(last) => Some(last.entry.step),
+            None if self.settings.replace_later => None,
+            // The newest may be written anew: a simulation that goes on from it begins with it.
+            None => return self.check_first(step),
+        };
+        match last {
+            Some(last) if step <= last => Err(WriteError::Backwards { step, last }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_first(&self, step: u64) -> Result<(), WriteError> {
+        match self.found {
+            Some(last) if step < last => Err(WriteError::Before { step, last }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A folder that was away is another one when it is back.
+    fn check_tier(&self) -> Result<(), WriteError> {
+        let mut tier = lock(&self.fast);
+        match tier.is_there() {
+            true => Ok(()),
+            false => tier.reopen(),
+        }
+    }
+
+    fn note(&mut self, step: u64, error: &WriteError) {
+        self.counters.failed += 1;
+        self.counters.last_error = Some(error.to_string());
+        // Where not even that can be written, the log has it.
+        let noted = lock(&self.fast).failed(step, &error.to_string());
+        if let Err(error) = noted {
+            tracing::warn!("not noted: {error}");
+        }
+    }
+
     /// What was done so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The list of the checkpoints.
-    pub fn series(&self) -> &Series {
-        &self.series
+    /// What the manifest of the fast tier says.
+    pub fn contents(&self) -> Contents {
+        lock(&self.fast).contents().clone()
+    }
+
+    /// How far the copies to the slow tier are; none: there is no slow tier.
+    pub fn draining(&self) -> Option<State> {
+        self.drain.as_ref().map(Drain::state)
+    }
+
+    /// Wait until all is copied to the slow tier, something is in the way, or the time is over.
+    pub fn wait_drained(&self, timeout: Duration) -> Option<State> {
+        self.drain.as_ref().map(|drain| drain.wait(timeout))
     }
 }
 
-fn usable(name: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    (1..=128).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(allowed)
-}
-
-/// Be the only one to write `name` in `dir`; then what half-written files there are, are of the dead.
-fn lock(dir: &Path, name: &str) -> Result<Lock, WriteError> {
-    let path = dir.join(format!(".{name}.tcasm-lock"));
-    let file = File::create(&path).map_err(|e| Fault::from(e).at(&path))?;
-    match file.try_lock() {
-        Ok(()) => remove_leftovers(dir, name),
-        Err(TryLockError::WouldBlock) => {
-            let (dir, name) = (dir.to_owned(), name.to_owned());
-            return Err(WriteError::Busy { dir, name });
-        }
-        Err(TryLockError::Error(e)) => {
-            tracing::warn!("no locks in {dir:?} ({e}): leftovers of killed runs are not removed");
-        }
+fn start_compactor(
+    settings: &Settings,
+    fast: &Shared,
+    drain: Option<&Drain>,
+) -> Result<Option<Compactor>, WriteError> {
+    if !settings.compact || settings.most_files < 2 {
+        return Ok(None);
     }
-    Ok(Lock(file))
+    let wake_drain = drain.map(Drain::waker);
+    let done = move || {
+        if let Some(wake) = &wake_drain {
+            wake();
+        }
+    };
+    let most = settings.most_files / 2 + 1;
+    Compactor::start(fast.clone(), most, settings.options.clone(), done).map(Some)
 }
 
-/// Held until dropped. The kernel lets it go with the process, however that ends.
-#[derive(Debug)]
-struct Lock(File);
-
-impl Drop for Lock {
-    /// Closing alone is not enough: a process that is just being started holds a copy of the descriptor until it execs.
-    fn drop(&mut self) {
-        if let Err(e) = self.0.unlock() {
-            tracing::debug!("unlocking: {e}");
-        }
-    }
-}
-
-fn remove_leftovers(dir: &Path, name: &str) {
-    let list = format!("{name}.vtkhdf.series");
-    let ours = |file: &str| file == list || find::parse(file).is_some_and(|(n, _)| n == name);
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let file = entry.file_name();
-        if file.to_str().is_some_and(|f| atomic::is_temporary(f, ours)) {
-            match fs::remove_file(entry.path()) {
-                Ok(()) => tracing::info!("removed {file:?}, left by a killed run"),
-                Err(e) => tracing::warn!("{file:?}, left by a killed run, stays: {e}"),
-            }
-        }
+fn check_folders(settings: &Settings) -> Result<(), WriteError> {
+    let Some(slow) = &settings.slow else {
+        return Ok(());
+    };
+    let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    match real(&settings.fast) == real(slow) {
+        true => Err(WriteError::SameFolder(settings.fast.clone(), slow.clone())),
+        false => Ok(()),
     }
 }

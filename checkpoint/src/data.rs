@@ -3,7 +3,7 @@
 use crate::error::Fault;
 use crate::grid::{memory_shape, slowest_first};
 use crate::seal;
-use crate::vtkhdf::{Compression, Options};
+use crate::{Compression, Options};
 use hdf5::dataset::{DatasetBuilder, FillTime};
 use hdf5::types::TypeDescriptor;
 use hdf5::{Dataset, Group, H5Type, Hyperslab, Selection, SliceOrIndex};
@@ -19,40 +19,72 @@ const BLOCK: usize = 1 << 20;
 /// About the largest number of chunks of a dataset: finding each costs a walk over those before it.
 const MAX_CHUNKS: usize = 1024;
 
-/// Store all of `field` as it lies in memory, under `shape`: [`memory_shape`], or that without axes of extent 1.
-pub fn write_whole(
-    group: &Group,
-    field: &FieldDesc,
-    bytes: &[u8],
-    shape: &[usize],
-    options: &Options,
-) -> Result<Dataset, Fault> {
+/// A dataset to be made.
+pub struct Target<'a> {
+    /// In this group,
+    pub group: &'a Group,
+    /// under this name,
+    pub name: &'a str,
+    /// of this shape,
+    pub shape: &'a [usize],
+    /// stored like this.
+    pub options: &'a Options,
+}
+
+impl Target<'_> {
+    fn create<T: H5Type>(&self) -> Result<Dataset, hdf5::Error> {
+        create::<T>(self.group, self.name, self.shape, self.options)
+    }
+}
+
+/// Store all of `field` as it lies in memory, under a shape that is [`memory_shape`] but for axes of extent 1.
+pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
     with_dtype!(field.dtype, T => {
         let values = typed::<T>(bytes);
-        let dataset = create::<T>(group, &field.name, shape, options)?;
-        dataset.write(view(shape, &values)?)?;
+        let dataset = target.create::<T>()?;
+        dataset.write(view(target.shape, &values)?)?;
         Ok(dataset)
     })
 }
 
-/// Store the interior of `field`, without its ghost layers, under `shape`.
+/// Store the interior of `field`, without its ghost layers.
 pub fn write_interior(
-    group: &Group,
+    target: &Target<'_>,
     field: &FieldDesc,
     bytes: &[u8],
-    shape: &[usize],
-    options: &Options,
+) -> Result<Dataset, Fault> {
+    write_part(target, field, bytes, None)
+}
+
+/// Store one component of the interior of `field`, which has several.
+pub fn write_component(
+    target: &Target<'_>,
+    field: &FieldDesc,
+    bytes: &[u8],
+    component: usize,
+) -> Result<Dataset, Fault> {
+    write_part(target, field, bytes, Some(component))
+}
+
+fn write_part(
+    target: &Target<'_>,
+    field: &FieldDesc,
+    bytes: &[u8],
+    component: Option<usize>,
 ) -> Result<Dataset, Fault> {
     with_dtype!(field.dtype, T => {
         let values = typed::<T>(bytes);
-        let mut interior = view(&memory_shape(field), &values)?;
+        let mut part = view(&memory_shape(field), &values)?;
         for (axis, g) in slowest_first(field, &field.ghosts).iter().enumerate() {
-            let end = interior.shape()[axis] - g[1];
-            interior.slice_axis_inplace(Axis(axis), Slice::from(g[0]..end));
+            let end = part.shape()[axis] - g[1];
+            part.slice_axis_inplace(Axis(axis), Slice::from(g[0]..end));
         }
-        let dataset = create::<T>(group, &field.name, shape, options)?;
-        let interior = reshape_units(interior, shape).ok_or_else(|| misfit(field, shape))?;
-        write_blocks(&dataset, interior)?;
+        if let Some(component) = component {
+            part = part.index_axis_move(Axis(field.shape.len()), component);
+        }
+        let dataset = target.create::<T>()?;
+        let part = reshape_units(part, target.shape).ok_or_else(|| misfit(field, target.shape))?;
+        write_blocks(&dataset, part)?;
         Ok(dataset)
     })
 }
@@ -117,7 +149,8 @@ pub fn reshape_units<S: RawData>(
     (array.shape() == shape).then_some(array)
 }
 
-fn create<T: H5Type>(
+/// A dataset of `shape` to write values to.
+pub fn create<T: H5Type>(
     group: &Group,
     name: &str,
     shape: &[usize],
@@ -139,6 +172,9 @@ fn compressed(
             .chunk(chunk(shape, item))
             .shuffle()
             .deflate(level.clamp(1, 9)),
+        Compression::Zstd(level) if !shape.is_empty() => builder
+            .chunk(chunk(shape, item))
+            .blosc_zstd(level.clamp(1, 9), true),
         _ => builder.no_chunk(),
     }
 }
@@ -213,7 +249,7 @@ fn expect<T: H5Type>(dataset: &Dataset, field: &FieldDesc) -> Result<(), hdf5::E
 }
 
 /// Bytes as values, copied when they are not aligned to them.
-fn typed<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
+pub fn typed<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
     match bytemuck::try_cast_slice(bytes) {
         Ok(values) => Cow::Borrowed(values),
         Err(_) => Cow::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)),

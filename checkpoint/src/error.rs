@@ -37,6 +37,30 @@ pub enum WriteError {
         "{0:?} is not usable as a name of checkpoints; use letters, digits, '.', '_' and '-', and no leading '.'"
     )]
     Name(String),
+    #[error(transparent)]
+    Manifest(ReadError),
+    #[error(
+        "{path:?} is the manifest of another run: of {found}, not of {expected}; choose another folder, or another name"
+    )]
+    OtherRun {
+        path: PathBuf,
+        found: String,
+        expected: String,
+    },
+    #[error("{0:?} and {1:?} are the same folder; the slow tier must be another one than the fast")]
+    SameFolder(PathBuf, PathBuf),
+    #[error(
+        "step {step} does not come after step {last}, which is written already; start the checkpointer anew for a simulation that goes back in time"
+    )]
+    Backwards { step: u64, last: u64 },
+    #[error(
+        "step {step} comes before step {last}, of which there is a checkpoint already: continue from that, choose another folder or name, or have what is of later steps replaced"
+    )]
+    Before { step: u64, last: u64 },
+    #[error("the copy is not what was copied: {0}")]
+    Copy(ReadError),
+    #[error("no thread can be started: {0}")]
+    Thread(io::Error),
     #[error(
         "another checkpointer writes {name:?} in {dir:?} at this moment; choose another name or directory"
     )]
@@ -97,6 +121,22 @@ pub enum ReadError {
         need: u64,
         have: usize,
     },
+    #[error("{0:?} is not a manifest of checkpoints; move it away, and it is made anew")]
+    NotManifest(PathBuf),
+    #[error(
+        "{path:?} builds on the checkpoint of step {base} with id {id}, which is not there; use another checkpoint"
+    )]
+    NoBase {
+        path: PathBuf,
+        base: u64,
+        id: String,
+    },
+    #[error("there is no checkpoint of step {step} in {dir:?}; there are {}", Steps(.have))]
+    NoStep {
+        dir: PathBuf,
+        step: u64,
+        have: Vec<u64>,
+    },
     #[error("there is no checkpoint in {0:?}")]
     NoneFound(PathBuf),
     #[error("{dir:?} holds checkpoints of several runs ({}); name the .series file of one, or a file", .names.join(", "))]
@@ -120,6 +160,33 @@ impl fmt::Display for Failures<'_> {
             separator = "; ";
         }
         Ok(())
+    }
+}
+
+struct Steps<'a>(&'a [u64]);
+
+impl fmt::Display for Steps<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => write!(f, "none"),
+            all => write!(f, "{all:?}"),
+        }
+    }
+}
+
+impl WriteError {
+    /// Whether trying again later may help: a folder that is away for a while, a disk that is full.
+    pub fn may_pass(&self) -> bool {
+        use WriteError::*;
+        matches!(
+            self,
+            NoDirectory(_)
+                | NotPermitted { .. }
+                | NoSpace { .. }
+                | Io { .. }
+                | Hdf5 { .. }
+                | Copy(_)
+        )
     }
 }
 

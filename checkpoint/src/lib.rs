@@ -1,7 +1,7 @@
 //! Checkpoints of versions, and restart from them.
 //!
-//! A checkpoint is one file that ParaView, VisIt and h5py open without a plugin, and from which every field is
-//! rebuilt bit by bit. It comes into being under a temporary name and is renamed when it is on the disk, so a
+//! A checkpoint is one file that ParaView, VisIt and h5py, or programs that read openPMD, open without a plugin, and from
+//! which every field is rebuilt bit by bit. It comes into being under a temporary name and is renamed when it is on the disk, so a
 //! file that has its name is complete; a seal at its end proves that before HDF5 looks at it.
 //!
 //! ```
@@ -35,20 +35,38 @@
 
 mod atomic;
 mod attributes;
+mod changed;
 mod checkpointer;
 mod data;
 mod error;
 mod find;
+mod folder;
+mod full;
 mod grid;
+mod header;
+mod increment;
+mod load;
+mod lock;
+mod openpmd;
+mod options;
 mod read;
 mod seal;
 mod series;
 mod snapshot;
-pub mod vtkhdf;
+mod stored;
+mod tier;
+mod vtkhdf;
+mod write;
 
-pub use checkpointer::{Checkpointer, Counters, Written};
+pub use changed::changed_bytes;
+pub use checkpointer::{Checkpointer, Counters, Filled, Settings, Written};
 pub use error::{ReadError, WriteError};
+pub use folder::{checkpoint_files, manifests};
+pub use load::Loaded;
+pub use options::{Compression, Layout, Options};
 pub use read::Checkpoint;
-pub use series::{Entry, Series};
 pub use snapshot::Snapshot;
-pub use vtkhdf::{Compression, Options};
+pub use tier::Retention;
+pub use tier::contents::{Contents, Entry, Item, Kind};
+pub use tier::drain::State as Draining;
+pub use write::write;

@@ -1,24 +1,26 @@
-//! Reading a checkpoint back.
+//! Reading a checkpoint back: a full one, or increments and what they build on.
 
 use crate::error::ReadError;
-use crate::series::Series;
-use crate::vtkhdf::FORMAT;
-use crate::{data, find, grid, seal};
-use hdf5::types::VarLenUnicode;
-use hdf5::{File, Group};
-use ndarray::{ArrayViewMutD, Axis, IxDyn, Slice};
+use crate::find::{self, Form, Found};
+use crate::full::Full;
+use crate::header::Header;
+use crate::increment::{self, Base, Increment};
+use crate::{Layout, atomic, data, seal, series};
+use ndarray::ArrayViewMutD;
 use std::path::{Path, PathBuf};
-use tcasm_core::field::{Element, FieldDesc, FieldTable, Kind};
+use tcasm_core::field::{self, DType, Element, FieldDesc, FieldTable, Kind};
 use tcasm_core::stamp::Stamp;
+
+/// More increments than this do not build on each other.
+const MOST_FILES: usize = 4096;
 
 /// An open checkpoint whose structure was found undamaged. Each field is checked when it is read.
 #[derive(Debug)]
 pub struct Checkpoint {
     path: PathBuf,
-    file: File,
-    region: String,
-    stamp: Stamp,
-    table: FieldTable,
+    full: Full,
+    /// What builds on it, oldest first.
+    increments: Vec<Increment>,
     passed_over: Vec<(PathBuf, ReadError)>,
 }
 
@@ -28,14 +30,53 @@ impl Checkpoint {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         if path.is_dir() {
-            newest(path, in_dir(path)?)
+            newest(path, in_dir(path)?, Vec::new(), open_file)
         } else if path.extension().is_some_and(|e| e == "series") {
-            let mut files = Series::files(path)?;
+            let mut files = series::files(path)?;
             files.reverse();
-            newest(path, files)
+            newest(path, files, Vec::new(), open_file)
         } else {
             open_file(path)
         }
+    }
+
+    /// The newest checkpoint of `dirs`, tiers of a run, fastest first, of which every field can be read; or that of `step`. The
+    /// path of a single file is taken as it is. What is passed over is told by [`Checkpoint::passed_over`].
+    pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {
+        let dirs: Vec<&Path> = dirs.iter().map(AsRef::as_ref).collect();
+        if let ([file], None) = (&dirs[..], step)
+            && file.is_file()
+        {
+            return verified(file);
+        }
+        let (mut found, mut away) = (Vec::new(), Vec::new());
+        for (tier, dir) in dirs.iter().enumerate() {
+            let files = match in_dir(dir) {
+                // A tier that is lost, or not there for the time being: there are others.
+                Err(error @ ReadError::Io { .. }) => {
+                    away.push((dir.to_path_buf(), error));
+                    continue;
+                }
+                files => files?,
+            };
+            found.extend(files.into_iter().filter_map(|path| {
+                let step = Found::at(&path)?.step;
+                Some((step, tier, path))
+            }));
+        }
+        found.sort_by_key(|(step, tier, _)| (std::cmp::Reverse(*step), *tier));
+        let place = dirs.first().copied().unwrap_or(Path::new("."));
+        if let Some(step) = step {
+            let mut have: Vec<u64> = found.iter().map(|(step, ..)| *step).collect();
+            have.dedup();
+            found.retain(|(s, ..)| *s == step);
+            if found.is_empty() {
+                let dir = place.to_owned();
+                return Err(ReadError::NoStep { dir, step, have });
+            }
+        }
+        let files = found.into_iter().map(|(.., path)| path).collect();
+        newest(place, files, away, verified)
     }
 
     /// The file.
@@ -45,22 +86,34 @@ impl Checkpoint {
 
     /// Name of the region that was stored.
     pub fn region(&self) -> &str {
-        &self.region
+        &self.header().region
     }
 
     /// Number, step and time of the version that was stored.
     pub fn stamp(&self) -> Stamp {
-        self.stamp
+        self.header().stamp
     }
 
     /// The fields of that version.
     pub fn table(&self) -> &FieldTable {
-        &self.table
+        &self.header().table
+    }
+
+    /// The steps of the checkpoints that it is read from, its own last.
+    pub fn steps(&self) -> Vec<u64> {
+        let first = self.full.header().stamp.step;
+        let rest = self.increments.iter().map(|i| i.stamp().step);
+        std::iter::once(first).chain(rest).collect()
     }
 
     /// Newer checkpoints that could not be used, and why.
     pub fn passed_over(&self) -> &[(PathBuf, ReadError)] {
         &self.passed_over
+    }
+
+    /// The seal of its file, which tells it from any other.
+    pub fn seal(&self) -> &str {
+        &self.header().seal
     }
 
     /// Read the field `name` into `buffer` as it lay in memory, ghost layers included. After an error, what `buffer`
@@ -74,11 +127,9 @@ impl Checkpoint {
                 have: buffer.len(),
             });
         }
-        let mut at = 0;
-        self.read_checked(field, |_, bytes| {
-            buffer[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
-        })
+        self.full.read_bytes(field, buffer)?;
+        let mut all = self.increments.iter();
+        all.try_for_each(|increment| increment.apply(field, buffer))
     }
 
     /// Read the field `name` into `array`, which has the field's dtype and
@@ -86,79 +137,46 @@ impl Checkpoint {
     pub fn read_array<T: Element>(
         &self,
         name: &str,
-        array: ArrayViewMutD<'_, T>,
+        mut array: ArrayViewMutD<'_, T>,
     ) -> Result<(), ReadError> {
         let field = self.field(name)?;
         check_array(field, T::DTYPE, array.shape())?;
-        let slowest_first: Vec<usize> = (0..field.shape.len()).collect();
-        let mut axes = grid::slowest_first(field, &slowest_first);
-        axes.extend(axes.len()..array.ndim());
-        let shape = self.dataset(field)?.shape();
-        let mut target = data::reshape_units(array.permuted_axes(IxDyn(&axes)), &shape)
-            .ok_or_else(|| self.damaged(field, data::misfit(field, &shape).to_string()))?;
-        self.read_checked(field, |rows, bytes| {
-            let mut target = match target.ndim() {
-                0 => target.view_mut(),
-                _ => target.slice_axis_mut(Axis(0), Slice::from(rows)),
-            };
-            let values: Vec<T> = bytemuck::allocation::pod_collect_to_vec(bytes);
-            target
-                .iter_mut()
-                .zip(values)
-                .for_each(|(to, from)| *to = from);
-        })
+        if self.increments.is_empty() {
+            return self.full.read_array(field, array);
+        }
+        // Increments change bytes as they lie in memory, which the array may not be.
+        let mut bytes = vec![0; field.bytes() as usize];
+        self.read_bytes(name, &mut bytes)?;
+        let values = data::typed::<T>(&bytes);
+        let values = bytemuck::cast_slice(&values);
+        match field::view::<T>(field, values) {
+            Ok(read) => array.assign(&read),
+            Err(error) => unreachable!("{error}, though the array has this dtype and shape"),
+        }
+        Ok(())
     }
 
-    /// Read all fields and check them, without keeping anything.
+    /// Read all fields of all files and check them, without keeping anything.
     pub fn verify(&self) -> Result<(), ReadError> {
-        let check = |field| self.read_checked(field, |_, _| ());
-        self.table.fields.iter().try_for_each(check)
+        self.full.verify()?;
+        self.increments.iter().try_for_each(Increment::verify)
+    }
+
+    fn header(&self) -> &Header {
+        let last = self.increments.last();
+        last.map_or(self.full.header(), Increment::header)
     }
 
     fn field(&self, name: &str) -> Result<&FieldDesc, ReadError> {
-        self.table.get(name).ok_or_else(|| ReadError::NoField {
+        self.table().get(name).ok_or_else(|| ReadError::NoField {
             path: self.path.clone(),
             field: name.to_owned(),
-            have: self.table.fields.iter().map(|f| f.name.clone()).collect(),
+            have: self.table().fields.iter().map(|f| f.name.clone()).collect(),
         })
-    }
-
-    fn dataset(&self, field: &FieldDesc) -> Result<hdf5::Dataset, ReadError> {
-        let dataset = self.file.dataset(&format!("tcasm/fields/{}", field.name));
-        dataset.map_err(|e| self.damaged(field, e.to_string()))
-    }
-
-    fn read_checked(
-        &self,
-        field: &FieldDesc,
-        take: impl FnMut(std::ops::Range<usize>, &[u8]),
-    ) -> Result<(), ReadError> {
-        let dataset = self.dataset(field)?;
-        let read = || {
-            let there: u64 = dataset.attr("xxh3")?.read_scalar()?;
-            Ok(data::read(&dataset, field, take)? == there)
-        };
-        match read() {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(self.damaged(field, "its checksum differs".to_owned())),
-            Err(e) => Err(self.damaged(field, hdf5::Error::to_string(&e))),
-        }
-    }
-
-    fn damaged(&self, field: &FieldDesc, why: String) -> ReadError {
-        ReadError::DamagedField {
-            path: self.path.clone(),
-            field: field.name.clone(),
-            why,
-        }
     }
 }
 
-fn check_array(
-    field: &FieldDesc,
-    asked: tcasm_core::field::DType,
-    shape: &[usize],
-) -> Result<(), ReadError> {
+fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), ReadError> {
     let name = field.name.clone();
     if let Kind::Raw { type_name, .. } = &field.kind {
         let type_name = type_name.clone();
@@ -187,10 +205,17 @@ fn check_array(
 
 /// The checkpoints in `dir`, newest first, when they are of one run.
 fn in_dir(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    let found = find::in_dir(dir).map_err(ReadError::io(dir))?;
-    let mut names: Vec<String> = found.iter().map(|f| f.name.clone()).collect();
+    let mut found = find::in_dir(dir).map_err(ReadError::io(dir))?;
+    let mut names: Vec<String> = found
+        .iter()
+        .filter(is_ours)
+        .map(|f| f.name.clone())
+        .collect();
     names.sort();
     names.dedup();
+    if !names.is_empty() {
+        found.retain(|f| names.contains(&f.name));
+    }
     if names.len() > 1 {
         let dir = dir.to_owned();
         return Err(ReadError::SeveralNames { dir, names });
@@ -198,11 +223,21 @@ fn in_dir(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(found.into_iter().rev().map(|f| f.path).collect())
 }
 
-/// The first of `files` that can be used.
-fn newest(place: &Path, files: Vec<PathBuf>) -> Result<Checkpoint, ReadError> {
-    let mut passed_over = Vec::new();
+/// Others write `<name>_<step>.h5`, too; such a file of ours has a seal.
+fn is_ours(found: &&Found) -> bool {
+    found.form != Form::Full(Layout::OpenPmd)
+        || seal::identity(&found.path).is_ok_and(|seal| seal.is_some())
+}
+
+/// The first of `files` that `open` can use; others were passed over before.
+fn newest(
+    place: &Path,
+    files: Vec<PathBuf>,
+    mut passed_over: Vec<(PathBuf, ReadError)>,
+    open: impl Fn(&Path) -> Result<Checkpoint, ReadError>,
+) -> Result<Checkpoint, ReadError> {
     for path in files {
-        match open_file(&path) {
+        match open(&path) {
             Ok(checkpoint) => {
                 return Ok(Checkpoint {
                     passed_over,
@@ -221,49 +256,83 @@ fn newest(place: &Path, files: Vec<PathBuf>) -> Result<Checkpoint, ReadError> {
     }
 }
 
+fn verified(path: &Path) -> Result<Checkpoint, ReadError> {
+    let checkpoint = open_file(path)?;
+    checkpoint.verify()?;
+    Ok(checkpoint)
+}
+
 fn open_file(path: &Path) -> Result<Checkpoint, ReadError> {
-    seal::check(path)?; // before HDF5 sees it, which damaged structures can crash
-    let damaged = |why: String| ReadError::Damaged {
+    let mut increments = Vec::new();
+    let full = open_chain(path, &mut increments)?;
+    increments.reverse();
+    let checkpoint = Checkpoint {
         path: path.to_owned(),
-        why,
-    };
-    let hdf5 = |e: hdf5::Error| damaged(e.to_string());
-    // Checkpoints never change, so there is nothing to lock; some file systems have no locks.
-    let file = File::with_options()
-        .with_fapl(|p| p.file_locking(false))
-        .open(path)
-        .map_err(hdf5)?;
-    let own = file.group("tcasm").map_err(hdf5)?;
-    let found: u64 = number(&own, "format").map_err(hdf5)?;
-    if found > FORMAT {
-        return Err(ReadError::TooNew {
-            path: path.to_owned(),
-            found,
-            known: FORMAT,
-        });
-    }
-    let (region, stamp, table) = header(&own).map_err(hdf5)?;
-    let table = FieldTable::decode(&table, u64::MAX, 1).map_err(|e| damaged(e.to_string()))?;
-    Ok(Checkpoint {
-        path: path.to_owned(),
-        file,
-        region,
-        stamp,
-        table,
+        full,
+        increments,
         passed_over: Vec::new(),
-    })
-}
-
-fn header(own: &Group) -> hdf5::Result<(String, Stamp, Vec<u8>)> {
-    let region: VarLenUnicode = number(own, "region")?;
-    let stamp = Stamp {
-        version: number(own, "version")?,
-        step: number(own, "step")?,
-        time: number(own, "time")?,
     };
-    Ok((region.to_string(), stamp, own.dataset("table")?.read_raw()?))
+    check_chain(&checkpoint)?;
+    Ok(checkpoint)
 }
 
-fn number<T: hdf5::H5Type>(group: &Group, name: &str) -> hdf5::Result<T> {
-    group.attr(name)?.read_scalar()
+/// The full checkpoint that the one at `path` is read from, and the increments between, newest first.
+fn open_chain(path: &Path, increments: &mut Vec<Increment>) -> Result<Full, ReadError> {
+    let Some(found) = Found::at(path).filter(|found| found.form == Form::Increment) else {
+        return Full::open(path);
+    };
+    let increment = Increment::open(path)?;
+    let base = increment.base().clone();
+    increments.push(increment);
+    let depth = increments.len();
+    // There are two only while a chain is put together.
+    let mut error = no_base(path, &base);
+    for file in bases_of(&found, &base) {
+        let opened = match depth < MOST_FILES {
+            true => open_chain(&file, increments),
+            false => break,
+        };
+        let id = |full: &Full| match increments.get(depth) {
+            Some(below) => below.header().id.clone(),
+            None => full.header().id.clone(),
+        };
+        match opened {
+            Ok(full) if id(&full) == base.id => return Ok(full),
+            Ok(_) => {}
+            Err(why) => error = why,
+        }
+        increments.truncate(depth);
+    }
+    Err(error)
+}
+
+/// The files that an increment may build on: beside it, of that step.
+fn bases_of(increment: &Found, base: &Base) -> Vec<PathBuf> {
+    let dir = atomic::directory(&increment.path);
+    let name = |form| dir.join(find::file_name(&increment.name, base.step, form));
+    let files = Form::ALL.map(name);
+    files.into_iter().filter(|file| file.exists()).collect()
+}
+
+fn no_base(path: &Path, base: &Base) -> ReadError {
+    let Base { step, id } = base.clone();
+    ReadError::NoBase {
+        path: path.to_owned(),
+        base: step,
+        id,
+    }
+}
+
+/// The fields of all files must stand at the same places, or bytes would go to wrong ones.
+fn check_chain(checkpoint: &Checkpoint) -> Result<(), ReadError> {
+    let table = checkpoint.table();
+    let rest = checkpoint.increments.iter().map(Increment::table);
+    let mut all = std::iter::once(&checkpoint.full.header().table).chain(rest);
+    match all.all(|other| increment::alike(table, other)) {
+        true => Ok(()),
+        false => Err(ReadError::Damaged {
+            path: checkpoint.path.clone(),
+            why: "its fields are not those of what it builds on".to_owned(),
+        }),
+    }
 }

@@ -45,8 +45,20 @@ pub fn apply(path: &Path, mut ranges: Vec<Range>) -> io::Result<()> {
     file.write_all(&seal)
 }
 
-/// Check that the file at `path` is sealed and that the seal is unbroken.
-pub fn check(path: &Path) -> Result<(), ReadError> {
+/// The hash in the seal of the file at `path`, which tells it from other files: it covers the checksums of the fields. None: it
+/// has no seal.
+pub fn identity(path: &Path) -> io::Result<Option<String>> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    Ok(read_seal(&mut file, size)?.map(|(_, hash)| text(hash)))
+}
+
+fn text(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
+/// Check that the file at `path` is sealed and that the seal is unbroken; returns its identity.
+pub fn check(path: &Path) -> Result<String, ReadError> {
     let io = ReadError::io;
     let mut file = File::open(path).map_err(io(path))?;
     let size = file.metadata().map_err(io(path))?.len();
@@ -61,7 +73,7 @@ pub fn check(path: &Path) -> Result<(), ReadError> {
     let ranges = parse(&seal, length).ok_or_else(|| damaged("its seal is inconsistent"))?;
     let hash_now = hash(&mut file, &ranges, &seal, length).map_err(io(path))?;
     if hash_now == hash_there {
-        Ok(())
+        Ok(text(hash_now))
     } else {
         Err(damaged("its structure differs from what was sealed"))
     }

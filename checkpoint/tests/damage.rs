@@ -5,7 +5,7 @@ mod common;
 use common::{PLAIN, STAMP, Version, field, mixed};
 use std::fs;
 use std::path::Path;
-use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, ReadError, vtkhdf};
+use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, ReadError};
 use tcasm_core::field::DType;
 use tcasm_core::stamp::Stamp;
 
@@ -28,7 +28,7 @@ fn read_all(path: &Path) -> Result<(), ReadError> {
 
 fn written(dir: &Path, options: &Options) -> Vec<u8> {
     let path = dir.join("whole.vtkhdf");
-    vtkhdf::write(&path, &mixed().snapshot(STAMP), options).unwrap();
+    tcasm_checkpoint::write(&path, &mixed().snapshot(STAMP), options).unwrap();
     read_all(&path).unwrap();
     fs::read(&path).unwrap()
 }
@@ -94,7 +94,7 @@ fn damage_in_a_field_names_the_field_and_spares_the_others() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.vtkhdf");
     let version = mixed();
-    vtkhdf::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
+    tcasm_checkpoint::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     let vector = &version.bytes["vector"];
     let at = bytes

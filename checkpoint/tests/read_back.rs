@@ -1,16 +1,16 @@
-//! Real h5py and real VTK read what we write, and agree on every value.
+//! Real h5py, real VTK and real openPMD-api read what we write, and agree on every value.
 
 mod common;
 
-use common::{PLAIN, STAMP, Version, field};
+use common::{LAYOUTS, PLAIN, STAMP, Version, field};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tcasm_checkpoint::{Checkpointer, Options, vtkhdf};
-use tcasm_core::field::{Centering, DType, FieldDesc, Mesh, Order};
+use tcasm_checkpoint::{Checkpointer, Compression, Layout, Options};
+use tcasm_core::field::{Attr, Centering, DType, FieldDesc, Kind, Mesh, Order};
 use tcasm_core::stamp::Stamp;
 
-/// A Python that has h5py and VTK. Without one these tests fail: nothing else tells whether others can read us.
+/// A Python that has h5py, VTK and openPMD-api. Without one these tests fail: nothing else tells whether others can read us.
 fn python() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let made = Command::new(root.join("ci/python-env.sh"))
@@ -27,6 +27,7 @@ fn check(dir: &Path, cases: &[Value]) {
     std::fs::write(dir.join("manifest.json"), json!(cases).to_string()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_back.py");
     let output = Command::new(python())
+        .arg("-B") // no compiled scripts among the sources
         .arg(script)
         .arg(dir)
         .output()
@@ -81,10 +82,24 @@ impl Files {
 
     fn add(&mut self, fields: Vec<FieldDesc>, points: [usize; 3], off_grid: &[&str]) {
         let version = Version::of(fields);
-        for options in [Options::default(), PLAIN] {
-            let file = format!("case{}.vtkhdf", self.cases.len());
+        let openpmd = Options {
+            layout: Layout::OpenPmd,
+            ..PLAIN
+        };
+        let zstd = Options {
+            compression: Compression::Zstd(3),
+            ..PLAIN
+        };
+        for options in [Options::default(), PLAIN, openpmd, zstd] {
+            let number = self.cases.len();
+            let file = match (options.layout, number % 2) {
+                (Layout::VtkHdf, _) => format!("case{number}.vtkhdf"),
+                // One of a series of files, or a series by itself.
+                (Layout::OpenPmd, 0) => format!("case{number}_{:08}.h5", STAMP.step),
+                (Layout::OpenPmd, _) => format!("case{number}.h5"),
+            };
             let path = self.dir.path().join(&file);
-            vtkhdf::write(path, &version.snapshot(STAMP), &options).unwrap();
+            tcasm_checkpoint::write(path, &version.snapshot(STAMP), &options).unwrap();
             let case = case(self.dir.path(), &file, &version, STAMP, points, off_grid);
             self.cases.push(case);
         }
@@ -153,9 +168,29 @@ fn fields_on_grids_of_one_two_and_three_dimensions() {
             field("elsewhere", DType::F64, &[5, 4, 3]),
             field("four_dims", DType::F64, &[2, 3, 4, 5]),
             field("number", DType::F64, &[]),
+            with(field("number_vector", DType::F64, &[]), vector),
+            with(field("with-hyphen", DType::F64, &[3, 4, 5]), |f| {
+                f.attrs.insert("none".to_owned(), Attr::Floats(vec![]));
+            }),
+            with(field("pair", DType::F64, &[3, 4, 5]), |f| f.components = 2),
+            with(field("particles", DType::U8, &[7]), |f| {
+                f.components = 24;
+                f.kind = Kind::Raw {
+                    type_name: "Particle".to_owned(),
+                    align: 8,
+                };
+            }),
         ],
         [3, 4, 5],
-        &["complex", "complex32", "elsewhere", "four_dims", "number"],
+        &[
+            "complex",
+            "complex32",
+            "elsewhere",
+            "four_dims",
+            "number",
+            "number_vector",
+            "particles",
+        ],
     );
     for (shape, points, cells) in [
         (vec![4, 5], [1, 4, 5], vec![3, 4]),
@@ -211,8 +246,16 @@ fn fields_of_every_dtype() {
 
 #[test]
 fn every_file_of_a_series() {
+    LAYOUTS.into_iter().for_each(every_file_of_a_series_in);
+}
+
+fn every_file_of_a_series_in(layout: Layout) {
     let dir = tempfile::tempdir().unwrap();
-    let mut checkpointer = Checkpointer::new(dir.path(), "run", Options::default()).unwrap();
+    let options = Options {
+        layout,
+        ..Options::default()
+    };
+    let mut checkpointer = Checkpointer::new(dir.path(), "run", options).unwrap();
     let mut cases = Vec::new();
     for i in 0..3 {
         let version = Version::of([field("t", DType::F64, &[3, 4, 5 + i])]);

@@ -2,13 +2,19 @@
 
 mod common;
 
-use common::{PLAIN, STAMP, Version, field};
+use common::{LAYOUTS, PLAIN, STAMP, Version, field};
 use ndarray::{ArrayD, IxDyn};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tcasm_checkpoint::{Checkpoint, Options, ReadError, vtkhdf};
+use tcasm_checkpoint::{Checkpoint, Compression, Options, ReadError};
 use tcasm_core::field::{Attr, Centering, DType, FieldDesc, Kind, Mesh, Order, view};
 use tcasm_core::with_dtype;
+
+const COMPRESSIONS: [Compression; 3] = [
+    Compression::None,
+    Compression::Deflate(1),
+    Compression::Zstd(3),
+];
 
 fn any_shape() -> impl Strategy<Value = (Vec<usize>, Vec<[usize; 2]>)> {
     let dim = (1_usize..6, 0_usize..3, 0_usize..3);
@@ -84,14 +90,29 @@ fn read_array(checkpoint: &Checkpoint, field: &FieldDesc, expected: &[u8]) {
 
 /// Write a version, and read every field of it.
 fn comes_back(path: &std::path::Path, version: &Version) {
-    vtkhdf::write(path, &version.snapshot(STAMP), &PLAIN).unwrap();
-    let checkpoint = Checkpoint::open(path).unwrap();
-    for field in &version.table.fields {
-        let mut buffer = vec![0; field.bytes() as usize];
-        checkpoint.read_bytes(&field.name, &mut buffer).unwrap();
-        assert_eq!(buffer, version.bytes[&field.name]);
-        read_array(&checkpoint, field, &buffer);
+    for layout in LAYOUTS {
+        comes_back_from(path, version, &Options { layout, ..PLAIN });
     }
+}
+
+fn comes_back_from(path: &std::path::Path, version: &Version, options: &Options) {
+    let size = tcasm_checkpoint::write(path, &version.snapshot(STAMP), options).unwrap();
+    assert_eq!(size, std::fs::metadata(path).unwrap().len());
+    let checkpoint = Checkpoint::open(path).unwrap();
+    assert_eq!(checkpoint.stamp(), STAMP);
+    assert_eq!(checkpoint.region(), "test");
+    assert_eq!(*checkpoint.table(), version.table);
+    for field in &version.table.fields {
+        let expected = &version.bytes[&field.name];
+        // One byte off any alignment, as a buffer may be.
+        let mut buffer = vec![0; expected.len() + 1];
+        checkpoint
+            .read_bytes(&field.name, &mut buffer[1..])
+            .unwrap();
+        assert!(buffer[1..] == expected[..], "{field:?}");
+        read_array(&checkpoint, field, expected);
+    }
+    checkpoint.verify().unwrap();
 }
 
 proptest! {
@@ -100,26 +121,12 @@ proptest! {
     #[test]
     fn every_bit_and_every_description_comes_back(
         version in any_version(),
-        compressed in any::<bool>(),
+        compression in prop::sample::select(COMPRESSIONS.to_vec()),
+        layout in prop::sample::select(LAYOUTS.to_vec()),
     ) {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.vtkhdf");
-        let options = if compressed { Options::default() } else { PLAIN };
-        let size = vtkhdf::write(&path, &version.snapshot(STAMP), &options).unwrap();
-        prop_assert_eq!(size, std::fs::metadata(&path).unwrap().len());
-
-        let checkpoint = Checkpoint::open(&path).unwrap();
-        prop_assert_eq!(checkpoint.stamp(), STAMP);
-        prop_assert_eq!(checkpoint.region(), "test");
-        prop_assert_eq!(checkpoint.table(), &version.table);
-        for field in &version.table.fields {
-            let expected = &version.bytes[&field.name];
-            // One byte off any alignment, as a buffer may be.
-            let mut buffer = vec![0; expected.len() + 1];
-            checkpoint.read_bytes(&field.name, &mut buffer[1..]).unwrap();
-            prop_assert_eq!(&buffer[1..], &expected[..], "{:?}", field);
-            read_array(&checkpoint, field, expected);
-        }
+        let path = dir.path().join("a.checkpoint");
+        comes_back_from(&path, &version, &Options { compression, layout });
     }
 }
 
@@ -131,17 +138,15 @@ fn fields_of_many_chunks_and_blocks_come_back() {
     (fortran.order, fortran.components) = (Order::F, 3);
     let version = Version::of([ghosts, fortran]);
     let dir = tempfile::tempdir().unwrap();
-    for options in [PLAIN, Options::default()] {
-        let path = dir.path().join("a.vtkhdf");
-        vtkhdf::write(&path, &version.snapshot(STAMP), &options).unwrap();
-        let checkpoint = Checkpoint::open(&path).unwrap();
-        for field in &version.table.fields {
-            let mut buffer = vec![0; field.bytes() as usize];
-            checkpoint.read_bytes(&field.name, &mut buffer).unwrap();
-            assert!(buffer == version.bytes[&field.name]);
-            read_array(&checkpoint, field, &buffer);
+    let path = dir.path().join("a.checkpoint");
+    for compression in COMPRESSIONS {
+        for layout in LAYOUTS {
+            let options = Options {
+                compression,
+                layout,
+            };
+            comes_back_from(&path, &version, &options);
         }
-        checkpoint.verify().unwrap();
     }
 }
 
@@ -149,7 +154,7 @@ fn fields_of_many_chunks_and_blocks_come_back() {
 #[test]
 fn fields_that_share_a_small_grid_come_back() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.vtkhdf");
+    let path = dir.path().join("a.checkpoint");
     for i in 0..54 {
         let points = [1 + i % 3, 1 + i / 3 % 3, 1 + i / 9 % 3];
         let cells = points.map(|n| (n - 1).max(1));
@@ -199,11 +204,15 @@ fn raw_structures_come_back_as_bytes() {
     let version = Version::of([particles]);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.vtkhdf");
-    vtkhdf::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
+    for layout in LAYOUTS {
+        let options = Options { layout, ..PLAIN };
+        tcasm_checkpoint::write(&path, &version.snapshot(STAMP), &options).unwrap();
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        let mut buffer = vec![0; 400];
+        checkpoint.read_bytes("particles", &mut buffer).unwrap();
+        assert_eq!(buffer, version.bytes["particles"]);
+    }
     let checkpoint = Checkpoint::open(&path).unwrap();
-    let mut buffer = vec![0; 400];
-    checkpoint.read_bytes("particles", &mut buffer).unwrap();
-    assert_eq!(buffer, version.bytes["particles"]);
     let mut array = ArrayD::<u8>::zeros(vec![10, 40]);
     let error = checkpoint
         .read_array("particles", array.view_mut())
@@ -216,7 +225,7 @@ fn asking_for_something_else_than_is_stored_is_told() {
     let version = Version::of([field("t", DType::F64, &[3, 4])]);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.vtkhdf");
-    vtkhdf::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
+    tcasm_checkpoint::write(&path, &version.snapshot(STAMP), &PLAIN).unwrap();
     let checkpoint = Checkpoint::open(&path).unwrap();
 
     let message = |error: ReadError| error.to_string();

@@ -157,7 +157,21 @@ impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         let code = match &error {
             WriteError::Bytes { .. } | WriteError::Table(_) => Code::Other,
-            WriteError::Name(_) => Code::Usage,
+            WriteError::Name(_) | WriteError::SameFolder(..) => Code::Usage,
+            _ => Code::Io,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<tcasm_checkpoint::ReadError> for Failure {
+    fn from(error: tcasm_checkpoint::ReadError) -> Self {
+        use tcasm_checkpoint::ReadError::*;
+        let code = match &error {
+            NoField { .. } => Code::NoField,
+            NoStep { .. } | NoneFound(_) => Code::NoVersion,
+            TooNew { .. } => Code::OtherLayout,
+            SeveralNames { .. } => Code::Usage,
             _ => Code::Io,
         };
         Failure::new(code, error.to_string())

@@ -11,6 +11,7 @@ mod npy;
 mod output;
 mod preview;
 mod region;
+mod storage;
 
 use args::Cli;
 use clap::Parser;

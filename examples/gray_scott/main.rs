@@ -29,8 +29,8 @@ fn main() -> Outcome {
     let [mut u, mut v] = arrays.initial(&mut producer)?;
     solver.initialise(u.view_mut(), v.view_mut());
     let mut step = 0;
-    if let Some(path) = args.region.restart {
-        let checkpoint = Checkpoint::open(path)?;
+    if !args.region.restart.is_empty() {
+        let checkpoint = Checkpoint::restart(&args.region.restart, None)?;
         checkpoint.read_array("u", u.into_dyn())?;
         checkpoint.read_array("v", v.into_dyn())?;
         step = checkpoint.stamp().step;

@@ -62,9 +62,9 @@ pub struct RegionArgs {
     #[arg(long, default_value = "gray_scott")]
     pub name: String,
 
-    /// Continue from this checkpoint, or from the newest in this directory
-    #[arg(long, value_name = "FILE")]
-    pub restart: Option<PathBuf>,
+    /// Continue from this checkpoint, or from the newest in these folders that can be read
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub restart: Vec<PathBuf>,
 
     /// How versions come by what was computed
     #[arg(long, value_name = "WAY", default_value = "hand-over")]

@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs)] // each test uses some of it
 
 use std::collections::HashMap;
-use tcasm_checkpoint::{Compression, Options, Snapshot};
+use tcasm_checkpoint::{Compression, Layout, Options, Snapshot};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 
@@ -14,7 +14,10 @@ pub const STAMP: Stamp = Stamp {
 
 pub const PLAIN: Options = Options {
     compression: Compression::None,
+    layout: Layout::VtkHdf,
 };
+
+pub const LAYOUTS: [Layout; 2] = [Layout::VtkHdf, Layout::OpenPmd];
 
 /// Fields and their bytes.
 #[derive(Clone, Debug, Default)]

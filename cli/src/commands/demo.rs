@@ -3,7 +3,6 @@
 mod child;
 
 use super::export;
-use crate::args::Compress;
 use crate::demo::SIZE;
 use crate::exit::{Code, Failure};
 use crate::output::{self, number, scalar};
@@ -17,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tcasm_analytics::dynamic;
-use tcasm_checkpoint::Checkpointer;
+use tcasm_checkpoint::{Checkpointer, Options};
 use tcasm_observer::{ObserveError, Observer, Version};
 
 const STEPS: u64 = 300;
@@ -119,8 +118,7 @@ fn pages(version: &Version) -> u64 {
 }
 
 fn write(version: &Version, name: &str, folder: &Folder) -> Result<String, Failure> {
-    let options = export::options(Compress { compress: 1 });
-    let mut checkpointer = Checkpointer::new(folder.path(), "demo", options)?;
+    let mut checkpointer = Checkpointer::new(folder.path(), "demo", Options::default())?;
     let view = version.view()?;
     let written = checkpointer.write(&export::snapshot(name, &view))?;
     Ok(format!(

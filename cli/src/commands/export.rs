@@ -1,19 +1,19 @@
-//! `tcasm export`: one version as a VTKHDF file.
+//! `tcasm export`: one version as a file.
 
-use crate::args::{Compress, ExportArgs};
+use crate::args::ExportArgs;
 use crate::exit::Failure;
 use crate::{output, region};
 use std::path::Path;
-use tcasm_checkpoint::{Compression, Options, Snapshot, vtkhdf};
+use tcasm_checkpoint::Snapshot;
 use tcasm_observer::View;
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let version = region::pin(&args.name, args.version)?;
     let view = version.view()?;
-    let bytes = vtkhdf::write(
+    let bytes = tcasm_checkpoint::write(
         &args.file,
         &snapshot(&args.name, &view),
-        &options(args.compress),
+        &args.storage.options(),
     )?;
     still_right(&view, &args.file)?;
     output::text(&format!(
@@ -29,15 +29,6 @@ pub fn snapshot<'v>(name: &'v str, view: &'v View) -> Snapshot<'v> {
     Snapshot::new(name, view.stamp(), view.table(), |field| {
         view.bytes_of(field)
     })
-}
-
-/// How files are written.
-pub fn options(compress: Compress) -> Options {
-    let compression = match compress.compress {
-        0 => Compression::None,
-        level => Compression::Deflate(level),
-    };
-    Options { compression }
 }
 
 /// Whether the version stood while `file` was written. A file of one that did not must not stay.

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod checkpoint;
+mod checkpoints;
 mod completions;
 mod demo;
 mod doctor;
@@ -8,7 +9,9 @@ mod dump;
 mod export;
 mod info;
 mod ls;
+mod restore;
 mod stats;
+mod verify;
 
 use crate::args::Command;
 use crate::exit::Failure;
@@ -23,6 +26,9 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Stats(args) => stats::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Checkpoint(args) => checkpoint::run(&args),
+        Command::Checkpoints(args) => checkpoints::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Restore(args) => restore::run(&args),
         Command::Demo { dir } => demo::run(dir.as_deref()),
         Command::Completions { shell } => completions::run(shell),
         Command::DemoProducer { name, steps, pause } => crate::demo::simulate(&name, steps, pause),

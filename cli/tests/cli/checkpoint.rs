@@ -9,7 +9,7 @@ use tcasm_checkpoint::Checkpoint;
 use tcasm_observer::Observer;
 
 /// Checkpoints in `dir`, by name.
-fn files(dir: &Path) -> Vec<String> {
+pub fn files(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().flatten();
     let names = entries.map(|e| e.file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|n| n.ends_with(".vtkhdf")).collect();
@@ -17,7 +17,7 @@ fn files(dir: &Path) -> Vec<String> {
     names
 }
 
-fn expected(name: &str, steps: &[u64]) -> Vec<String> {
+pub fn expected(name: &str, steps: &[u64]) -> Vec<String> {
     steps
         .iter()
         .map(|s| format!("{name}_{s:08}.vtkhdf"))
@@ -25,8 +25,8 @@ fn expected(name: &str, steps: &[u64]) -> Vec<String> {
 }
 
 /// Start a run, and wait until it is attached.
-fn start(name: &str, dir: &Path, args: &[&str]) -> Background {
-    let all = [&["checkpoint", name, dir.to_str().unwrap()], args].concat();
+pub fn start(name: &str, dir: &Path, args: &[&str]) -> Background {
+    let all = [&["checkpoint", name, "--fast", dir.to_str().unwrap()], args].concat();
     let run = Background::start(&all);
     attached(name, run.pid());
     run
@@ -113,7 +113,16 @@ fn a_region_that_ends_unpublished_leaves_nothing_to_write() {
 fn the_region_may_appear_later() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("later"));
     let path = dir.path().to_str().unwrap();
-    let args = ["checkpoint", &name, path, "--every", "1", "--wait", "30"];
+    let args = [
+        "checkpoint",
+        &name,
+        "--fast",
+        path,
+        "--every",
+        "1",
+        "--wait",
+        "30",
+    ];
     let run = Background::start(&args);
     std::thread::sleep(Duration::from_millis(300));
     let (mut p, t) = line(&name, 8);
@@ -124,7 +133,16 @@ fn the_region_may_appear_later() {
     assert_eq!(files(dir.path()), expected(&name, &[10]));
     let waited = std::time::Instant::now();
     bad(
-        &["checkpoint", &name, path, "--every", "1", "--wait", "0.5"],
+        &[
+            "checkpoint",
+            &name,
+            "--fast",
+            path,
+            "--every",
+            "1",
+            "--wait",
+            "0.5",
+        ],
         3,
     );
     assert!(waited.elapsed() >= Duration::from_millis(500));
@@ -150,34 +168,116 @@ fn versions_are_pinned_only_while_they_are_written() {
 }
 
 #[test]
-fn a_signal_ends_the_run_between_files() {
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let (dir, name) = (tempfile::tempdir().unwrap(), name("signal"));
-        let (mut p, t) = line(&name, 1 << 20);
-        let run = start(&name, dir.path(), &["--every", "1"]);
-        publish(&mut p, t, 10);
-        until("writing begins", || {
-            fs::read_dir(dir.path()).unwrap().count() > 1
-        });
-        run.signal(signal);
-        let run = run.end();
-        assert_eq!(run.code, 130, "{run:?}");
-        assert!(run.err.starts_with("tcasm: interrupted"), "{run:?}");
-        assert_eq!(
-            files(dir.path()),
-            expected(&name, &[10]),
-            "the file under way is completed"
-        );
-        Checkpoint::open(dir.path()).unwrap().verify().unwrap();
-        publish(&mut p, t, 20);
+fn an_interrupt_ends_the_run_between_files() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("signal"));
+    let (mut p, t) = line(&name, 1 << 20);
+    let run = start(&name, dir.path(), &["--every", "1"]);
+    publish(&mut p, t, 10);
+    until("writing begins", || {
+        fs::read_dir(dir.path()).unwrap().count() > 1
+    });
+    run.signal(Signal::SIGINT);
+    let run = run.end();
+    assert_eq!(run.code, 130, "{run:?}");
+    assert!(run.err.starts_with("tcasm: interrupted"), "{run:?}");
+    assert_eq!(
+        files(dir.path()),
+        expected(&name, &[10]),
+        "the file under way is completed"
+    );
+    Checkpoint::open(dir.path()).unwrap().verify().unwrap();
+    publish(&mut p, t, 20);
+}
+
+#[test]
+fn a_checkpoint_can_be_asked_for_at_any_moment() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("usr1"));
+    let (mut p, t) = line(&name, 8);
+    let run = start(&name, dir.path(), &["--last"]);
+    run.signal(Signal::SIGUSR1);
+    for n in [1, 2] {
+        publish(&mut p, t, n * 10);
+        run.signal(Signal::SIGUSR1);
+        until("it is written", || files(dir.path()).len() == n as usize);
     }
+    run.signal(Signal::SIGUSR1);
+    publish(&mut p, t, 30);
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    let written = files(dir.path());
+    assert!(
+        written.len() == 3,
+        "what is there already is not written again: {written:?}"
+    );
+}
+
+#[test]
+fn seconds_can_be_counted_and_overhead_bounded() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("seconds"));
+    let (mut p, t) = line(&name, 8);
+    let run = start(
+        &name,
+        dir.path(),
+        &["--every-seconds", "0.5", "--max-overhead", "50"],
+    );
+    for n in 1..=30 {
+        publish(&mut p, t, n);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    // Those after half a second, a second, and the last; a loaded machine may leave one out.
+    let written = files(dir.path()).len();
+    assert!((2..=4).contains(&written), "{written}");
+}
+
+#[test]
+fn several_regions_are_watched_at_once() {
+    let (dir, names) = (tempfile::tempdir().unwrap(), [name("one"), name("two")]);
+    let mut regions = names.clone().map(|name| line(&name, 100));
+    let path = dir.path().to_str().unwrap();
+    let all = [
+        "checkpoint",
+        &names[0],
+        &names[1],
+        "--fast",
+        path,
+        "--every",
+        "2",
+    ];
+    let run = Background::start(&all);
+    names.iter().for_each(|name| attached(name, run.pid()));
+    for version in 1..=4 {
+        for (p, t) in &mut regions {
+            publish(p, *t, version * 10);
+        }
+    }
+    drop(regions);
+    let run = run.end();
+    assert_eq!(run.code, 0, "{run:?}");
+    let mut all = [
+        expected(&names[0], &[20, 40]),
+        expected(&names[1], &[20, 40]),
+    ]
+    .concat();
+    all.sort();
+    assert_eq!(files(dir.path()), all);
+    bad(&["checkpoint", "a", "a", "--fast", path, "--last"], 2);
 }
 
 #[test]
 fn a_signal_ends_the_wait_for_a_region() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("never"));
     let path = dir.path().to_str().unwrap();
-    let run = Background::start(&["checkpoint", &name, path, "--last", "--wait", "60"]);
+    let run = Background::start(&[
+        "checkpoint",
+        &name,
+        "--fast",
+        path,
+        "--last",
+        "--wait",
+        "60",
+    ]);
     std::thread::sleep(Duration::from_millis(300));
     run.signal(Signal::SIGINT);
     assert_eq!(run.end().code, 130);
@@ -273,6 +373,7 @@ fn a_full_disk_fails_files_and_not_the_run() {
     let tcasm = command(&[
         "checkpoint",
         &name,
+        "--fast",
         dir.path().to_str().unwrap(),
         "--every",
         "1",
@@ -311,7 +412,8 @@ fn two_runs_do_not_write_the_same_files() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("busy"));
     let (_p, _) = line(&name, 8);
     let _first = start(&name, dir.path(), &["--last"]);
-    let second = tcasm(&["checkpoint", &name, dir.path().to_str().unwrap(), "--last"]);
+    let path = dir.path().to_str().unwrap();
+    let second = tcasm(&["checkpoint", &name, "--fast", path, "--last"]);
     assert_eq!(second.code, 9, "{second:?}");
     assert!(second.err.contains("another checkpointer"), "{second:?}");
 }

@@ -19,7 +19,7 @@ fn looks(name: &str) -> [Vec<String>; 5] {
         vec!["dump", name, "t"],
         vec!["stats", name, "t"],
         vec!["export", name, file],
-        vec!["checkpoint", name, "/tmp", "--last"],
+        vec!["checkpoint", name, "--fast", "/tmp", "--last"],
     ]
     .map(|args| args.into_iter().map(str::to_owned).collect())
 }
@@ -39,9 +39,25 @@ fn a_wrong_command_line_is_2() {
         vec!["frobnicate"],
         vec!["info"],
         vec!["dump", "a", "b", "--npy", "x", "--raw", "y"],
-        vec!["checkpoint", "a", "b"],
-        vec!["checkpoint", "a", "b", "--every", "0"],
-        vec!["checkpoint", "a", "b", "--every", "1", "--last"],
+        vec!["checkpoint", "a"],
+        vec!["checkpoint", "a", "--last"],
+        vec!["checkpoint", "a", "--fast", "b"],
+        vec!["checkpoint", "a", "--fast", "b", "--every", "0"],
+        vec!["checkpoint", "a", "--fast", "b", "--every-seconds", "-1"],
+        vec!["checkpoint", "a", "--fast", "b", "--mtbf", "0"],
+        vec!["checkpoint", "a", "--fast", "b", "--every", "1", "--last"],
+        vec![
+            "checkpoint",
+            "a",
+            "--fast",
+            "b",
+            "--last",
+            "--keep-slow",
+            "2",
+        ],
+        vec!["checkpoint", "a", "--fast", "b", "--last", "--slow", "b"],
+        vec!["restore", "a"],
+        vec!["verify"],
         vec!["completions", "tcl"],
     ] {
         bad(&args, 2);

@@ -7,3 +7,4 @@ mod dump;
 mod failures;
 mod look;
 mod stats;
+mod tiers;

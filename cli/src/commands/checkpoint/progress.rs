@@ -1,45 +1,99 @@
-//! What the run tells while it goes: a line for each file, and on a terminal how far the simulation is.
+//! What the run tells while it goes: a line for each file, and on a terminal how far each simulation, and each copy, is.
 
-use super::End;
+use super::watch::End;
 use super::writer::Writer;
 use crate::{output, region};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::{Write, stderr, stdout};
 use std::time::Duration;
-use tcasm_checkpoint::Written;
+use tcasm_checkpoint::{Draining, Written};
 use tcasm_observer::Version;
 
 /// Tells. A reader that went away is no reason to stop writing checkpoints.
 pub struct Progress {
     /// Hides itself where there is no terminal.
-    bar: ProgressBar,
+    bars: MultiProgress,
+}
+
+/// What is told of one region.
+pub struct Line<'p> {
+    progress: &'p Progress,
+    versions: ProgressBar,
+    copy: ProgressBar,
 }
 
 impl Progress {
-    pub fn new(name: &str) -> Self {
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {wide_msg}") {
-            bar.set_style(style);
-        }
-        bar.set_prefix(name.to_owned());
-        bar.set_message("waiting for the first version");
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Progress { bar }
+    pub fn new() -> Self {
+        let bars = MultiProgress::new();
+        Progress { bars }
     }
 
+    /// Begin to tell of a region.
+    pub fn line(&self, name: &str) -> Line<'_> {
+        let versions = self.bars.add(ProgressBar::new_spinner());
+        let copy = self.bars.add(ProgressBar::new(0));
+        style(&versions, "{spinner} {prefix}: {wide_msg}");
+        style(
+            &copy,
+            "  {prefix}: {msg} [{bar:30}] {bytes} of {total_bytes}",
+        );
+        versions.set_prefix(name.to_owned());
+        copy.set_prefix(name.to_owned());
+        versions.set_message("waiting for the first version");
+        versions.enable_steady_tick(Duration::from_millis(200));
+        Line {
+            progress: self,
+            versions,
+            copy,
+        }
+    }
+
+    fn print(&self, text: &str) {
+        self.bars.suspend(|| {
+            let _ = writeln!(stdout(), "{text}");
+        });
+    }
+}
+
+fn style(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+}
+
+impl Line<'_> {
     /// A version came by.
     pub fn saw(&self, version: &Version) {
-        if !self.bar.is_hidden() {
-            self.bar.set_message(region::stamp(version));
+        if !self.versions.is_hidden() {
+            self.versions.set_message(region::stamp(version));
+        }
+    }
+
+    /// How far the copies are.
+    pub fn draining(&self, state: Option<Draining>) {
+        let Some(state) = state.filter(|_| !self.copy.is_hidden()) else {
+            return;
+        };
+        let waiting = state.outstanding;
+        match (state.copying, state.trouble) {
+            (_, Some(why)) => self
+                .copy
+                .set_message(format!("{waiting} not copied: {why}")),
+            (Some((step, done, total)), _) => {
+                self.copy.set_length(total);
+                self.copy.set_position(done);
+                self.copy
+                    .set_message(format!("step {step}, {waiting} to copy"));
+            }
+            (None, _) => self.copy.set_message(format!("{} copied", state.drained)),
         }
     }
 
     /// A file is on the disk.
-    pub fn wrote(&self, version: &Version, written: &Written, writer: &Writer) {
-        self.line(&format!(
-            "wrote {}  {}  {}  {:.2} s{}",
+    pub fn wrote(&self, stamp: &str, written: &Written, writer: &Writer) {
+        self.progress.print(&format!(
+            "wrote {}  {stamp}  {}  {:.2} s{}",
             written.path.display(),
-            region::stamp(version),
             output::bytes(written.bytes),
             written.duration.as_secs_f64(),
             failures(writer.failed)
@@ -49,8 +103,8 @@ impl Progress {
     /// A file could not be written.
     pub fn failed(&self, stamp: &str, message: &str, writer: &Writer) {
         let failures = failures(writer.failed);
-        self.bar
-            .suspend(|| complain(&format!("{stamp} is not written: {message}{failures}")));
+        let text = format!("{stamp} is not written: {message}{failures}");
+        self.progress.bars.suspend(|| complain(&text));
     }
 
     /// The last line.
@@ -58,22 +112,21 @@ impl Progress {
         let why = match end {
             End::OfStream => "the simulation has ended",
             End::ProducerLost => "the simulation has died",
+            End::Finished => "asked to end",
             End::Interrupted => "interrupted",
         };
         let files = if writer.written == 1 { "file" } else { "files" };
-        self.bar.finish_and_clear();
-        self.line(&format!(
-            "{why}: {} {files} written, {}{}",
+        let copied = writer
+            .draining()
+            .map_or_else(String::new, |state| format!(", {} copied", state.drained));
+        self.versions.finish_and_clear();
+        self.copy.finish_and_clear();
+        self.progress.print(&format!(
+            "{why}: {} {files} written, {}{copied}{}",
             writer.written,
             output::bytes(writer.bytes),
             failures(writer.failed)
         ));
-    }
-
-    fn line(&self, text: &str) {
-        self.bar.suspend(|| {
-            let _ = writeln!(stdout(), "{text}");
-        });
     }
 }
 

@@ -1,19 +1,23 @@
 //! The files: tried again with each version, whatever became of those before.
 
-use crate::args::CheckpointArgs;
-use crate::commands::export::{options, snapshot, still_right};
+use crate::args::{CheckpointArgs, Keep};
+use crate::commands::export::snapshot;
 use crate::exit::Failure;
 use std::path::{Path, PathBuf};
-use tcasm_checkpoint::{Checkpointer, Options, WriteError, Written};
-use tcasm_observer::Version;
+use std::time::Duration;
+use tcasm_checkpoint::{
+    Checkpointer, Draining, Filled, Retention, Settings, WriteError, Written, changed_bytes,
+};
+use tcasm_observer::{Version, View};
 
 /// Writes checkpoints, and counts.
 pub struct Writer {
     name: String,
-    dir: PathBuf,
-    options: Options,
+    settings: Settings,
     /// None while the folder cannot be used.
     checkpointer: Option<Checkpointer>,
+    /// The version of the last checkpoint, where the next one is to be an increment.
+    base: Option<Version>,
     last: Option<Last>,
     pub written: u64,
     pub failed: u64,
@@ -28,24 +32,24 @@ struct Last {
 
 impl Writer {
     /// A folder that cannot be used yet is told, and no reason to stop: it may come back (a file system that is mounted
-    /// later). Another writer of the same files is.
-    pub fn new(args: &CheckpointArgs) -> Result<Self, Failure> {
+    /// later). Another writer of the same files is, and so are folders that cannot be meant.
+    pub fn new(name: &str, args: &CheckpointArgs) -> Result<Self, Failure> {
         let mut writer = Writer {
-            name: args.name.clone(),
-            dir: args.dir.clone(),
-            options: options(args.compress),
+            name: name.to_owned(),
+            settings: settings(args),
             checkpointer: None,
+            base: None,
             last: None,
             written: 0,
             failed: 0,
             bytes: 0,
         };
         match writer.open() {
-            Err(error @ (WriteError::Name(_) | WriteError::Busy { .. })) => Err(error.into()),
-            Err(error) => {
+            Err(error) if error.may_pass() => {
                 super::progress::complain(&format!("{error}; trying again at each checkpoint"));
                 Ok(writer)
             }
+            Err(error) => Err(error.into()),
             Ok(_) => Ok(writer),
         }
     }
@@ -53,13 +57,15 @@ impl Writer {
     fn open(&mut self) -> Result<&mut Checkpointer, WriteError> {
         let opened = match self.checkpointer.take() {
             Some(checkpointer) => checkpointer,
-            None => Checkpointer::new(&self.dir, &self.name, self.options.clone())?,
+            None => Checkpointer::open(&self.name, self.settings.clone())?,
         };
         Ok(self.checkpointer.insert(opened))
     }
 
-    /// Write `version`; it is mapped only meanwhile.
-    pub fn write(&mut self, version: &Version) -> Result<Written, Failure> {
+    /// Write `version`; it is mapped only meanwhile, and pinned no longer than it takes to copy its bytes, unless the next is to
+    /// say what has changed since.
+    pub fn write(&mut self, version: Version) -> Result<Written, Failure> {
+        let number = version.number();
         let result = self.try_write(version);
         match &result {
             Ok(written) => {
@@ -69,7 +75,7 @@ impl Writer {
             Err(_) => self.failed += 1,
         }
         self.last = Some(Last {
-            version: version.number(),
+            version: number,
             result: match &result {
                 Ok(written) => Ok(written.path.clone()),
                 Err(failure) => Err(failure.message.clone()),
@@ -78,12 +84,18 @@ impl Writer {
         result
     }
 
-    fn try_write(&mut self, version: &Version) -> Result<Written, Failure> {
-        let name = self.name.clone();
+    fn try_write(&mut self, version: Version) -> Result<Written, Failure> {
+        let (name, base) = (self.name.clone(), self.base.clone());
+        let increments = self.settings.most_files > 1;
         let checkpointer = self.open()?;
         let view = version.view()?;
-        let written = checkpointer.write(&snapshot(&name, &view))?;
-        still_right(&view, &written.path)?;
+        let filled = fill(checkpointer, &name, &view, base.as_ref())?;
+        // What was read from a version that did not stand must not become a file.
+        view.check()?;
+        drop(view);
+        let pinned = increments.then_some(version);
+        let written = checkpointer.commit(filled)?;
+        self.base = pinned;
         Ok(written)
     }
 
@@ -105,11 +117,62 @@ impl Writer {
         result.as_ref().ok().map(PathBuf::as_path)
     }
 
+    /// How far the copies to the slow folder are.
+    pub fn draining(&self) -> Option<Draining> {
+        self.checkpointer.as_ref()?.draining()
+    }
+
+    /// Wait until all is copied, or the time is over.
+    pub fn wait_drained(&self, timeout: Duration) -> Option<Draining> {
+        self.checkpointer.as_ref()?.wait_drained(timeout)
+    }
+
     /// What is left after the producer's death.
     pub fn rescued(&self) -> String {
         match self.last_file() {
             Some(file) => format!("its last version is saved as {}", file.display()),
             None => "it had published nothing".to_owned(),
         }
+    }
+}
+
+/// Write the bytes: all, or what has changed since `base`.
+fn fill(
+    checkpointer: &mut Checkpointer,
+    name: &str,
+    view: &View,
+    base: Option<&Version>,
+) -> Result<Filled, Failure> {
+    let snapshot = snapshot(name, view);
+    let Some(base) = base.filter(|_| checkpointer.can_increment(view.table())) else {
+        return Ok(checkpointer.fill(&snapshot)?);
+    };
+    let pages = view.changes_since(base)?.pages;
+    let page_size = view.page_size()?;
+    let changed = |field: &_| changed_bytes(field, base.table(), &pages, page_size);
+    Ok(checkpointer.fill_increment(&snapshot, changed)?)
+}
+
+fn settings(args: &CheckpointArgs) -> Settings {
+    let in_mb = |mb: f64| (mb * 1e6) as u64;
+    Settings {
+        keep: retention(&args.keep, args.keep.keep, args.slow.is_none()),
+        slow: args.slow.clone(),
+        keep_slow: retention(&args.keep, args.keep.keep_slow, true),
+        limit: args.limit.map(|mb| in_mb(mb).max(1)),
+        options: args.storage.options(),
+        most_files: args.increments as usize,
+        compact: args.compact,
+        replace_later: args.replace_later,
+        ..Settings::new(&args.fast)
+    }
+}
+
+/// What is kept of one folder; what is kept for good, in the last one.
+fn retention(keep: &Keep, last: Option<u64>, is_last: bool) -> Retention {
+    Retention {
+        last: last.map_or(usize::MAX, |n| n as usize),
+        every: keep.keep_every.filter(|_| is_last),
+        steps: keep.keep_step.iter().copied().filter(|_| is_last).collect(),
     }
 }

@@ -1,0 +1,30 @@
+//! What a folder holds, by its files and by its manifests.
+
+use crate::error::ReadError;
+use crate::find;
+use crate::tier::contents::Contents;
+use crate::tier::manifest::NAME;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The files of checkpoints in `dir`, of whatever run, by ascending step.
+pub fn checkpoint_files(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let found = find::in_dir(dir).map_err(ReadError::io(dir))?;
+    Ok(found.into_iter().map(|found| found.path).collect())
+}
+
+/// The manifests in `dir`, by name.
+pub fn manifests(dir: &Path) -> Result<Vec<Contents>, ReadError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(ReadError::io(dir))? {
+        let file = entry.map_err(ReadError::io(dir))?.path();
+        if file.to_str().is_some_and(|name| name.ends_with(NAME)) {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        return Err(ReadError::NoneFound(dir.to_owned()));
+    }
+    files.sort();
+    files.iter().map(|file| Contents::read(file)).collect()
+}

@@ -1,0 +1,106 @@
+//! Reading one full checkpoint.
+
+use crate::error::ReadError;
+use crate::header::{self, Header};
+use crate::{data, grid};
+use hdf5::File;
+use ndarray::{ArrayViewMutD, Axis, IxDyn, Slice};
+use std::path::{Path, PathBuf};
+use tcasm_core::field::{Element, FieldDesc};
+
+/// An open file with all fields, whose structure was found undamaged. Each field is checked when it is read.
+#[derive(Debug)]
+pub(crate) struct Full {
+    path: PathBuf,
+    file: File,
+    header: Header,
+}
+
+impl Full {
+    /// Open the file at `path`.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let (file, header) = header::open(path, "full")?;
+        let path = path.to_owned();
+        Ok(Full { path, file, header })
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub fn into_header(self) -> Header {
+        self.header
+    }
+
+    /// Read `field` into `buffer`, which has its size, as it lay in memory, ghost layers included. After an error, what `buffer`
+    /// holds is of no use.
+    pub fn read_bytes(&self, field: &FieldDesc, buffer: &mut [u8]) -> Result<(), ReadError> {
+        let mut at = 0;
+        self.read_checked(field, |_, bytes| {
+            buffer[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        })
+    }
+
+    /// Read `field` into `array`, which has its dtype and [`array_shape`](FieldDesc::array_shape), ghost layers included. After
+    /// an error, what `array` holds is of no use.
+    pub fn read_array<T: Element>(
+        &self,
+        field: &FieldDesc,
+        array: ArrayViewMutD<'_, T>,
+    ) -> Result<(), ReadError> {
+        let slowest_first: Vec<usize> = (0..field.shape.len()).collect();
+        let mut axes = grid::slowest_first(field, &slowest_first);
+        axes.extend(axes.len()..array.ndim());
+        let shape = self.dataset(field)?.shape();
+        let mut target = data::reshape_units(array.permuted_axes(IxDyn(&axes)), &shape)
+            .ok_or_else(|| self.damaged(field, data::misfit(field, &shape).to_string()))?;
+        self.read_checked(field, |rows, bytes| {
+            let mut target = match target.ndim() {
+                0 => target.view_mut(),
+                _ => target.slice_axis_mut(Axis(0), Slice::from(rows)),
+            };
+            let values: Vec<T> = bytemuck::allocation::pod_collect_to_vec(bytes);
+            target
+                .iter_mut()
+                .zip(values)
+                .for_each(|(to, from)| *to = from);
+        })
+    }
+
+    /// Read all fields and check them, without keeping anything.
+    pub fn verify(&self) -> Result<(), ReadError> {
+        let check = |field| self.read_checked(field, |_, _| ());
+        self.header.table.fields.iter().try_for_each(check)
+    }
+
+    fn dataset(&self, field: &FieldDesc) -> Result<hdf5::Dataset, ReadError> {
+        let dataset = self.file.dataset(&format!("tcasm/fields/{}", field.name));
+        dataset.map_err(|e| self.damaged(field, e.to_string()))
+    }
+
+    fn read_checked(
+        &self,
+        field: &FieldDesc,
+        take: impl FnMut(std::ops::Range<usize>, &[u8]),
+    ) -> Result<(), ReadError> {
+        let dataset = self.dataset(field)?;
+        let read = || {
+            let there: u64 = dataset.attr("xxh3")?.read_scalar()?;
+            Ok(data::read(&dataset, field, take)? == there)
+        };
+        match read() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.damaged(field, "its checksum differs".to_owned())),
+            Err(e) => Err(self.damaged(field, hdf5::Error::to_string(&e))),
+        }
+    }
+
+    fn damaged(&self, field: &FieldDesc, why: String) -> ReadError {
+        ReadError::DamagedField {
+            path: self.path.clone(),
+            field: field.name.clone(),
+            why,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What has changed since another checkpoint, as an HDF5 file.
+//!
+//! ```text
+//! /tcasm                      format, kind ("increment"), region, version, step, time, free attributes (attr_*)
+//!                             base_step, base_id: the state that it builds on, in whatever file that is
+//!   table                     the field table as the index holds it (MessagePack)
+//!   fields/<name>             a group for each field with changes; its xxh3 is that of all values, as they stand there
+//!     first, count            u64: where each run of values begins in the field, as it lies in memory, and how many they are
+//!     values                  the values of all runs, one after the other, of the field's dtype
+//! ```
+
+use crate::error::{Fault, ReadError, WriteError};
+use crate::header::{self, Header};
+use crate::{Options, Snapshot, atomic, attributes, data, seal};
+use hdf5::{Dataset, File, Group, H5Type};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::stamp::Stamp;
+use tcasm_core::with_dtype;
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// Bytes of values that are put together before they are written, and that are read at once.
+const BLOCK: usize = 1 << 20;
+
+/// The state that an increment builds on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Its step.
+    pub step: u64,
+    /// What tells it from others.
+    pub id: String,
+}
+
+/// Write what `changed` says has changed of each field of `snapshot`: ranges of its bytes, ascending and disjoint, which begin
+/// and end with a value.
+pub(crate) fn begin(
+    path: &Path,
+    snapshot: &Snapshot<'_>,
+    id: &str,
+    base: &Base,
+    changed: impl Fn(&FieldDesc) -> Vec<Range<u64>>,
+    options: &Options,
+) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
+    let table = header::table(snapshot.table)?;
+    atomic::begin(path, |temp| {
+        let file = header::create(temp)?;
+        let own = file.create_group("tcasm")?;
+        header::write(&own, snapshot, &table, id)?;
+        attributes::text(&own, "kind", "increment")?;
+        attributes::number(&own, "base_step", base.step)?;
+        attributes::text(&own, "base_id", &base.id)?;
+        let fields = own.create_group("fields")?;
+        let mut stored = Vec::new();
+        for field in &snapshot.table.fields {
+            let runs = changed(field);
+            if !runs.is_empty() {
+                let group = fields.create_group(&field.name)?;
+                stored.push(store(
+                    &group,
+                    field,
+                    snapshot.bytes(field)?,
+                    &runs,
+                    options,
+                )?);
+            }
+        }
+        // Errors must come out here: they are lost when handles are dropped.
+        file.flush()?;
+        let ranges: Result<Vec<_>, _> = stored.iter().map(data::stored_at).collect();
+        drop((stored, fields, own));
+        file.close()?;
+        Ok(ranges?.concat())
+    })
+}
+
+fn store(
+    group: &Group,
+    field: &FieldDesc,
+    bytes: &[u8],
+    runs: &[Range<u64>],
+    options: &Options,
+) -> Result<Dataset, Fault> {
+    let size = field.dtype.size() as u64;
+    let column = |of: fn(&Range<u64>) -> u64| runs.iter().map(|r| of(r) / size).collect::<Vec<_>>();
+    for (name, values) in [
+        ("first", column(|run| run.start)),
+        ("count", column(|run| run.end - run.start)),
+    ] {
+        group
+            .new_dataset_builder()
+            .with_data(&values)
+            .create(name)?;
+    }
+    let total = runs.iter().map(|run| run.end - run.start).sum::<u64>() / size;
+    let mut hasher = Xxh3Default::new();
+    let stored = with_dtype!(field.dtype, T => {
+        let dataset = data::create::<T>(group, "values", &[total as usize], options)?;
+        let mut out = Gather::<T> { dataset: &dataset, at: 0, values: Vec::new() };
+        for run in runs {
+            let part = &bytes[run.start as usize..run.end as usize];
+            hasher.update(part);
+            out.put(part)?;
+        }
+        out.flush()?;
+        dataset
+    });
+    attributes::number(group, "xxh3", hasher.digest())?;
+    Ok(stored)
+}
+
+/// Values on their way into a dataset, put together to blocks: runs may be short and many.
+struct Gather<'d, T> {
+    dataset: &'d Dataset,
+    at: usize,
+    values: Vec<T>,
+}
+
+impl<T: H5Type + bytemuck::Pod> Gather<'_, T> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), hdf5::Error> {
+        let most = BLOCK / size_of::<T>();
+        for part in bytes.chunks(BLOCK) {
+            self.values.extend(data::typed::<T>(part).iter());
+            while self.values.len() >= most {
+                let rest = self.values.split_off(most);
+                self.flush()?;
+                self.values = rest;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), hdf5::Error> {
+        let n = self.values.len();
+        if n != 0 {
+            self.dataset
+                .write_slice(&self.values, self.at..self.at + n)?;
+        }
+        self.at += n;
+        self.values.clear();
+        Ok(())
+    }
+}
+
+/// An open increment whose structure was found undamaged. Its values are checked when they are read.
+#[derive(Debug)]
+pub struct Increment {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    base: Base,
+}
+
+impl Increment {
+    /// Open the increment at `path`.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let (file, header) = header::open(path, "increment")?;
+        let base = || -> hdf5::Result<Base> {
+            let own = file.group("tcasm")?;
+            Ok(Base {
+                step: header::number(&own, "base_step")?,
+                id: header::text(&own, "base_id")?,
+            })
+        };
+        let base = base().map_err(header::damaged(path))?;
+        Ok(Increment {
+            path: path.to_owned(),
+            file,
+            header,
+            base,
+        })
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub(crate) fn into_header(self) -> Header {
+        self.header
+    }
+
+    /// The state that it builds on.
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// The version's stamp.
+    pub fn stamp(&self) -> Stamp {
+        self.header.stamp
+    }
+
+    /// Its fields.
+    pub fn table(&self) -> &FieldTable {
+        &self.header.table
+    }
+
+    /// Change `bytes`, those of `field` in the checkpoint that this builds on, into those of this one.
+    pub fn apply(&self, field: &FieldDesc, bytes: &mut [u8]) -> Result<(), ReadError> {
+        self.read(field, |at, values| {
+            let at = usize::try_from(at).ok();
+            let target = at.and_then(|at| bytes.get_mut(at..at.checked_add(values.len())?));
+            match target {
+                Some(target) => target.copy_from_slice(values),
+                None => return false,
+            }
+            true
+        })
+    }
+
+    /// Read the changes of all fields and check them.
+    pub fn verify(&self) -> Result<(), ReadError> {
+        let inside = |field: &FieldDesc| {
+            let size = field.bytes();
+            self.read(field, |at, values| {
+                at.checked_add(values.len() as u64)
+                    .is_some_and(|end| end <= size)
+            })
+        };
+        self.header.table.fields.iter().try_for_each(inside)
+    }
+
+    /// Have `take` told the changed bytes of `field`, and where they begin. It answers whether that can be.
+    fn read(
+        &self,
+        field: &FieldDesc,
+        take: impl FnMut(u64, &[u8]) -> bool,
+    ) -> Result<(), ReadError> {
+        let damaged = |why: String| ReadError::DamagedField {
+            path: self.path.clone(),
+            field: field.name.clone(),
+            why,
+        };
+        match self.read_values(field, take) {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) => Err(damaged(why.to_owned())),
+            Err(error) => Err(damaged(hdf5::Error::to_string(&error))),
+        }
+    }
+
+    /// What is wrong with the values, if something is.
+    fn read_values(
+        &self,
+        field: &FieldDesc,
+        mut take: impl FnMut(u64, &[u8]) -> bool,
+    ) -> hdf5::Result<Option<&'static str>> {
+        let fields = self.file.group("tcasm/fields")?;
+        if !fields.link_exists(&field.name) {
+            return Ok(None);
+        }
+        let group = fields.group(&field.name)?;
+        let [first, count]: [Vec<u64>; 2] = [
+            group.dataset("first")?.read_raw()?,
+            group.dataset("count")?.read_raw()?,
+        ];
+        let there: u64 = header::number(&group, "xxh3")?;
+        let dataset = group.dataset("values")?;
+        let size = field.dtype.size() as u64;
+        let mut hasher = Xxh3Default::new();
+        with_dtype!(field.dtype, T => {
+            let mut at = 0;
+            for (first, count) in first.into_iter().zip(count) {
+                for (start, n) in pieces(count, BLOCK as u64 / size) {
+                    let values = dataset.read_slice_1d::<T, _>(at..at + n as usize)?;
+                    let values = values.to_vec();
+                    let bytes: &[u8] = bytemuck::cast_slice(&values);
+                    hasher.update(bytes);
+                    let place = first.checked_add(start).and_then(|n| n.checked_mul(size));
+                    if !place.is_some_and(|place| take(place, bytes)) {
+                        return Ok(Some("it changes values that the field has not"));
+                    }
+                    at += n as usize;
+                }
+            }
+        });
+        Ok((hasher.digest() != there).then_some("its checksum differs"))
+    }
+}
+
+/// Where each piece of at most `most` of `count` values begins, and how many it has.
+fn pieces(count: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..count)
+        .step_by(most as usize)
+        .map(move |start| (start, most.min(count - start)))
+}
+
+/// Whether the values of a field stand at the same places in both tables, so that one can build on the other.
+pub fn alike(new: &FieldTable, old: &FieldTable) -> bool {
+    let same = |(a, b): (&FieldDesc, &FieldDesc)| {
+        let dims = |f: &FieldDesc| (f.shape.clone(), f.components, f.order, f.dtype);
+        a.name == b.name && a.kind == b.kind && dims(a) == dims(b)
+    };
+    new.fields.len() == old.fields.len() && new.fields.iter().zip(&old.fields).all(same)
+}

@@ -1,0 +1,238 @@
+//! What a manifest says: what became of the checkpoints of a run on one tier, a line for each event.
+//!
+//! ```text
+//! {"event":"begin","format":1,"run":"5f0c93d2a41b7e68","region":"heat","created":1795254000000000000}#c2a9f0d1e37b5648
+//! {"event":"complete","step":100,"version":7,"time":0.5,"kind":"full","file":"heat_00000100.vtkhdf", ...}#...
+//! ```
+//!
+//! Each line ends with `#` and the xxh3 (16 hexadecimal digits) of what stands before it. What a killed writer left of its
+//! last line is cut off by the next; a line that is damaged elsewhere is passed over, and told.
+
+use crate::error::ReadError;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use tcasm_core::stamp::Stamp;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What every manifest begins with.
+const BEGINNING: &[u8] = b"{\"event\":\"begin\",";
+/// The newest format that this program writes and reads.
+pub(super) const FORMAT: u32 = 1;
+
+/// What a checkpoint holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Kind {
+    /// All fields.
+    Full,
+    /// What has changed since the checkpoint of step `base`.
+    Increment {
+        /// The step of the checkpoint before.
+        base: u64,
+    },
+}
+
+/// A complete checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Step of the simulation: no two checkpoints of a run have the same.
+    pub step: u64,
+    /// Number of the version.
+    pub version: u64,
+    /// Simulated time; what is not finite is told by the file alone.
+    #[serde(default, deserialize_with = "number_or_null")]
+    pub time: f64,
+    /// All of it, or an increment.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// Its file, in the folder of the manifest.
+    pub file: String,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Tells the state from any other.
+    #[serde(default)]
+    pub id: String,
+    /// The seal of the file, which tells that from any other.
+    pub seal: String,
+}
+
+impl Entry {
+    /// The version's stamp.
+    pub fn stamp(&self) -> Stamp {
+        Stamp {
+            version: self.version,
+            step: self.step,
+            time: self.time,
+        }
+    }
+}
+
+fn number_or_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Event {
+    /// The first line.
+    Begin {
+        /// Format of the manifest.
+        format: u32,
+        /// Tells runs of the same name apart: the same on all tiers of a run.
+        run: String,
+        /// Name of the region.
+        region: String,
+        /// Nanoseconds of the Unix epoch.
+        created: u64,
+    },
+    /// A checkpoint is on the disk. One of the same step that was there before is replaced.
+    Complete(Entry),
+    /// A checkpoint is complete on the next tier too.
+    Drained {
+        /// Its step.
+        step: u64,
+    },
+    /// A checkpoint could not be written, or not be drained.
+    Failed {
+        /// Its step.
+        step: u64,
+        /// What went wrong.
+        why: String,
+    },
+    /// A checkpoint is no longer here.
+    Removed {
+        /// Its step.
+        step: u64,
+        /// Why.
+        why: String,
+    },
+    /// Written by a newer program.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A checkpoint, and whether the next tier has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The checkpoint.
+    pub entry: Entry,
+    /// Whether it is complete on the next tier.
+    pub drained: bool,
+}
+
+/// What a manifest says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// Identity of the run.
+    pub run: String,
+    /// Name of the region.
+    pub region: String,
+    /// The checkpoints that are there, by step.
+    pub items: BTreeMap<u64, Item>,
+    /// What failed last, if nothing was completed since.
+    pub failed: Option<(u64, String)>,
+    /// Numbers of lines that are damaged, from 1.
+    pub damaged: Vec<usize>,
+}
+
+impl Contents {
+    /// Read the manifest at `path`.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let bytes = fs::read(path).map_err(ReadError::io(path))?;
+        parse(path, &bytes).map(|(contents, _)| contents)
+    }
+
+    /// The step of the newest checkpoint.
+    pub fn newest(&self) -> Option<u64> {
+        self.items.keys().next_back().copied()
+    }
+
+    /// How many files are needed to read the checkpoint of `step`.
+    pub fn files(&self, step: u64) -> usize {
+        self.chain(step).count()
+    }
+
+    /// The checkpoint of `step`, the one that it builds on, and so on.
+    pub fn chain(&self, step: u64) -> impl Iterator<Item = &Entry> {
+        let entry = |step: &u64| self.items.get(step).map(|item| &item.entry);
+        std::iter::successors(entry(&step), move |newer| match &newer.kind {
+            Kind::Full => None,
+            // Those before come before: a manifest that says otherwise must not lead in a circle.
+            Kind::Increment { base } => entry(base).filter(|older| older.step < newer.step),
+        })
+    }
+
+    pub(super) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Begin { run, region, .. } => {
+                (self.run, self.region) = (run.clone(), region.clone());
+            }
+            Event::Complete(entry) => {
+                let item = Item {
+                    entry: entry.clone(),
+                    drained: false,
+                };
+                self.items.insert(entry.step, item);
+                self.failed = None;
+            }
+            Event::Drained { step } => {
+                if let Some(item) = self.items.get_mut(step) {
+                    item.drained = true;
+                }
+            }
+            Event::Failed { step, why } => self.failed = Some((*step, why.clone())),
+            Event::Removed { step, .. } => {
+                self.items.remove(step);
+            }
+            Event::Unknown => {}
+        }
+    }
+}
+
+/// What `bytes` say, and how many of them are whole lines.
+pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadError> {
+    let mut contents = Contents::default();
+    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+    let mut end = whole;
+    let lines: Vec<&[u8]> = bytes[..whole].split_inclusive(|b| *b == b'\n').collect();
+    for (i, line) in lines.iter().enumerate() {
+        match decode(line) {
+            Some(Event::Begin { format, .. }) if format > FORMAT => {
+                return Err(ReadError::TooNew {
+                    path: path.to_owned(),
+                    found: format.into(),
+                    known: FORMAT.into(),
+                });
+            }
+            Some(event) => contents.apply(&event),
+            // The last one was being written when its writer died.
+            None if i + 1 == lines.len() => end -= line.len(),
+            None => contents.damaged.push(i + 1),
+        }
+    }
+    let begun = bytes.iter().zip(BEGINNING).all(|(a, b)| a == b);
+    if contents.run.is_empty() && (end != 0 || !begun) {
+        return Err(ReadError::NotManifest(path.to_owned()));
+    }
+    Ok((contents, end as u64))
+}
+
+/// A line.
+pub(super) fn encode(event: &Event) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(event)?;
+    let sum = xxh3_64(&line);
+    writeln!(line, "#{sum:016x}")?;
+    Ok(line)
+}
+
+fn decode(line: &[u8]) -> Option<Event> {
+    let line = line.strip_suffix(b"\n")?;
+    let (text, sum) = line.split_at_checked(line.len().checked_sub(17)?)?;
+    let sum = std::str::from_utf8(sum.strip_prefix(b"#")?).ok()?;
+    let same = u64::from_str_radix(sum, 16).ok()? == xxh3_64(text);
+    same.then(|| serde_json::from_slice(text).ok()).flatten()
+}

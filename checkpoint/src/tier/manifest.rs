@@ -1,0 +1,338 @@
+//! A manifest to write: see [`super::contents`] for what it says. Lines are only ever appended.
+
+use super::contents::{Contents, Event, FORMAT, encode, parse};
+use crate::atomic;
+use crate::error::{Fault, WriteError};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What file names of manifests end with.
+pub const NAME: &str = ".manifest";
+
+/// The file name of the manifest of `name`.
+pub fn file_name(name: &str) -> String {
+    format!("{name}{NAME}")
+}
+
+/// A manifest to append to: by one process at a time.
+#[derive(Debug)]
+pub struct Manifest {
+    path: PathBuf,
+    /// None before the first line.
+    file: Option<File>,
+    /// Bytes of whole lines.
+    length: u64,
+    contents: Contents,
+}
+
+impl Manifest {
+    /// Open the manifest of `name` in `dir`. One that is there must be that of `run`, if one is given; else it is going to be, or
+    /// that of a new run.
+    pub fn open(dir: &Path, name: &str, run: Option<&str>) -> Result<Self, WriteError> {
+        let path = dir.join(file_name(name));
+        let bytes = match fs::read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(|e| Fault::from(e).at(&path))?,
+        };
+        let (mut contents, length) = parse(&path, &bytes).map_err(WriteError::Manifest)?;
+        if length == 0 {
+            contents.run = run.map_or_else(new_run, str::to_owned);
+            contents.region = name.to_owned();
+        }
+        let mut manifest = Manifest {
+            path,
+            file: None,
+            length,
+            contents,
+        };
+        manifest.check(name, run)?;
+        if length != 0 {
+            manifest.open_file()?;
+        }
+        Ok(manifest)
+    }
+
+    fn check(&self, name: &str, run: Option<&str>) -> Result<(), WriteError> {
+        let Contents {
+            run: found, region, ..
+        } = &self.contents;
+        if region == name && run.is_none_or(|run| run == found) {
+            return Ok(());
+        }
+        Err(WriteError::OtherRun {
+            path: self.path.clone(),
+            found: format!("{region} ({found})"),
+            expected: format!("{name} ({})", run.unwrap_or("any run")),
+        })
+    }
+
+    /// Open the file to append to, without what is no whole line; begin it, if there is none.
+    fn open_file(&mut self) -> Result<(), WriteError> {
+        let open = || {
+            let file = File::options().create(true).append(true).open(&self.path)?;
+            file.set_len(self.length)?;
+            Ok(file)
+        };
+        let file = open().map_err(|e: io::Error| Fault::from(e).at(&self.path))?;
+        self.file = Some(file);
+        if self.length == 0 {
+            self.put(&Event::Begin {
+                format: FORMAT,
+                run: self.contents.run.clone(),
+                region: self.contents.region.clone(),
+                created: unix_ns(),
+            })?;
+            let folder = File::open(atomic::directory(&self.path)).and_then(|dir| dir.sync_all());
+            folder.map_err(|e| Fault::from(e).at(&self.path))?;
+        }
+        Ok(())
+    }
+
+    /// What it says.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Whether it is still in its folder, or still none is.
+    pub fn is_there(&self) -> bool {
+        let same = |file: &File| -> io::Result<bool> {
+            let (open, there) = (file.metadata()?, fs::metadata(&self.path)?);
+            Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
+        };
+        match &self.file {
+            Some(file) => same(file).unwrap_or(false),
+            None => atomic::directory(&self.path).is_dir() && !self.path.exists(),
+        }
+    }
+
+    /// Append a line; it is on the disk when this returns.
+    pub fn append(&mut self, event: Event) -> Result<(), WriteError> {
+        if self.file.is_none() {
+            self.open_file()?;
+        }
+        self.put(&event)?;
+        self.contents.apply(&event);
+        Ok(())
+    }
+
+    /// Append a line that says what can be found out again: where there is no room for it, it is known all the same. Before
+    /// something is removed there may be no room, and what can be removed hangs on it.
+    pub fn append_or_note(&mut self, event: Event) -> Result<(), WriteError> {
+        match self.append(event.clone()) {
+            Err(error @ WriteError::NoSpace { .. }) => {
+                tracing::warn!("{error}");
+                self.contents.apply(&event);
+                Ok(())
+            }
+            appended => appended,
+        }
+    }
+
+    fn put(&mut self, event: &Event) -> Result<(), WriteError> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let mut append = || -> io::Result<u64> {
+            let line = encode(event)?;
+            file.write_all(&line)?;
+            file.sync_data()?;
+            Ok(line.len() as u64)
+        };
+        match append() {
+            Ok(bytes) => {
+                self.length += bytes;
+                Ok(())
+            }
+            Err(error) => {
+                // Half a line would make the next one unreadable; and one alone is no manifest.
+                let _ = file.set_len(self.length);
+                if self.length == 0 {
+                    self.file = None;
+                }
+                Err(Fault::from(error).at(&self.path))
+            }
+        }
+    }
+}
+
+/// Tells this run from others.
+fn new_run() -> String {
+    let mut seed = unix_ns().to_le_bytes().to_vec();
+    seed.extend(std::process::id().to_le_bytes());
+    format!("{:016x}", xxh3_64(&seed))
+}
+
+/// Now, in nanoseconds of the Unix epoch.
+pub fn unix_ns() -> u64 {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed();
+    now.map_or(0, |d| d.as_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contents::{Entry, Item, Kind};
+    use super::*;
+    use crate::error::ReadError;
+
+    fn entry(step: u64) -> Entry {
+        Entry {
+            step,
+            version: step + 1,
+            time: 0.1 * step as f64,
+            kind: Kind::Increment { base: 3 },
+            file: format!("run_{step:08}.increment.h5"),
+            bytes: 17,
+            id: "abc".to_owned(),
+            seal: "00ff".to_owned(),
+        }
+    }
+
+    fn written(dir: &Path, events: Vec<Event>) -> PathBuf {
+        let mut manifest = Manifest::open(dir, "run", None).unwrap();
+        events.into_iter().for_each(|e| manifest.append(e).unwrap());
+        manifest.path
+    }
+
+    #[test]
+    fn what_is_appended_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = written(
+            dir.path(),
+            vec![
+                Event::Complete(entry(5)),
+                Event::Complete(Entry {
+                    time: f64::INFINITY,
+                    kind: Kind::Full,
+                    ..entry(6)
+                }),
+                Event::Drained { step: 5 },
+                Event::Complete(entry(7)),
+                Event::Failed {
+                    step: 8,
+                    why: "no \"room\"\n".to_owned(),
+                },
+                Event::Removed {
+                    step: 7,
+                    why: String::new(),
+                },
+            ],
+        );
+        let contents = Contents::read(&path).unwrap();
+        assert_eq!(
+            (contents.region.as_str(), contents.newest()),
+            ("run", Some(6))
+        );
+        assert_eq!(
+            contents.items[&5],
+            Item {
+                entry: entry(5),
+                drained: true
+            }
+        );
+        assert!(contents.items[&6].entry.time.is_nan() && !contents.items[&6].drained);
+        assert_eq!(contents.failed, Some((8, "no \"room\"\n".to_owned())));
+        assert!(contents.damaged.is_empty());
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_anywhere_is_cut_off_and_what_comes_next_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = written(dir.path(), vec![Event::Complete(entry(5))]);
+        let whole = fs::read(&path).unwrap();
+        let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
+        for end in first..whole.len() {
+            fs::write(&path, &whole[..end]).unwrap();
+            let mut manifest = Manifest::open(dir.path(), "run", None).unwrap();
+            assert!(manifest.contents().items.is_empty(), "cut after {end}");
+            manifest.append(Event::Complete(entry(9))).unwrap();
+            let contents = Contents::read(&path).unwrap();
+            assert_eq!((contents.newest(), contents.damaged.len()), (Some(9), 0));
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_costs_its_own_line_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = written(
+            dir.path(),
+            (1..=3).map(|n| Event::Complete(entry(n))).collect(),
+        );
+        let whole = fs::read(&path).unwrap();
+        let starts: Vec<usize> = whole
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'\n')
+            .map(|(i, _)| i + 1)
+            .collect();
+        for at in starts[1]..starts[2] - 1 {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 4;
+            fs::write(&path, &bytes).unwrap();
+            let contents = Contents::read(&path).unwrap();
+            let steps: Vec<u64> = contents.items.keys().copied().collect();
+            assert_eq!(steps, [1, 3], "byte {at}");
+            assert!(contents.damaged.contains(&3));
+        }
+    }
+
+    #[test]
+    fn there_is_no_manifest_before_there_is_something_to_say() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut manifest = Manifest::open(dir.path(), "run", None).unwrap();
+        assert!(manifest.is_there() && !manifest.path.exists());
+        manifest.append(Event::Complete(entry(5))).unwrap();
+        assert!(manifest.is_there() && manifest.path.exists());
+        let again = Manifest::open(dir.path(), "run", Some(&manifest.contents().run)).unwrap();
+        assert_eq!(again.contents(), manifest.contents());
+    }
+
+    #[test]
+    fn a_manifest_of_another_run_or_of_something_else_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = written(dir.path(), vec![Event::Complete(entry(5))]);
+        let error = Manifest::open(dir.path(), "run", Some("other")).unwrap_err();
+        assert!(matches!(error, WriteError::OtherRun { .. }), "{error}");
+        fs::rename(&path, dir.path().join(file_name("walk"))).unwrap();
+        let error = Manifest::open(dir.path(), "walk", None).unwrap_err();
+        assert!(matches!(error, WriteError::OtherRun { .. }), "{error}");
+        for other in [
+            "name: run\nsteps: 7\n",
+            "name: run",
+            "{\"event\":\"wedding\"}\n",
+        ] {
+            fs::write(&path, other).unwrap();
+            let error = Manifest::open(dir.path(), "run", None).unwrap_err();
+            assert!(
+                matches!(error, WriteError::Manifest(ReadError::NotManifest(_))),
+                "{error}"
+            );
+            assert_eq!(
+                fs::read(&path).unwrap(),
+                other.as_bytes(),
+                "and left as it was"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_newer_program_writes_is_passed_over_or_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = written(dir.path(), vec![Event::Complete(entry(5))]);
+        let add = |text: &str| {
+            let line = format!("{text}#{:016x}\n", xxh3_64(text.as_bytes()));
+            let mut bytes = fs::read(&path).unwrap();
+            bytes.extend(line.as_bytes());
+            fs::write(&path, bytes).unwrap();
+        };
+        add("{\"event\":\"weighed\",\"grams\":12}");
+        assert_eq!(Contents::read(&path).unwrap().newest(), Some(5));
+        add("{\"event\":\"begin\",\"format\":2,\"run\":\"a\",\"region\":\"run\",\"created\":0}");
+        assert!(matches!(
+            Contents::read(&path),
+            Err(ReadError::TooNew { found: 2, .. })
+        ));
+    }
+}

@@ -1,0 +1,197 @@
+//! One region, from its first version to its last.
+
+use super::progress::Line;
+use super::progress::Progress;
+use super::schedule::Schedule;
+use super::signals::Signals;
+use super::writer::Writer;
+use crate::args::CheckpointArgs;
+use crate::exit::{Code, Failure};
+use crate::region;
+use std::time::{Duration, Instant};
+use tcasm_observer::{AttachError, ObserveError, Observer, Version};
+
+/// How long at most until a signal is noticed.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    OfStream,
+    ProducerLost,
+    /// Asked to write a last one and end.
+    Finished,
+    Interrupted,
+}
+
+/// Watch the region `name`.
+pub fn run(
+    name: &str,
+    args: &CheckpointArgs,
+    signals: &Signals,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut watch = Watch {
+        name,
+        args,
+        signals,
+        writer: Writer::new(name, args)?,
+        line: progress.line(name),
+    };
+    let Some(mut observer) = watch.attach()? else {
+        return Err(Failure::new(
+            Code::Interrupted,
+            format!("interrupted before region {name:?} appeared"),
+        ));
+    };
+    let end = watch.follow(&mut observer)?;
+    if end != End::Interrupted {
+        watch.write_last(&mut observer)?;
+        drop(observer);
+        watch.drain();
+    }
+    watch.line.finish(&watch.writer, end);
+    watch.verdict(end)
+}
+
+struct Watch<'a> {
+    name: &'a str,
+    args: &'a CheckpointArgs,
+    signals: &'a Signals,
+    writer: Writer,
+    line: Line<'a>,
+}
+
+impl Watch<'_> {
+    /// Attach, waiting as long as the command line says; none when interrupted.
+    fn attach(&self) -> Result<Option<Observer>, Failure> {
+        let deadline = Instant::now() + Duration::from_secs_f64(self.args.wait);
+        while !self.signals.end() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match Observer::attach_wait(self.name, left.min(LOOK)) {
+                Ok(observer) => return Ok(Some(observer)),
+                Err(
+                    AttachError::NotFound { .. }
+                    | AttachError::Dead { .. }
+                    | AttachError::Ended { .. },
+                ) if left > LOOK => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Look at every version that can be had, and write those that are due, until it is over.
+    fn follow(&mut self, observer: &mut Observer) -> Result<End, Failure> {
+        let mut schedule = Schedule::new(self.args.when, self.args.max_overhead, Instant::now());
+        let mut asked = self.signals.asked();
+        while !self.signals.end() {
+            let now = self.signals.asked() != std::mem::replace(&mut asked, self.signals.asked());
+            if now {
+                self.write_newest(observer)?;
+            }
+            match observer.next(LOOK) {
+                Ok(version) => self.see(version, &mut schedule)?,
+                Err(ObserveError::NotReady) => {}
+                Err(ObserveError::EndOfStream) => return Ok(End::OfStream),
+                Err(ObserveError::ProducerLost) => return Ok(End::ProducerLost),
+                Err(error) => return Err(error.into()),
+            }
+            self.line.draining(self.writer.draining());
+        }
+        Ok(match self.signals.stop() {
+            true => End::Interrupted,
+            false => End::Finished,
+        })
+    }
+
+    fn see(&mut self, version: Version, schedule: &mut Schedule) -> Result<(), Failure> {
+        self.line.saw(&version);
+        let began = Instant::now();
+        if schedule.is_due(version.stamp(), began) {
+            self.write(version)?;
+            schedule.wrote(began, began.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Somebody has asked for a checkpoint. Before the first version there is nothing to write.
+    fn write_newest(&mut self, observer: &mut Observer) -> Result<(), Failure> {
+        match observer.latest() {
+            Ok(version) if self.writer.has(&version) => Ok(()),
+            Ok(version) => self.write(version),
+            Err(
+                ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost,
+            ) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The last version of all, unless it is written already. It can still be had when the producer is gone.
+    fn write_last(&mut self, observer: &mut Observer) -> Result<(), Failure> {
+        self.write_newest(observer)
+    }
+
+    /// Write `version`, and let go of it. Only a lost lease ends the run: a file that cannot be written is told.
+    fn write(&mut self, version: Version) -> Result<(), Failure> {
+        let stamp = region::stamp(&version);
+        match self.writer.write(version) {
+            Ok(written) => self.line.wrote(&stamp, &written, &self.writer),
+            Err(failure) if failure.code == Code::NotAllowed => return Err(failure),
+            Err(failure) => self.line.failed(&stamp, &failure.message, &self.writer),
+        }
+        Ok(())
+    }
+
+    /// Wait for what is copied to the slow folder; not for ever where that gets nowhere.
+    fn drain(&self) {
+        let mut stuck = Instant::now();
+        let mut before = None;
+        while let Some(state) = self.writer.wait_drained(LOOK) {
+            if state.outstanding == 0 || self.signals.stop() {
+                return;
+            }
+            self.line.draining(Some(state.clone()));
+            if before.as_ref() != Some(&state) {
+                (stuck, before) = (Instant::now(), Some(state));
+            } else if stuck.elapsed().as_secs_f64() > self.args.grace {
+                return;
+            }
+        }
+    }
+
+    /// What the exit status says of the run.
+    fn verdict(&self, end: End) -> Result<(), Failure> {
+        let (name, writer) = (self.name, &self.writer);
+        if let Some(message) = writer.last_failure() {
+            let text = format!("the last checkpoint could not be written: {message}");
+            return Err(Failure::new(Code::Io, text));
+        }
+        if let Some(state) = writer.draining().filter(|state| state.outstanding != 0) {
+            let why = state
+                .trouble
+                .unwrap_or_else(|| "there was no time".to_owned());
+            let text = format!(
+                "{} checkpoints of {name:?} are in the fast folder only: {why}; the next start copies them",
+                state.outstanding
+            );
+            let code = match end {
+                End::Interrupted => Code::Interrupted,
+                _ => Code::Io,
+            };
+            return Err(Failure::new(code, text));
+        }
+        match end {
+            End::Interrupted => Err(Failure::new(Code::Interrupted, "interrupted")),
+            End::ProducerLost => Err(Failure::new(
+                Code::Lost,
+                format!("the producer of {name:?} died; {}", writer.rescued()),
+            )),
+            End::OfStream | End::Finished if writer.written == 0 => Err(Failure::new(
+                Code::NoVersion,
+                format!("{name:?} has published nothing; there was nothing to write"),
+            )),
+            End::OfStream | End::Finished => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `tcasm checkpoints`: what there is in a folder.
+
+use crate::args::CheckpointsArgs;
+use crate::exit::Failure;
+use crate::output;
+use serde_json::json;
+use tcasm_checkpoint::{Contents, Item, Kind, manifests};
+
+pub fn run(args: &CheckpointsArgs) -> Result<(), Failure> {
+    let all = manifests(&args.dir)?;
+    match args.format.json {
+        true => output::json(&json!(all.iter().map(as_json).collect::<Vec<_>>())),
+        false => output::text(&all.iter().map(as_text).collect::<String>()),
+    }
+}
+
+fn as_text(contents: &Contents) -> String {
+    let mut text = format!("{}  (run {})\n", contents.region, contents.run);
+    for item in contents.items.values() {
+        text += &line(item, contents.files(item.entry.step));
+    }
+    if let Some((step, why)) = &contents.failed {
+        text += &format!("  step {step} failed: {why}\n");
+    }
+    for number in &contents.damaged {
+        text += &format!("  line {number} of the manifest is damaged, and passed over\n");
+    }
+    text
+}
+
+fn line(item: &Item, files: usize) -> String {
+    let entry = &item.entry;
+    let kind = match entry.kind {
+        Kind::Full => "full".to_owned(),
+        Kind::Increment { base } => format!("increment on step {base}, {files} files"),
+    };
+    let drained = if item.drained { "  copied" } else { "" };
+    format!(
+        "  step {:<10} t = {:<12} {:>10}  {kind}{drained}  {}\n",
+        entry.step,
+        output::number(entry.time),
+        output::bytes(entry.bytes),
+        entry.file
+    )
+}
+
+fn as_json(contents: &Contents) -> serde_json::Value {
+    let items = contents.items.values().map(|item| {
+        let mut value = json!(item.entry);
+        value["drained"] = json!(item.drained);
+        value
+    });
+    json!({
+        "region": contents.region,
+        "run": contents.run,
+        "checkpoints": items.collect::<Vec<_>>(),
+        "failed": contents.failed.as_ref().map(|(step, why)| json!({ "step": step, "why": why })),
+        "damaged_lines": contents.damaged,
+    })
+}

@@ -1,0 +1,89 @@
+//! How files are written: what they are to other programs, and how hard they are compressed.
+
+use clap::{Args, ValueEnum};
+use tcasm_checkpoint::{Compression, Options};
+
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Storage {
+    /// What files are to other programs
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: Layout,
+    /// How hard fields are compressed: none (fastest), deflate:1 to deflate:9 or the number alone (0 is
+    /// none), or zstd:1 to zstd:9, which other readers need the Blosc plugin for
+    #[arg(long, value_name = "HOW", default_value = "1", value_parser = compression)]
+    pub compress: Compression,
+}
+
+impl Storage {
+    pub fn options(self) -> Options {
+        Options {
+            compression: self.compress,
+            layout: match self.layout {
+                Layout::Vtkhdf => tcasm_checkpoint::Layout::VtkHdf,
+                Layout::Openpmd => tcasm_checkpoint::Layout::OpenPmd,
+            },
+        }
+    }
+}
+
+/// The layouts of full checkpoints.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum Layout {
+    /// VTKHDF images, for ParaView and VisIt: .vtkhdf
+    #[default]
+    Vtkhdf,
+    /// openPMD, for openPMD-api and what builds on it: .h5
+    Openpmd,
+}
+
+fn compression(text: &str) -> Result<Compression, String> {
+    let (how, level) = text.split_once(':').unwrap_or(match text.parse::<u8>() {
+        Ok(0) => ("none", ""),
+        Ok(_) => ("deflate", text),
+        Err(_) => (text, ""),
+    });
+    let level = |most: u8| {
+        let level = level.parse().ok().filter(|n| (1..=most).contains(n));
+        level.ok_or_else(|| format!("{how} has levels of 1 to {most}, as in {how}:1"))
+    };
+    match how {
+        "none" if text.len() <= how.len() => Ok(Compression::None),
+        "deflate" => Ok(Compression::Deflate(level(9)?)),
+        "zstd" => Ok(Compression::Zstd(level(9)?)),
+        _ => Err("it is none, deflate:LEVEL, zstd:LEVEL, or a level of 0 to 9".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compression_is_a_method_with_a_level_or_a_level_of_deflate() {
+        for (text, expected) in [
+            ("none", Compression::None),
+            ("0", Compression::None),
+            ("6", Compression::Deflate(6)),
+            ("deflate:9", Compression::Deflate(9)),
+            ("zstd:3", Compression::Zstd(3)),
+        ] {
+            assert_eq!(compression(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "10",
+            "-1",
+            "none:1",
+            "deflate",
+            "deflate:0",
+            "deflate:10",
+            "zstd",
+            "zstd:10",
+            "lz4:1",
+        ] {
+            assert!(compression(text).is_err(), "{text}");
+        }
+        let error = compression("deflate:10").unwrap_err();
+        assert_eq!(error, "deflate has levels of 1 to 9, as in deflate:1");
+    }
+}

@@ -1,0 +1,226 @@
+//! `checkpoint` on two tiers, and what is done with what is there: `checkpoints`, `verify`, `restore`.
+
+use crate::checkpoint::{expected, files, start};
+use crate::common::{bad, line, name, publish, tcasm, until};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::path::Path;
+use tcasm_checkpoint::Checkpoint;
+
+#[test]
+fn asked_to_end_it_writes_the_newest_version_first() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("term"));
+    let [fast, slow] = ["fast", "slow"].map(|tier| dir.path().join(tier));
+    [&fast, &slow]
+        .into_iter()
+        .for_each(|dir| fs::create_dir(dir).unwrap());
+    let (mut p, t) = line(&name, 8);
+    let slow_arg = slow.to_str().unwrap();
+    let run = start(&name, &fast, &["--last", "--slow", slow_arg]);
+    (1..=3).for_each(|n| publish(&mut p, t, n * 10));
+    run.signal(Signal::SIGTERM);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert!(run.out.contains("asked to end: 1 file written") && run.out.contains("1 copied"));
+    for folder in [&fast, &slow] {
+        assert_eq!(files(folder), expected(&name, &[30]));
+    }
+    publish(&mut p, t, 40);
+}
+
+#[test]
+fn increments_are_listed_verified_and_restored() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("chain"));
+    let [fast, slow] = ["fast", "slow"].map(|tier| dir.path().join(tier));
+    [&fast, &slow]
+        .into_iter()
+        .for_each(|dir| fs::create_dir(dir).unwrap());
+    let (fast_arg, slow_arg) = (fast.to_str().unwrap(), slow.to_str().unwrap());
+    let (mut p, t) = line(&name, 1 << 18); // 2 MiB
+    let args = ["--every", "1", "--increments", "3", "--compress", "0"];
+    let args = [&args[..], &["--slow", slow_arg, "--keep", "1"]].concat();
+    let run = start(&name, &fast, &args);
+    publish(&mut p, t, 10);
+    for step in [20, 30, 40, 50] {
+        // One page in ten.
+        for page in (0..512).step_by(10) {
+            p.view_mut(t).unwrap()[page * 512 + step as usize] = step as f64;
+        }
+        p.publish(step, step as f64).unwrap();
+        until("it is written", || {
+            fs::read_dir(&slow).unwrap().flatten().any(|e| {
+                let file = e.file_name().into_string().unwrap();
+                file.contains(&format!("_{step:08}.")) && !file.starts_with('.')
+            })
+        });
+    }
+    let last: Vec<u8> = p
+        .view_mut(t)
+        .unwrap()
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+
+    let list = tcasm(&["checkpoints", slow_arg, "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&list.out).unwrap();
+    let all = list[0]["checkpoints"].as_array().unwrap().clone();
+    let kinds: Vec<_> = all
+        .iter()
+        .map(|c| (c["step"].as_u64().unwrap(), c["kind"].as_str().unwrap()))
+        .collect();
+    let increment = "increment";
+    assert_eq!(
+        kinds,
+        [
+            (10, "full"),
+            (20, increment),
+            (30, increment),
+            (40, "full"),
+            (50, increment)
+        ]
+    );
+    let bytes = |i: usize| all[i]["bytes"].as_u64().unwrap();
+    assert!(bytes(1) < 52 * 4096 * 11 / 10, "{}", bytes(1));
+    let text = tcasm(&["checkpoints", fast_arg]);
+    let told = |text: &str, what: &str| assert!(text.contains(what), "{what} in {text}");
+    told(&text.out, "increment on step 40, 2 files");
+    told(&text.out, "copied");
+    assert_eq!(
+        text.out.lines().count(),
+        3,
+        "the newest, and what it builds on: {text:?}"
+    );
+
+    let verified = tcasm(&["verify", fast_arg, slow_arg]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+    told(&verified.out, "7 checkpoints are whole");
+    let out = dir.path().join("restored.vtkhdf");
+    let restored = tcasm(&[
+        "restore",
+        fast_arg,
+        slow_arg,
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert_eq!(
+        (restored.code, restored.err.as_str()),
+        (0, ""),
+        "{restored:?}"
+    );
+    let read = |path: &Path| {
+        let mut bytes = vec![0; last.len()];
+        Checkpoint::open(path)
+            .unwrap()
+            .read_bytes("t", &mut bytes)
+            .unwrap();
+        bytes
+    };
+    assert!(read(&out) == last);
+
+    // Damage to the newest in both folders: the one before is taken, and that is said.
+    for folder in [&fast, &slow] {
+        let file = folder.join(format!("{name}_00000050.increment.h5"));
+        let mut bytes = fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&file, bytes).unwrap();
+    }
+    let verified = tcasm(&["verify", slow_arg]);
+    assert_eq!(verified.code, 9, "{verified:?}");
+    told(&verified.out, "BAD");
+    told(&verified.out, "_00000050.increment.h5");
+    let restored = tcasm(&[
+        "restore",
+        fast_arg,
+        slow_arg,
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert_eq!(restored.code, 0, "{restored:?}");
+    told(&restored.err, "passed over");
+    told(&restored.out, "step 40");
+    assert!(read(&out) != last);
+    let restored = tcasm(&[
+        "restore",
+        slow_arg,
+        "--step",
+        "20",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    told(&restored.out, "step 20");
+    bad(
+        &[
+            "restore",
+            slow_arg,
+            "--step",
+            "21",
+            "--out",
+            out.to_str().unwrap(),
+        ],
+        8,
+    );
+    bad(&["checkpoints", dir.path().to_str().unwrap()], 8);
+}
+
+#[test]
+fn openpmd_checkpoints_are_written_on_two_tiers_listed_verified_and_restored_in_either_layout() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("openpmd"));
+    let [fast, slow] = ["fast", "slow"].map(|n| dir.path().join(n));
+    for folder in [&fast, &slow] {
+        fs::create_dir(folder).unwrap();
+    }
+    let slow_arg = slow.to_str().unwrap();
+    let args = ["--slow", slow_arg, "--every", "1", "--increments", "2"];
+    let args = [&args[..], &["--layout", "openpmd", "--keep", "1"]].concat();
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &fast, &args);
+    for version in 1..=3 {
+        publish(&mut p, t, version * 10);
+        let file = slow.join(format!("{name}.manifest"));
+        let told = format!("\"step\":{}", version * 10);
+        until("it is copied", || {
+            fs::read_to_string(&file).is_ok_and(|text| text.contains(&told))
+        });
+    }
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    let file = |step: u64, end: &str| slow.join(format!("{name}_{step:08}.{end}"));
+    assert!(file(10, "h5").exists() && file(20, "increment.h5").exists());
+    assert!(file(30, "h5").exists());
+    assert!(!slow.join(format!("{name}.vtkhdf.series")).exists());
+    let verified = tcasm(&["verify", slow_arg]);
+    assert!(
+        verified.out.contains("3 checkpoints are whole"),
+        "{verified:?}"
+    );
+
+    for (layout, end) in [("openpmd", "h5"), ("vtkhdf", "vtkhdf")] {
+        let out = dir.path().join(format!("restored.{end}"));
+        let to = out.to_str().unwrap();
+        let all = [
+            "restore", slow_arg, "--step", "20", "--out", to, "--layout", layout,
+        ];
+        let restored = tcasm(&all);
+        assert_eq!(
+            (restored.code, restored.err.as_str()),
+            (0, ""),
+            "{restored:?}"
+        );
+        let mut values = vec![0; 800];
+        let checkpoint = Checkpoint::open(&out).unwrap();
+        checkpoint.read_bytes("t", &mut values).unwrap();
+        assert_eq!(checkpoint.stamp().step, 20);
+        assert!(values.chunks(8).all(|v| v == 20f64.to_le_bytes()));
+        let bytes = fs::read(&out).unwrap();
+        let shows = |what: &str| bytes.windows(what.len()).any(|w| w == what.as_bytes());
+        assert_eq!(
+            [shows("iterationEncoding"), shows("VTKHDF")],
+            [end == "h5", end != "h5"]
+        );
+    }
+}
