@@ -27,7 +27,7 @@ test:  ## check everything: format, lints, tests, documentation, interleavings, 
 demo: setup  ## watch a simulation, checkpoint it, kill it, continue it: two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"
 
-bench:  ## measure, and compare with others; rewrites docs/performance.md (an hour)
+bench:  ## measure, and compare with others; rewrites docs/performance.md (an hour) [MIB=128]
 	@ci/bench.sh
 
 soak:  ## the long tests

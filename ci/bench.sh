@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # All benches, or those whose name contains the argument. A full run also compares TCASM with its rivals, which takes
-# half an hour or more (with QUICK=1 smaller buffers, and some minutes), and rewrites docs/performance.md and the figures in
+# half an hour or more (with QUICK=1 smaller buffers, and some minutes; with MIB=512 larger ones, where there are 64 GiB:
+# fifty observers that fall behind pin as many versions), and rewrites docs/performance.md and the figures in
 # docs/figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
+size=(--mib "${MIB:-128}")
+[ -z "${QUICK:-}" ] || size=(--quick)
 [ $# -ne 0 ] || rm -rf "$target/criterion"
 cargo bench -p tcasm-benches --benches -- "$@"
 if [ $# -eq 0 ]; then
     cargo run --release -p tcasm-benches --bin bars | tee "$target/bars.md"
-    cargo run --release -p tcasm-compare -- ${QUICK:+--quick} --json "$target/compare.json" --figures "$target/figures"
+    cargo run --release -p tcasm-compare -- "${size[@]}" --json "$target/compare.json" --figures "$target/figures"
     cargo run --quiet --release -p tcasm-benches --bin report -- "$target/criterion" "$target/bars.md" \
         "$target/compare.json" \
         >"$target/performance.md"

@@ -7,6 +7,8 @@ use tcasm_benches::workload::{BYTES, PAGE, Random, Simulation, producer, produce
 use tcasm_producer::Producer;
 
 const SHARES: [usize; 4] = [0, 1, 10, 100];
+/// Steps until what was written before is forgotten: a few chunks change over in each.
+const SETTLING: usize = 48;
 
 fn publish(c: &mut Criterion) {
     let mut simulation = Simulation::new("bench-publish", BYTES);
@@ -15,6 +17,12 @@ fn publish(c: &mut Criterion) {
     // In turn, so that a change of the machine's mood meets both.
     for percent in SHARES {
         let share = format!("{percent:3} %");
+        for _ in 0..SETTLING {
+            simulation.compute(percent);
+            simulation.publish();
+            reference.compute(percent);
+            reference.publish();
+        }
         group.bench_function(BenchmarkId::new("publish", &share), |b| {
             b.iter_custom(|n| {
                 timed(

@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(path) = std::env::args().nth(3) {
         let compared: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
         print!("{}", comparison(&compared)?);
+        print!("{}", include_str!("performance.limits.md"));
     }
     Ok(())
 }
