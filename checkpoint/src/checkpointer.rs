@@ -9,6 +9,7 @@ use crate::tier::drain::{self, Drain, Shared, State, lock};
 use crate::tier::manifest;
 use crate::tier::{Retention, Tier};
 use crate::{Options, Snapshot, atomic, seal, series, stored, write};
+use std::mem::Discriminant;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -100,6 +101,8 @@ pub struct Checkpointer {
     /// Nanoseconds of the Unix epoch.
     started: u64,
     counters: Counters,
+    /// How attempts have failed since the last that did not.
+    failing: Option<Discriminant<WriteError>>,
 }
 
 #[derive(Debug)]
@@ -164,6 +167,7 @@ impl Checkpointer {
             found,
             started: manifest::unix_ns(),
             counters: Counters::default(),
+            failing: None,
         })
     }
 
@@ -199,7 +203,7 @@ impl Checkpointer {
             return self.fill(snapshot);
         };
         self.begin(snapshot, Form::Increment, |path, id, options| {
-            increment::begin(path, snapshot, id, &base, changed, options)
+            increment::begin(path, snapshot, id, &base, &changed, options)
         })
     }
 
@@ -218,11 +222,7 @@ impl Checkpointer {
         &mut self,
         snapshot: &Snapshot<'_>,
         form: Form,
-        write: impl FnOnce(
-            &Path,
-            &str,
-            &Options,
-        ) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError>,
+        write: impl Fn(&Path, &str, &Options) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError>,
     ) -> Result<Filled, WriteError> {
         let (start, step) = (Instant::now(), snapshot.stamp.step);
         let (path, id) = {
@@ -230,10 +230,9 @@ impl Checkpointer {
             let path = tier.dir().join(find::file_name(tier.name(), step, form));
             (path, self.id(&tier.contents().run, step))
         };
-        let begun = self
-            .check_step(step)
-            .and_then(|()| self.check_tier())
-            .and_then(|()| write(&path, &id, &self.settings.options));
+        let checked = self.check_step(step).and_then(|()| self.check_tier());
+        let begun =
+            checked.and_then(|()| self.in_room(|| write(&path, &id, &self.settings.options)));
         let (pending, ranges) = begun.inspect_err(|error| self.note(step, error))?;
         Ok(Filled {
             pending,
@@ -242,6 +241,23 @@ impl Checkpointer {
             step,
             start,
         })
+    }
+
+    /// Write, and again as long as there is no room and some can be made: what the next tier has gives way, but for the newest.
+    fn in_room<T>(&self, write: impl Fn() -> Result<T, WriteError>) -> Result<T, WriteError> {
+        loop {
+            match write() {
+                Err(WriteError::NoSpace { .. }) if self.make_room() => {}
+                written => return written,
+            }
+        }
+    }
+
+    /// Whether there is more room than before.
+    fn make_room(&self) -> bool {
+        let newest = Retention::last(1);
+        let removed = |tier: &mut Tier| tier.tidy(&newest, true);
+        self.drain.is_some() && removed(&mut lock(&self.fast)).is_ok_and(|n| n != 0)
     }
 
     /// Tells the state of `step` from any other, also from that of the same step of another start.
@@ -257,6 +273,7 @@ impl Checkpointer {
         let (path, bytes) = committed.inspect_err(|error| self.note(step, error))?;
         self.counters.written += 1;
         self.counters.bytes += bytes;
+        self.failing = None;
         if let Err(error) = self.put_in_order() {
             tracing::warn!("the folder of checkpoints is not in order: {error}");
             self.counters.last_error = Some(error.to_string());
@@ -334,6 +351,11 @@ impl Checkpointer {
     fn note(&mut self, step: u64, error: &WriteError) {
         self.counters.failed += 1;
         self.counters.last_error = Some(error.to_string());
+        let kind = std::mem::discriminant(error);
+        // The same failure at each attempt is one line.
+        if self.failing.replace(kind) == Some(kind) {
+            return;
+        }
         // Where not even that can be written, the log has it.
         let noted = lock(&self.fast).failed(step, &error.to_string());
         if let Err(error) = noted {

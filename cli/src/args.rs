@@ -182,7 +182,8 @@ pub struct CheckpointArgs {
     /// Copy at most so many MB (millions of bytes) in a second to the slow folder
     #[arg(long, value_name = "MB", value_parser = positive, requires = "slow")]
     pub limit: Option<f64>,
-    /// Wait so long for what is being copied to the slow folder when the simulation has ended, if that gets nowhere
+    /// Wait so long for what is being copied to the slow folder, and for the room that it makes, when the simulation has
+    /// ended, if that gets nowhere
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub grace: f64,
     /// The simulation goes on from before what there is: remove what is of later steps when the first new one is complete

@@ -16,6 +16,8 @@ use tempfile::TempDir;
 const SIZE: usize = 20;
 /// Where the fast tier is full no checkpoint comes: so long one is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// A slow tier that is away does not come back before the round ends.
+const HASTE: &str = "0.2";
 
 /// The undisturbed run, computed here step by step.
 struct Reference {
@@ -108,7 +110,8 @@ impl Site {
         Child::start(&program("gray_scott"), &args, self.sockets.path(), &[])
     }
 
-    fn writer(&self, fault: &str) -> Child {
+    /// A writer of checkpoints, which dies at `fault`. It waits for `grace` seconds for what gets nowhere.
+    fn writer(&self, fault: &str, grace: &str) -> Child {
         let [fast, slow] = self.dirs().map(|dir| dir.to_str().unwrap());
         let args = [
             "checkpoint",
@@ -136,7 +139,7 @@ impl Site {
             "--wait",
             "30",
             "--grace",
-            "0.2",
+            grace,
         ];
         let args = [&args[..], &chain, &more].concat();
         let env = [("TCASM_FAULT", fault), ("TCASM_LOG", "off")];
@@ -267,7 +270,7 @@ fn round(site: &Site, random: &mut Random, number: u64) -> (Option<u64>, String)
         _ => String::new(),
     };
     let mut simulation = site.simulation();
-    let mut writer = site.writer(&fault);
+    let mut writer = site.writer(&fault, HASTE);
     let mut reported = hear(&writer, 1 + random.below(6) as usize, PATIENCE);
     std::thread::sleep(Duration::from_micros(random.below(30_000)));
     let victims = random.below(3);
@@ -277,7 +280,7 @@ fn round(site: &Site, random: &mut Random, number: u64) -> (Option<u64>, String)
     }
     if victims == 1 {
         // The simulation has not noticed: another writer goes on with it.
-        writer = site.writer("");
+        writer = site.writer("", HASTE);
         reported = reported.max(hear(&writer, 2, PATIENCE));
     }
     simulation.kill();
@@ -311,7 +314,7 @@ fn storm(rounds: u64, seed: u64) {
     );
     // The next start puts all in order, and drains what there is.
     let mut simulation = site.simulation();
-    let mut writer = site.writer("");
+    let mut writer = site.writer("", "60");
     hear(&writer, 3, DEADLINE);
     writer.signal(Signal::SIGTERM);
     assert_eq!(writer.wait().code(), Some(0));

@@ -116,6 +116,7 @@ impl Drain {
     /// How far it is.
     pub fn state(&self) -> State {
         let mut state = self.common.board().state.clone();
+        state.outstanding = self.common.outstanding().len();
         if let Some((_, done, _)) = &mut state.copying {
             *done = self.common.copied.load(Relaxed);
         }

@@ -9,6 +9,7 @@ use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
 use crate::region;
 use std::time::{Duration, Instant};
+use tcasm_checkpoint::Draining;
 use tcasm_observer::{AttachError, ObserveError, Observer, Version};
 
 /// How long at most until a signal is noticed.
@@ -22,6 +23,31 @@ pub enum End {
     /// Asked to write a last one and end.
     Finished,
     Interrupted,
+}
+
+/// How long what stands still is waited for.
+struct Patience {
+    grace: Duration,
+    since: Instant,
+    before: Option<Draining>,
+}
+
+impl Patience {
+    fn new(grace: f64) -> Self {
+        Patience {
+            grace: Duration::from_secs_f64(grace),
+            since: Instant::now(),
+            before: None,
+        }
+    }
+
+    /// Whether `state` is another than before, or has not been the same for too long.
+    fn lasts(&mut self, state: Draining) -> bool {
+        if self.before.as_ref() != Some(&state) {
+            (self.since, self.before) = (Instant::now(), Some(state));
+        }
+        self.since.elapsed() < self.grace
+    }
 }
 
 /// Watch the region `name`.
@@ -127,9 +153,17 @@ impl Watch<'_> {
         }
     }
 
-    /// The last version of all, unless it is written already. It can still be had when the producer is gone.
+    /// The last version of all, unless it is written already. It can still be had when the producer is gone. Where there is no
+    /// room for it, what is being copied to the slow folder makes some.
     fn write_last(&mut self, observer: &mut Observer) -> Result<(), Failure> {
-        self.write_newest(observer)
+        let mut patience = Patience::new(self.args.grace);
+        loop {
+            let left = self.is_draining();
+            self.write_newest(observer)?;
+            if self.writer.last_failure().is_none() || !left || !self.drains(&mut patience) {
+                return Ok(());
+            }
+        }
     }
 
     /// Write `version`, and let go of it. Only a lost lease ends the run: a file that cannot be written is told.
@@ -145,19 +179,22 @@ impl Watch<'_> {
 
     /// Wait for what is copied to the slow folder; not for ever where that gets nowhere.
     fn drain(&self) {
-        let mut stuck = Instant::now();
-        let mut before = None;
-        while let Some(state) = self.writer.wait_drained(LOOK) {
-            if state.outstanding == 0 || self.signals.stop() {
-                return;
-            }
-            self.line.draining(Some(state.clone()));
-            if before.as_ref() != Some(&state) {
-                (stuck, before) = (Instant::now(), Some(state));
-            } else if stuck.elapsed().as_secs_f64() > self.args.grace {
-                return;
-            }
-        }
+        let mut patience = Patience::new(self.args.grace);
+        while self.is_draining() && self.drains(&mut patience) {}
+    }
+
+    fn is_draining(&self) -> bool {
+        let state = self.writer.draining();
+        state.is_some_and(|state| state.outstanding != 0)
+    }
+
+    /// Wait a little for the copies; whether it is worth while to go on.
+    fn drains(&self, patience: &mut Patience) -> bool {
+        let Some(state) = self.writer.wait_drained(LOOK) else {
+            return false;
+        };
+        self.line.draining(Some(state.clone()));
+        !self.signals.stop() && patience.lasts(state)
     }
 
     /// What the exit status says of the run.
