@@ -58,9 +58,13 @@ fn held(name: &str) -> usize {
 
 /// Wait until at most `bytes` are held.
 fn comes_down(name: &str, bytes: usize) {
+    comes_true(&format!("{bytes} bytes are held"), || held(name) <= bytes);
+}
+
+fn comes_true(what: &str, is_true: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
-    while held(name) > bytes {
-        assert!(Instant::now() < until, "{} MiB are held", held(name) / MIB);
+    while !is_true() {
+        assert!(Instant::now() < until, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -99,7 +103,10 @@ fn memory_of_pinned_versions_comes_back_without_another_publish() {
     }
     drop(pins);
     comes_down(&name, before + before / 20);
-    assert_eq!(producer.stats().held_bytes as usize, held(&name));
+    // What is counted and what is held are seen one after the other, while memory may still go.
+    comes_true("the count is right", || {
+        producer.stats().held_bytes as usize == held(&name)
+    });
     assert!(producer.check_store().unwrap());
     // And it goes on.
     step(&mut producer, field, 7, 3);
@@ -120,11 +127,18 @@ fn a_region_that_falls_silent_keeps_its_versions_and_little_else() {
     comes_down(&name, BYTES + BYTES / 10);
 }
 
-/// Live memory and planes together, in hundredths of the field, after steps that all write the same pages, one in 20.
-fn hold_together(producer: &mut Producer, field: Words, observer: &mut Observer) -> usize {
+/// Live memory and planes together, in hundredths of the field, after steps that all write the same pages, one in 20: as many
+/// as it takes for memory to come to rest, which has its share of the run's time, or 400 and so many that `patience` is over.
+fn hold_together(
+    producer: &mut Producer,
+    field: Words,
+    observer: &mut Observer,
+    patience: Duration,
+) -> usize {
     let range = producer.base()..producer.base() + BYTES;
     let together = |p: &Producer| held(p.name()) + anonymous_in(range.clone()) as usize;
-    for n in 1..400 {
+    let until = Instant::now() + patience;
+    for n in 1.. {
         let mut view = producer.view_mut(field).unwrap();
         let words = view.as_slice_mut().unwrap();
         for page in 0..BYTES / 4096 {
@@ -140,7 +154,8 @@ fn hold_together(producer: &mut Producer, field: Words, observer: &mut Observer)
         let view = observer.latest().unwrap().view().unwrap();
         assert_eq!(view.array::<u64>("a").unwrap()[0], n);
         let resting = producer.stats().resting_bytes as usize;
-        if together(producer) <= BYTES * 120 / 100 && resting > BYTES * 9 / 10 {
+        let rests = together(producer) <= BYTES * 120 / 100 && resting > BYTES * 9 / 10;
+        if rests || (n >= 400 && Instant::now() > until) {
             break;
         }
     }
@@ -152,7 +167,7 @@ fn hold_together(producer: &mut Producer, field: Words, observer: &mut Observer)
 fn memory_that_is_not_written_exists_once() {
     let name = name("shared");
     let (mut producer, field, mut observer) = region(&name);
-    let percent = hold_together(&mut producer, field, &mut observer);
+    let percent = hold_together(&mut producer, field, &mut observer, PATIENCE);
     assert!(percent <= 120, "{percent} %");
     let resting = producer.stats().resting_bytes as usize;
     assert!(resting > BYTES * 9 / 10, "{resting}");
@@ -167,7 +182,7 @@ fn a_program_that_wants_its_memory_to_itself_has_it() {
     let mut producer = builder.calm_versions(1).create().unwrap();
     let field = producer.field("a", [BYTES / 8]).add().unwrap();
     let mut observer = Observer::attach(&name).unwrap();
-    let percent = hold_together(&mut producer, field, &mut observer);
+    let percent = hold_together(&mut producer, field, &mut observer, Duration::ZERO);
     assert!(percent >= 200, "{percent} %");
     assert_eq!(producer.stats().resting_bytes, 0);
 }
