@@ -7,6 +7,7 @@ use hdf5::types::VarLenUnicode;
 use hdf5::{File, Group, H5Type};
 use std::path::Path;
 use tcasm_core::field::FieldTable;
+use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
 /// The newest layout of `/tcasm` that this program writes and reads.
@@ -21,6 +22,8 @@ pub(crate) struct Header {
     pub stamp: Stamp,
     /// Its fields.
     pub table: FieldTable,
+    /// Where the region lay, where the writer knew that.
+    pub extent: Option<Extent>,
     /// Tells the state from any other, whatever file it is in; empty where nobody asks.
     pub id: String,
     /// The seal of the file.
@@ -62,6 +65,10 @@ pub(crate) fn write(
     attributes::number(own, "step", stamp.step)?;
     attributes::number(own, "time", stamp.time)?;
     attributes::text(own, "id", id)?;
+    if let Some(extent) = snapshot.extent {
+        attributes::number(own, "base", extent.base)?;
+        attributes::number(own, "bytes", extent.bytes)?;
+    }
     attributes::free(own, &snapshot.table.attrs)?;
     own.new_dataset_builder().with_data(table).create("table")?;
     Ok(())
@@ -107,9 +114,20 @@ fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
         region: text(own, "region")?,
         stamp,
         table: FieldTable::decode(&table, u64::MAX, 1).map_err(|e| e.to_string())?,
+        extent: extent(own)?,
         id: text(own, "id").unwrap_or_default(),
         seal,
     })
+}
+
+fn extent(own: &Group) -> hdf5::Result<Option<Extent>> {
+    if own.attr("base").is_err() {
+        return Ok(None);
+    }
+    Ok(Some(Extent {
+        base: number(own, "base")?,
+        bytes: number(own, "bytes")?,
+    }))
 }
 
 /// An attribute that is a number.

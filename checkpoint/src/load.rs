@@ -4,6 +4,7 @@ use crate::error::ReadError;
 use crate::{Checkpoint, Snapshot};
 use std::collections::BTreeMap;
 use tcasm_core::field::FieldTable;
+use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
 /// What a checkpoint holds, whatever files it is read from.
@@ -15,6 +16,8 @@ pub struct Loaded {
     pub stamp: Stamp,
     /// Its fields.
     pub table: FieldTable,
+    /// Where the region lay, if that is known.
+    pub extent: Option<Extent>,
     bytes: BTreeMap<String, Vec<u8>>,
 }
 
@@ -29,6 +32,7 @@ impl Loaded {
         Snapshot::new(&self.region, self.stamp, &self.table, |field| {
             self.bytes(&field.name).unwrap_or_default()
         })
+        .at(self.extent)
     }
 }
 
@@ -45,6 +49,7 @@ impl Checkpoint {
             region: self.region().to_owned(),
             stamp: self.stamp(),
             table: self.table().clone(),
+            extent: self.extent(),
             bytes,
         })
     }

@@ -9,6 +9,7 @@ use crate::{Layout, atomic, data, seal, series};
 use ndarray::ArrayViewMutD;
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{self, DType, Element, FieldDesc, FieldTable, Kind};
+use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
 /// More increments than this do not build on each other.
@@ -99,6 +100,11 @@ impl Checkpoint {
         &self.header().table
     }
 
+    /// Where the region lay in its producer, if the writer has told that.
+    pub fn extent(&self) -> Option<Extent> {
+        self.header().extent
+    }
+
     /// The steps of the checkpoints that it is read from, its own last.
     pub fn steps(&self) -> Vec<u64> {
         let first = self.full.header().stamp.step;
@@ -109,6 +115,11 @@ impl Checkpoint {
     /// Newer checkpoints that could not be used, and why.
     pub fn passed_over(&self) -> &[(PathBuf, ReadError)] {
         &self.passed_over
+    }
+
+    /// The same, when the files are not needed any more.
+    pub fn into_passed_over(self) -> Vec<(PathBuf, ReadError)> {
+        self.passed_over
     }
 
     /// The seal of its file, which tells it from any other.

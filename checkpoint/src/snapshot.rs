@@ -2,6 +2,7 @@
 
 use crate::WriteError;
 use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
 type Bytes<'a> = Box<dyn Fn(&FieldDesc) -> &'a [u8] + 'a>;
@@ -15,6 +16,8 @@ pub struct Snapshot<'a> {
     pub stamp: Stamp,
     /// The fields of the version.
     pub table: &'a FieldTable,
+    /// Where the region lies, if that is to be told.
+    pub extent: Option<Extent>,
     bytes: Bytes<'a>,
 }
 
@@ -30,7 +33,16 @@ impl<'a> Snapshot<'a> {
             region,
             stamp,
             table,
+            extent: None,
             bytes: Box::new(bytes),
+        }
+    }
+
+    /// The same, with where the region lies: what is rebuilt from the file lies there again.
+    pub fn at(self, extent: impl Into<Option<Extent>>) -> Self {
+        Snapshot {
+            extent: extent.into(),
+            ..self
         }
     }
 

@@ -1,7 +1,7 @@
 //! Writing one full checkpoint, in either layout.
 //!
 //! ```text
-//! /tcasm                      format, region, version, step, time, free attributes (attr_*)
+//! /tcasm                      format, region, version, step, time, free attributes (attr_*); base, bytes: where the region lay
 //!   table                     the field table as the index holds it (MessagePack)
 //!   fields/<name>             every field, ghost layers included, its bytes as they lie in memory
 //! ```

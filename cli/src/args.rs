@@ -42,6 +42,9 @@ pub enum Command {
     /// Write checkpoints as the simulation goes, until it ends
     #[command(after_help = CHECKPOINT_HELP)]
     Checkpoint(CheckpointArgs),
+    /// Hold the last versions in memory when the simulation dies, for its next start
+    #[command(after_help = KEEP_HELP)]
+    Keep(KeepArgs),
     /// List the checkpoints in a folder
     Checkpoints(CheckpointsArgs),
     /// Read checkpoints and check every byte
@@ -156,6 +159,15 @@ pub struct ExportArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct KeepArgs {
+    /// Name of the region
+    pub name: String,
+    /// How many of the last versions to hold; more than one are pinned while the simulation runs, and take its memory
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub versions: u32,
+}
+
+#[derive(Debug, Args)]
 pub struct CheckpointArgs {
     /// Names of the regions; the files are called NAME_STEP.vtkhdf, or NAME_STEP.h5 with openPMD
     #[arg(required = true, value_name = "NAME")]
@@ -241,6 +253,11 @@ Signals:
   SIGTERM  write the newest version, copy what there is to the slow folder, and end
   SIGINT   end; what is complete stays, and the next start copies it to the slow folder";
 
+const KEEP_HELP: &str = "\
+What is held can be had by the next start of the simulation (Producer::restore_kept), or as a file
+(tcasm restore --kept NAME --out FILE). It is let go of when that has published its first version,
+and when this program ends: by SIGINT or SIGTERM, with status 0.";
+
 #[derive(Debug, Args)]
 pub struct CheckpointsArgs {
     /// The folder
@@ -259,8 +276,11 @@ pub struct VerifyArgs {
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
     /// The folders of a run, the fastest first
-    #[arg(required = true, value_name = "DIR")]
+    #[arg(required_unless_present = "kept", value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
+    /// Take the last version of this region, which is dead, from the memory of `tcasm keep`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["dirs", "step"])]
+    pub kept: Option<String>,
     /// The checkpoint of this step [default: the newest that can be read]
     #[arg(long, value_name = "S")]
     pub step: Option<u64>,

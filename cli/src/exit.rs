@@ -8,6 +8,7 @@ use tcasm_checkpoint::WriteError;
 use tcasm_core::field::ArrayError;
 use tcasm_core::index::IndexError;
 use tcasm_observer::{AttachError, ObserveError, ReadError, ViewError};
+use tcasm_restart::RestoreError;
 
 /// Exit statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +174,21 @@ impl From<tcasm_checkpoint::ReadError> for Failure {
             TooNew { .. } => Code::OtherLayout,
             SeveralNames { .. } => Code::Usage,
             _ => Code::Io,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<RestoreError> for Failure {
+    fn from(error: RestoreError) -> Self {
+        let code = match error {
+            RestoreError::File(error) => return error.into(),
+            RestoreError::Attach(error) => return error.into(),
+            RestoreError::Observe(error) => return error.into(),
+            RestoreError::Name(_) => Code::Usage,
+            RestoreError::NotKept { .. } => Code::NoRegion,
+            RestoreError::NothingKept(_) => Code::NoVersion,
+            _ => Code::Other,
         };
         Failure::new(code, error.to_string())
     }

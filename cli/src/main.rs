@@ -11,6 +11,7 @@ mod npy;
 mod output;
 mod preview;
 mod region;
+mod signals;
 mod storage;
 
 use args::Cli;

@@ -2,7 +2,7 @@
 
 use crate::exit::{Code, Failure};
 use tcasm_core::field::FieldDesc;
-use tcasm_observer::{ObserveError, Observer, Version, ViewError};
+use tcasm_observer::{ObserveError, Observer, Stamp, Version, ViewError};
 
 /// Attach to `name` and pin version `number`, or the newest.
 pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
@@ -35,10 +35,11 @@ pub fn field<'v>(version: &'v Version, name: &str) -> Result<&'v FieldDesc, Fail
 
 /// `version 12  step 120  t = 0.12`
 pub fn stamp(version: &Version) -> String {
-    let time = crate::output::number(version.time());
-    format!(
-        "version {}  step {}  t = {time}",
-        version.number(),
-        version.step()
-    )
+    stamp_text(&version.stamp())
+}
+
+/// The same, of a version that may be gone.
+pub fn stamp_text(stamp: &Stamp) -> String {
+    let time = crate::output::number(stamp.time);
+    format!("version {}  step {}  t = {time}", stamp.version, stamp.step)
 }

@@ -47,6 +47,20 @@ pub fn socket_path(name: &str) -> PathBuf {
     runtime_dir().join(format!("{name}.sock"))
 }
 
+/// The socket of whoever keeps what a dead producer of the region `name` has left.
+pub fn kept_path(name: &str) -> PathBuf {
+    runtime_dir().join(format!("{name}.kept"))
+}
+
+/// Where a region lies in every process, and how large it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Address of its first byte.
+    pub base: u64,
+    /// Bytes of address space.
+    pub bytes: u64,
+}
+
 /// Between these addresses nothing lives by default on 64-bit Linux: above the heap of non-PIE programs and the
 /// shadow of the address sanitizer, below the shadow of the thread sanitizer's metadata, below PIE programs, libraries,
 /// the stack; and within 47 bits of user space on x86-64 and 48 on arm64.

@@ -9,6 +9,7 @@ mod checksum;
 mod failure;
 mod noise;
 mod params;
+pub mod plate;
 mod progress;
 mod solver;
 

@@ -4,11 +4,12 @@ use crate::error::AttachError;
 use crate::session::Session;
 use nix::errno::Errno;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tcasm_core::index::Index;
 use tcasm_core::layout::{LAYOUT_VERSION, MAX_SLOTS};
 use tcasm_core::lease::Lease;
-use tcasm_core::place::{check_name, runtime_dir_is_chosen, socket_path};
+use tcasm_core::place::{check_name, runtime_dir_is_chosen};
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::object::sealed_len;
 use tcasm_core::sys::process::Peer;
@@ -16,21 +17,22 @@ use tcasm_core::sys::socket;
 use tcasm_core::sys::time::deadline;
 use tcasm_core::wire::{self, Answer};
 
-/// Attach to the region `name`, waiting at most `timeout` for its producer to answer.
-pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachError> {
+/// Attach to the region `name`, waiting at most `timeout` for whoever listens at `path` to answer: its producer, or who keeps
+/// what that has left.
+pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Session, AttachError> {
     check_name(name)?;
     let deadline = deadline(timeout);
     let no_answer = || AttachError::NoAnswer {
         name: name.to_owned(),
         timeout,
     };
-    let stream = connect(name, deadline).ok_or_else(no_answer)??;
-    let peer = Peer::of(&stream).map_err(|e| os(name, e))?;
+    let stream = connect(name, path, deadline).ok_or_else(no_answer)??;
+    let peer = Peer::of(&stream).map_err(|e| os(path, e))?;
     if !peer.alive() {
         // A forked child of a dead producer still holds the listening socket.
         return Err(AttachError::Dead {
             name: name.to_owned(),
-            path: socket_path(name),
+            path: path.to_owned(),
         });
     }
     let own = nix::unistd::getuid().as_raw();
@@ -43,21 +45,19 @@ pub(crate) fn attach(name: &str, timeout: Duration) -> Result<Session, AttachErr
     // A refusal may have been sent already, with the connection closed behind it.
     match socket::send(&stream, &wire::hello(), &[]) {
         Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => {}
-        Err(e) => return Err(os(name, e)),
+        Err(e) => return Err(os(path, e)),
     }
     if !socket::wait_readable(&stream, deadline.saturating_duration_since(Instant::now())) {
         return Err(no_answer());
     }
-    let fds = welcome(name, &stream)?;
+    let fds = welcome(name, path, &stream)?;
     session(name, stream, peer, fds)
 }
 
 /// Connect, again and again while the producer has no time to accept; none when the deadline passes before.
-fn connect(name: &str, deadline: Instant) -> Option<Result<OwnedFd, AttachError>> {
-    let path = socket_path(name);
-    let mine = || (name.to_owned(), path.clone());
+fn connect(name: &str, path: &Path, deadline: Instant) -> Option<Result<OwnedFd, AttachError>> {
     loop {
-        let error = match socket::connect_to(&path) {
+        let error = match socket::connect_to(path) {
             Ok(stream) => return Some(Ok(stream)),
             Err(Errno::EAGAIN) if Instant::now() >= deadline => return None,
             Err(Errno::EAGAIN) => {
@@ -66,29 +66,29 @@ fn connect(name: &str, deadline: Instant) -> Option<Result<OwnedFd, AttachError>
             }
             Err(error) => error,
         };
-        let (name, path) = mine();
+        let (name, place) = (name.to_owned(), path.to_owned());
         return Some(Err(match error {
-            Errno::ENOENT | Errno::ENOTDIR => AttachError::NotFound { name, path },
-            Errno::ECONNREFUSED => AttachError::Dead { name, path },
+            Errno::ENOENT | Errno::ENOTDIR => AttachError::NotFound { name, path: place },
+            Errno::ECONNREFUSED => AttachError::Dead { name, path: place },
             Errno::EACCES | Errno::EPERM => AttachError::NotAllowed { name },
             Errno::EMFILE | Errno::ENFILE => AttachError::NoDescriptors { needed: MAX_SLOTS },
-            other => os(&name, other),
+            other => os(path, other),
         }));
     }
 }
 
-fn os(name: &str, error: Errno) -> AttachError {
+fn os(path: &Path, error: Errno) -> AttachError {
     match error {
         Errno::EMFILE | Errno::ENFILE => AttachError::NoDescriptors { needed: MAX_SLOTS },
         _ => AttachError::Os {
-            path: socket_path(name),
+            path: path.to_owned(),
             source: error.into(),
         },
     }
 }
 
 /// The producer's answer: descriptors, or why not.
-fn welcome(name: &str, stream: &OwnedFd) -> Result<Vec<OwnedFd>, AttachError> {
+fn welcome(name: &str, path: &Path, stream: &OwnedFd) -> Result<Vec<OwnedFd>, AttachError> {
     let own = || name.to_owned();
     let mut buffer = [0; 64];
     let (n, fds) = match socket::receive(stream, &mut buffer) {
@@ -96,7 +96,7 @@ fn welcome(name: &str, stream: &OwnedFd) -> Result<Vec<OwnedFd>, AttachError> {
         Ok(got) => got,
         // The kernel drops descriptors for which the process has no room, and says that it cut something short.
         Err(Errno::EMSGSIZE) => return Err(AttachError::NoDescriptors { needed: MAX_SLOTS }),
-        Err(error) => return Err(os(name, error)),
+        Err(error) => return Err(os(path, error)),
     };
     let bad = |what: &str| AttachError::BadAnswer {
         name: own(),
@@ -141,7 +141,8 @@ fn session(
     let planes: Vec<OwnedFd> = fds.collect();
     let lease = Lease::open(lease.as_fd())?;
     let len = sealed_len(index.as_fd()).map_err(|e| bad(format!("its index: {e}")))?;
-    let index = Mapping::shared(index.as_fd(), len as usize, false)?;
+    let object = index;
+    let index = Mapping::shared(object.as_fd(), len as usize, false)?;
     let (layout, info) = {
         // SAFETY-relevant facts (size, seal) were checked just above; the unsafe call is the session's.
         let words = crate::session::words(&index);
@@ -150,8 +151,10 @@ fn session(
         check_planes(&planes, layout.slots, layout.region_bytes() as u64).map_err(bad)?;
         (layout, index.header()?)
     };
+    let mut objects = vec![object];
+    objects.extend(planes);
     let index = (index, layout);
-    Ok(Session::new(stream, peer, index, info, planes, lease))
+    Ok(Session::new(stream, peer, index, info, objects, lease))
 }
 
 fn check_planes(planes: &[OwnedFd], count: usize, bytes: u64) -> Result<(), String> {

@@ -84,6 +84,8 @@ pub enum ObserveError {
     TooManyPins { pins: usize },
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,
+    #[error("the descriptors of the region cannot be duplicated: {0}; raise the limit (ulimit -n)")]
+    Descriptors(io::Error),
     #[error(transparent)]
     Index(#[from] IndexError),
 }

@@ -5,11 +5,13 @@ use crate::error::{AttachError, ObserveError};
 use crate::session::Session;
 use crate::version::Version;
 use nix::errno::Errno;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tcasm_core::index::IndexError;
+use tcasm_core::place::{kept_path, socket_path};
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::sys::time::deadline;
 use tcasm_core::sys::{futex, socket};
@@ -71,7 +73,17 @@ const LIVENESS: Duration = Duration::from_millis(50);
 impl Observer {
     /// Attach to the region `name`.
     pub fn attach(name: &str) -> Result<Observer, AttachError> {
-        let session = Arc::new(attach::attach(name, ATTACH_TIMEOUT)?);
+        Observer::attach_at(name, &socket_path(name))
+    }
+
+    /// Attach to what a dead producer of the region `name` has left, where somebody keeps it (`tcasm keep`). Nothing newer will
+    /// come, and what is there stays as long as this does.
+    pub fn attach_kept(name: &str) -> Result<Observer, AttachError> {
+        Observer::attach_at(name, &kept_path(name))
+    }
+
+    fn attach_at(name: &str, path: &Path) -> Result<Observer, AttachError> {
+        let session = Arc::new(attach::attach(name, path, ATTACH_TIMEOUT)?);
         Ok(Observer {
             session,
             seen: 0,
@@ -296,6 +308,13 @@ impl Observer {
             }
         }
         Ok(Vec::new())
+    }
+
+    /// Read-only descriptors of the region's index and planes, in this order: what another process needs to see all versions
+    /// that are there. No pin goes with them, so they are of use when the producer is gone.
+    pub fn objects(&self) -> Result<Vec<OwnedFd>, ObserveError> {
+        self.check()?;
+        self.session.objects().map_err(ObserveError::Descriptors)
     }
 
     /// What is known of the region besides its versions.

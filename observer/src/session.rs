@@ -3,12 +3,14 @@
 use crate::error::ObserveError;
 use crate::shelf::Shelf;
 use crate::window::Window;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tcasm_core::index::{HeaderInfo, Index, IndexError};
 use tcasm_core::layout::Layout;
 use tcasm_core::lease::{Lease, PINS};
+use tcasm_core::place::Extent;
 use tcasm_core::protocol;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::process::Peer;
@@ -21,7 +23,8 @@ pub(crate) struct Session {
     index: Mapping,
     layout: Layout,
     pub(crate) info: HeaderInfo,
-    pub(crate) planes: Vec<OwnedFd>,
+    /// The index, then the planes.
+    objects: Vec<OwnedFd>,
     pub(crate) lease: Lease,
     /// Which pin words are taken, a bit each.
     taken: AtomicU64,
@@ -45,7 +48,7 @@ impl Session {
         peer: Peer,
         (index, layout): (Mapping, Layout),
         info: HeaderInfo,
-        planes: Vec<OwnedFd>,
+        objects: Vec<OwnedFd>,
         lease: Lease,
     ) -> Self {
         let (taken, pid) = (AtomicU64::new(0), std::process::id());
@@ -55,7 +58,7 @@ impl Session {
             index,
             layout,
             info,
-            planes,
+            objects,
             lease,
             taken,
             windows: Mutex::default(),
@@ -67,6 +70,24 @@ impl Session {
     /// The index, with the layout that attaching has checked.
     pub(crate) fn index(&self) -> Result<Index<'_>, IndexError> {
         Index::with_layout(words(&self.index), self.layout)
+    }
+
+    /// The planes.
+    pub(crate) fn planes(&self) -> &[OwnedFd] {
+        &self.objects[1..]
+    }
+
+    /// More descriptors of the index and the planes.
+    pub(crate) fn objects(&self) -> io::Result<Vec<OwnedFd>> {
+        self.objects.iter().map(OwnedFd::try_clone).collect()
+    }
+
+    /// Where the region lies in the producer.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            base: self.info.base,
+            bytes: self.layout.region_bytes() as u64,
+        }
     }
 
     /// Whether this process is a forked child of the one that attached.

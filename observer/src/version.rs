@@ -10,6 +10,7 @@ use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::index::IndexError;
 use tcasm_core::pagemap::{PageMap, Run};
 use tcasm_core::pageset::PageSet;
+use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 use tcasm_core::sys::object::read_at;
 
@@ -115,6 +116,16 @@ impl Version {
     /// When the version was published: nanoseconds of the Unix epoch.
     pub fn published(&self) -> u64 {
         self.pin.published
+    }
+
+    /// Name of the region.
+    pub fn region(&self) -> &str {
+        &self.session().info.name
+    }
+
+    /// Where the region lies in the producer, and how large it is.
+    pub fn extent(&self) -> Extent {
+        self.session().extent()
     }
 
     /// The fields and attributes of this version.
@@ -255,7 +266,7 @@ impl Version {
             let part = &mut out[(from - offset) as usize..(to - offset) as usize];
             match run.plane() {
                 None => part.fill(0),
-                Some(plane) => read_at(&self.session().planes[plane], part, from)?,
+                Some(plane) => read_at(&self.session().planes()[plane], part, from)?,
             }
         }
         if self.session().lease.revoked() {

@@ -167,7 +167,7 @@ impl Window {
         let mut shelf = lock(&session.shelf);
         for run in &leave.runs {
             if let Some(plane) = run.plane() {
-                let home = (plane, &session.planes[plane]);
+                let home = (plane, &session.planes()[plane]);
                 let (at, len) = self.span(&run.pages);
                 // SAFETY: `&mut self`: nothing is borrowed from the window.
                 unsafe { shelf.bring_home(home, &self.range, at, len) };
@@ -211,7 +211,7 @@ impl Window {
         let (at, len) = self.span(&run.pages);
         match run.plane() {
             Some(plane) => {
-                let plane = session.planes[plane].as_fd();
+                let plane = session.planes()[plane].as_fd();
                 // SAFETY: `&mut self`: nothing is borrowed from the window.
                 unsafe { self.range.put_shared(at, len, plane, at)? };
             }
@@ -261,7 +261,7 @@ impl Window {
             unsafe { self.range.put_shared(at, len, copies.fd(), at)? };
         }
         let mut runs = runs.runs.iter();
-        runs.try_for_each(|run| copies.fill(run, page_size, &session.planes))
+        runs.try_for_each(|run| copies.fill(run, page_size, session.planes()))
     }
 
     /// The pages of a chunk.

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use tcasm_core::capture::{Copiers, Gate, Settings};
 use tcasm_core::field::Attr;
 use tcasm_core::index::HeaderInfo;
-use tcasm_core::place::{addresses, check_name};
+use tcasm_core::place::{Extent, addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::track::{self, Probe, Span, TrackerKind};
@@ -74,8 +74,8 @@ pub struct Builder {
     keeper: bool,
     copiers: Settings,
     check_hand_over: bool,
-    pub(crate) access: Access,
-    pub(crate) max_observers: usize,
+    access: Access,
+    max_observers: usize,
     attrs: BTreeMap<String, Attr>,
 }
 
@@ -114,6 +114,14 @@ impl Builder {
     /// Place the region at this address instead of the one that follows from its name.
     pub fn base(mut self, address: usize) -> Self {
         self.base = Some(address);
+        self
+    }
+
+    /// Place the region where another one lay, and make it as large: one that is rebuilt.
+    pub fn extent(mut self, extent: Extent) -> Self {
+        let rounding = (ROUNDING_PAGES * page_size()) as u64;
+        self.capacity = extent.bytes.saturating_sub(rounding).max(1) as usize;
+        self.base = Some(extent.base as usize);
         self
     }
 
@@ -254,7 +262,7 @@ impl Builder {
         let mode = capture_mode(self.capture)?;
         let shared = shared_backing(self.shared_backing)? && kind == TrackerKind::UffdAsync;
         // The name before the memory: the likeliest error is cheap, and a stale socket is gone.
-        let claim = Claim::take(&self.name, &self.access)?;
+        let claim = Claim::take(&self.name, socket_path(&self.name), &self.access)?;
         let reservation = self.reserve(pages)?;
         let span = Span {
             base: reservation.addr(),
@@ -266,7 +274,8 @@ impl Builder {
         let region = Region::create(reservation, kind, span)?;
         let gate = open_gate(mode, kind, &probe)?;
         let copiers = Copiers::start(&self.copiers, gate.clone()).map_err(CreateError::Thread)?;
-        let service = Service::start(&self, claim, &store)?;
+        let objects = store.read_only().map_err(CreateError::Share)?;
+        let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;
         let store = Arc::new(Mutex::new(store));
         let keeper = self.start_keeper(&store, &service)?;
         let parts = Parts {

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tcasm_core::place::{runtime_dir, runtime_dir_is_chosen, socket_path};
+use tcasm_core::place::{runtime_dir, runtime_dir_is_chosen};
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
@@ -24,8 +24,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claim `name`, or say who has it.
-    pub(crate) fn take(name: &str, access: &Access) -> Result<Claim, CreateError> {
+    /// Claim `name`, whose socket is at `path` in the folder of sockets, or say who has it.
+    pub(crate) fn take(name: &str, path: PathBuf, access: &Access) -> Result<Claim, CreateError> {
         let folder = runtime_dir();
         let lock = open_folder(&folder)
             .and_then(lock)
@@ -33,7 +33,6 @@ impl Claim {
                 path: folder,
                 source,
             })?;
-        let path = socket_path(name);
         let failed = |source| CreateError::Listen {
             path: path.clone(),
             source,

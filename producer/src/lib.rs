@@ -31,6 +31,7 @@ mod fields;
 mod handles;
 mod handover;
 mod keeper;
+mod kept;
 mod producer;
 mod publish;
 mod rebuild;
@@ -48,6 +49,7 @@ pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure
 pub use fields::{FieldBuilder, RawBuilder};
 pub use handles::{Buffer, Field, HandedOver, InPlace, Raw, Read, Rewrite};
 pub use handover::WriteOnly;
+pub use kept::Kept;
 pub use producer::{Producer, ProducerStats};
 pub use receipt::{GivenUp, Published, Receipt};
 pub use rollback::RolledBack;
@@ -55,6 +57,7 @@ pub use tcasm_core::field::{
     Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order, RegionPtr,
 };
 pub use tcasm_core::num_complex::Complex;
+pub use tcasm_core::place::Extent;
 pub use tcasm_core::store::HandOverError;
 pub use tcasm_core::store::Skip;
 pub use tcasm_core::track::TrackerKind;

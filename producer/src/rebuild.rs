@@ -90,6 +90,12 @@ impl Producer {
         }
     }
 
+    /// The description of a field, as the next version will have it.
+    pub fn description(&self, name: &str) -> Option<&FieldDesc> {
+        let found = self.fields.iter().find(|f| f.desc.name == name);
+        found.map(|f| &f.desc)
+    }
+
     /// The bytes of a field as they lie in live memory, in the buffer that it is bound to.
     pub fn field_bytes(&self, name: &str) -> Result<&[u8], ViewError> {
         let buffer = self.buffer_of(name)?;

@@ -29,6 +29,7 @@ pub fn snapshot<'v>(name: &'v str, view: &'v View) -> Snapshot<'v> {
     Snapshot::new(name, view.stamp(), view.table(), |field| {
         view.bytes_of(field)
     })
+    .at(view.version().extent())
 }
 
 /// Whether the version stood while `file` was written. A file of one that did not must not stay.

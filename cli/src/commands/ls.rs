@@ -14,7 +14,7 @@ struct Row {
     name: String,
     pid: Option<u64>,
     alive: bool,
-    /// `running`, or why there is nothing to tell: `dead`, `no-answer`, `not-allowed`, `full`, `other-layout`, `error`.
+    /// `running`, `kept` (the producer is dead, and somebody keeps what it has left), or why there is nothing to tell: `dead`, `no-answer`, `not-allowed`, `full`, `other-layout`, `error`.
     state: &'static str,
     version: Option<u64>,
     step: Option<u64>,
@@ -26,17 +26,21 @@ struct Row {
 
 pub fn run(format: Format) -> Result<(), Failure> {
     let folder = runtime_dir();
-    let names = names(&folder).map_err(|error| {
+    let sockets = sockets(&folder).map_err(|error| {
         let text =
             format!("cannot read {folder:?}: {error}; set TCASM_RUNTIME_DIR as the producer does");
         Failure::new(Code::Io, text)
     })?;
     // Together: a producer that is stopped takes seconds not to answer.
     let rows: Vec<Row> = std::thread::scope(|scope| {
-        let looks: Vec<_> = names.iter().map(|n| scope.spawn(|| look(n))).collect();
-        let done = looks.into_iter().zip(&names);
-        done.map(|(look, name)| look.join().unwrap_or_else(|_| absent(name, "error")))
-            .collect()
+        let looks = sockets.iter().map(|socket| scope.spawn(|| look(socket)));
+        let looks: Vec<_> = looks.collect();
+        let done = looks.into_iter().zip(&sockets);
+        done.map(|(look, socket)| {
+            look.join()
+                .unwrap_or_else(|_| absent(&socket.name, "error"))
+        })
+        .collect()
     });
     match (format.json, rows.is_empty()) {
         (true, _) => output::json(&rows),
@@ -45,24 +49,47 @@ pub fn run(format: Format) -> Result<(), Failure> {
     }
 }
 
-/// The names of the sockets in the folder, in order. No folder, no names.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
+/// A socket in the folder: a producer's, or that of who keeps what a dead one has left.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Socket {
+    name: String,
+    kept: bool,
+}
+
+/// The sockets in the folder, in order. No folder, no sockets.
+fn sockets(folder: &Path) -> io::Result<Vec<Socket>> {
     let entries = match folder.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let name = |entry: std::fs::DirEntry| {
+    let socket = |entry: std::fs::DirEntry| {
         let file = entry.file_name().into_string().ok()?;
-        file.strip_suffix(".sock").map(str::to_owned)
+        let (name, kept) = match file.strip_suffix(".sock") {
+            Some(name) => (name, false),
+            None => (file.strip_suffix(".kept")?, true),
+        };
+        let name = name.to_owned();
+        Some(Socket { name, kept })
     };
-    let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
-    names.sort_unstable();
-    Ok(names)
+    let mut sockets: Vec<Socket> = entries.flatten().filter_map(socket).collect();
+    sockets.sort_unstable();
+    Ok(sockets)
 }
 
-fn look(name: &str) -> Row {
-    let state = match Observer::attach(name) {
-        Ok(mut observer) => match running(name, &mut observer) {
+fn look(Socket { name, kept }: &Socket) -> Row {
+    let attached = match kept {
+        true => Observer::attach_kept(name),
+        false => Observer::attach(name),
+    };
+    let state = match attached {
+        Ok(mut observer) => match found(name, &mut observer) {
+            Ok(row) if *kept => {
+                return Row {
+                    state: "kept",
+                    alive: false,
+                    ..row
+                };
+            }
             Ok(row) => return row,
             Err(_) => "error",
         },
@@ -78,7 +105,7 @@ fn look(name: &str) -> Row {
     absent(name, state)
 }
 
-fn running(name: &str, observer: &mut Observer) -> Result<Row, ObserveError> {
+fn found(name: &str, observer: &mut Observer) -> Result<Row, ObserveError> {
     let info = observer.info()?;
     let own = u64::from(std::process::id());
     let others = observer

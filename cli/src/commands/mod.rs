@@ -8,6 +8,7 @@ mod doctor;
 mod dump;
 mod export;
 mod info;
+mod keep;
 mod ls;
 mod restore;
 mod stats;
@@ -26,6 +27,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Stats(args) => stats::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Checkpoint(args) => checkpoint::run(&args),
+        Command::Keep(args) => keep::run(&args),
         Command::Checkpoints(args) => checkpoints::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Restore(args) => restore::run(&args),

@@ -1,11 +1,21 @@
-//! `tcasm restore`: the newest checkpoint that can be read, as one file.
+//! `tcasm restore`: the newest checkpoint that can be read, or what is kept in memory, as one file.
 
+use super::export;
 use crate::args::RestoreArgs;
 use crate::exit::Failure;
-use crate::output;
+use crate::{output, region};
+use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
+use tcasm_observer::Stamp;
 
 pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
+    match &args.kept {
+        Some(name) => from_memory(name, args),
+        None => from_files(args),
+    }
+}
+
+fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let checkpoint = Checkpoint::restart(&args.dirs, args.step)?;
     for (path, error) in checkpoint.passed_over() {
         let path = path.display();
@@ -13,13 +23,28 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
     }
     let loaded = checkpoint.load()?;
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &args.storage.options())?;
-    let stamp = loaded.stamp;
+    wrote(&args.out, &loaded.stamp, bytes, checkpoint.path())
+}
+
+fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
+    let version = tcasm_restart::kept(name)?;
+    let view = version.view()?;
+    let snapshot = export::snapshot(name, &view);
+    let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &args.storage.options())?;
+    wrote(
+        &args.out,
+        &version.stamp(),
+        bytes,
+        &tcasm_observer::kept_path(name),
+    )
+}
+
+fn wrote(out: &Path, stamp: &Stamp, bytes: u64, from: &Path) -> Result<(), Failure> {
     output::text(&format!(
-        "wrote {}  step {}  t = {}  {}, from {}\n",
-        args.out.display(),
-        stamp.step,
-        output::number(stamp.time),
+        "wrote {}  {}  {}, from {}\n",
+        out.display(),
+        region::stamp_text(stamp),
         output::bytes(bytes),
-        checkpoint.path().display()
+        from.display()
     ))
 }

@@ -5,18 +5,18 @@
 
 mod server;
 
-use crate::builder::Builder;
+use crate::builder::Access;
 use crate::claim::Claim;
 use crate::error::CreateError;
 use arc_swap::ArcSwap;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use server::Server;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use tcasm_core::lease::Lease;
 use tcasm_core::protocol::is_pinned;
-use tcasm_core::store::Store;
 
 /// An attached observer, as `publish` sees it.
 #[derive(Debug)]
@@ -51,10 +51,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// Serve `objects`, read-only descriptors of an index and its planes, to whoever may have them.
     pub(crate) fn start(
-        settings: &Builder,
         claim: Claim,
-        store: &Store,
+        objects: Vec<OwnedFd>,
+        access: Access,
+        max_observers: usize,
     ) -> Result<Self, CreateError> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let wake = EventFd::from_flags(flags).map_err(|e| CreateError::Thread(e.into()))?;
@@ -67,9 +69,9 @@ impl Service {
         let server = Server {
             hub: hub.clone(),
             claim,
-            objects: store.read_only().map_err(CreateError::Share)?,
-            access: settings.access.clone(),
-            max_observers: settings.max_observers,
+            objects,
+            access,
+            max_observers,
             connections: Vec::new(),
         };
         let thread = std::thread::Builder::new()

@@ -3,15 +3,14 @@
 
 mod progress;
 mod schedule;
-mod signals;
 mod watch;
 mod writer;
 
 use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
+use crate::signals::Signals;
 use progress::Progress;
 pub use progress::complain;
-use signals::Signals;
 use std::collections::BTreeSet;
 
 pub fn run(args: &CheckpointArgs) -> Result<(), Failure> {

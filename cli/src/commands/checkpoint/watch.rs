@@ -3,11 +3,11 @@
 use super::progress::Line;
 use super::progress::Progress;
 use super::schedule::Schedule;
-use super::signals::Signals;
 use super::writer::Writer;
 use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
 use crate::region;
+use crate::signals::Signals;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::Draining;
 use tcasm_observer::{AttachError, ObserveError, Observer, Version};

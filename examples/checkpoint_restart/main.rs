@@ -1,0 +1,77 @@
+//! Heat in a plate that a hot point runs around on: a program that goes on where it was, however it ended.
+
+use clap::Parser;
+use ndarray::Ix2;
+use std::path::PathBuf;
+use tcasm_checkpoint::ReadError;
+use tcasm_examples::{Failure, Outcome, plate};
+use tcasm_producer::Producer;
+use tcasm_restart::{Restore, RestoreError, Restored};
+
+/// Compute the heat in a plate, from where the last run of this program ended
+#[derive(Parser)]
+struct Args {
+    /// Name of the region, by which observers find it
+    #[arg(long, default_value = "plate")]
+    name: String,
+    /// Points along each side of the plate
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(4..))]
+    size: u16,
+    /// Number of the last step
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    steps: u64,
+    /// Publish every N steps
+    #[arg(long, value_name = "N", default_value = "10")]
+    publish_every: std::num::NonZeroU64,
+    /// The folders of the checkpoints, the fastest first
+    #[arg(value_name = "DIR")]
+    checkpoints: Vec<PathBuf>,
+}
+
+fn main() -> Outcome {
+    let args = Args::parse();
+    let (mut producer, first) = begin(&args)?;
+    let t = producer.handle::<f64, Ix2>("t")?;
+    for step in first + 1..=args.steps {
+        plate::step(producer.view_mut(t)?, step);
+        if step % args.publish_every == 0 || step == args.steps {
+            producer.publish(step, plate::time(step))?;
+        }
+    }
+    println!("ended with step {}", args.steps);
+    Ok(())
+}
+
+/// The region, and the step that it is at: from memory, from files, or at the beginning.
+fn begin(args: &Args) -> Result<(Producer, u64), Failure> {
+    if let Some(restored) = last_state(args)? {
+        for (file, why) in &restored.passed_over {
+            eprintln!("passed over {}: {why}", file.display());
+        }
+        let (step, from) = (restored.stamp.step, restored.from.display());
+        println!("goes on from step {step}, from {from}");
+        return Ok((restored.producer, step));
+    }
+    let side = usize::from(args.size);
+    let builder = Producer::builder(&args.name).capacity(side * side * size_of::<f64>());
+    let mut producer = builder.create()?;
+    let t = producer.field("t", [side, side]).unit("K").add()?;
+    plate::initialise(producer.view_mut(t)?);
+    println!("begins");
+    Ok((producer, 0))
+}
+
+/// What `tcasm keep` holds in memory, if it runs; else the newest checkpoint that can be read, if there is any.
+fn last_state(args: &Args) -> Result<Option<Restored>, RestoreError> {
+    match Producer::restore_kept(&args.name) {
+        Err(RestoreError::NotKept { .. } | RestoreError::NothingKept(_)) => {}
+        kept => return kept.map(Some),
+    }
+    if args.checkpoints.is_empty() {
+        return Ok(None);
+    }
+    match Producer::restore(&args.checkpoints) {
+        Err(RestoreError::File(ReadError::NoneFound(_))) => Ok(None),
+        restored => restored.map(Some),
+    }
+}

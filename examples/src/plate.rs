@@ -1,0 +1,55 @@
+//! Heat in a square plate, with cold edges and a hot point that runs around on it: explicit Euler steps of the heat equation.
+
+use ndarray::{Array2, ArrayViewMut2, Zip, s};
+
+/// Kelvin, of the plate at the beginning and of its edges at all times.
+const COLD: f64 = 293.15;
+const HOT: f64 = 1000.0;
+/// Diffusivity times time step over the square of the distance of points: at most 1/4 is stable.
+const RATE: f64 = 0.2;
+/// Seconds.
+const STEP: f64 = 1e-3;
+
+/// The plate at the beginning.
+pub fn initialise(mut t: ArrayViewMut2<'_, f64>) {
+    t.fill(COLD);
+}
+
+/// From step `step` - 1 to `step`.
+pub fn step(mut t: ArrayViewMut2<'_, f64>, step: u64) {
+    let old: Array2<f64> = t.to_owned();
+    Zip::from(t.slice_mut(s![1..-1, 1..-1]))
+        .and(old.windows([3, 3]))
+        .for_each(|t, w| {
+            *t += RATE * (w[[0, 1]] + w[[1, 0]] + w[[1, 2]] + w[[2, 1]] - 4.0 * w[[1, 1]]);
+        });
+    let hot = hot_point(t.nrows(), step);
+    t[hot] = HOT;
+}
+
+/// Simulated time.
+pub fn time(step: u64) -> f64 {
+    step as f64 * STEP
+}
+
+/// On a circle around the middle, half as wide as the plate.
+fn hot_point(side: usize, step: u64) -> [usize; 2] {
+    let (angle, half) = (step as f64 * 0.01, side as f64 / 2.0);
+    [angle.sin(), angle.cos()].map(|x| (half * (1.0 + 0.5 * x)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heat_spreads_from_the_hot_point_and_stays_between_cold_and_hot() {
+        let mut t = Array2::zeros([32, 32]);
+        initialise(t.view_mut());
+        (1..=500).for_each(|n| step(t.view_mut(), n));
+        assert!(t.iter().all(|t| (COLD..=HOT).contains(t)));
+        let warm = t.iter().filter(|t| **t > COLD + 1.0).count();
+        assert!(warm > 300, "{warm}");
+        assert!(t.slice(s![0, ..]).iter().all(|t| *t == COLD), "the edge");
+    }
+}

@@ -1,0 +1,30 @@
+//! States in files.
+
+use crate::error::RestoreError;
+use crate::state::State;
+use tcasm_checkpoint::Checkpoint;
+use tcasm_core::field::FieldTable;
+use tcasm_core::place::Extent;
+use tcasm_core::stamp::Stamp;
+
+impl State for Checkpoint {
+    fn region(&self) -> &str {
+        self.region()
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.stamp()
+    }
+
+    fn table(&self) -> &FieldTable {
+        self.table()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.extent()
+    }
+
+    fn read(&self, name: &str, bytes: &mut [u8]) -> Result<(), RestoreError> {
+        Ok(self.read_bytes(name, bytes)?)
+    }
+}

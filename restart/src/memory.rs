@@ -1,0 +1,75 @@
+//! States in memory: versions of a producer that is gone, which somebody keeps.
+
+use crate::error::RestoreError;
+use crate::state::State;
+use std::thread::available_parallelism;
+use tcasm_core::field::FieldTable;
+use tcasm_core::place::Extent;
+use tcasm_core::stamp::Stamp;
+use tcasm_observer::{AttachError, ObserveError, Observer, ReadError, Version};
+
+/// More threads do not make memory faster.
+const MOST_THREADS: usize = 4;
+/// Less is not worth a thread.
+const PART: usize = 8 << 20;
+
+impl State for Version {
+    fn region(&self) -> &str {
+        self.region()
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.stamp()
+    }
+
+    fn table(&self) -> &FieldTable {
+        self.table()
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent())
+    }
+
+    /// By several threads: most of the time goes into pages that are touched for the first time.
+    fn read(&self, name: &str, bytes: &mut [u8]) -> Result<(), RestoreError> {
+        let threads = available_parallelism().map_or(1, usize::from);
+        let threads = threads.min(MOST_THREADS).min(bytes.len() / PART).max(1);
+        let part = bytes.len().div_ceil(threads).next_multiple_of(PART);
+        let read =
+            |(i, part_of): (usize, &mut [u8])| self.read_bytes(name, (i * part) as u64, part_of);
+        let mut parts = bytes.chunks_mut(part).enumerate();
+        let first = parts.next();
+        std::thread::scope(|scope| {
+            let others: Vec<_> = parts.map(|p| scope.spawn(move || read(p))).collect();
+            let first = first.map_or(Ok(()), read);
+            let joined = others
+                .into_iter()
+                .map(|t| t.join().unwrap_or_else(|_| lost()));
+            std::iter::once(first)
+                .chain(joined)
+                .collect::<Result<(), ReadError>>()
+        })?;
+        Ok(())
+    }
+}
+
+/// A thread that panicked has read nothing.
+fn lost() -> Result<(), ReadError> {
+    Err(std::io::Error::other("a thread that reads has failed").into())
+}
+
+/// The newest version of the region `name` that a dead producer has left, and somebody keeps (`tcasm keep`).
+pub fn kept(name: &str) -> Result<Version, RestoreError> {
+    let mut observer = Observer::attach_kept(name).map_err(|error| match error {
+        AttachError::NotFound { name, path } | AttachError::Dead { name, path } => {
+            RestoreError::NotKept { name, path }
+        }
+        other => other.into(),
+    })?;
+    match observer.latest() {
+        Err(ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost) => {
+            Err(RestoreError::NothingKept(name.to_owned()))
+        }
+        version => Ok(version?),
+    }
+}

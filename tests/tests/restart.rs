@@ -1,0 +1,249 @@
+//! A region rebuilt from checkpoints is the one that was, and its versions go on; a program's own region is filled.
+
+use bytemuck::{Pod, Zeroable};
+use ndarray::Ix2;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tcasm_checkpoint::{Options, ReadError, Snapshot};
+use tcasm_observer::{Observer, View};
+use tcasm_producer::{Attr, CreateError, Producer, RegionPtr};
+use tcasm_restart::{Continue, Load, Restore, RestoreError};
+use tcasm_tests::{PublishVisible, name};
+use tempfile::TempDir;
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Node {
+    value: u64,
+    next: RegionPtr<Node>,
+}
+
+const NODES: usize = 300;
+
+/// A run that has written its versions 1 and 2 to files, and has ended.
+struct Past {
+    dir: TempDir,
+    name: String,
+    base: usize,
+    bytes: u64,
+}
+
+impl Past {
+    fn new() -> Past {
+        let (dir, name) = (TempDir::new().unwrap(), name("past"));
+        let builder = Producer::builder(&name).capacity(3 << 20);
+        let mut p = builder.attr("code", "past").create().unwrap();
+        let t = p.field::<f64, _>("t", [40, 50]).fortran_order();
+        let t = t
+            .ghosts(&[[1, 1], [0, 2]])
+            .unit("K")
+            .mesh([0.5; 3], [0.1; 3]);
+        let t = t.add().unwrap();
+        let nodes = p.raw::<Node>("nodes", NODES).add().unwrap();
+        for i in 0..NODES {
+            let (value, next) = (i as u64, p.raw_ptr(nodes, (i + 7) % NODES).unwrap());
+            p.raw_mut(nodes).unwrap()[i] = Node { value, next };
+        }
+        let base = p.base();
+        let bytes = Observer::attach(&name).unwrap().info().unwrap().bytes;
+        for n in 1..=2u64 {
+            p.view_mut(t)
+                .unwrap()
+                .indexed_iter_mut()
+                .for_each(|((i, j), t)| {
+                    *t = (i * 100 + j) as f64 + 0.5 * n as f64;
+                });
+            p.publish_visible(n * 10, n as f64).unwrap();
+            let version = Observer::attach(&name).unwrap().latest().unwrap();
+            save(
+                &version.view().unwrap(),
+                &file(dir.path(), &name, n * 10),
+                true,
+            );
+        }
+        Past {
+            dir,
+            name,
+            base,
+            bytes,
+        }
+    }
+
+    fn file(&self, step: u64) -> PathBuf {
+        file(self.dir.path(), &self.name, step)
+    }
+}
+
+fn file(dir: &Path, name: &str, step: u64) -> PathBuf {
+    dir.join(format!("{name}_{step:08}.vtkhdf"))
+}
+
+fn save(view: &View, file: &Path, with_extent: bool) {
+    let version = view.version();
+    let snapshot = Snapshot::new(version.region(), view.stamp(), view.table(), |field| {
+        view.bytes_of(field)
+    });
+    let extent = with_extent.then(|| version.extent());
+    tcasm_checkpoint::write(file, &snapshot.at(extent), &Options::default()).unwrap();
+}
+
+/// Whether `p` holds the state of step `n` * 10 of [`Past`].
+fn check(p: &Producer, n: u64) {
+    let t = p.view(p.handle::<f64, Ix2>("t").unwrap()).unwrap();
+    assert_eq!(t.shape(), [40, 50]);
+    let right = |((i, j), t): ((usize, usize), &f64)| *t == (i * 100 + j) as f64 + 0.5 * n as f64;
+    assert!(t.indexed_iter().all(right));
+}
+
+#[test]
+fn a_region_is_rebuilt_where_it_was_with_all_that_it_had() {
+    let past = Past::new();
+    let restored = Producer::restore(&[past.dir.path()]).unwrap();
+    assert_eq!((restored.stamp.step, restored.stamp.time), (20, 2.0));
+    assert_eq!(
+        (restored.from, restored.passed_over.len()),
+        (past.file(20), 0)
+    );
+    let mut p = restored.producer;
+    assert_eq!((p.name(), p.base()), (past.name.as_str(), past.base));
+    check(&p, 2);
+    // Pointers hold, for this process and for others.
+    let nodes = p.raw_handle::<Node>("nodes").unwrap();
+    let second = p.raw_mut(nodes).unwrap()[1];
+    assert_eq!(second.next, p.raw_ptr(nodes, 8).unwrap());
+    // The next version is the next of the run, and like the last.
+    assert_eq!(p.publish_visible(20, 2.0).unwrap().version(), Some(3));
+    let mut observer = Observer::attach(&past.name).unwrap();
+    assert_eq!(observer.info().unwrap().bytes, past.bytes);
+    let version = observer.latest().unwrap();
+    let again = past.dir.path().join("again.vtkhdf");
+    save(&version.view().unwrap(), &again, true);
+    let (a, b) = (open(&past.file(20)), open(&again));
+    assert_eq!((a.table(), a.extent()), (b.table(), b.extent()));
+    assert_eq!(a.table().attrs["code"], Attr::from("past"));
+    drop(p); // it has the address in this process
+    let view = version.view_at_base().unwrap();
+    let nodes = view.raw::<Node>("nodes").unwrap();
+    let next = view.deref(nodes[NODES - 1].next).unwrap();
+    assert_eq!(next.value, 6);
+}
+
+fn open(path: &Path) -> tcasm_checkpoint::Checkpoint {
+    tcasm_checkpoint::Checkpoint::open(path).unwrap()
+}
+
+#[test]
+fn a_damaged_checkpoint_is_passed_over_and_told() {
+    let past = Past::new();
+    let mut bytes = fs::read(past.file(20)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(past.file(20), bytes).unwrap();
+    let restored = Producer::restore(&[past.dir.path()]).unwrap();
+    assert_eq!((restored.stamp.step, restored.from), (10, past.file(10)));
+    let [(path, why)] = &restored.passed_over[..] else {
+        panic!("{:?}", restored.passed_over);
+    };
+    assert_eq!(*path, past.file(20));
+    assert!(why.to_string().contains("damaged"), "{why}");
+    check(&restored.producer, 1);
+}
+
+#[test]
+fn what_did_not_tell_where_it_lay_lies_where_its_name_says() {
+    let past = Past::new();
+    let version_of = |p: &mut Producer| {
+        p.publish_visible(20, 2.0).unwrap();
+        Observer::attach(&past.name).unwrap().latest().unwrap()
+    };
+    let mut p = Producer::restore(&[past.dir.path()]).unwrap().producer;
+    save(&version_of(&mut p).view().unwrap(), &past.file(30), false);
+    drop(p);
+    let restored = Producer::restore(&[past.file(30)]).unwrap();
+    assert_eq!(restored.producer.base(), past.base);
+    check(&restored.producer, 2);
+}
+
+#[test]
+fn nothing_is_rebuilt_over_a_region_that_lives_or_from_nothing() {
+    let past = Past::new();
+    let lives = Producer::restore(&[past.dir.path()]).unwrap();
+    let error = Producer::restore(&[past.dir.path()]).unwrap_err();
+    let in_use = |e: &RestoreError| matches!(e, RestoreError::Create(CreateError::InUse { .. }));
+    assert!(in_use(&error), "{error}");
+    check(&lives.producer, 2);
+    let empty = TempDir::new().unwrap();
+    let error = Producer::restore(&[empty.path()]).unwrap_err();
+    let none = |e: &RestoreError| matches!(e, RestoreError::File(ReadError::NoneFound(_)));
+    assert!(none(&error), "{error}");
+    let error = Producer::restore_kept(&name("nobody")).unwrap_err();
+    assert!(matches!(error, RestoreError::NotKept { .. }), "{error}");
+    let error = Producer::restore_kept("../x").unwrap_err();
+    assert!(matches!(error, RestoreError::Attach(_)), "{error}");
+}
+
+#[test]
+fn a_program_has_its_own_fields_filled_those_that_it_hands_over_too() {
+    let past = Past::new();
+    let state = open(&past.file(20));
+    let builder = Producer::builder(&past.name).capacity(16 << 20);
+    let mut p = builder.continue_from(&state).create().unwrap();
+    let more = p.field::<u8, _>("more", [10]).add().unwrap();
+    p.view_mut(more).unwrap().fill(3);
+    let t = p
+        .field::<f64, _>("t", [40, 50])
+        .fortran_order()
+        .handed_over();
+    let t = t.add().unwrap();
+    let missing = p.load(&state).unwrap_err();
+    assert!(
+        matches!(&missing, RestoreError::NoField { name, .. } if name == "nodes"),
+        "{missing}"
+    );
+    let _nodes = p.raw::<Node>("nodes", NODES).add().unwrap();
+    assert_eq!(p.load(&state).unwrap(), state.stamp());
+    assert!(
+        p.view(more).unwrap().iter().all(|x| *x == 3),
+        "not in the state"
+    );
+    assert_eq!(p.view(t).unwrap()[[3, 4]], 305.0);
+    assert_eq!(p.publish_visible(20, 2.0).unwrap().version(), Some(3));
+    let view = Observer::attach(&past.name).unwrap().latest().unwrap();
+    let view = view.view().unwrap();
+    assert_eq!(view.array::<f64>("t").unwrap()[[3, 4]], 305.0);
+}
+
+#[test]
+fn fields_that_mean_something_else_are_refused_before_anything_is_written() {
+    let past = Past::new();
+    let state = open(&past.file(20));
+    type Add = fn(&mut Producer);
+    let others: [(&str, Add); 3] = [
+        ("shape", |p| {
+            let t = p.field::<f64, _>("t", [50, 40]).fortran_order();
+            t.add().map(drop).unwrap();
+        }),
+        ("dtype", |p| {
+            let t = p.field::<i64, _>("t", [40, 50]).fortran_order();
+            t.add().map(drop).unwrap();
+        }),
+        ("order", |p| {
+            let t = p.field::<f64, _>("t", [40, 50]);
+            t.add().map(drop).unwrap();
+        }),
+    ];
+    for (expected, add) in others {
+        let mut p = Producer::builder(&name("other"))
+            .capacity(1 << 20)
+            .create()
+            .unwrap();
+        let nodes = p.raw::<Node>("nodes", NODES).add().unwrap();
+        add(&mut p);
+        let error = p.load(&state).unwrap_err();
+        let RestoreError::OtherField { name, what, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!((name.as_str(), *what), ("t", expected), "{error}");
+        assert!(p.raw_mut(nodes).unwrap().iter().all(|n| n.value == 0));
+    }
+}
