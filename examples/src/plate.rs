@@ -18,7 +18,8 @@ pub fn initialise(mut t: ArrayViewMut2<'_, f64>) {
 /// From step `step` - 1 to `step`.
 pub fn step(mut t: ArrayViewMut2<'_, f64>, step: u64) {
     let old: Array2<f64> = t.to_owned();
-    Zip::from(t.slice_mut(s![1..-1, 1..-1]))
+    let (rows, columns) = t.dim();
+    Zip::from(t.slice_mut(s![1..rows - 1, 1..columns - 1]))
         .and(old.windows([3, 3]))
         .for_each(|t, w| {
             *t += RATE * (w[[0, 1]] + w[[1, 0]] + w[[1, 2]] + w[[2, 1]] - 4.0 * w[[1, 1]]);
