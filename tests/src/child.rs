@@ -101,6 +101,22 @@ impl Child {
         let _ = self.process.wait();
     }
 
+    /// Hear lines until one begins so; the rest of it.
+    pub fn hear_line(&self, beginning: &str) -> String {
+        let mut heard = Vec::new();
+        poll_until(beginning, || {
+            match self.hear(Duration::from_millis(20)) {
+                Said::Line(line) => match line.strip_prefix(beginning) {
+                    Some(rest) => return Some(rest.to_owned()),
+                    None => heard.push(line),
+                },
+                Said::Ended => panic!("ended without {beginning:?}: {heard:?}"),
+                Said::Nothing => {}
+            }
+            None
+        })
+    }
+
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.process.try_wait().expect("a child can be waited for")
@@ -116,6 +132,16 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The path of a program of this workspace, which `cargo build --workspace --bins` has built.
+pub fn program(name: &str) -> String {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let path = test.parent().and_then(Path::parent);
+    let path = path.expect("tests are built into deps").join(name);
+    let hint = "run `cargo build --workspace --bins` first";
+    assert!(path.exists(), "{path:?} is not there: {hint}");
+    path.to_str().expect("paths of tests are text").to_owned()
 }
 
 /// Look again and again until there is something; after [`DEADLINE`] the test fails.

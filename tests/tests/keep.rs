@@ -1,47 +1,25 @@
 //! `tcasm keep`: what a killed simulation leaves in memory is there for its next start, and let go of when that has begun.
 
 use ndarray::Array2;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tcasm_checkpoint::Checkpoint;
 use tcasm_examples::plate;
 use tcasm_observer::{Observer, kept_path};
 use tcasm_producer::Producer;
 use tcasm_restart::{Restore, RestoreError};
-use tcasm_tests::child::{Child, DEADLINE, Said, poll_until};
+use tcasm_tests::child::{Child, DEADLINE, Said, poll_until, program};
 use tcasm_tests::{PublishVisible, name, runtime_dir};
 
 const SIDE: usize = 64;
-
-fn program(name: &str) -> String {
-    let test = std::env::current_exe().unwrap();
-    let path = test.parent().and_then(Path::parent).unwrap().join(name);
-    let hint = "run `cargo build --workspace --bins` first";
-    assert!(path.exists(), "{path:?} is not there: {hint}");
-    path.to_str().unwrap().to_owned()
-}
 
 fn start(program_name: &str, args: &[&str]) -> Child {
     runtime_dir();
     let dir = tcasm_observer::runtime_dir();
     Child::start(&program(program_name), args, &dir, &[])
-}
-
-/// Hear lines until one begins so; its rest.
-fn hear(child: &Child, beginning: &str) -> String {
-    let mut heard = Vec::new();
-    poll_until(beginning, || {
-        match child.hear(Duration::from_millis(20)) {
-            Said::Line(line) => match line.strip_prefix(beginning) {
-                Some(rest) => return Some(rest.to_owned()),
-                None => heard.push(line),
-            },
-            Said::Ended => panic!("ended without {beginning:?}: {heard:?}"),
-            Said::Nothing => {}
-        }
-        None
-    })
 }
 
 fn keep(name: &str, args: &[&str]) -> Child {
@@ -68,8 +46,8 @@ struct Reference {
 }
 
 impl Reference {
-    fn new() -> Self {
-        let mut t = Array2::zeros([SIDE, SIDE]);
+    fn new(side: usize) -> Self {
+        let mut t = Array2::zeros([side, side]);
         plate::initialise(t.view_mut());
         Reference { t, step: 0 }
     }
@@ -101,17 +79,17 @@ fn objects(pid: i32) -> usize {
 fn whenever_a_simulation_is_killed_its_next_start_goes_on_from_memory_with_the_same_bits() {
     let name = name("plate");
     let mut simulation = plate_run(&name);
-    assert_eq!(hear(&simulation, "begins"), "");
+    assert_eq!(simulation.hear_line("begins"), "");
     let keeper = keep(&name, &[]);
-    hear(&keeper, "attached to");
-    let mut reference = Reference::new();
+    keeper.hear_line("attached to");
+    let mut reference = Reference::new(SIDE);
     for round in 0..12u64 {
         std::thread::sleep(Duration::from_micros(round * 3_700));
         let mut observer = Observer::attach(&name).unwrap();
         let reached = observer.wait_newer(DEADLINE).unwrap().step();
         drop(observer);
         simulation.kill();
-        let held = hear(&keeper, &format!("{name} has died; held: "));
+        let held = keeper.hear_line(&format!("{name} has died; held: "));
         let step = number(&held, "step");
         assert!(step >= reached, "{held}, but step {reached} was seen");
         // Others can look at it, too.
@@ -120,9 +98,9 @@ fn whenever_a_simulation_is_killed_its_next_start_goes_on_from_memory_with_the_s
         let t = view.array::<f64>("t").unwrap();
         reference.check(step, t.into_dimensionality().unwrap());
         simulation = plate_run(&name);
-        let from = hear(&simulation, "goes on from step ");
+        let from = simulation.hear_line("goes on from step ");
         assert_eq!(number(&format!("step {from}"), "step"), step);
-        hear(&keeper, &format!("{name} goes on with version "));
+        keeper.hear_line(&format!("{name} goes on with version "));
     }
     assert!(reference.step > 100, "the run has come forward");
 }
@@ -131,9 +109,9 @@ fn whenever_a_simulation_is_killed_its_next_start_goes_on_from_memory_with_the_s
 fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before() {
     let name = name("held");
     let mut simulation = plate_run(&name);
-    hear(&simulation, "begins");
+    simulation.hear_line("begins");
     let mut keeper = keep(&name, &["--versions", "3"]);
-    hear(&keeper, "attached to");
+    keeper.hear_line("attached to");
     let mut observer = Observer::attach(&name).unwrap();
     let first = observer.wait_newer(DEADLINE).unwrap().number();
     poll_until("some versions are there", || {
@@ -141,7 +119,7 @@ fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before
     });
     drop(observer);
     simulation.kill();
-    let held = hear(&keeper, &format!("{name} has died; held: "));
+    let held = keeper.hear_line(&format!("{name} has died; held: "));
     assert_eq!(held.matches("version").count(), 3, "{held}");
     let mut kept = Observer::attach_kept(&name).unwrap();
     for text in held.split(", ") {
@@ -149,17 +127,14 @@ fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before
         assert_eq!(version.step(), number(text, "step"));
         let view = version.view().unwrap();
         let t = view.array::<f64>("t").unwrap();
-        Reference::new().check(version.step(), t.into_dimensionality().unwrap());
+        Reference::new(SIDE).check(version.step(), t.into_dimensionality().unwrap());
     }
     drop(kept);
     // One that dies before its first version changes nothing.
     let idle = Producer::builder(&name).capacity(1 << 20).create().unwrap();
-    hear(&keeper, "attached to");
+    keeper.hear_line("attached to");
     drop(idle);
-    hear(
-        &keeper,
-        &format!("{name} is gone, and had published nothing"),
-    );
+    keeper.hear_line(&format!("{name} is gone, and had published nothing"));
     let with_one = objects(keeper.pid());
     let version = number(&held, "version");
     let restored = Producer::restore_kept(&name).unwrap();
@@ -168,7 +143,7 @@ fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before
         (version, kept_path(&name))
     );
     let mut producer = restored.producer;
-    hear(&keeper, "attached to");
+    keeper.hear_line("attached to");
     assert!(
         Observer::attach_kept(&name).is_ok(),
         "not before it has published"
@@ -177,10 +152,7 @@ fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before
         .publish_visible(restored.stamp.step + 1, 0.0)
         .unwrap();
     assert_eq!(next.version(), Some(version + 1));
-    hear(
-        &keeper,
-        &format!("{name} goes on with version {}", version + 1),
-    );
+    keeper.hear_line(&format!("{name} goes on with version {}", version + 1));
     let error = Producer::restore_kept(&name).unwrap_err();
     assert!(matches!(error, RestoreError::NotKept { .. }), "{error}");
     poll_until("the old objects are closed", || {
@@ -201,17 +173,17 @@ fn what_a_simulation_that_has_ended_leaves_is_held_too_and_can_be_written_to_a_f
     let t = producer.field::<f64, _>("t", [1000]).add().unwrap();
     producer.view_mut(t).unwrap().fill(4.5);
     let keeper = keep(&name, &[]);
-    hear(&keeper, "attached to");
+    keeper.hear_line("attached to");
     producer.publish_visible(9, 0.9).unwrap();
     drop(producer);
-    let held = hear(&keeper, &format!("{name} has ended; held: "));
+    let held = keeper.hear_line(&format!("{name} has ended; held: "));
     assert_eq!(held, "version 1  step 9  t = 0.9");
     let dir = tempfile::TempDir::new().unwrap();
     let file = dir.path().join("left.vtkhdf");
     let out = ["restore", "--kept", &name, "--out", file.to_str().unwrap()];
     let mut restore = start("tcasm", &out);
     assert_eq!(restore.wait().code(), Some(0));
-    let checkpoint = tcasm_checkpoint::Checkpoint::open(&file).unwrap();
+    let checkpoint = Checkpoint::open(&file).unwrap();
     let mut values = Array2::zeros([1, 1000])
         .remove_axis(ndarray::Axis(0))
         .into_dyn();
@@ -221,25 +193,25 @@ fn what_a_simulation_that_has_ended_leaves_is_held_too_and_can_be_written_to_a_f
     assert!(values.iter().all(|v| *v == 4.5) && checkpoint.stamp().step == 9);
     // It is listed for what it is.
     let ls = start("tcasm", &["ls"]);
-    assert!(hear(&ls, &name).contains("kept"));
+    assert!(ls.hear_line(&name).contains("kept"));
 }
 
 #[test]
 fn a_second_keeper_says_so_and_leaves_the_first_alone() {
     let name = name("twice");
     let mut simulation = plate_run(&name);
-    hear(&simulation, "begins");
+    simulation.hear_line("begins");
     let first = keep(&name, &[]);
-    hear(&first, "attached to");
+    first.hear_line("attached to");
     let mut observer = Observer::attach(&name).unwrap();
     observer.wait_newer(DEADLINE).unwrap();
     simulation.kill();
-    hear(&first, &format!("{name} has died; held: "));
+    first.hear_line(&format!("{name} has died; held: "));
     let mut simulation = plate_run(&name);
-    hear(&simulation, "goes on from step ");
-    hear(&first, &format!("{name} goes on with "));
+    simulation.hear_line("goes on from step ");
+    first.hear_line(&format!("{name} goes on with "));
     let mut second = keep(&name, &[]);
-    hear(&second, "attached to");
+    second.hear_line("attached to");
     simulation.kill();
     // Whichever comes second cannot serve; the other can.
     let of_first = first.hear(DEADLINE);
@@ -253,4 +225,59 @@ fn a_second_keeper_says_so_and_leaves_the_first_alone() {
         assert_eq!(second.wait().code(), Some(1));
     }
     assert!(Producer::restore_kept(&name).is_ok());
+}
+
+/// The process id of the simulation, once it has come to `step`.
+fn pid_at(name: &str, step: u64) -> i32 {
+    let mut observer = Observer::attach_wait(name, DEADLINE).unwrap();
+    while observer.wait_newer(DEADLINE).unwrap().step() < step {}
+    observer.info().unwrap().pid as i32
+}
+
+/// The batch script, with its folders in `site`.
+fn job(site: &Path, steps: u64) -> Child {
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/checkpoint_restart/job.sh");
+    let [fast, slow] = ["fast", "slow"].map(|dir| site.join(dir).display().to_string());
+    let programs = PathBuf::from(program("tcasm"));
+    let programs = programs.parent().unwrap().display().to_string();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let env = [
+        ("FAST", fast.as_str()),
+        ("SLOW", &slow),
+        ("STEPS", &steps.to_string()),
+        ("CRASHES", "1"),
+        ("SECONDS_BETWEEN", "0.1"),
+        ("PATH", &path),
+    ];
+    runtime_dir();
+    let sockets = tcasm_observer::runtime_dir();
+    Child::start("bash", &[script.to_str().unwrap()], &sockets, &env)
+}
+
+#[test]
+fn the_batch_script_brings_a_run_to_its_end_through_a_crash_and_a_time_limit() {
+    let site = tempfile::TempDir::new().unwrap();
+    let mut first = job(site.path(), 100_000_000);
+    first.hear_line("begins");
+    let pid = Pid::from_raw(pid_at("plate", 200));
+    kill(pid, Signal::SIGKILL).unwrap();
+    let from = first.hear_line("goes on from step ");
+    assert!(from.contains("plate.kept"), "{from}");
+    pid_at("plate", number(&format!("step {from}"), "step") + 200);
+    // The time limit.
+    first.signal(Signal::SIGTERM);
+    assert_eq!(first.wait().code(), Some(0));
+    let newest = || Checkpoint::restart(&[site.path().join("slow")], None).unwrap();
+    let last = newest().stamp().step;
+    let mut second = job(site.path(), last + 300);
+    let from = second.hear_line("goes on from step ");
+    assert_eq!(number(&format!("step {from}"), "step"), last, "{from}");
+    second.hear_line(&format!("ended with step {}", last + 300));
+    assert_eq!(second.wait().code(), Some(0));
+    let (end, side) = (newest(), 256);
+    assert_eq!(end.stamp().step, last + 300);
+    let mut t = Array2::zeros([side, side]);
+    end.read_array("t", t.view_mut().into_dyn()).unwrap();
+    Reference::new(side).check(end.stamp().step, t.view());
 }
