@@ -35,9 +35,10 @@ impl Watch {
             match self.observer.wait_newer(LOOK) {
                 Ok(version) => {
                     seen(version.stamp());
-                    // The newest stays by itself: one alone needs no pin, which would cost the producer memory.
-                    if self.most > 1 {
-                        self.take(version);
+                    match self.most {
+                        // The newest stays by itself: it needs no pin, which would cost the producer memory, nor a look at each.
+                        1 => std::thread::sleep(LOOK),
+                        _ => self.take(version),
                     }
                 }
                 Err(ObserveError::NotReady) => {}

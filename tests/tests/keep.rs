@@ -197,6 +197,26 @@ fn what_a_simulation_that_has_ended_leaves_is_held_too_and_can_be_written_to_a_f
 }
 
 #[test]
+fn a_large_field_is_read_by_several_threads_each_byte_to_its_place() {
+    let name = name("large");
+    let words = 5 * (1 << 20) + 77;
+    let builder = Producer::builder(&name).capacity(words * 8);
+    let mut producer = builder.create().unwrap();
+    let a = producer.field::<u64, _>("a", [words]).add().unwrap();
+    let mut view = producer.view_mut(a).unwrap();
+    view.iter_mut().zip(1..).for_each(|(word, n)| *word = n);
+    let keeper = keep(&name, &[]);
+    keeper.hear_line("attached to");
+    producer.publish_visible(1, 0.0).unwrap();
+    drop(producer);
+    keeper.hear_line(&format!("{name} has ended; held: "));
+    let producer = Producer::restore_kept(&name).unwrap().producer;
+    let a = producer.handle::<u64, ndarray::Ix1>("a").unwrap();
+    let view = producer.view(a).unwrap();
+    assert!(view.len() == words && view.iter().zip(1..).all(|(word, n)| *word == n));
+}
+
+#[test]
 fn a_second_keeper_says_so_and_leaves_the_first_alone() {
     let name = name("twice");
     let mut simulation = plate_run(&name);

@@ -27,8 +27,11 @@ impl Planes {
         self.planes.iter().any(|p| !p.leaving.is_empty())
     }
 
-    /// A look for memory to give back begins. Slots that were taken before the last look but one are old.
+    /// A look for memory to give back begins. Slots that were taken before the last window of looks are old.
     pub fn look(&mut self) {
+        if !self.patience.look() {
+            return;
+        }
         for p in &mut self.planes {
             p.taken.swap(0, 1);
             p.taken[0].clear();
@@ -69,6 +72,7 @@ impl Planes {
     }
 
     fn begin(&mut self, plane: usize, pages: Range<usize>) -> Leaving {
+        self.patience.leaves();
         let p = &mut self.planes[plane];
         p.held.remove_range(pages.clone());
         // They count until they are gone: what is held stays under the bound (I7) all the time.

@@ -7,6 +7,7 @@ mod gather;
 mod leave;
 mod lend;
 mod memory;
+mod patience;
 mod place;
 mod slots;
 
@@ -17,6 +18,7 @@ pub use slots::Slots;
 
 use crate::pageset::{ChunkBits, PageSet};
 use crate::sys::mem::MapError;
+use patience::Patience;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ struct Plane {
     held: PageSet,
     /// Free slots whose memory is being given back: nothing may be placed there.
     leaving: PageSet,
-    /// Slots that were taken since the last look for memory to give back, and between that and the one before.
+    /// Slots that were taken in this window of looks for memory to give back, and in the one before.
     taken: [PageSet; 2],
 }
 
@@ -48,6 +50,7 @@ pub struct Planes {
     /// Planes that ever had memory are the first so many. The one behind them is free as a whole, so no other need be
     /// looked at.
     touched: usize,
+    patience: Patience,
 }
 
 /// Why the planes could not be made.
@@ -87,6 +90,7 @@ impl Planes {
             page_size,
             held_pages: 0,
             touched: 0,
+            patience: Patience::default(),
         })
     }
 
@@ -157,6 +161,7 @@ impl Planes {
                 fresh.union(&Slots::of(plane, new));
             }
         }
+        self.patience.misses(fresh.len());
         fresh
     }
 

@@ -3,8 +3,8 @@
 //! A fresh page costs several times its copy, on a virtual machine twenty times and more. So each page that changed lately, or
 //! changes again and again, keeps one slot to go to: the one that the oldest version of the history gives up when the next is
 //! published, if the newest version changed the page, or else a free one with memory. As long as other pages change than before,
-//! nobody knows which will be next, and every page keeps a slot if it has one. All other slots that were not taken for two looks
-//! go back to the system. Punching holes takes long, so it is done outside the lock that whoever owns the store has
+//! nobody knows which will be next, and every page keeps a slot if it has one. All other slots that were not taken for two windows
+//! of looks go back to the system; how long these are, `planes/patience.rs` learns. Punching holes takes long, so it is done outside the lock that whoever owns the store has
 //! around it: meanwhile the slots are *leaving*, and nobody places a page there.
 
 use super::Store;
