@@ -187,7 +187,7 @@ impl From<RestoreError> for Failure {
             RestoreError::Observe(error) => return error.into(),
             RestoreError::Name(_) => Code::Usage,
             RestoreError::NotKept { .. } => Code::NoRegion,
-            RestoreError::NothingKept(_) => Code::NoVersion,
+            RestoreError::NothingKept(_) | RestoreError::Runs { .. } => Code::NoVersion,
             _ => Code::Other,
         };
         Failure::new(code, error.to_string())

@@ -45,6 +45,7 @@ run() {
 finish() {
     kill -TERM "$writer" 2>/dev/null && wait "$writer" || true
     kill -TERM "$simulation" "$keeper" 2>/dev/null || true
+    wait
 }
 
 fail() {

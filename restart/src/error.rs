@@ -19,6 +19,10 @@ pub enum RestoreError {
     NotKept { name: String, path: PathBuf },
     #[error("the producer of {0:?} had published nothing when it died; restart from files")]
     NothingKept(String),
+    #[error(
+        "the producer of {name:?}, process {pid}, still runs: what it leaves can be had when it is gone; attach to it, or end it"
+    )]
+    Runs { name: String, pid: u64 },
     #[error("what {name:?} has left is kept by process {pid} already; one keeper is enough")]
     KeptBy { name: String, pid: i32 },
     #[error(transparent)]

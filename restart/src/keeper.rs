@@ -1,7 +1,7 @@
 //! The keeper: holds what a producer leaves when it dies, for the next producer of that name.
 
 use crate::error::RestoreError;
-use crate::watch::{Held, Watch};
+use crate::watch::{Held, Step, Watch};
 use std::time::Duration;
 use tcasm_core::place::check_name;
 use tcasm_core::stamp::Stamp;
@@ -104,16 +104,51 @@ impl Keeper {
         let pid = observer.info()?.pid;
         tell(Event::Attached { pid });
         let mut watch = Watch::new(observer, self.versions);
-        let end = watch.follow(go_on, |by| {
-            if held.take().is_some() {
-                tell(Event::TakenOver { by });
+        if held.is_none() {
+            watch.serve(&self.name, &self.access)?;
+        }
+        while go_on() {
+            match watch.step()? {
+                Step::Quiet => {}
+                Step::Published(by) => self.take_over(&mut watch, held, by, tell)?,
+                Step::Gone { closed } => return self.hold(watch, held, closed, tell),
             }
-        })?;
-        let Some(closed) = end else { return Ok(()) };
-        let Some(left) = watch.leave(&self.name, &self.access)? else {
+        }
+        Ok(())
+    }
+
+    /// A producer has published: what is held of the one before is let go of.
+    fn take_over(
+        &self,
+        watch: &mut Watch,
+        held: &mut Option<Held>,
+        by: Stamp,
+        tell: &mut impl FnMut(Event),
+    ) -> Result<(), RestoreError> {
+        let before = held.take().is_some();
+        watch.serve(&self.name, &self.access)?;
+        if before {
+            tell(Event::TakenOver { by });
+        }
+        Ok(())
+    }
+
+    /// A producer is gone: what it leaves is held, unless that is nothing.
+    fn hold(
+        &self,
+        mut watch: Watch,
+        held: &mut Option<Held>,
+        closed: bool,
+        tell: &mut impl FnMut(Event),
+    ) -> Result<(), RestoreError> {
+        if !watch.take_last()? {
             tell(Event::Nothing);
             return Ok(());
-        };
+        }
+        // Its socket is needed.
+        drop(held.take());
+        watch.serve(&self.name, &self.access)?;
+        let left = watch.leave();
         let stamps = left.stamps();
         *held = Some(left);
         tell(Event::Holds { stamps, closed });

@@ -66,10 +66,29 @@ pub fn kept(name: &str) -> Result<Version, RestoreError> {
         }
         other => other.into(),
     })?;
+    check_gone(name, &observer)?;
     match observer.latest() {
         Err(ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost) => {
             Err(RestoreError::NothingKept(name.to_owned()))
         }
         version => Ok(version?),
+    }
+}
+
+/// What a producer leaves is served while it still runs, so that who starts right after its death finds it. Until then its
+/// versions come and go, and nothing would hold them.
+fn check_gone(name: &str, kept: &Observer) -> Result<(), RestoreError> {
+    use AttachError::{Dead, Ended, NotFound};
+    let runs = match Observer::attach(name) {
+        Err(NotFound { .. } | Dead { .. } | Ended { .. }) => return Ok(()),
+        attached => attached?.info()?,
+    };
+    let left = kept.info()?;
+    match (runs.pid, runs.created) == (left.pid, left.created) {
+        true => Err(RestoreError::Runs {
+            name: name.to_owned(),
+            pid: runs.pid,
+        }),
+        false => Ok(()),
     }
 }

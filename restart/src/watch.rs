@@ -7,86 +7,96 @@ use tcasm_core::stamp::Stamp;
 use tcasm_observer::{ObserveError, Observer, Version};
 use tcasm_producer::{Access, CreateError, Kept};
 
-/// A producer that is watched, and the last of its versions.
+/// A producer that is watched, and what is held of it.
 pub(crate) struct Watch {
     observer: Observer,
     most: usize,
-    last: VecDeque<Version>,
+    held: Held,
+}
+
+/// What is held of a producer. Who has got it from here has it for good: memory lives as long as somebody has it.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// It is served from the beginning: who starts right after the producer's death must find it.
+    kept: Option<Kept>,
+    versions: VecDeque<Version>,
+}
+
+/// What has become of the producer.
+pub(crate) enum Step {
+    /// It has published.
+    Published(Stamp),
+    /// Nothing is new.
+    Quiet,
+    /// It is gone, and had closed the region or not.
+    Gone { closed: bool },
 }
 
 impl Watch {
     pub(crate) fn new(observer: Observer, most: usize) -> Self {
-        let last = VecDeque::new();
         Watch {
             observer,
             most,
-            last,
+            held: Held::default(),
         }
     }
 
-    /// Follow the producer to its end, or until it is enough; `seen` is told of each version. Whether it had closed the region;
-    /// none: it lives.
-    pub(crate) fn follow(
-        &mut self,
-        go_on: impl Fn() -> bool,
-        mut seen: impl FnMut(Stamp),
-    ) -> Result<Option<bool>, RestoreError> {
-        while go_on() {
-            match self.observer.wait_newer(LOOK) {
-                Ok(version) => {
-                    seen(version.stamp());
-                    match self.most {
-                        // The newest stays by itself: it needs no pin, which would cost the producer memory, nor a look at each.
-                        1 => std::thread::sleep(LOOK),
-                        _ => self.take(version),
-                    }
-                }
-                Err(ObserveError::NotReady) => {}
-                Err(ObserveError::EndOfStream) => return Ok(Some(true)),
-                Err(ObserveError::ProducerLost) => return Ok(Some(false)),
-                Err(error) => return Err(error.into()),
-            }
+    /// Serve what it leaves, from now on.
+    pub(crate) fn serve(&mut self, name: &str, access: &Access) -> Result<(), RestoreError> {
+        if self.held.kept.is_none() {
+            let kept = Kept::serve(name, self.observer.objects()?, access.clone());
+            self.held.kept = Some(kept.map_err(|error| match error {
+                CreateError::InUse { name, pid } => RestoreError::KeptBy { name, pid },
+                other => other.into(),
+            })?);
         }
-        Ok(None)
+        Ok(())
+    }
+
+    /// Wait a little for something to happen.
+    pub(crate) fn step(&mut self) -> Result<Step, RestoreError> {
+        match self.observer.wait_newer(LOOK) {
+            Ok(version) => {
+                let stamp = version.stamp();
+                match self.most {
+                    // The newest stays by itself: it needs no pin, which would cost the producer memory, nor a look at each.
+                    1 => std::thread::sleep(LOOK),
+                    _ => self.take(version),
+                }
+                Ok(Step::Published(stamp))
+            }
+            Err(ObserveError::NotReady) => Ok(Step::Quiet),
+            Err(ObserveError::EndOfStream) => Ok(Step::Gone { closed: true }),
+            Err(ObserveError::ProducerLost) => Ok(Step::Gone { closed: false }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn take(&mut self, version: Version) {
-        if self.last.back().map(Version::number) != Some(version.number()) {
-            self.last.push_back(version);
+        let versions = &mut self.held.versions;
+        if versions.back().map(Version::number) != Some(version.number()) {
+            versions.push_back(version);
         }
-        while self.last.len() > self.most {
-            self.last.pop_front();
+        while versions.len() > self.most {
+            versions.pop_front();
         }
     }
 
-    /// What is left of the producer, which is gone, served to whoever may have it; none: nothing.
-    pub(crate) fn leave(
-        mut self,
-        name: &str,
-        access: &Access,
-    ) -> Result<Option<Held>, RestoreError> {
+    /// Take the last version of the producer, which is gone; false: there is none.
+    pub(crate) fn take_last(&mut self) -> Result<bool, RestoreError> {
         use ObserveError::{EndOfStream, NotReady, ProducerLost};
         match self.observer.latest() {
             Ok(newest) => self.take(newest),
-            Err(NotReady | EndOfStream | ProducerLost) => return Ok(None),
+            Err(NotReady | EndOfStream | ProducerLost) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
-        let objects = self.observer.objects()?;
-        let kept = Kept::serve(name, objects, access.clone());
-        Ok(Some(Held {
-            _kept: kept.map_err(|error| match error {
-                CreateError::InUse { name, pid } => RestoreError::KeptBy { name, pid },
-                other => other.into(),
-            })?,
-            versions: self.last,
-        }))
+        Ok(true)
     }
-}
 
-/// What is held of a producer that is gone. Who has got it from here has it for good: memory lives as long as somebody has it.
-pub(crate) struct Held {
-    _kept: Kept,
-    versions: VecDeque<Version>,
+    /// What is held of the producer.
+    pub(crate) fn leave(self) -> Held {
+        self.held
+    }
 }
 
 impl Held {

@@ -8,6 +8,9 @@ use std::io;
 use std::path::Path;
 use tcasm_observer::{AttachError, ObserveError, Observer, runtime_dir};
 
+/// The state of what a dead producer has left.
+const KEPT: &str = "kept";
+
 /// One socket, and what answered there.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -42,11 +45,21 @@ pub fn run(format: Format) -> Result<(), Failure> {
         })
         .collect()
     });
+    let rows = without_running(rows);
     match (format.json, rows.is_empty()) {
         (true, _) => output::json(&rows),
         (false, true) => output::text(&format!("no regions in {}\n", folder.display())),
         (false, false) => output::text(&table(&rows)),
     }
+}
+
+/// What a producer that runs is going to leave is served already; it is not left yet.
+fn without_running(rows: Vec<Row>) -> Vec<Row> {
+    let who = |row: &Row| (row.name.clone(), row.pid);
+    let running = rows.iter().filter(|row| row.alive).map(who);
+    let running: Vec<_> = running.collect();
+    let left = |row: &Row| row.state != KEPT || !running.contains(&who(row));
+    rows.into_iter().filter(left).collect()
 }
 
 /// A socket in the folder: a producer's, or that of who keeps what a dead one has left.
@@ -85,7 +98,7 @@ fn look(Socket { name, kept }: &Socket) -> Row {
         Ok(mut observer) => match found(name, &mut observer) {
             Ok(row) if *kept => {
                 return Row {
-                    state: "kept",
+                    state: KEPT,
                     alive: false,
                     ..row
                 };
