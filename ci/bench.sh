@@ -11,6 +11,8 @@ size=(--mib "${MIB:-128}")
 [ $# -ne 0 ] || rm -rf "$target/criterion"
 cargo bench -p tcasm-benches --benches -- "$@"
 if [ $# -eq 0 ]; then
+    # `tcasm` and `statistics` run beside what is measured.
+    cargo build --release -p tcasm -p tcasm-benches --bins
     cargo run --release -p tcasm-benches --bin bars | tee "$target/bars.md"
     cargo run --release -p tcasm-compare -- "${size[@]}" --json "$target/compare.json" --figures "$target/figures"
     cargo run --quiet --release -p tcasm-benches --bin report -- "$target/criterion" "$target/bars.md" \

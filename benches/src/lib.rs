@@ -2,6 +2,8 @@
 
 pub mod bars;
 pub mod faults;
+pub mod plain;
+pub mod programs;
 pub mod reference;
 pub mod samples;
 pub mod workload;

@@ -9,7 +9,12 @@ pub struct Samples(Vec<f64>);
 impl Samples {
     /// One more.
     pub fn add(&mut self, time: Duration) {
-        self.0.push(time.as_nanos() as f64);
+        self.add_ns(time.as_nanos() as f64);
+    }
+
+    /// One more, in nanoseconds: a difference may be below zero.
+    pub fn add_ns(&mut self, ns: f64) {
+        self.0.push(ns);
     }
 
     /// Those of `more` too.

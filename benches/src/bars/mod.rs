@@ -2,6 +2,7 @@
 
 mod dense;
 mod floor;
+mod gray_scott;
 mod hand_over;
 mod memory;
 mod small;
@@ -56,7 +57,8 @@ impl Bar {
         }
     }
 
-    fn new(what: &str, seen: f64, bar: f64, unit: Unit) -> Bar {
+    /// A figure that is not a time.
+    pub fn new(what: &str, seen: f64, bar: f64, unit: Unit) -> Bar {
         Bar {
             what: what.to_owned(),
             seen,
@@ -109,10 +111,14 @@ pub const HEAD: &str =
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 5] = [
+pub const GROUPS: [Group; 6] = [
     ("dense", dense::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
     ("memory", memory::measure),
     ("small", small::measure),
+    ("gray-scott", gray_scott::measure),
 ];
+
+/// The programs that groups start, which have to be built before.
+pub const PROGRAMS: [(&str, &str); 2] = [("gray-scott", "tcasm"), ("gray-scott", "statistics")];

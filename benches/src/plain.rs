@@ -1,0 +1,22 @@
+//! Memory of a program that has no region.
+
+use ndarray::{Array, Dimension, ShapeBuilder};
+use tcasm_core::sys::live;
+
+/// An array of ones, all of it touched, in huge pages where the machine has them, as live memory of a region is.
+pub fn huge_array<Sh: ShapeBuilder>(shape: Sh) -> Array<f64, Sh::Dim>
+where
+    Sh::Dim: Dimension,
+{
+    const HUGE: usize = tcasm_core::sys::mem::HUGE_PAGE;
+    // Fresh zeros of this size are not touched yet.
+    let mut array = Array::zeros(shape);
+    let start = array.as_ptr() as usize;
+    let end = start + array.len() * size_of::<f64>();
+    let inside = start.next_multiple_of(HUGE)..end / HUGE * HUGE;
+    if !inside.is_empty() {
+        live::huge_pages(&inside);
+    }
+    array.fill(1.0);
+    array
+}
