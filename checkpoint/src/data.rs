@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::grid::{memory_shape, slowest_first};
 use crate::seal;
+use crate::writeback::Writeback;
 use crate::{Compression, Options};
 use hdf5::dataset::{DatasetBuilder, FillTime};
 use hdf5::types::TypeDescriptor;
@@ -29,6 +30,8 @@ pub struct Target<'a> {
     pub shape: &'a [usize],
     /// stored like this.
     pub options: &'a Options,
+    /// Told of what is written.
+    pub writeback: &'a Writeback,
 }
 
 impl Target<'_> {
@@ -41,8 +44,12 @@ impl Target<'_> {
 pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
     with_dtype!(field.dtype, T => {
         let values = typed::<T>(bytes);
+        let values = view(target.shape, &values)?;
         let dataset = target.create::<T>()?;
-        dataset.write(view(target.shape, &values)?)?;
+        match values.ndim() {
+            0 => dataset.write(values)?,
+            _ => write_blocks(&dataset, values, target.writeback)?,
+        }
         Ok(dataset)
     })
 }
@@ -84,7 +91,7 @@ fn write_part(
         }
         let dataset = target.create::<T>()?;
         let part = reshape_units(part, target.shape).ok_or_else(|| misfit(field, target.shape))?;
-        write_blocks(&dataset, part)?;
+        write_blocks(&dataset, part, target.writeback)?;
         Ok(dataset)
     })
 }
@@ -196,11 +203,13 @@ fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
 fn write_blocks<T: H5Type + Clone>(
     dataset: &Dataset,
     array: ArrayViewD<'_, T>,
+    writeback: &Writeback,
 ) -> Result<(), hdf5::Error> {
     let shape = array.shape();
     for rows in blocks(shape, chunk_rows(dataset), size_of::<T>()) {
         let block = array.slice_axis(Axis(0), Slice::from(rows.clone()));
         dataset.write_slice(block.as_standard_layout().view(), rows_of(shape, rows))?;
+        writeback.wrote(block.len() * size_of::<T>());
     }
     Ok(())
 }

@@ -57,6 +57,7 @@ mod stored;
 mod tier;
 mod vtkhdf;
 mod write;
+mod writeback;
 
 pub use changed::changed_bytes;
 pub use checkpointer::{Checkpointer, Counters, Filled, Settings, Written};

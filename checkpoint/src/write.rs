@@ -13,6 +13,7 @@
 use crate::data::Target;
 use crate::error::{Fault, WriteError};
 use crate::grid::memory_shape;
+use crate::writeback::Writeback;
 use crate::{Layout, Options, Snapshot, atomic, attributes, data, header, openpmd, seal, vtkhdf};
 use hdf5::{Dataset, File, Group};
 use std::path::Path;
@@ -48,6 +49,7 @@ pub fn begin(
             fields: own.create_group("fields")?,
             file: &file,
             options,
+            writeback: Writeback::of(temp),
         };
         let stored = store.all(shown.as_ref(), snapshot)?;
         // Errors must come out here: they are lost when handles are dropped.
@@ -85,6 +87,7 @@ pub struct Store<'a> {
     /// `/tcasm/fields`.
     fields: Group,
     options: &'a Options,
+    writeback: Writeback,
 }
 
 impl Store<'_> {
@@ -107,6 +110,7 @@ impl Store<'_> {
             name,
             shape,
             options: self.options,
+            writeback: &self.writeback,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The only folder with system calls, and most of the unsafe code.
 
+pub mod file;
 pub mod futex;
 pub mod live;
 pub mod mem;
