@@ -14,9 +14,10 @@ if [ $# -eq 0 ]; then
     # `tcasm` and `statistics` run beside what is measured.
     cargo build --release -p tcasm -p tcasm-benches --bins
     cargo run --release -p tcasm-benches --bin bars | tee "$target/bars.md"
+    cargo run --release -p tcasm-benches --bin checkpoints | tee "$target/checkpoints.md"
     cargo run --release -p tcasm-compare -- "${size[@]}" --json "$target/compare.json" --figures "$target/figures"
     cargo run --quiet --release -p tcasm-benches --bin report -- "$target/criterion" "$target/bars.md" \
-        "$target/compare.json" \
+        "$target/checkpoints.md" "$target/compare.json" \
         >"$target/performance.md"
     mkdir -p docs/figures
     mv "$target"/figures/*.svg "$target"/figures/*.png docs/figures/

@@ -1,6 +1,7 @@
 //! What the benches share: workloads, the reference to measure against, and facts of the machine.
 
 pub mod bars;
+pub mod checkpoints;
 pub mod faults;
 pub mod plain;
 pub mod programs;

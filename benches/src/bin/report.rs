@@ -1,6 +1,6 @@
 //! Turn what was measured into the tables of `docs/performance.md`:
-//! `report CRITERION_DIR BARS.md [ROWS.json] > docs/performance.md`: the bars as `bars` prints them, the rows as
-//! `tcasm-compare` writes them.
+//! `report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json] > docs/performance.md`: the bars and the checkpoints as `bars` and
+//! `checkpoints` print them, the rows as `tcasm-compare` writes them.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -22,13 +22,18 @@ impl Row {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::args()
         .nth(1)
-        .ok_or("usage: report CRITERION_DIR BARS.md [ROWS.json]")?;
-    let bars = std::env::args().nth(2).map(std::fs::read_to_string);
+        .ok_or("usage: report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json]")?;
+    let text = |nth| std::env::args().nth(nth).map(std::fs::read_to_string);
+    let (bars, checkpoints) = (text(2).transpose()?, text(3).transpose()?);
     let mut rows = Vec::new();
     collect(Path::new(&dir), &mut rows)?;
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    print!("{}", page(&rows, &bars.transpose()?.unwrap_or_default())?);
-    if let Some(path) = std::env::args().nth(3) {
+    print!("{}", page(&rows, &bars.unwrap_or_default())?);
+    if let Some(checkpoints) = checkpoints {
+        let about = include_str!("performance.checkpoints.md");
+        print!("\n{about}\n{checkpoints}");
+    }
+    if let Some(path) = std::env::args().nth(4) {
         let compared: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
         print!("{}", comparison(&compared)?);
         print!("{}", include_str!("performance.limits.md"));

@@ -1,0 +1,129 @@
+//! How large increments are, and how long it takes to read a checkpoint back, full or of several files.
+
+use super::{Figures, Outcome, ms, simulation};
+use crate::bars::{Bar, Unit};
+use crate::samples::Samples;
+use crate::workload::{PAGE, Random, Simulation, random_pages, touch};
+use std::fmt::Write as _;
+use std::path::Path;
+use tcasm_checkpoint::{Checkpoint, Checkpointer, Settings, Snapshot, Written, changed_bytes};
+use tcasm_observer::{Observer, Version};
+
+const BYTES: usize = simulation::BYTES;
+/// Percent of the pages that change between two checkpoints.
+const SHARES: [usize; 3] = [1, 10, 50];
+/// Increments of each share; the last full checkpoint is read by all that follow it.
+const EACH: usize = 3;
+const READS: usize = 5;
+
+/// Measure both.
+pub fn measure(dir: &Path) -> Outcome<Figures> {
+    let mut text =
+        "| pages changed | changed | increment | time | restore: files | time | p99 | max |\n\
+                    |---|---|---|---|---|---|---|---|\n"
+            .to_owned();
+    let mut bars = Vec::new();
+    for share in [100].into_iter().chain(SHARES) {
+        let own = tempfile::tempdir_in(dir)?;
+        let line = chain(own.path(), share)?;
+        writeln!(text, "| {} |", line.cells.join(" | "))?;
+        if share < 100 {
+            let what =
+                format!("bytes of an increment, in bytes of the {share} % of pages that changed");
+            bars.push(Bar::new(&what, line.ratio, 1.1, Unit::Ratio));
+        }
+    }
+    Ok(Figures { text, bars })
+}
+
+struct Line {
+    cells: Vec<String>,
+    /// Bytes of the file, in bytes of what has changed.
+    ratio: f64,
+}
+
+/// A full checkpoint, and increments on it; with 100 percent just the full one.
+fn chain(dir: &Path, share: usize) -> Outcome<Line> {
+    let mut simulation = Simulation::new("checkpoints", BYTES);
+    let mut observer = Observer::attach("checkpoints")?;
+    let settings = Settings {
+        options: simulation::options(),
+        most_files: EACH + 1,
+        ..Settings::new(dir)
+    };
+    let mut checkpointer = Checkpointer::open("chain", settings)?;
+    let mut base = observer.latest()?;
+    let mut last = write(&mut checkpointer, &base, None)?;
+    let mut changed = BYTES;
+    let mut random = Random(3);
+    if share < 100 {
+        for _ in 0..EACH {
+            simulation.step += 1;
+            let (step, pages) = (
+                simulation.step,
+                random_pages(&mut random, BYTES / PAGE, share),
+            );
+            touch(simulation.memory(), &pages, step);
+            simulation.publish();
+            simulation.settle();
+            let version = observer.latest()?;
+            last = write(&mut checkpointer, &version, Some(&base))?;
+            (base, changed) = (version, pages.len() * PAGE);
+        }
+    }
+    let restore = restore(dir, simulation.memory())?;
+    let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
+    let files = if share < 100 { EACH + 1 } else { 1 };
+    let what = if share < 100 {
+        format!("{share} %")
+    } else {
+        "(full)".to_owned()
+    };
+    let mut cells = vec![
+        what,
+        mib(changed as f64),
+        mib(last.bytes as f64),
+        ms(last.duration.as_nanos() as f64),
+    ];
+    cells.push(files.to_string());
+    cells.extend([0.5, 0.99, 1.0].map(|q| ms(restore.quantile(q))));
+    Ok(Line {
+        cells,
+        ratio: last.bytes as f64 / changed as f64,
+    })
+}
+
+/// As `tcasm checkpoint` does it.
+fn write(to: &mut Checkpointer, version: &Version, base: Option<&Version>) -> Outcome<Written> {
+    let view = version.view()?;
+    let of = |field: &_| view.bytes_of(field);
+    let snapshot = Snapshot::new("checkpoints", version.stamp(), view.table(), of);
+    let filled = match base {
+        None => to.fill(&snapshot)?,
+        Some(base) => {
+            let (pages, page_size) = (view.changes_since(base)?.pages, view.page_size()?);
+            to.fill_increment(&snapshot, |field| {
+                changed_bytes(field, base.table(), &pages, page_size)
+            })?
+        }
+    };
+    view.check()?;
+    Ok(to.commit(filled)?)
+}
+
+/// Find the newest checkpoint in `dir`, check it, and read all fields: each byte as in `expected`.
+fn restore(dir: &Path, expected: &[u8]) -> Outcome<Samples> {
+    let mut samples = Samples::default();
+    let mut bytes = vec![0; expected.len()];
+    for _ in 0..READS {
+        bytes.fill(0xff);
+        samples.time(|| -> Outcome<()> {
+            let checkpoint = Checkpoint::restart(&[dir], None)?;
+            Ok(checkpoint.read_bytes("bytes", &mut bytes)?)
+        })?;
+        if bytes != expected {
+            return Err("a checkpoint has other bytes than were published".into());
+        }
+    }
+    Ok(samples)
+}

@@ -1,0 +1,203 @@
+//! What a checkpoint adds to the simulation, however it is written: steps without one and steps after one take turns.
+
+use super::methods::{CopyAndThread, Direct, Fork, Method};
+use super::simulation::{NAMES, Plain, SHAPE, save};
+use super::tcasm::{Publish, Tcasm};
+use super::{Figures, Outcome, ms};
+use crate::bars::{Bar, Unit};
+use crate::samples::Samples;
+use ndarray::Array3;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tcasm_checkpoint::Checkpoint;
+use tcasm_examples::arrays::Capture;
+
+const ROUNDS: u64 = 12;
+
+/// What one way adds.
+struct Row {
+    name: &'static str,
+    /// To the steps that follow a checkpoint, all together.
+    per_checkpoint: Samples,
+    steps: Samples,
+    plain: Samples,
+    /// Checkpoints that were not complete when the next was due.
+    late: usize,
+}
+
+type Open = fn(&Path, u64) -> Outcome<Box<dyn Method>>;
+
+const METHODS: [(&str, Open); 5] = [
+    (
+        "**TCASM**, handed over, each step published",
+        |dir, every| {
+            Ok(Box::new(Tcasm::new(
+                dir,
+                Capture::HandOver,
+                Publish::Each,
+                every,
+            )?))
+        },
+    ),
+    (
+        "**TCASM**, copied, published for the checkpoint",
+        |dir, every| {
+            Ok(Box::new(Tcasm::new(
+                dir,
+                Capture::Copy,
+                Publish::Due,
+                every,
+            )?))
+        },
+    ),
+    ("HDF5 in the simulation", |dir, _| {
+        Ok(Box::new(Direct::new(dir)))
+    }),
+    ("copy, and a thread writes", |dir, _| {
+        Ok(Box::new(CopyAndThread::new(dir)))
+    }),
+    ("fork, and the child writes", |dir, _| {
+        Ok(Box::new(Fork::new(dir)))
+    }),
+];
+/// The first and the one it is compared with.
+const DIRECT: usize = 2;
+
+/// Measure all of them.
+pub fn measure(dir: &Path) -> Outcome<Figures> {
+    let mut plain = Plain::new();
+    let every = steps_between(dir, &mut plain)?;
+    let mut rows = Vec::new();
+    for (name, open) in METHODS {
+        let own = tempfile::tempdir_in(dir)?;
+        let mut method = open(own.path(), every)?;
+        rows.push(rounds(name, method.as_mut(), &mut plain, every)?);
+    }
+    let added = |row: &Row| row.per_checkpoint.median();
+    let part = added(&rows[0]) / added(&rows[DIRECT]) * 100.0;
+    let what =
+        "TCASM, handed over: added per checkpoint, as a part of what HDF5 in the simulation adds";
+    Ok(Figures {
+        text: table(&rows, every)?,
+        bars: vec![Bar::new(what, part, 5.0, Unit::Percent)],
+    })
+}
+
+/// Twice as many as one write takes.
+fn steps_between(dir: &Path, plain: &mut Plain) -> Outcome<u64> {
+    let [mut steps, mut writes] = [Samples::default(), Samples::default()];
+    for step in 1..=6 {
+        steps.time(|| plain.step(step));
+        let path = dir.join("trial.vtkhdf");
+        writes.time(|| save(&path, step, plain.now()))?;
+        std::fs::remove_file(path)?;
+    }
+    let twice = 2.0 * writes.median() / steps.median();
+    Ok((twice.ceil() as u64).clamp(4, 200))
+}
+
+fn rounds(
+    name: &'static str,
+    method: &mut dyn Method,
+    plain: &mut Plain,
+    every: u64,
+) -> Outcome<Row> {
+    let [per_checkpoint, steps, bare] = std::array::from_fn(|_| Samples::default());
+    let mut row = Row {
+        name,
+        per_checkpoint,
+        steps,
+        plain: bare,
+        late: 0,
+    };
+    for round in 1..=ROUNDS + 1 {
+        let (mut bare, mut with) = (Samples::default(), Samples::default());
+        let first = round * every;
+        let without = stretch(&mut bare, first..first + every, |step| Ok(plain.step(step)))?;
+        let time = stretch(&mut with, first..first + every, |step| {
+            method.step(step)?;
+            if step == first {
+                method.checkpoint(step)
+            } else {
+                Ok(())
+            }
+        })?;
+        let late = !method.is_complete()?;
+        method.settle()?;
+        // The first is for memory that nobody has touched.
+        if round > 1 {
+            row.late += usize::from(late);
+            let added = time.as_nanos() as f64 - without.as_nanos() as f64;
+            row.per_checkpoint.add_ns(added);
+            row.steps.extend(&with);
+            row.plain.extend(&bare);
+        }
+    }
+    check(name, method, (ROUNDS + 2) * every, every)?;
+    Ok(row)
+}
+
+/// The time that these steps take together.
+fn stretch(
+    samples: &mut Samples,
+    steps: std::ops::Range<u64>,
+    mut step: impl FnMut(u64) -> Outcome<()>,
+) -> Outcome<Duration> {
+    let start = Instant::now();
+    for number in steps {
+        samples.time(|| step(number))?;
+    }
+    Ok(start.elapsed())
+}
+
+/// One more checkpoint, while steps go on as before: every byte of it.
+fn check(name: &str, method: &mut dyn Method, first: u64, every: u64) -> Outcome<()> {
+    method.step(first)?;
+    let expected = method.state()?;
+    method.checkpoint(first)?;
+    for step in first + 1..first + every {
+        method.step(step)?;
+    }
+    let checkpoint = Checkpoint::restart(&[method.settle()?], None)?;
+    if checkpoint.stamp().step != first {
+        return Err(format!(
+            "{name}: the last checkpoint is of step {}",
+            checkpoint.stamp().step
+        )
+        .into());
+    }
+    for (field, expected) in NAMES.into_iter().zip(&expected) {
+        let mut seen = Array3::<f64>::zeros(SHAPE);
+        checkpoint.read_array(field, seen.view_mut().into_dyn())?;
+        let bits = |array: &Array3<f64>| array.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        if bits(&seen) != bits(expected) {
+            return Err(
+                format!("{name}: {field} of step {first} is another than was computed").into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn table(rows: &[Row], every: u64) -> Outcome<String> {
+    let plain = ms(rows[0].plain.median());
+    let mut out = format!(
+        "A checkpoint every {every} steps; a step in plain memory takes {plain}.\n\n\
+         | how | added per checkpoint | p99 | max | added per step | a step | p99 | max | late |\n\
+         |---|---|---|---|---|---|---|---|---|\n"
+    );
+    for row in rows {
+        let (added, steps) = (&row.per_checkpoint, &row.steps);
+        let all = |s: &Samples| [0.5, 0.99, 1.0].map(|q| ms(s.quantile(q))).join(" | ");
+        let per_step = ms(added.median() / every as f64);
+        let (name, late) = (row.name, row.late);
+        writeln!(
+            out,
+            "| {name} | {} | {per_step} | {} | {late} of {ROUNDS} |",
+            all(added),
+            all(steps)
+        )?;
+    }
+    Ok(out)
+}
