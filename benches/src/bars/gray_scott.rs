@@ -63,7 +63,10 @@ fn run() -> Outcome<Vec<Bar>> {
             (plain, published, added) = Default::default();
         }
         let steps = pair * STRETCH + 1..=(pair + 1) * STRETCH;
-        let without = stretch(&mut plain, steps.clone(), |step| Ok(both.plain_step(step)))?;
+        let without = stretch(&mut plain, steps.clone(), |step| {
+            both.plain_step(step);
+            Ok(())
+        })?;
         let with = stretch(&mut published, steps, |step| both.published_step(step))?;
         added.push((with / without - 1.0) * 100.0);
         std::thread::sleep(REST);
