@@ -1,6 +1,7 @@
 //! What checkpoints cost, against other ways to write them, on the same disk in the same run.
 
 mod increments;
+mod memory;
 mod methods;
 mod rate;
 mod simulation;
@@ -25,7 +26,7 @@ pub struct Figures {
 pub type Group = (&'static str, &'static str, fn(&Path) -> Outcome<Figures>);
 
 /// All groups.
-pub const GROUPS: [Group; 3] = [
+pub const GROUPS: [Group; 4] = [
     (
         "stalls",
         "What a checkpoint adds to the simulation",
@@ -41,6 +42,7 @@ pub const GROUPS: [Group; 3] = [
         "How fast a checkpoint is on the disk",
         rate::measure,
     ),
+    ("memory", "Restart without a file", memory::measure),
 ];
 
 fn ms(ns: f64) -> String {
