@@ -103,6 +103,8 @@ pub struct Checkpointer {
     counters: Counters,
     /// How attempts have failed since the last that did not.
     failing: Option<Discriminant<WriteError>>,
+    /// A file got its name, and no line: it is taken up before the next.
+    unentered: bool,
 }
 
 #[derive(Debug)]
@@ -168,6 +170,7 @@ impl Checkpointer {
             started: manifest::unix_ns(),
             counters: Counters::default(),
             failing: None,
+            unentered: false,
         })
     }
 
@@ -295,13 +298,17 @@ impl Checkpointer {
         let path = filled.pending.path().to_owned();
         let temp = filled.pending.temp();
         fault::pass("filled");
-        seal::apply(temp, filled.ranges).map_err(|e| Fault::from(e).at(&path))?;
+        let sealed =
+            || seal::apply(temp, filled.ranges.clone()).map_err(|e| Fault::from(e).at(&path));
+        self.in_room(sealed)?;
         let bytes = filled.pending.commit()?;
         fault::pass("named");
-        let mut tier = lock(&self.fast);
-        let found = Found::at(&path).ok_or_else(|| WriteError::Name(tier.name().to_owned()))?;
+        let name = || lock(&self.fast).name().to_owned();
+        let found = Found::at(&path).ok_or_else(|| WriteError::Name(name()))?;
         let entry = stored::describe(&found).map_err(WriteError::Copy)?;
-        tier.complete(entry.clone())?;
+        self.unentered = true;
+        self.in_room(|| lock(&self.fast).complete(entry.clone()))?;
+        self.unentered = false;
         fault::pass("entered");
         let table = filled.table;
         self.last = Some(Last { entry, table });
@@ -339,13 +346,14 @@ impl Checkpointer {
         }
     }
 
-    /// A folder that was away is another one when it is back.
-    fn check_tier(&self) -> Result<(), WriteError> {
+    /// A folder that was away is another one when it is back; and what is in it may not be in its manifest.
+    fn check_tier(&mut self) -> Result<(), WriteError> {
         let mut tier = lock(&self.fast);
-        match tier.is_there() {
-            true => Ok(()),
-            false => tier.reopen(),
+        if self.unentered || !tier.is_there() {
+            tier.reopen()?;
         }
+        self.unentered = false;
+        Ok(())
     }
 
     fn note(&mut self, step: u64, error: &WriteError) {
@@ -410,5 +418,70 @@ fn check_folders(settings: &Settings) -> Result<(), WriteError> {
     match real(&settings.fast) == real(slow) {
         true => Err(WriteError::SameFolder(settings.fast.clone(), slow.clone())),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::fs;
+    use tcasm_core::field::DType;
+    use tcasm_core::stamp::Stamp;
+
+    fn write(to: &mut Checkpointer, step: u64) {
+        let table = FieldTable {
+            fields: vec![FieldDesc::new("t", DType::U8, &[3])],
+            ..FieldTable::default()
+        };
+        let stamp = Stamp {
+            version: step,
+            step,
+            time: 0.0,
+        };
+        to.write(&Snapshot::new("run", stamp, &table, |_| &[1, 2, 3]))
+            .unwrap();
+    }
+
+    #[test]
+    fn what_the_next_tier_has_makes_room_but_for_the_newest() {
+        let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let settings = |slow: Option<&Path>| Settings {
+            slow: slow.map(Path::to_owned),
+            ..Settings::new(fast.path())
+        };
+        let file = |step: u64| fast.path().join(format!("run_{step:08}.vtkhdf"));
+        let attempts = Cell::new(0);
+        let full = || {
+            attempts.set(attempts.get() + 1);
+            let source = std::io::ErrorKind::StorageFull.into();
+            let path = file(4);
+            match file(1).exists() {
+                true => Err(WriteError::NoSpace { path, source }),
+                false => Ok(()),
+            }
+        };
+        let mut to = Checkpointer::open("run", settings(None)).unwrap();
+        (1..=3).for_each(|step| write(&mut to, step));
+        assert!(to.in_room(full).is_err(), "there is no next tier");
+        drop(to);
+
+        let gone = slow.path().join("gone");
+        let to = Checkpointer::open("run", settings(Some(&gone))).unwrap();
+        assert!(to.in_room(full).is_err(), "it has none of them");
+        drop(to);
+
+        let to = Checkpointer::open("run", settings(Some(slow.path()))).unwrap();
+        let state = to.wait_drained(Duration::from_secs(60)).unwrap();
+        assert_eq!((state.outstanding, state.trouble), (0, None));
+        attempts.set(0);
+        to.in_room(full).unwrap();
+        assert_eq!(attempts.get(), 2);
+        assert_eq!(to.contents().items.keys().collect::<Vec<_>>(), [&3]);
+        assert!(file(3).exists() && !file(2).exists());
+        // Nothing more can give way: it comes to an end.
+        fs::write(file(1), "of somebody else").unwrap();
+        assert!(to.in_room(full).is_err());
+        assert!(file(3).exists());
     }
 }

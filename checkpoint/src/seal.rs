@@ -27,7 +27,7 @@ const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 /// Offset and length of stored bytes of a field.
 pub type Range = (u64, u64);
 
-/// Seal the closed file at `path`, in which the fields' bytes are stored at `ranges`.
+/// Seal the closed file at `path`, in which the fields' bytes are stored at `ranges`. After an error the file is as it was.
 pub fn apply(path: &Path, mut ranges: Vec<Range>) -> io::Result<()> {
     let mut file = File::options().read(true).append(true).open(path)?;
     let length = file.metadata()?.len();
@@ -42,7 +42,9 @@ pub fn apply(path: &Path, mut ranges: Vec<Range>) -> io::Result<()> {
     let hash = hash(&mut file, &ranges, &seal, length)?;
     seal.extend(hash.to_le_bytes());
     seal.extend(MAGIC);
-    file.write_all(&seal)
+    file.write_all(&seal).inspect_err(|_| {
+        let _ = file.set_len(length);
+    })
 }
 
 /// The hash in the seal of the file at `path`, which tells it from other files: it covers the checksums of the fields. None: it

@@ -192,12 +192,15 @@ fn child_whose_manifest_finds_no_room() {
     assert!(matches!(error, WriteError::NoSpace { .. }), "{error:?}");
     assert_eq!(size(), whole, "half a line is taken back");
     limit(nix::libc::RLIM_INFINITY);
-    checkpointer.write(&version.snapshot(at(step + 1))).unwrap();
+    checkpointer.write(&version.snapshot(at(step + 2))).unwrap();
     let contents = Contents::read(&manifest).unwrap();
+    let steps: Vec<u64> = contents.items.keys().copied().rev().take(2).collect();
     assert_eq!(
-        (contents.newest(), contents.damaged),
-        (Some(step + 1), vec![])
+        steps,
+        [step + 2, step + 1],
+        "a file without a line gets one"
     );
+    assert_eq!(contents.damaged, [] as [usize; 0]);
 }
 
 #[test]
@@ -231,6 +234,9 @@ fn a_directory_that_vanishes_fails_checkpoints_until_it_is_back() {
     checkpointer.write(&version.snapshot(at(2))).unwrap();
     let counters = checkpointer.counters();
     assert_eq!((counters.written, counters.failed), (1, 1));
+    let error = Checkpointer::new(&inner, "run", PLAIN).unwrap_err();
+    let hint = "it is still the only one to write there";
+    assert!(matches!(error, WriteError::Busy { .. }), "{hint}: {error}");
 }
 
 #[test]

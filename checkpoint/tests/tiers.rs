@@ -181,6 +181,41 @@ fn nothing_goes_from_the_fast_tier_before_the_slow_one_has_it() {
     assert_eq!((steps(&fast), steps(&slow)), (vec![4], vec![1, 2, 3, 4]));
 }
 
+/// Where mounting is permitted, on a file system that is really full; a test of the `Checkpointer` beside its code is run
+/// everywhere.
+#[test]
+fn on_a_full_fast_tier_what_the_slow_one_has_gives_way() {
+    let tiers = Tiers::new();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]);
+    if !mount.arg(&tiers.fast).status().is_ok_and(|s| s.success()) {
+        eprintln!("mounting is refused here");
+        return;
+    }
+    let _unmount = Unmount(&tiers.fast);
+    let count = 80_000; // 640 KB: two of them fit, and one that is being written beside them does not
+    let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
+    for step in 1..=8 {
+        to.write(&state(step, count).snapshot(at(step))).unwrap();
+        assert_eq!(to.wait_drained(LONG).unwrap().outstanding, 0);
+    }
+    drop(to);
+    let [fast, slow] = tiers.contents();
+    assert_eq!(steps(&slow), (1..=8).collect::<Vec<_>>());
+    assert!(steps(&fast).len() <= 3 && fast.newest() == Some(8));
+    assert_eq!(fast.failed, None);
+    assert_in_order(&tiers.fast);
+    assert_holds(&Checkpoint::open(&tiers.fast).unwrap(), count);
+}
+
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+    }
+}
+
 #[test]
 fn a_slow_tier_that_vanishes_is_drained_to_when_it_is_back() {
     let tiers = Tiers::new();

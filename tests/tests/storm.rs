@@ -1,9 +1,11 @@
-//! A storm of SIGKILLs over a simulation and the writer of its checkpoints, with tiers that are full, away and back: every restart
-//! goes on from the bits of an undisturbed run, no checkpoint that was told to be complete is lost, and nothing is left behind.
+//! A storm of SIGKILLs over a simulation and the writer of its checkpoints, with tiers that are full, read-only, away and back:
+//! every restart goes on from the bits of an undisturbed run, no checkpoint that was told to be complete is lost, and nothing is
+//! left behind.
 
 use ndarray::Array3;
 use nix::sys::signal::Signal;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -16,6 +18,8 @@ use tempfile::TempDir;
 const SIZE: usize = 20;
 /// Where the fast tier is full no checkpoint comes: so long one is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Nor does one come where the fast tier is read-only.
+const NO_PATIENCE: Duration = Duration::from_millis(300);
 /// A slow tier that is away does not come back before the round ends.
 const HASTE: &str = "0.2";
 
@@ -58,35 +62,139 @@ impl Reference {
     }
 }
 
-/// The folders of a run, and what is run in them.
-struct Site {
-    sockets: TempDir,
-    _root: TempDir,
-    fast: PathBuf,
-    slow: PathBuf,
+/// What a round does to a tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    None,
+    SlowAway,
+    SlowReadOnly,
+    FastReadOnly,
+}
+
+impl Trouble {
+    fn of_round(number: u64) -> Self {
+        match number % 8 {
+            1 | 5 => Trouble::SlowAway,
+            3 => Trouble::FastReadOnly,
+            6 => Trouble::SlowReadOnly,
+            _ => Trouble::None,
+        }
+    }
+}
+
+/// A file system of its own for a tier, where mounting is permitted.
+struct Disk {
+    path: PathBuf,
+    tier: PathBuf,
     mounted: bool,
 }
 
+impl Disk {
+    fn new(path: PathBuf, size: &str) -> Self {
+        fs::create_dir(&path).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
+        let mounted = succeeds(mount.arg(&path));
+        let tier = path.join("tier");
+        fs::create_dir(&tier).unwrap();
+        Disk {
+            path,
+            tier,
+            mounted,
+        }
+    }
+
+    /// Let nothing be written to the tier, or let it again: the file system is read-only; else, no file can be made or removed.
+    fn set_read_only(&self, read_only: bool) {
+        let mut command = if self.mounted {
+            let mut mount = Command::new("mount");
+            let option = if read_only {
+                "remount,ro"
+            } else {
+                "remount,rw"
+            };
+            mount.args(["-o", option]).arg(&self.path);
+            mount
+        } else {
+            let mut chattr = Command::new("chattr");
+            chattr.arg(if read_only { "+i" } else { "-i" });
+            chattr.arg(&self.tier);
+            chattr
+        };
+        let done = succeeds(&mut command);
+        let hint = "as root, or on a file system that knows chattr +i";
+        assert!(
+            done,
+            "{command:?} is needed for a tier that is read-only: {hint}"
+        );
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        match self.mounted {
+            true => succeeds(Command::new("umount").arg("--lazy").arg(&self.path)),
+            false => succeeds(Command::new("chattr").arg("-i").arg(&self.tier)),
+        };
+    }
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.output().is_ok_and(|out| out.status.success())
+}
+
+/// The folders of a run, and what is run in them.
+struct Site {
+    sockets: TempDir,
+    /// Fast and slow: dropped before the folder that they are in.
+    disks: [Disk; 2],
+    _root: TempDir,
+    fast: PathBuf,
+    slow: PathBuf,
+}
+
 impl Site {
-    /// The fast folder is small, where that can be had.
+    /// The fast tier is small, where that can be had.
     fn new() -> Self {
         let root = TempDir::new().unwrap();
-        let [fast, slow] = ["fast", "slow"].map(|name| root.path().join(name));
-        [&fast, &slow]
-            .into_iter()
-            .for_each(|dir| fs::create_dir(dir).unwrap());
-        let mut mount = Command::new("mount");
-        mount
-            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
-            .arg(&fast);
-        let mounted = mount.output().is_ok_and(|out| out.status.success());
+        let disk = |name, size| Disk::new(root.path().join(name), size);
+        let disks = [disk("node", "2m"), disk("scratch", "64m")];
+        let way = if disks[0].mounted {
+            "remounted"
+        } else {
+            "chattr +i"
+        };
+        eprintln!("a tier that is read-only: {way}");
+        let [fast, slow] = [0, 1].map(|i| disks[i].tier.clone());
         Site {
             sockets: TempDir::new().unwrap(),
+            disks,
             _root: root,
             fast,
             slow,
-            mounted,
         }
+    }
+
+    fn begin(&self, trouble: Trouble) {
+        match trouble {
+            Trouble::None => {}
+            Trouble::SlowAway => fs::rename(&self.slow, self.away()).unwrap(),
+            Trouble::SlowReadOnly => self.disks[1].set_read_only(true),
+            Trouble::FastReadOnly => self.disks[0].set_read_only(true),
+        }
+    }
+
+    fn end(&self, trouble: Trouble) {
+        match trouble {
+            Trouble::None => {}
+            Trouble::SlowAway => fs::rename(self.away(), &self.slow).unwrap(),
+            Trouble::SlowReadOnly => self.disks[1].set_read_only(false),
+            Trouble::FastReadOnly => self.disks[0].set_read_only(false),
+        }
+    }
+
+    fn away(&self) -> PathBuf {
+        self.slow.with_extension("away")
     }
 
     fn dirs(&self) -> [&Path; 2] {
@@ -144,17 +252,6 @@ impl Site {
         let args = [&args[..], &chain, &more].concat();
         let env = [("TCASM_FAULT", fault), ("TCASM_LOG", "off")];
         Child::start(&program("tcasm"), &args, self.sockets.path(), &env)
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        if self.mounted {
-            let _ = Command::new("umount")
-                .arg("--lazy")
-                .arg(&self.fast)
-                .status();
-        }
     }
 }
 
@@ -255,58 +352,90 @@ impl Random {
     }
 }
 
+/// What came of a round.
+struct Round {
+    /// The step of the newest checkpoint that was told to be complete.
+    reported: Option<u64>,
+    /// Whether the writer died at a step of a checkpoint.
+    died: bool,
+    what: String,
+}
+
 /// One round: start both, let some checkpoints be written, kill, look.
-fn round(site: &Site, random: &mut Random, number: u64) -> (Option<u64>, String) {
-    let away = site.slow.with_extension("away");
-    let slow_is_away = number % 4 == 1;
-    if slow_is_away {
-        fs::rename(&site.slow, &away).unwrap();
-    }
-    let fault = match number % 3 {
-        0 => {
-            let point = CHECKPOINT_POINTS[random.below(CHECKPOINT_POINTS.len() as u64) as usize];
-            format!("{point}:{}", 1 + random.below(4))
-        }
-        _ => String::new(),
-    };
+fn round(site: &Site, random: &mut Random, number: u64) -> Round {
+    let mut trouble = Trouble::of_round(number);
+    let what = format!("{trouble:?}");
+    site.begin(trouble);
+    let fault = fault(random, number);
     let mut simulation = site.simulation();
     let mut writer = site.writer(&fault, HASTE);
-    let mut reported = hear(&writer, 1 + random.below(6) as usize, PATIENCE);
+    let mut reported = None;
+    let mut listen = |writer: &Child, count, patience| {
+        reported = reported.max(hear(writer, count, patience));
+    };
+    if trouble == Trouble::FastReadOnly {
+        listen(&writer, 1, NO_PATIENCE);
+    }
+    if random.below(2) == 0 {
+        // What was in the way is over while they run.
+        site.end(trouble);
+        trouble = Trouble::None;
+    }
+    let patience = match trouble {
+        Trouble::FastReadOnly => NO_PATIENCE,
+        _ => PATIENCE,
+    };
+    listen(&writer, 1 + random.below(6) as usize, patience);
     std::thread::sleep(Duration::from_micros(random.below(30_000)));
+    let died = writer
+        .ended()
+        .is_some_and(|status| status.signal() == Some(9));
     let victims = random.below(3);
     if victims != 0 {
         writer.kill();
-        reported = reported.max(hear(&writer, usize::MAX, DEADLINE));
+        listen(&writer, usize::MAX, DEADLINE);
     }
     if victims == 1 {
         // The simulation has not noticed: another writer goes on with it.
         writer = site.writer("", HASTE);
-        reported = reported.max(hear(&writer, 2, PATIENCE));
+        listen(&writer, 2, patience);
     }
     simulation.kill();
     if victims != 2 {
         // It saves the last version, and ends.
-        reported = reported.max(hear(&writer, usize::MAX, DEADLINE));
+        listen(&writer, usize::MAX, DEADLINE);
         writer.wait();
     }
-    if slow_is_away {
-        fs::rename(&away, &site.slow).unwrap();
-    }
-    let what = ["the simulation", "the writer, then the simulation", "both"][victims as usize];
-    (
+    site.end(trouble);
+    let killed = ["the simulation", "the writer, then the simulation", "both"][victims as usize];
+    let what = format!("round {number}, {killed} killed, fault {fault:?}, {what}");
+    Round {
         reported,
-        format!("round {number}, {what} killed, fault {fault:?}, slow away {slow_is_away}"),
-    )
+        died,
+        what,
+    }
+}
+
+/// Where the writer is to die by itself, in every third round.
+fn fault(random: &mut Random, number: u64) -> String {
+    if !number.is_multiple_of(3) {
+        return String::new();
+    }
+    let point = CHECKPOINT_POINTS[random.below(CHECKPOINT_POINTS.len() as u64) as usize];
+    format!("{point}:{}", 1 + random.below(4))
 }
 
 fn storm(rounds: u64, seed: u64) {
     let (site, mut reference, mut random) = (Site::new(), Reference::new(), Random(seed));
-    let mut newest = None;
+    let (mut newest, mut died) = (None, false);
     for number in 0..rounds {
-        let (reported, what) = round(&site, &mut random, number);
-        newest = newest.max(reported);
-        check(&site, &mut reference, newest, &what);
+        let round = round(&site, &mut random, number);
+        newest = newest.max(round.reported);
+        died |= round.died;
+        check(&site, &mut reference, newest, &round.what);
     }
+    let hint = "a build without fault points: run `cargo build --workspace --bins` first";
+    assert!(died, "no writer died within a checkpoint: {hint}");
     assert!(
         reference.step > rounds,
         "the run has come forward: step {}",

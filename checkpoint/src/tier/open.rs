@@ -144,9 +144,9 @@ impl Tier {
         Ok(())
     }
 
-    /// Whether the folder is the one that was opened: it may have been away.
+    /// Whether the folder is the one that was opened: it may have been away. Without its lock it is not ours.
     pub fn is_there(&self) -> bool {
-        self.manifest.is_there()
+        self.lock.is_some() && self.manifest.is_there()
     }
 
     /// Open the folder anew.

@@ -32,7 +32,8 @@ pub fn start(name: &str, dir: &Path, args: &[&str]) -> Background {
     run
 }
 
-fn attached(name: &str, pid: u32) {
+/// Wait until the process is attached.
+pub fn attached(name: &str, pid: u32) {
     let mut observer = Observer::attach(name).unwrap();
     until("the command attaches", || {
         pins(&mut observer, pid).is_some()
@@ -414,6 +415,6 @@ fn two_runs_do_not_write_the_same_files() {
     let _first = start(&name, dir.path(), &["--last"]);
     let path = dir.path().to_str().unwrap();
     let second = tcasm(&["checkpoint", &name, "--fast", path, "--last"]);
-    assert_eq!(second.code, 9, "{second:?}");
+    assert_eq!(second.code, 11, "{second:?}");
     assert!(second.err.contains("another checkpointer"), "{second:?}");
 }

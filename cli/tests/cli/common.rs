@@ -155,7 +155,15 @@ pub struct Background(Option<Child>);
 
 impl Background {
     pub fn start(args: &[&str]) -> Background {
-        Background(Some(command(args).spawn().unwrap()))
+        Background::from(command(args))
+    }
+
+    /// Another command, whose output is read all the same.
+    pub fn from(mut command: Command) -> Background {
+        command.env("TCASM_RUNTIME_DIR", runtime_dir());
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Background(Some(command.spawn().unwrap()))
     }
 
     pub fn child(&mut self) -> &mut Child {

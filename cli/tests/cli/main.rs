@@ -1,10 +1,12 @@
 //! The command as users run it, against producers that live in this process.
 
+mod changing;
 mod checkpoint;
 mod common;
 mod demo;
 mod dump;
 mod failures;
 mod look;
+mod misuse;
 mod stats;
 mod tiers;

@@ -1,11 +1,13 @@
 //! `checkpoint` on two tiers, and what is done with what is there: `checkpoints`, `verify`, `restore`.
 
-use crate::checkpoint::{expected, files, start};
-use crate::common::{bad, line, name, publish, tcasm, until};
+use crate::checkpoint::{attached, expected, files, start};
+use crate::common::{Background, bad, command, line, name, publish, tcasm, until};
 use nix::sys::signal::Signal;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
+use tcasm_producer::Field;
 
 #[test]
 fn asked_to_end_it_writes_the_newest_version_first() {
@@ -26,6 +28,69 @@ fn asked_to_end_it_writes_the_newest_version_first() {
         assert_eq!(files(folder), expected(&name, &[30]));
     }
     publish(&mut p, t, 40);
+}
+
+/// No file may be larger than 100 KiB at first, and the copy of the first goes on for seconds.
+#[test]
+fn the_last_checkpoint_waits_for_room_as_long_as_copies_may_make_some() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("room"));
+    let [fast, slow] = ["fast", "slow"].map(|tier| dir.path().join(tier));
+    [&fast, &slow]
+        .into_iter()
+        .for_each(|dir| fs::create_dir(dir).unwrap());
+    let (mut p, t) = line(&name, 10_000);
+    let tiers = [
+        "--fast",
+        &fast.to_str().unwrap(),
+        "--slow",
+        slow.to_str().unwrap(),
+    ];
+    let args = [
+        "--every",
+        "1",
+        "--compress",
+        "0",
+        "--limit",
+        "0.01",
+        "--wait",
+        "30",
+    ];
+    let tcasm = command(&[&["checkpoint", &name], &tiers[..], &args].concat());
+    let mut shell = std::process::Command::new("bash");
+    let limited = "trap '' XFSZ; ulimit -S -f 100; exec \"$@\"";
+    shell.args(["-c", limited, "bash"]);
+    shell.arg(tcasm.get_program()).args(tcasm.get_args());
+    let mut run = Background::from(shell);
+    attached(&name, run.pid());
+    publish(&mut p, t, 10);
+    assert!(run.read_line().starts_with("wrote "));
+    let more: Field<f64, _> = p.field("more", [10_000]).add().unwrap();
+    p.view_mut(more).unwrap().fill(1.0);
+    publish(&mut p, t, 20);
+    drop(p);
+    let mut complaint = String::new();
+    let mut complaints = BufReader::new(run.child().stderr.take().unwrap());
+    complaints.read_line(&mut complaint).unwrap();
+    assert!(
+        complaint.contains("step 20") && complaint.contains("no room"),
+        "{complaint}"
+    );
+    let pid = run.pid().to_string();
+    let mut room = std::process::Command::new("prlimit");
+    let status = room.args(["--pid", &pid, "--fsize=unlimited"]).status();
+    assert!(status.unwrap().success());
+    let told = run.read_line();
+    assert!(
+        told.starts_with("wrote ") && told.contains("step 20"),
+        "{told}"
+    );
+    run.signal(Signal::SIGINT);
+    let run = run.end();
+    let left = "the rest is left to the next start";
+    assert_eq!(run.code, 9, "{left}: {run:?}");
+    let newest = Checkpoint::open(&fast).unwrap();
+    newest.verify().unwrap();
+    assert_eq!(newest.stamp().step, 20);
 }
 
 #[test]

@@ -5,12 +5,9 @@ use super::writer::Writer;
 use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::{Write, stderr, stdout};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tcasm_checkpoint::{Draining, Written};
 use tcasm_observer::Version;
-
-/// How long the next failures of a series are not told.
-const QUIET: Duration = Duration::from_secs(10);
 
 /// Tells. A reader that went away is no reason to stop writing checkpoints.
 pub struct Progress {
@@ -23,8 +20,8 @@ pub struct Line<'p> {
     progress: &'p Progress,
     versions: ProgressBar,
     copy: ProgressBar,
-    /// When it was told last that no file could be written, since the last that was.
-    failing: Option<Instant>,
+    /// Files that could not be written, since the last that was.
+    failing: u64,
 }
 
 impl Progress {
@@ -50,7 +47,7 @@ impl Progress {
             progress: self,
             versions,
             copy,
-            failing: None,
+            failing: 0,
         }
     }
 
@@ -97,7 +94,7 @@ impl Line<'_> {
 
     /// A file is on the disk.
     pub fn wrote(&mut self, stamp: &str, written: &Written, writer: &Writer) {
-        self.failing = None;
+        self.failing = 0;
         self.progress.print(&format!(
             "wrote {}  {stamp}  {}  {:.2} s{}",
             written.path.display(),
@@ -107,12 +104,12 @@ impl Line<'_> {
         ));
     }
 
-    /// A file could not be written. Where none can, that is told now and then: each version is another attempt.
+    /// A file could not be written. Where none can, each version is another attempt: the first is told, and ever fewer of the next.
     pub fn failed(&mut self, stamp: &str, message: &str, writer: &Writer) {
-        if self.failing.is_some_and(|told| told.elapsed() < QUIET) {
+        self.failing += 1;
+        if !self.failing.is_power_of_two() {
             return;
         }
-        self.failing = Some(Instant::now());
         let failures = failures(writer.failed);
         let text = format!("{stamp} is not written: {message}{failures}");
         self.progress.bars.suspend(|| complain(&text));

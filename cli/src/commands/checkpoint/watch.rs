@@ -8,6 +8,7 @@ use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
 use crate::region;
 use crate::signals::Signals;
+use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::Draining;
 use tcasm_observer::{AttachError, ObserveError, Observer, Version};
@@ -25,11 +26,11 @@ pub enum End {
     Interrupted,
 }
 
-/// How long what stands still is waited for.
+/// How long copies that get nowhere are waited for.
 struct Patience {
     grace: Duration,
     since: Instant,
-    before: Option<Draining>,
+    furthest: Option<(Reverse<usize>, u64)>,
 }
 
 impl Patience {
@@ -37,16 +38,25 @@ impl Patience {
         Patience {
             grace: Duration::from_secs_f64(grace),
             since: Instant::now(),
-            before: None,
+            furthest: None,
         }
     }
 
-    /// Whether `state` is another than before, or has not been the same for too long.
-    fn lasts(&mut self, state: Draining) -> bool {
-        if self.before.as_ref() != Some(&state) {
-            (self.since, self.before) = (Instant::now(), Some(state));
+    /// Whether the copies have come further, or have not for a time that can be borne.
+    fn lasts(&mut self, state: &Draining) -> bool {
+        if self.comes_further(state) {
+            self.since = Instant::now();
         }
         self.since.elapsed() < self.grace
+    }
+
+    /// Whether less is left than ever before. To begin the same copy again, as where there is no room for it, is no progress.
+    fn comes_further(&mut self, state: &Draining) -> bool {
+        let copied = state.copying.map_or(0, |(_, done, _)| done);
+        let now = Some((Reverse(state.outstanding), copied));
+        let further = now > self.furthest;
+        self.furthest = self.furthest.max(now);
+        further
     }
 }
 
@@ -193,16 +203,17 @@ impl Watch<'_> {
         let Some(state) = self.writer.wait_drained(LOOK) else {
             return false;
         };
-        self.line.draining(Some(state.clone()));
-        !self.signals.stop() && patience.lasts(state)
+        let lasts = patience.lasts(&state);
+        self.line.draining(Some(state));
+        !self.signals.stop() && lasts
     }
 
     /// What the exit status says of the run.
     fn verdict(&self, end: End) -> Result<(), Failure> {
         let (name, writer) = (self.name, &self.writer);
-        if let Some(message) = writer.last_failure() {
+        if let Some((code, message)) = writer.last_failure() {
             let text = format!("the last checkpoint could not be written: {message}");
-            return Err(Failure::new(Code::Io, text));
+            return Err(Failure::new(code, text));
         }
         if let Some(state) = writer.draining().filter(|state| state.outstanding != 0) {
             let why = state
@@ -230,5 +241,33 @@ impl Watch<'_> {
             )),
             End::OfStream | End::Finished => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_that_begin_again_and_again_get_nowhere() {
+        let mut patience = Patience::new(60.0);
+        let mut further = |outstanding, copying, trouble: Option<&str>| {
+            patience.comes_further(&Draining {
+                outstanding,
+                copying,
+                trouble: trouble.map(str::to_owned),
+                ..Draining::default()
+            })
+        };
+        assert!(further(3, None, None));
+        assert!(further(3, Some((10, 4096, 9000)), None));
+        for attempt in ["no room", "still no room"] {
+            assert!(!further(3, None, Some(attempt)));
+            assert!(!further(3, Some((10, 0, 9000)), Some(attempt)));
+            assert!(!further(3, Some((10, 4096, 9000)), Some(attempt)));
+        }
+        assert!(further(3, Some((10, 8192, 9000)), None));
+        assert!(further(2, None, None), "one is copied");
+        assert!(further(2, Some((20, 1, 9000)), None));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{CheckpointArgs, Keep};
 use crate::commands::export::snapshot;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tcasm_checkpoint::{
@@ -27,7 +27,7 @@ pub struct Writer {
 /// What became of the last attempt.
 struct Last {
     version: u64,
-    result: Result<PathBuf, String>,
+    result: Result<PathBuf, (Code, String)>,
 }
 
 impl Writer {
@@ -78,7 +78,7 @@ impl Writer {
             version: number,
             result: match &result {
                 Ok(written) => Ok(written.path.clone()),
-                Err(failure) => Err(failure.message.clone()),
+                Err(failure) => Err((failure.code, failure.message.clone())),
             },
         });
         result
@@ -106,9 +106,9 @@ impl Writer {
     }
 
     /// Why the last attempt failed, if it did.
-    pub fn last_failure(&self) -> Option<&str> {
-        let result = &self.last.as_ref()?.result;
-        result.as_ref().err().map(String::as_str)
+    pub fn last_failure(&self) -> Option<(Code, &str)> {
+        let (code, why) = self.last.as_ref()?.result.as_ref().err()?;
+        Some((*code, why))
     }
 
     /// The newest file.
