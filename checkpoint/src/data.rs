@@ -2,9 +2,8 @@
 
 use crate::error::Fault;
 use crate::grid::{memory_shape, slowest_first};
-use crate::seal;
 use crate::writeback::Writeback;
-use crate::{Compression, Options};
+use crate::{Compression, Options, attributes, seal};
 use hdf5::dataset::{DatasetBuilder, FillTime};
 use hdf5::types::TypeDescriptor;
 use hdf5::{Dataset, Group, H5Type, Hyperslab, Selection, SliceOrIndex};
@@ -48,13 +47,13 @@ pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Resu
         let dataset = target.create::<T>()?;
         match values.ndim() {
             0 => dataset.write(values)?,
-            _ => write_blocks(&dataset, values, target.writeback)?,
+            _ => write_blocks(&dataset, values, |block| target.writeback.wrote(block.len()))?,
         }
         Ok(dataset)
     })
 }
 
-/// Store the interior of `field`, without its ghost layers.
+/// Store the interior of `field`, without its ghost layers; with its checksum.
 pub fn write_interior(
     target: &Target<'_>,
     field: &FieldDesc,
@@ -63,7 +62,7 @@ pub fn write_interior(
     write_part(target, field, bytes, None)
 }
 
-/// Store one component of the interior of `field`, which has several.
+/// Store one component of the interior of `field`, which has several; with its checksum.
 pub fn write_component(
     target: &Target<'_>,
     field: &FieldDesc,
@@ -91,7 +90,12 @@ fn write_part(
         }
         let dataset = target.create::<T>()?;
         let part = reshape_units(part, target.shape).ok_or_else(|| misfit(field, target.shape))?;
-        write_blocks(&dataset, part, target.writeback)?;
+        let mut hasher = Xxh3Default::new();
+        write_blocks(&dataset, part, |block| {
+            hasher.update(block);
+            target.writeback.wrote(block.len());
+        })?;
+        attributes::number(&dataset, "xxh3", hasher.digest())?;
         Ok(dataset)
     })
 }
@@ -101,6 +105,21 @@ fn write_part(
 pub fn read(
     dataset: &Dataset,
     field: &FieldDesc,
+    take: impl FnMut(Range<usize>, &[u8]),
+) -> Result<u64, hdf5::Error> {
+    with_dtype!(field.dtype, T => {
+        expect::<T>(dataset, field)?;
+        read_values::<T>(dataset, take)
+    })
+}
+
+/// The checksum of a dataset with values of the dtype of `field`, of whatever shape.
+pub fn checksum(dataset: &Dataset, field: &FieldDesc) -> Result<u64, hdf5::Error> {
+    with_dtype!(field.dtype, T => { read_values::<T>(dataset, |_, _| ()) })
+}
+
+fn read_values<T: H5Type + bytemuck::Pod>(
+    dataset: &Dataset,
     mut take: impl FnMut(Range<usize>, &[u8]),
 ) -> Result<u64, hdf5::Error> {
     let mut hasher = Xxh3Default::new();
@@ -108,20 +127,17 @@ pub fn read(
         hasher.update(bytes);
         take(rows, bytes);
     };
-    with_dtype!(field.dtype, T => {
-        expect::<T>(dataset, field)?;
-        let shape = dataset.shape();
-        if shape.is_empty() {
-            take(0..1, bytemuck::cast_slice(&dataset.read_raw::<T>()?));
-            return Ok(hasher.digest());
-        }
-        for rows in blocks(&shape, chunk_rows(dataset), size_of::<T>()) {
-            let block = dataset.read_slice::<T, _, IxDyn>(rows_of(&shape, rows.clone()))?;
-            let (values, _) = block.into_raw_vec_and_offset();
-            take(rows, bytemuck::cast_slice(&values));
-        }
-    });
-    Ok(hasher.digest())
+    let shape = dataset.shape();
+    if shape.is_empty() {
+        take(0..1, bytemuck::cast_slice(&dataset.read_raw::<T>()?));
+        return Ok(hasher.digest());
+    }
+    for rows in blocks(&shape, chunk_rows(dataset), size_of::<T>()) {
+        let block = dataset.read_slice::<T, _, IxDyn>(rows_of(&shape, rows.clone()))?;
+        let (values, _) = block.into_raw_vec_and_offset();
+        take(rows, bytemuck::cast_slice(&values));
+    }
+    Ok(())
 }
 
 /// Where the values of `dataset` are stored in its (flushed) file.
@@ -200,18 +216,21 @@ fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
     chunk
 }
 
-fn write_blocks<T: H5Type + Clone>(
+/// Tells `wrote` of the bytes of each block.
+fn write_blocks<T: H5Type + bytemuck::Pod>(
     dataset: &Dataset,
     array: ArrayViewD<'_, T>,
-    writeback: &Writeback,
+    mut wrote: impl FnMut(&[u8]),
 ) -> Result<(), hdf5::Error> {
     let shape = array.shape();
     for rows in blocks(shape, chunk_rows(dataset), size_of::<T>()) {
         let block = array.slice_axis(Axis(0), Slice::from(rows.clone()));
-        dataset.write_slice(block.as_standard_layout().view(), rows_of(shape, rows))?;
-        writeback.wrote(block.len() * size_of::<T>());
+        let block = block.as_standard_layout();
+        let values = block.as_slice().ok_or("a block is not in one piece")?;
+        dataset.write_slice(block.view(), rows_of(shape, rows))?;
+        wrote(bytemuck::cast_slice(values));
     }
-    Ok(())
+    Ok(hasher.digest())
 }
 
 /// Ranges of rows that make blocks of at least [`BLOCK`] bytes and never cut a chunk.

@@ -4,6 +4,7 @@ use crate::error::ReadError;
 use crate::header::{self, Header};
 use crate::{data, grid};
 use hdf5::File;
+use hdf5::types::VarLenUnicode;
 use ndarray::{ArrayViewMutD, Axis, IxDyn, Slice};
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{Element, FieldDesc};
@@ -72,6 +73,41 @@ impl Full {
     pub fn verify(&self) -> Result<(), ReadError> {
         let check = |field| self.read_checked(field, |_, _| ());
         self.header.table.fields.iter().try_for_each(check)
+    }
+
+    /// Read the copies of fields that other programs are shown, and check them.
+    pub fn verify_copies(&self) -> Result<(), ReadError> {
+        for field in &self.header.table.fields {
+            for copy in self.copies(field)? {
+                let checked = self.check_copy(&copy, field);
+                checked.map_err(|why| ReadError::DamagedField {
+                    path: self.path.clone(),
+                    field: copy,
+                    why: why.to_string(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the copies of `field` stand.
+    fn copies(&self, field: &FieldDesc) -> Result<Vec<String>, ReadError> {
+        let dataset = self.dataset(field)?;
+        let Ok(copies) = dataset.attr("copies") else {
+            return Ok(Vec::new());
+        };
+        let names: hdf5::Result<Vec<VarLenUnicode>> = copies.read_raw();
+        let names = names.map_err(|e| self.damaged(field, e.to_string()))?;
+        Ok(names.iter().map(ToString::to_string).collect())
+    }
+
+    fn check_copy(&self, copy: &str, field: &FieldDesc) -> hdf5::Result<()> {
+        let dataset = self.file.dataset(copy)?;
+        let there: u64 = dataset.attr("xxh3")?.read_scalar()?;
+        match data::checksum(&dataset, field)? == there {
+            true => Ok(()),
+            false => Err("its checksum differs".into()),
+        }
     }
 
     fn dataset(&self, field: &FieldDesc) -> Result<hdf5::Dataset, ReadError> {

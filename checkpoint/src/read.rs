@@ -67,6 +67,8 @@ impl Checkpoint {
         }
         found.sort_by_key(|(step, tier, _)| (std::cmp::Reverse(*step), *tier));
         let place = dirs.first().copied().unwrap_or(Path::new("."));
+        let of_run = |path: &PathBuf| Found::at(path).map(|found| found.name);
+        one_run(place, found.iter().filter_map(|(.., path)| of_run(path)))?;
         if let Some(step) = step {
             let mut have: Vec<u64> = found.iter().map(|(step, ..)| *step).collect();
             have.dedup();
@@ -173,6 +175,14 @@ impl Checkpoint {
         self.increments.iter().try_for_each(Increment::verify)
     }
 
+    /// Read what its own file shows to other programs besides the fields, and check it: nothing here needs it.
+    pub fn verify_copies(&self) -> Result<(), ReadError> {
+        match self.increments.is_empty() {
+            true => self.full.verify_copies(),
+            false => Ok(()),
+        }
+    }
+
     fn header(&self) -> &Header {
         let last = self.increments.last();
         last.map_or(self.full.header(), Increment::header)
@@ -217,21 +227,25 @@ fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), R
 /// The checkpoints in `dir`, newest first, when they are of one run.
 fn in_dir(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let mut found = find::in_dir(dir).map_err(ReadError::io(dir))?;
-    let mut names: Vec<String> = found
-        .iter()
-        .filter(is_ours)
-        .map(|f| f.name.clone())
-        .collect();
-    names.sort();
-    names.dedup();
-    if !names.is_empty() {
-        found.retain(|f| names.contains(&f.name));
-    }
-    if names.len() > 1 {
-        let dir = dir.to_owned();
-        return Err(ReadError::SeveralNames { dir, names });
+    let ours = found.iter().filter(is_ours).map(|f| f.name.clone());
+    if let Some(name) = one_run(dir, ours)? {
+        found.retain(|f| f.name == name);
     }
     Ok(found.into_iter().rev().map(|f| f.path).collect())
+}
+
+/// What the checkpoints in `dir` are called; an error, if they are of several runs.
+fn one_run(dir: &Path, names: impl Iterator<Item = String>) -> Result<Option<String>, ReadError> {
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names.dedup();
+    match names.len() {
+        0 | 1 => Ok(names.pop()),
+        _ => Err(ReadError::SeveralNames {
+            dir: dir.to_owned(),
+            names,
+        }),
+    }
 }
 
 /// Others write `<name>_<step>.h5`, too; such a file of ours has a seal.

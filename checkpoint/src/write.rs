@@ -3,7 +3,8 @@
 //! ```text
 //! /tcasm                      format, region, version, step, time, free attributes (attr_*); base, bytes: where the region lay
 //!   table                     the field table as the index holds it (MessagePack)
-//!   fields/<name>             every field, ghost layers included, its bytes as they lie in memory
+//!   fields/<name>             every field, ghost layers included, its bytes as they lie in memory; their xxh3, and where copies
+//!                             of its values stand for others (copies), which have an xxh3 of their own
 //! ```
 //!
 //! Beside that stands what other programs read: see [`crate::vtkhdf`] and [`crate::openpmd`]. An F-order field of shape
@@ -98,6 +99,10 @@ impl Store<'_> {
             let stored = shown.store(self, field, bytes)?;
             attributes::describe(&stored[0], field)?;
             attributes::number(&stored[0], "xxh3", xxh3_64(bytes))?;
+            let copies: Vec<String> = stored[1..].iter().map(|copy| copy.name()).collect();
+            if !copies.is_empty() {
+                attributes::texts(&stored[0], "copies", &copies)?;
+            }
             all.extend(stored);
         }
         Ok(all)

@@ -210,39 +210,6 @@ fn chain(dir: &Path) -> Vec<(std::path::PathBuf, Version)> {
 }
 
 #[test]
-fn a_flipped_byte_anywhere_in_a_chain_is_named_and_stepped_back_from() {
-    let dir = tempfile::tempdir().unwrap();
-    let files = chain(dir.path());
-    for (number, (path, _)) in files.iter().enumerate() {
-        let whole = fs::read(path).unwrap();
-        let mut named = 0;
-        for offset in (0..whole.len()).step_by(whole.len() / 150 + 1) {
-            let mut bytes = whole.clone();
-            bytes[offset] ^= 0x10;
-            fs::write(path, &bytes).unwrap();
-            let verify = |path: &Path| Checkpoint::open(path).and_then(|c| c.verify());
-            let error = verify(&files[2].0).expect_err("the newest needs all three");
-            let text = error.to_string();
-            let file = path.file_name().unwrap().to_str().unwrap();
-            assert!(text.contains(file), "byte {offset} of {file}: {text}");
-            named += usize::from(
-                matches!(&error, ReadError::DamagedField { field, .. } if field == "t"),
-            );
-            match Checkpoint::restart(&[dir.path()], None) {
-                Ok(found) => assert_holds(found.path(), &files[number - 1].1, number as u64),
-                Err(error) => assert!(number == 0 && matches!(error, ReadError::NoneUsable(..))),
-            }
-        }
-        assert!(
-            named > 10,
-            "the field is named where its bytes are: {named}"
-        );
-        fs::write(path, &whole).unwrap();
-    }
-    Checkpoint::restart(&[dir.path()], None).unwrap();
-}
-
-#[test]
 fn an_increment_without_what_it_builds_on_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let files = chain(dir.path());

@@ -4,13 +4,13 @@ use crate::args::VerifyArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
 use std::path::{Path, PathBuf};
-use tcasm_checkpoint::{Checkpoint, checkpoint_files};
+use tcasm_checkpoint::{Checkpoint, ReadError, checkpoint_files};
 
 pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let (mut good, mut bad) = (0, 0);
     for path in &args.paths {
         for file in files(path)? {
-            match Checkpoint::open(&file).and_then(|c| c.verify().map(|()| c)) {
+            match verified(&file) {
                 Ok(checkpoint) => {
                     good += 1;
                     output::text(&line(&file, &checkpoint))?;
@@ -34,6 +34,13 @@ pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     }
 }
 
+fn verified(file: &Path) -> Result<Checkpoint, ReadError> {
+    let checkpoint = Checkpoint::open(file)?;
+    checkpoint.verify()?;
+    checkpoint.verify_copies()?;
+    Ok(checkpoint)
+}
+
 fn line(file: &Path, checkpoint: &Checkpoint) -> String {
     let steps = checkpoint.steps();
     let from = match steps.len() {
@@ -53,7 +60,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     let files = checkpoint_files(path)?;
     match files.is_empty() {
-        true => Err(tcasm_checkpoint::ReadError::NoneFound(path.to_owned()).into()),
+        true => Err(ReadError::NoneFound(path.to_owned()).into()),
         false => Ok(files),
     }
 }
