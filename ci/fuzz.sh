@@ -19,6 +19,8 @@ main() {
         build
         fuzz index_reader 8192
         fuzz messages 256
+        fuzz manifests 2048
+        fuzz checkpoints 512
     fi
 }
 

@@ -1,5 +1,9 @@
 //! Bytes from outside, without a fuzzer: the same functions as its targets call, for a few seconds.
 
+#[path = "../../fuzz/src/checkpoints.rs"]
+mod checkpoints;
+
+use checkpoints::{read_checkpoint, read_manifest};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 use tcasm_tests::outside::{decode_messages, read_index, sound_index};
@@ -19,17 +23,18 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
     words.take(len).collect()
 }
 
-fn run(kind: u8, len: usize) {
+fn run(read: fn(&[u8]), kinds: std::ops::RangeInclusive<u8>, len: usize) {
     let (end, mut seed) = (Instant::now() + duration(), 0);
     while Instant::now() < end {
         let mut data = bytes(seed, 1 + seed as usize * 7 % len);
-        data[0] = kind;
+        data[0] = kinds.start() + data[0] % (kinds.end() - kinds.start() + 1);
         // A panic says nothing of the data: this does.
-        let survived = std::panic::catch_unwind(|| read_index(&data));
+        let survived = std::panic::catch_unwind(|| read(&data));
         assert!(
             survived.is_ok(),
-            "bytes({seed}, {}) as kind {kind}",
-            data.len()
+            "bytes({seed}, {}) as kind {}",
+            data.len(),
+            data[0]
         );
         seed += 1;
     }
@@ -37,13 +42,23 @@ fn run(kind: u8, len: usize) {
 
 #[test]
 fn fuzz_a_damaged_index_never_panics() {
-    run(2, 400);
+    run(read_index, 2..=2, 400);
 }
 
 #[test]
 fn fuzz_any_bytes_as_an_index_never_panic() {
-    run(0, 20_000);
-    run(1, 20_000);
+    run(read_index, 0..=0, 20_000);
+    run(read_index, 1..=1, 20_000);
+}
+
+#[test]
+fn fuzz_any_bytes_as_a_manifest_never_panic() {
+    run(read_manifest, 0..=2, 300);
+}
+
+#[test]
+fn fuzz_damaged_files_of_checkpoints_give_errors_or_what_was_written() {
+    run(read_checkpoint, 0..=254, 30);
 }
 
 #[test]

@@ -456,16 +456,21 @@ fn storm(rounds: u64, seed: u64) {
     assert_eq!(newest[0], newest[1], "all is drained");
 }
 
+/// `TCASM_STORM_SEED`, to have the same storm again.
+fn seed() -> Option<u64> {
+    std::env::var("TCASM_STORM_SEED").ok()?.parse().ok()
+}
+
 #[test]
 fn whatever_is_killed_every_restart_has_the_bits_of_an_undisturbed_run() {
-    storm(30, 20_261_121);
+    storm(30, seed().unwrap_or(20_261_121));
 }
 
 #[test]
 #[ignore = "takes minutes; part of `make soak`"]
 fn the_storm_for_long() {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-    let seed = now.as_nanos() as u64;
+    let seed = seed().unwrap_or(now.as_nanos() as u64);
     eprintln!("seed {seed}");
     storm(400, seed);
 }

@@ -9,6 +9,7 @@
 //! last line is cut off by the next; a line that is damaged elsewhere is passed over, and told.
 
 use crate::error::ReadError;
+use crate::find;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -166,6 +167,13 @@ impl Contents {
         })
     }
 
+    /// Whether the file can be the checkpoint: what a manifest names is removed some day, and may not be of somebody else.
+    fn may_have(&self, entry: &Entry) -> bool {
+        let is_in_folder = !entry.file.contains('/');
+        let found = find::parse(&entry.file).filter(|_| is_in_folder);
+        found.is_some_and(|(name, step, _)| (name, step) == (&self.region, entry.step))
+    }
+
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Begin { run, region, .. } => {
@@ -207,6 +215,9 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadEr
                     found: format.into(),
                     known: FORMAT.into(),
                 });
+            }
+            Some(Event::Complete(entry)) if !contents.may_have(&entry) => {
+                contents.damaged.push(i + 1);
             }
             Some(event) => contents.apply(&event),
             // The last one was being written when its writer died.

@@ -279,6 +279,30 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_elsewhere_or_of_somebody_else_is_none_of_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let others = [
+            "../run_00000005.increment.h5",
+            "/tmp/run_00000005.increment.h5",
+            "sub/run_00000005.increment.h5",
+            "walk_00000005.increment.h5",
+            "run_00000006.increment.h5",
+            "notes.txt",
+            "",
+        ];
+        let mut events: Vec<_> = others
+            .map(|file| {
+                let file = file.to_owned();
+                Event::Complete(Entry { file, ..entry(5) })
+            })
+            .to_vec();
+        events.push(Event::Complete(entry(7)));
+        let contents = Contents::read(&written(dir.path(), events)).unwrap();
+        assert_eq!(contents.items.keys().collect::<Vec<_>>(), [&7]);
+        assert_eq!(contents.damaged.len(), others.len());
+    }
+
+    #[test]
     fn there_is_no_manifest_before_there_is_something_to_say() {
         let dir = tempfile::tempdir().unwrap();
         let mut manifest = Manifest::open(dir.path(), "run", None).unwrap();
