@@ -174,6 +174,28 @@ fn arrays_of_a_chain_are_read_as_those_of_one_file() {
 }
 
 #[test]
+fn zstd_is_what_is_stored_where_it_was_asked_for() {
+    let version = Version::of([field("t", DType::F64, &[1 << 16])]);
+    for layout in LAYOUTS {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.h5");
+        let size = |compression| {
+            let options = Options {
+                compression,
+                layout,
+            };
+            tcasm_checkpoint::write(&path, &version.snapshot(at(1)), &options).unwrap()
+        };
+        let plain = size(Compression::None);
+        let small = size(Compression::Zstd(1));
+        assert!(small < plain / 4, "{small} of {plain}");
+        let file = hdf5::File::open(&path).unwrap();
+        let filters = file.dataset("tcasm/fields/t").unwrap().filters();
+        assert!(format!("{filters:?}").contains("ZStd"), "{filters:?}");
+    }
+}
+
+#[test]
 fn a_field_that_is_new_or_has_another_shape_begins_a_new_chain() {
     let dir = tempfile::tempdir().unwrap();
     let mut to = checkpointer(dir.path(), 9, PLAIN);
@@ -263,19 +285,18 @@ fn chains_are_put_together_in(layout: Layout) {
     let mut to = Checkpointer::open("run", settings).unwrap();
     let mut version = large();
     let mut states = Vec::new();
-    let mut compacted = 0;
+    let (mut compacted, mut increments) = (0, Vec::new());
     for step in 0..40u64 {
-        advance(
-            &mut to,
-            &mut version,
-            step,
-            &[(step as usize, step), (1, step * 3)],
-        );
+        let pages = [(step as usize, step), (1, step * 3)];
+        let written = advance(&mut to, &mut version, step, &pages).path;
+        if written.to_str().unwrap().ends_with(".increment.h5") {
+            increments.push(step);
+        }
         states.push(version.clone());
         assert!(to.contents().files(step) <= 4);
-        let full =
-            |(n, item): (&u64, &tcasm_checkpoint::Item)| *n != 0 && item.entry.kind == Kind::Full;
-        compacted = to.contents().items.iter().filter(|i| full(*i)).count();
+        let contents = to.contents();
+        let replaced = |step: &&u64| contents.items[step].entry.kind == Kind::Full;
+        compacted = increments.iter().filter(replaced).count();
         // Some chains are put together while the next is written, and some meanwhile.
         std::thread::sleep(std::time::Duration::from_millis(step % 4 * 5));
     }

@@ -110,3 +110,33 @@ fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result<(), Compac
     }
     Ok(series::write(&tier)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tier::test::written;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn what_was_replaced_meanwhile_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tier = written(dir.path(), 1);
+        let old = tier.contents().items[&1].entry.clone();
+        let seal = "another".to_owned();
+        let new = Entry {
+            seal,
+            ..old.clone()
+        };
+        tier.complete(new.clone()).unwrap();
+        let before = std::fs::read(tier.path(&old)).unwrap();
+        let tier: Shared = Arc::new(Mutex::new(tier));
+        let options = Options {
+            layout: crate::Layout::OpenPmd,
+            ..Options::default()
+        };
+        compact(&tier, &old, &options).unwrap();
+        assert_eq!(lock(&tier).contents().items[&1].entry, new);
+        assert_eq!(std::fs::read(lock(&tier).path(&old)).unwrap(), before);
+        assert!(!dir.path().join("run_00000001.h5").exists());
+    }
+}

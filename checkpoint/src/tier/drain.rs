@@ -323,3 +323,50 @@ fn is_current(tier: &Tier, entry: &Entry) -> bool {
 pub fn lock(tier: &Shared) -> MutexGuard<'_, Tier> {
     tier.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Checkpointer;
+    use crate::tier::test::written;
+
+    #[test]
+    fn what_has_taken_the_place_of_a_drained_file_is_not_drained() {
+        let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let mut tier = written(fast.path(), 1);
+        let old = tier.contents().items[&1].entry.clone();
+        let settings = Settings {
+            dir: slow.path().to_owned(),
+            keep: Retention::default(),
+            keep_fast: Retention::default(),
+            limit: None,
+            replace_later: false,
+        };
+        drop(tier);
+        let both = crate::Settings {
+            slow: Some(slow.path().to_owned()),
+            ..crate::Settings::new(fast.path())
+        };
+        let first = Checkpointer::open("run", both).unwrap();
+        assert_eq!(first.wait_drained(MOST_PAUSE).unwrap().outstanding, 0);
+        drop(first);
+        tier = Tier::open(fast.path(), "run", None).unwrap();
+        let seal = "another".to_owned();
+        tier.complete(Entry {
+            seal,
+            ..old.clone()
+        })
+        .unwrap();
+        let common = Common {
+            fast: Arc::new(Mutex::new(tier)),
+            settings,
+            board: Mutex::default(),
+            changed: Condvar::new(),
+            copied: AtomicU64::new(0),
+        };
+        let mut slow = open_slow(&common.fast, slow.path()).unwrap();
+        common.drain(&old, &mut slow).unwrap();
+        assert!(!lock(&common.fast).contents().items[&1].drained);
+        assert_eq!(common.outstanding().len(), 1, "there is another look");
+    }
+}

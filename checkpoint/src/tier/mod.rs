@@ -13,3 +13,30 @@ mod retention;
 
 pub use open::Tier;
 pub use retention::Retention;
+
+#[cfg(test)]
+mod test {
+    use super::Tier;
+    use crate::{Checkpointer, Options, Snapshot};
+    use std::path::Path;
+    use tcasm_core::field::{DType, FieldDesc, FieldTable};
+    use tcasm_core::stamp::Stamp;
+
+    /// A tier with a checkpoint of `step`.
+    pub fn written(dir: &Path, step: u64) -> Tier {
+        let table = FieldTable {
+            fields: vec![FieldDesc::new("t", DType::U8, &[3])],
+            ..FieldTable::default()
+        };
+        let stamp = Stamp {
+            version: step,
+            step,
+            time: 0.0,
+        };
+        let mut to = Checkpointer::new(dir, "run", Options::default()).unwrap();
+        let snapshot = Snapshot::new("run", stamp, &table, |_| &[1, 2, 3]);
+        to.write(&snapshot).unwrap();
+        drop(to);
+        Tier::open(dir, "run", None).unwrap()
+    }
+}

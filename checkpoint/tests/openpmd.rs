@@ -1,0 +1,58 @@
+//! What an openPMD file says, read with HDF5 alone: `read_back.rs` has openPMD-api read it where that is installed.
+
+mod common;
+
+use common::{PLAIN, STAMP, Version, field};
+use hdf5::types::VarLenUnicode;
+use hdf5::{Location, Result};
+use tcasm_checkpoint::{Layout, Options};
+use tcasm_core::field::{Centering, DType, Mesh};
+
+fn text(at: &Location, name: &str) -> Result<String> {
+    Ok(at.attr(name)?.read_scalar::<VarLenUnicode>()?.to_string())
+}
+
+fn numbers(at: &Location, name: &str) -> Result<Vec<f64>> {
+    at.attr(name)?.read_raw()
+}
+
+#[test]
+fn a_mesh_stands_where_openpmd_wants_it_from_slowest_to_fastest() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run_00000042.h5");
+    let mesh = Mesh {
+        origin: [1.0, 2.0, 3.0],
+        spacing: [0.1, 0.2, 0.3],
+    };
+    let mut scalar = field("scalar", DType::F64, &[4, 5, 6]);
+    (scalar.mesh, scalar.centering) = (Some(mesh), Centering::Cell);
+    let mut vector = field("vector", DType::F32, &[4, 5, 6]);
+    vector.components = 3;
+    let version = Version::of([scalar, vector]);
+    let options = Options {
+        layout: Layout::OpenPmd,
+        ..PLAIN
+    };
+    tcasm_checkpoint::write(&path, &version.snapshot(STAMP), &options).unwrap();
+    let file = hdf5::File::open(&path)?;
+    assert_eq!(text(&file, "openPMD")?, "1.1.0");
+    assert_eq!(text(&file, "iterationFormat")?, "run_%08T.h5");
+    let meshes = file.group("data/42/meshes")?;
+
+    let scalar = meshes.dataset("scalar")?;
+    assert_eq!(scalar.shape(), [4, 5, 6]);
+    assert_eq!(text(&scalar, "dataOrder")?, "C");
+    assert_eq!(numbers(&scalar, "gridSpacing")?, [0.3, 0.2, 0.1]);
+    assert_eq!(numbers(&scalar, "gridGlobalOffset")?, [3.0, 2.0, 1.0]);
+    assert_eq!(numbers(&scalar, "position")?, [0.5; 3]);
+    let labels: Vec<VarLenUnicode> = scalar.attr("axisLabels")?.read_raw()?;
+    assert_eq!(labels.iter().map(|l| l.as_str()).collect::<String>(), "zyx");
+
+    let all: &[f32] = bytemuck::cast_slice(&version.bytes["vector"]);
+    for (component, name) in ["x", "y", "z"].into_iter().enumerate() {
+        let values: Vec<f32> = meshes.dataset(&format!("vector/{name}"))?.read_raw()?;
+        let expected: Vec<f32> = all.iter().skip(component).step_by(3).copied().collect();
+        assert_eq!(values, expected, "{name}");
+    }
+    Ok(())
+}
