@@ -41,7 +41,7 @@ fn the_last_checkpoint_waits_for_room_as_long_as_copies_may_make_some() {
     let (mut p, t) = line(&name, 10_000);
     let tiers = [
         "--fast",
-        &fast.to_str().unwrap(),
+        fast.to_str().unwrap(),
         "--slow",
         slow.to_str().unwrap(),
     ];
