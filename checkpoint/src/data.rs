@@ -137,7 +137,7 @@ fn read_values<T: H5Type + bytemuck::Pod>(
         let (values, _) = block.into_raw_vec_and_offset();
         take(rows, bytemuck::cast_slice(&values));
     }
-    Ok(())
+    Ok(hasher.digest())
 }
 
 /// Where the values of `dataset` are stored in its (flushed) file.
@@ -230,7 +230,7 @@ fn write_blocks<T: H5Type + bytemuck::Pod>(
         dataset.write_slice(block.view(), rows_of(shape, rows))?;
         wrote(bytemuck::cast_slice(values));
     }
-    Ok(hasher.digest())
+    Ok(())
 }
 
 /// Ranges of rows that make blocks of at least [`BLOCK`] bytes and never cut a chunk.

@@ -5,21 +5,10 @@ use nix::sys::signal::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use tcasm_tests::child::{Child, DEADLINE, Said};
+use tcasm_tests::child::{Child, DEADLINE, Said, program};
 use tempfile::TempDir;
 
 const RUN: [&str; 6] = ["--size", "64", "--steps", "1200", "--publish-every", "10"];
-
-/// A program of the workspace, beside this test in the target folder.
-fn program(name: &str) -> String {
-    let test = std::env::current_exe().unwrap();
-    let path = test.parent().and_then(Path::parent).unwrap().join(name);
-    assert!(
-        path.exists(),
-        "{path:?} is not there: run `cargo build --workspace --bins` first"
-    );
-    path.to_str().unwrap().to_owned()
-}
 
 /// `step N ... checksum u X v Y` as (N, [X, Y]).
 fn progress(line: &str) -> Option<(u64, [String; 2])> {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tcasm_checkpoint::{Checkpoint, Contents};
 use tcasm_core::fault::CHECKPOINT_POINTS;
 use tcasm_examples::{GrayScott, Params};
-use tcasm_tests::child::{Child, DEADLINE, Said};
+use tcasm_tests::child::{Child, DEADLINE, Said, program};
 use tempfile::TempDir;
 
 const SIZE: usize = 20;
@@ -253,14 +253,6 @@ impl Site {
         let env = [("TCASM_FAULT", fault), ("TCASM_LOG", "off")];
         Child::start(&program("tcasm"), &args, self.sockets.path(), &env)
     }
-}
-
-fn program(name: &str) -> String {
-    let test = std::env::current_exe().unwrap();
-    let path = test.parent().and_then(Path::parent).unwrap().join(name);
-    let hint = "run `cargo build --workspace --bins` first";
-    assert!(path.exists(), "{path:?} is not there: {hint}");
-    path.to_str().unwrap().to_owned()
 }
 
 /// The step of a line that tells of a checkpoint.
