@@ -8,7 +8,7 @@ use crate::tier::contents::{Contents, Entry};
 use crate::tier::drain::{self, Drain, Shared, State, lock};
 use crate::tier::manifest;
 use crate::tier::{Retention, Tier};
-use crate::{Options, Snapshot, atomic, seal, series, stored, write};
+use crate::{Options, Settings, Snapshot, atomic, seal, series, stored, write};
 use std::mem::Discriminant;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -40,48 +40,6 @@ pub struct Counters {
     pub bytes: u64,
     /// What went wrong the last time that something did.
     pub last_error: Option<String>,
-}
-
-/// Where checkpoints go, and what becomes of them.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The folder that they are written to: on a disk of the node, or in its memory.
-    pub fast: PathBuf,
-    /// What is kept there.
-    pub keep: Retention,
-    /// The folder that they are copied to, one after the other: on a parallel file system.
-    pub slow: Option<PathBuf>,
-    /// What is kept there.
-    pub keep_slow: Retention,
-    /// Most bytes in a second that are copied there.
-    pub limit: Option<u64>,
-    /// How files are written.
-    pub options: Options,
-    /// Most files that it takes to read a checkpoint: an increment, and those that it builds on. With 1 all are full.
-    pub most_files: usize,
-    /// Whether a thread makes full checkpoints of chains, when they have more than half of these files: then the writer seldom
-    /// has to, and versions are pinned for increments only.
-    pub compact: bool,
-    /// Whether a simulation that begins before what is there may replace it: what is of later steps goes when the first new
-    /// checkpoint is complete. Else it is refused, as it may be another simulation.
-    pub replace_later: bool,
-}
-
-impl Settings {
-    /// One tier, on which everything is kept.
-    pub fn new(fast: impl AsRef<Path>) -> Self {
-        Settings {
-            fast: fast.as_ref().to_owned(),
-            keep: Retention::default(),
-            slow: None,
-            keep_slow: Retention::default(),
-            limit: None,
-            options: Options::default(),
-            most_files: 1,
-            compact: false,
-            replace_later: false,
-        }
-    }
 }
 
 /// Writes the checkpoints `<name>_<step>.vtkhdf` or, as openPMD, `<name>_<step>.h5` (and `<name>_<step>.increment.h5`) of one run
@@ -136,7 +94,7 @@ impl Checkpointer {
 
     /// Write checkpoints called `name` as `settings` says. What an earlier run has left to be drained is drained.
     pub fn open(name: &str, settings: Settings) -> Result<Self, WriteError> {
-        check_folders(&settings)?;
+        settings.check_folders()?;
         // A run that has lost its fast tier, as one that goes on on another node has, goes on with its slow one.
         let slow = settings.slow.as_deref().and_then(|dir| {
             let contents = Contents::read(&dir.join(manifest::file_name(name)));
@@ -410,38 +368,12 @@ fn start_compactor(
     Compactor::start(fast.clone(), most, settings.options.clone(), done).map(Some)
 }
 
-fn check_folders(settings: &Settings) -> Result<(), WriteError> {
-    let Some(slow) = &settings.slow else {
-        return Ok(());
-    };
-    let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    match real(&settings.fast) == real(slow) {
-        true => Err(WriteError::SameFolder(settings.fast.clone(), slow.clone())),
-        false => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tier::test::write;
     use std::cell::Cell;
     use std::fs;
-    use tcasm_core::field::DType;
-    use tcasm_core::stamp::Stamp;
-
-    fn write(to: &mut Checkpointer, step: u64) {
-        let table = FieldTable {
-            fields: vec![FieldDesc::new("t", DType::U8, &[3])],
-            ..FieldTable::default()
-        };
-        let stamp = Stamp {
-            version: step,
-            step,
-            time: 0.0,
-        };
-        to.write(&Snapshot::new("run", stamp, &table, |_| &[1, 2, 3]))
-            .unwrap();
-    }
 
     #[test]
     fn what_the_next_tier_has_makes_room_but_for_the_newest() {

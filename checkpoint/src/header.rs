@@ -1,10 +1,10 @@
 //! What all files of ours have in common: how they are opened, and what `/tcasm` says.
 
 use crate::error::{Fault, ReadError, WriteError};
-use crate::{Snapshot, attributes, seal};
+use crate::{Snapshot, atomic, attributes, data, seal};
 use hdf5::file::LibraryVersion;
 use hdf5::types::VarLenUnicode;
-use hdf5::{File, Group, H5Type};
+use hdf5::{Dataset, File, Group, H5Type};
 use std::path::Path;
 use tcasm_core::field::FieldTable;
 use tcasm_core::place::Extent;
@@ -31,14 +31,37 @@ pub(crate) struct Header {
 }
 
 /// The encoded table, which can be read again.
-pub(crate) fn table(table: &FieldTable) -> Result<Vec<u8>, WriteError> {
+fn table(table: &FieldTable) -> Result<Vec<u8>, WriteError> {
     let bytes = table.encode()?;
     FieldTable::decode(&bytes, u64::MAX, 1)?; // what could not be read must not be written
     Ok(bytes)
 }
 
+/// Begin a file of `snapshot`, of the state `id`: `fill` is given it, its `/tcasm` and where it is for the time being, and says
+/// which datasets it has stored. All of it is written then but the seal and the name, neither of which needs the snapshot any more.
+pub(crate) fn begin(
+    path: &Path,
+    snapshot: &Snapshot<'_>,
+    id: &str,
+    fill: impl FnOnce(&File, &Group, &Path) -> Result<Vec<Dataset>, Fault>,
+) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
+    let table = table(snapshot.table)?;
+    atomic::begin(path, |temp| {
+        let file = create(temp)?;
+        let own = file.create_group("tcasm")?;
+        write(&own, snapshot, &table, id)?;
+        let stored = fill(&file, &own, temp)?;
+        // Errors must come out here: they are lost when handles are dropped.
+        file.flush()?;
+        let ranges: Result<Vec<_>, _> = stored.iter().map(data::stored_at).collect();
+        drop((stored, own));
+        file.close()?;
+        Ok(ranges?.concat())
+    })
+}
+
 /// Create a file.
-pub(crate) fn create(path: &Path) -> Result<File, Fault> {
+fn create(path: &Path) -> Result<File, Fault> {
     let file = File::with_options()
         .with_fapl(|p| {
             // Old readers open it; the newest format would shut out HDF5 1.10.
@@ -52,12 +75,7 @@ pub(crate) fn create(path: &Path) -> Result<File, Fault> {
 }
 
 /// Write `/tcasm`, but for the fields, of the state `id`.
-pub(crate) fn write(
-    own: &Group,
-    snapshot: &Snapshot<'_>,
-    table: &[u8],
-    id: &str,
-) -> Result<(), Fault> {
+fn write(own: &Group, snapshot: &Snapshot<'_>, table: &[u8], id: &str) -> Result<(), Fault> {
     let stamp = snapshot.stamp;
     attributes::number(own, "format", FORMAT)?;
     attributes::text(own, "region", snapshot.region)?;

@@ -42,14 +42,10 @@ pub(crate) fn begin(
     changed: impl Fn(&FieldDesc) -> Vec<Range<u64>>,
     options: &Options,
 ) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
-    let table = header::table(snapshot.table)?;
-    atomic::begin(path, |temp| {
-        let file = header::create(temp)?;
-        let own = file.create_group("tcasm")?;
-        header::write(&own, snapshot, &table, id)?;
-        attributes::text(&own, "kind", "increment")?;
-        attributes::number(&own, "base_step", base.step)?;
-        attributes::text(&own, "base_id", &base.id)?;
+    header::begin(path, snapshot, id, |_, own, _| {
+        attributes::text(own, "kind", "increment")?;
+        attributes::number(own, "base_step", base.step)?;
+        attributes::text(own, "base_id", &base.id)?;
         let fields = own.create_group("fields")?;
         let mut stored = Vec::new();
         for field in &snapshot.table.fields {
@@ -65,12 +61,7 @@ pub(crate) fn begin(
                 )?);
             }
         }
-        // Errors must come out here: they are lost when handles are dropped.
-        file.flush()?;
-        let ranges: Result<Vec<_>, _> = stored.iter().map(data::stored_at).collect();
-        drop((stored, fields, own));
-        file.close()?;
-        Ok(ranges?.concat())
+        Ok(stored)
     })
 }
 

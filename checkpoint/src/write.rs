@@ -40,25 +40,15 @@ pub fn begin(
     id: &str,
     options: &Options,
 ) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
-    let table = header::table(snapshot.table)?;
-    atomic::begin(path, |temp| {
-        let file = header::create(temp)?;
-        let own = file.create_group("tcasm")?;
-        header::write(&own, snapshot, &table, id)?;
-        let shown = show(&file, path, snapshot, options.layout)?;
+    header::begin(path, snapshot, id, |file, own, temp| {
+        let shown = show(file, path, snapshot, options.layout)?;
         let store = Store {
             fields: own.create_group("fields")?,
-            file: &file,
+            file,
             options,
             writeback: Writeback::of(temp),
         };
-        let stored = store.all(shown.as_ref(), snapshot)?;
-        // Errors must come out here: they are lost when handles are dropped.
-        file.flush()?;
-        let ranges: Result<Vec<_>, _> = stored.iter().map(data::stored_at).collect();
-        drop((stored, shown, store, own));
-        file.close()?;
-        Ok(ranges?.concat())
+        store.all(shown.as_ref(), snapshot)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Ways to write a checkpoint of a simulation that goes on.
 
 use super::Outcome;
-use super::simulation::{Plain, SHAPE, save};
+use super::simulation::{Plain, SHAPE, Work, save};
 use ndarray::Array3;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
@@ -34,9 +34,9 @@ pub struct Direct {
 
 impl Direct {
     /// Into `dir`.
-    pub fn new(dir: &Path) -> Self {
+    pub fn new(dir: &Path, work: Work) -> Self {
         Direct {
-            plain: Plain::new(),
+            plain: Plain::new(work),
             path: dir.join("direct.vtkhdf"),
         }
     }
@@ -77,9 +77,9 @@ pub struct CopyAndThread {
 
 impl CopyAndThread {
     /// Into `dir`.
-    pub fn new(dir: &Path) -> Self {
+    pub fn new(dir: &Path, work: Work) -> Self {
         CopyAndThread {
-            plain: Plain::new(),
+            plain: Plain::new(work),
             path: dir.join("copy.vtkhdf"),
             copy: Some([(); 2].map(|()| crate::plain::huge_array(SHAPE))),
             thread: None,
@@ -137,9 +137,9 @@ pub struct Fork {
 
 impl Fork {
     /// Into `dir`.
-    pub fn new(dir: &Path) -> Self {
+    pub fn new(dir: &Path, work: Work) -> Self {
         Fork {
-            plain: Plain::new(),
+            plain: Plain::new(work),
             path: dir.join("fork.vtkhdf"),
             child: None,
             status: None,

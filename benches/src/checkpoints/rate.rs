@@ -1,6 +1,6 @@
 //! How fast a full checkpoint is on the disk, against `dd` of as many bytes into the same folder, by turns.
 
-use super::simulation::{self, BYTES, NAMES, Plain};
+use super::simulation::{self, BYTES, NAMES, Plain, Work};
 use super::{Figures, Outcome, ms};
 use crate::bars::{Bar, Unit};
 use crate::samples::Samples;
@@ -14,7 +14,7 @@ const ROUNDS: u64 = 10;
 /// Measure both.
 pub fn measure(dir: &Path) -> Outcome<Figures> {
     let own = tempfile::tempdir_in(dir)?;
-    let plain = Plain::new();
+    let plain = Plain::new(Work::Memory);
     let [mut copied, mut written, mut pairs] = [(); 3].map(|()| Samples::default());
     for round in 0..=ROUNDS {
         let (by_dd, ours) = (

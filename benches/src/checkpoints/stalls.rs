@@ -1,7 +1,7 @@
 //! What a checkpoint adds to the simulation, however it is written: steps without one and steps after one take turns.
 
 use super::methods::{CopyAndThread, Direct, Fork, Method};
-use super::simulation::{NAMES, Plain, SHAPE, save};
+use super::simulation::{NAMES, Plain, SHAPE, Work, save};
 use super::tcasm::{Publish, Tcasm};
 use super::{Figures, Outcome, ms};
 use crate::bars::{Bar, Unit};
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use tcasm_checkpoint::Checkpoint;
 use tcasm_examples::arrays::Capture;
 
-const ROUNDS: u64 = 12;
+const ROUNDS: u64 = 8;
+const WORKS: [(&str, Work); 2] = [("memory", Work::Memory), ("arithmetic", Work::Arithmetic)];
 
 /// What one way adds.
 struct Row {
@@ -26,61 +27,67 @@ struct Row {
     late: usize,
 }
 
-type Open = fn(&Path, u64) -> Outcome<Box<dyn Method>>;
+type Open = fn(&Path, u64, Work) -> Outcome<Box<dyn Method>>;
 
 const METHODS: [(&str, Open); 5] = [
     (
         "**TCASM**, handed over, each step published",
-        |dir, every| {
-            Ok(Box::new(Tcasm::new(
-                dir,
-                Capture::HandOver,
-                Publish::Each,
-                every,
-            )?))
+        |dir, every, work| {
+            let way = (Capture::HandOver, Publish::Each);
+            Ok(Box::new(Tcasm::new(dir, way, every, work)?))
         },
     ),
     (
         "**TCASM**, copied, published for the checkpoint",
-        |dir, every| {
-            Ok(Box::new(Tcasm::new(
-                dir,
-                Capture::Copy,
-                Publish::Due,
-                every,
-            )?))
+        |dir, every, work| {
+            let way = (Capture::Copy, Publish::Due);
+            Ok(Box::new(Tcasm::new(dir, way, every, work)?))
         },
     ),
-    ("HDF5 in the simulation", |dir, _| {
-        Ok(Box::new(Direct::new(dir)))
+    ("HDF5 in the simulation", |dir, _, work| {
+        Ok(Box::new(Direct::new(dir, work)))
     }),
-    ("copy, and a thread writes", |dir, _| {
-        Ok(Box::new(CopyAndThread::new(dir)))
+    ("copy, and a thread writes", |dir, _, work| {
+        Ok(Box::new(CopyAndThread::new(dir, work)))
     }),
-    ("fork, and the child writes", |dir, _| {
-        Ok(Box::new(Fork::new(dir)))
+    ("fork, and the child writes", |dir, _, work| {
+        Ok(Box::new(Fork::new(dir, work)))
     }),
 ];
 /// The first and the one it is compared with.
 const DIRECT: usize = 2;
 
-/// Measure all of them.
+/// Measure all of them, with steps that are bound by memory and by arithmetic.
 pub fn measure(dir: &Path) -> Outcome<Figures> {
-    let mut plain = Plain::new();
+    let mut figures = Figures {
+        text: String::new(),
+        bars: Vec::new(),
+    };
+    for (bound, work) in WORKS {
+        let more = measure_with(dir, bound, work)?;
+        figures.text += &more.text;
+        figures.bars.extend(more.bars);
+    }
+    Ok(figures)
+}
+
+fn measure_with(dir: &Path, bound: &str, work: Work) -> Outcome<Figures> {
+    let mut plain = Plain::new(work);
     let every = steps_between(dir, &mut plain)?;
     let mut rows = Vec::new();
     for (name, open) in METHODS {
         let own = tempfile::tempdir_in(dir)?;
-        let mut method = open(own.path(), every)?;
+        let mut method = open(own.path(), every, work)?;
         rows.push(rounds(name, method.as_mut(), &mut plain, every)?);
     }
     let added = |row: &Row| row.per_checkpoint.median();
     let part = added(&rows[0]) / added(&rows[DIRECT]) * 100.0;
-    let what =
-        "TCASM, handed over: added per checkpoint, as a part of what HDF5 in the simulation adds";
+    let what = format!(
+        "TCASM, handed over, steps bound by {bound}: added per checkpoint, as a part of what HDF5 in the simulation adds"
+    );
     Ok(Figures {
-        text: table(&rows, every)?,
-        bars: vec![Bar::new(what, part, 5.0, Unit::Percent)],
+        text: format!("Steps bound by {bound}. {}", table(&rows, every)?),
+        bars: vec![Bar::new(&what, part, 5.0, Unit::Percent)],
     })
 }
 
@@ -202,5 +209,6 @@ fn table(rows: &[Row], every: u64) -> Outcome<String> {
             all(steps)
         )?;
     }
+    out.push('\n');
     Ok(out)
 }

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::methods::Method;
-use super::simulation::{SHAPE, compute, initialise};
+use super::simulation::{SHAPE, Work, compute, initialise};
 use crate::programs::Program;
 use ndarray::Array3;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ pub struct Tcasm {
     name: String,
     dir: PathBuf,
     publish: Publish,
+    work: Work,
     /// Ends before the program that writes is waited for.
     producer: Producer,
     arrays: Box<dyn Arrays>,
@@ -38,7 +39,12 @@ pub struct Tcasm {
 
 impl Tcasm {
     /// Into `dir`, a checkpoint every `every` steps.
-    pub fn new(dir: &Path, capture: Capture, publish: Publish, every: u64) -> Outcome<Self> {
+    pub fn new(
+        dir: &Path,
+        (capture, publish): (Capture, Publish),
+        every: u64,
+        work: Work,
+    ) -> Outcome<Self> {
         let kind = if publish == Publish::Each {
             "each"
         } else {
@@ -68,6 +74,7 @@ impl Tcasm {
             name,
             dir: dir.to_owned(),
             publish,
+            work,
             producer,
             arrays,
             step: 0,
@@ -92,7 +99,7 @@ impl Tcasm {
 impl Method for Tcasm {
     fn step(&mut self, step: u64) -> Outcome<()> {
         let (u, v, u_next, v_next) = self.arrays.views(&mut self.producer)?;
-        compute(u, v, u_next, v_next, step);
+        compute(self.work, u, v, u_next, v_next, step);
         self.arrays.show(&mut self.producer)?;
         if self.publish == Publish::Each {
             self.publish(step)?;

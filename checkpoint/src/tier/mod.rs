@@ -15,15 +15,15 @@ pub use open::Tier;
 pub use retention::Retention;
 
 #[cfg(test)]
-mod test {
+pub(crate) mod test {
     use super::Tier;
     use crate::{Checkpointer, Options, Snapshot};
     use std::path::Path;
     use tcasm_core::field::{DType, FieldDesc, FieldTable};
     use tcasm_core::stamp::Stamp;
 
-    /// A tier with a checkpoint of `step`.
-    pub fn written(dir: &Path, step: u64) -> Tier {
+    /// Write a small checkpoint of `step`.
+    pub fn write(to: &mut Checkpointer, step: u64) {
         let table = FieldTable {
             fields: vec![FieldDesc::new("t", DType::U8, &[3])],
             ..FieldTable::default()
@@ -33,9 +33,14 @@ mod test {
             step,
             time: 0.0,
         };
-        let mut to = Checkpointer::new(dir, "run", Options::default()).unwrap();
         let snapshot = Snapshot::new("run", stamp, &table, |_| &[1, 2, 3]);
         to.write(&snapshot).unwrap();
+    }
+
+    /// A tier with a checkpoint of `step`.
+    pub fn written(dir: &Path, step: u64) -> Tier {
+        let mut to = Checkpointer::new(dir, "run", Options::default()).unwrap();
+        write(&mut to, step);
         drop(to);
         Tier::open(dir, "run", None).unwrap()
     }

@@ -4,6 +4,10 @@ use crate::args::When;
 use std::time::{Duration, Instant};
 use tcasm_observer::Stamp;
 
+/// After a failure the next attempt comes so much later at first, and at most.
+const PAUSE: Duration = Duration::from_millis(500);
+const MOST_PAUSE: Duration = Duration::from_secs(60);
+
 /// Decides version by version, in the order of publishing; some may be left out.
 #[derive(Debug)]
 pub struct Schedule {
@@ -12,8 +16,10 @@ pub struct Schedule {
     most: Option<f64>,
     /// How many multiples of the interval are past; none before the first version.
     past: Option<u64>,
-    /// One is due, and was put off.
+    /// One is due, and was put off, or has failed.
     due: bool,
+    /// When it is tried again after a failure, and how long that was waited for.
+    again: Option<(Instant, Duration)>,
     /// When writing the last one began, or it all did.
     last: Instant,
     /// How long writing the last one took.
@@ -28,6 +34,7 @@ impl Schedule {
             most: max_overhead.map(|percent| percent / 100.0),
             past: None,
             due: false,
+            again: None,
             last: now,
             cost: None,
         }
@@ -36,15 +43,25 @@ impl Schedule {
     /// Whether the version is to be written: it is at a multiple of the interval, or the first after one that was left
     /// out, and not too early after the last.
     pub fn is_due(&mut self, stamp: Stamp, now: Instant) -> bool {
-        self.due |= self.asks(stamp, now);
-        self.due && self.can_afford(now)
+        let asks = self.asks(stamp, now);
+        self.due |= asks;
+        let rests = self.again.is_some_and(|(at, _)| now < at);
+        self.due && (asks || !rests) && self.can_afford(now)
     }
 
     /// One was begun at `began`, and took so long.
     pub fn wrote(&mut self, began: Instant, took: Duration) {
-        self.due = false;
+        (self.due, self.again) = (false, None);
         self.last = began;
         self.cost = Some(took);
+    }
+
+    /// One was begun at `began`, and failed: it stays due, whenever the next would be, and is tried again after a pause.
+    pub fn failed(&mut self, began: Instant) {
+        let pause = self.again.map_or(PAUSE, |(_, pause)| pause * 2);
+        let pause = pause.min(MOST_PAUSE);
+        self.again = Some((began + pause, pause));
+        self.last = began;
     }
 
     fn asks(&mut self, stamp: Stamp, now: Instant) -> bool {
@@ -202,6 +219,45 @@ mod tests {
         let best = interval(cost, mtbf);
         for factor in [0.5, 0.8, 0.95, 1.05, 1.25, 2.0] {
             assert!(wall(best) < wall(best * factor), "{factor}");
+        }
+    }
+
+    #[test]
+    fn what_has_failed_is_tried_again_before_the_next_is_due() {
+        let hourly = When {
+            every_seconds: Some(3600.0),
+            ..When::default()
+        };
+        let daily = When {
+            every: Some(100_000),
+            ..When::default()
+        };
+        for when in [hourly, daily] {
+            let start = Instant::now();
+            let mut schedule = Schedule::new(when, None, start);
+            let mut tried = Vec::new();
+            // A version each second, of which those before the 4000th cannot be written.
+            for second in 0..200_000u64 {
+                let now = start + Duration::from_secs(second);
+                if schedule.is_due(stamp(second, second), now) {
+                    tried.push(second);
+                    match second < 4000 {
+                        true => schedule.failed(now),
+                        false => schedule.wrote(now, Duration::from_secs(1)),
+                    }
+                }
+            }
+            let pauses: Vec<u64> = tried.windows(2).map(|t| t[1] - t[0]).collect();
+            assert!(
+                pauses.starts_with(&[1, 1, 2, 4, 8, 16, 32, 60, 60]),
+                "{pauses:?}"
+            );
+            let written: Vec<u64> = tried.into_iter().filter(|t| *t >= 4000).collect();
+            assert!(written[0] < 4060, "{written:?}");
+            assert!(
+                written[1] - written[0] >= 3600,
+                "then as before: {written:?}"
+            );
         }
     }
 }

@@ -146,7 +146,10 @@ impl Watch<'_> {
         let began = Instant::now();
         if schedule.is_due(version.stamp(), began) {
             self.write(version)?;
-            schedule.wrote(began, began.elapsed());
+            match self.writer.last_failure() {
+                None => schedule.wrote(began, began.elapsed()),
+                Some(_) => schedule.failed(began),
+            }
         }
         Ok(())
     }
