@@ -11,6 +11,8 @@ size=(--mib "${MIB:-128}")
 [ $# -ne 0 ] || rm -rf "$target/criterion"
 cargo bench -p tcasm-benches --benches -- "$@"
 if [ $# -eq 0 ]; then
+    # For the rows of ADIOS2; without it they are left out, and the comparison says so.
+    ci/python-env.sh || true
     # `tcasm` and `statistics` run beside what is measured.
     cargo build --release -p tcasm -p tcasm-benches --bins
     cargo run --release -p tcasm-benches --bin bars | tee "$target/bars.md"
