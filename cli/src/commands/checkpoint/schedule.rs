@@ -236,12 +236,13 @@ mod tests {
             let start = Instant::now();
             let mut schedule = Schedule::new(when, None, start);
             let mut tried = Vec::new();
-            // A version each second, of which those before the 4000th cannot be written.
+            // A version each second, of which those before the 4000th, and some later, cannot be written.
+            let later = 100_000..104_000;
             for second in 0..200_000u64 {
                 let now = start + Duration::from_secs(second);
                 if schedule.is_due(stamp(second, second), now) {
                     tried.push(second);
-                    match second < 4000 {
+                    match second < 4000 || later.contains(&second) {
                         true => schedule.failed(now),
                         false => schedule.wrote(now, Duration::from_secs(1)),
                     }
@@ -252,6 +253,12 @@ mod tests {
                 pauses.starts_with(&[1, 1, 2, 4, 8, 16, 32, 60, 60]),
                 "{pauses:?}"
             );
+            let again: Vec<u64> = tried
+                .iter()
+                .copied()
+                .filter(|t| later.contains(t))
+                .collect();
+            assert_eq!(again[1] - again[0], 1, "a pause is short at first");
             let written: Vec<u64> = tried.into_iter().filter(|t| *t >= 4000).collect();
             assert!(written[0] < 4060, "{written:?}");
             assert!(
