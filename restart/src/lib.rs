@@ -8,8 +8,6 @@
 //! # use tcasm_checkpoint::{Checkpoint, Options, Snapshot};
 //! # let dir = tempfile::tempdir()?;
 //! # let dirs = [dir.path()];
-//! # std::fs::create_dir_all(dir.path().join("run"))?;
-//! # unsafe { std::env::set_var("TCASM_RUNTIME_DIR", dir.path().join("run")) };
 //! # let (values, stamp) = ([0u8; 64 * 64 * 8], tcasm_core::stamp::Stamp { version: 7, step: 70, time: 0.7 });
 //! # let table = tcasm_core::field::FieldTable {
 //! #     fields: vec![tcasm_core::field::FieldDesc::new("t", tcasm_core::field::DType::F64, &[64, 64])],
@@ -19,7 +17,7 @@
 //! # tcasm_checkpoint::write(dir.path().join("heat_00000070.vtkhdf"), &snapshot, &Options::default())?;
 //!
 //! let checkpoint = Checkpoint::restart(&dirs, None)?; // the newest that can be read
-//! let builder = Producer::builder("heat").capacity(1 << 20).continue_from(&checkpoint);
+//! let builder = Producer::builder("heat-again").capacity(1 << 20).continue_from(&checkpoint);
 //! let mut producer = builder.create()?;
 //! let t = producer.field::<f64, _>("t", [64, 64]).add()?;
 //! let stamp = producer.load(&checkpoint)?; // every field of the checkpoint
