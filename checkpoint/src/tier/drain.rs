@@ -53,6 +53,8 @@ struct Board {
     state: State,
     /// Something may be new.
     wake: bool,
+    /// The thread rests: it has looked since it was last woken, and `state` is what it found.
+    resting: bool,
     stop: bool,
 }
 
@@ -126,9 +128,7 @@ impl Drain {
     /// Wait until all is drained, something is in the way, or the time is over.
     pub fn wait(&self, timeout: Duration) -> State {
         self.wake();
-        let busy = |board: &mut Board| {
-            board.wake || (board.state.outstanding != 0 && board.state.trouble.is_none())
-        };
+        let busy = |board: &mut Board| board.wake || !board.resting;
         let waited = self
             .common
             .changed
@@ -196,6 +196,7 @@ impl Common {
         board.state.copying = None;
         board.state.outstanding = self.outstanding().len();
         board.wake &= !failed && board.state.outstanding != 0;
+        board.resting = true;
         self.changed.notify_all();
         let until = Instant::now()
             + if failed {
@@ -212,6 +213,7 @@ impl Common {
             board = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         board.wake = false;
+        board.resting = false;
         !board.stop
     }
 
@@ -328,7 +330,22 @@ pub fn lock(tier: &Shared) -> MutexGuard<'_, Tier> {
 mod tests {
     use super::*;
     use crate::Checkpointer;
-    use crate::tier::test::written;
+    use crate::tier::test::{write, written};
+
+    #[test]
+    fn who_waits_waits_for_what_was_complete_before() {
+        let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let both = crate::Settings {
+            slow: Some(slow.path().to_owned()),
+            ..crate::Settings::new(fast.path())
+        };
+        let mut to = Checkpointer::open("run", both).unwrap();
+        for step in 0..100 {
+            write(&mut to, step);
+            let state = to.wait_drained(MOST_PAUSE).unwrap();
+            assert_eq!((state.outstanding, state.trouble), (0, None), "{step}");
+        }
+    }
 
     #[test]
     fn what_has_taken_the_place_of_a_drained_file_is_not_drained() {
