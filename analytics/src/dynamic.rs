@@ -2,6 +2,7 @@
 //!
 //! Ghost layers are cut off first; indices of a slice count from the first interior point.
 
+use crate::blocks::BlocksError;
 use crate::histogram::{Histogram, HistogramError, Range, histogram_of_points};
 use crate::lanes::PerComponent;
 use crate::moments::{Moments, moments_of_points};
@@ -26,6 +27,8 @@ pub enum AnalyticsError {
         name: String,
         source: HistogramError,
     },
+    #[error("field {name:?}: {source}")]
+    Blocks { name: String, source: BlocksError },
     #[error("field {name:?}: {source}")]
     Slice { name: String, source: SliceError },
 }

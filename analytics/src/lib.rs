@@ -1,4 +1,4 @@
-//! Operators over fields: moments (count, extrema, mean, variance), histograms and slices.
+//! Operators over fields: moments (count, extrema, mean, variance), histograms, slices, and blocks (images and volumes for a screen).
 //!
 //! Each operator exists three times: over an `ndarray` view of any [`Number`]; over a field as it lies in memory
 //! ([`dynamic`]: its description and bytes), whatever its dtype; and over a field of a version that an observer
@@ -15,6 +15,7 @@
 //! - With *several components*, each component is treated on its own, and the magnitude of the vector (Euclidean
 //!   norm) as one more.
 
+pub mod blocks;
 pub mod dynamic;
 pub mod histogram;
 pub mod lanes;

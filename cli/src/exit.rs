@@ -148,7 +148,9 @@ impl From<AnalyticsError> for Failure {
     fn from(error: AnalyticsError) -> Self {
         let code = match &error {
             // What was asked for does not fit the field.
-            AnalyticsError::Histogram { .. } | AnalyticsError::Slice { .. } => Code::Usage,
+            AnalyticsError::Histogram { .. }
+            | AnalyticsError::Slice { .. }
+            | AnalyticsError::Blocks { .. } => Code::Usage,
             AnalyticsError::Array(ArrayError::NotAnArray { .. }) => Code::Usage,
             AnalyticsError::Field(_) | AnalyticsError::Array(_) => Code::Other,
         };

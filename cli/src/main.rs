@@ -6,7 +6,6 @@ mod commands;
 mod demo;
 mod exit;
 mod files;
-mod held;
 mod npy;
 mod output;
 mod preview;

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{Write, stdout};
+use std::io::{Write, stderr, stdout};
 use tcasm_analytics::Scalar;
 
 /// Print a text that ends with a newline, or nothing.
@@ -11,6 +11,11 @@ pub fn text(text: &str) -> Result<(), Failure> {
     let mut out = stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// Tell on standard error what is not the answer.
+pub fn note(text: &str) {
+    let _ = writeln!(stderr(), "tcasm: {text}");
 }
 
 /// Print JSON for people and programs.

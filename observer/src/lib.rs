@@ -30,6 +30,7 @@ mod attach;
 mod budget;
 mod copies;
 mod error;
+mod held;
 mod observer;
 mod plan;
 mod session;
@@ -40,6 +41,7 @@ mod view;
 mod window;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
+pub use held::Held;
 pub use observer::{Observer, RegionInfo, Status};
 pub use streams::Versions;
 pub use tcasm_core::field::{

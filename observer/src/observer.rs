@@ -287,10 +287,20 @@ impl Observer {
 
     /// Who is attached, as the producer sees it. None after its death.
     pub fn observers(&mut self) -> Result<Vec<ObserverRow>, ObserveError> {
+        let rows = self.observers_within(ATTACH_TIMEOUT)?;
+        Ok(rows.unwrap_or_default())
+    }
+
+    /// As [`observers`](Observer::observers), for those who cannot wait: `None` when the producer does not answer in time (it may
+    /// be stopped). What comes late may be the answer to the next question.
+    pub fn observers_within(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<Option<Vec<ObserverRow>>, ObserveError> {
         self.check()?;
-        let deadline = deadline(ATTACH_TIMEOUT);
+        let deadline = deadline(timeout);
         if socket::send(&self.session.socket, &Request::Observers.encode(), &[]).is_err() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let mut buffer = vec![0; wire::REPLY_BYTES];
         while socket::wait_readable(
@@ -300,14 +310,14 @@ impl Observer {
             match socket::receive(&self.session.socket, &mut buffer) {
                 Ok((0, _)) => break,
                 Ok((n, _)) => match wire::decode_rows(&buffer[..n]) {
-                    Some(rows) => return Ok(rows),
+                    Some(rows) => return Ok(Some(rows)),
                     None => continue, // a notice
                 },
                 Err(Errno::EAGAIN | Errno::EINTR) => continue,
                 Err(_) => break,
             }
         }
-        Ok(Vec::new())
+        Ok(None)
     }
 
     /// Read-only descriptors of the region's index and planes, in this order: what another process needs to see all versions

@@ -3,12 +3,14 @@
 mod keep;
 mod look;
 mod values;
+mod view;
 
 use crate::exit;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub use keep::*;
 pub use look::*;
 use std::path::PathBuf;
+pub use view::*;
 
 /// Look at running simulations, take data out of them, keep checkpoints of them
 #[derive(Debug, Parser)]
@@ -40,6 +42,9 @@ pub enum Command {
     Dump(DumpArgs),
     /// Count, extrema, mean, variance and histogram of a field
     Stats(StatsArgs),
+    /// Look at a region in a browser, live, on a page that this command serves
+    #[command(after_help = VIEW_HELP)]
+    View(ViewArgs),
     /// Write one version as a VTKHDF or openPMD file, for ParaView, VisIt, openPMD-api and h5py
     Export(ExportArgs),
     /// Write checkpoints as the simulation goes, until it ends

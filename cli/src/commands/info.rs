@@ -4,13 +4,13 @@ mod print;
 
 use crate::args::InfoArgs;
 use crate::exit::Failure;
-use crate::held::Held;
+
 use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Mesh, Order};
-use tcasm_observer::{ObserveError, Observer, RegionInfo, Status, Version};
+use tcasm_observer::{Held, ObserveError, Observer, RegionInfo, Status, Version};
 
 /// What is told. The names are those of the JSON, and promises to scripts.
 #[derive(Debug, Serialize)]

@@ -13,6 +13,7 @@ mod ls;
 mod restore;
 mod stats;
 mod verify;
+mod view;
 
 use crate::args::Command;
 use crate::exit::Failure;
@@ -25,6 +26,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Doctor { format } => doctor::run(format),
         Command::Dump(args) => dump::run(&args),
         Command::Stats(args) => stats::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Checkpoint(args) => checkpoint::run(&args),
         Command::Keep(args) => keep::run(&args),

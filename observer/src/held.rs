@@ -1,13 +1,14 @@
 //! How much memory an observer's pins keep from being reused.
 
+use crate::{Observer, Version};
 use std::collections::BTreeMap;
 use tcasm_core::index::IndexError;
-use tcasm_observer::{Observer, PageSet, Version};
+use tcasm_core::pageset::PageSet;
 
 /// The page slots of a version: the pages that it has in each plane.
 type Slots = BTreeMap<usize, PageSet>;
 
-/// Looks up what pins hold, in versions that it pins itself while it looks.
+/// Looks up how much memory pins keep from being reused, in versions that it pins itself while it looks.
 pub struct Held<'o> {
     observer: &'o mut Observer,
     latest: &'o Version,

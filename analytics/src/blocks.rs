@@ -1,0 +1,287 @@
+//! Blocks: a window of a field, made so small that a screen can show it.
+//!
+//! A block of neighbouring points becomes one sample, the mean of its finite values. Lines, images, volumes and single points are all
+//! windows: of one, two, three or no axes that are longer than one point.
+//!
+//! Axes are those of a C array, x last, whatever the field's order in memory: `(z, y, x)`. A Fortran field's axes are
+//! reversed for that.
+
+use crate::dynamic::{AnalyticsError, points};
+use crate::number::{Number, Scalar, modulus};
+use ndarray::{ArrayD, ArrayView2, ArrayViewD, Axis, Dimension, IxDyn, Slice};
+use rayon::prelude::*;
+use std::ops::Range;
+use tcasm_core::field::{FieldDesc, Order};
+use tcasm_core::with_dtype;
+use thiserror::Error;
+
+/// What is taken along one axis.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The points.
+    pub window: Range<usize>,
+    /// Most samples that are made of them; at least 1.
+    pub most: usize,
+}
+
+impl Span {
+    /// One point.
+    pub fn at(index: usize) -> Self {
+        Span {
+            window: index..index.saturating_add(1),
+            most: 1,
+        }
+    }
+
+    /// Points per sample; the last sample may have fewer.
+    pub fn block(&self) -> usize {
+        self.window.len().div_ceil(self.most.max(1)).max(1)
+    }
+
+    fn samples(&self) -> usize {
+        self.window.len().div_ceil(self.block())
+    }
+
+    /// The points of sample `number`.
+    fn points(&self, number: usize) -> Range<usize> {
+        let start = self.window.start + number * self.block();
+        start..(start + self.block()).min(self.window.end)
+    }
+}
+
+/// The samples of a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blocks {
+    /// One number per sample, in C order: NaN where a block has no finite value. A block of one point is its value, whatever it is.
+    pub samples: ArrayD<f64>,
+    /// Points per sample along each axis.
+    pub block: Vec<usize>,
+}
+
+/// Why a field has no such window.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)] // the messages say what each variant means
+pub enum BlocksError {
+    #[error("a window of {given} axes was asked for, but the field of shape {shape:?} has {}", shape.len())]
+    Axes { given: usize, shape: Vec<usize> },
+    #[error("the window {}..{} is empty or not inside axis {axis} of length {len}", window.start, window.end)]
+    Outside {
+        axis: usize,
+        window: Range<usize>,
+        len: usize,
+    },
+    #[error("component {component} was asked for; there are {components}, counted from 0")]
+    Component { component: usize, components: usize },
+}
+
+/// Shape of the field without ghost layers, x last.
+pub fn shape(desc: &FieldDesc) -> Vec<usize> {
+    let mut shape = desc.interior_shape();
+    if desc.order == Order::F {
+        shape.reverse();
+    }
+    shape
+}
+
+/// Samples of one component, or of the magnitude (`None`; of a field with one component: its value). Complex numbers count with their modulus.
+///
+/// ```
+/// use tcasm_analytics::blocks::{Span, blocks};
+/// use tcasm_core::field::{DType, FieldDesc};
+/// let desc = FieldDesc::new("t", DType::F32, &[2, 4]);
+/// let data = [1.0f32, 3.0, 5.0, 7.0, 9.0, 9.0, f32::NAN, 1.0];
+/// let all = [Span { window: 0..2, most: 2 }, Span { window: 0..4, most: 2 }];
+/// let image = blocks(&desc, bytemuck::cast_slice(&data), None, &all).unwrap();
+/// assert_eq!(image.samples, ndarray::arr2(&[[2.0, 6.0], [9.0, 1.0]]).into_dyn());
+/// assert_eq!(image.block, [1, 2]);
+/// ```
+pub fn blocks(
+    desc: &FieldDesc,
+    bytes: &[u8],
+    component: Option<usize>,
+    window: &[Span],
+) -> Result<Blocks, AnalyticsError> {
+    desc.check()?;
+    check(desc, component, window).map_err(|source| failed(desc, source))?;
+    with_dtype!(desc.dtype, T => {
+        let mut points = x_last(points::<T>(desc, bytes)?, desc.order);
+        if let Some(component) = component {
+            let last = Axis(points.ndim() - 1);
+            points.slice_axis_inplace(last, Slice::from(component..component + 1));
+        }
+        Ok(Blocks {
+            samples: sample(points, window),
+            block: window.iter().map(Span::block).collect(),
+        })
+    })
+}
+
+/// All components of the point `at`.
+pub fn point(desc: &FieldDesc, bytes: &[u8], at: &[usize]) -> Result<Vec<Scalar>, AnalyticsError> {
+    let window: Vec<Span> = at.iter().map(|index| Span::at(*index)).collect();
+    desc.check()?;
+    check(desc, None, &window).map_err(|source| failed(desc, source))?;
+    with_dtype!(desc.dtype, T => {
+        let mut points = x_last(points::<T>(desc, bytes)?, desc.order);
+        for index in at {
+            points.index_axis_inplace(Axis(0), *index);
+        }
+        Ok(points.iter().map(|value| value.scalar()).collect())
+    })
+}
+
+fn failed(desc: &FieldDesc, source: BlocksError) -> AnalyticsError {
+    AnalyticsError::Blocks {
+        name: desc.name.clone(),
+        source,
+    }
+}
+
+fn check(desc: &FieldDesc, component: Option<usize>, window: &[Span]) -> Result<(), BlocksError> {
+    let (shape, components) = (shape(desc), desc.components);
+    if window.len() != shape.len() {
+        let given = window.len();
+        return Err(BlocksError::Axes { given, shape });
+    }
+    for (axis, (Span { window, .. }, len)) in window.iter().zip(shape).enumerate() {
+        if window.is_empty() || window.end > len {
+            let window = window.clone();
+            return Err(BlocksError::Outside { axis, window, len });
+        }
+    }
+    match component {
+        Some(component) if component >= components => Err(BlocksError::Component {
+            component,
+            components,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The points with x as the last axis but that of the components.
+fn x_last<T>(points: ArrayViewD<'_, T>, order: Order) -> ArrayViewD<'_, T> {
+    if order == Order::C {
+        return points;
+    }
+    let components = points.ndim() - 1;
+    let axes: Vec<usize> = (0..components).rev().chain([components]).collect();
+    points.permuted_axes(axes)
+}
+
+/// Rows of samples are made side by side, along the axis that is longest, so that there is much to do in each.
+fn sample<T: Number>(points: ArrayViewD<'_, T>, window: &[Span]) -> ArrayD<f64> {
+    let axes = window.len();
+    let Some(lane) = (0..axes).max_by_key(|axis| window[*axis].window.len()) else {
+        return ArrayD::zeros(IxDyn(&[]));
+    };
+    let order: Vec<usize> = (0..axes).filter(|a| *a != lane).chain([lane]).collect();
+    let points = points.permuted_axes([order.clone(), vec![axes]].concat());
+    let window: Vec<&Span> = order.iter().map(|axis| &window[*axis]).collect();
+    let shape: Vec<usize> = window.iter().map(|span| span.samples()).collect();
+    let mut samples = vec![0.0; shape.iter().product()];
+    let length = shape[axes - 1];
+    let rows = samples.par_chunks_mut(length).enumerate();
+    rows.for_each(|(number, out)| row(&points, &window, &shape, number, out));
+    let samples = ArrayD::from_shape_vec(shape, samples).expect("a row for each but the last axis");
+    let mut back = vec![0; axes];
+    order
+        .iter()
+        .enumerate()
+        .for_each(|(to, from)| back[*from] = to);
+    let samples = samples.permuted_axes(back);
+    samples.as_standard_layout().into_owned()
+}
+
+/// One row of samples, along the last axis; `number` counts rows over the others.
+fn row<T: Number>(
+    points: &ArrayViewD<'_, T>,
+    window: &[&Span],
+    shape: &[usize],
+    mut number: usize,
+    out: &mut [f64],
+) {
+    let mut part = points.view();
+    let lane = window.len() - 1;
+    part.slice_axis_inplace(Axis(lane), Slice::from(window[lane].window.clone()));
+    for axis in (0..lane).rev() {
+        let points = window[axis].points(number % shape[axis]);
+        part.slice_axis_inplace(Axis(axis), Slice::from(points));
+        number /= shape[axis];
+    }
+    let outer = IxDyn(&part.shape()[..lane]);
+    let mut mean = Mean::new(out, window[lane].block(), outer.size());
+    let mut values = vec![0.0; window[lane].window.len()];
+    for index in ndarray::indices(outer) {
+        let mut line = part.view();
+        for at in index.slice() {
+            line.index_axis_inplace(Axis(0), *at);
+        }
+        let line = line
+            .into_dimensionality()
+            .expect("lane and components are left");
+        read(line, &mut values);
+        mean.add(&values);
+    }
+    mean.finish();
+}
+
+/// The numbers of a line of points: of one component its value, of several their norm.
+fn read<T: Number>(line: ArrayView2<'_, T>, out: &mut [f64]) {
+    let number = |value: &T| {
+        if value.is_nan() {
+            f64::NAN
+        } else {
+            crate::number::Key::to_f64(value.key())
+        }
+    };
+    if line.ncols() == 1 {
+        let values = out.iter_mut().zip(line.column(0));
+        return values.for_each(|(out, value)| *out = number(value));
+    }
+    out.fill(0.0);
+    for component in line.columns() {
+        let values = out.iter_mut().zip(component);
+        values.for_each(|(out, value)| *out = modulus(*out, number(value)));
+    }
+}
+
+/// Means of the finite values of blocks of a row, into which lines of points come one after the other.
+struct Mean<'o> {
+    sums: &'o mut [f64],
+    counts: Vec<u32>,
+    block: usize,
+    /// Samples are single points: they are what they are, NaN or not.
+    single: bool,
+}
+
+impl<'o> Mean<'o> {
+    fn new(sums: &'o mut [f64], block: usize, lines: usize) -> Self {
+        sums.fill(0.0);
+        Mean {
+            counts: vec![0; sums.len()],
+            single: block == 1 && lines == 1,
+            sums,
+            block,
+        }
+    }
+
+    fn add(&mut self, values: &[f64]) {
+        if self.single {
+            return self.sums.copy_from_slice(values);
+        }
+        let samples = self.sums.iter_mut().zip(&mut self.counts);
+        for ((sum, count), block) in samples.zip(values.chunks(self.block)) {
+            for value in block.iter().filter(|value| value.is_finite()) {
+                *sum += value;
+                *count += 1;
+            }
+        }
+    }
+
+    fn finish(self) {
+        if !self.single {
+            let samples = self.sums.iter_mut().zip(self.counts);
+            samples.for_each(|(sum, count)| *sum /= f64::from(count)); // 0 / 0 is NaN
+        }
+    }
+}

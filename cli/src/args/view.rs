@@ -1,0 +1,24 @@
+//! Arguments of the commands that show a region live.
+
+use clap::Args;
+use std::net::{IpAddr, Ipv4Addr};
+
+#[derive(Debug, Args)]
+pub struct ViewArgs {
+    /// Name of the region
+    pub name: String,
+    /// The port to listen at; 0 for any [default: the first free one from 8337 on]
+    #[arg(long, value_name = "P")]
+    pub port: Option<u16>,
+    /// The address to listen at. With another one than the default, others can reach the page; they need the token
+    #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    pub bind: IpAddr,
+    /// Fail when there is no such region, instead of waiting for it
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+pub const VIEW_HELP: &str = "\
+The address that is printed holds a token, without which nothing is shown; it is the same at the next start.
+One port is all that is needed: through SSH with  ssh -L PORT:127.0.0.1:PORT HOST
+The simulation is not asked for anything, and does not notice. SIGINT or SIGTERM ends this program with status 0.";

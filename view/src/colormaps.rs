@@ -1,0 +1,63 @@
+//! Colour maps: perceptually uniform ones (by S. van der Walt and N. Smith; cividis by J. Nuñez, C. Anderton and R. Renslow), and
+//! diverging ones by C. Brewer for differences. They are those of the `colorous` library, as tables of 256 colours, the same for pages and terminals.
+
+use colorous::Gradient;
+
+/// Colours of a map.
+pub const COLOURS: usize = 256;
+
+/// All maps by name, the default first.
+pub const MAPS: [(&str, Gradient); 8] = [
+    ("viridis", colorous::VIRIDIS),
+    ("magma", colorous::MAGMA),
+    ("inferno", colorous::INFERNO),
+    ("plasma", colorous::PLASMA),
+    ("cividis", colorous::CIVIDIS),
+    ("greys", colorous::GREYS),
+    ("RdBu", colorous::RED_BLUE),
+    ("PuOr", colorous::PURPLE_ORANGE),
+];
+
+/// Red, green and blue of colour `number` of a map.
+pub fn colour(map: &Gradient, number: u8) -> [u8; 3] {
+    let colour = map.eval_rational(number.into(), COLOURS);
+    [colour.r, colour.g, colour.b]
+}
+
+/// All maps as the page gets them: `{"viridis": "440154...", ...}`, six hexadecimal digits for each colour.
+pub fn json() -> String {
+    let digits = |map: &Gradient| -> String {
+        let colours = (0..=u8::MAX).map(|number| colour(map, number));
+        colours
+            .map(|[r, g, b]| format!("{r:02x}{g:02x}{b:02x}"))
+            .collect()
+    };
+    let maps = MAPS
+        .iter()
+        .map(|(name, map)| ((*name).to_owned(), digits(map).into()));
+    serde_json::Value::Object(maps.collect()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn viridis_is_that_of_matplotlib() {
+        let (name, viridis) = &MAPS[0];
+        assert_eq!(*name, "viridis");
+        // The ends and the middle as matplotlib's `cm.viridis` has them.
+        assert_eq!(colour(viridis, 0), [0x44, 0x01, 0x54]);
+        assert_eq!(colour(viridis, 128), [0x21, 0x91, 0x8c]);
+        assert_eq!(colour(viridis, 255), [0xfd, 0xe7, 0x25]);
+    }
+
+    #[test]
+    fn the_page_gets_256_colours_of_each() {
+        let maps: serde_json::Value = serde_json::from_str(&json()).unwrap();
+        assert_eq!(maps.as_object().unwrap().len(), MAPS.len());
+        for (_, digits) in maps.as_object().unwrap() {
+            assert_eq!(digits.as_str().unwrap().len(), COLOURS * 6);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What is known of a region at a moment: its state, its producer, its versions, its fields.
+
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use tcasm_analytics::blocks;
+use tcasm_core::field::{Centering, FieldDesc, Kind, Order};
+use tcasm_core::stamp::Stamp;
+use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Status, Version};
+
+/// What becomes of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// There is no such region yet.
+    #[default]
+    Waiting,
+    /// The producer runs.
+    Running,
+    /// The producer has closed the region.
+    Ended,
+    /// The producer died.
+    Lost,
+    /// The producer has taken the lease away.
+    Ousted,
+}
+
+impl From<Status> for State {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Ok | Status::NotReady => State::Running,
+            Status::EndOfStream => State::Ended,
+            Status::ProducerLost => State::Lost,
+            Status::Ousted => State::Ousted,
+        }
+    }
+}
+
+/// A region at a moment. The names are those of `PROTOCOL.md`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[allow(missing_docs)] // PROTOCOL.md says what each is
+pub struct Region {
+    pub name: String,
+    pub state: State,
+    /// Why nothing is there, and what to do.
+    pub message: String,
+    /// Version of this program.
+    pub view: &'static str,
+    /// When the producer began: another number is another run.
+    pub run: String,
+    pub pid: u64,
+    pub tracker: String,
+    pub page_size: u64,
+    pub region_bytes: u64,
+    pub latest: Option<Stamp>,
+    pub versions: Vec<u64>,
+    pub steps_per_second: Option<f64>,
+    pub versions_per_second: Option<f64>,
+    pub publish_us: [f64; 3],
+    pub changed_bytes: u64,
+    pub publishes: u64,
+    pub skips: u64,
+    pub held_bytes: u64,
+    pub observers: Vec<Attached>,
+    pub clients: usize,
+    pub fields: Vec<Field>,
+}
+
+/// An observer of the region.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)] // PROTOCOL.md says what each is
+pub struct Attached {
+    pub pid: u64,
+    pub uid: u64,
+    pub pinned: Vec<u64>,
+    pub held_bytes: u64,
+    pub own: bool,
+}
+
+/// A field as it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)] // PROTOCOL.md says what each is
+pub struct Field {
+    pub name: String,
+    pub dtype: &'static str,
+    pub unit: String,
+    pub shape: Vec<usize>,
+    pub axes: Vec<String>,
+    pub components: usize,
+    pub complex: bool,
+    pub raw: bool,
+    pub centering: Centering,
+    pub origin: Option<Vec<f64>>,
+    pub spacing: Option<Vec<f64>>,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+impl Field {
+    /// How `desc` is shown.
+    pub fn of(desc: &FieldDesc) -> Self {
+        let shape = blocks::shape(desc);
+        let count = shape.len();
+        // A mesh has three axes at most, x first.
+        let of_mesh = |numbers: [f64; 3]| {
+            let numbers = numbers.into_iter().take(count);
+            (count <= 3).then(|| numbers.rev().collect::<Vec<f64>>())
+        };
+        Field {
+            name: desc.name.clone(),
+            dtype: desc.dtype.name(),
+            unit: desc.unit.clone(),
+            axes: axis_names(count),
+            shape,
+            components: desc.components,
+            complex: desc.dtype.name().starts_with("complex"),
+            raw: !matches!(desc.kind, Kind::Array),
+            centering: desc.centering,
+            origin: desc.mesh.and_then(|mesh| of_mesh(mesh.origin)),
+            spacing: desc.mesh.and_then(|mesh| of_mesh(mesh.spacing)),
+            offset: desc.offset,
+            bytes: desc.bytes(),
+        }
+    }
+
+    /// Whether memory has x first.
+    pub fn is_reversed(desc: &FieldDesc) -> bool {
+        desc.order == Order::F
+    }
+}
+
+/// `x` is the last axis, `y` and `z` those before; what is before those is `w4`, `w5`, ...
+fn axis_names(count: usize) -> Vec<String> {
+    let name = |from_end: usize| match from_end {
+        0 => "x".to_owned(),
+        1 => "y".to_owned(),
+        2 => "z".to_owned(),
+        n => format!("w{}", n + 1),
+    };
+    (0..count).rev().map(name).collect()
+}
+
+/// Over so long the rates are taken.
+const RATE_OVER: Duration = Duration::from_secs(3);
+/// An answer of a producer that lives comes sooner.
+const ANSWER: Duration = Duration::from_millis(50);
+/// One that does not answer is not asked again for so long.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Looks at a region from time to time.
+#[derive(Debug, Default)]
+pub struct Watch {
+    seen: VecDeque<(Instant, Stamp)>,
+    rows: Vec<ObserverRow>,
+    ask_at: Option<Instant>,
+}
+
+impl Watch {
+    /// Look at the region that `observer` is attached to. Its newest version is pinned meanwhile.
+    pub fn look(&mut self, observer: &mut Observer) -> Result<Region, ObserveError> {
+        let (status, info) = (observer.status()?, observer.info()?);
+        let latest = match observer.latest() {
+            Ok(version) => Some(version),
+            Err(
+                ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost,
+            ) => None,
+            Err(error) => return Err(error),
+        };
+        self.note(latest.as_ref().map(Version::stamp));
+        let mut region = Region {
+            state: status.into(),
+            view: env!("CARGO_PKG_VERSION"),
+            versions: observer.available()?,
+            observers: self.observers(observer, &info, latest.as_ref())?,
+            ..Region::default()
+        };
+        region.describe(info);
+        if let Some(version) = latest {
+            region.show(&version);
+        }
+        if region.state == State::Running {
+            (region.steps_per_second, region.versions_per_second) = self.rates();
+        }
+        Ok(region)
+    }
+
+    fn observers(
+        &mut self,
+        observer: &mut Observer,
+        info: &RegionInfo,
+        latest: Option<&Version>,
+    ) -> Result<Vec<Attached>, ObserveError> {
+        if self.ask_at.is_none_or(|at| Instant::now() >= at) {
+            let rows = observer.observers_within(ANSWER)?;
+            self.ask_at = rows.is_none().then(|| Instant::now() + SILENCE);
+            self.rows = rows.unwrap_or_default();
+        }
+        let mut held = latest.map(|v| Held::new(observer, v, info.page_size, info.bytes));
+        let own = u64::from(std::process::id());
+        let attached = |row: &ObserverRow| {
+            Ok(Attached {
+                pid: row.pid,
+                uid: row.uid,
+                pinned: row.pinned.clone(),
+                held_bytes: match &mut held {
+                    Some(held) => held.bytes(&row.pinned)?,
+                    None => 0,
+                },
+                own: row.pid == own,
+            })
+        };
+        self.rows.iter().map(attached).collect()
+    }
+
+    fn note(&mut self, latest: Option<Stamp>) {
+        let (now, Some(stamp)) = (Instant::now(), latest) else {
+            return self.seen.clear();
+        };
+        self.seen.push_back((now, stamp));
+        while self.seen.len() > 2 && now - self.seen[1].0 > RATE_OVER {
+            self.seen.pop_front();
+        }
+    }
+
+    /// Steps and versions in a second.
+    fn rates(&self) -> (Option<f64>, Option<f64>) {
+        let (Some((then, first)), Some((now, last))) = (self.seen.front(), self.seen.back()) else {
+            return (None, None);
+        };
+        let seconds = (*now - *then).as_secs_f64();
+        let rate = |first: u64, last: u64| {
+            let more = last.checked_sub(first)?;
+            (seconds > 0.0).then(|| more as f64 / seconds)
+        };
+        (
+            rate(first.step, last.step),
+            rate(first.version, last.version),
+        )
+    }
+}
+
+impl Region {
+    /// A region that is not there.
+    pub fn waiting(name: &str, message: String) -> Self {
+        Region {
+            name: name.to_owned(),
+            message,
+            view: env!("CARGO_PKG_VERSION"),
+            ..Region::default()
+        }
+    }
+
+    fn describe(&mut self, info: RegionInfo) {
+        let count = |name: &str| {
+            let found = info.counters.iter().find(|(n, _)| *n == name);
+            found.map_or(0, |(_, value)| *value)
+        };
+        self.publishes = count("Publishes");
+        self.skips = count("Skips");
+        self.held_bytes = count("HeldBytes");
+        self.run = info.created.to_string();
+        self.pid = info.pid;
+        self.page_size = info.page_size;
+        self.region_bytes = info.bytes;
+        self.publish_us = info.publish_us;
+        self.tracker = info.tracker;
+        self.name = info.name;
+    }
+
+    fn show(&mut self, latest: &Version) {
+        self.latest = Some(latest.stamp());
+        self.changed_bytes = latest.changed_pages() * self.page_size;
+        self.fields = latest.table().fields.iter().map(Field::of).collect();
+    }
+}

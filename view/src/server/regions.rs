@@ -1,0 +1,76 @@
+//! The regions that can be looked at.
+
+use crate::region::State;
+use axum::Json;
+use axum::http::StatusCode;
+use serde::Serialize;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tcasm_observer::{AttachError, Observer, runtime_dir};
+
+/// A region of this user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    name: String,
+    state: String,
+}
+
+/// A producer that has not answered by then is taken as stopped.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// `GET /regions`
+pub async fn list() -> Result<Json<Vec<Row>>, (StatusCode, String)> {
+    let folder = runtime_dir();
+    let names = names(&folder).map_err(|error| {
+        let text = format!("cannot read {folder:?}: {error}");
+        (StatusCode::INTERNAL_SERVER_ERROR, text)
+    })?;
+    // Together: one that is stopped takes long not to answer.
+    let looks: Vec<_> = names
+        .into_iter()
+        .map(|name| {
+            (
+                name.clone(),
+                tokio::task::spawn_blocking(move || state(&name)),
+            )
+        })
+        .collect();
+    let mut rows = Vec::new();
+    for (name, look) in looks {
+        let state = match tokio::time::timeout(PATIENCE, look).await {
+            Ok(Ok(state)) => state,
+            _ => "refused".to_owned(),
+        };
+        rows.push(Row { name, state });
+    }
+    Ok(Json(rows))
+}
+
+/// Names of the sockets in the folder. No folder, no sockets.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match folder.read_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let name = |entry: std::fs::DirEntry| {
+        let file = entry.file_name().into_string().ok()?;
+        file.strip_suffix(".sock").map(str::to_owned)
+    };
+    let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// As `PROTOCOL.md` names it.
+fn state(name: &str) -> String {
+    let state = match Observer::attach(name) {
+        Ok(observer) => observer.status().map(State::from).ok(),
+        Err(AttachError::Dead { .. } | AttachError::Ended { .. }) => Some(State::Lost),
+        Err(_) => None,
+    };
+    match state.map(serde_json::to_value) {
+        Some(Ok(serde_json::Value::String(state))) => state,
+        _ => "refused".to_owned(),
+    }
+}
