@@ -46,10 +46,16 @@ mod tests {
     fn viridis_is_that_of_matplotlib() {
         let (name, viridis) = &MAPS[0];
         assert_eq!(*name, "viridis");
-        // The ends and the middle as matplotlib's `cm.viridis` has them.
-        assert_eq!(colour(viridis, 0), [0x44, 0x01, 0x54]);
-        assert_eq!(colour(viridis, 128), [0x21, 0x91, 0x8c]);
-        assert_eq!(colour(viridis, 255), [0xfd, 0xe7, 0x25]);
+        // The ends and the middle of matplotlib's `cm.viridis`, which are given as fractions.
+        for (number, right) in [
+            (0, [0.267_004, 0.004_874, 0.329_415]),
+            (128, [0.127_568, 0.566_949, 0.550_556]),
+            (255, [0.993_248, 0.906_157, 0.143_936]),
+        ] {
+            for (got, right) in colour(viridis, number).iter().zip(right) {
+                assert!((f64::from(*got) - right * 255.0).abs() < 1.0, "{number}");
+            }
+        }
     }
 
     #[test]

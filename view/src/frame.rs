@@ -73,7 +73,7 @@ pub struct Pages {
 impl Frame {
     /// Take what this frame has not, and an older one that nobody has seen has.
     pub fn complete(&mut self, older: Frame) {
-        if self.look.id != older.look.id || self.error.is_some() {
+        if self.error.is_some() || older.error.is_some() {
             return;
         }
         self.image = self.image.take().or(older.image);

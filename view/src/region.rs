@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use tcasm_analytics::blocks;
-use tcasm_core::field::{Centering, FieldDesc, Kind, Order};
+use tcasm_core::field::{Centering, FieldDesc, Kind};
 use tcasm_core::stamp::Stamp;
 use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Status, Version};
 
@@ -122,11 +122,6 @@ impl Field {
             bytes: desc.bytes(),
         }
     }
-
-    /// Whether memory has x first.
-    pub fn is_reversed(desc: &FieldDesc) -> bool {
-        desc.order == Order::F
-    }
 }
 
 /// `x` is the last axis, `y` and `z` those before; what is before those is `w4`, `w5`, ...
@@ -159,6 +154,8 @@ impl Watch {
     /// Look at the region that `observer` is attached to. Its newest version is pinned meanwhile.
     pub fn look(&mut self, observer: &mut Observer) -> Result<Region, ObserveError> {
         let (status, info) = (observer.status()?, observer.info()?);
+        // Before the pin, which is not to be seen among those of the observers.
+        self.ask(observer)?;
         let latest = match observer.latest() {
             Ok(version) => Some(version),
             Err(
@@ -184,17 +181,22 @@ impl Watch {
         Ok(region)
     }
 
-    fn observers(
-        &mut self,
-        observer: &mut Observer,
-        info: &RegionInfo,
-        latest: Option<&Version>,
-    ) -> Result<Vec<Attached>, ObserveError> {
+    /// Ask the producer who is attached.
+    fn ask(&mut self, observer: &mut Observer) -> Result<(), ObserveError> {
         if self.ask_at.is_none_or(|at| Instant::now() >= at) {
             let rows = observer.observers_within(ANSWER)?;
             self.ask_at = rows.is_none().then(|| Instant::now() + SILENCE);
             self.rows = rows.unwrap_or_default();
         }
+        Ok(())
+    }
+
+    fn observers(
+        &self,
+        observer: &mut Observer,
+        info: &RegionInfo,
+        latest: Option<&Version>,
+    ) -> Result<Vec<Attached>, ObserveError> {
         let mut held = latest.map(|v| Held::new(observer, v, info.page_size, info.bytes));
         let own = u64::from(std::process::id());
         let attached = |row: &ObserverRow| {

@@ -2,7 +2,7 @@
 
 use super::pass::Pass;
 use super::seats::Wish;
-use super::series::{Key, Memory, Series};
+use super::series::{Key, Memory};
 use super::{Common, Options};
 use crate::frame::Frame;
 use crate::region::{Region, State, Watch};
@@ -224,10 +224,16 @@ impl Follower {
             .memory
             .get(&key(wish))
             .filter(|_| wish.whole && wish.fresh);
-        self.give(common, wish, frame, series, pass);
+        if self.stood(pass) {
+            common.seats.give(wish.client, frame, series);
+        }
     }
 
     fn give_whole(&mut self, common: &Common, wish: &Wish, pass: &mut Pass) {
+        // Who is told of an error sees nothing else. (What is looked at twice is made once.)
+        if pass.part(&wish.look).error.is_some() {
+            return;
+        }
         let frame = pass.whole(&wish.look);
         if let Some((stamp, moments)) = &frame.moments
             && wish.is_live()
@@ -237,23 +243,18 @@ impl Follower {
         for (name, (stamp, moments)) in &frame.also {
             self.memory.note(&(name.clone(), None), stamp, moments);
         }
-        self.give(common, wish, frame, None, pass);
+        if self.stood(pass) {
+            common.seats.add(wish.client, frame);
+        }
     }
 
-    /// Give what was read, if it was the version's.
-    fn give(
-        &mut self,
-        common: &Common,
-        wish: &Wish,
-        frame: Frame,
-        series: Option<Arc<Series>>,
-        pass: &Pass,
-    ) {
-        if pass.check().is_err() {
+    /// Whether what was read was the version's.
+    fn stood(&mut self, pass: &Pass) -> bool {
+        let stood = pass.check().is_ok();
+        if !stood {
             self.state = State::Ousted;
-            return;
         }
-        common.seats.give(wish.client, frame, series);
+        stood
     }
 
     fn pin(&mut self, number: Option<u64>) -> Result<Version, String> {

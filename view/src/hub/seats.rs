@@ -226,8 +226,21 @@ impl Seats {
         }
     }
 
-    /// Give a client a frame, unless it looks at something else by now.
-    pub fn give(&self, client: u64, mut frame: Frame, series: Option<Arc<Series>>) {
+    /// Give a client a frame of what is small, unless it looks at something else by now.
+    pub fn give(&self, client: u64, frame: Frame, series: Option<Arc<Series>>) {
+        let version = frame.stamp.version;
+        self.put(client, frame, |seat| {
+            seat.given = Some(version);
+            seat.update.series = series.or(seat.update.series.take());
+        });
+    }
+
+    /// Give a client what takes whole fields. It still waits for what is small of that version, if it has not got that.
+    pub fn add(&self, client: u64, frame: Frame) {
+        self.put(client, frame, |_| {});
+    }
+
+    fn put(&self, client: u64, mut frame: Frame, note: impl FnOnce(&mut Seat)) {
         if let Some(seat) = self.table().seats.get_mut(&client)
             && seat
                 .look
@@ -238,9 +251,8 @@ impl Seats {
                 frame.complete(older);
             }
             seat.ready = false;
-            seat.given = Some(frame.stamp.version);
             seat.update.frame = Some(frame);
-            seat.update.series = series.or(seat.update.series.take());
+            note(seat);
             (seat.wake)();
         }
     }

@@ -11,6 +11,9 @@ const POINTS: usize = 2048;
 /// Fields that are kept.
 const FIELDS: usize = 256;
 
+/// Version, step, time, and least, mean and greatest value.
+type Point = (u64, u64, f64, Option<f64>, Option<f64>, Option<f64>);
+
 /// Least, mean and greatest value of a field over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
@@ -19,7 +22,7 @@ pub struct Series {
     /// The component, or the magnitude.
     pub component: Option<usize>,
     /// Version, step, time, least, mean, greatest value.
-    pub points: VecDeque<(u64, u64, f64, Option<f64>, Option<f64>, Option<f64>)>,
+    pub points: VecDeque<Point>,
 }
 
 /// A field, and the component or the magnitude.

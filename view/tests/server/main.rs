@@ -1,0 +1,8 @@
+//! The server against real producers, seen by pages that are programs: what they get is what was published, and what they do wrong
+//! hurts nobody else.
+
+mod frames;
+mod page;
+mod refused;
+mod runs;
+mod slow;

@@ -1,0 +1,291 @@
+//! What the tests share: a server in this process, producers, and a page that speaks its protocol.
+
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tcasm_producer::Producer;
+use tcasm_view::Options;
+use tcasm_view::server::{Server, Settings};
+use tungstenite::client::IntoClientRequest;
+use tungstenite::{Message, WebSocket};
+
+/// Far more than anything here takes: only what hangs reaches it.
+pub const LONG: Duration = Duration::from_secs(60);
+pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// The folder of the sockets, which producers in this process use too.
+fn runtime_dir() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let dir = std::env::temp_dir().join(format!("tcasm-view-{}", nix::unistd::getuid()));
+        // SAFETY: every test comes through here before it does anything else, one at a time; nothing else in the tests
+        // changes the environment.
+        unsafe { std::env::set_var("TCASM_RUNTIME_DIR", &dir) };
+        dir
+    })
+}
+
+/// A name that no other test uses.
+pub fn name(stem: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    runtime_dir();
+    let (pid, n) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    format!("{stem}-{pid}-{n}")
+}
+
+/// A producer that keeps its last 60 versions.
+pub fn producer(name: &str) -> Producer {
+    let builder = Producer::builder(name).capacity(1 << 22).memory(1 << 28);
+    builder.versions(64).history(60).create().unwrap()
+}
+
+/// A server. Dropped, it ends.
+pub struct Site {
+    pub address: std::net::SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Site {
+    pub fn start(name: &str) -> Site {
+        let server = Server::bind(Settings {
+            name: name.to_owned(),
+            address: [127, 0, 0, 1].into(),
+            port: Some(0),
+            token: TOKEN.to_owned(),
+            options: Options::default(),
+        })
+        .unwrap();
+        let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let run = move || server.run(|| stopped.load(Ordering::Relaxed)).unwrap();
+        Site {
+            address,
+            stop,
+            thread: Some(std::thread::spawn(run)),
+        }
+    }
+
+    /// Open a WebSocket with these headers; the status if it is refused.
+    pub fn try_open(&self, query: &str, headers: &[(&'static str, &str)]) -> Result<Page, u16> {
+        let url = format!("ws://{}/ws{query}", self.address);
+        let mut request = url.into_client_request().unwrap();
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        match tungstenite::client(request, stream) {
+            Ok((socket, _)) => Ok(Page {
+                socket,
+                regions: Vec::new(),
+                series: Vec::new(),
+                image: Vec::new(),
+                id: 0,
+            }),
+            Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
+                Err(response.status().as_u16())
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub fn open(&self) -> Page {
+        self.try_open(&format!("?token={TOKEN}"), &[]).unwrap()
+    }
+
+    /// Ask by HTTP: the status and all that came.
+    pub fn get(&self, path: &str, headers: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        let host = self.address;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n"
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        (answer[9..12].parse().unwrap(), answer)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A page.
+pub struct Page {
+    pub socket: WebSocket<TcpStream>,
+    /// The regions and series that came.
+    pub regions: Vec<Value>,
+    pub series: Vec<Value>,
+    /// The samples of the image, put together from tiles.
+    pub image: Vec<f32>,
+    id: u64,
+}
+
+/// A frame as it came.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub head: Value,
+    pub body: Vec<u8>,
+}
+
+impl Page {
+    /// Say what is looked at; the number of the look.
+    pub fn look(&mut self, mut look: Value) -> u64 {
+        self.id += 1;
+        look["type"] = json!("look");
+        look["id"] = json!(self.id);
+        self.say(&look.to_string());
+        self.id
+    }
+
+    pub fn say(&mut self, text: &str) {
+        self.socket.send(Message::text(text)).unwrap();
+    }
+
+    /// What comes next: a frame (which is not got yet), or why nothing comes any more.
+    pub fn hear(&mut self) -> Result<Frame, String> {
+        loop {
+            match self.socket.read() {
+                Ok(Message::Text(text)) => {
+                    let told: Value = serde_json::from_str(&text).unwrap();
+                    match told["type"].as_str() {
+                        Some("region") => self.regions.push(told),
+                        Some("series") => self.series.push(told),
+                        other => panic!("{other:?}"),
+                    }
+                }
+                Ok(Message::Binary(bytes)) => return Ok(self.frame(&bytes)),
+                Ok(Message::Close(why)) => {
+                    return Err(why.map_or(String::new(), |why| why.reason.to_string()));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    fn frame(&mut self, bytes: &[u8]) -> Frame {
+        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        assert_eq!((4 + length) % 8, 0, "arrays are aligned");
+        let frame = Frame {
+            head: serde_json::from_slice(&bytes[4..4 + length]).unwrap(),
+            body: bytes[4 + length..].to_vec(),
+        };
+        self.paint(&frame);
+        frame
+    }
+
+    /// Put the tiles of a frame into the image.
+    fn paint(&mut self, frame: &Frame) {
+        let image = &frame.head["image"];
+        if image.is_null() {
+            return;
+        }
+        let number = |name: &str| image[name].as_u64().unwrap() as usize;
+        let (rows, cols, tile) = (number("rows"), number("cols"), number("tile"));
+        if self.image.len() != rows * cols {
+            self.image = vec![f32::INFINITY; rows * cols];
+        }
+        let mut at = number("at");
+        for place in numbers(&image["tiles"]) {
+            let (down, across) = (place / cols.div_ceil(tile), place % cols.div_ceil(tile));
+            for row in down * tile..((down + 1) * tile).min(rows) {
+                for col in across * tile..((across + 1) * tile).min(cols) {
+                    let sample = frame.body[at..at + 4].try_into().unwrap();
+                    self.image[row * cols + col] = f32::from_le_bytes(sample);
+                    at += 4;
+                }
+            }
+        }
+    }
+
+    /// The next frame, which is got.
+    pub fn next(&mut self) -> Frame {
+        let frame = self.hear().unwrap();
+        self.say(&json!({"type": "got", "frame": frame.head["frame"]}).to_string());
+        frame
+    }
+
+    /// The first frame from now on that is so.
+    pub fn until(&mut self, what: &str, is_so: impl Fn(&Frame) -> bool) -> Frame {
+        let end = Instant::now() + LONG;
+        loop {
+            let frame = self.next();
+            if is_so(&frame) {
+                return frame;
+            }
+            assert!(Instant::now() < end, "never: {what}");
+        }
+    }
+
+    /// Hear until the newest region is so. (Frames that come meanwhile are got.)
+    pub fn until_region(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + LONG;
+        let step = Some(Duration::from_millis(100));
+        loop {
+            if let Some(region) = self.regions.last()
+                && is_so(region)
+            {
+                return region.clone();
+            }
+            assert!(
+                Instant::now() < end,
+                "never: {what}; {:?}",
+                self.regions.last()
+            );
+            self.regions.clear();
+            self.socket.get_mut().set_read_timeout(step).unwrap();
+            let heard = self.hear();
+            self.socket.get_mut().set_read_timeout(Some(LONG)).unwrap();
+            if let Ok(frame) = heard {
+                self.say(&json!({"type": "got", "frame": frame.head["frame"]}).to_string());
+            }
+        }
+    }
+}
+
+impl Frame {
+    pub fn version(&self) -> u64 {
+        self.head["version"]["version"].as_u64().unwrap()
+    }
+
+    /// The 64-bit floats of the line.
+    pub fn line(&self) -> Vec<f64> {
+        let (at, length) = (&self.head["line"]["at"], &self.head["line"]["length"]);
+        let (at, length) = (
+            at.as_u64().unwrap() as usize,
+            length.as_u64().unwrap() as usize,
+        );
+        let bytes = self.body[at..at + 8 * length].chunks_exact(8);
+        bytes
+            .map(|b| f64::from_le_bytes(b.try_into().unwrap()))
+            .collect()
+    }
+
+    /// The bytes of a part.
+    pub fn bytes(&self, part: &str, length: usize) -> &[u8] {
+        let at = self.head[part]["at"].as_u64().unwrap() as usize;
+        &self.body[at..at + length]
+    }
+}
+
+pub fn numbers(value: &Value) -> Vec<usize> {
+    let numbers = value.as_array().unwrap().iter();
+    numbers
+        .map(|number| number.as_u64().unwrap() as usize)
+        .collect()
+}

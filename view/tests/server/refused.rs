@@ -1,0 +1,107 @@
+//! Who does not know the token, comes from elsewhere, or talks nonsense is refused.
+
+use crate::page::{Page, Site, TOKEN, name, producer};
+use serde_json::json;
+use tungstenite::Message;
+
+#[test]
+fn without_the_token_neither_http_nor_a_websocket_opens() {
+    let site = Site::start(&name("token"));
+    let token = format!("?token={TOKEN}");
+    let wrong = "?token=0123456789abcdef0123456789abcdeF";
+    for path in [
+        "/",
+        "/assets/index.html",
+        "/regions",
+        "/colormaps",
+        "/ws",
+        "/nothing",
+    ] {
+        for query in ["", wrong] {
+            let (status, text) = site.get(&format!("{path}{query}"), "");
+            assert_eq!(status, 403, "{path}{query}: {text}");
+            assert!(text.contains("token") && !text.contains(TOKEN), "{text}");
+        }
+    }
+    assert_eq!(site.try_open("", &[]).err(), Some(403));
+    assert_eq!(site.try_open(wrong, &[]).err(), Some(403));
+    assert_eq!(
+        site.try_open(&token, &[("origin", "http://evil.example")])
+            .err(),
+        Some(403)
+    );
+    assert_eq!(
+        site.try_open("", &[("cookie", "tcasm_view=wrong")]).err(),
+        Some(403)
+    );
+
+    let (status, text) = site.get(&format!("/{token}"), "");
+    assert_eq!(status, 200, "{text}");
+    let text = text.to_lowercase();
+    assert!(
+        text.contains("httponly; samesite=strict") && text.contains("default-src 'self'"),
+        "{text}"
+    );
+    let cookie = format!("tcasm_view={TOKEN}");
+    assert_eq!(
+        site.get("/regions", &format!("Cookie: {cookie}\r\n")).0,
+        200
+    );
+    assert!(site.try_open("", &[("cookie", &cookie)]).is_ok());
+    let own = format!("http://{}", site.address);
+    assert!(site.try_open(&token, &[("origin", &own)]).is_ok());
+    assert_eq!(
+        site.try_open(&format!("{token}&region=..%2Fx"), &[]).err(),
+        Some(400)
+    );
+}
+
+fn refused(page: &mut Page) -> String {
+    loop {
+        match page.hear() {
+            Ok(_) => {}
+            Err(why) => return why,
+        }
+    }
+}
+
+#[test]
+fn nonsense_ends_the_connection_of_who_says_it_and_no_other() {
+    let name = name("nonsense");
+    let mut producer = producer(&name);
+    let t = producer.field::<f64, _>("t", [8]).add().unwrap();
+    producer.view_mut(t).unwrap().fill(1.0);
+    producer.publish(1, 0.0).unwrap();
+    let site = Site::start(&name);
+    let mut witness = site.open();
+    witness.look(json!({"field": "t"}));
+    witness.next();
+
+    let huge = format!(
+        r#"{{"type":"look","id":1,"field":"{}"}}"#,
+        "t".repeat(20_000)
+    );
+    for (message, why) in [
+        (Message::text("hello"), "not a message"),
+        (
+            Message::text(r#"{"type":"look","id":1,"field":"t","histogram":100000}"#),
+            "bins is 100000",
+        ),
+        (Message::binary(vec![1, 2, 3]), "binary"),
+        (Message::text(huge), ""),
+    ] {
+        let mut page = site.open();
+        page.socket.send(message).unwrap();
+        let told = refused(&mut page);
+        assert!(told.contains(why), "{told:?} instead of {why:?}");
+    }
+    // Bytes that are no frame of a WebSocket at all.
+    let mut page = site.open();
+    std::io::Write::write_all(page.socket.get_mut(), &[0xff; 64]).unwrap();
+    refused(&mut page);
+
+    producer.view_mut(t).unwrap().fill(2.0);
+    producer.publish(2, 0.0).unwrap();
+    witness.until("the second version", |frame| frame.version() == 2);
+    witness.until_region("no others are left", |region| region["clients"] == 1);
+}
