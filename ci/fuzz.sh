@@ -20,6 +20,7 @@ main() {
         build
         fuzz index_reader 8192
         fuzz messages 256
+        fuzz looks 512
         if [ -n "${TCASM_FUZZ_CHECKPOINTS:-}" ]; then
             fuzz manifests 2048
             fuzz checkpoints 512
@@ -54,6 +55,8 @@ build() {
 fuzz() {
     local corpus=$target/corpus/$1 log=$target/$1.log
     mkdir -p "$corpus"
+    # Something to begin with, where random bytes would not get far.
+    [ ! -d "fuzz/seeds/$1" ] || cp "fuzz/seeds/$1"/* "$corpus"
     echo "fuzz: $1 for $seconds s"
     if ! "$target/$host/release/$1" "$corpus" -max_total_time="$seconds" -max_len="$2" \
         -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$target/$1-" \
@@ -66,7 +69,7 @@ fuzz() {
 }
 
 random_bytes() {
-    TCASM_FUZZ_SECONDS=$seconds cargo test -p tcasm-tests --release --test outside 2>&1 |
+    TCASM_FUZZ_SECONDS=$seconds cargo test -p tcasm-tests -p tcasm-view --release --test outside 2>&1 |
         tee "$target/random.log"
     ci/count.sh "$target/random.log"
 }

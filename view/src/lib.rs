@@ -12,6 +12,7 @@ pub mod hub;
 pub mod image;
 pub mod look;
 pub mod region;
+#[cfg(feature = "server")]
 pub mod server;
 
 pub use frame::Frame;

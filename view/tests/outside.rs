@@ -1,0 +1,54 @@
+//! Messages from outside, without a fuzzer: the same function as its target calls.
+
+#[path = "../../fuzz/src/looks.rs"]
+mod looks;
+
+use proptest::prelude::*;
+
+/// A number as a message may have it.
+fn number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        60 => (0..12u64).prop_map(|n| n.to_string()),
+        1 => any::<u64>().prop_map(|n| n.to_string()),
+        1 => Just("-1".to_owned()),
+        1 => Just("null".to_owned()),
+    ]
+}
+
+/// So many numbers, or nearly.
+fn list(count: usize) -> impl Strategy<Value = String> {
+    let count = prop_oneof![20 => Just(count), 1 => 0..=count + 1];
+    let numbers = count.prop_flat_map(|count| proptest::collection::vec(number(), count));
+    numbers.prop_map(|all| format!("[{}]", all.join(",")))
+}
+
+/// Messages that are looks, or nearly.
+fn looks() -> impl Strategy<Value = String> {
+    let parts = (
+        number(),
+        list(2),
+        list(4),
+        list(2),
+        list(2),
+        list(2),
+        number(),
+        list(4),
+        number(),
+    );
+    parts.prop_map(|(component, axes, at, rows, cols, pixels, axis, probe, volume)| {
+        format!(
+            r#"{{"type":"look","id":1,"field":"u","component":{component},"volume":{volume},"probe":{probe},
+            "slice":{{"axes":{axes},"at":{at},"rows":{rows},"cols":{cols},"pixels":{pixels}}},
+            "line":{{"axis":{axis},"at":{at}}}}}"#
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+    #[test]
+    fn no_look_makes_the_server_panic_or_compute_more_than_was_asked_for(look in looks()) {
+        looks::hear(look.as_bytes());
+    }
+}
