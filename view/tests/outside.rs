@@ -8,7 +8,8 @@ use proptest::prelude::*;
 /// A number as a message may have it.
 fn number() -> impl Strategy<Value = String> {
     prop_oneof![
-        60 => (0..12u64).prop_map(|n| n.to_string()),
+        60 => (0..4u64).prop_map(|n| n.to_string()),
+        6 => (0..12u64).prop_map(|n| n.to_string()),
         1 => any::<u64>().prop_map(|n| n.to_string()),
         1 => Just("-1".to_owned()),
         1 => Just("null".to_owned()),
