@@ -4,12 +4,13 @@
 mod looks;
 
 use proptest::prelude::*;
+use std::ops::Range;
 
-/// A number as a message may have it.
-fn number() -> impl Strategy<Value = String> {
+/// A number as a message may have it: mostly one out of `sound`.
+fn number(sound: Range<u64>) -> impl Strategy<Value = String> {
     prop_oneof![
-        60 => (0..4u64).prop_map(|n| n.to_string()),
-        6 => (0..12u64).prop_map(|n| n.to_string()),
+        60 => sound.prop_map(|n| n.to_string()),
+        1 => (0..12u64).prop_map(|n| n.to_string()),
         1 => any::<u64>().prop_map(|n| n.to_string()),
         1 => Just("-1".to_owned()),
         1 => Just("null".to_owned()),
@@ -17,24 +18,25 @@ fn number() -> impl Strategy<Value = String> {
 }
 
 /// So many numbers, or nearly.
-fn list(count: usize) -> impl Strategy<Value = String> {
-    let count = prop_oneof![20 => Just(count), 1 => 0..=count + 1];
-    let numbers = count.prop_flat_map(|count| proptest::collection::vec(number(), count));
+fn list(count: usize, sound: Range<u64>) -> impl Strategy<Value = String> {
+    let count = prop_oneof![30 => Just(count), 1 => 0..=count + 1];
+    let numbers =
+        count.prop_flat_map(move |count| proptest::collection::vec(number(sound.clone()), count));
     numbers.prop_map(|all| format!("[{}]", all.join(",")))
 }
 
 /// Messages that are looks, or nearly.
 fn looks() -> impl Strategy<Value = String> {
     let parts = (
-        number(),
-        list(2),
-        list(4),
-        list(2),
-        list(2),
-        list(2),
-        number(),
-        list(4),
-        number(),
+        number(0..2),
+        list(2, 0..3),
+        prop_oneof![list(3, 0..3), list(1, 0..9)],
+        list(2, 0..4),
+        list(2, 0..4),
+        list(2, 1..9),
+        number(0..3),
+        prop_oneof![list(3, 0..3), list(1, 0..9)],
+        number(1..9),
     );
     parts.prop_map(|(component, axes, at, rows, cols, pixels, axis, probe, volume)| {
         format!(
