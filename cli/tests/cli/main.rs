@@ -10,3 +10,4 @@ mod look;
 mod misuse;
 mod stats;
 mod tiers;
+mod view;
