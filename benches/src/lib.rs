@@ -3,6 +3,7 @@
 pub mod bars;
 pub mod checkpoints;
 pub mod faults;
+pub mod pages;
 pub mod plain;
 pub mod programs;
 pub mod reference;

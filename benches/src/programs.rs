@@ -77,6 +77,30 @@ impl Program {
         Ok(Program { name, child })
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Read what it prints up to a line that `wanted` takes something from; none if it ends before.
+    pub fn hear<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> Option<T> {
+        // Byte by byte, so that nothing is read that `finish` returns.
+        let out = self.child.stdout.as_mut()?;
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while matches!(io::Read::read(out, &mut byte), Ok(1)) {
+            line.push(byte[0]);
+            if byte == *b"\n" {
+                let found = wanted(&String::from_utf8_lossy(&line));
+                if found.is_some() {
+                    return found;
+                }
+                line.clear();
+            }
+        }
+        None
+    }
+
     /// Wait for its end; what it has printed.
     pub fn finish(mut self) -> Result<String, ProgramError> {
         let mut text = String::new();

@@ -33,7 +33,7 @@ pub fn measure() -> Vec<Bar> {
     one.expect("a thread").install(|| run().expect("measured"))
 }
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(super) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn run() -> Outcome<Vec<Bar>> {
     let name = format!("bars-gray-scott-{}", std::process::id());
@@ -89,7 +89,7 @@ fn run() -> Outcome<Vec<Bar>> {
 }
 
 /// Seconds that these steps take.
-fn stretch(
+pub(super) fn stretch(
     samples: &mut Samples,
     steps: impl Iterator<Item = u64>,
     mut step: impl FnMut(u64) -> Outcome<()>,
@@ -102,7 +102,7 @@ fn stretch(
 }
 
 /// The solver in plain arrays, and in a region.
-struct Both {
+pub(super) struct Both {
     solver: GrayScott,
     plain: [Array3<f64>; 4],
     producer: Producer,
@@ -110,7 +110,7 @@ struct Both {
 }
 
 impl Both {
-    fn new(name: &str) -> Outcome<Self> {
+    pub(super) fn new(name: &str) -> Outcome<Self> {
         let solver = GrayScott::new(Params::default());
         let mut plain = [(); 4].map(|()| huge_array(SHAPE));
         let [u, v, ..] = &mut plain;
@@ -134,7 +134,7 @@ impl Both {
         self.plain.rotate_left(2);
     }
 
-    fn published_step(&mut self, step: u64) -> Outcome<()> {
+    pub(super) fn published_step(&mut self, step: u64) -> Outcome<()> {
         let (u, v, u_next, v_next) = self.arrays.views(&mut self.producer)?;
         self.solver.step(u, v, u_next, v_next, step);
         self.arrays.show(&mut self.producer)?;

@@ -7,11 +7,13 @@ mod hand_over;
 mod memory;
 mod small;
 mod stable;
+mod view;
 
 use crate::samples::Samples;
 use std::fmt;
 
 /// One bar.
+#[derive(Clone)]
 pub struct Bar {
     /// What was measured.
     pub what: String,
@@ -36,6 +38,8 @@ pub enum Unit {
     Percent,
     /// Just how many.
     Count,
+    /// Millions of bytes in a second.
+    MBs,
 }
 
 impl Bar {
@@ -68,6 +72,14 @@ impl Bar {
         }
     }
 
+    /// A figure that is to be known, without a bar.
+    pub fn figure(what: &str, seen: f64, unit: Unit) -> Bar {
+        Bar {
+            bar: None,
+            ..Bar::new(what, seen, 0.0, unit)
+        }
+    }
+
     /// Whether it is met.
     pub fn met(&self) -> bool {
         self.bar.is_none_or(|bar| self.seen <= bar)
@@ -84,12 +96,14 @@ impl fmt::Display for Bar {
                 .to_owned(),
             Unit::Percent => format!("{x:.1} %"),
             Unit::Count => format!("{x:.0}"),
+            Unit::MBs => format!("{x:.2} MB/s"),
         };
         let [p99, max] = match &self.samples {
             Some(s) => [s.quantile(0.99), s.quantile(1.0)].map(|ns| format!("{:.1} us", ns / 1e3)),
             None => [String::new(), String::new()],
         };
         let met = match (self.bar, self.met()) {
+            (None, _) if self.samples.is_none() => "",
             (None, _) => "limit",
             (_, true) => "met",
             (_, false) => "**missed**",
@@ -111,14 +125,19 @@ pub const HEAD: &str =
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 6] = [
+pub const GROUPS: [Group; 7] = [
     ("dense", dense::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
     ("memory", memory::measure),
     ("small", small::measure),
     ("gray-scott", gray_scott::measure),
+    ("view", view::measure),
 ];
 
 /// The programs that groups start, which have to be built before.
-pub const PROGRAMS: [(&str, &str); 2] = [("gray-scott", "tcasm"), ("gray-scott", "statistics")];
+pub const PROGRAMS: [(&str, &str); 3] = [
+    ("gray-scott", "tcasm"),
+    ("gray-scott", "statistics"),
+    ("view", "tcasm"),
+];
