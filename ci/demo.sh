@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job on a real simulation: look at it while it runs, checkpoint it, kill it, continue it, and show that the
+# The main job on a real simulation: look at it while it runs (in a browser, too), checkpoint it, kill it, continue it, and show that the
 # result is, to the bit, that of a run which nobody disturbed. Ends by itself within two minutes after building.
 #   demo.sh [--dir DIR]     where its files go [default: target/demo]
 set -euo pipefail
@@ -19,6 +19,9 @@ main() {
     trap clean_up EXIT
     trap 'exit 130' INT TERM
     choose_length
+
+    title "0. Open this address in a browser, if you like: it shows what follows, until the end"
+    start_view
 
     title "1. A simulation of $size^3 cells starts, and other programs look at it"
     start_simulation first.log
@@ -81,6 +84,13 @@ choose_length() {
     steps=$((steps < 400 ? 400 : steps > 8000 ? 8000 : steps))
     every=$((steps / 100))
     plan=(--size "$size" --steps "$steps" --publish-every "$every")
+}
+
+# The live view waits for the simulation, sees it die, and finds the one that continues.
+start_view() {
+    "$bin/tcasm" view gray_scott >"$dir/view.log" 2>&1 </dev/null &
+    wait_until 20 "the live view does not start; see $dir/view.log" grep -q http:// "$dir/view.log"
+    grep http:// "$dir/view.log"
 }
 
 start_simulation() {
