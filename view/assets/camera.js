@@ -1,0 +1,40 @@
+// A camera that turns about the middle of a box, with z up.
+
+/** Distance of the eye at zoom 1, in lengths of the box's longest side; and the focal length. */
+const DISTANCE = 3.2;
+export const FOCAL = 2.6;
+
+export function camera() {
+  return { yaw: -0.6, pitch: 0.45, zoom: 1 };
+}
+
+/** Turned by so many radians. */
+export function turned(view, yaw, pitch) {
+  const most = Math.PI / 2 - 0.01;
+  return { ...view, yaw: view.yaw + yaw, pitch: Math.max(-most, Math.min(most, view.pitch + pitch)) };
+}
+
+export function nearer(view, factor) {
+  return { ...view, zoom: Math.max(0.4, Math.min(8, view.zoom * factor)) };
+}
+
+/** Right, up and back of the camera, and where it is, in the coordinates of the box. */
+export function frame({ yaw, pitch, zoom }) {
+  const [cy, sy, cp, sp] = [Math.cos(yaw), Math.sin(yaw), Math.cos(pitch), Math.sin(pitch)];
+  const back = [sy * cp, -cy * cp, sp];
+  const right = [cy, sy, 0];
+  const up = [-sy * sp, cy * sp, cp];
+  return { right, up, back, eye: back.map((b) => (b * DISTANCE) / zoom) };
+}
+
+/** From the box to pixels of a canvas; nearer things are larger. */
+export function projection(view, width, height) {
+  const { right, up, back, eye } = frame(view);
+  const scale = (Math.min(width, height) / 2) * FOCAL;
+  return (point) => {
+    const d = point.map((p, i) => p - eye[i]);
+    const along = (axis) => d[0] * axis[0] + d[1] * axis[1] + d[2] * axis[2];
+    const depth = -along(back);
+    return [width / 2 + (along(right) / depth) * scale, height / 2 - (along(up) / depth) * scale];
+  };
+}

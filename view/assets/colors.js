@@ -1,0 +1,55 @@
+// Colour maps: 256 colours each, from the server.
+
+/** @type {Map<string, Uint8Array>} 3 bytes per colour */
+const maps = new Map();
+
+/** Names that maps for differences have. */
+const DIVERGING = ['coolwarm', 'cool-warm', 'cool_warm', 'diverging', 'rdbu', 'vik', 'berlin', 'bwr', 'balance'];
+
+/** Get all maps of the server. */
+export async function loadColormaps() {
+  const answer = await fetch('/colormaps');
+  if (!answer.ok) return;
+  for (const [name, text] of Object.entries(await answer.json())) maps.set(name, decode(text));
+}
+
+function decode(text) {
+  const colors = new Uint8Array(768);
+  for (let i = 0; i < 768; i += 1) colors[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16);
+  return colors;
+}
+
+export const colormapNames = () => [...maps.keys()];
+
+/** The map of this name; grey where there is none. */
+export function colormap(name) {
+  return maps.get(name) ?? gradient([[0, 0, 0], [255, 255, 255]]);
+}
+
+/** The map for differences: neutral in its middle. */
+export function diverging() {
+  const name = [...maps.keys()].find((key) => DIVERGING.includes(key.toLowerCase()));
+  return name ? maps.get(name) : gradient([[59, 76, 192], [221, 221, 221], [180, 4, 38]]);
+}
+
+/** Colours evenly between others. */
+function gradient(stops) {
+  const colors = new Uint8Array(768);
+  for (let i = 0; i < 256; i += 1) {
+    const t = (i / 255) * (stops.length - 1);
+    const left = Math.min(Math.floor(t), stops.length - 2);
+    for (let c = 0; c < 3; c += 1) {
+      colors[3 * i + c] = Math.round(stops[left][c] + (t - left) * (stops[left + 1][c] - stops[left][c]));
+    }
+  }
+  return colors;
+}
+
+/** A map as 32-bit pixels of ImageData, which are little-endian here as everywhere a browser runs. */
+export function pixels(colors) {
+  const table = new Uint32Array(256);
+  for (let i = 0; i < 256; i += 1) {
+    table[i] = (255 << 24) | (colors[3 * i + 2] << 16) | (colors[3 * i + 1] << 8) | colors[3 * i];
+  }
+  return table;
+}

@@ -1,0 +1,119 @@
+// Saving: the image as PNG, values as CSV.
+
+import { state, field, version } from './store.js';
+import { byId } from './dom.js';
+import { axisName, coordinate, title } from './field.js';
+import { drawn } from './slice-view.js';
+import { lineData } from './plots.js';
+import { series } from './series.js';
+import { volumeLayers } from './volume-view.js';
+import { themeColors } from './theme.js';
+import { number } from './numbers.js';
+
+export function setUpExport() {
+  const save = { 'save-png': savePng, 'save-slice': saveSlice, 'save-line': saveLine, 'save-series': saveSeries };
+  for (const [id, action] of Object.entries(save)) {
+    byId(id).onclick = () => {
+      byId('save').open = false;
+      action();
+    };
+  }
+  document.addEventListener('pointerdown', (event) => {
+    if (!byId('save').contains(event.target)) byId('save').open = false;
+  });
+}
+
+/** "heat_u_v8.csv" */
+function fileName(kind, ending) {
+  const parts = [state.regionName, state.fieldName, kind, `v${version()?.version ?? 0}`];
+  return `${parts.filter(Boolean).join('_').replace(/[^\w.-]+/g, '-')}.${ending}`;
+}
+
+function download(blob, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** The stage as it is seen, with a line that says what it is. */
+export function savePng() {
+  const of = field();
+  if (!of) return;
+  const single = document.querySelector('#curve canvas');
+  const layers = state.view === 'volume' ? volumeLayers() : of.shape.length === 1 && state.view === 'slice' ? [single] : [byId('heat')];
+  const [{ width, height }] = layers;
+  const caption = Math.round(26 * devicePixelRatio);
+  const canvas = Object.assign(document.createElement('canvas'), { width, height: height + caption });
+  const ctx = canvas.getContext('2d');
+  const theme = themeColors();
+  ctx.fillStyle = theme.panel;
+  ctx.fillRect(0, 0, canvas.width, canvas.height);
+  for (const layer of layers) ctx.drawImage(layer, 0, 0, width, height);
+  ctx.fillStyle = theme.dim;
+  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.fillText(captionOf(of), 12 * devicePixelRatio, height + 16 * devicePixelRatio);
+  canvas.toBlob((blob) => download(blob, fileName('', 'png')), 'image/png');
+}
+
+function captionOf(of) {
+  return [state.regionName, title(of, state.component), stamp(), where(of)].filter(Boolean).join('  ·  ');
+}
+
+function stamp() {
+  const v = version();
+  return v ? `version ${v.version}, step ${v.step}, t = ${number(v.time, 10)}` : '';
+}
+
+/** "z = 32": the position of the slice. */
+function where(of) {
+  const across = of.shape.map((_, axis) => axis).filter((axis) => !state.plane.includes(axis));
+  return state.view === 'volume' ? '' : across.map((axis) => `${axisName(of, axis)} = ${state.at[axis]}`).join(', ');
+}
+
+function csv(lines, kind) {
+  download(new Blob([`${lines.join('\n')}\n`], { type: 'text/csv' }), fileName(kind, 'csv'));
+}
+
+function header(of, ...more) {
+  return [`# ${state.regionName}, ${title(of, state.component)}${of.unit ? ` in ${of.unit}` : ''}, ${stamp()}`, ...more];
+}
+
+/** 32-bit samples: as many digits as they have. */
+const digits = (value, base) => (base === 0 ? String(Number(value.toPrecision(9))) : String(value));
+
+/** What is drawn: a row of the plane in a line, the lowest first. */
+export function sliceCsv() {
+  const of = field();
+  const image = drawn().find(({ role }) => role !== 'reference')?.image;
+  if (!of || !image) return null;
+  const { rows, cols, block, window, base, values } = image;
+  const [row, col] = state.plane;
+  const about = `# rows: ${axisName(of, row)} from ${window[0][0]}, columns: ${axisName(of, col)} from ${window[1][0]}; ${where(of)}`;
+  const means = block[0] * block[1] > 1 ? [`# each value is the mean of ${block[0]} x ${block[1]}`] : [];
+  const lines = Array.from({ length: rows }, (_, r) =>
+    Array.from(values.subarray(r * cols, (r + 1) * cols), (v) => digits(base + v, base)).join(','));
+  return [...header(of, about, ...means), ...lines];
+}
+
+function saveSlice() {
+  const lines = sliceCsv();
+  if (lines) csv(lines, 'slice');
+}
+
+function saveLine() {
+  const [of, data] = [field(), lineData()];
+  if (!of || !data) return;
+  const name = axisName(of, data.axis);
+  const about = `# along ${name} through [${data.at?.join(', ')}]${data.block > 1 ? `, means of ${data.block}` : ''}`;
+  const lines = data.x.map((_, i) => `${i * data.block},${coordinate(of, data.axis, i * data.block + data.block / 2)},${data.y[i]}`);
+  csv([...header(of, about), `index,${name},value`, ...lines], 'line');
+}
+
+function saveSeries() {
+  const of = field();
+  if (!of) return;
+  const lines = series().map((row) => row.map((v) => v ?? '').join(','));
+  csv([...header(of), 'version,step,time,min,mean,max,probe', ...lines], 'series');
+}

@@ -1,0 +1,175 @@
+// One image with axes and colour bar, drawn on a canvas: each sample a rectangle of one colour.
+
+import { colorIndex, valueAt, fraction } from './range.js';
+import { ticks, logTicks, tickLabels } from './numbers.js';
+
+/** CSS pixels around an image: for labels, and the colour bar. */
+export const MARGIN = { left: 58, right: 86, top: 26, bottom: 40 };
+const BAR = { gap: 14, width: 13 };
+const FONT = '11px system-ui, sans-serif';
+
+const scratch = document.createElement('canvas');
+
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {object} panel
+ *   image: see frames.js, or null; map: see viewport.js; range; table: 256 pixels;
+ *   title, unit, note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio: device pixels per CSS pixel
+ */
+export function drawPanel(ctx, panel) {
+  const { box } = panel.map;
+  ctx.save();
+  hatch(ctx, box, panel);
+  if (panel.image) drawImage(ctx, panel);
+  ctx.restore();
+  ctx.save();
+  ctx.font = scaled(FONT, panel.ratio);
+  ctx.strokeStyle = panel.theme.frame;
+  ctx.lineWidth = panel.ratio;
+  ctx.strokeRect(box.x - panel.ratio / 2, box.y - panel.ratio / 2, box.width + panel.ratio, box.height + panel.ratio);
+  axes(ctx, panel);
+  heading(ctx, panel);
+  if (panel.image) colorBar(ctx, panel, { x: box.x + box.width, y: box.y, height: box.height });
+  ctx.restore();
+}
+
+const scaled = (font, ratio) => font.replace(/^\d+/, (px) => String(Number(px) * ratio));
+
+/** What shows through where there is no number: a pattern that no colour map has. */
+function hatch(ctx, box, { theme, ratio }) {
+  ctx.beginPath();
+  ctx.rect(box.x, box.y, box.width, box.height);
+  ctx.clip();
+  ctx.fillStyle = theme.missing;
+  ctx.fillRect(box.x, box.y, box.width, box.height);
+  ctx.strokeStyle = theme.hatch;
+  ctx.lineWidth = ratio;
+  ctx.beginPath();
+  for (let d = 0; d < box.width + box.height; d += 6 * ratio) {
+    ctx.moveTo(box.x + d, box.y);
+    ctx.lineTo(box.x + d - box.height, box.y + box.height);
+  }
+  ctx.stroke();
+}
+
+/** The samples, at the place of the cells that they stand for; clipped to the box. */
+function drawImage(ctx, { image, map, range, table }) {
+  const { rows, cols, block, window } = image;
+  Object.assign(scratch, { width: cols, height: rows });
+  const brush = scratch.getContext('2d');
+  const data = brush.createImageData(cols, rows);
+  paint(new Uint32Array(data.data.buffer), image, range, table);
+  brush.putImageData(data, 0, 0);
+  // The last sample may stand for fewer cells than the others: what reaches over the window is clipped off.
+  const [left, right] = [map.x(window[1][0]), map.x(window[1][1])];
+  const [bottom, top] = [map.y(window[0][0]), map.y(window[0][1])];
+  ctx.beginPath();
+  ctx.rect(left, top, right - left, bottom - top);
+  ctx.clip();
+  ctx.imageSmoothingEnabled = false;
+  const height = rows * block[0] * map.sy;
+  ctx.drawImage(scratch, left, bottom - height, cols * block[1] * map.sx, height);
+}
+
+/** Rows go up: the first is the last of the pixels. */
+function paint(pixels, { rows, cols, values, base }, range, table) {
+  for (let row = 0; row < rows; row += 1) {
+    const to = (rows - 1 - row) * cols;
+    for (let col = 0; col < cols; col += 1) {
+      const index = colorIndex(base + values[row * cols + col], range);
+      pixels[to + col] = index < 0 ? 0 : table[index];
+    }
+  }
+}
+
+/** Ticks and labels below and to the left. */
+function axes(ctx, { map, xAxis, yAxis, theme, ratio }) {
+  const { box, cols, rows } = map;
+  ctx.fillStyle = theme.dim;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'top';
+  const tick = 4 * ratio;
+  for (const { at, label } of marks(xAxis, cols, box.width / (64 * ratio))) {
+    const x = map.x(at);
+    line(ctx, x, box.y + box.height, x, box.y + box.height + tick);
+    ctx.fillText(label, x, box.y + box.height + tick + 2 * ratio);
+  }
+  ctx.fillText(xAxis.name, box.x + box.width / 2, box.y + box.height + 22 * ratio);
+  if (!yAxis) return;
+  ctx.textAlign = 'right';
+  ctx.textBaseline = 'middle';
+  for (const { at, label } of marks(yAxis, rows, box.height / (40 * ratio))) {
+    const y = map.y(at);
+    line(ctx, box.x - tick, y, box.x, y);
+    ctx.fillText(label, box.x - tick - 3 * ratio, y);
+  }
+  ctx.save();
+  ctx.translate(box.x - 46 * ratio, box.y + box.height / 2);
+  ctx.rotate(-Math.PI / 2);
+  ctx.textAlign = 'center';
+  ctx.fillText(yAxis.name, 0, 0);
+  ctx.restore();
+}
+
+/** Round coordinates on an axis, and their places. */
+function marks({ coordinate, place }, [first, end], count) {
+  const ends = [coordinate(first), coordinate(end)].sort((a, b) => a - b);
+  const values = ticks(...ends, Math.min(8, count));
+  const labels = tickLabels(values);
+  return values.map((value, i) => ({ at: place(value), label: labels[i] })).filter(({ at }) => at >= first && at <= end);
+}
+
+function line(ctx, x0, y0, x1, y1) {
+  ctx.beginPath();
+  ctx.moveTo(x0, y0);
+  ctx.lineTo(x1, y1);
+  ctx.stroke();
+}
+
+function heading(ctx, { map, title, theme, ratio }) {
+  ctx.fillStyle = theme.text;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
+  ctx.fillText(title, map.box.x, map.box.y - 8 * ratio);
+}
+
+/** The colours, with ticks, unit, and a patch for NaN if there is any. */
+export function colorBar(ctx, { range, table, unit, theme, ratio, image }, { x, y, height }) {
+  const [left, width] = [x + BAR.gap * ratio, BAR.width * ratio];
+  for (let row = 0; row < Math.ceil(height); row += 1) {
+    const index = Math.min(255, Math.floor((1 - (row + 0.5) / height) * 256));
+    ctx.fillStyle = css(table[Math.max(0, index)]);
+    ctx.fillRect(left, y + row, width, Math.min(1.5, height - row));
+  }
+  ctx.strokeRect(left - ratio / 2, y - ratio / 2, width + ratio, height + ratio);
+  ctx.fillStyle = theme.dim;
+  ctx.textBaseline = 'middle';
+  ctx.textAlign = 'left';
+  for (const { value, label } of barMarks(range, height / (34 * ratio))) {
+    const at = y + height * (1 - fraction(value, range));
+    line(ctx, left + width, at, left + width + 4 * ratio, at);
+    ctx.fillText(label, left + width + 7 * ratio, at);
+  }
+  ctx.textBaseline = 'alphabetic';
+  if (unit) ctx.fillText(unit, left, y - 8 * ratio);
+  if (image?.nans > 0) missing(ctx, left, y + height + 12 * ratio, width, theme, ratio);
+}
+
+function missing(ctx, x, y, width, theme, ratio) {
+  ctx.save();
+  hatch(ctx, { x, y, width, height: width }, { theme, ratio });
+  ctx.restore();
+  ctx.strokeRect(x, y, width, width);
+  ctx.textBaseline = 'middle';
+  ctx.fillText('NaN', x + width + 7 * ratio, y + width / 2);
+}
+
+function barMarks(range, count) {
+  const make = range.log ? logTicks : ticks;
+  let values = make(range.low, range.high, Math.min(8, count));
+  if (values.length < 2) values = [0, 0.5, 1].map((t) => valueAt(t, range));
+  const labels = tickLabels(values);
+  return values.map((value, i) => ({ value, label: labels[i] }));
+}
+
+const css = (pixel) => `rgb(${pixel & 255} ${(pixel >> 8) & 255} ${(pixel >> 16) & 255})`;

@@ -1,0 +1,75 @@
+// What tests may see of the page: `window.tcasmView`. It changes nothing.
+
+import { state, field, version } from './store.js';
+import { drawn } from './slice-view.js';
+import { sliceCsv } from './export.js';
+import { series } from './series.js';
+
+/** Milliseconds from publish to pixels, the newest last. */
+const latencies = [];
+
+export function addLatency(ms) {
+  latencies.push(ms);
+  if (latencies.length > 1000) latencies.shift();
+}
+
+const rect = ({ x, y, width, height }) => ({ x, y, width, height });
+
+/** A panel as plain data. */
+function panel({ image, range, table, title, role, map }) {
+  const { rows, cols } = map;
+  return {
+    title,
+    role: role ?? 'image',
+    range: { ...range },
+    colors: Array.from(table),
+    box: rect(map.box),
+    seen: { rows, cols },
+    image: image && {
+      rows: image.rows,
+      cols: image.cols,
+      block: image.block,
+      window: image.window,
+      at: image.look?.slice?.at,
+      values: Array.from(image.values, (v) => (Number.isNaN(v) ? null : image.base + v)),
+    },
+  };
+}
+
+export function setUpInspection() {
+  const view = {
+    get state() {
+      const { region, regions, shown, ...rest } = state;
+      return structuredClone({ ...rest, region, regions });
+    },
+    get field() {
+      return structuredClone(field());
+    },
+    get version() {
+      return structuredClone(version());
+    },
+    get id() {
+      return state.shown?.id ?? 0;
+    },
+    get shown() {
+      const { probe, moments, histogram, line, error } = state.shown ?? {};
+      const values = line && Array.from(line.values);
+      return structuredClone({ probe, moments, histogram, error, line: line && { axis: line.axis, at: line.look?.line?.at, values } });
+    },
+    get volume() {
+      const block = state.shown?.volume;
+      return block && { shape: [...block.shape], min: block.min, max: block.max };
+    },
+    get pages() {
+      const { pages } = state.shown ?? {};
+      return pages && { ...pages, values: Array.from(pages.values) };
+    },
+    panels: () => drawn().map(panel),
+    csv: () => sliceCsv(),
+    series: () => series(),
+    get latencies() {
+      return [...latencies];
+    },
+  };
+  Object.defineProperty(window, 'tcasmView', { value: Object.freeze(view) });
+}

@@ -1,0 +1,32 @@
+// The cross at the pinned point.
+
+/** @param {object} panel see heatmap.js */
+export function marker(ctx, { map, ratio }, row, col) {
+  const [x, y] = [map.x(col + 0.5), map.y((map.rows[1] - map.rows[0] <= 1 ? 0 : row) + 0.5)];
+  const { box } = map;
+  if (x < box.x || x > box.x + box.width || y < box.y || y > box.y + box.height) return;
+  ctx.save();
+  // Light on dark and dark on light: seen on every colour.
+  for (const [color, width] of [['rgb(0 0 0 / 0.75)', 3.5], ['#fff', 1.5]]) {
+    ctx.strokeStyle = color;
+    ctx.lineWidth = width * ratio;
+    ctx.beginPath();
+    for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
+      ctx.moveTo(x + dx * 4 * ratio, y + dy * 4 * ratio);
+      ctx.lineTo(x + dx * 11 * ratio, y + dy * 11 * ratio);
+    }
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+/** The value that is drawn at an index, from an image; and whether it is the mean of several. */
+export function sampleAt(image, row, col) {
+  if (!image || image.error) return null;
+  const [[top, bottom], [left, right]] = image.window;
+  if (row < top || row >= bottom || col < left || col >= right) return null;
+  const i = Math.floor((row - top) / image.block[0]);
+  const j = Math.floor((col - left) / image.block[1]);
+  const value = image.base + image.values[i * image.cols + j];
+  return { value, mean: image.block[0] * image.block[1] > 1 };
+}

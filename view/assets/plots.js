@@ -1,0 +1,144 @@
+// Line, time series and histogram.
+
+import { state, set, on, field, point } from './store.js';
+import { chart, bars, ink, padded, underCursor, wash, xAxis, yAxis } from './chart.js';
+import { axisName, coordinate, hasMesh } from './field.js';
+import { number } from './numbers.js';
+import { series } from './series.js';
+import { themeColors } from './theme.js';
+
+const element = (id) => document.getElementById(id);
+let plots = null;
+
+export function setUpPlots() {
+  plots = {
+    line: lineChart(element('line-chart'), element('line-note')),
+    curve: lineChart(element('curve'), element('hover-value')),
+    series: seriesChart(),
+    histogram: histogramChart(),
+  };
+  on(['logCounts'], () => {
+    plots.histogram.destroy();
+    plots.histogram = histogramChart();
+    drawPlots();
+  });
+  element('log-counts').addEventListener('change', (event) => set({ logCounts: event.target.checked }));
+}
+
+function lineChart(target, note) {
+  return chart(target, {
+    scales: { x: { time: false }, y: { range: padded } },
+    axes: [xAxis(), yAxis()],
+    series: [{}, { stroke: ink('accent'), width: 1.25, points: { show: false } }],
+    hooks: {
+      draw: [markPoint],
+      setCursor: [(plot) => {
+        const text = underCursor(plot, [plot.axisLabel ?? '', 'value']);
+        if (text) note.textContent = text;
+      }],
+    },
+  });
+}
+
+/** A vertical line where the chosen point is. */
+function markPoint(plot) {
+  if (plot.mark === undefined || !state.pin) return;
+  const x = plot.valToPos(plot.mark, 'x', true);
+  const { ctx, bbox } = plot;
+  if (x < bbox.left || x > bbox.left + bbox.width) return;
+  ctx.save();
+  ctx.strokeStyle = themeColors().dim;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
+}
+
+function seriesChart() {
+  const thin = (name) => ({ stroke: ink(name), width: 1.25, points: { show: false }, spanGaps: true });
+  return chart(element('series-chart'), {
+    scales: { x: { time: false }, y: { range: padded } },
+    axes: [xAxis(), yAxis()],
+    series: [{}, thin('three'), thin('one'), thin('three'), thin('two')],
+    bands: [{ series: [3, 1], fill: wash('three') }],
+  });
+}
+
+function histogramChart() {
+  const y = state.logCounts
+    ? { distr: 3, range: (_, low, high) => [0.5, Math.max(10, high * 1.5)] }
+    : { range: (_, low, high) => [0, (high || 1) * 1.05] };
+  return chart(element('histogram-chart'), {
+    scales: { x: { time: false }, y },
+    axes: [xAxis(), yAxis(state.logCounts ? { values: (_, marks) => marks.map((m) => (Math.log10(m) % 1 ? '' : number(m, 2))) } : {})],
+    series: [{}, { paths: bars, stroke: ink('accent'), fill: wash('accent'), width: 1, points: { show: false } }],
+    hooks: { setCursor: [(plot) => noteBin(plot)] },
+  });
+}
+
+function noteBin(plot) {
+  const i = plot.cursor.idx;
+  if (i === null || i === undefined || !plot.edges) return;
+  const [low, high] = [plot.edges[i], plot.edges[i + 1]].map((x) => number(x, 4));
+  element('histogram-note').textContent = `${low} … ${high}: ${plot.counts[i] ?? ''}`;
+}
+
+/** Draw all of what there is. */
+export function drawPlots() {
+  if (!plots || !field()) return;
+  drawLine();
+  drawSeries();
+  drawHistogram();
+}
+
+/** The values along an axis: {axis, x, y} with coordinates where there is a mesh; null if there are none. */
+export function lineData() {
+  const [of, line] = [field(), state.shown?.line];
+  if (!of || !line || line.axis >= of.shape.length) return null;
+  const at = (i) => coordinate(of, line.axis, i * line.block + line.block / 2);
+  return { axis: line.axis, block: line.block, at: line.look?.line?.at, x: Array.from(line.values, (_, i) => at(i)), y: Array.from(line.values) };
+}
+
+function drawLine() {
+  const data = lineData();
+  if (!data) return;
+  const of = field();
+  const single = of.shape.length === 1;
+  for (const plot of single ? [plots.line, plots.curve] : [plots.line]) {
+    plot.mark = coordinate(of, data.axis, point()[data.axis] + 0.5);
+    plot.axisLabel = axisName(of, data.axis);
+    plot.setData([data.x, data.y.map((v) => (Number.isFinite(v) ? v : null))]);
+  }
+  if (plots.line.cursor.idx == null) element('line-note').textContent = lineNote(of, data);
+}
+
+function lineNote(of, { axis, block }) {
+  const name = axisName(of, axis) + (hasMesh(of) ? '' : ' index');
+  return `along ${name}${block > 1 ? `, means of ${block}` : ''}`;
+}
+
+function drawSeries() {
+  const rows = series();
+  const column = (i) => rows.map((row) => row[i]);
+  plots.series.setData([column(1), column(3), column(4), column(5), column(6)]);
+}
+
+function drawHistogram() {
+  const { histogram, moments } = state.shown ?? {};
+  const shownMoments = moments && [
+    `mean ${number(moments.mean, 5)}`, `σ ${number(moments.std, 5)}`, `${number(moments.min, 5)} … ${number(moments.max, 5)}`,
+    moments.nans > 0 ? `${moments.nans} NaN` : '', moments.infinities > 0 ? `${moments.infinities} infinite` : '',
+  ];
+  element('moments').textContent = shownMoments ? shownMoments.filter(Boolean).join(' · ') : '';
+  if (!histogram) return;
+  const { first, last, counts } = histogram;
+  const width = (last - first) / counts.length;
+  const edges = Array.from({ length: counts.length + 1 }, (_, i) => first + i * width);
+  Object.assign(plots.histogram, { edges, counts });
+  const shown = counts.map((n) => (state.logCounts && n === 0 ? null : n));
+  // The last edge has no bar of its own, but belongs to the axis.
+  plots.histogram.setData([edges, [...shown, null]]);
+}

@@ -1,0 +1,66 @@
+// What was seen of a field over time: extrema and mean, and the value at the chosen point.
+
+/** Older points are dropped beyond so many. */
+const MOST = 20000;
+
+/** Of what the points are. */
+let key = '';
+/** @type {Map<number, number[]>} version to [version, step, time, min, mean, max] */
+let points = new Map();
+let probeKey = '';
+/** @type {Map<number, number>} version to value */
+let probes = new Map();
+
+/** Begin anew, if it is about something else. */
+export function seriesOf(name) {
+  if (name === key) return;
+  key = name;
+  points = new Map();
+  probes = new Map();
+}
+
+export function addPoints(rows) {
+  for (const row of rows) points.set(row[0], row);
+  trim(points);
+}
+
+/** Take what a frame tells. */
+export function addFrame(shown, component) {
+  const { moments, probe, version } = shown;
+  if (moments) {
+    const { version: number, step, time } = moments.version ?? moments.of;
+    points.set(number, [number, step, time, moments.min, moments.mean, moments.max]);
+    trim(points);
+  }
+  if (!probe || probe.of.version !== version.version) return;
+  const place = JSON.stringify(probe.at);
+  if (place !== probeKey) {
+    probeKey = place;
+    probes = new Map();
+  }
+  probes.set(version.version, magnitude(probe.values, component));
+  trim(probes);
+}
+
+/** One component, or the magnitude of all. */
+export function magnitude(values, component) {
+  if (component !== null) return values[component];
+  return values.length === 1 ? values[0] : Math.hypot(...values);
+}
+
+function trim(map) {
+  for (const version of map.keys()) {
+    if (map.size <= MOST) return;
+    map.delete(version);
+  }
+}
+
+/** Rows of [version, step, time, min, mean, max, probe], by version. */
+export function series() {
+  const all = new Set([...points.keys(), ...probes.keys()]);
+  const rows = [...all].sort((a, b) => a - b).map((version) => {
+    const row = points.get(version);
+    return row && [...row, probes.get(version) ?? null];
+  });
+  return rows.filter(Boolean);
+}

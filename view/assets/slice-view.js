@@ -1,0 +1,159 @@
+// The slice, alone or beside another version of it and their difference.
+
+import { state, set, on, field } from './store.js';
+import { aspect, axisName, coordinate, place, planeSize, title } from './field.js';
+import { panned, transform, wanted, zoomed } from './viewport.js';
+import { gestures, fitted } from './gestures.js';
+import { drawPanel, MARGIN } from './heatmap.js';
+import { colormap, diverging, pixels } from './colors.js';
+import { range, resetRange, symmetric } from './range.js';
+import { difference } from './frames.js';
+import { themeColors } from './theme.js';
+import { marker } from './marker.js';
+
+const canvas = document.getElementById('heat');
+/** What was drawn last: panels with their images, maps and ranges. */
+let panels = [];
+
+/** @param {() => void} redraw asks for a drawing @param {() => void} ask asks the server */
+export function setUpSlice(redraw, ask) {
+  fitted(canvas, () => {
+    redraw();
+    ask();
+  });
+  on(['fieldName', 'component', 'regionName'], resetRange);
+  gestures(canvas, {
+    hover: (x, y) => set({ hover: indexAt(x, y) }),
+    leave: () => set({ hover: null }),
+    drag: (dx, dy) => move((plane, rect) => panned(plane, state.window, rect, dx, dy)),
+    zoom: (factor, x, y) => zoom(factor, x, y),
+    click: (x, y) => set({ pin: indexAt(x, y) }),
+  });
+}
+
+/** Zoom about a place on the canvas, or its middle. */
+export function zoom(factor, x, y) {
+  move((plane, rect, own) => {
+    // Panels beside each other show the same: a place on one is a place on all.
+    const [px, py] = x === undefined ? [rect.x + rect.width / 2, rect.y + rect.height / 2] : [x - own.x + rect.x, y - own.y + rect.y];
+    return zoomed(plane, state.window, rect, factor, px, py);
+  }, x, y);
+}
+
+function move(change, x, y) {
+  const of = field();
+  if (!of) return;
+  const areas = layout();
+  const own = areas.find((a) => inside(a, x, y)) ?? areas[0];
+  set({ window: change(planeOf(of), areas[0], own) });
+}
+
+/** Where images can be, in device pixels: one, or three beside or below each other. */
+function layout() {
+  const ratio = devicePixelRatio;
+  const count = state.view === 'compare' ? 3 : 1;
+  const beside = count === 1 || canvas.width > canvas.height * 1.1;
+  const [width, height] = beside ? [canvas.width / count, canvas.height] : [canvas.width, canvas.height / count];
+  const m = Object.fromEntries(Object.entries(MARGIN).map(([key, n]) => [key, n * ratio]));
+  return Array.from({ length: count }, (_, i) => ({
+    x: (beside ? i * width : 0) + m.left,
+    y: (beside ? 0 : i * height) + m.top,
+    width: Math.max(8, width - m.left - m.right),
+    height: Math.max(8, height - m.top - m.bottom),
+  }));
+}
+
+const planeOf = (of) => ({ ...planeSize(of, state.plane), aspect: aspect(of, state.plane) });
+
+/** The part of the plane to ask the server for; null while there is nothing to show it on. */
+export function wantedPlane() {
+  const of = field();
+  if (!of || canvas.width < 16 || canvas.hidden) return null;
+  return wanted(transform(planeOf(of), state.window, layout()[0]));
+}
+
+/** Draw what there is. */
+export function drawSlice() {
+  const of = field();
+  const ctx = canvas.getContext('2d');
+  const theme = themeColors();
+  ctx.fillStyle = theme.panel;
+  ctx.fillRect(0, 0, canvas.width, canvas.height);
+  if (!of || state.view === 'volume' || of.shape.length === 0) return;
+  const rects = layout();
+  panels = contents(of).map((content, i) => ({
+    ...content,
+    rect: rects[i],
+    map: transform(planeOf(of), state.window, rects[i]),
+    theme,
+    ratio: devicePixelRatio,
+    unit: of.unit ?? '',
+    xAxis: axisOf(of, state.plane[1]),
+    yAxis: state.plane[0] === state.plane[1] ? null : axisOf(of, state.plane[0]),
+  }));
+  for (const panel of panels) {
+    drawPanel(ctx, panel);
+    if (state.pin) marker(ctx, panel, state.pin[state.plane[0]], state.pin[state.plane[1]]);
+  }
+}
+
+function axisOf(of, axis) {
+  return {
+    name: axisName(of, axis),
+    coordinate: (p) => coordinate(of, axis, p),
+    place: (x) => place(of, axis, x),
+  };
+}
+
+/** Images, ranges and titles of the panels. */
+function contents(of) {
+  const image = current(state.shown?.image);
+  const table = pixels(colormap(state.colormap));
+  const name = title(of, state.component);
+  if (state.view !== 'compare') return [{ image, table, range: rangeOf(of, image), title: name }];
+  const reference = current(state.shown?.compare);
+  const shared = rangeOf(of, image, reference);
+  const change = difference(image, reference);
+  const number = (v) => (v ? `version ${v.version}` : '–');
+  const held = state.shown?.compare?.version ?? (state.reference === null ? null : { version: state.reference });
+  return [
+    { image: reference, table, range: shared, title: `reference, ${number(held)}`, role: 'reference' },
+    { image, table, range: shared, title: `${name}, ${number(state.shown?.version)}`, role: 'image' },
+    { image: change, table: pixels(diverging()), range: symmetric(change ?? {}), title: 'difference', role: 'difference' },
+  ];
+}
+
+/** An image is drawn where it belongs: not that of another plane, while the right one is on its way. */
+function current(image) {
+  if (!image || image.error) return null;
+  return String(image.look?.slice?.axes) === String(state.plane) ? image : null;
+}
+
+function rangeOf(of, ...images) {
+  const seen = images.filter(Boolean);
+  const all = {
+    min: Math.min(...seen.map((i) => i.min)),
+    max: Math.max(...seen.map((i) => i.max)),
+    positive: Math.min(...seen.map((i) => i.positive)),
+  };
+  const key = JSON.stringify([state.regionName, of.name, state.component]);
+  return range(all, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
+}
+
+const inside = ({ x, y, width, height }, px, py) => px >= x && px < x + width && py >= y && py < y + height;
+
+/** The index of the element at a place on the canvas, or null. */
+function indexAt(x, y) {
+  const panel = panels.find(({ map }) => inside(map.box, x, y));
+  const of = field();
+  if (!panel || !of) return null;
+  const [row, col] = state.plane;
+  const index = of.shape.map((n, axis) => state.at[axis] ?? n >> 1);
+  const within = (n, axis) => Math.min(of.shape[axis] - 1, Math.max(0, Math.floor(n)));
+  if (row !== col) index[row] = within(panel.map.row(y), row);
+  index[col] = within(panel.map.col(x), col);
+  return index;
+}
+
+/** What was drawn, for exports and tests. */
+export const drawn = () => panels;

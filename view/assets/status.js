@@ -1,0 +1,120 @@
+// The line at the top, the banner below it, the message in the middle, the values under the pointer.
+
+import { state, set, on, field, version } from './store.js';
+import { byId } from './dom.js';
+import { indexText } from './field.js';
+import { sampleAt } from './marker.js';
+import { magnitude } from './series.js';
+import { number } from './numbers.js';
+import { volumeFailure } from './volume-view.js';
+
+/** So long a notice is seen. */
+const NOTICE = 6000;
+let notice = '';
+let timer = 0;
+
+const REFUSED = 'The address lacks its token. Open the address that “tcasm view” printed, with all that follows the question mark.';
+
+export function setUpStatus() {
+  on(['region', 'link', 'shown', 'regionName'], showStatus);
+  on(['region', 'link'], showBanner);
+  on(['region', 'link', 'shown', 'view', 'fieldName'], showMessage);
+  on(['hover', 'pin', 'shown', 'fieldName'], showValues);
+}
+
+/** Say something in passing. */
+export function tell(text) {
+  notice = text;
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    notice = '';
+    showBanner();
+  }, NOTICE);
+  showBanner();
+}
+
+function showStatus() {
+  const how = state.link === 'open' ? state.region?.state ?? 'connecting' : state.link === 'closed' ? 'disconnected' : state.link;
+  byId('region-name').textContent = state.regionName ?? '–';
+  byId('region-state').textContent = how;
+  byId('region-state').dataset.state = how;
+  const v = version();
+  byId('stamp').textContent = v ? `version ${v.version} · step ${v.step} · t = ${number(v.time)}` : '';
+  document.title = state.regionName ? `${state.regionName} – tcasm view` : 'tcasm view';
+}
+
+export function showLatency(ms) {
+  byId('latency').textContent = ms === null ? '' : `${Math.round(ms)} ms`;
+}
+
+/** What the user must know, worst first. */
+function bannerText() {
+  const region = state.region;
+  if (state.link === 'refused') return ['bad', REFUSED];
+  if (state.link === 'closed') return ['bad', 'Disconnected from “tcasm view”; trying again …'];
+  if (notice) return ['info', notice];
+  if (region?.state === 'lost') return ['bad', `The producer died${last()}. ${region.message ?? ''}`];
+  if (region?.state === 'ousted') return ['bad', `The producer took back what this view held${last()}. ${region.message ?? ''}`];
+  if (region?.state === 'ended') return ['info', `The producer has ended${last()}. ${region.message ?? ''}`];
+  return null;
+}
+
+const last = () => (version() ? '; this is the last version' : '');
+
+function showBanner() {
+  const text = bannerText();
+  byId('banner').hidden = !text;
+  byId('banner').dataset.kind = text?.[0] ?? '';
+  byId('banner').textContent = text?.[1].trim() ?? '';
+}
+
+/** In the middle: why nothing, or nothing new, is seen. */
+function messageText() {
+  const region = state.region;
+  if (state.link === 'refused') return REFUSED;
+  if (!region) return state.link === 'open' ? '' : 'Connecting …';
+  if (region.state === 'waiting') return `Waiting for the region “${region.name}”. ${region.message ?? ''}`;
+  if (!region.latest && region.state === 'running') return 'The producer has published nothing yet.';
+  if (!field()) return region.latest ? 'This region has no field that can be shown.' : '';
+  if (state.view === 'volume' && volumeFailure()) return volumeFailure();
+  return state.shown?.error ?? state.shown?.compare?.error ?? '';
+}
+
+export function showMessage() {
+  const text = messageText();
+  byId('message').hidden = text === '';
+  byId('message').textContent = text;
+}
+
+/** Values at the pointer and at the pinned point. */
+function showValues() {
+  const of = field();
+  if (!of) return;
+  const { hover, pin, shown } = state;
+  if (hover && state.plane[0] !== state.plane[1]) byId('hover-value').textContent = `${indexText(of, hover, number)}   ${valueText(hover, of)}`;
+  const exact = pin && shown?.probe && String(shown.probe.at) === String(pin) ? shown.probe : null;
+  byId('pin-value').textContent = pin ? `pinned ${indexText(of, pin, number)} = ${exact ? probeText(exact, of) : '…'}` : '';
+}
+
+/** The exact value if the server has told it, else what is drawn. */
+function valueText(index, of) {
+  const { probe, image } = state.shown ?? {};
+  if (probe && String(probe.at) === String(index)) return `= ${probeText(probe, of)}`;
+  const sample = sampleAt(image, ...state.plane.map((axis) => index[axis]));
+  return sample ? `${sample.mean ? '≈' : '='} ${number(sample.value)}${unit(of)}` : '';
+}
+
+function probeText(probe, of) {
+  const several = of.components > 1 ? ` (magnitude ${number(magnitude(probe.values, null))})` : '';
+  return `${probe.text}${several}${unit(of)}`;
+}
+
+const unit = (of) => (of.unit ? ` ${of.unit}` : '');
+
+/** A region of another run is another simulation: say so, and forget what was chosen of the old one. */
+export function newRun(before, after) {
+  if (!before?.run || !after.run || before.run === after.run) return false;
+  set({ version: null, reference: null, view: state.view === 'compare' ? 'slice' : state.view });
+  tell('A new run has begun; this page follows it.');
+  return true;
+}

@@ -1,0 +1,150 @@
+// The 3-D view: the block, its edges with the names of the axes, the colour bar; rotated by dragging.
+
+import { state, set, field } from './store.js';
+import { VolumeRenderer } from './volume.js';
+import { camera, nearer, projection, turned } from './camera.js';
+import { gestures, fitted } from './gestures.js';
+import { colorBar } from './heatmap.js';
+import { colormap, pixels } from './colors.js';
+import { range, valueAt } from './range.js';
+import { axisName, title } from './field.js';
+import { number } from './numbers.js';
+import { themeColors } from './theme.js';
+
+const canvas = document.getElementById('volume');
+/** Text and lines lie over the block; a WebGL canvas has no text. */
+const labels = document.createElement('canvas');
+let renderer = null;
+let failure = null;
+let view = camera();
+
+export function setUpVolume(redraw) {
+  labels.className = 'layer through';
+  labels.hidden = true;
+  labels.setAttribute('aria-hidden', 'true');
+  canvas.after(labels);
+  fitted(canvas, redraw);
+  const turn = (yaw, pitch) => {
+    view = turned(view, yaw, pitch);
+    redraw();
+  };
+  gestures(canvas, {
+    drag: (dx, dy) => turn(-dx / (180 * devicePixelRatio), dy / (180 * devicePixelRatio)),
+    zoom: (factor) => zoomVolume(factor, redraw),
+  });
+  canvas.addEventListener('keydown', (event) => {
+    const step = { ArrowLeft: [0.1, 0], ArrowRight: [-0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    turn(...step);
+  });
+}
+
+export function zoomVolume(factor, redraw) {
+  view = factor === null ? camera() : nearer(view, factor);
+  redraw();
+}
+
+/** Show or hide the canvases. */
+export function showVolume(visible) {
+  canvas.hidden = !visible;
+  labels.hidden = !visible;
+}
+
+/** Why there is no 3-D view; null if there is. */
+export const volumeFailure = () => failure;
+
+export function drawVolume() {
+  const of = field();
+  if (!of || of.shape.length !== 3) return;
+  if (!renderer && !failure) start();
+  const block = state.shown?.volume;
+  if (!renderer || !block || !(block.min <= block.max)) return;
+  const seen = { min: block.min, max: block.max, positive: block.min > 0 ? block.min : block.max / 1000 };
+  const key = JSON.stringify([state.regionName, of.name, state.component]);
+  const ends = range(seen, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
+  const colors = colormap(state.colormap);
+  const sides = lengths(of);
+  const iso = state.render === 'iso';
+  renderer.draw(block, { camera: view, lengths: sides, range: ends, iso, level: state.level, colors, background: rgb(themeColors().panel) });
+  annotate(of, sides, ends, pixels(colors));
+  document.getElementById('level-value').textContent = number(valueAt(state.level, ends), 4);
+}
+
+function start() {
+  try {
+    renderer = new VolumeRenderer(canvas);
+  } catch (error) {
+    failure = error.message;
+  }
+}
+
+/** Of the box along x, y, z: the longest is 1. */
+function lengths(of) {
+  const spacing = of.spacing ?? [1, 1, 1];
+  const sides = of.shape.map((n, axis) => n * Math.abs(spacing[axis])).reverse();
+  const longest = Math.max(...sides);
+  return sides.map((side) => side / longest);
+}
+
+/** "#1b1f24" as three numbers up to 1. */
+function rgb(hex) {
+  return [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16) / 255);
+}
+
+function annotate(of, sides, ends, table) {
+  const { width, height } = canvas;
+  Object.assign(labels, { width, height });
+  const ctx = labels.getContext('2d');
+  const [theme, ratio] = [themeColors(), devicePixelRatio];
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.lineWidth = ratio;
+  ctx.strokeStyle = theme.frame;
+  ctx.fillStyle = theme.text;
+  const project = projection(view, width, height);
+  edges(ctx, sides, project);
+  names(ctx, of, sides, project);
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
+  const stamp = state.shown.volume.version ?? state.shown.version;
+  ctx.fillText(`${title(of, state.component)}, version ${stamp.version}`, 16 * ratio, 20 * ratio);
+  const bar = { x: width - 92 * ratio, y: 40 * ratio, height: height - 80 * ratio };
+  colorBar(ctx, { range: ends, table, unit: of.unit ?? '', theme, ratio }, bar);
+}
+
+/** The twelve edges of the box. */
+function edges(ctx, sides, project) {
+  const half = sides.map((s) => s / 2);
+  const corners = Array.from({ length: 8 }, (_, i) => half.map((h, axis) => ((i >> axis) & 1 ? h : -h)));
+  ctx.globalAlpha = 0.6;
+  ctx.beginPath();
+  for (let from = 0; from < 8; from += 1) {
+    for (const bit of [1, 2, 4]) {
+      if (from & bit) continue;
+      ctx.moveTo(...project(corners[from]));
+      ctx.lineTo(...project(corners[from | bit]));
+    }
+  }
+  ctx.stroke();
+  ctx.globalAlpha = 1;
+}
+
+/** The name of each axis beside the middle of one of its edges. */
+function names(ctx, of, sides, project) {
+  const half = sides.map((s) => s / 2);
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  for (let axis = 0; axis < 3; axis += 1) {
+    const middle = half.map((h, i) => (i === axis ? 0 : -h * 1.12 - 0.03));
+    ctx.fillText(axisName(of, 2 - axis), ...project(middle));
+  }
+}
+
+/** The canvases that make up the view, lowest first. */
+export const volumeLayers = () => [canvas, labels];
+
+/** For keyboards: set the level of the isosurface. */
+export function shiftLevel(by) {
+  set({ level: Math.max(0, Math.min(1, state.level + by)) });
+}
