@@ -1,0 +1,92 @@
+//! A hub without a server: any program can be its client.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+use tcasm_core::field::FieldDesc;
+use tcasm_producer::Producer;
+use tcasm_view::{Client, Frame, Hub, Image, Look, Options};
+
+/// Far more than anything here takes: only what hangs reaches it.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A client, and what wakes it.
+struct Viewer {
+    client: Client,
+    news: Receiver<()>,
+}
+
+impl Viewer {
+    fn enter(hub: &Hub, look: Look) -> Viewer {
+        let (wake, news) = channel();
+        let client = hub.client(move || {
+            let _ = wake.send(());
+        });
+        client.look(look);
+        Viewer { client, news }
+    }
+
+    /// The image of version `number`, which the client waits for.
+    fn image(&self, number: u64) -> Arc<Image> {
+        let end = Instant::now() + LONG;
+        while Instant::now() < end {
+            if let Some(frame) = self.frame()
+                && frame.stamp.version == number
+                && let Some(image) = frame.image
+            {
+                // Who takes nothing more waits for the next one.
+                while self.client.take().frame.is_some() {}
+                return image;
+            }
+        }
+        panic!("never: version {number}");
+    }
+
+    fn frame(&self) -> Option<Frame> {
+        let frame = self.client.take().frame;
+        if frame.is_none() {
+            let _ = self.news.recv_timeout(Duration::from_millis(100));
+        }
+        frame
+    }
+}
+
+fn producer(name: &str) -> Producer {
+    // SAFETY: the one test here runs alone, and sets it before anything reads it.
+    unsafe {
+        std::env::set_var(
+            "TCASM_RUNTIME_DIR",
+            std::env::temp_dir().join("tcasm-view-hub"),
+        )
+    };
+    Producer::builder(name).capacity(1 << 22).create().unwrap()
+}
+
+#[test]
+fn what_several_clients_look_at_is_computed_once() {
+    let name = format!("hub-{}", std::process::id());
+    let mut producer = producer(&name);
+    let t = producer.field::<f64, _>("t", [4, 64, 64]).add().unwrap();
+    let desc = FieldDesc::new("t", tcasm_core::field::DType::F64, &[4, 64, 64]);
+    let hub = Hub::start(&name, Options::default()).unwrap();
+    let viewers: Vec<Viewer> = (0..10)
+        .map(|_| Viewer::enter(&hub, Look::at_middle(&desc, [64, 64])))
+        .collect();
+    let mut shared = 0;
+    for version in 1..=20 {
+        producer.view_mut(t).unwrap().fill(version as f64);
+        producer.publish(version, 0.0).unwrap();
+        let images: Vec<Arc<Image>> = viewers.iter().map(|v| v.image(version)).collect();
+        assert!(
+            images
+                .iter()
+                .all(|image| image.range == Some([version as f64; 2]))
+        );
+        // One that was late would have another.
+        shared += usize::from(images.iter().all(|image| Arc::ptr_eq(image, &images[0])));
+    }
+    assert!(shared > 0, "of no version");
+    assert_eq!(hub.clients(), 10);
+    drop(viewers);
+    assert_eq!(hub.clients(), 0);
+}
