@@ -1,12 +1,12 @@
 #!/bin/sh
-# Make a Python environment with the programs that read our files: h5py with Blosc, VTK, openPMD-api, numpy; and ADIOS2 to compare with,
+# Make a Python environment with the programs that read our files: h5py with Blosc, VTK, PyVista, openPMD-api, numpy; and ADIOS2 to compare with,
 # where it installs. Does nothing when it is there.
 # Usage: ci/python-env.sh [DIR]     (default: target/venv in the repository)
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv=${1:-$root/target/venv}
-wanted='h5py>=3.10 hdf5plugin>=5 numpy>=1.26 openpmd-api>=0.16 vtk>=9.3'
+wanted='h5py>=3.10 hdf5plugin>=5 numpy>=1.26 openpmd-api>=0.16 pyvista>=0.44 vtk>=9.3'
 optional='adios2>=2.11'
 stamp=$venv/.ready
 

@@ -65,6 +65,28 @@ pub enum WriteError {
         "another checkpointer writes {name:?} in {dir:?} at this moment; choose another name or directory"
     )]
     Busy { dir: PathBuf, name: String },
+    #[error("{0:?} is not usable as a time series: give it a name that ends in .vtkhdf")]
+    SeriesName(PathBuf),
+    #[error(
+        "{path:?} is there already, and is no time series to go on with ({why}); choose another name, or move it away"
+    )]
+    NotSeries { path: PathBuf, why: String },
+    #[error(
+        "{path:?} is the time series of region {found:?}, not of {expected:?}; choose another name, or move it away"
+    )]
+    OtherSeries {
+        path: PathBuf,
+        found: String,
+        expected: String,
+    },
+    #[error(
+        "{rows:?} holds the rows of a time series whose file {path:?} is gone; put that back, or move the folder away"
+    )]
+    LeftRows { rows: PathBuf, path: PathBuf },
+    #[error(
+        "step {step} does not come after step {last}, which {path:?} has already: choose another name, or have what is of later steps replaced"
+    )]
+    Earlier { path: PathBuf, step: u64, last: u64 },
 }
 
 /// Why a checkpoint could not be read.
@@ -121,6 +143,8 @@ pub enum ReadError {
         need: u64,
         have: usize,
     },
+    #[error("{0:?} is a checkpoint, not a time series")]
+    NotSeries(PathBuf),
     #[error("{0:?} is not a manifest of checkpoints; move it away, and it is made anew")]
     NotManifest(PathBuf),
     #[error(

@@ -61,7 +61,7 @@ pub(crate) fn begin(
 }
 
 /// Create a file.
-fn create(path: &Path) -> Result<File, Fault> {
+pub(crate) fn create(path: &Path) -> Result<File, Fault> {
     let file = File::with_options()
         .with_fapl(|p| {
             // Old readers open it; the newest format would shut out HDF5 1.10.

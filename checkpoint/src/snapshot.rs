@@ -46,6 +46,15 @@ impl<'a> Snapshot<'a> {
         }
     }
 
+    /// The same version with the fields of `table` alone, which are some of its own.
+    pub(crate) fn part<'b>(&'b self, table: &'b FieldTable) -> Result<Snapshot<'b>, WriteError> {
+        for field in &table.fields {
+            self.bytes(field)?;
+        }
+        let part = Snapshot::new(self.region, self.stamp, table, |field| (self.bytes)(field));
+        Ok(part.at(self.extent))
+    }
+
     /// The bytes of `field`, ghost layers included, as many as its description says.
     pub(crate) fn bytes(&self, field: &FieldDesc) -> Result<&'a [u8], WriteError> {
         let bytes = (self.bytes)(field);

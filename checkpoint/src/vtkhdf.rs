@@ -65,7 +65,7 @@ fn describe_version(global: &Group, stamp: Stamp) -> Result<(), Fault> {
 }
 
 /// Extents start at 0 and name points, x first; `Direction` is required. Older readers fail otherwise.
-fn describe_image(image: &Group, grid: &Grid) -> Result<(), Fault> {
+pub fn describe_image(image: &Group, grid: &Grid) -> Result<(), Fault> {
     let [z, y, x] = grid.points.map(|n| n as i64 - 1);
     attributes::numbers(image, "Version", &[2_i64, 0])?;
     attributes::ascii::<9>(image, "Type", "ImageData")?;

@@ -14,6 +14,7 @@
 use crate::data::Target;
 use crate::error::{Fault, WriteError};
 use crate::grid::memory_shape;
+use crate::temporal::Own;
 use crate::writeback::Writeback;
 use crate::{Layout, Options, Snapshot, atomic, attributes, data, header, openpmd, seal, vtkhdf};
 use hdf5::{Dataset, File, Group};
@@ -40,8 +41,29 @@ pub fn begin(
     id: &str,
     options: &Options,
 ) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
+    begin_showing(path, snapshot, id, options, |file| {
+        show(file, path, snapshot, options.layout)
+    })
+}
+
+/// The same, of a file that shows nothing to other programs.
+pub fn begin_own(
+    path: &Path,
+    snapshot: &Snapshot<'_>,
+    options: &Options,
+) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
+    begin_showing(path, snapshot, "", options, |_| Ok(Box::new(Own)))
+}
+
+fn begin_showing(
+    path: &Path,
+    snapshot: &Snapshot<'_>,
+    id: &str,
+    options: &Options,
+    show: impl FnOnce(&File) -> Result<Box<dyn Shown>, Fault>,
+) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
     header::begin(path, snapshot, id, |file, own, temp| {
-        let shown = show(file, path, snapshot, options.layout)?;
+        let shown = show(file)?;
         let store = Store {
             fields: own.create_group("fields")?,
             file,
@@ -111,12 +133,18 @@ impl Store<'_> {
 
     /// Store `field` under `/tcasm` only.
     pub fn own(&self, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
-        let shape = memory_shape(field);
-        data::write_whole(
-            &self.target(&self.fields, &field.name, &shape),
-            field,
-            bytes,
-        )
+        self.own_as(&memory_shape(field), field, bytes)
+    }
+
+    /// The same under another shape, which may have other axes of extent 1.
+    pub fn own_as(
+        &self,
+        shape: &[usize],
+        field: &FieldDesc,
+        bytes: &[u8],
+    ) -> Result<Dataset, Fault> {
+        let target = self.target(&self.fields, &field.name, shape);
+        data::write_whole(&target, field, bytes)
     }
 
     /// Store `field` under `/tcasm`, and its interior at `target`: once when that is all of it.

@@ -1,0 +1,129 @@
+//! A part of a time series: versions with the same fields. A run whose fields change goes on in another: `run.vtkhdf`,
+//! `run_2.vtkhdf`, ...
+
+use super::contents::Contents;
+use super::{index, rows};
+use crate::atomic;
+use crate::error::{Fault, ReadError, WriteError};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One part, which may still have no file.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The file that others open.
+    pub path: PathBuf,
+    /// 1, 2, ...
+    pub number: u32,
+    pub contents: Contents,
+    /// The number of the next file of rows.
+    pub next: u64,
+    /// Files of rows that the last file of the series referred to, and the newest does not.
+    pub leaving: BTreeSet<u64>,
+}
+
+/// The path of part `number` of the series at `path`.
+pub fn path_of(path: &Path, number: u32) -> PathBuf {
+    match number {
+        1 => path.to_owned(),
+        n => path.with_file_name(format!("{}_{n}.vtkhdf", stem(path))),
+    }
+}
+
+/// The name without `.vtkhdf`.
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+impl Part {
+    /// A part that is still to begin; nothing of that name may be there.
+    pub fn begin(path: PathBuf, number: u32, contents: Contents) -> Result<Self, WriteError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(WriteError::NotSeries {
+                why: "it is another file".to_owned(),
+                path,
+            });
+        }
+        let part = Part {
+            path,
+            number,
+            contents,
+            next: 1,
+            leaving: BTreeSet::new(),
+        };
+        part.refuse_strangers()?;
+        Ok(part)
+    }
+
+    /// The newest part of the series at `path`, if there is one.
+    pub fn newest(path: &Path) -> Result<Option<Self>, WriteError> {
+        let mut newest = None;
+        for number in 1.. {
+            let path = path_of(path, number);
+            if path.symlink_metadata().is_err() {
+                break;
+            }
+            newest = Some(Part::read(path, number)?);
+        }
+        Ok(newest)
+    }
+
+    fn read(path: PathBuf, number: u32) -> Result<Self, WriteError> {
+        let contents = Contents::read(&path).map_err(|error| match error {
+            ReadError::Io { path, source } => Fault::from(source).at(&path),
+            other => WriteError::NotSeries {
+                path: path.clone(),
+                why: other.to_string(),
+            },
+        })?;
+        let next = contents.files().last().map_or(1, |last| last + 1);
+        Ok(Part {
+            path,
+            number,
+            contents,
+            next,
+            leaving: BTreeSet::new(),
+        })
+    }
+
+    /// The folder of the rows.
+    pub fn rows(&self) -> PathBuf {
+        self.path.with_file_name(self.rows_name())
+    }
+
+    fn rows_name(&self) -> String {
+        format!("{}.steps", stem(&self.path))
+    }
+
+    /// Write the file of the series; returns its size.
+    pub fn write(&self) -> Result<u64, WriteError> {
+        index::write(&self.path, &self.rows_name(), &self.contents)
+    }
+
+    /// Rows without a file of the series are somebody's data, but for those of a writer that was killed before its first.
+    fn refuse_strangers(&self) -> Result<(), WriteError> {
+        let rows = self.rows();
+        if rows::found(&rows)?.len() > 1 {
+            let path = self.path.clone();
+            return Err(WriteError::LeftRows { rows, path });
+        }
+        Ok(())
+    }
+
+    /// Remove what killed writers have left.
+    pub fn tidy(&self) -> Result<(), WriteError> {
+        rows::tidy(&self.rows(), &self.contents.files())?;
+        let dir = atomic::directory(&self.path);
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let listed = fs::read_dir(dir).map_err(|e| Fault::from(e).at(&self.path))?;
+        for entry in listed.flatten() {
+            let file = entry.file_name();
+            if atomic::is_temporary(&file.to_string_lossy(), |target| target == name) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+}
