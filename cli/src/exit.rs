@@ -43,7 +43,7 @@ Exit status:
     8  there is no such version, or nothing is published yet
     9  input or output failed: no such folder, no room, no right to write
    10  the producer is full, or does not answer
-   11  the checkpoints there are another run's, or of later steps, or another program writes them
+   11  the checkpoints or time series there are another run's, or of later steps, or another program writes them
   130  interrupted
 
 Environment:
@@ -163,7 +163,10 @@ impl From<WriteError> for Failure {
         let code = match &error {
             WriteError::Bytes { .. } | WriteError::Table(_) => Code::Other,
             WriteError::Name(_) | WriteError::SameFolder(..) => Code::Usage,
+            WriteError::SeriesName(_) => Code::Usage,
             WriteError::OtherRun { .. } | WriteError::Busy { .. } => Code::OtherRun,
+            WriteError::NotSeries { .. } | WriteError::OtherSeries { .. } => Code::OtherRun,
+            WriteError::LeftRows { .. } | WriteError::Earlier { .. } => Code::OtherRun,
             WriteError::Before { .. } | WriteError::Backwards { .. } => Code::OtherRun,
             _ => Code::Io,
         };

@@ -10,6 +10,7 @@ mod npy;
 mod output;
 mod preview;
 mod region;
+mod schedule;
 mod signals;
 mod storage;
 

@@ -1,8 +1,10 @@
 //! From the names on the command line to a pinned version and its field.
 
 use crate::exit::{Code, Failure};
+use crate::signals::{LOOK, Signals};
+use std::time::{Duration, Instant};
 use tcasm_core::field::FieldDesc;
-use tcasm_observer::{ObserveError, Observer, Stamp, Version, ViewError};
+use tcasm_observer::{AttachError, ObserveError, Observer, Stamp, Version, ViewError};
 
 /// Attach to `name` and pin version `number`, or the newest.
 pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
@@ -15,6 +17,22 @@ pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
         ObserveError::NotReady => nothing_yet(name),
         other => other.into(),
     })
+}
+
+/// Attach to `name`, waiting up to so many seconds for it to appear; none when interrupted.
+pub fn attach(name: &str, wait: f64, signals: &Signals) -> Result<Option<Observer>, Failure> {
+    let deadline = Instant::now() + Duration::from_secs_f64(wait);
+    while !signals.end() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match Observer::attach_wait(name, left.min(LOOK)) {
+            Ok(observer) => return Ok(Some(observer)),
+            Err(
+                AttachError::NotFound { .. } | AttachError::Dead { .. } | AttachError::Ended { .. },
+            ) if left > LOOK => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
 }
 
 /// The region is there, but no version.

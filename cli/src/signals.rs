@@ -6,6 +6,10 @@ use signal_hook::{flag, iterator};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How long at most until a signal is noticed.
+pub const LOOK: Duration = Duration::from_millis(100);
 
 /// What has come so far.
 #[derive(Debug, Default)]

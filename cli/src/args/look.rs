@@ -1,11 +1,9 @@
-//! What is taken out of versions: `info`, `dump`, `stats`, `export`.
+//! What is told of versions: `info`, `dump`, `stats`.
 
 use super::Format;
 use super::values::range;
 use crate::files::Target;
-use crate::storage::Storage;
 use clap::Args;
-use std::path::PathBuf;
 use tcasm_analytics::Selection;
 
 #[derive(Debug, Args)]
@@ -67,17 +65,4 @@ pub struct StatsArgs {
     pub slice: Selection,
     #[command(flatten)]
     pub format: Format,
-}
-
-#[derive(Debug, Args)]
-pub struct ExportArgs {
-    /// Name of the region
-    pub name: String,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 with openPMD
-    pub file: PathBuf,
-    /// Number of the version [default: the newest]
-    #[arg(long, value_name = "N")]
-    pub version: Option<u64>,
-    #[command(flatten)]
-    pub storage: Storage,
 }

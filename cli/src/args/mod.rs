@@ -1,5 +1,6 @@
 //! The command line: the commands here, their arguments in a file for each group of them.
 
+mod export;
 mod keep;
 mod look;
 mod values;
@@ -7,6 +8,7 @@ mod view;
 
 use crate::exit;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+pub use export::ExportArgs;
 pub use keep::*;
 pub use look::*;
 use std::path::PathBuf;
@@ -45,7 +47,8 @@ pub enum Command {
     /// Look at a region in a browser, live, on a page that this command serves
     #[command(after_help = VIEW_HELP)]
     View(ViewArgs),
-    /// Write one version as a VTKHDF or openPMD file, for ParaView, VisIt, openPMD-api and h5py
+    /// Write one version as a VTKHDF or openPMD file, for ParaView, VisIt, openPMD-api and h5py; or a time series that grows
+    #[command(after_help = export::HELP)]
     Export(ExportArgs),
     /// Write checkpoints as the simulation goes, until it ends
     #[command(after_help = CHECKPOINT_HELP)]

@@ -1,4 +1,4 @@
-//! `tcasm export`: one version as a file.
+//! `tcasm export`: one version as a file; many, with `--follow`, in [`super::follow`].
 
 use crate::args::ExportArgs;
 use crate::exit::Failure;
@@ -8,6 +8,9 @@ use tcasm_checkpoint::Snapshot;
 use tcasm_observer::View;
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
+    if args.follow.follow {
+        return super::follow::run(args);
+    }
     let version = region::pin(&args.name, args.version)?;
     let view = version.view()?;
     let bytes = tcasm_checkpoint::write(

@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod dump;
 mod export;
+mod follow;
 mod info;
 mod keep;
 mod ls;

@@ -101,6 +101,16 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// Names in `dir`, sorted.
+pub fn names_in(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
 /// A region with one field `t` of `n` numbers, all versions of which are kept.
 pub fn line(name: &str, n: usize) -> (Producer, Field<f64, Ix1>) {
     let builder = Producer::builder(name)

@@ -6,6 +6,7 @@ mod common;
 mod demo;
 mod dump;
 mod failures;
+mod follow;
 mod look;
 mod misuse;
 mod stats;

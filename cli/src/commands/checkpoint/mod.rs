@@ -2,7 +2,6 @@
 //! one before), and whatever happens to the files, it goes on until the simulations end.
 
 mod progress;
-mod schedule;
 mod watch;
 mod writer;
 

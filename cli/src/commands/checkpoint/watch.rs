@@ -2,19 +2,16 @@
 
 use super::progress::Line;
 use super::progress::Progress;
-use super::schedule::Schedule;
 use super::writer::Writer;
 use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
 use crate::region;
-use crate::signals::Signals;
+use crate::schedule::Schedule;
+use crate::signals::{LOOK, Signals};
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::Draining;
-use tcasm_observer::{AttachError, ObserveError, Observer, Version};
-
-/// How long at most until a signal is noticed.
-const LOOK: Duration = Duration::from_millis(100);
+use tcasm_observer::{ObserveError, Observer, Version};
 
 /// Why it is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +71,7 @@ pub fn run(
         writer: Writer::new(name, args)?,
         line: progress.line(name),
     };
-    let Some(mut observer) = watch.attach()? else {
+    let Some(mut observer) = region::attach(name, args.wait, signals)? else {
         return Err(Failure::new(
             Code::Interrupted,
             format!("interrupted before region {name:?} appeared"),
@@ -99,24 +96,6 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Attach, waiting as long as the command line says; none when interrupted.
-    fn attach(&self) -> Result<Option<Observer>, Failure> {
-        let deadline = Instant::now() + Duration::from_secs_f64(self.args.wait);
-        while !self.signals.end() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match Observer::attach_wait(self.name, left.min(LOOK)) {
-                Ok(observer) => return Ok(Some(observer)),
-                Err(
-                    AttachError::NotFound { .. }
-                    | AttachError::Dead { .. }
-                    | AttachError::Ended { .. },
-                ) if left > LOOK => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(None)
-    }
-
     /// Look at every version that can be had, and write those that are due, until it is over.
     fn follow(&mut self, observer: &mut Observer) -> Result<End, Failure> {
         let mut schedule = Schedule::new(self.args.when, self.args.max_overhead, Instant::now());

@@ -1,0 +1,106 @@
+//! What the run tells while it goes: nothing but what is out of the ordinary, and on a terminal how far it is.
+
+use super::sink::Appended;
+use crate::commands::checkpoint::complain;
+use crate::{output, region};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::time::Duration;
+use tcasm_observer::Version;
+
+/// Tells, and counts.
+pub struct Progress {
+    /// Hides itself where there is no terminal.
+    line: ProgressBar,
+    pub appended: u64,
+    bytes: u64,
+    failed: u64,
+    /// Versions that could not be appended, since the last that was.
+    failing: u64,
+    /// Versions that were gone before they were looked at.
+    missed: u64,
+    /// The file to open.
+    file: PathBuf,
+}
+
+impl Progress {
+    pub fn new(name: &str, file: PathBuf) -> Self {
+        let line = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {wide_msg}") {
+            line.set_style(style);
+        }
+        line.set_prefix(name.to_owned());
+        line.set_message("waiting for the first version");
+        line.enable_steady_tick(Duration::from_millis(200));
+        Progress {
+            line,
+            appended: 0,
+            bytes: 0,
+            failed: 0,
+            failing: 0,
+            missed: 0,
+            file,
+        }
+    }
+
+    pub fn saw(&mut self, version: &Version, missed: u64) {
+        self.missed += missed;
+        if !self.line.is_hidden() {
+            let (count, bytes) = (self.appended, output::bytes(self.bytes));
+            let stamp = region::stamp(version);
+            self.line
+                .set_message(format!("{stamp}  {count} appended, {bytes}"));
+        }
+    }
+
+    pub fn appended(&mut self, appended: Appended) {
+        self.appended += 1;
+        self.bytes += appended.bytes;
+        self.failing = 0;
+        if self.file != appended.path {
+            let path = appended.path.display();
+            self.print(&format!("the fields have changed: going on in {path}"));
+            self.file = appended.path;
+        }
+    }
+
+    /// Where none can be appended, each version is another attempt: the first is told, and ever fewer of the next.
+    pub fn failed(&mut self, stamp: &str, message: &str) {
+        self.failed += 1;
+        self.failing += 1;
+        if self.failing.is_power_of_two() {
+            let text = format!("{stamp} is not appended: {message}");
+            self.line.suspend(|| complain(&text));
+        }
+    }
+
+    /// The last line.
+    pub fn finish(&self, why: &str) {
+        self.line.finish_and_clear();
+        let versions = if self.appended == 1 {
+            "version"
+        } else {
+            "versions"
+        };
+        let counted = |n: u64, what: &str| match n {
+            0 => String::new(),
+            n => format!(", {n} {what}"),
+        };
+        self.print(&format!(
+            "{why}: {} {versions} appended to {}, {}{}{}",
+            self.appended,
+            self.file.display(),
+            output::bytes(self.bytes),
+            counted(self.missed, "gone before they were seen"),
+            counted(self.failed, "failed"),
+        ));
+    }
+
+    /// A reader that went away is no reason to stop.
+    fn print(&self, text: &str) {
+        self.line.suspend(|| {
+            let _ = writeln!(stdout(), "{text}");
+        });
+    }
+}

@@ -1,0 +1,147 @@
+//! Where versions are appended: one temporal file, or a file for each and their list.
+
+use crate::args::ExportArgs;
+use crate::commands::export::snapshot;
+use crate::exit::{Code, Failure};
+use std::path::{Path, PathBuf};
+use tcasm_checkpoint::{
+    Checkpoint, Checkpointer, Retention, SeriesOptions, Settings, TimeSeries, WriteError,
+};
+use tcasm_core::field::FieldDesc;
+use tcasm_observer::{Stamp, Version};
+
+/// A series that grows.
+pub enum Sink {
+    /// `FILE.vtkhdf`.
+    One(Box<TimeSeries>),
+    /// `FILE.vtkhdf.series`.
+    Each(Box<Checkpointer>, PathBuf),
+}
+
+/// A version that is on the disk.
+pub struct Appended {
+    /// The file to open.
+    pub path: PathBuf,
+    pub bytes: u64,
+}
+
+impl Sink {
+    /// Open what the command line names, to go on with what is there.
+    pub fn open(args: &ExportArgs) -> Result<Self, Failure> {
+        let list = args
+            .file
+            .to_str()
+            .and_then(|file| file.strip_suffix(".vtkhdf.series"));
+        let Some(name) = list.and_then(|list| Path::new(list).file_name()?.to_str()) else {
+            let options = SeriesOptions {
+                compression: args.storage.compress,
+                keep: args.follow.keep(),
+                replace_later: args.follow.replace_later,
+            };
+            let series = TimeSeries::open(&args.file, &args.name, options)?;
+            return Ok(Sink::One(Box::new(series)));
+        };
+        let dir = args.file.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let settings = Settings {
+            keep: Retention::last(args.follow.keep()),
+            options: args.storage.options(),
+            replace_later: args.follow.replace_later,
+            ..Settings::new(dir.unwrap_or(Path::new(".")))
+        };
+        let sink = Sink::Each(
+            Box::new(Checkpointer::open(name, settings)?),
+            args.file.clone(),
+        );
+        sink.check_region(&args.name)?;
+        Ok(sink)
+    }
+
+    /// Files of another region are not gone on with.
+    fn check_region(&self, name: &str) -> Result<(), Failure> {
+        let Sink::Each(checkpointer, list) = self else {
+            return Ok(());
+        };
+        let contents = checkpointer.contents();
+        let Some((_, newest)) = contents.items.last_key_value() else {
+            return Ok(());
+        };
+        let file = list.with_file_name(&newest.entry.file);
+        match Checkpoint::open(&file) {
+            Ok(checkpoint) if checkpoint.region() != name => Err(WriteError::OtherSeries {
+                path: list.clone(),
+                found: checkpoint.region().to_owned(),
+                expected: name.to_owned(),
+            }
+            .into()),
+            _ => Ok(()), // one that cannot be read is no reason not to go on
+        }
+    }
+
+    /// The newest version that is there.
+    pub fn last(&self) -> Option<Stamp> {
+        match self {
+            Sink::One(series) => series.last(),
+            Sink::Each(checkpointer, _) => {
+                let contents = checkpointer.contents();
+                let (_, newest) = contents.items.last_key_value()?;
+                Some(Stamp {
+                    version: newest.entry.version,
+                    step: newest.entry.step,
+                    time: newest.entry.time,
+                })
+            }
+        }
+    }
+
+    /// Append `version`. It is pinned no longer than it takes to write its bytes.
+    pub fn append(
+        &mut self,
+        name: &str,
+        version: Version,
+        changed: impl Fn(&FieldDesc) -> bool,
+    ) -> Result<Appended, Trouble> {
+        let view = version.view().map_err(Failure::from)?;
+        drop(version);
+        match self {
+            Sink::One(series) => {
+                let filled = series.fill(&snapshot(name, &view), changed)?;
+                // What was read from a version that did not stand must not be shown.
+                view.check().map_err(Failure::from)?;
+                drop(view);
+                let appended = series.commit(filled)?;
+                let (path, bytes) = (appended.path, appended.bytes);
+                Ok(Appended { path, bytes })
+            }
+            Sink::Each(checkpointer, list) => {
+                let filled = checkpointer.fill(&snapshot(name, &view))?;
+                view.check().map_err(Failure::from)?;
+                drop(view);
+                let (path, bytes) = (list.clone(), checkpointer.commit(filled)?.bytes);
+                Ok(Appended { path, bytes })
+            }
+        }
+    }
+}
+
+/// Why a version could not be appended.
+pub struct Trouble {
+    pub failure: Failure,
+    /// Whether another may be.
+    pub may_pass: bool,
+}
+
+impl From<WriteError> for Trouble {
+    fn from(error: WriteError) -> Self {
+        let may_pass = error.may_pass();
+        let failure = error.into();
+        Trouble { failure, may_pass }
+    }
+}
+
+impl From<Failure> for Trouble {
+    /// Only a lost lease is for good.
+    fn from(failure: Failure) -> Self {
+        let may_pass = failure.code != Code::NotAllowed;
+        Trouble { failure, may_pass }
+    }
+}

@@ -1,0 +1,71 @@
+"""Read a time series again and again while it grows, with VTK and h5py as they are: nothing may ever fail or be wrong.
+
+Usage: follow.py FILE       until standard input ends; every value of the field `t` of a version is its step
+"""
+
+import os
+import random
+import sys
+import threading
+
+import h5py
+import numpy as np
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkCommonCore import vtkOutputWindow
+from vtkmodules.vtkIOHDF import vtkHDFReader
+
+
+def read_with_vtk(path):
+    # VTK 9.6 and 9.7 open a file several times to read it, and crash when it has grown meanwhile. The file is never written, only
+    # replaced: another link to it is the series as it is now.
+    now = os.path.join(os.path.dirname(path), "now.vtkhdf")
+    os.link(path, now)
+    try:
+        return read_link_with_vtk(now)
+    finally:
+        os.unlink(now)
+
+
+def read_link_with_vtk(path):
+    reader = vtkHDFReader()
+    assert reader.CanReadFile(path)
+    reader.SetFileName(path)
+    reader.UpdateInformation()
+    count = reader.GetNumberOfSteps()
+    for number in {0, count - 1, random.randrange(count)}:
+        reader.SetStep(number)
+        reader.Update()
+        image = reader.GetOutput()
+        step = image.GetFieldData().GetArray("step").GetTuple1(0)
+        values = vtk_to_numpy(image.GetPointData().GetArray("t"))
+        assert len(values) and (values == step).all(), (number, step, values)
+    return count
+
+
+def read_with_h5py(path):
+    with h5py.File(path) as file:
+        steps = file["tcasm/step"][()]
+        values = np.atleast_2d(file["VTKHDF/PointData/t"][()])
+        assert (np.diff(steps.astype(int)) > 0).all(), steps
+        assert (values == steps[:, None]).all(), (steps, values)
+    return len(steps)
+
+
+def main():
+    path = sys.argv[1]
+    errors = []
+    window = vtkOutputWindow.GetInstance()
+    window.AddObserver("ErrorEvent", lambda *_: errors.append("VTK reports an error"))
+    window.AddObserver("WarningEvent", lambda *_: errors.append("VTK warns"))
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    reads, longest = 0, 0
+    while not ended.is_set() or reads == 0:
+        count = max(read_with_vtk(path), read_with_h5py(path))
+        assert count >= longest, (count, longest)
+        assert not errors, errors
+        reads, longest = reads + 1, count
+    print(reads, longest)
+
+
+main()
