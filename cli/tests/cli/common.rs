@@ -176,6 +176,12 @@ impl Background {
         Background(Some(command.spawn().unwrap()))
     }
 
+    /// Another command, which is written to as well; its complaints go where the command says.
+    pub fn interactive(mut command: Command) -> Background {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Background(Some(command.spawn().unwrap()))
+    }
+
     pub fn child(&mut self) -> &mut Child {
         self.0.as_mut().unwrap()
     }

@@ -268,6 +268,30 @@ fn a_reader_that_locks_the_file_holds_nobody_up() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
 }
 
+/// The script of `docs/paraview.md`, as it stands there.
+#[test]
+fn the_live_loop_of_the_documentation_sees_the_newest_version() {
+    let (dir, file) = in_dir();
+    let text = include_str!("../../../docs/paraview.md");
+    let script = text.split("```python\n").nth(1).unwrap();
+    let script = script.split("```").next().unwrap();
+    fs::write(dir.path().join("live.py"), script).unwrap();
+    let name = name("follow-live");
+    let (mut p, t) = line(&name, 100);
+    let _run = start(&name, &file, &[]);
+    publish(&mut p, t, 10);
+    until("it is appended", || has(&file, 10));
+    let mut live = Command::new(python("follow.py").get_program());
+    live.arg(dir.path().join("live.py")).arg(&file).arg("t");
+    let mut live = Background::from(live);
+    for n in 1..=4 {
+        let told = live.read_line();
+        let step = n * 10;
+        assert_eq!(told, format!("step {step}, {n} versions: mean {step}\n"));
+        publish(&mut p, t, n * 10 + 10);
+    }
+}
+
 #[test]
 fn a_full_disk_costs_versions_and_not_the_series() {
     let (dir, file) = in_dir();

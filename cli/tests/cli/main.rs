@@ -9,6 +9,7 @@ mod failures;
 mod follow;
 mod look;
 mod misuse;
+mod paraview;
 mod stats;
 mod tiers;
 mod view;

@@ -1,0 +1,42 @@
+"""A session of ParaView beside a simulation: open a time series, look at all times, reload it when it has grown.
+
+Usage: pvpython watch_with_paraview.py FILE [temporal]     each line of standard input is the number of versions that FILE has by now;
+every value of the field `t` of a version is its step
+"""
+
+import sys
+
+from paraview import servermanager
+from paraview.simple import GetParaViewVersion, ReloadFiles, VTKHDFReader
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+
+def look(reader, count):
+    reader.UpdatePipelineInformation()
+    times = list(reader.TimestepValues)
+    assert len(times) == count, times
+    for time in times:
+        reader.UpdatePipeline(time)
+        image = servermanager.Fetch(reader)
+        step = image.GetFieldData().GetArray("step").GetTuple1(0)
+        values = vtk_to_numpy(image.GetPointData().GetArray("t"))
+        assert image.GetDimensions() == (5, 4, 3), image.GetDimensions()
+        assert len(values) == 60 and (values == step).all() and step == time * 100, (time, step, values)
+
+
+def main():
+    version = GetParaViewVersion()
+    if sys.argv[2:] == ["temporal"] and (version.major, version.minor) < (5, 12):
+        print(f"ParaView {version} is too old for temporal files", flush=True)
+        return
+    reader = None
+    for line in iter(sys.stdin.readline, ""):
+        if reader is None:
+            reader = VTKHDFReader(FileName=sys.argv[1])
+        else:
+            assert ReloadFiles(reader)
+        look(reader, int(line))
+        print(f"ParaView {version}: {line.strip()} versions as they were", flush=True)
+
+
+main()
