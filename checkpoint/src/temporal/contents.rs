@@ -4,6 +4,7 @@ use crate::error::{ReadError, WriteError};
 use crate::seal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
@@ -31,6 +32,18 @@ pub struct Row {
     pub stamp: Stamp,
     /// The number of the file that holds each field.
     pub files: Vec<u64>,
+    /// The chapter that it is in, if it is in one.
+    pub chapter: Option<Chapter>,
+}
+
+/// A place in a chapter: a file that holds several versions, by references to their files.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chapter {
+    /// Its number.
+    pub file: u64,
+    pub at: u64,
+    /// How many versions it holds.
+    pub rows: u64,
 }
 
 impl Contents {
@@ -75,8 +88,15 @@ impl Contents {
 
     /// The numbers of all files that are referred to.
     pub fn files(&self) -> BTreeSet<u64> {
-        let all = self.versions.iter().flat_map(|row| &row.files);
-        all.copied().collect()
+        let rows = self.versions.iter().flat_map(|row| &row.files).copied();
+        let chapters = self.versions.iter().filter_map(|row| row.chapter);
+        rows.chain(chapters.map(|chapter| chapter.file)).collect()
+    }
+
+    /// The versions that no chapter has.
+    pub fn loose(&self) -> Range<usize> {
+        let in_chapters = self.versions.partition_point(|row| row.chapter.is_some());
+        in_chapters..self.versions.len()
     }
 
     /// The time of each version. Readers find versions by it: where times do not ascend, the steps stand for them.
@@ -144,6 +164,11 @@ mod tests {
                     time,
                 },
                 files: vec![version],
+                chapter: (version < 3).then_some(Chapter {
+                    file: 9,
+                    at: version - 1,
+                    rows: 2,
+                }),
             });
         }
         contents
@@ -163,7 +188,8 @@ mod tests {
         contents.cut(20);
         assert_eq!(contents.last().unwrap().step, 10);
         contents.keep(1);
-        assert_eq!(contents.files(), BTreeSet::from([2]));
+        assert_eq!(contents.files(), BTreeSet::from([2, 9]));
+        assert_eq!((contents.loose(), series(&[0.0; 4]).loose()), (1..1, 2..4));
         contents.keep(5);
         assert_eq!(contents.versions.len(), 1);
     }

@@ -15,14 +15,13 @@
 //! written anew with each version and takes the place of the one before: who opens it sees one or the other.
 
 use super::contents::Contents;
-use super::rows;
+use super::mapping::{Mapping, Virtual, interior, whole};
 use crate::error::{Fault, WriteError};
-use crate::grid::{Grid, slowest_first};
+use crate::grid::Grid;
 use crate::{atomic, attributes, header, seal, vtkhdf};
-use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
+use hdf5::{Group, H5Type};
 use std::path::Path;
-use tcasm_core::field::{Centering, DType, Element, FieldDesc};
-use tcasm_core::with_dtype;
+use tcasm_core::field::Centering;
 
 /// Write the file of the series at `path`, whose rows are in the folder called `rows` beside it; returns its size.
 pub fn write(path: &Path, rows: &str, contents: &Contents) -> Result<u64, WriteError> {
@@ -31,7 +30,7 @@ pub fn write(path: &Path, rows: &str, contents: &Contents) -> Result<u64, WriteE
         let file = header::create(temp)?;
         let index = Index {
             contents,
-            rows: rows.replace('%', "%%"), // which HDF5 takes for a pattern
+            mapping: Mapping::new(&format!("{rows}/"), &contents.versions),
         };
         index.own(&file.create_group("tcasm")?, &encoded)?;
         index.image(&file.create_group("VTKHDF")?)?;
@@ -44,20 +43,7 @@ pub fn write(path: &Path, rows: &str, contents: &Contents) -> Result<u64, WriteE
 
 struct Index<'a> {
     contents: &'a Contents,
-    rows: String,
-}
-
-/// A virtual dataset to be made.
-struct Virtual<'a> {
-    field: &'a FieldDesc,
-    /// Its place in the table.
-    at: usize,
-    /// The shape of one version.
-    shape: Vec<usize>,
-    /// The part of a file's dataset that makes it.
-    part: Selection,
-    /// Whether there is a dimension for the versions.
-    temporal: bool,
+    mapping: Mapping<'a>,
 }
 
 impl Index<'_> {
@@ -74,14 +60,7 @@ impl Index<'_> {
         let grid = Grid::of(&self.contents.table);
         for (at, field) in self.contents.table.fields.iter().enumerate() {
             if field.has_ghosts() || grid.shape_of(field).is_none() {
-                let whole = Virtual {
-                    field,
-                    at,
-                    shape: rows::shape(field),
-                    part: Selection::All,
-                    temporal: true,
-                };
-                self.create(&fields, &whole)?;
+                self.mapping.create(&fields, &whole(field, at))?;
             }
         }
         Ok(())
@@ -105,7 +84,7 @@ impl Index<'_> {
                     part: interior(field),
                     temporal: self.contents.versions.len() > 1,
                 };
-                self.create(group, &interior)?;
+                self.mapping.create(group, &interior)?;
             }
         }
         self.steps(image)
@@ -137,78 +116,10 @@ impl Index<'_> {
         let versions = &self.contents.versions;
         versions.iter().map(|row| of(row.stamp)).collect()
     }
-
-    fn create(&self, group: &Group, to: &Virtual<'_>) -> Result<(), Fault> {
-        with_dtype!(to.field.dtype, T => { self.create_typed::<T>(group, to) })
-    }
-
-    fn create_typed<T: H5Type + Element>(
-        &self,
-        group: &Group,
-        to: &Virtual<'_>,
-    ) -> Result<(), Fault> {
-        let count = self.contents.versions.len();
-        let mut extents = to.shape.clone();
-        if to.temporal {
-            extents.insert(0, count);
-        }
-        let mut builder = group.new_dataset_builder().fill_value(absent::<T>());
-        let source = format!("/tcasm/fields/{}", to.field.name);
-        let from = rows::shape(to.field);
-        for (row, version) in self.contents.versions.iter().enumerate() {
-            let file = format!("{}/{}", self.rows, rows::file_name(version.files[to.at]));
-            let place = if to.temporal {
-                row_of(row, &to.shape)
-            } else {
-                Selection::All
-            };
-            builder = builder.virtual_map(&file, &source, &from, to.part.clone(), &extents, place);
-        }
-        let dataset = builder
-            .empty::<T>()
-            .shape(&extents)
-            .create(to.field.name.as_str())?;
-        Ok(attributes::describe(&dataset, to.field)?)
-    }
 }
 
 fn numbers<T: H5Type>(group: &Group, name: &str, values: &[T]) -> Result<(), Fault> {
     let builder = group.new_dataset_builder();
     builder.with_data(values).create(name)?;
     Ok(())
-}
-
-/// What stands where a file of rows is missing: no number, where there is something that is none.
-fn absent<T: Element>() -> T {
-    let mut value = T::zeroed();
-    let bytes = bytemuck::bytes_of_mut(&mut value);
-    match T::DTYPE {
-        DType::F32 => bytes.copy_from_slice(&f32::NAN.to_ne_bytes()),
-        DType::F64 => bytes.copy_from_slice(&f64::NAN.to_ne_bytes()),
-        _ => {}
-    }
-    value
-}
-
-/// The interior of `field` in what lies in its file.
-fn interior(field: &FieldDesc) -> Selection {
-    if !field.has_ghosts() {
-        return Selection::All;
-    }
-    let shape = rows::shape(field);
-    let ghosts = slowest_first(field, &field.ghosts);
-    let cut = |(axis, &n): (usize, &usize)| {
-        let [before, after] = ghosts.get(axis).copied().unwrap_or_default();
-        SliceOrIndex::from(before..n - after)
-    };
-    let slices: Vec<SliceOrIndex> = shape.iter().enumerate().map(cut).collect();
-    Selection::from(Hyperslab::from(slices))
-}
-
-fn row_of(row: usize, shape: &[usize]) -> Selection {
-    let all = shape.iter().map(|&n| SliceOrIndex::from(0..n));
-    let slices: Vec<SliceOrIndex> = std::iter::once(SliceOrIndex::from(row..row + 1))
-        .chain(all)
-        .collect();
-    Selection::from(Hyperslab::from(slices))
 }

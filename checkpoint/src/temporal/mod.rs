@@ -15,6 +15,7 @@
 
 mod contents;
 mod index;
+mod mapping;
 mod part;
 mod rows;
 
@@ -38,6 +39,9 @@ pub struct SeriesOptions {
     pub compression: Compression,
     /// Keep the newest so many versions. Files of older ones go when the version after the next is there.
     pub keep: usize,
+    /// So many versions are put together in a file of references, which the file of the series refers to: however long it is, it says
+    /// of few versions by themselves where they are.
+    pub chapter: usize,
     /// Whether a simulation that goes back in steps may replace what is of later steps. Else it is refused.
     pub replace_later: bool,
 }
@@ -47,6 +51,7 @@ impl Default for SeriesOptions {
         SeriesOptions {
             compression: Options::default().compression,
             keep: usize::MAX,
+            chapter: 256,
             replace_later: false,
         }
     }
@@ -175,6 +180,7 @@ impl TimeSeries {
         let old = self.part.as_ref().filter(|old| old.number == part.number);
         let before = old.map(|old| old.contents.files()).unwrap_or_default();
         let mut bytes = rows.map_or(Ok(0), Rows::commit)?;
+        bytes += part.end_chapter(self.options.chapter)?;
         bytes += part.write()?;
         // Who has opened the file before may still read what it refers to, until the next version comes.
         let leaving = std::mem::take(&mut part.leaving);
@@ -248,7 +254,12 @@ fn row(
         hashes.push(hash);
     }
     let stamp = snapshot.stamp;
-    Ok((Row { stamp, files }, hashes))
+    let row = Row {
+        stamp,
+        files,
+        chapter: None,
+    };
+    Ok((row, hashes))
 }
 
 fn checksum(bytes: &[u8]) -> [u64; 2] {

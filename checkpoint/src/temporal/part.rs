@@ -1,8 +1,8 @@
 //! A part of a time series: versions with the same fields. A run whose fields change goes on in another: `run.vtkhdf`,
 //! `run_2.vtkhdf`, ...
 
-use super::contents::Contents;
-use super::{index, rows};
+use super::contents::{Chapter, Contents};
+use super::{index, mapping, rows};
 use crate::atomic;
 use crate::error::{Fault, ReadError, WriteError};
 use std::collections::BTreeSet;
@@ -95,6 +95,23 @@ impl Part {
 
     fn rows_name(&self) -> String {
         format!("{}.steps", stem(&self.path))
+    }
+
+    /// Make a chapter of versions that are in none, when there are `many`; returns its size.
+    pub fn end_chapter(&mut self, many: usize) -> Result<u64, WriteError> {
+        let loose = self.contents.loose();
+        if loose.len() < many.max(2) {
+            return Ok(0);
+        }
+        let (file, rows) = (self.next, loose.len() as u64);
+        let path = self.rows().join(rows::file_name(file));
+        let versions = &self.contents.versions[loose.clone()];
+        let bytes = mapping::write_chapter(&path, &self.contents, versions)?;
+        self.next += 1;
+        for (at, version) in (0..).zip(&mut self.contents.versions[loose]) {
+            version.chapter = Some(Chapter { file, at, rows });
+        }
+        Ok(bytes)
     }
 
     /// Write the file of the series; returns its size.

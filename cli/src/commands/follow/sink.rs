@@ -37,6 +37,7 @@ impl Sink {
                 compression: args.storage.compress,
                 keep: args.follow.keep(),
                 replace_later: args.follow.replace_later,
+                ..SeriesOptions::default()
             };
             let series = TimeSeries::open(&args.file, &args.name, options)?;
             return Ok(Sink::One(Box::new(series)));

@@ -1,0 +1,188 @@
+//! Virtual datasets: which part of which file makes which rows.
+//!
+//! A virtual dataset says of each of its rows where it stands, which takes time and memory when there are thousands. So whenever
+//! there are enough of them, rows are made a chapter: a file of virtual datasets that never changes, to which the series refers as
+//! a whole.
+
+use super::contents::{Contents, Row};
+use super::rows;
+use crate::error::{Fault, WriteError};
+use crate::grid::slowest_first;
+use crate::{atomic, attributes, header};
+use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
+use std::ops::Range;
+use std::path::Path;
+use tcasm_core::field::{DType, Element, FieldDesc};
+use tcasm_core::with_dtype;
+
+/// Where the rows of a series are.
+pub struct Mapping<'a> {
+    /// The folder of their files, from the file that refers to them: empty, or with a slash at its end.
+    folder: String,
+    count: usize,
+    pieces: Vec<Piece<'a>>,
+}
+
+/// A virtual dataset to be made.
+pub struct Virtual<'a> {
+    pub field: &'a FieldDesc,
+    /// Its place in the table.
+    pub at: usize,
+    /// The shape of one version.
+    pub shape: Vec<usize>,
+    /// The part of what is stored of a version that makes it.
+    pub part: Vec<Range<usize>>,
+    /// Whether there is a dimension for the versions.
+    pub temporal: bool,
+}
+
+/// Rows of the series that stand in one piece: one in the files of a version, or several in a chapter.
+struct Piece<'a> {
+    rows: Range<usize>,
+    first: &'a Row,
+}
+
+impl<'a> Mapping<'a> {
+    /// Where the rows of `versions` are, in files in `folder`.
+    pub fn new(folder: &str, versions: &'a [Row]) -> Self {
+        let mut start = 0;
+        let pieces = versions.chunk_by(follows).map(|piece| {
+            let rows = start..start + piece.len();
+            start = rows.end;
+            let first = &piece[0];
+            Piece { rows, first }
+        });
+        Mapping {
+            folder: folder.replace('%', "%%"), // which HDF5 takes for a pattern
+            pieces: pieces.collect(),
+            count: versions.len(),
+        }
+    }
+
+    /// Make the dataset `to` in `group`.
+    pub fn create(&self, group: &Group, to: &Virtual<'_>) -> Result<(), Fault> {
+        with_dtype!(to.field.dtype, T => { self.create_typed::<T>(group, to) })
+    }
+
+    fn create_typed<T: H5Type + Element>(
+        &self,
+        group: &Group,
+        to: &Virtual<'_>,
+    ) -> Result<(), Fault> {
+        let mut extents = to.shape.clone();
+        if to.temporal {
+            extents.insert(0, self.count);
+        }
+        let mut builder = group.new_dataset_builder().fill_value(absent::<T>());
+        let source = format!("/tcasm/fields/{}", to.field.name);
+        let stored = rows::shape(to.field);
+        for piece in &self.pieces {
+            let file = format!("{}{}", self.folder, rows::file_name(piece.file(to.at)));
+            let (from, part) = piece.source(&stored, &to.part);
+            let place = match to.temporal {
+                true => block(with_rows(
+                    piece.rows.clone(),
+                    to.shape.iter().map(|&n| 0..n),
+                )),
+                false => Selection::All,
+            };
+            builder = builder.virtual_map(&file, &source, from, part, &extents, place);
+        }
+        let builder = builder.empty::<T>().shape(&extents);
+        let dataset = builder.create(to.field.name.as_str())?;
+        Ok(attributes::describe(&dataset, to.field)?)
+    }
+}
+
+fn follows(before: &Row, row: &Row) -> bool {
+    match (before.chapter, row.chapter) {
+        (Some(a), Some(b)) => a.file == b.file && a.at + 1 == b.at,
+        _ => false,
+    }
+}
+
+impl Piece<'_> {
+    /// The number of the file that has it of field `at`.
+    fn file(&self, at: usize) -> u64 {
+        let chapter = self.first.chapter.map(|chapter| chapter.file);
+        chapter.unwrap_or(self.first.files[at])
+    }
+
+    /// The shape of the dataset there, and the part of it that is wanted, where `part` of `shape` is wanted of each version.
+    fn source(&self, shape: &[usize], part: &[Range<usize>]) -> (Vec<usize>, Selection) {
+        let part = part.iter().cloned();
+        let Some(chapter) = self.first.chapter else {
+            return (shape.to_vec(), block(part));
+        };
+        let mut from = shape.to_vec();
+        from.insert(0, chapter.rows as usize);
+        let start = chapter.at as usize;
+        (from, block(with_rows(start..start + self.rows.len(), part)))
+    }
+}
+
+/// Make a chapter of `versions` of the series, as file `path` among the files of rows; returns its size.
+pub fn write_chapter(
+    path: &Path,
+    contents: &Contents,
+    versions: &[Row],
+) -> Result<u64, WriteError> {
+    let (pending, ()) = atomic::begin(path, |temp| {
+        let file = header::create(temp)?;
+        let fields = file.create_group("tcasm")?.create_group("fields")?;
+        let mapping = Mapping::new("", versions);
+        for (at, field) in contents.table.fields.iter().enumerate() {
+            mapping.create(&fields, &whole(field, at))?;
+        }
+        file.flush()?;
+        Ok(file.close()?)
+    })?;
+    pending.commit()
+}
+
+/// All of `field`, as it lies in its file.
+pub fn whole(field: &FieldDesc, at: usize) -> Virtual<'_> {
+    let shape = rows::shape(field);
+    Virtual {
+        field,
+        at,
+        part: shape.iter().map(|&n| 0..n).collect(),
+        shape,
+        temporal: true,
+    }
+}
+
+/// The interior of `field` in what lies in its file.
+pub fn interior(field: &FieldDesc) -> Vec<Range<usize>> {
+    let ghosts = slowest_first(field, &field.ghosts);
+    let cut = |(axis, n): (usize, usize)| {
+        let [before, after] = ghosts.get(axis).copied().unwrap_or_default();
+        before..n - after
+    };
+    let shape = rows::shape(field);
+    shape.into_iter().enumerate().map(cut).collect()
+}
+
+/// What stands where a file of rows is missing: no number, where there is something that is none.
+fn absent<T: Element>() -> T {
+    let mut value = T::zeroed();
+    let bytes = bytemuck::bytes_of_mut(&mut value);
+    match T::DTYPE {
+        DType::F32 => bytes.copy_from_slice(&f32::NAN.to_ne_bytes()),
+        DType::F64 => bytes.copy_from_slice(&f64::NAN.to_ne_bytes()),
+        _ => {}
+    }
+    value
+}
+
+fn with_rows(
+    rows: Range<usize>,
+    part: impl Iterator<Item = Range<usize>>,
+) -> impl Iterator<Item = Range<usize>> {
+    std::iter::once(rows).chain(part)
+}
+
+fn block(ranges: impl Iterator<Item = Range<usize>>) -> Selection {
+    let slices: Vec<SliceOrIndex> = ranges.map(SliceOrIndex::from).collect();
+    Selection::from(Hyperslab::from(slices))
+}
