@@ -60,7 +60,9 @@ def main():
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     reads, longest = 0, 0
-    while not ended.is_set() or reads == 0:
+    last = False
+    while not last:
+        last = ended.is_set()
         count = max(read_with_vtk(path), read_with_h5py(path))
         assert count >= longest, (count, longest)
         assert not errors, errors
