@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tcasm_checkpoint::{Appended, Compression, SeriesOptions, TimeSeries, WriteError};
 use tcasm_core::field::{Centering, DType, FieldDesc, Kind, Mesh, Order};
 use tcasm_core::stamp::Stamp;
@@ -232,6 +233,7 @@ fn open(path: &Path) -> Result<TimeSeries, WriteError> {
 
 fn options() -> SeriesOptions {
     SeriesOptions {
+        grace: Duration::ZERO,
         compression: PLAIN.compression,
         ..SeriesOptions::default()
     }
@@ -339,6 +341,7 @@ fn what_is_of_later_steps_is_replaced_where_that_is_wanted() {
     assert_holds(&path, &simple(), &[1, 2]);
     append(&mut series, &simple(), 3).unwrap();
     assert_holds(&path, &simple(), &[1, 2, 3]);
+    drop(series);
     assert_eq!(names_in(&dir.path().join("run.steps")).len(), 3);
 }
 
@@ -366,6 +369,19 @@ fn the_newest_versions_are_kept_and_what_they_refer_to() {
         read(&path, "still_s").1[2],
         version(&simple(), 1).bytes["still_s"]
     );
+    drop(series);
+    assert_eq!(names_in(&dir.path().join("run.steps")).len(), 4);
+    // Given time, all are left, until the writer ends.
+    let slow = SeriesOptions {
+        grace: Duration::from_secs(600),
+        keep: 3,
+        ..options()
+    };
+    let mut series = TimeSeries::open(&path, "test", slow).unwrap();
+    (10..=15).for_each(|n| drop(append(&mut series, &simple(), n).unwrap()));
+    assert_eq!(names_in(&dir.path().join("run.steps")).len(), 10);
+    drop(series);
+    assert_eq!(names_in(&dir.path().join("run.steps")).len(), 4);
 }
 
 #[test]

@@ -27,7 +27,9 @@ use crate::{Compression, Options, Snapshot, atomic};
 use contents::{Contents, Row};
 use part::Part;
 use rows::Rows;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_128;
@@ -37,8 +39,11 @@ use xxhash_rust::xxh3::xxh3_128;
 pub struct SeriesOptions {
     /// How the fields' bytes are stored.
     pub compression: Compression,
-    /// Keep the newest so many versions. Files of older ones go when the version after the next is there.
+    /// Keep the newest so many versions.
     pub keep: usize,
+    /// Files that nothing refers to any more stay so long, and until the next version at least, for who has opened the file of the
+    /// series before. What is left of them goes with the writer.
+    pub grace: Duration,
     /// So many versions are put together in a file of references, which the file of the series refers to: however long it is, it says
     /// of few versions by themselves where they are.
     pub chapter: usize,
@@ -51,6 +56,7 @@ impl Default for SeriesOptions {
         SeriesOptions {
             compression: Options::default().compression,
             keep: usize::MAX,
+            grace: Duration::from_secs(10),
             chapter: 256,
             replace_later: false,
         }
@@ -65,6 +71,8 @@ pub struct TimeSeries {
     options: SeriesOptions,
     /// The part that grows; none before the first version.
     part: Option<Part>,
+    /// Files that nothing refers to any more, the folder that they are in, and since when.
+    leaving: Vec<(Instant, PathBuf, BTreeSet<u64>)>,
     _lock: Lock,
 }
 
@@ -116,6 +124,7 @@ impl TimeSeries {
             region: region.to_owned(),
             options,
             part,
+            leaving: Vec::new(),
             _lock: lock,
         })
     }
@@ -182,10 +191,9 @@ impl TimeSeries {
         let mut bytes = rows.map_or(Ok(0), Rows::commit)?;
         bytes += part.end_chapter(self.options.chapter)?;
         bytes += part.write()?;
-        // Who has opened the file before may still read what it refers to, until the next version comes.
-        let leaving = std::mem::take(&mut part.leaving);
-        rows::discard(&part.rows(), &leaving);
-        part.leaving = &before - &part.contents.files();
+        self.discard_leaving(self.options.grace);
+        let leaving = &before - &part.contents.files();
+        self.leaving.push((Instant::now(), part.rows(), leaving));
         let appended = Appended {
             path: part.path.clone(),
             versions: part.contents.versions.len(),
@@ -193,6 +201,17 @@ impl TimeSeries {
         };
         self.part = Some(part);
         Ok(appended)
+    }
+
+    /// Remove what nothing refers to for so long.
+    fn discard_leaving(&mut self, grace: Duration) {
+        self.leaving.retain(|(since, dir, files)| {
+            let stays = since.elapsed() < grace;
+            if !stays {
+                rows::discard(dir, files);
+            }
+            stays
+        });
     }
 
     /// The part that `snapshot` goes to, without what it replaces.
@@ -218,6 +237,12 @@ impl TimeSeries {
         }
         let number = part.number + 1;
         Part::begin(part::path_of(&self.path, number), number, contents())
+    }
+}
+
+impl Drop for TimeSeries {
+    fn drop(&mut self) {
+        self.discard_leaving(Duration::ZERO);
     }
 }
 

@@ -5,7 +5,6 @@ use super::contents::{Chapter, Contents};
 use super::{index, mapping, rows};
 use crate::atomic;
 use crate::error::{Fault, ReadError, WriteError};
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +18,6 @@ pub struct Part {
     pub contents: Contents,
     /// The number of the next file of rows.
     pub next: u64,
-    /// Files of rows that the last file of the series referred to, and the newest does not.
-    pub leaving: BTreeSet<u64>,
 }
 
 /// The path of part `number` of the series at `path`.
@@ -51,7 +48,6 @@ impl Part {
             number,
             contents,
             next: 1,
-            leaving: BTreeSet::new(),
         };
         part.refuse_strangers()?;
         Ok(part)
@@ -84,7 +80,6 @@ impl Part {
             number,
             contents,
             next,
-            leaving: BTreeSet::new(),
         })
     }
 
