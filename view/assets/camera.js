@@ -2,7 +2,7 @@
 
 /** Distance of the eye at zoom 1, in lengths of the box's longest side; and the focal length. */
 const DISTANCE = 3.2;
-export const FOCAL = 2.6;
+export const FOCAL = 3.2;
 
 export function camera() {
   return { yaw: -0.6, pitch: 0.45, zoom: 1 };

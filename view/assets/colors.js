@@ -3,8 +3,8 @@
 /** @type {Map<string, Uint8Array>} 3 bytes per colour */
 const maps = new Map();
 
-/** Names that maps for differences have. */
-const DIVERGING = ['coolwarm', 'cool-warm', 'cool_warm', 'diverging', 'rdbu', 'vik', 'berlin', 'bwr', 'balance'];
+/** The map for differences: red at its low end, as it is published. */
+const DIVERGING = 'RdBu';
 
 /** Get all maps of the server. */
 export async function loadColormaps() {
@@ -26,10 +26,16 @@ export function colormap(name) {
   return maps.get(name) ?? gradient([[0, 0, 0], [255, 255, 255]]);
 }
 
-/** The map for differences: neutral in its middle. */
+/** The map for differences: neutral in its middle, red where the value has grown. */
 export function diverging() {
-  const name = [...maps.keys()].find((key) => DIVERGING.includes(key.toLowerCase()));
-  return name ? maps.get(name) : gradient([[59, 76, 192], [221, 221, 221], [180, 4, 38]]);
+  const published = maps.get(DIVERGING);
+  return published ? reversed(published) : gradient([[59, 76, 192], [221, 221, 221], [180, 4, 38]]);
+}
+
+function reversed(colors) {
+  const turned = new Uint8Array(768);
+  for (let i = 0; i < 256; i += 1) turned.set(colors.subarray(3 * i, 3 * i + 3), 3 * (255 - i));
+  return turned;
 }
 
 /** Colours evenly between others. */

@@ -103,7 +103,7 @@ function showPositions(of) {
   for (const axis of axes) {
     const input = byId('positions').querySelector(`[data-axis="${axis}"]`);
     input.value = state.at[axis];
-    const where = hasMesh(of) ? `  ${number(coordinate(of, axis, state.at[axis] + 0.5), 4)}` : '';
+    const where = hasMesh(of) ? ` (${number(coordinate(of, axis, state.at[axis] + 0.5), 4)})` : '';
     input.nextElementSibling.textContent = `${state.at[axis]}${where}`;
   }
 }

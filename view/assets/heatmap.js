@@ -1,10 +1,10 @@
 // One image with axes and colour bar, drawn on a canvas: each sample a rectangle of one colour.
 
 import { colorIndex, valueAt, fraction } from './range.js';
-import { ticks, logTicks, tickLabels } from './numbers.js';
+import { number, ticks, logTicks, tickLabels } from './numbers.js';
 
 /** CSS pixels around an image: for labels, and the colour bar. */
-export const MARGIN = { left: 58, right: 86, top: 26, bottom: 40 };
+export const MARGIN = { left: 58, right: 86, top: 28, bottom: 40 };
 const BAR = { gap: 14, width: 13 };
 const FONT = '11px system-ui, sans-serif';
 
@@ -130,7 +130,7 @@ function heading(ctx, { map, title, theme, ratio }) {
   ctx.fillStyle = theme.text;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
-  ctx.fillText(title, map.box.x, map.box.y - 8 * ratio);
+  ctx.fillText(title, map.box.x, map.box.y - 9 * ratio, map.box.width + 10 * ratio);
 }
 
 /** The colours, with ticks, unit, and a patch for NaN if there is any. */
@@ -151,7 +151,7 @@ export function colorBar(ctx, { range, table, unit, theme, ratio, image }, { x, 
     ctx.fillText(label, left + width + 7 * ratio, at);
   }
   ctx.textBaseline = 'alphabetic';
-  if (unit) ctx.fillText(unit, left, y - 8 * ratio);
+  if (unit) ctx.fillText(unit, left, y - 9 * ratio);
   if (image?.nans > 0) missing(ctx, left, y + height + 12 * ratio, width, theme, ratio);
 }
 
@@ -167,8 +167,13 @@ function missing(ctx, x, y, width, theme, ratio) {
 function barMarks(range, count) {
   const make = range.log ? logTicks : ticks;
   let values = make(range.low, range.high, Math.min(8, count));
-  if (values.length < 2) values = [0, 0.5, 1].map((t) => valueAt(t, range));
-  const labels = tickLabels(values);
+  if (values.length > 1) return labelled(values, tickLabels(values));
+  // Too low a bar, or ends too near each other, for round numbers.
+  values = [0, 0.5, 1].map((t) => valueAt(t, range));
+  return labelled(values, values.map((value) => number(value, 3)));
+}
+
+function labelled(values, labels) {
   return values.map((value, i) => ({ value, label: labels[i] }));
 }
 

@@ -118,7 +118,7 @@ function drawAll() {
   const curve = of?.shape.length === 1 && state.view === 'slice';
   byId('curve').hidden = !curve;
   byId('heat').hidden = curve || state.view === 'volume';
-  document.body.dataset.view = state.view;
+  document.body.dataset.shows = curve ? 'curve' : state.view;
   showVolume(state.view === 'volume');
   if (state.view === 'volume') drawVolume();
   else drawSlice();

@@ -7,7 +7,7 @@ export function number(value, digits = 6) {
   if (value === 0) return '0';
   const size = Math.abs(value);
   if (size < 1e-4 || size >= 1e7) return trim(value.toExponential(digits - 1));
-  return trim(value.toPrecision(digits));
+  return String(Number(value.toPrecision(digits)));
 }
 
 /** Trailing zeros after a point say nothing. */

@@ -48,18 +48,28 @@ function move(change, x, y) {
   set({ window: change(planeOf(of), areas[0], own) });
 }
 
-/** Where images can be, in device pixels: one, or three beside or below each other. */
+/** Ways to put three panels: columns and rows. */
+const GRIDS = [[3, 1], [1, 3], [2, 2]];
+
+/** Where images can be, in device pixels: one, or three in the way that makes them largest. */
 function layout() {
+  const of = field();
+  if (state.view !== 'compare' || !of) return cells([1, 1], 1);
+  const plane = planeOf(of);
+  const size = (grid) => transform(plane, null, cells(grid, 1)[0]).fit;
+  return cells(GRIDS.reduce((best, grid) => (size(grid) > size(best) ? grid : best)), 3);
+}
+
+/** The first `count` cells of a grid, without the margins for labels. */
+function cells([columns, lines], count) {
   const ratio = devicePixelRatio;
-  const count = state.view === 'compare' ? 3 : 1;
-  const beside = count === 1 || canvas.width > canvas.height * 1.1;
-  const [width, height] = beside ? [canvas.width / count, canvas.height] : [canvas.width, canvas.height / count];
-  const m = Object.fromEntries(Object.entries(MARGIN).map(([key, n]) => [key, n * ratio]));
+  const [width, height] = [canvas.width / columns, canvas.height / lines];
+  const { left, right, top, bottom } = MARGIN;
   return Array.from({ length: count }, (_, i) => ({
-    x: (beside ? i * width : 0) + m.left,
-    y: (beside ? 0 : i * height) + m.top,
-    width: Math.max(8, width - m.left - m.right),
-    height: Math.max(8, height - m.top - m.bottom),
+    x: (i % columns) * width + left * ratio,
+    y: Math.floor(i / columns) * height + top * ratio,
+    width: Math.max(8, width - (left + right) * ratio),
+    height: Math.max(8, height - (top + bottom) * ratio),
   }));
 }
 

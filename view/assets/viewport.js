@@ -3,6 +3,8 @@
 
 /** The most that one cell may take of the canvas. */
 const LARGEST_CELL = 0.25;
+/** The server gives no more samples along an axis. */
+const MOST_PIXELS = 4096;
 
 /**
  * @typedef {{rows: number, cols: number, aspect: number}} Plane `aspect`: height of a cell over its width
@@ -49,7 +51,7 @@ export function wanted({ cols, rows, sx, sy }) {
     return [from, Math.max(from + 1, Math.ceil(end - 1e-6))].map((n) => Math.min(n, Math.max(size, 1)));
   };
   const [r, c] = [whole(rows, Infinity), whole(cols, Infinity)];
-  const pixels = [[r, sy], [c, sx]].map(([[a, b], s]) => Math.max(1, Math.round((b - a) * s)));
+  const pixels = [[r, sy], [c, sx]].map(([[a, b], s]) => Math.max(1, Math.min(MOST_PIXELS, Math.round((b - a) * s))));
   return { rows: r, cols: c, pixels };
 }
 
