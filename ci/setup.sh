@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Make sure that what the build needs is installed. Touches neither network nor system when it is.
+#   setup.sh [PACKAGE...]     and these packages of Debian and Ubuntu, for a check that needs more
 set -euo pipefail
 
 # What Debian and Ubuntu call it.
-build_packages=(libhdf5-dev libclang-dev pkg-config)
+build_packages=(libhdf5-dev libclang-dev pkg-config "$@")
 
 main() {
     need_rust

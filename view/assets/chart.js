@@ -44,7 +44,7 @@ export function chart(element, options) {
     ...size(),
     legend: { show: false },
     cursor: { drag: { setScale: false }, y: false, points: { size: 5 } },
-    padding: [8, 8, 0, 0],
+    padding: [8, 16, 0, 0],
     ...options,
   }, options.series.map(() => []), element);
   const observer = new ResizeObserver(() => plot.setSize(size()));

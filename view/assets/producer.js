@@ -41,6 +41,7 @@ function facts(r) {
 }
 
 function observer({ pid, pinned, held_bytes: held, own }) {
-  const name = make('td', { textContent: own ? `${pid} (view)` : String(pid) });
-  return make('tr', {}, name, make('td', { textContent: pinned?.join(', ') || '–' }), make('td', { textContent: size(held) }));
+  const name = make('td', { textContent: own ? `${pid} view` : String(pid) });
+  const pins = pinned?.join(', ') || '–';
+  return make('tr', {}, name, make('td', { textContent: pins, title: pins }), make('td', { textContent: size(held) }));
 }

@@ -1,0 +1,93 @@
+// What happens to servers and producers: they come, go, die, and come again.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { cleanUp, drawn, end, eventually, open, regionName, scene, see, view } from './harness.js';
+
+after(cleanUp);
+
+const stateIs = (page, how) => page.waitForFunction((s) => document.getElementById('region-state').textContent === s, how, { timeout: 15000 });
+
+test('a region that does not exist yet is waited for', async () => {
+  const name = regionName('later');
+  const page = await open((await view(name)).url);
+  await stateIs(page, 'waiting');
+  const message = page.locator('#message');
+  await message.waitFor({ state: 'visible' });
+  assert.match(await message.textContent(), new RegExp(name));
+  await scene(name);
+  await drawn(page, 1);
+  await stateIs(page, 'running');
+  await message.waitFor({ state: 'hidden' });
+});
+
+test('the page finds its server again when that was killed and restarted', async () => {
+  const name = regionName('again');
+  const producer = await scene(name);
+  const first = await view(name);
+  const page = await open(first.url);
+  await drawn(page, 1);
+  await end(first, 'SIGKILL');
+  await stateIs(page, 'disconnected');
+  assert.match(await page.textContent('#banner'), /Disconnected/);
+  assert.equal((await see(page, 'version')).version, 1, 'the last image stays');
+  const second = await view(name, first.port);
+  assert.equal(second.token, first.token);
+  await stateIs(page, 'running');
+  await producer.publish();
+  await drawn(page, 2);
+});
+
+test('a killed producer is lost, its last version stays, and its next run is picked up', async () => {
+  const name = regionName('killed');
+  const producer = await scene(name);
+  const page = await open((await view(name)).url);
+  await producer.publish(3);
+  await drawn(page, 4);
+  await end(producer, 'SIGKILL');
+  await stateIs(page, 'lost');
+  assert.match(await page.textContent('#banner'), /died.*last version/);
+  assert.equal((await see(page, 'version')).version, 4);
+  await page.locator('#planes, #colormap').first().waitFor({ state: 'attached' });
+  await page.click('#fields button:has-text("wind")');
+  await page.waitForFunction(() => window.tcasmView.panels()[0]?.title === '|wind|' && window.tcasmView.panels()[0].image);
+  const next = await scene(name);
+  await stateIs(page, 'running');
+  await drawn(page, 1);
+  await next.publish();
+  await drawn(page, 2);
+});
+
+test('a producer that ends says so', async () => {
+  const name = regionName('ended');
+  const producer = await scene(name);
+  const page = await open((await view(name)).url);
+  await drawn(page, 1);
+  producer.child.stdin.end();
+  await stateIs(page, 'ended');
+  assert.equal((await see(page, 'version')).version, 1);
+});
+
+test('another region is a click away', async () => {
+  const [one, other] = [regionName('one'), regionName('other')];
+  await scene(one);
+  const second = await scene(other);
+  await second.publish(2);
+  const page = await open((await view(one)).url);
+  await drawn(page, 1);
+  await page.click(`#regions button:has-text("${other}")`);
+  await drawn(page, 3);
+  assert.equal(await page.textContent('#region-name'), other);
+});
+
+test('ten pages at once all see the newest version', async () => {
+  const name = regionName('ten');
+  const producer = await scene(name);
+  const server = await view(name);
+  const pages = await Promise.all(Array.from({ length: 10 }, () => open(server.url, { viewport: { width: 800, height: 600 } })));
+  await Promise.all(pages.map((page) => drawn(page, 1)));
+  await producer.publish(5);
+  await Promise.all(pages.map((page) => drawn(page, 6)));
+  await eventually(async () => assert.equal((await see(pages[0], 'state')).region.clients, 10));
+  await Promise.all(pages.map((page) => page.context().close()));
+});
