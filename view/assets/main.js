@@ -15,6 +15,7 @@ import { drawPages, setUpPages } from './pages-map.js';
 import { addFrame, addPoints, seriesOf } from './series.js';
 import { setUpTimeline } from './timeline.js';
 import { setUpProducer } from './producer.js';
+import { keepReference } from './reference.js';
 import { newRun, setUpStatus, showLatency, showMessage } from './status.js';
 import { setUpExport } from './export.js';
 import { setUpKeyboard } from './keyboard.js';
@@ -68,6 +69,7 @@ function frame(buffer) {
   if (!shown.error) {
     seriesOf(seriesKey());
     addFrame(shown, state.component);
+    keepReference(shown);
   }
   toTell = shown.frame;
   set({ shown });
@@ -118,7 +120,7 @@ function drawAll() {
   const curve = of?.shape.length === 1 && state.view === 'slice';
   byId('curve').hidden = !curve;
   byId('heat').hidden = curve || state.view === 'volume';
-  document.body.dataset.shows = curve ? 'curve' : state.view;
+  document.body.dataset.shows = !state.shown?.version ? 'nothing' : curve ? 'curve' : state.view;
   showVolume(state.view === 'volume');
   if (state.view === 'volume') drawVolume();
   else drawSlice();

@@ -24,7 +24,7 @@ function facts(r) {
   const share = r.region_bytes ? ` (${number((100 * r.changed_bytes) / r.region_bytes, 2)} %)` : '';
   return [
     ['state', r.state],
-    ['process', r.pid == null ? '–' : String(r.pid)],
+    ['process', String(r.pid || '–')],
     ['steps', `${number(r.steps_per_second, 3)} /s`],
     ['versions', `${number(r.versions_per_second, 3)} /s`],
     ['publish p50', duration(median), 'Time that the simulation spends in publish: median'],
@@ -35,7 +35,7 @@ function facts(r) {
     ['held', size(r.held_bytes), 'Memory that versions take'],
     ['published', String(r.publishes ?? '–')],
     ['skipped', String(r.skips ?? '–')],
-    ['tracker', r.tracker ?? '–'],
+    ['tracker', r.tracker || '–'],
     ['pages here', String(r.clients ?? '–'), 'Browsers that look at this region through this server'],
   ];
 }

@@ -73,11 +73,18 @@ function messageText() {
   const region = state.region;
   if (state.link === 'refused') return REFUSED;
   if (!region) return state.link === 'open' ? '' : 'Connecting …';
-  if (region.state === 'waiting') return `Waiting for the region “${region.name}”. ${region.message ?? ''}`;
+  if (region.state === 'waiting') return `Waiting: ${region.message || `there is no region “${region.name}” yet`}`;
   if (!region.latest && region.state === 'running') return 'The producer has published nothing yet.';
   if (!field()) return region.latest ? 'This region has no field that can be shown.' : '';
   if (state.view === 'volume' && volumeFailure()) return volumeFailure();
-  return state.shown?.error ?? state.shown?.compare?.error ?? '';
+  return errorText(state.shown);
+}
+
+/** What a frame could not have. A paused version may go while it is looked at; what was drawn of it stays. */
+function errorText(shown) {
+  if (!shown?.error) return shown?.compare?.error ?? '';
+  const stays = state.version !== null && version()?.version === state.version;
+  return stays ? `${shown.error}. What was drawn of it stays.` : shown.error;
 }
 
 export function showMessage() {

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, test } from 'node:test';
-import { cleanUp, drawn, open, regionName, scene, see, view } from './harness.js';
+import { leave, drawn, open, regionName, scene, see, view } from './harness.js';
 
-after(cleanUp);
+after(leave);
 
 async function server() {
   const name = regionName('access');

@@ -2,14 +2,15 @@
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { after, test } from 'node:test';
-import { cleanUp, demo, end, eventually, grayScott, open, place, regionName, view } from './harness.js';
+import { after, afterEach, test } from 'node:test';
+import { cleanUp, leave, demo, end, eventually, grayScott, open, place, regionName, view } from './harness.js';
 
 const folder = process.env.TCASM_FIGURES;
 const skip = folder ? false : 'ci/view.sh --figures draws them';
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
-after(cleanUp);
+after(leave);
+afterEach(cleanUp);
 
 /** Take a picture, once the plots have something to show. */
 async function picture(page, name) {
@@ -19,7 +20,7 @@ async function picture(page, name) {
   if (existsSync('/usr/bin/pngquant')) execFileSync('pngquant', ['--force', '--ext', '.png', '--skip-if-larger', '256', path], { stdio: 'ignore' });
 }
 
-const ready = (page) => page.waitForFunction(() => window.tcasmView?.panels()[0]?.image && window.tcasmView.series().length > 25, null, { timeout: 60000 });
+const ready = (page) => page.waitForFunction(() => window.tcasmView?.panels()[0]?.image && window.tcasmView.series().length > 12, null, { timeout: 60000 });
 
 test('slices, differences and a phone', { skip }, async () => {
   const name = 'pond';
@@ -34,8 +35,8 @@ test('slices, differences and a phone', { skip }, async () => {
     await picture(page, `slice-${colorScheme}`);
     if (colorScheme === 'light') {
       await page.click('[data-view=compare]');
+      await page.waitForFunction(() => window.tcasmView.panels()[2]?.image);
       await page.waitForTimeout(1200);
-      await page.click('#live');
       await picture(page, 'difference');
     }
     await page.context().close();

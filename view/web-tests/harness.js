@@ -2,13 +2,17 @@
 
 import { spawn, execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
 
 const bin = process.env.TCASM_BIN ?? new URL('../../target/release', import.meta.url).pathname;
 const children = new Set();
+/** Regions of the tests are nobody else's. */
+const runtime = mkdtempSync(`${tmpdir()}/tcasm-web-`);
+const env = { ...process.env, TCASM_RUNTIME_DIR: runtime };
 let browser = null;
 let count = 0;
 
@@ -17,7 +21,7 @@ export const regionName = (what) => `web-${what}-${process.pid}-${(count += 1)}`
 
 /** Start a program; its lines are kept. */
 function start(program, args) {
-  const child = spawn(`${bin}/${program}`, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(`${bin}/${program}`, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
   const started = { child, lines: [], errors: '' };
   children.add(child);
   child.on('exit', () => children.delete(child));
@@ -69,7 +73,7 @@ export const grayScott = (name, size) =>
 /** `tcasm dump`: {shape, values}, values in C order. */
 export async function dump(name, field, version) {
   const args = ['dump', name, field, '--npy', '-', ...(version === undefined ? [] : ['--version', String(version)])];
-  const { stdout } = await promisify(execFile)(`${bin}/tcasm`, args, { encoding: 'buffer', maxBuffer: 1 << 28 });
+  const { stdout } = await promisify(execFile)(`${bin}/tcasm`, args, { env, encoding: 'buffer', maxBuffer: 1 << 28 });
   return npy(stdout);
 }
 
@@ -130,6 +134,12 @@ export async function cleanUp() {
   await (await browser)?.close();
   browser = null;
   await Promise.all([...children].map((child) => end({ child }, 'SIGKILL')));
+}
+
+/** At the very end of a file: the regions' folder, too. */
+export async function leave() {
+  await cleanUp();
+  rmSync(runtime, { recursive: true, force: true });
 }
 
 /** What `window.tcasmView` says. */

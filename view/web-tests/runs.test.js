@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { cleanUp, drawn, end, eventually, open, regionName, scene, see, view } from './harness.js';
+import { leave, drawn, end, eventually, open, regionName, scene, see, view } from './harness.js';
 
-after(cleanUp);
+after(leave);
 
 const stateIs = (page, how) => page.waitForFunction((s) => document.getElementById('region-state').textContent === s, how, { timeout: 15000 });
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { cleanUp, colormaps, demo, downloaded, drawn, dump, eventually, open, pixels, place, regionName, scene, see, view } from './harness.js';
+import { leave, colormaps, demo, downloaded, drawn, dump, eventually, open, pixels, place, regionName, scene, see, view } from './harness.js';
 
-after(cleanUp);
+after(leave);
 
 /** A page that shows a field of a scene. */
 async function showing(field, options) {

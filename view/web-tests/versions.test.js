@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { cleanUp, drawn, dump, eventually, grayScott, open, regionName, scene, see, view } from './harness.js';
+import { leave, drawn, dump, eventually, grayScott, open, regionName, scene, see, view } from './harness.js';
 
-after(cleanUp);
+after(leave);
 
 async function showing(field = 'plane', versions = 5) {
   const name = regionName('versions');
@@ -75,6 +75,27 @@ test('two versions beside each other, and their difference', async () => {
   await shows(page, name, 6, 0);
 });
 
+test('a reference that the simulation no longer keeps is kept by the page', async () => {
+  const name = regionName('gone');
+  const producer = await scene(name, 1);
+  const page = await open((await view(name)).url);
+  await drawn(page, 1);
+  const before = await dump(name, 'plane', 1);
+  await page.keyboard.press('c');
+  await page.waitForFunction(() => window.tcasmView.panels()[2]?.image);
+  const { reference } = await see(page, 'state');
+  assert.equal(reference, 1);
+  for (const version of [2, 3, 4, 5]) {
+    await producer.publish();
+    await drawn(page, version);
+  }
+  const now = await dump(name, 'plane', 5);
+  await eventually(async () => {
+    const { image } = (await see(page, 'panels()'))[2];
+    image.values.forEach((v, i) => assert.ok(v === null || Math.abs(v - (now.values[i] - before.values[i])) < 1e-6, `sample ${i}`));
+  });
+});
+
 test('the time series has every version that was seen', async () => {
   const { page, name, producer } = await showing();
   for (const version of [6, 7, 8]) {
@@ -107,7 +128,8 @@ const picture = (page) => page.evaluate(() => document.getElementById('volume').
 test('the 3-D view shows a running simulation, as projection and as surface, and turns', async () => {
   const name = regionName('gray');
   grayScott(name, 48);
-  const page = await open((await view(name)).url);
+  // Small, because it is drawn without a graphics card.
+  const page = await open((await view(name)).url, { viewport: { width: 900, height: 600 } });
   await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
   await page.click('#fields button:has-text("v")');
   await page.click('[data-view=volume]');
