@@ -4,7 +4,7 @@
 set -euo pipefail
 
 # What Debian and Ubuntu call it.
-build_packages=(libhdf5-dev libclang-dev pkg-config "$@")
+build_packages=(libhdf5-dev libclang-dev pkg-config tmux "$@")
 
 main() {
     need_rust

@@ -47,6 +47,9 @@ pub enum Command {
     /// Look at a region in a browser, live, on a page that this command serves
     #[command(after_help = VIEW_HELP)]
     View(ViewArgs),
+    /// Look at a region in this terminal, live
+    #[command(after_help = WATCH_HELP)]
+    Watch(WatchArgs),
     /// Write one version as a VTKHDF or openPMD file, for ParaView, VisIt, openPMD-api and h5py; or a time series that grows
     #[command(after_help = export::HELP)]
     Export(ExportArgs),

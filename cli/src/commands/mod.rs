@@ -15,6 +15,7 @@ mod restore;
 mod stats;
 mod verify;
 mod view;
+mod watch;
 
 use crate::args::Command;
 use crate::exit::Failure;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Dump(args) => dump::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::View(args) => view::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Checkpoint(args) => checkpoint::run(&args),
         Command::Keep(args) => keep::run(&args),

@@ -1,0 +1,77 @@
+//! A field of one axis, as a line.
+
+use super::colours::Scale;
+use super::panel::dim;
+use super::text::fit;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::symbols::Marker;
+use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget};
+use tcasm_view::Image;
+
+/// Draw the values that `image`, of one row, has; `scale` says what the ends of the axis are.
+pub fn draw(image: &Image, scale: Option<Scale>, area: Rect, buffer: &mut Buffer) {
+    let Some(scale) = scale else {
+        return;
+    };
+    let lines = lines(image, &scale);
+    let line = |points| {
+        let set = Dataset::default().marker(Marker::Braille);
+        set.graph_type(GraphType::Line).data(points)
+    };
+    let datasets = lines.iter().map(|points| line(points)).collect();
+    let [first, end] = image.window[1];
+    let last = end.saturating_sub(1).max(first);
+    let across = axis(first as f64, (last as f64).max(first as f64 + 1.0))
+        .labels([first.to_string(), last.to_string()]);
+    let up = axis(0.0, 1.0).labels([fit(scale.low, 11), fit(scale.high, 11)]);
+    Chart::new(datasets)
+        .x_axis(across)
+        .y_axis(up)
+        .render(area, buffer);
+}
+
+fn axis<'a>(low: f64, high: f64) -> Axis<'a> {
+    Axis::default()
+        .style(Style::from(dim()))
+        .bounds([low, high])
+}
+
+/// Lines between neighbours; they end where a value is no number.
+fn lines(image: &Image, scale: &Scale) -> Vec<Vec<(f64, f64)>> {
+    let place = |i: usize| {
+        let middle = i * image.block[1] + (image.block[1] - 1) / 2;
+        (image.window[1][0] + middle) as f64
+    };
+    let values = image.samples.iter().map(|v| image.base + f64::from(*v));
+    let points: Vec<(f64, Option<f64>)> = values
+        .enumerate()
+        .map(|(i, value)| (place(i), scale.share(value)))
+        .collect();
+    points
+        .split(|(_, share)| share.is_none())
+        .filter(|line| !line.is_empty())
+        .map(|line| line.iter().filter_map(|(x, y)| Some((*x, (*y)?))).collect())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_ends_where_there_is_no_number() {
+        let image = Image {
+            size: [1, 4],
+            block: [1, 2],
+            window: [[0, 1], [10, 18]],
+            base: 100.0,
+            range: Some([100.0, 104.0]),
+            samples: vec![0.0, 2.0, f32::NAN, 4.0],
+        };
+        let scale = Scale::of(&image, None, false).unwrap();
+        let right = vec![vec![(10.0, 0.0), (12.0, 0.5)], vec![(16.0, 1.0)]];
+        assert_eq!(lines(&image, &scale), right);
+    }
+}

@@ -1,0 +1,178 @@
+//! The table of fields.
+
+use super::choice::part_name;
+use super::model::Model;
+use super::panel::{bold, dim};
+use super::places::Places;
+use super::text::{clip, fit_some};
+use crate::output;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use std::ops::Range;
+use tcasm_view::look::MAX_ALSO;
+use tcasm_view::region::Field;
+
+/// Width of a number.
+const NUMBER: usize = 11;
+/// Least width of the means over time: that of the title.
+const TREND: usize = 14;
+/// Between columns.
+const GAP: usize = 2;
+
+/// The columns in their order. Those that are dropped first, where there is little room, have the lowest number.
+const COLUMNS: [(&str, u8); 9] = [
+    ("FIELD", 9),
+    ("TYPE", 1),
+    ("SHAPE", 2),
+    ("UNIT", 3),
+    ("MIN", 6),
+    ("MEAN", 8),
+    ("MAX", 7),
+    ("NANS", 4),
+    ("MEAN OVER TIME", 5),
+];
+
+/// The fields in sight when there is room for so many: the one that is selected is among them.
+fn in_sight(model: &Model, rows: usize) -> Range<usize> {
+    let count = model.region.fields.len();
+    let selected = model.choice.index(&model.region.fields).unwrap_or(0);
+    let last_first = count.saturating_sub(rows);
+    let first = selected.saturating_sub(rows / 2).min(last_first);
+    first..(first + rows).min(count)
+}
+
+/// The fields in sight besides the selected one, whose moments are wanted.
+pub fn others(model: &Model, places: &Places) -> Vec<String> {
+    let rows = usize::from(places.fields.height.saturating_sub(1));
+    let fields = &model.region.fields[in_sight(model, rows)];
+    let whole = model.choice.component.is_some();
+    let other = |field: &&Field| !field.raw && (whole || field.name != model.choice.field);
+    let names = fields.iter().filter(other).map(|field| field.name.clone());
+    names.take(MAX_ALSO).collect()
+}
+
+pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let fields = in_sight(model, usize::from(area.height) - 1);
+    let fields = &model.region.fields[fields];
+    let rows: Vec<[String; 8]> = fields.iter().map(|field| cells(model, field)).collect();
+    let columns = columns(&rows, usize::from(area.width));
+    let mut line = area.rows();
+    if let Some(place) = line.next() {
+        let titles = |column: usize| COLUMNS[column].0.to_owned();
+        put(buffer, place, &columns, titles, dim());
+    }
+    for ((field, row), place) in fields.iter().zip(&rows).zip(line) {
+        let selected = field.name == model.choice.field;
+        let style = if selected {
+            bold().reversed()
+        } else {
+            Style::new()
+        };
+        let cell = |column: usize| match row.get(column) {
+            Some(text) => text.clone(),
+            None => trend(model, field, columns.last().map_or(0, |(_, width)| *width)),
+        };
+        put(buffer, place, &columns, cell, style);
+    }
+}
+
+/// One line.
+fn put(
+    buffer: &mut Buffer,
+    place: Rect,
+    columns: &[(usize, usize)],
+    cell: impl Fn(usize) -> String,
+    style: Style,
+) {
+    let mut line = String::new();
+    for (column, width) in columns {
+        let text = clip(&cell(*column), *width);
+        let right = matches!(COLUMNS[*column].0, "MIN" | "MEAN" | "MAX" | "NANS");
+        line += &match right {
+            true => format!("{text:>width$}"),
+            false => format!("{text:<width$}"),
+        };
+        line += &" ".repeat(GAP);
+    }
+    buffer.set_style(place, style);
+    buffer.set_stringn(place.x, place.y, line, usize::from(place.width), style);
+}
+
+/// What is told of a field, besides the mean over time.
+fn cells(model: &Model, field: &Field) -> [String; 8] {
+    let selected = field.name == model.choice.field;
+    let component = model.choice.component.filter(|_| selected);
+    let moments = model
+        .records
+        .get(&field.name, component)
+        .map(|r| &r.moments);
+    let number = |value: Option<Option<tcasm_analytics::Scalar>>| {
+        fit_some(value.flatten().map(|value| value.to_f64()), NUMBER)
+    };
+    [
+        part_name(&field.name, field.components, component),
+        field.dtype.to_owned(),
+        shape(field),
+        field.unit.clone(),
+        number(moments.map(|m| m.min)),
+        number(moments.map(|m| m.mean)),
+        number(moments.map(|m| m.max)),
+        moments.map_or_else(|| "-".to_owned(), |m| m.nans.to_string()),
+    ]
+}
+
+fn shape(field: &Field) -> String {
+    let shape = output::shape(&field.shape);
+    match field.components {
+        1 => shape,
+        n => format!("{shape}, {n} each"),
+    }
+}
+
+fn trend(model: &Model, field: &Field, width: usize) -> String {
+    let component = model
+        .choice
+        .component
+        .filter(|_| field.name == model.choice.field);
+    let record = model.records.get(&field.name, component);
+    record.map_or_else(String::new, |record| record.sparkline(width))
+}
+
+/// The columns that there is room for, and their widths. The last one takes what is left.
+fn columns(rows: &[[String; 8]], width: usize) -> Vec<(usize, usize)> {
+    let mut columns: Vec<(usize, usize)> = (0..COLUMNS.len())
+        .map(|column| (column, width_of(rows, column)))
+        .filter(|(_, width)| *width > 0)
+        .collect();
+    let total = |columns: &[(usize, usize)]| -> usize {
+        let widths = columns.iter().map(|(_, width)| width + GAP);
+        widths.sum::<usize>().saturating_sub(GAP)
+    };
+    while columns.len() > 1 && total(&columns) > width {
+        let ranks = columns.iter().enumerate();
+        let least = ranks.min_by_key(|(_, (column, _))| COLUMNS[*column].1);
+        let least = least.map_or(0, |(place, _)| place);
+        columns.remove(least);
+    }
+    let left = width.saturating_sub(total(&columns));
+    if let Some((_, width)) = columns.last_mut() {
+        *width += left;
+    }
+    columns
+}
+
+/// How wide a column is where there is room; 0 if it has nothing to tell.
+fn width_of(rows: &[[String; 8]], column: usize) -> usize {
+    let texts = || rows.iter().filter_map(|row| row.get(column));
+    let widest = texts().map(|text| text.chars().count()).max().unwrap_or(0);
+    match COLUMNS[column].0 {
+        "MIN" | "MEAN" | "MAX" => NUMBER,
+        "MEAN OVER TIME" => TREND,
+        "UNIT" if widest == 0 => 0,
+        title => widest.clamp(title.len(), 32),
+    }
+}

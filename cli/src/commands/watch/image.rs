@@ -1,0 +1,231 @@
+//! A slice as a heat map: two samples in each character, the upper half and the lower half. The first row is the lowest.
+
+use super::colours::{Depth, Scale, pick, shade};
+use super::panel::dim;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use ratatui::style::Color;
+use ratatui::widgets::Widget;
+use tcasm_view::Image;
+
+/// Of fields that are longer than this times their other side, that is drawn longer than it is.
+const LONGEST: f64 = 8.0;
+
+pub struct HeatMap<'a> {
+    pub image: &'a Image,
+    pub scale: &'a Scale,
+    pub palette: &'a [Color],
+    pub depth: Depth,
+    /// Distance of points along rows, divided by that along columns.
+    pub stretch: f64,
+}
+
+impl Widget for HeatMap<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let area = area.intersection(buffer.area);
+        if area.is_empty() || self.image.samples.is_empty() {
+            return;
+        }
+        let size = self.fit(area);
+        let lines = size[0].div_ceil(2);
+        let left = area.x + (area.width - size[1]) / 2;
+        let top = area.y + (area.height - lines) / 2;
+        let values = resample(self.image, size.map(usize::from));
+        let width = usize::from(size[1]);
+        for line in 0..lines {
+            for column in 0..size[1] {
+                let at = |row: u16| {
+                    let index = usize::from(row) * width + usize::from(column);
+                    values.get(index).map(|value| self.scale.share(*value))
+                };
+                let halves = [at(2 * line), at(2 * line + 1)];
+                self.put(&mut buffer[(left + column, top + line)], halves);
+            }
+        }
+    }
+}
+
+impl HeatMap<'_> {
+    /// Rows and columns of samples that are drawn, so that lengths are in proportion: half a character is about as high as wide.
+    fn fit(&self, area: Rect) -> [u16; 2] {
+        let [rows, cols] = self.image.window.map(|[first, end]| (end - first) as f64);
+        let aspect = cols * self.stretch / rows;
+        let aspect = match aspect.is_finite() && aspect > 0.0 {
+            true => aspect.clamp(1.0 / LONGEST, LONGEST),
+            false => 1.0,
+        };
+        let (most_rows, most_cols) = (f64::from(area.height) * 2.0, f64::from(area.width));
+        let width = most_cols.min(most_rows * aspect);
+        let height = most_rows.min(width / aspect);
+        [
+            (height.round() as u16).clamp(1, area.height * 2),
+            (width.round() as u16).clamp(1, area.width),
+        ]
+    }
+
+    /// One character: the shares of its halves. Absent where the image ends; and within, of what is no number.
+    fn put(&self, cell: &mut Cell, halves: [Option<Option<f64>>; 2]) {
+        if self.depth == Depth::None {
+            let shares: Vec<f64> = halves.iter().copied().flatten().flatten().collect();
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            cell.set_symbol(if shares.is_empty() { "?" } else { shade(mean) });
+            return;
+        }
+        let colour = |half: Option<f64>| half.map(|share| pick(self.palette, share));
+        match halves.map(|half| colour(half.flatten())) {
+            [Some(upper), Some(lower)] => cell.set_symbol("\u{2580}").set_fg(upper).set_bg(lower),
+            [Some(upper), None] => cell.set_symbol("\u{2580}").set_fg(upper),
+            [None, Some(lower)] => cell.set_symbol("\u{2584}").set_fg(lower),
+            [None, None] => cell.set_symbol("\u{b7}").set_style(dim()),
+        };
+    }
+}
+
+/// The values for so many rows and columns, the uppermost (last) row first: means of several samples, or some several times.
+fn resample(image: &Image, [height, width]: [usize; 2]) -> Vec<f64> {
+    let [rows, cols] = image.size;
+    let span = |i: usize, of: usize, count: usize| {
+        let first = i * count / of;
+        first..((i + 1) * count / of).max(first + 1)
+    };
+    let value = |row: usize, col: usize| {
+        let lines = span(height - 1 - row, height, rows);
+        let across = span(col, width, cols);
+        let samples = lines.flat_map(|r| &image.samples[r * cols..][across.clone()]);
+        mean(samples) + image.base
+    };
+    let all = (0..height).flat_map(|row| (0..width).map(move |col| (row, col)));
+    all.map(|(row, col)| value(row, col)).collect()
+}
+
+/// The mean of the finite ones; if there is none, the first.
+fn mean<'a>(samples: impl Iterator<Item = &'a f32> + Clone) -> f64 {
+    let finite = samples.clone().filter(|sample| sample.is_finite());
+    let (sum, count) = finite.fold((0.0, 0), |(sum, count), sample| {
+        (sum + f64::from(*sample), count + 1)
+    });
+    match count {
+        0 => samples.copied().next().map_or(f64::NAN, f64::from),
+        _ => sum / f64::from(count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ends of viridis, and its middle.
+    const LOW: Color = Color::Rgb(0x44, 0x01, 0x54);
+    const MIDDLE: Color = Color::Rgb(0x20, 0x91, 0x8c);
+    const HIGH: Color = Color::Rgb(0xfd, 0xe7, 0x25);
+
+    fn image(size: [usize; 2], samples: &[f32]) -> Image {
+        let [rows, cols] = size;
+        Image {
+            size,
+            block: [1, 1],
+            window: [[0, rows], [0, cols]],
+            base: 10.0,
+            range: Some([10.0, 12.0]),
+            samples: samples.to_vec(),
+        }
+    }
+
+    fn drawn(image: &Image, depth: Depth, stretch: f64, [width, height]: [u16; 2]) -> Buffer {
+        let scale = Scale::of(image, None, false).unwrap();
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        let palette = &depth.palette(0);
+        let map = HeatMap {
+            image,
+            scale: &scale,
+            palette,
+            depth,
+            stretch,
+        };
+        map.render(area, &mut buffer);
+        buffer
+    }
+
+    fn cell(buffer: &Buffer, x: u16, y: u16) -> (&str, Color, Color) {
+        let cell = &buffer[(x, y)];
+        (cell.symbol(), cell.fg, cell.bg)
+    }
+
+    #[test]
+    fn the_first_row_is_the_lowest_and_values_have_their_colours() {
+        let buffer = drawn(
+            &image([2, 2], &[0.0, 1.0, 2.0, 0.0]),
+            Depth::True,
+            1.0,
+            [2, 1],
+        );
+        assert_eq!(cell(&buffer, 0, 0), ("▀", HIGH, LOW));
+        assert_eq!(cell(&buffer, 1, 0), ("▀", LOW, MIDDLE));
+    }
+
+    #[test]
+    fn what_is_no_number_has_no_colour() {
+        let samples = [0.0, f32::NAN, f32::NAN, f32::NAN, 2.0, 2.0];
+        let buffer = drawn(&image([2, 3], &samples), Depth::True, 1.0, [3, 1]);
+        assert_eq!(cell(&buffer, 0, 0), ("▄", LOW, Color::Reset));
+        assert_eq!(cell(&buffer, 1, 0), ("▀", HIGH, Color::Reset));
+        let samples = [0.0, f32::NAN, 2.0, f32::NAN];
+        let buffer = drawn(&image([2, 2], &samples), Depth::True, 1.0, [2, 1]);
+        assert_eq!(cell(&buffer, 1, 0), ("·", Color::Reset, Color::Reset));
+    }
+
+    #[test]
+    fn without_colours_there_are_shades() {
+        let samples = [0.0, 2.0, f32::NAN, 0.0, 2.0, f32::NAN];
+        let buffer = drawn(&image([2, 3], &samples), Depth::None, 1.0, [3, 1]);
+        let row: String = (0..3).map(|x| cell(&buffer, x, 0).0).collect();
+        assert_eq!(row, " @?");
+        assert!(
+            buffer
+                .content
+                .iter()
+                .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
+        );
+    }
+
+    /// Columns and rows of half characters that are drawn on.
+    fn extent(buffer: &Buffer) -> [usize; 2] {
+        let area = buffer.area;
+        let drawn = |x, y| buffer[(x, y)].fg != Color::Reset;
+        let columns = (0..area.width).filter(|x| (0..area.height).any(|y| drawn(*x, y)));
+        let lines = (0..area.height).filter(|y| (0..area.width).any(|x| drawn(x, *y)));
+        [columns.count(), lines.count() * 2]
+    }
+
+    #[test]
+    fn lengths_are_in_proportion() {
+        let samples = [0.5; 64 * 32];
+        let wide = image([32, 64], &samples);
+        let extent_of = |stretch, size| extent(&drawn(&wide, Depth::True, stretch, size));
+        assert_eq!(extent_of(1.0, [40, 40]), [40, 20]);
+        assert_eq!(extent_of(1.0, [100, 10]), [40, 20]);
+        assert_eq!(
+            extent_of(0.5, [40, 40]),
+            [40, 40],
+            "points are closer along rows"
+        );
+        assert_eq!(
+            extent_of(1000.0, [40, 40])[1],
+            6,
+            "at most eight times as long"
+        );
+        assert_eq!(extent_of(f64::NAN, [40, 40]), [40, 40]);
+    }
+
+    #[test]
+    fn more_samples_than_places_are_averaged() {
+        let samples: Vec<f32> = (0..16)
+            .map(|i| if i % 2 == 0 { 0.0 } else { 2.0 })
+            .collect();
+        let values = resample(&image([4, 4], &samples), [2, 2]);
+        assert_eq!(values, [11.0; 4]);
+        let values = resample(&image([1, 2], &[0.0, 2.0]), [2, 4]);
+        assert_eq!(values, [10.0, 10.0, 12.0, 12.0, 10.0, 10.0, 12.0, 12.0]);
+    }
+}

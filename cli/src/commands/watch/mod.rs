@@ -1,0 +1,183 @@
+//! `tcasm watch`: the live view in a terminal.
+//!
+//! The program is one client of the hub (`tcasm_view`), in the same process. What is known and what is looked at is in `model`; a file
+//! for each panel draws its part of that; `input` and `terminal` are all that know of the terminal.
+
+mod chart;
+mod choice;
+mod colours;
+mod fields;
+mod help;
+mod histogram;
+mod image;
+mod input;
+mod keys;
+mod model;
+mod panel;
+mod places;
+mod producer;
+mod records;
+mod screen;
+mod slice;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod text;
+mod versions;
+
+use crate::args::WatchArgs;
+use crate::exit::{Code, Failure};
+use choice::Action;
+use colours::Depth;
+use input::Event;
+use model::Model;
+use places::Places;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+use tcasm_view::{Client, Hub, Options};
+use terminal::Screen;
+
+pub fn run(args: &WatchArgs) -> Result<(), Failure> {
+    need_terminal(&args.name)?;
+    super::view::look_for(&args.name, args.no_wait)?;
+    let least = Duration::from_secs(1) / args.rate;
+    let (sender, events) = mpsc::channel();
+    let screen = Screen::enter(sender.clone()).map_err(no_terminal)?;
+    input::listen(&sender).map_err(no_terminal)?;
+    let options = Options {
+        frame: least,
+        ..Options::default()
+    };
+    let hub = Hub::start(&args.name, options)
+        .map_err(|e| Failure::new(Code::Other, format!("no thread to look with: {e}")))?;
+    let client = hub.client(move || drop(sender.send(Event::News)));
+    let mut watch = Watch {
+        model: Model::new(&args.name),
+        client,
+        screen,
+        depth: Depth::of_environment(),
+        least,
+        due: Instant::now(),
+        stale: true,
+    };
+    watch.run(&events)
+}
+
+fn need_terminal(name: &str) -> Result<(), Failure> {
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        return Ok(());
+    }
+    let text = format!(
+        "watch needs a terminal for its input and output; use 'tcasm info --watch {name}' in scripts and pipes"
+    );
+    Err(Failure::new(Code::Usage, text))
+}
+
+fn no_terminal(error: io::Error) -> Failure {
+    Failure::new(
+        Code::Io,
+        format!("the terminal cannot be used: {error}; try 'tcasm info --watch'"),
+    )
+}
+
+/// The loop between client, model and terminal.
+struct Watch {
+    model: Model,
+    client: Client,
+    screen: Screen,
+    depth: Depth,
+    /// Least time between two drawings.
+    least: Duration,
+    /// When the next may be drawn.
+    due: Instant,
+    /// What is on the screen is not what is known.
+    stale: bool,
+}
+
+/// What comes after an event.
+enum Next {
+    Go,
+    Wait,
+    End,
+}
+
+impl Watch {
+    fn run(&mut self, events: &Receiver<Event>) -> Result<(), Failure> {
+        loop {
+            // After a frame was taken, this asks for the next one: what is drawn slowly comes less often.
+            self.stale |= self.model.apply(self.client.take());
+            if self.stale && Instant::now() >= self.due {
+                self.draw().map_err(no_terminal)?;
+                continue;
+            }
+            if let Next::End = self.wait(events)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Wait for something to happen, and take in all that has.
+    fn wait(&mut self, events: &Receiver<Event>) -> Result<Next, Failure> {
+        let left = self.due.saturating_duration_since(Instant::now());
+        let mut event = match self.stale {
+            true => events.recv_timeout(left),
+            false => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        loop {
+            match event {
+                Ok(event) => match self.handle(event)? {
+                    Next::Go => {}
+                    next => return Ok(next),
+                },
+                Err(RecvTimeoutError::Timeout) => return Ok(Next::Wait),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Next::End),
+            }
+            event = events.try_recv().map_err(|error| match error {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            });
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> Result<Next, Failure> {
+        match event {
+            Event::News => {}
+            Event::Resized => self.stale = true,
+            Event::Redraw => self.redraw()?,
+            Event::Key(key) => match keys::action(key) {
+                Some(Action::Quit) if !self.model.help => return Ok(Next::End),
+                Some(Action::Interrupt) => return Ok(Next::End),
+                Some(Action::Suspend) => {
+                    self.screen.suspend().map_err(no_terminal)?;
+                    self.redraw()?;
+                }
+                Some(Action::Redraw) => self.redraw()?,
+                action => self.stale |= self.model.act(action),
+            },
+            Event::End => return Ok(Next::End),
+            Event::Broken => {
+                let text = "a thread of this program failed (see above); please report it";
+                return Err(Failure::new(Code::Other, text));
+            }
+        }
+        Ok(Next::Go)
+    }
+
+    fn redraw(&mut self) -> Result<(), Failure> {
+        self.stale = true;
+        self.screen.forget().map_err(no_terminal)
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let places = Places::of(self.screen.area()?, &self.model.sizes());
+        if let Some(look) = self.model.new_look(&places) {
+            self.client.look(look);
+        }
+        let (model, depth) = (&self.model, self.depth);
+        self.screen
+            .draw(|frame| screen::draw(frame, model, depth))?;
+        (self.stale, self.due) = (false, Instant::now() + self.least);
+        Ok(())
+    }
+}
