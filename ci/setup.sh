@@ -88,6 +88,7 @@ need_libraries() {
     command -v pkg-config >/dev/null || missing+=(pkg-config)
     [ -n "${HDF5_DIR:-}" ] || pkg-config --exists hdf5 2>/dev/null || missing+=("HDF5 with headers")
     have_libclang || missing+=(libclang)
+    command -v tmux >/dev/null || missing+=(tmux)
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=("python3 with venv")
     if [ ${#missing[@]} -eq 0 ]; then
         echo "setup: everything is there"
@@ -96,8 +97,8 @@ need_libraries() {
     local list
     printf -v list '%s, ' "${missing[@]}"
     stop "not found: ${list%, }. Install with your system's package manager, for example
-    dnf install hdf5-devel clang-devel pkgconf-pkg-config make python3
-    pacman -S hdf5 clang pkgconf make python
+    dnf install hdf5-devel clang-devel pkgconf-pkg-config make python3 tmux
+    pacman -S hdf5 clang pkgconf make python tmux
     (LIBCLANG_PATH and HDF5_DIR tell the build where they are, if they lie elsewhere)"
 }
 

@@ -137,13 +137,22 @@ pub struct Victim {
 impl Victim {
     pub fn start(stem: &str) -> Victim {
         let name = name(stem);
-        let mut command = command(&["demo-producer", &name, "--steps", "1000000", "--pause", "5"]);
+        let child = Victim::spawn(&name);
+        Victim { child, name }
+    }
+
+    /// Start it again, when it has been killed.
+    pub fn restart(&mut self) {
+        self.child = Victim::spawn(&self.name);
+    }
+
+    fn spawn(name: &str) -> Child {
+        let mut command = command(&["demo-producer", name, "--steps", "1000000", "--pause", "5"]);
         let child = command.stdin(Stdio::piped()).spawn().unwrap();
-        let victim = Victim { child, name };
         until("the victim publishes", || {
-            tcasm(&["stats", &victim.name, "height"]).code == 0
+            tcasm(&["stats", name, "height"]).code == 0
         });
-        victim
+        child
     }
 
     pub fn kill(&mut self) {

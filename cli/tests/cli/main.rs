@@ -13,3 +13,4 @@ mod paraview;
 mod stats;
 mod tiers;
 mod view;
+mod watch;

@@ -1,0 +1,376 @@
+//! `watch`, in terminals: those of tmux, where keys are pressed and screens read, and bare ones that go away.
+
+use crate::common::{Victim, bad, command, json, line, name, publish, runtime_dir, until};
+use nix::fcntl::OFlag;
+use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::Pid;
+use std::process::{Child, Command, Stdio};
+use tcasm_view::colormaps::{MAPS, colour};
+
+/// A terminal of 120 x 40 in which a command runs; what it ends with is told.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// Run `tcasm watch` with these arguments.
+    fn watch(args: &[&str]) -> Tmux {
+        Tmux::run(&format!(
+            "{} watch {}",
+            env!("CARGO_BIN_EXE_tcasm"),
+            args.join(" ")
+        ))
+    }
+
+    fn run(what: &str) -> Tmux {
+        let socket = name("tmux");
+        let dir = runtime_dir().display();
+        let line = format!(
+            "echo before; TCASM_RUNTIME_DIR={dir} COLORTERM=truecolor {what}; echo status $?; exec cat"
+        );
+        let tmux = Tmux { socket };
+        let size = ["-x", "120", "-y", "40"];
+        tmux.tell(
+            &[
+                &["-f", "/dev/null", "new-session", "-d"],
+                &size[..],
+                &["sh", "-c", &line],
+            ]
+            .concat(),
+        );
+        tmux
+    }
+
+    fn tell(&self, args: &[&str]) -> String {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-u", "-L", &self.socket]).args(args);
+        tmux.env_remove("TMUX").stdin(Stdio::null());
+        let output = tmux.output().expect("tmux runs; ci/setup.sh installs it");
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn press(&self, key: &str) {
+        self.tell(&["send-keys", key]);
+    }
+
+    fn resize(&self, width: &str, height: &str) {
+        self.tell(&["resize-window", "-x", width, "-y", height]);
+    }
+
+    fn screen(&self) -> String {
+        self.tell(&["capture-pane", "-p"])
+    }
+
+    /// With its colours.
+    fn colours(&self) -> String {
+        self.tell(&["capture-pane", "-p", "-e"])
+    }
+
+    /// Wait until the screen is as it should be.
+    fn until(&self, what: &str, done: impl Fn(&str) -> bool) -> String {
+        let mut screen = String::new();
+        until(&format!("{what}, on {}", self.socket), || {
+            screen = self.screen();
+            done(&screen)
+        });
+        screen
+    }
+
+    fn until_it_says(&self, text: &str) -> String {
+        self.until(text, |screen| screen.contains(text))
+    }
+
+    /// The command has ended with this status, and left the terminal as it was.
+    fn assert_left(&self, status: i32) {
+        let screen = self.until_it_says(&format!("status {status}"));
+        assert!(screen.starts_with("before\n"), "{screen}");
+        // What is typed is seen again, at a cursor that is seen.
+        self.press("typed");
+        self.until_it_says("typed");
+        let flags = self.tell(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
+        assert_eq!(flags.trim(), "0 1");
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let mut tmux = Command::new("tmux");
+        let _ = tmux.args(["-L", &self.socket, "kill-server"]).output();
+    }
+}
+
+/// The step that is shown.
+fn step(screen: &str) -> u64 {
+    let header = screen.lines().next().unwrap_or_default();
+    let number = header
+        .split("step ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+fn latest(name: &str) -> u64 {
+    json(&["info", name, "--json"])["latest"]["version"]
+        .as_u64()
+        .unwrap()
+}
+
+/// The process that watches, as the producer knows it.
+fn watcher(name: &str) -> Pid {
+    let pid = json(&["info", name, "--json"])["observers"][0]["pid"].as_i64();
+    Pid::from_raw(pid.unwrap() as i32)
+}
+
+#[test]
+fn steps_are_shown_as_they_come_until_a_pause() {
+    let victim = Victim::start("live");
+    let tmux = Tmux::watch(&[&victim.name]);
+    let screen = tmux.until_it_says("values of height");
+    for word in [
+        &victim.name,
+        "running",
+        "height",
+        "depth",
+        "float64",
+        "256 x 256",
+        "producer",
+    ] {
+        assert!(screen.contains(word), "{word} in\n{screen}");
+    }
+    let first = step(&screen);
+    tmux.until("steps go on", |screen| step(screen) > first + 20);
+    tmux.press("Space");
+    let paused = step(&tmux.until_it_says("PAUSED"));
+    let version = latest(&victim.name);
+    until("the simulation goes on", || {
+        latest(&victim.name) > version + 50
+    });
+    assert_eq!(step(&tmux.screen()), paused);
+    tmux.press("Space");
+    tmux.until("steps go on again", |screen| step(screen) > paused + 50);
+}
+
+/// The numbers of the colours on the screen; none if there are others than those of the map, or none at all.
+fn numbers(screen: &str, map: usize) -> Option<Vec<u8>> {
+    let (_, map) = &MAPS[map];
+    let all = screen.split("[38;2;").skip(1);
+    let number = |text: &str| {
+        let rgb = text
+            .split(&[';', 'm'][..])
+            .take(3)
+            .map(|n| n.parse().unwrap());
+        let rgb: Vec<u8> = rgb.collect();
+        (0..=u8::MAX).find(|number| colour(map, *number)[..] == rgb)
+    };
+    all.map(number)
+        .collect::<Option<Vec<u8>>>()
+        .filter(|all| !all.is_empty())
+}
+
+#[test]
+fn the_selected_field_is_drawn_in_colours() {
+    let victim = Victim::start("select");
+    let tmux = Tmux::watch(&[&victim.name]);
+    tmux.until_it_says("height [m]");
+    tmux.press("j");
+    tmux.until_it_says("depth [m]");
+    // The middle of the pond is deepest, its corners are shallowest.
+    until("the depth has the colours of viridis", || {
+        numbers(&tmux.colours(), 0)
+            .is_some_and(|all| all.iter().any(|n| *n < 16) && all.iter().any(|n| *n > 240))
+    });
+    tmux.press("m");
+    tmux.until_it_says("magma");
+    until("it has those of magma", || {
+        numbers(&tmux.colours(), 1).is_some()
+    });
+    tmux.press("k");
+    tmux.until_it_says("height [m]");
+}
+
+#[test]
+fn every_size_shows_what_fits() {
+    let victim = Victim::start("s");
+    let tmux = Tmux::watch(&[&victim.name]);
+    tmux.until_it_says("values of height");
+    for (width, height) in [
+        ("60", "12"),
+        ("10", "3"),
+        ("2", "1"),
+        ("200", "60"),
+        ("80", "24"),
+    ] {
+        tmux.resize(width, height);
+        let first = width != "2";
+        tmux.until("a state", |screen| {
+            screen.contains(if first { "running" } else { "ru" }) || width == "40"
+        });
+    }
+    tmux.until_it_says("values of height");
+    tmux.press("q");
+    tmux.assert_left(0);
+}
+
+#[test]
+fn a_producer_that_dies_is_lost_and_its_next_run_is_picked_up() {
+    let mut victim = Victim::start("died");
+    let tmux = Tmux::watch(&[&victim.name]);
+    tmux.until("some steps", |screen| step(screen) > 200);
+    victim.kill();
+    let screen = tmux.until_it_says(" lost ");
+    assert!(
+        step(&screen) > 200 && screen.contains('\u{2580}'),
+        "{screen}"
+    );
+    // What is left can be looked at.
+    tmux.press("j");
+    tmux.until_it_says("depth [m]");
+    let last = step(&tmux.screen());
+    victim.restart();
+    let screen = tmux.until("the next run", |screen| screen.contains("running"));
+    assert!(!screen.contains(" lost "), "{screen}");
+    tmux.until("its first steps", |screen| {
+        (1..last).contains(&step(screen))
+    });
+}
+
+#[test]
+fn versions_that_are_kept_can_be_gone_through() {
+    let name = name("back");
+    let (mut p, t) = line(&name, 64);
+    for step in [10, 20, 30] {
+        publish(&mut p, t, step);
+    }
+    let tmux = Tmux::watch(&[&name]);
+    tmux.until_it_says("3 versions are kept: 1 2 3");
+    tmux.press("[");
+    tmux.until("version 2", |screen| step(screen) == 20);
+    tmux.press("Left");
+    tmux.until("version 1", |screen| step(screen) == 10);
+    tmux.press("]");
+    tmux.until("version 2", |screen| step(screen) == 20);
+    publish(&mut p, t, 40);
+    tmux.until_it_says("4 versions are kept");
+    assert_eq!(step(&tmux.screen()), 20);
+    drop(p);
+    tmux.until_it_says("ended");
+    tmux.press("Space");
+    tmux.until("the last version", |screen| step(screen) == 40);
+}
+
+#[test]
+fn a_region_that_is_not_there_is_waited_for_or_not() {
+    let name = name("later");
+    let tmux = Tmux::watch(&[&name, "--no-wait"]);
+    let screen = tmux.until_it_says("status 3");
+    assert!(screen.contains("TCASM_RUNTIME_DIR"), "{screen}");
+    let tmux = Tmux::watch(&[&name]);
+    tmux.until_it_says("waiting");
+    let (mut p, t) = line(&name, 64);
+    tmux.until_it_says("no version is published yet");
+    publish(&mut p, t, 10);
+    tmux.until("the first step", |screen| step(screen) == 10);
+}
+
+#[test]
+fn keys_and_signals_end_it_and_the_terminal_is_as_it_was() {
+    let victim = Victim::start("quit");
+    for key in ["q", "Escape", "C-c"] {
+        let tmux = Tmux::watch(&[&victim.name]);
+        tmux.until_it_says("values of height");
+        tmux.press(key);
+        tmux.assert_left(0);
+    }
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        until("nobody looks", || {
+            json(&["info", &victim.name, "--json"])["observers"]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        });
+        let tmux = Tmux::watch(&[&victim.name]);
+        tmux.until_it_says("values of height");
+        kill(watcher(&victim.name), signal).unwrap();
+        tmux.assert_left(0);
+    }
+}
+
+#[test]
+fn it_can_be_stopped_and_go_on() {
+    let victim = Victim::start("stop");
+    let tmux = Tmux::run("sh -i");
+    let watch = format!("{} watch {}", env!("CARGO_BIN_EXE_tcasm"), victim.name);
+    tmux.tell(&["send-keys", &watch, "Enter"]);
+    tmux.until_it_says("values of height");
+    tmux.press("C-z");
+    tmux.until("the shell", |screen| {
+        screen.starts_with("before\n") && screen.contains("Stopped")
+    });
+    tmux.tell(&["send-keys", "fg", "Enter"]);
+    let screen = tmux.until_it_says("values of height");
+    tmux.until("steps go on", |now| step(now) > step(&screen));
+}
+
+/// `tcasm watch` in a terminal that nobody reads from. No other process has it: it goes away with what is returned.
+fn in_bare_terminal(name: &str) -> (PtyMaster, Child) {
+    let own = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let master = posix_openpt(own).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let slave = nix::fcntl::open(ptsname_r(&master).unwrap().as_str(), own, Mode::empty()).unwrap();
+    let end = || Stdio::from(slave.try_clone().unwrap());
+    let mut stty = Command::new("stty");
+    stty.args(["cols", "120", "rows", "40"]).stdin(end());
+    assert!(stty.status().unwrap().success());
+    let mut command = command(&["watch", name]);
+    command.stdin(end()).stdout(end()).stderr(end());
+    (master, command.spawn().unwrap())
+}
+
+/// Whether the main thread writes.
+fn is_writing(child: &Child) -> bool {
+    let pid = child.id();
+    let call = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/syscall")).unwrap();
+    call.starts_with(&format!("{} ", nix::libc::SYS_write))
+}
+
+fn assert_ends(mut child: Child, code: i32) {
+    let mut status = None;
+    until("it ends", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(code), "{status:?}");
+}
+
+#[test]
+fn it_ends_when_the_terminal_goes_away() {
+    let victim = Victim::start("gone");
+    let (master, mut child) = in_bare_terminal(&victim.name);
+    until("it looks", || {
+        json(&["info", &victim.name, "--json"])["observers"][0]["pid"] == child.id()
+    });
+    drop(master);
+    // Its terminal does not control it: no signal tells it. What it draws, or that it cannot, does not matter.
+    until("it ends", || child.try_wait().unwrap().is_some());
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_keep_it_from_ending() {
+    let victim = Victim::start("stuck");
+    let (_master, child) = in_bare_terminal(&victim.name);
+    until("it is stuck in writing", || is_writing(&child));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    assert_ends(child, 0);
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use_instead() {
+    let victim = Victim::start("pipe");
+    let error = bad(&["watch", &victim.name], 2);
+    assert!(error.contains("tcasm info --watch"), "{error}");
+    bad(&["watch", &victim.name, "--rate", "0"], 2);
+}
