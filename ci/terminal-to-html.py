@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""A screen as tmux captures it (capture-pane -e -p) as a page: each character in a place of its own."""
+import html
+import re
+import sys
+
+WIDTH, HEIGHT = 9, 19
+FORE, BACK = "#d0d4d8", "#15171b"
+NAMED = ["#15171b", "#e06c6c", "#7fbf6f", "#d8b86a", "#6ea3dc", "#b08ad6", "#62b8b8", "#d0d4d8"]
+
+
+def indexed(n):
+    if n < 16:
+        return NAMED[n % 8]
+    if n >= 232:
+        return "#" + f"{8 + 10 * (n - 232):02x}" * 3
+    level = [0, 95, 135, 175, 215, 255]
+    n -= 16
+    return "#%02x%02x%02x" % (level[n // 36], level[n // 6 % 6], level[n % 6])
+
+
+def apply(style, codes):
+    codes = [int(c or 0) for c in codes.split(";")]
+    while codes:
+        code = codes.pop(0)
+        if code == 0:
+            style.clear()
+        elif code in (1, 2, 7):
+            style[{1: "bold", 2: "dim", 7: "reverse"}[code]] = True
+        elif code in (38, 48):
+            ground = "fore" if code == 38 else "back"
+            if codes.pop(0) == 5:
+                style[ground] = indexed(codes.pop(0))
+            else:
+                style[ground] = "#%02x%02x%02x" % tuple(codes.pop(0) for _ in range(3))
+        elif 30 <= code < 38:
+            style["fore"] = NAMED[code - 30]
+        elif code in (39, 49):
+            style.pop("fore" if code == 39 else "back", None)
+
+
+def cell(x, y, character, style):
+    fore, back = style.get("fore", FORE), style.get("back", BACK)
+    if style.get("reverse"):
+        fore, back = back, fore
+    halves = {"\u2580": (fore, back), "\u2584": (back, fore)}.get(character)
+    fill = f"linear-gradient({halves[0]} 50%,{halves[1]} 50%)" if halves else back
+    text = "" if halves else html.escape(character)
+    css = f"left:{x * WIDTH}px;top:{y * HEIGHT}px;background:{fill};color:{fore}"
+    css += ";font-weight:bold" * style.get("bold", False)
+    inner = f"<span style=opacity:.62>{text}</span>" if style.get("dim") else text
+    return f'<div style="{css}">{inner}</div>'
+
+
+print(f"""<meta charset=utf-8><style>body{{margin:0;background:{BACK}}}
+div{{position:absolute;width:{WIDTH}px;height:{HEIGHT}px;font:15px/{HEIGHT}px "DejaVu Sans Mono",monospace;white-space:pre}}</style>""")
+style = {}
+for y, line in enumerate(sys.stdin.read().split("\n")):
+    x = 0
+    for codes, character in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b])", line):
+        if character:
+            if character != " " or style:
+                print(cell(x, y, character, style))
+            x += 1
+        else:
+            apply(style, codes)
