@@ -2,10 +2,13 @@
 
 use crate::common::{Victim, bad, command, json, line, name, publish, runtime_dir, until};
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::Pid;
+use std::io::Read;
+use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use tcasm_view::colormaps::{MAPS, colour};
 
@@ -346,15 +349,32 @@ fn assert_ends(mut child: Child, code: i32) {
     assert_eq!(status.unwrap().code(), Some(code), "{status:?}");
 }
 
-#[test]
-fn it_ends_when_the_terminal_goes_away() {
-    let victim = Victim::start("gone");
-    let (master, mut child) = in_bare_terminal(&victim.name);
-    until("it looks", || {
-        json(&["info", &victim.name, "--json"])["observers"][0]["pid"] == child.id()
+/// Read what is drawn until that is `word`, and then nothing any more.
+fn read_until_quiet(master: &mut PtyMaster, word: &str) {
+    let mut drawn = Vec::new();
+    until(word, || {
+        let mut some = [0; 4096];
+        let mut there = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut there, 300_u16).unwrap() == 0 {
+            return String::from_utf8_lossy(&drawn).contains(word);
+        }
+        let count = master.read(&mut some).unwrap();
+        drawn.extend_from_slice(&some[..count]);
+        false
     });
+}
+
+#[test]
+fn it_ends_when_the_terminal_goes_away_though_there_is_nothing_to_draw() {
+    let name = name("gone");
+    let (mut p, t) = line(&name, 64);
+    publish(&mut p, t, 10);
+    let (mut master, mut child) = in_bare_terminal(&name);
+    read_until_quiet(&mut master, "running");
+    drop(p);
+    read_until_quiet(&mut master, "ended");
+    // This terminal does not control the process: no signal tells it.
     drop(master);
-    // Its terminal does not control it: no signal tells it. What it draws, or that it cannot, does not matter.
     until("it ends", || child.try_wait().unwrap().is_some());
 }
 
