@@ -4,7 +4,7 @@ import html
 import re
 import sys
 
-WIDTH, HEIGHT = 9, 19
+WIDTH, HEIGHT = 9, 18
 FORE, BACK = "#d0d4d8", "#15171b"
 NAMED = ["#15171b", "#e06c6c", "#7fbf6f", "#d8b86a", "#6ea3dc", "#b08ad6", "#62b8b8", "#d0d4d8"]
 
@@ -43,9 +43,15 @@ def cell(x, y, character, style):
     fore, back = style.get("fore", FORE), style.get("back", BACK)
     if style.get("reverse"):
         fore, back = back, fore
-    halves = {"\u2580": (fore, back), "\u2584": (back, fore)}.get(character)
-    fill = f"linear-gradient({halves[0]} 50%,{halves[1]} 50%)" if halves else back
-    text = "" if halves else html.escape(character)
+    block = "\u2581" <= character <= "\u2588"
+    if character == "\u2580":
+        fill = f"linear-gradient({fore} 50%,{back} 50%)"
+    elif block:
+        eighths = ord(character) - 0x2580
+        fill = f"linear-gradient({back} {100 - 12.5 * eighths}%,{fore} {100 - 12.5 * eighths}%)"
+    else:
+        fill = back
+    text = "" if block or character == "\u2580" else html.escape(character)
     css = f"left:{x * WIDTH}px;top:{y * HEIGHT}px;background:{fill};color:{fore}"
     css += ";font-weight:bold" * style.get("bold", False)
     inner = f"<span style=opacity:.62>{text}</span>" if style.get("dim") else text

@@ -26,7 +26,7 @@ main() {
     "${tmux[@]}" capture-pane -e -p >"$work/screen"
     python3 ci/terminal-to-html.py <"$work/screen" >"$work/screen.html"
     chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor=1 \
-        --window-size=1080,760 --screenshot=docs/figures/watch.png "file://$work/screen.html" 2>"$work/chromium.log"
+        --window-size=1080,720 --screenshot=docs/figures/watch.png "file://$work/screen.html" 2>"$work/chromium.log"
 }
 
 until_step() {

@@ -5,7 +5,6 @@ use super::panel::dim;
 use super::text::fit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::symbols::Marker;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget};
 use tcasm_view::Image;
@@ -33,9 +32,7 @@ pub fn draw(image: &Image, scale: Option<Scale>, area: Rect, buffer: &mut Buffer
 }
 
 fn axis<'a>(low: f64, high: f64) -> Axis<'a> {
-    Axis::default()
-        .style(Style::from(dim()))
-        .bounds([low, high])
+    Axis::default().style(dim()).bounds([low, high])
 }
 
 /// Lines between neighbours; they end where a value is no number.

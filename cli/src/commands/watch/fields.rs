@@ -59,7 +59,7 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     let fields = in_sight(model, usize::from(area.height) - 1);
     let fields = &model.region.fields[fields];
     let rows: Vec<[String; 8]> = fields.iter().map(|field| cells(model, field)).collect();
-    let columns = columns(&rows, usize::from(area.width));
+    let columns = columns(&rows, usize::from(area.width) - 1);
     let mut line = area.rows();
     if let Some(place) = line.next() {
         let titles = |column: usize| COLUMNS[column].0.to_owned();
@@ -88,7 +88,7 @@ fn put(
     cell: impl Fn(usize) -> String,
     style: Style,
 ) {
-    let mut line = String::new();
+    let mut line = " ".to_owned();
     for (column, width) in columns {
         let text = clip(&cell(*column), *width);
         let right = matches!(COLUMNS[*column].0, "MIN" | "MEAN" | "MAX" | "NANS");

@@ -74,7 +74,7 @@ fn say(text: &str, area: Rect, buffer: &mut Buffer) {
 fn titles(model: &Model, field: &Field) -> (String, String) {
     let look = &model.shown.look;
     let mut title = format!(" {}", model.shown_name());
-    if !field.unit.is_empty() {
+    if !matches!(field.unit.as_str(), "" | "1") {
         title += &format!(" [{}]", field.unit);
     }
     title.push(' ');
