@@ -8,7 +8,7 @@ use super::text::{clip, fit_some};
 use crate::output;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use std::ops::Range;
 use tcasm_view::look::MAX_ALSO;
 use tcasm_view::region::Field;
@@ -80,7 +80,7 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// One line.
+/// One line. The means over time are drawn as they are: reversed they would be read the wrong way round.
 fn put(
     buffer: &mut Buffer,
     place: Rect,
@@ -89,17 +89,29 @@ fn put(
     style: Style,
 ) {
     let mut line = " ".to_owned();
+    let mut plain = String::new();
     for (column, width) in columns {
         let text = clip(&cell(*column), *width);
-        let right = matches!(COLUMNS[*column].0, "MIN" | "MEAN" | "MAX" | "NANS");
-        line += &match right {
-            true => format!("{text:>width$}"),
-            false => format!("{text:<width$}"),
-        };
+        match COLUMNS[*column].0 {
+            "MIN" | "MEAN" | "MAX" | "NANS" => line += &format!("{text:>width$}"),
+            "MEAN OVER TIME" => plain = text,
+            _ => line += &format!("{text:<width$}"),
+        }
         line += &" ".repeat(GAP);
     }
-    buffer.set_style(place, style);
-    buffer.set_stringn(place.x, place.y, line, usize::from(place.width), style);
+    let width = usize::from(place.width);
+    buffer.set_stringn(place.x, place.y, line.trim_end(), width, style);
+    if !plain.is_empty() {
+        let before: usize = columns
+            .iter()
+            .rev()
+            .skip(1)
+            .map(|(_, width)| width + GAP)
+            .sum();
+        let x = place.x + 1 + before as u16;
+        let style = style.remove_modifier(Modifier::REVERSED | Modifier::BOLD);
+        buffer.set_stringn(x, place.y, plain, width.saturating_sub(1 + before), style);
+    }
 }
 
 /// What is told of a field, besides the mean over time.
