@@ -16,13 +16,13 @@ trap cleanup EXIT
 
 main() {
     cargo build --release -p tcasm -p tcasm-examples --bins
-    "$bin/gray_scott" --size 96 --steps 100000 --publish-every 10 >"$work/log" &
+    "$bin/gray_scott" --size 64 --steps 100000 --publish-every 10 >"$work/log" &
     simulation=$!
     "${tmux[@]}" new-session -d -x 120 -y 40 "$bin/tcasm" watch gray_scott
-    until_step 1500
+    until_step 1200
     # v has the pattern.
     "${tmux[@]}" send-keys j
-    until_step 2500
+    until_step 2200
     "${tmux[@]}" capture-pane -e -p >"$work/screen"
     python3 ci/terminal-to-html.py <"$work/screen" >"$work/screen.html"
     chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor=1 \
