@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-bin=$(realpath -m "${CARGO_TARGET_DIR:-target}")/release
+bin=$(realpath -m "${CARGO_TARGET_DIR:-target}")/debug
 tests=view/web-tests
 
 main() {
@@ -16,8 +16,8 @@ main() {
     esac
     install_packages
     install_modules
-    cargo build --release --bins -p tcasm -p tcasm-examples
-    cargo build --release -p tcasm-view --example scene
+    # What `cargo test --workspace` builds, so that after it there is nothing to do.
+    cargo build --workspace --bins --examples
     cd "$tests"
     TCASM_BIN=$bin TCASM_FIGURES=$figures timeout 600 node --test --test-concurrency=2 --test-reporter=spec | tee "$bin/view-tests.log"
     # As cargo says it, besides what node does.
