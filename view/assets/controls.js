@@ -7,6 +7,7 @@ import { colormapNames } from './colors.js';
 import { resetRange } from './range.js';
 import { number } from './numbers.js';
 import { drawn } from './slice-view.js';
+import { volumeRange } from './volume-view.js';
 
 export function setUpControls() {
   for (const button of document.querySelectorAll('[data-view]')) button.onclick = () => chooseView(button.dataset.view);
@@ -49,9 +50,9 @@ function fixRange() {
 
 /** The ends of the range that is drawn, while nobody types there. */
 export function showRange() {
-  const panel = drawn().find(({ role }) => role !== 'difference');
-  if (!panel) return;
-  for (const [id, value] of [['range-low', panel.range.low], ['range-high', panel.range.high]]) {
+  const range = state.view === 'volume' ? volumeRange() : drawn().find(({ role }) => role !== 'difference')?.range;
+  if (!range) return;
+  for (const [id, value] of [['range-low', range.low], ['range-high', range.high]]) {
     const input = byId(id);
     if (document.activeElement === input) continue;
     input.value = number(value, 5);

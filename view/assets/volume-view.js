@@ -17,6 +17,10 @@ const labels = document.createElement('canvas');
 let renderer = null;
 let failure = null;
 let view = camera();
+/** The range that was drawn last. */
+let ends = null;
+
+export const volumeRange = () => ends;
 
 export function setUpVolume(redraw) {
   labels.className = 'layer through';
@@ -63,12 +67,12 @@ export function drawVolume() {
   if (!renderer || !block || !(block.min <= block.max)) return;
   const seen = { min: block.min, max: block.max, positive: block.min > 0 ? block.min : block.max / 1000 };
   const key = JSON.stringify([state.regionName, of.name, state.component]);
-  const ends = range(seen, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
+  ends = range(seen, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
   const colors = colormap(state.colormap);
   const sides = lengths(of);
   const iso = state.render === 'iso';
   renderer.draw(block, { camera: view, lengths: sides, range: ends, iso, level: state.level, colors, background: rgb(themeColors().panel) });
-  annotate(of, sides, ends, pixels(colors));
+  annotate(of, sides, pixels(colors));
   document.getElementById('level-value').textContent = number(valueAt(state.level, ends), 4);
 }
 
@@ -93,7 +97,7 @@ function rgb(hex) {
   return [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16) / 255);
 }
 
-function annotate(of, sides, ends, table) {
+function annotate(of, sides, table) {
   const { width, height } = canvas;
   Object.assign(labels, { width, height });
   const ctx = labels.getContext('2d');

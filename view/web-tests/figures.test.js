@@ -2,15 +2,14 @@
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { after, afterEach, test } from 'node:test';
-import { cleanUp, leave, demo, end, eventually, grayScott, open, place, regionName, view } from './harness.js';
+import { afterEach, test } from 'node:test';
+import { leave, demo, end, eventually, grayScott, open, place, view } from './harness.js';
 
 const folder = process.env.TCASM_FIGURES;
 const skip = folder ? false : 'ci/view.sh --figures draws them';
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
-after(leave);
-afterEach(cleanUp);
+afterEach(leave);
 
 /** Take a picture, once the plots have something to show. */
 async function picture(page, name) {
@@ -54,7 +53,6 @@ test('a volume', { skip }, async () => {
   await page.click('#fields button:has-text("v")');
   await page.click('[data-view=volume]');
   await page.waitForFunction(() => window.tcasmView.volume && window.tcasmView.version.step >= 1500, null, { timeout: 90000 });
-  await page.click('#live');
   await picture(page, 'volume');
   await page.click('[data-render=iso]');
   await page.locator('#level').fill('0.6');
@@ -62,7 +60,7 @@ test('a volume', { skip }, async () => {
 });
 
 test('waiting and lost', { skip }, async () => {
-  const name = regionName('waiting');
+  const name = 'pond';
   const page = await open((await view(name)).url, { colorScheme: 'light' });
   await page.locator('#message').waitFor({ state: 'visible' });
   await picture(page, 'waiting');

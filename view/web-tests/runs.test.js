@@ -91,3 +91,24 @@ test('ten pages at once all see the newest version', async () => {
   await eventually(async () => assert.equal((await see(pages[0], 'state')).region.clients, 10));
   await Promise.all(pages.map((page) => page.context().close()));
 });
+
+test('each frame is answered once it is drawn', async () => {
+  const name = regionName('got');
+  const producer = await scene(name);
+  const page = await open('about:blank');
+  const [given, got] = [[], []];
+  page.on('websocket', (socket) => {
+    socket.on('framereceived', ({ payload }) => {
+      if (typeof payload !== 'string') given.push(JSON.parse(payload.subarray(4, 4 + payload.readUInt32LE(0))).frame);
+    });
+    socket.on('framesent', ({ payload }) => {
+      const said = JSON.parse(payload);
+      if (said.type === 'got') got.push(said.frame);
+    });
+  });
+  await page.goto((await view(name)).url);
+  await drawn(page, 1);
+  await producer.publish();
+  await drawn(page, 2);
+  await eventually(() => assert.ok(given.length >= 2 && given.every((frame) => got.includes(frame)), `${given} given, ${got} got`));
+});

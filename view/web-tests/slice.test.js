@@ -61,6 +61,9 @@ test('the heat map of a running simulation is its field', async () => {
   const reference = await dump(name, 'height', version);
   const map = (await colormaps(server)).viridis;
   await eventually(() => checkPixels(page, reference, map, [least(reference.values), greatest(reference.values)]));
+  const { values, block } = await see(page, 'panels()[0].image');
+  assert.deepEqual(block, [1, 1]);
+  values.forEach((v, i) => assert.ok(Math.abs(v - reference.values[i]) < 1e-6, `sample ${i} is ${v}, not ${reference.values[i]}`));
 });
 
 test('cells without a number have no colour of the map', async () => {
