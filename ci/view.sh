@@ -19,12 +19,11 @@ main() {
     # What `cargo test --workspace` builds, so that after it there is nothing to do.
     cargo build --workspace --bins --examples
     cd "$tests"
-    TCASM_BIN=$bin TCASM_FIGURES=$figures timeout 600 node --test --test-concurrency=2 --test-reporter=spec | tee "$bin/view-tests.log"
+    local log=$bin/view-tests.log status=0
+    TCASM_BIN=$bin TCASM_FIGURES=$figures timeout 600 node --test --test-concurrency=2 --test-reporter=spec | tee "$log" || status=$?
     # As cargo says it, besides what node does.
-    local passed failed
-    passed=$(sum pass)
-    failed=$(sum fail)
-    echo "$passed passed, $failed failed"
+    echo "$(sum pass "$log") passed, $(sum fail "$log") failed"
+    return "$status"
 }
 
 install_packages() {
@@ -38,7 +37,7 @@ install_packages() {
 }
 
 browser() {
-    [ -x "${CHROMIUM:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome
+    [ -x "${CHROMIUM:-}" ] || [ -x /usr/bin/chromium ] || command -v chromium || command -v chromium-browser || command -v google-chrome
 }
 
 # What is installed is what the lock says: nothing is asked for when it is.
@@ -49,7 +48,7 @@ install_modules() {
 }
 
 sum() {
-    sed -n "s/^. $1 \([0-9]*\)$/\1/p" "$bin/view-tests.log"
+    sed -n "s/^[^a-z]*$1 \([0-9]*\)$/\1/p" "$2"
 }
 
 stop() {
