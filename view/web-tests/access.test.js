@@ -98,6 +98,8 @@ test('the keyboard does what its list says, and the theme stays', async () => {
   await page.keyboard.press('?');
   assert.ok((await page.locator('#shortcuts dt').count()) >= 10);
   await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.activeElement === document.body);
+  await page.waitForTimeout(300); // a dialog that closes takes the keys for a moment longer
   await page.keyboard.press(' ');
   assert.equal((await see(page, 'state')).version, 1);
   await page.keyboard.press('+');
