@@ -26,9 +26,10 @@ export async function loadRegions() {
 }
 
 function showRegions(choose) {
-  const known = state.regions.some((r) => r.name === state.regionName);
-  const own = known || !state.region ? [] : [{ name: state.regionName, state: state.region.state }];
-  const regions = [...own, ...state.regions];
+  // Of the region that is shown the page itself knows more, and sooner.
+  const own = state.region ? { name: state.regionName, state: state.region.state } : null;
+  const listed = state.regions.map((region) => (region.name === own?.name ? own : region));
+  const regions = own && !listed.includes(own) ? [own, ...listed] : listed;
   refill(byId('regions'), JSON.stringify([regions, state.regionName]), () => regions.map(({ name, state: how }) =>
     entry(name === state.regionName, () => choose(name), make('span', { className: 'name', textContent: name }), pill(how))));
 }

@@ -71,6 +71,7 @@ struct Site {
     name: String,
     options: Options,
     hubs: Mutex<HashMap<String, Hub>>,
+    regions: regions::Seen,
 }
 
 /// A server that listens.
@@ -164,6 +165,7 @@ impl Site {
             name,
             options,
             hubs: Mutex::default(),
+            regions: regions::Seen::default(),
         }
     }
 

@@ -1,13 +1,17 @@
 //! The regions that can be looked at.
 
-use crate::region::State;
+use super::Site;
+use crate::region;
 use axum::Json;
+use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tcasm_observer::{AttachError, Observer, runtime_dir};
+use tokio::sync::Mutex;
 
 /// A region of this user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,8 +23,27 @@ pub struct Row {
 /// A producer that has not answered by then is taken as stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What was seen stands for so long, however many pages ask: each look attaches to every region.
+const FRESH: Duration = Duration::from_secs(3);
+
+/// What was seen last, and when.
+pub type Seen = Mutex<Option<(Instant, Vec<Row>)>>;
+
 /// `GET /regions`
-pub async fn list() -> Result<Json<Vec<Row>>, (StatusCode, String)> {
+pub async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<Row>>, (StatusCode, String)> {
+    // Who asks meanwhile waits for the same answer.
+    let mut seen = site.regions.lock().await;
+    if let Some((when, rows)) = &*seen
+        && when.elapsed() < FRESH
+    {
+        return Ok(Json(rows.clone()));
+    }
+    let rows = look().await?;
+    *seen = Some((Instant::now(), rows.clone()));
+    Ok(Json(rows))
+}
+
+async fn look() -> Result<Vec<Row>, (StatusCode, String)> {
     let folder = runtime_dir();
     let names = names(&folder).map_err(|error| {
         let text = format!("cannot read {folder:?}: {error}");
@@ -44,7 +67,7 @@ pub async fn list() -> Result<Json<Vec<Row>>, (StatusCode, String)> {
         };
         rows.push(Row { name, state });
     }
-    Ok(Json(rows))
+    Ok(rows)
 }
 
 /// Names of the sockets in the folder. No folder, no sockets.
@@ -65,8 +88,8 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
 /// As `PROTOCOL.md` names it.
 fn state(name: &str) -> String {
     let state = match Observer::attach(name) {
-        Ok(observer) => observer.status().map(State::from).ok(),
-        Err(AttachError::Dead { .. } | AttachError::Ended { .. }) => Some(State::Lost),
+        Ok(observer) => observer.status().map(region::State::from).ok(),
+        Err(AttachError::Dead { .. } | AttachError::Ended { .. }) => Some(region::State::Lost),
         Err(_) => None,
     };
     match state.map(serde_json::to_value) {
