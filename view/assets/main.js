@@ -31,12 +31,15 @@ let lookTimer = 0;
 let drawTimer = 0;
 /** The frame that is to be told of when it is drawn. */
 let toTell = null;
+/** All that has come on this connection: the server leaves out what the page has, shown or not. */
+let received = null;
 
 // ---- From the server.
 
 function link(how) {
   set({ link: how });
   if (how !== 'open') return;
+  received = null;
   // A new connection knows nothing of what was asked on the last.
   lastLook = null;
   ask();
@@ -60,12 +63,12 @@ function region(what) {
 
 /** Put the frame together now, draw it when the browser draws, then ask for the next. */
 function frame(buffer) {
-  const shown = apply(state.shown, buffer);
-  if (shown.field !== state.fieldName) {
-    // The answer to a question that nobody asks any more.
-    connection.got(shown.frame);
+  received = apply(received, buffer);
+  if (isLate(received)) {
+    connection.got(received.frame);
     return;
   }
+  const shown = { ...received };
   if (!shown.error) {
     seriesOf(seriesKey());
     addFrame(shown, state.component);
@@ -74,6 +77,9 @@ function frame(buffer) {
   toTell = shown.frame;
   set({ shown });
 }
+
+/** The answer to a question that nobody asks any more: of another field, or the newest version where one is paused at. */
+const isLate = ({ field: of, look: wish }) => of !== state.fieldName || (wish !== undefined && wish.version !== state.version);
 
 const seriesKey = () => JSON.stringify([state.regionName, state.region?.run, state.fieldName, state.component]);
 
@@ -130,11 +136,14 @@ function drawAll() {
   showMessage();
 }
 
-/** How old the version is that has just been drawn, if it is the newest. */
+/** The version whose age on the screen was measured last. */
+let measured = null;
+
+/** How old the version is that has just been drawn for the first time, if it is the newest. */
 function measure() {
   const { shown } = state;
-  if (state.version !== null || !shown?.published || shown.measured) return;
-  shown.measured = true;
+  if (state.version !== null || !shown?.published || shown.published === measured) return;
+  measured = shown.published;
   const ms = Date.now() - shown.published;
   addLatency(ms);
   showLatency(state.region?.state === 'running' ? ms : null);

@@ -107,7 +107,8 @@ test('the time series goes on to the newest version', async () => {
     const rows = await see(page, 'series()');
     const last = rows.at(-1);
     const numbers = values.filter((v) => !Number.isNaN(v));
-    assert.ok([5, 8].every((v) => rows.some(([version]) => version === v)), String(rows.map((r) => r[0])));
+    assert.ok(rows.length >= 2, String(rows.map((r) => r[0]))); // versions that come quickly may be left out
+    assert.equal(last[0], 8);
     assert.equal(last[5], Math.max(...numbers));
     assert.ok(Math.abs(last[4] - numbers.reduce((a, b) => a + b) / numbers.length) < 1e-12);
   });
