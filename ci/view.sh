@@ -20,7 +20,7 @@ main() {
     cargo build --workspace --bins --examples
     cd "$tests"
     local log=$bin/view-tests.log status=0
-    TCASM_BIN=$bin TCASM_FIGURES=$figures timeout 600 node --test --test-concurrency=2 --test-reporter=spec | tee "$log" || status=$?
+    TCASM_BIN=$bin TCASM_FIGURES=$figures timeout 600 node --test --test-concurrency=1 --test-reporter=spec | tee "$log" || status=$?
     # As cargo says it, besides what node does.
     echo "$(sum pass "$log") passed, $(sum fail "$log") failed"
     return "$status"

@@ -52,9 +52,9 @@ export function setUpInspection() {
       return state.shown?.id ?? 0;
     },
     get shown() {
-      const { probe, moments, histogram, line, error } = state.shown ?? {};
+      const { field: name, probe, moments, histogram, line, error } = state.shown ?? {};
       const values = line && Array.from(line.values);
-      return structuredClone({ probe, moments, histogram, error, line: line && { axis: line.axis, at: line.look?.line?.at, values } });
+      return structuredClone({ field: name, probe, moments, histogram, error, line: line && { axis: line.axis, at: line.look?.line?.at, values } });
     },
     get volume() {
       const block = state.shown?.volume;

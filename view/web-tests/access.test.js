@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, test } from 'node:test';
-import { leave, drawn, open, regionName, scene, see, view } from './harness.js';
+import { leave, drawn, eventually, open, regionName, scene, see, view } from './harness.js';
 
 after(leave);
 
@@ -72,14 +72,17 @@ test('on a phone nothing is wider than the screen', async () => {
   for (const [field, mode] of [['block', 'slice'], ['block', 'compare'], ['wind', 'slice']]) {
     await page.click(`#fields button:has-text("${field}")`);
     await page.click(`[data-view=${mode}]`);
-    await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
+    await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
     const [width, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.equal(width, screen, `${field}, ${mode}`);
     assert.equal(screen, 390);
   }
-  const box = await page.locator('#heat').boundingBox();
-  await page.touchscreen.tap(box.x + box.width / 2, box.y + box.height / 2);
-  await page.waitForFunction(() => window.tcasmView.state.pin);
+  // Until something is drawn there is nothing to pin.
+  await eventually(async () => {
+    const box = await page.locator('#heat').boundingBox();
+    await page.touchscreen.tap(box.x + box.width / 2, box.y + box.height / 2);
+    assert.ok(await see(page, 'state.pin'));
+  });
 });
 
 test('at 1280 by 800 everything is on the screen', async () => {
