@@ -4,7 +4,7 @@ SHELL := bash
 STAGE := ci/stage.sh
 DIR ?= target/demo
 
-.PHONY: help setup test demo bench soak fuzz
+.PHONY: help setup test view demo bench soak fuzz
 
 help:  ## list the targets
 	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 16
@@ -12,18 +12,20 @@ help:  ## list the targets
 setup:  ## install what the build needs (asks for nothing when it is all there)
 	@ci/setup.sh
 
-test:  ## check everything: format, lints, tests, a browser, documentation, interleavings, fuzzing
+test:  ## check everything: format, lints, tests, documentation, interleavings, fuzzing
 	@$(STAGE) --first
 	@$(STAGE) setup ci/setup.sh
 	@$(STAGE) python ci/python-env.sh
 	@$(STAGE) fmt ci/fmt.sh
 	@$(STAGE) clippy ci/clippy.sh
 	@$(STAGE) test ci/test.sh
-	@$(STAGE) view ci/view.sh
 	@$(STAGE) doc ci/doc.sh
 	@$(STAGE) loom ci/loom.sh
 	@$(STAGE) fuzz ci/fuzz.sh 15
 	@$(STAGE) --summary
+
+view:  ## the page of the live view in a browser without a screen
+	@ci/view.sh
 
 demo: setup  ## watch a simulation, checkpoint it, kill it, continue it: two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"

@@ -13,7 +13,7 @@ async function showing(field, options) {
   const server = await view(name);
   const page = await open(server.url, options);
   if (field !== 'plane') await page.click(`#fields button:has-text("${field}")`);
-  await page.waitForFunction((f) => window.tcasmView.state.fieldName === f && window.tcasmView.panels()[0]?.image, field);
+  await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
   return { name, producer, server, page };
 }
 

@@ -12,7 +12,7 @@ async function showing(field = 'plane', versions = 5) {
   const page = await open((await view(name)).url);
   await producer.publish(versions - 1);
   if (field !== 'plane') await page.click(`#fields button:has-text("${field}")`);
-  await page.waitForFunction((f) => window.tcasmView.state.fieldName === f && window.tcasmView.panels()[0]?.image, field);
+  await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
   await drawn(page, versions);
   return { name, producer, page };
 }
