@@ -19,7 +19,7 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let checkpoint = Checkpoint::restart(&args.dirs, args.step)?;
     for (path, error) in checkpoint.passed_over() {
         let path = path.display();
-        super::checkpoint::complain(&format!("passed over {path}: {error}"));
+        crate::output::note(&format!("passed over {path}: {error}"));
     }
     let loaded = checkpoint.load()?;
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &args.storage.options())?;

@@ -9,7 +9,6 @@ use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
 use crate::signals::Signals;
 use progress::Progress;
-pub use progress::complain;
 use std::collections::BTreeSet;
 
 pub fn run(args: &CheckpointArgs) -> Result<(), Failure> {
@@ -46,7 +45,7 @@ fn verdict(results: Vec<Result<(), Failure>>) -> Result<(), Failure> {
         return Ok(());
     };
     for other in failures {
-        progress::complain(&other.message);
+        crate::output::note(&other.message);
     }
     Err(first)
 }

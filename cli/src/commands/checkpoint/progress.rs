@@ -4,7 +4,7 @@ use super::watch::End;
 use super::writer::Writer;
 use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use std::io::{Write, stderr, stdout};
+use std::io::{Write, stdout};
 use std::time::Duration;
 use tcasm_checkpoint::{Draining, Written};
 use tcasm_observer::Version;
@@ -112,7 +112,7 @@ impl Line<'_> {
         }
         let failures = failures(writer.failed);
         let text = format!("{stamp} is not written: {message}{failures}");
-        self.progress.bars.suspend(|| complain(&text));
+        self.progress.bars.suspend(|| crate::output::note(&text));
     }
 
     /// The last line.
@@ -136,11 +136,6 @@ impl Line<'_> {
             failures(writer.failed)
         ));
     }
-}
-
-/// Tell what is wrong, without ending.
-pub fn complain(text: &str) {
-    let _ = writeln!(stderr(), "tcasm: {text}");
 }
 
 fn failures(failed: u64) -> String {

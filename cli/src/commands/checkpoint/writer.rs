@@ -46,7 +46,7 @@ impl Writer {
         };
         match writer.open() {
             Err(error) if error.may_pass() => {
-                super::progress::complain(&format!("{error}; trying again at each checkpoint"));
+                crate::output::note(&format!("{error}; trying again at each checkpoint"));
                 Ok(writer)
             }
             Err(error) => Err(error.into()),

@@ -1,7 +1,6 @@
 //! What the run tells while it goes: nothing but what is out of the ordinary, and on a terminal how far it is.
 
 use super::sink::Appended;
-use crate::commands::checkpoint::complain;
 use crate::{output, region};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{Write, stdout};
@@ -71,7 +70,7 @@ impl Progress {
         self.failing += 1;
         if self.failing.is_power_of_two() {
             let text = format!("{stamp} is not appended: {message}");
-            self.line.suspend(|| complain(&text));
+            self.line.suspend(|| output::note(&text));
         }
     }
 
