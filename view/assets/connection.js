@@ -1,7 +1,5 @@
-// The WebSocket: opened again when it breaks, kept alive, never written to faster than the server reads.
+// The WebSocket: opened again when it breaks. Browsers answer the server's pings by themselves.
 
-/** A server that hears nothing for 30 seconds lets go. */
-const KEEP_ALIVE = 8000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
 
@@ -16,8 +14,6 @@ export class Connection {
     this.socket = null;
     this.pause = FIRST_PAUSE;
     this.timer = 0;
-    this.drawn = 0;
-    setInterval(() => this.keepAlive(), KEEP_ALIVE);
     // Timers sleep while the page is hidden: try at once when it is seen again.
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden && !this.socket) this.connect();
@@ -41,12 +37,7 @@ export class Connection {
 
   /** Tell that this frame was drawn: the server sends the next one only then. */
   got(frame) {
-    this.drawn = frame;
     this.send({ type: 'got', frame });
-  }
-
-  keepAlive() {
-    this.send({ type: 'got', frame: this.drawn });
   }
 
   connect() {
@@ -60,8 +51,7 @@ export class Connection {
     };
     socket.onopen = current(() => {
       this.pause = FIRST_PAUSE;
-      this.drawn = 0;
-      this.handlers.link('open');
+        this.handlers.link('open');
     });
     socket.onmessage = current(({ data }) => {
       if (typeof data === 'string') this.handlers.message(JSON.parse(data));

@@ -77,8 +77,8 @@ export function indexText(field, index, number) {
   return `${text}  ${named.reverse().join(', ')}`;
 }
 
-/** What is looked at: "wind, component 1". */
+/** What is looked at: "wind[1]"; of vectors as a whole the magnitude, of complex numbers the modulus. */
 export function title(field, component) {
-  if (field.components <= 1) return field.name;
+  if (field.components <= 1) return field.complex ? `|${field.name}|` : field.name;
   return component === null ? `|${field.name}|` : `${field.name}[${component}]`;
 }

@@ -68,12 +68,21 @@ export function gestures(canvas, handlers) {
   }
 }
 
-/** Keep a canvas as large as its element, in device pixels; `changed` is called when it is another size. */
-export function fitted(canvas, changed) {
-  new ResizeObserver(() => {
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight].map((n) => Math.round(n * devicePixelRatio));
-    if (width === 0 || height === 0 || (canvas.width === width && canvas.height === height)) return;
-    Object.assign(canvas, { width, height });
-    changed();
-  }).observe(canvas);
+/** Width and height of an element in device pixels; 0 of one that is hidden. */
+export const sizeOf = (element) => [element.clientWidth, element.clientHeight].map((n) => Math.round(n * devicePixelRatio));
+
+/**
+ * Make a canvas as large as its element; one that is hidden stays as it is. What was drawn is gone where this is true.
+ * @returns {boolean} whether it was another size
+ */
+export function fit(canvas) {
+  const [width, height] = sizeOf(canvas);
+  if (width === 0 || height === 0 || (canvas.width === width && canvas.height === height)) return false;
+  Object.assign(canvas, { width, height });
+  return true;
+}
+
+/** Call `resized` whenever the element of a canvas has another size than the canvas. Who draws makes it fit. */
+export function onResize(canvas, resized) {
+  new ResizeObserver(() => fit(canvas) && resized()).observe(canvas);
 }

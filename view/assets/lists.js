@@ -3,6 +3,7 @@
 import { state, set, on, field } from './store.js';
 import { byId, make, refill } from './dom.js';
 import { planes, shapeText, typeText } from './field.js';
+import { tell } from './status.js';
 
 const EVERY = 4000;
 
@@ -59,19 +60,26 @@ function showFields() {
   }));
 }
 
-/** The chosen field may be gone, or there may be none yet. */
+/** The chosen field may be gone or have another shape in a new run, or there may be none yet. */
 function keepField() {
-  const fields = state.region?.fields ?? [];
   const of = field();
-  if (of && of.shape.length === state.at.length) return;
-  const first = of ?? fields.find((f) => !f.raw);
-  if (first) chooseField(first);
+  const inside = (index) => index.length === of.shape.length && index.every((i, axis) => i < of.shape[axis]);
+  if (of && inside(state.at) && (!state.pin || inside(state.pin))) return;
+  const first = of ?? (state.region?.fields ?? []).find((f) => !f.raw);
+  if (!first) return;
+  if (state.fieldName && !of) tell(`There is no field “${state.fieldName}” any more; this is “${first.name}”.`);
+  set({ ...start(first), fieldName: first.name, component: null, hover: null });
 }
 
-/** Look at this field: at the middle of its first plane, or as before where the shape is the same. */
+/** Look at this field: where the shape is the same, at the same place. */
 export function chooseField(f) {
   const same = String(field()?.shape) === String(f.shape) && state.at.length === f.shape.length;
-  const geometry = same ? {} : {
+  set({ ...(same ? {} : start(f)), fieldName: f.name, component: null, hover: null });
+}
+
+/** The middle of a field's first plane. */
+function start(f) {
+  return {
     plane: planes(f)[0],
     at: f.shape.map((n) => n >> 1),
     window: null,
@@ -79,5 +87,4 @@ export function chooseField(f) {
     lineAxis: null,
     view: state.view === 'volume' && f.shape.length !== 3 ? 'slice' : state.view,
   };
-  set({ ...geometry, fieldName: f.name, component: null, hover: null });
 }

@@ -4,7 +4,7 @@ import { state } from './store.js';
 import { number } from './numbers.js';
 import { colormap } from './colors.js';
 import { themeColors } from './theme.js';
-import { fitted } from './gestures.js';
+import { fit, onResize } from './gestures.js';
 
 const canvas = document.getElementById('pages');
 const note = document.getElementById('pages-note');
@@ -13,7 +13,7 @@ const ROWS = 8;
 const FIELD_COLORS = ['one', 'two', 'three', 'accent'];
 
 export function setUpPages() {
-  fitted(canvas, drawPages);
+  onResize(canvas, drawPages);
   canvas.addEventListener('pointermove', tell);
   canvas.addEventListener('pointerleave', drawPages);
 }
@@ -29,6 +29,7 @@ export function drawPages() {
   const pages = state.shown?.pages;
   const ctx = canvas.getContext('2d');
   const theme = themeColors();
+  fit(canvas);
   ctx.fillStyle = theme.grid;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   if (!pages || pages.length === 0) {

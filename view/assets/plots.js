@@ -1,6 +1,6 @@
 // Line, time series and histogram.
 
-import { state, set, on, field, point } from './store.js';
+import { state, set, on, field, point, shownOfField } from './store.js';
 import { chart, bars, ink, padded, underCursor, wash, xAxis, yAxis } from './chart.js';
 import { axisName, coordinate, hasMesh } from './field.js';
 import { number } from './numbers.js';
@@ -96,7 +96,7 @@ export function drawPlots() {
 
 /** The values along an axis: {axis, x, y} with coordinates where there is a mesh; null if there are none. */
 export function lineData() {
-  const [of, line] = [field(), state.shown?.line];
+  const [of, line] = [field(), shownOfField()?.line];
   if (!of || !line || line.axis >= of.shape.length) return null;
   const at = (i) => coordinate(of, line.axis, i * line.block + line.block / 2);
   return { axis: line.axis, block: line.block, at: line.look?.line?.at, x: Array.from(line.values, (_, i) => at(i)), y: Array.from(line.values) };
@@ -127,7 +127,9 @@ function drawSeries() {
 }
 
 function drawHistogram() {
-  const { histogram, moments } = state.shown ?? {};
+  const shown = shownOfField();
+  if (!shown) return;
+  const { histogram, moments } = shown;
   const shownMoments = moments && [
     `mean ${number(moments.mean, 5)}`, `σ ${number(moments.std, 5)}`, `${number(moments.min, 5)} … ${number(moments.max, 5)}`,
     moments.nans > 0 ? `${moments.nans} NaN` : '', moments.infinities > 0 ? `${moments.infinities} infinite` : '',
@@ -138,7 +140,7 @@ function drawHistogram() {
   const width = (last - first) / counts.length;
   const edges = Array.from({ length: counts.length + 1 }, (_, i) => first + i * width);
   Object.assign(plots.histogram, { edges, counts });
-  const shown = counts.map((n) => (state.logCounts && n === 0 ? null : n));
+  const heights = counts.map((n) => (state.logCounts && n === 0 ? null : n));
   // The last edge has no bar of its own, but belongs to the axis.
-  plots.histogram.setData([edges, [...shown, null]]);
+  plots.histogram.setData([edges, [...heights, null]]);
 }

@@ -1,12 +1,12 @@
 // The slice, alone or beside another version of it and their difference.
 
-import { state, set, on, field } from './store.js';
+import { state, set, on, field, shownOfField } from './store.js';
 import { aspect, axisName, coordinate, place, planeSize, title } from './field.js';
 import { panned, transform, wanted, zoomed } from './viewport.js';
-import { gestures, fitted } from './gestures.js';
+import { fit, gestures, onResize, sizeOf } from './gestures.js';
 import { drawPanel, MARGIN } from './heatmap.js';
 import { colormap, diverging, pixels } from './colors.js';
-import { range, resetRange, symmetric } from './range.js';
+import { range, symmetric } from './range.js';
 import { difference } from './frames.js';
 import { themeColors } from './theme.js';
 import { marker } from './marker.js';
@@ -17,11 +17,10 @@ let panels = [];
 
 /** @param {() => void} redraw asks for a drawing @param {() => void} ask asks the server */
 export function setUpSlice(redraw, ask) {
-  fitted(canvas, () => {
+  onResize(canvas, () => {
     redraw();
     ask();
   });
-  on(['fieldName', 'component', 'regionName'], resetRange);
   gestures(canvas, {
     hover: (x, y) => set({ hover: indexAt(x, y) }),
     leave: () => set({ hover: null }),
@@ -63,7 +62,9 @@ function layout() {
 /** The first `count` cells of a grid, without the margins for labels. */
 function cells([columns, lines], count) {
   const ratio = devicePixelRatio;
-  const [width, height] = [canvas.width / columns, canvas.height / lines];
+  // Not the canvas's own size, which is that of the last drawing.
+  const size = sizeOf(canvas);
+  const [width, height] = [size[0] / columns, size[1] / lines];
   const { left, right, top, bottom } = MARGIN;
   return Array.from({ length: count }, (_, i) => ({
     x: (i % columns) * width + left * ratio,
@@ -78,15 +79,17 @@ const planeOf = (of) => ({ ...planeSize(of, state.plane), aspect: aspect(of, sta
 /** The part of the plane to ask the server for; null while there is nothing to show it on. */
 export function wantedPlane() {
   const of = field();
-  if (!of || canvas.width < 16 || canvas.hidden) return null;
+  if (!of || sizeOf(canvas)[0] < 16) return null;
   return wanted(transform(planeOf(of), state.window, layout()[0]));
 }
 
-/** Draw what there is. */
+/** Draw what there is. What was drawn stays until there is something of the field that was chosen. */
 export function drawSlice() {
   const of = field();
+  if (of && state.shown && !shownOfField()) return;
   const ctx = canvas.getContext('2d');
   const theme = themeColors();
+  fit(canvas);
   ctx.fillStyle = theme.panel;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   if (!of || state.view === 'volume' || of.shape.length === 0) return;
@@ -115,11 +118,11 @@ function axisOf(of, axis) {
   };
 }
 
-/** Images, ranges and titles of the panels. */
+/** Images, ranges and titles of the panels: of what is shown, which may be of the component that was chosen before. */
 function contents(of) {
   const image = current(state.shown?.image);
   const table = pixels(colormap(state.colormap));
-  const name = title(of, state.component);
+  const name = title(of, state.shown?.component ?? null);
   if (state.view !== 'compare') return [{ image, table, range: rangeOf(of, image), title: name }];
   const reference = current(state.shown?.compare);
   const shared = rangeOf(of, image, reference);
@@ -146,7 +149,7 @@ function rangeOf(of, ...images) {
     max: Math.max(...seen.map((i) => i.max)),
     positive: Math.min(...seen.map((i) => i.positive)),
   };
-  const key = JSON.stringify([state.regionName, of.name, state.component]);
+  const key = JSON.stringify([state.regionName, of.name, state.shown?.component]);
   return range(all, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
 }
 

@@ -75,6 +75,11 @@ export function point() {
   return shape.map((n, axis) => (state.plane.includes(axis) ? n >> 1 : state.at[axis] ?? n >> 1));
 }
 
+/** What is shown of the field that is looked at; null while only frames of another field have come. */
+export function shownOfField() {
+  return state.shown && state.shown.field === state.fieldName ? state.shown : null;
+}
+
 /** The version on the screen, or null. */
 export function version() {
   return state.shown?.version ?? null;

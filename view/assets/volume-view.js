@@ -1,9 +1,9 @@
 // The 3-D view: the block, its edges with the names of the axes, the colour bar; rotated by dragging.
 
-import { state, set, field } from './store.js';
+import { state, set, field, shownOfField } from './store.js';
 import { VolumeRenderer } from './volume.js';
 import { camera, nearer, projection, turned } from './camera.js';
-import { gestures, fitted } from './gestures.js';
+import { fit, gestures, onResize } from './gestures.js';
 import { colorBar } from './heatmap.js';
 import { colormap, pixels } from './colors.js';
 import { range, valueAt } from './range.js';
@@ -27,7 +27,7 @@ export function setUpVolume(redraw) {
   labels.hidden = true;
   labels.setAttribute('aria-hidden', 'true');
   canvas.after(labels);
-  fitted(canvas, redraw);
+  onResize(canvas, redraw);
   const turn = (yaw, pitch) => {
     view = turned(view, yaw, pitch);
     redraw();
@@ -63,13 +63,14 @@ export function drawVolume() {
   const of = field();
   if (!of || of.shape.length !== 3) return;
   if (!renderer && !failure) start();
-  const block = state.shown?.volume;
+  const block = shownOfField()?.volume;
   if (!renderer || !block || !(block.min <= block.max)) return;
   const seen = { min: block.min, max: block.max, positive: block.min > 0 ? block.min : block.max / 1000 };
-  const key = JSON.stringify([state.regionName, of.name, state.component]);
+  const key = JSON.stringify([state.regionName, of.name, state.shown.component]);
   ends = range(seen, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
   const colors = colormap(state.colormap);
   const sides = lengths(of);
+  fit(canvas);
   const iso = state.render === 'iso';
   renderer.draw(block, { camera: view, lengths: sides, range: ends, iso, level: state.level, colors, background: rgb(themeColors().panel) });
   annotate(of, sides, pixels(colors));
@@ -112,7 +113,7 @@ function annotate(of, sides, table) {
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
   const stamp = state.shown.volume.version ?? state.shown.version;
-  ctx.fillText(`${title(of, state.component)}, version ${stamp.version}`, 16 * ratio, 20 * ratio);
+  ctx.fillText(`${title(of, state.shown.component)}, version ${stamp.version}`, 16 * ratio, 20 * ratio);
   const bar = { x: width - 92 * ratio, y: 40 * ratio, height: height - 80 * ratio };
   colorBar(ctx, { range: ends, table, unit: of.unit ?? '', theme, ratio }, bar);
 }

@@ -1,45 +1,97 @@
-//! A simulation for the tests of the page: it publishes a version for each line of its standard input, and ends with it.
+//! A simulation for the tests of the page: it publishes a version for each empty line of its standard input, takes the lease
+//! away from process PID at a line `oust PID`, and ends with its input.
 //!
-//! `scene NAME [HISTORY]`: `plane` is a bump that wanders over a mesh, with a corner of NaN; `block` the same in three
-//! dimensions; `wind` has three components; `profile` is a line.
+//! `scene NAME [HISTORY [rare]]`: `plane` is a bump that wanders over a mesh, with a corner of NaN; `block` the same in three
+//! dimensions; `wind` has three components; `profile` is a line. What is rarer comes when it is asked for: `wave` is complex,
+//! `stack` has four axes.
 
-use ndarray::{ArrayViewMut1, ArrayViewMut2, ArrayViewMut3};
+use ndarray::{ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, Ix1, Ix2, Ix3, Ix4};
 use std::error::Error;
 use std::io::BufRead;
-use tcasm_producer::Producer;
+use tcasm_producer::{Complex, Field, Producer};
 
 const PLANE: [usize; 2] = [48, 64];
 const BLOCK: [usize; 3] = [20, 24, 32];
 const WIND: [usize; 3] = [24, 32, 3];
 const PROFILE: usize = 200;
 
+const WAVE: [usize; 2] = [16, 24];
+const STACK: [usize; 4] = [3, 4, 12, 16];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().ok_or("usage: scene NAME [HISTORY]")?;
+    let name = arguments
+        .next()
+        .ok_or("usage: scene NAME [HISTORY [rare]]")?;
     let history = arguments.next().map_or(Ok(8), |text| text.parse())?;
+    let rare = arguments.next().is_some_and(|text| text == "rare");
     let mut producer = Producer::builder(&name)
         .capacity(4 << 20)
         .history(history)
         .versions(history + 4)
         .create()?;
-    let plane = producer.field::<f64, _>("plane", PLANE).unit("K");
-    let plane = plane.mesh([0.0; 3], [0.5; 3]).add()?;
-    let block = producer.field::<f64, _>("block", BLOCK).unit("kg/m³");
-    let block = block.mesh([0.0; 3], [0.1; 3]).add()?;
-    let wind = producer.field::<f32, _>("wind", WIND).unit("m/s");
-    let wind = wind.vector().cell_centred().add()?;
-    let profile = producer.field::<f64, _>("profile", [PROFILE]).add()?;
-    for (step, line) in (1..).zip(std::io::stdin().lock().lines()) {
-        line?;
-        let time = 0.1 * step as f64;
-        paint_plane(producer.view_mut(plane)?, time);
-        paint_block(producer.view_mut(block)?, time);
-        paint_wind(producer.view_mut(wind)?, time);
-        paint_profile(producer.view_mut(profile)?, time);
-        producer.publish(step, time)?;
+    let scene = Scene::new(&mut producer, rare)?;
+    let mut step = 0;
+    for line in std::io::stdin().lock().lines() {
+        if let Some(pid) = line?.strip_prefix("oust ") {
+            producer.oust(pid.parse()?);
+            continue;
+        }
+        step += 1;
+        scene.paint(&mut producer, 0.1 * step as f64)?;
+        producer.publish(step, 0.1 * step as f64)?;
         println!("{step}");
     }
     Ok(())
+}
+
+/// Complex numbers, and four axes.
+type Rare = (Field<Complex<f64>, Ix2>, Field<f64, Ix4>);
+
+/// The fields.
+struct Scene {
+    plane: Field<f64, Ix2>,
+    block: Field<f64, Ix3>,
+    wind: Field<f32, Ix3>,
+    profile: Field<f64, Ix1>,
+    rare: Option<Rare>,
+}
+
+impl Scene {
+    fn new(producer: &mut Producer, rare: bool) -> Result<Self, Box<dyn Error>> {
+        let plane = producer.field::<f64, _>("plane", PLANE).unit("K");
+        let plane = plane.mesh([0.0; 3], [0.5; 3]).add()?;
+        let block = producer.field::<f64, _>("block", BLOCK).unit("kg/m³");
+        let block = block.mesh([0.0; 3], [0.1; 3]).add()?;
+        let wind = producer.field::<f32, _>("wind", WIND).unit("m/s");
+        let wind = wind.vector().cell_centred().add()?;
+        let profile = producer.field::<f64, _>("profile", [PROFILE]).add()?;
+        let rare = if rare {
+            let wave = producer.field::<Complex<f64>, _>("wave", WAVE).add()?;
+            Some((wave, producer.field::<f64, _>("stack", STACK).add()?))
+        } else {
+            None
+        };
+        Ok(Scene {
+            plane,
+            block,
+            wind,
+            profile,
+            rare,
+        })
+    }
+
+    fn paint(&self, producer: &mut Producer, time: f64) -> Result<(), Box<dyn Error>> {
+        paint_plane(producer.view_mut(self.plane)?, time);
+        paint_block(producer.view_mut(self.block)?, time);
+        paint_wind(producer.view_mut(self.wind)?, time);
+        paint_profile(producer.view_mut(self.profile)?, time);
+        if let Some((wave, stack)) = self.rare {
+            paint_wave(producer.view_mut(wave)?, time);
+            paint_stack(producer.view_mut(stack)?, time);
+        }
+        Ok(())
+    }
 }
 
 fn paint_plane(mut values: ArrayViewMut2<'_, f64>, time: f64) {
@@ -68,6 +120,18 @@ fn paint_wind(mut values: ArrayViewMut3<'_, f32>, time: f64) {
 fn paint_profile(mut values: ArrayViewMut1<'_, f64>, time: f64) {
     for (x, value) in values.indexed_iter_mut() {
         *value = (x as f64 / 12.0 + time).sin();
+    }
+}
+
+fn paint_wave(mut values: ArrayViewMut2<'_, Complex<f64>>, time: f64) {
+    for ((y, x), value) in values.indexed_iter_mut() {
+        *value = Complex::from_polar(1.0 + y as f64, x as f64 / 3.0 + time);
+    }
+}
+
+fn paint_stack(mut values: ArrayViewMut4<'_, f64>, time: f64) {
+    for ((w, z, y, x), value) in values.indexed_iter_mut() {
+        *value = (1000 * w + 100 * z + 10 * y) as f64 + x as f64 / 4.0 + time;
     }
 }
 

@@ -50,9 +50,9 @@ export async function view(name, port = 0) {
   return { ...program, url: url.href, origin: url.origin, port: Number(url.port), token: url.searchParams.get('token') };
 }
 
-/** The steerable simulation, which publishes when it is told to. */
-export async function scene(name, history = 8) {
-  const program = start('examples/scene', [name, String(history)]);
+/** The steerable simulation, which publishes when it is told to; `rare`: with fields of kinds that few have. */
+export async function scene(name, history = 8, rare = false) {
+  const program = start('examples/scene', [name, String(history), ...(rare ? ['rare'] : [])]);
   let published = 0;
   const publish = async (times = 1) => {
     published += times;
@@ -61,8 +61,9 @@ export async function scene(name, history = 8) {
       if (program.lines.length < published) throw new Error(`${program.lines.length} versions of ${published}: ${program.errors}`);
     });
   };
+  const oust = (pid) => program.child.stdin.write(`oust ${pid}\n`);
   await publish();
-  return { ...program, publish };
+  return { ...program, publish, oust };
 }
 
 /** Other producers. */
@@ -70,7 +71,7 @@ export const demo = (name, pause) => start('tcasm', ['demo-producer', name, '--s
 export const grayScott = (name, size) =>
   start('gray_scott', ['--name', name, '--size', String(size), '--steps', '1000000', '--publish-every', '10']);
 
-/** `tcasm dump`: {shape, values}, values in C order. */
+/** `tcasm dump`: {shape, values}, values in C order; complex numbers are pairs. */
 export async function dump(name, field, version) {
   const args = ['dump', name, field, '--npy', '-', ...(version === undefined ? [] : ['--version', String(version)])];
   const { stdout } = await promisify(execFile)(`${bin}/tcasm`, args, { env, encoding: 'buffer', maxBuffer: 1 << 28 });
@@ -83,21 +84,39 @@ function npy(bytes) {
   const shape = head.match(/'shape': \(([^)]*)\)/)[1].split(',').filter((s) => s.trim()).map(Number);
   if (/'fortran_order': True/.test(head)) throw new Error('a dump in the order of Fortran');
   const data = new Uint8Array(bytes.subarray(10 + length)).buffer;
-  const values = /<f8/.test(head) ? new Float64Array(data) : new Float32Array(data);
+  const values = /<(f8|c16)/.test(head) ? new Float64Array(data) : new Float32Array(data);
   return { shape, values };
 }
 
 /** The distribution's browser; a test without one fails. */
-async function theBrowser() {
+const theBrowser = () => (browser ??= launch());
+
+async function launch(...more) {
   const executablePath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((p) => p && existsSync(p));
   if (!executablePath) throw new Error('no Chromium: install it (apt-get install chromium), or say where it is (CHROMIUM=PATH)');
-  const args = ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-dev-shm-usage'];
-  return (browser ??= chromium.launch({ executablePath, args }));
+  const args = ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-dev-shm-usage', ...more];
+  return chromium.launch({ executablePath, args });
+}
+
+/** A browser of its own, which has no WebGL. */
+export const withoutWebGl = () => launch('--disable-3d-apis');
+
+/** A browser of its own, and a function that sends a signal to the processes of its pages. */
+export async function ownBrowser() {
+  const own = await launch();
+  const session = await own.newBrowserCDPSession();
+  const signal = async (which) => {
+    const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+    const pages = processInfo.filter(({ type }) => type === 'renderer');
+    if (pages.length === 0) throw new Error('this browser has no page');
+    for (const { id } of pages) process.kill(id, which);
+  };
+  return { own, signal };
 }
 
 /** A page in a context of its own. What goes wrong in it is in `page.troubles`, what it asked for in `page.requests`. */
-export async function open(url, options = {}) {
-  const context = await (await theBrowser()).newContext({ viewport: { width: 1280, height: 800 }, ...options });
+export async function open(url, { of = theBrowser(), ...options } = {}) {
+  const context = await (await of).newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   Object.assign(page, { troubles: [], requests: [] });
   page.on('console', (m) => ['error', 'warning'].includes(m.type()) && page.troubles.push(m.text()));
@@ -173,6 +192,17 @@ export function place(page, row, col) {
     return { x: at.left + (x * at.width) / canvas.width, y: at.top + (y * at.height) / canvas.height };
   }, [row, col]);
 }
+
+/** Wait until nothing moves on the page any more: panels arrive one by one, and make room for each other. */
+export const settled = (page) => page.evaluate(async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const places = () => JSON.stringify([window.tcasmView.panels().map((p) => p.box), document.getElementById('heat').getBoundingClientRect()]);
+  for (let [last, same] = ['', 0]; same < 12;) {
+    await frame();
+    same = places() === last ? same + 1 : 0;
+    last = places();
+  }
+});
 
 /** The colour maps of the server: name to [[r, g, b], ...]. */
 export async function colormaps({ origin, token }) {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { leave, drawn, end, eventually, open, regionName, scene, see, view } from './harness.js';
+import { demo, leave, drawn, end, eventually, open, ownBrowser, regionName, scene, see, view } from './harness.js';
 
 after(leave);
 
@@ -56,6 +56,59 @@ test('a killed producer is lost, its last version stays, and its next run is pic
   await drawn(page, 1);
   await next.publish();
   await drawn(page, 2);
+});
+
+test('where a new run lacks the field that was shown, another is shown, and the page says so', async () => {
+  const name = regionName('lacks');
+  const producer = await scene(name);
+  const page = await open((await view(name)).url);
+  await page.click('#fields button:has-text("wind")');
+  await page.waitForFunction(() => window.tcasmView.shown.field === 'wind');
+  await end(producer, 'SIGKILL');
+  await stateIs(page, 'lost');
+  demo(name, 300);
+  await stateIs(page, 'running');
+  await page.waitForFunction(() => window.tcasmView.shown.field === 'height' && window.tcasmView.panels()[0]?.image, null, { timeout: 15000 });
+  assert.match(await page.textContent('#banner'), /no field “wind” any more; this is “height”/);
+  assert.deepEqual(page.troubles, []);
+});
+
+test('a view from which the producer takes the lease says so or is soon back, with the newest version', async () => {
+  const name = regionName('ousted');
+  const producer = await scene(name);
+  const server = await view(name);
+  const page = await open('about:blank');
+  const told = [];
+  page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => {
+    if (typeof payload === 'string') told.push(JSON.parse(payload).state);
+  }));
+  await page.goto(server.url);
+  await drawn(page, 1);
+  producer.oust(server.child.pid);
+  await eventually(() => assert.ok(told.includes('ousted'), String(told)));
+  await stateIs(page, 'running');
+  await producer.publish(2);
+  await drawn(page, 3);
+});
+
+test('a page that is stopped holds up nobody, and has the newest version when it goes on', async () => {
+  const name = regionName('stopped');
+  const producer = await scene(name);
+  const server = await view(name);
+  const { own, signal } = await ownBrowser();
+  try {
+    const [stopped, other] = [await open(server.url, { of: own }), await open(server.url)];
+    await Promise.all([stopped, other].map((page) => drawn(page, 1)));
+    await signal('SIGSTOP');
+    for (let version = 2; version <= 12; version += 1) {
+      await producer.publish();
+      await drawn(other, version);
+    }
+    await signal('SIGCONT');
+    await drawn(stopped, 12);
+  } finally {
+    await own.close();
+  }
 });
 
 test('a producer that ends says so', async () => {

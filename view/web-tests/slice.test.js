@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { leave, colormaps, demo, downloaded, drawn, dump, eventually, open, pixels, place, regionName, scene, see, view } from './harness.js';
+import { leave, colormaps, demo, downloaded, drawn, dump, eventually, open, pixels, place, regionName, scene, see, settled, view } from './harness.js';
 
 after(leave);
 
@@ -14,6 +14,7 @@ async function showing(field, options) {
   const page = await open(server.url, options);
   if (field !== 'plane') await page.click(`#fields button:has-text("${field}")`);
   await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
+  await settled(page);
   return { name, producer, server, page };
 }
 
@@ -159,6 +160,42 @@ test('zooming asks for a part, and shows it where it belongs', async () => {
   assert.ok(Math.hypot(now.x - at.x, now.y - at.y) < 30, 'what was under the pointer stays there');
   await page.click('#zoom-reset');
   await eventually(async () => assert.deepEqual(await see(page, 'panels()[0].image.window'), [[0, 48], [0, 64]]));
+});
+
+test('two fingers zoom about the middle between them', async () => {
+  const { page } = await showing('plane', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 });
+  const at = await place(page, 24, 32);
+  const session = await page.context().newCDPSession(page);
+  const touch = (type, ...apart) => session.send('Input.dispatchTouchEvent', {
+    type,
+    touchPoints: apart.flatMap((d) => [{ x: at.x - d, y: at.y, id: 0 }, { x: at.x + d, y: at.y, id: 1 }]),
+  });
+  await touch('touchStart', 20);
+  for (const apart of [30, 40, 50, 60]) await touch('touchMove', apart);
+  await touch('touchEnd');
+  const { zoom, row, col } = await see(page, 'state.window');
+  assert.ok(zoom > 2.5 && zoom < 3.5, `${zoom} times as near`);
+  assert.ok(Math.abs(row - 24.5) < 1 && Math.abs(col - 32.5) < 1, `the middle is at ${row}, ${col}`);
+  assert.equal(await see(page, 'state.pin'), null, 'no finger clicked');
+});
+
+test('a growing range holds all that was drawn since, each image\'s only its own', async () => {
+  const { page, producer, name } = await showing('wind');
+  await page.selectOption('#component', '0');
+  await page.selectOption('#range-mode', 'grow');
+  const ends = async () => see(page, 'panels()[0].range');
+  let [low, high] = [Infinity, -Infinity];
+  for (let version = 1; version <= 6; version += 1) {
+    if (version > 1) await producer.publish();
+    await drawn(page, version);
+    const values = (await dump(name, 'wind', version)).values.filter((_, i) => i % 3 === 0);
+    [low, high] = [Math.min(low, least(values)), Math.max(high, greatest(values))];
+    await eventually(async () => assert.deepEqual(await ends(), { low, high, log: false }, `version ${version}`));
+  }
+  await page.selectOption('#range-mode', 'frame');
+  const values = (await dump(name, 'wind', 6)).values.filter((_, i) => i % 3 === 0);
+  await eventually(async () => assert.deepEqual(await ends(), { low: least(values), high: greatest(values), log: false }));
+  assert.ok(least(values) > low || greatest(values) < high, 'otherwise this shows nothing');
 });
 
 test('the slice as CSV is the dump', async () => {

@@ -12,6 +12,8 @@ use tcasm_observer::{ObserveError, Observer, RegionInfo, Version};
 
 /// How often a region that is not there is looked for.
 const RETRY: Duration = Duration::from_millis(200);
+/// A producer that has taken the lease away is left in peace for so long.
+const PEACE: Duration = Duration::from_secs(3);
 
 pub struct Follower {
     common: Weak<Common>,
@@ -112,27 +114,41 @@ impl Follower {
         if Instant::now() < self.due.region {
             return;
         }
-        let Some(observer) = &mut self.observer else {
-            return;
-        };
         self.due.region = Instant::now() + self.options.region;
+        let observer = match &mut self.observer {
+            Some(observer) if self.state != State::Ousted => observer,
+            _ => return,
+        };
         match self.watch.look(observer) {
-            Ok(region) => {
+            Ok(region) if region.state != State::Ousted => {
                 self.state = region.state;
                 common.seats.tell(region);
             }
-            Err(ObserveError::Ousted) => self.state = State::Ousted,
-            Err(error) => {
-                tracing::warn!("region {:?} cannot be looked at: {error}", self.name);
-                self.state = State::Ousted;
-            }
+            Ok(_) => self.ousted(common, &ObserveError::Ousted),
+            Err(error) => self.ousted(common, &error),
         }
+    }
+
+    /// Nothing that was seen of the region holds any more. It is attached to again, but not at once.
+    fn ousted(&mut self, common: &Common, why: &ObserveError) {
+        tracing::warn!("region {:?} cannot be looked at: {why}", self.name);
+        let last = common.seats.told().unwrap_or_default();
+        common.seats.tell(Region {
+            state: State::Ousted,
+            message: format!("{why}; it is tried again in {} seconds", PEACE.as_secs()),
+            ..Region::clone(&last)
+        });
+        self.state = State::Ousted;
+        self.due.attach = Instant::now() + PEACE;
     }
 
     fn answer(&mut self, common: &Common) {
         let (now, Some(newest)) = (Instant::now(), self.newest()) else {
             return;
         };
+        if self.state == State::Ousted {
+            return;
+        }
         let mut wishes = common.seats.wishes(newest);
         let whole = now >= self.due.whole && self.whole != Some(newest);
         for wish in &mut wishes {
@@ -224,7 +240,7 @@ impl Follower {
             .memory
             .get(&key(wish))
             .filter(|_| wish.whole && wish.fresh);
-        if self.stood(pass) {
+        if self.stood(common, pass) {
             common.seats.give(wish.client, frame, series);
         }
     }
@@ -243,18 +259,18 @@ impl Follower {
         for (name, (stamp, moments)) in &frame.also {
             self.memory.note(&(name.clone(), None), stamp, moments);
         }
-        if self.stood(pass) {
+        if self.stood(common, pass) {
             common.seats.add(wish.client, frame);
         }
     }
 
     /// Whether what was read was the version's.
-    fn stood(&mut self, pass: &Pass) -> bool {
-        let stood = pass.check().is_ok();
-        if !stood {
-            self.state = State::Ousted;
+    fn stood(&mut self, common: &Common, pass: &Pass) -> bool {
+        let checked = pass.check();
+        if let Err(error) = &checked {
+            self.ousted(common, error);
         }
-        stood
+        checked.is_ok()
     }
 
     fn pin(&mut self, number: Option<u64>) -> Result<Version, String> {

@@ -257,6 +257,11 @@ impl Seats {
         }
     }
 
+    /// What clients were told of the region.
+    pub fn told(&self) -> Option<Arc<Region>> {
+        self.table().region.clone()
+    }
+
     /// Tell all clients of the region, if something of it is another.
     pub fn tell(&self, mut region: Region) {
         let mut table = self.table();

@@ -4,6 +4,7 @@ use super::Site;
 use crate::frame::Writer;
 use crate::hub::{Client, Hub, Update};
 use crate::look::{MAX_MESSAGE, Said};
+use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
@@ -15,6 +16,9 @@ use tcasm_core::place::check_name;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
+/// A page that says nothing for so long is asked whether it is there. Browsers answer by themselves, even for a hidden page
+/// whose timers sleep.
+const QUIET: Duration = Duration::from_secs(10);
 /// A page that says nothing for so long is gone, though nobody told.
 const SILENCE: Duration = Duration::from_secs(30);
 /// A page that takes nothing for so long has stopped reading.
@@ -57,6 +61,19 @@ struct Page {
     writer: Writer,
     /// The frame that was sent and not yet got.
     under_way: Option<u64>,
+    /// When it said something the last time.
+    heard: Instant,
+    /// It was asked since whether it is there.
+    asked: bool,
+}
+
+/// What happens next.
+enum Event {
+    Said(Message),
+    News,
+    Quiet,
+    /// Why, if it is not the page's own wish.
+    Gone(Option<String>),
 }
 
 /// A text message.
@@ -77,32 +94,47 @@ impl Page {
             news,
             writer: Writer::default(),
             under_way: None,
+            heard: Instant::now(),
+            asked: false,
         }
     }
 
     /// Until the page is gone; why, if it is not its own wish.
     async fn serve(mut self) -> Option<String> {
-        let mut heard = Instant::now();
         loop {
-            tokio::select! {
-                message = self.socket.recv() => {
-                    heard = Instant::now();
-                    match message {
-                        Some(Ok(message)) => if let Err(why) = self.hear(message) {
-                            return self.refuse(why).await;
-                        },
-                        Some(Err(error)) => return Some(error.to_string()),
-                        None => return None,
-                    }
-                }
-                () = self.news.notified() => {}
-                () = sleep_until(heard + SILENCE) => return Some("it is silent".to_owned()),
-            }
-            match timeout(SEND, self.tell()).await {
+            let quiet = match self.event().await {
+                Event::Said(message) => match self.hear(message) {
+                    Ok(()) => false,
+                    Err(why) => return self.refuse(why).await,
+                },
+                Event::News => false,
+                Event::Quiet => true,
+                Event::Gone(why) => return why,
+            };
+            match timeout(SEND, self.tell(quiet)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Some(error.to_string()),
                 Err(_) => return Some("it does not read".to_owned()),
             }
+        }
+    }
+
+    async fn event(&mut self) -> Event {
+        let patience = if self.asked { SILENCE } else { QUIET };
+        let message = tokio::select! {
+            message = self.socket.recv() => message,
+            () = self.news.notified() => return Event::News,
+            () = sleep_until(self.heard + patience) => {
+                let silent = Event::Gone(Some("it is silent".to_owned()));
+                let asked = std::mem::replace(&mut self.asked, true);
+                return if asked { silent } else { Event::Quiet };
+            }
+        };
+        (self.heard, self.asked) = (Instant::now(), false);
+        match message {
+            Some(Ok(message)) => Event::Said(message),
+            Some(Err(error)) => Event::Gone(Some(error.to_string())),
+            None => Event::Gone(None),
         }
     }
 
@@ -131,8 +163,11 @@ impl Page {
         Some(why)
     }
 
-    /// Send what is new; a frame only when the one before was got.
-    async fn tell(&mut self) -> Result<(), axum::Error> {
+    /// Send what is new; a frame only when the one before was got. With `ask` an answer is asked for, too.
+    async fn tell(&mut self, ask: bool) -> Result<(), axum::Error> {
+        if ask {
+            self.socket.send(Message::Ping(Bytes::new())).await?;
+        }
         let update = match self.under_way {
             None => self.client.take(),
             Some(_) => self.client.take_news(),

@@ -1,0 +1,77 @@
+// Fields that few have, and browsers that cannot do all.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { leave, dump, eventually, open, regionName, scene, see, view, withoutWebGl } from './harness.js';
+
+after(leave);
+
+async function showing(field, options) {
+  const name = regionName('kinds');
+  await scene(name, 8, true);
+  const page = await open((await view(name)).url, options);
+  await page.click(`#fields button:has-text("${field}")`);
+  await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
+  return { name, page };
+}
+
+/** The image is this: rows, columns, and the value of each. */
+const image = (page, rows, cols, value) => eventually(async () => {
+  const { image: seen } = await see(page, 'panels()[0]');
+  assert.deepEqual([seen.rows, seen.cols], [rows, cols]);
+  seen.values.forEach((v, i) => {
+    const wanted = value(Math.floor(i / cols), i % cols);
+    assert.ok(Math.abs(v - wanted) <= 1e-6 * Math.abs(wanted), `sample ${i} is ${v}, not ${wanted}`);
+  });
+});
+
+test('complex numbers are shown by their moduli, and the value at a point in full', async () => {
+  const { name, page } = await showing('wave');
+  const { values, shape: [rows, cols] } = await dump(name, 'wave', 1);
+  const parts = (row, col) => values.subarray(2 * (row * cols + col), 2 * (row * cols + col) + 2);
+  await image(page, rows, cols, (row, col) => Math.hypot(...parts(row, col)));
+  assert.equal(await see(page, 'panels()[0].title'), '|wave|');
+  const { at, values: seen } = await see(page, 'shown.probe');
+  assert.ok(Math.abs(seen[0] - Math.hypot(...parts(...at))) < 1e-12);
+  const box = await page.locator('#heat').boundingBox();
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+  const text = await eventually(async () => {
+    const said = await page.textContent('#pin-value');
+    assert.match(said, /= -?[\d.]+\s*[+-]\s*[\d.]+\s*[ij]/);
+    return said;
+  });
+  const [row, col] = await see(page, 'state.pin');
+  assert.ok(text.includes(String(parts(row, col)[0]).slice(0, 6)), text);
+});
+
+test('a field of four axes has a slider for each of the two across the slice, and six planes', async () => {
+  const { name, page } = await showing('stack');
+  const { values, shape } = await dump(name, 'stack', 1);
+  const [, nz, ny, nx] = shape;
+  const element = (w, z, y, x) => values[((w * nz + z) * ny + y) * nx + x];
+  await image(page, ny, nx, (y, x) => element(1, 2, y, x));
+  assert.equal(await page.locator('#planes button').count(), 6);
+  assert.equal(await page.locator('#positions input').count(), 2);
+  await page.locator('#positions input[data-axis="0"]').fill('2');
+  await page.locator('#positions input[data-axis="1"]').fill('0');
+  await image(page, ny, nx, (y, x) => element(2, 0, y, x));
+  await page.click('#planes button[data-plane="0,3"]');
+  await image(page, shape[0], nx, (w, x) => element(w, 0, ny >> 1, x));
+  assert.ok(await page.locator('[data-view=volume]').isDisabled(), 'there is no 3-D view of four axes');
+});
+
+test('a browser without WebGL 2 says so, and goes on with slices', async () => {
+  const browser = await withoutWebGl();
+  try {
+    const { page } = await showing('block', { of: browser });
+    await page.click('[data-view=volume]');
+    await page.waitForFunction(() => /WebGL 2/.test(document.getElementById('message').textContent));
+    assert.ok(await page.locator('#message').isVisible());
+    await page.click('[data-view=slice]');
+    await page.locator('#message').waitFor({ state: 'hidden' });
+    await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
+    assert.deepEqual(page.troubles, []);
+  } finally {
+    await browser.close();
+  }
+});
