@@ -13,6 +13,8 @@ cargo bench -p tcasm-benches --benches -- "$@"
 if [ $# -eq 0 ]; then
     # For the rows of ADIOS2; without it they are left out, and the comparison says so.
     ci/python-env.sh || true
+    # A page of the live view is one of the things measured.
+    ci/view.sh --install
     # `tcasm` and `statistics` run beside what is measured.
     cargo build --release -p tcasm -p tcasm-benches --bins
     cargo run --release -p tcasm-benches --bin bars | tee "$target/bars.md"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The page of tcasm view in a browser without a screen, against real simulations. Within three minutes when all is installed.
-#   view.sh [--figures]     write the screenshots of the documentation, too
+#   view.sh [--figures | --install]     write the screenshots of the documentation, too; or install what is needed, and no more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,10 +12,12 @@ main() {
     case "${1:-}" in
         "") ;;
         --figures) figures=$PWD/docs/figures ;;
-        *) stop "usage: ci/view.sh [--figures]" ;;
+        --install) ;;
+        *) stop "usage: ci/view.sh [--figures | --install]" ;;
     esac
     install_packages
     install_modules
+    [ "${1:-}" != --install ] || return 0
     # What `cargo test --workspace` builds, so that after it there is nothing to do.
     cargo build --workspace --bins --examples
     cd "$tests"

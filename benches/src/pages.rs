@@ -38,6 +38,11 @@ impl Site {
         })
     }
 
+    /// What to open in a browser.
+    pub fn url(&self) -> String {
+        format!("http://{}/?token={}", self.host, self.token)
+    }
+
     /// Processor time that it has taken.
     pub fn busy(&self) -> Outcome<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.program.pid()))?;

@@ -67,11 +67,14 @@ pub struct Program {
 impl Program {
     /// Start `name`. What it prints can be had when it has ended; its complaints go where ours go.
     pub fn start(name: &'static str, args: &[&str]) -> Result<Self, ProgramError> {
-        let child = Command::new(find(name)?)
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn();
+        let mut command = Command::new(find(name)?);
+        command.args(args);
+        Program::run(name, command)
+    }
+
+    /// The same for a program that lies elsewhere.
+    pub fn run(name: &'static str, mut command: Command) -> Result<Self, ProgramError> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let program = name;
         let child = child.map_err(|source| ProgramError::Io { program, source })?;
         Ok(Program { name, child })

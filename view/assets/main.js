@@ -139,14 +139,17 @@ function drawAll() {
 /** The version whose age on the screen was measured last. */
 let measured = null;
 
-/** How old the version is that has just been drawn for the first time, if it is the newest. */
+/** How old the version is that has just been drawn for the first time, if it is the newest, when its pixels are on the screen. */
 function measure() {
   const { shown } = state;
   if (state.version !== null || !shown?.published || shown.published === measured) return;
   measured = shown.published;
-  const ms = Date.now() - shown.published;
-  addLatency(ms);
-  showLatency(state.region?.state === 'running' ? ms : null);
+  // The browser begins the next image when this one is out.
+  requestAnimationFrame(() => {
+    const ms = Date.now() - shown.published;
+    addLatency(ms);
+    showLatency(state.region?.state === 'running' ? ms : null);
+  });
 }
 
 function zoomBy(factor) {

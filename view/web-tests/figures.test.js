@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
-import { leave, demo, end, eventually, grayScott, open, place, view } from './harness.js';
+import { leave, demo, end, eventually, grayScott, open, place, view, withWebGl } from './harness.js';
 
 const folder = process.env.TCASM_FIGURES;
 const skip = folder ? false : 'ci/view.sh --figures draws them';
@@ -48,7 +48,7 @@ test('slices, differences and a phone', { skip }, async () => {
 test('a volume', { skip }, async () => {
   const name = 'gray_scott';
   grayScott(name, 64);
-  const page = await open((await view(name)).url, { colorScheme: 'dark' });
+  const page = await open((await view(name)).url, { of: withWebGl(), colorScheme: 'dark' });
   await ready(page);
   await page.click('#fields button:has-text("v")');
   await page.click('[data-view=volume]');

@@ -13,7 +13,8 @@ const children = new Set();
 /** Regions of the tests are nobody else's. */
 const runtime = mkdtempSync(`${tmpdir()}/tcasm-web-`);
 const env = { ...process.env, TCASM_RUNTIME_DIR: runtime };
-let browser = null;
+const browsers = [];
+let shared = null;
 let count = 0;
 
 /** A name that no other test has. */
@@ -88,22 +89,29 @@ function npy(bytes) {
   return { shape, values };
 }
 
-/** The distribution's browser; a test without one fails. */
-const theBrowser = () => (browser ??= launch());
+/** How Chromium draws without a graphics card: all but WebGL at once, WebGL by a renderer that makes everything else slow. */
+const WITHOUT_CARD = ['--disable-gpu'];
+const WEBGL = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 
-async function launch(...more) {
+/** The distribution's browser; a test without one fails. */
+async function launch(...how) {
   const executablePath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((p) => p && existsSync(p));
   if (!executablePath) throw new Error('no Chromium: install it (apt-get install chromium), or say where it is (CHROMIUM=PATH)');
-  const args = ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-dev-shm-usage', ...more];
-  return chromium.launch({ executablePath, args });
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage', ...how] });
+  browsers.push(browser);
+  return browser;
 }
 
-/** A browser of its own, which has no WebGL. */
-export const withoutWebGl = () => launch('--disable-3d-apis');
+/** The one that tests share, unless they want another. */
+const theBrowser = () => (shared ??= launch(...WITHOUT_CARD));
+
+/** Browsers of their own: with WebGL, and where WebGL is not to be had. */
+export const withWebGl = () => launch(...WEBGL);
+export const withoutWebGl = () => launch(...WITHOUT_CARD, '--disable-3d-apis');
 
 /** A browser of its own, and a function that sends a signal to the processes of its pages. */
 export async function ownBrowser() {
-  const own = await launch();
+  const own = await launch(...WITHOUT_CARD);
   const session = await own.newBrowserCDPSession();
   const signal = async (which) => {
     const { processInfo } = await session.send('SystemInfo.getProcessInfo');
@@ -150,8 +158,8 @@ export async function eventually(attempt, patience = 15000) {
 
 /** End all that was started. */
 export async function cleanUp() {
-  await (await browser)?.close();
-  browser = null;
+  await Promise.all(browsers.splice(0).map((browser) => browser.close()));
+  shared = null;
   await Promise.all([...children].map((child) => end({ child }, 'SIGKILL')));
 }
 

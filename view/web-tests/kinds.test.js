@@ -61,17 +61,12 @@ test('a field of four axes has a slider for each of the two across the slice, an
 });
 
 test('a browser without WebGL 2 says so, and goes on with slices', async () => {
-  const browser = await withoutWebGl();
-  try {
-    const { page } = await showing('block', { of: browser });
-    await page.click('[data-view=volume]');
-    await page.waitForFunction(() => /WebGL 2/.test(document.getElementById('message').textContent));
-    assert.ok(await page.locator('#message').isVisible());
-    await page.click('[data-view=slice]');
-    await page.locator('#message').waitFor({ state: 'hidden' });
-    await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
-    assert.deepEqual(page.troubles, []);
-  } finally {
-    await browser.close();
-  }
+  const { page } = await showing('block', { of: withoutWebGl() });
+  await page.click('[data-view=volume]');
+  await page.waitForFunction(() => /WebGL 2/.test(document.getElementById('message').textContent));
+  assert.ok(await page.locator('#message').isVisible());
+  await page.click('[data-view=slice]');
+  await page.locator('#message').waitFor({ state: 'hidden' });
+  await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
+  assert.deepEqual(page.troubles, []);
 });

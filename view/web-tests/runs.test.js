@@ -96,19 +96,18 @@ test('a page that is stopped holds up nobody, and has the newest version when it
   const producer = await scene(name);
   const server = await view(name);
   const { own, signal } = await ownBrowser();
+  const [stopped, other] = [await open(server.url, { of: own }), await open(server.url)];
+  await Promise.all([stopped, other].map((page) => drawn(page, 1)));
+  await signal('SIGSTOP');
   try {
-    const [stopped, other] = [await open(server.url, { of: own }), await open(server.url)];
-    await Promise.all([stopped, other].map((page) => drawn(page, 1)));
-    await signal('SIGSTOP');
     for (let version = 2; version <= 12; version += 1) {
       await producer.publish();
       await drawn(other, version);
     }
-    await signal('SIGCONT');
-    await drawn(stopped, 12);
   } finally {
-    await own.close();
+    await signal('SIGCONT');
   }
+  await drawn(stopped, 12);
 });
 
 test('a producer that ends says so', async () => {

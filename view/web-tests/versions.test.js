@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { leave, drawn, dump, eventually, grayScott, open, regionName, scene, see, view } from './harness.js';
+import { leave, drawn, dump, eventually, grayScott, open, regionName, scene, see, view, withWebGl } from './harness.js';
 
 after(leave);
 
@@ -130,7 +130,7 @@ test('the 3-D view shows a running simulation, as projection and as surface, and
   const name = regionName('gray');
   grayScott(name, 48);
   // Small, because it is drawn without a graphics card.
-  const page = await open((await view(name)).url, { viewport: { width: 900, height: 600 } });
+  const page = await open((await view(name)).url, { of: withWebGl(), viewport: { width: 900, height: 600 } });
   await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
   await page.click('#fields button:has-text("v")');
   await page.click('[data-view=volume]');

@@ -125,7 +125,7 @@ pub const HEAD: &str =
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 7] = [
+pub const GROUPS: [Group; 8] = [
     ("dense", dense::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
@@ -133,11 +133,13 @@ pub const GROUPS: [Group; 7] = [
     ("small", small::measure),
     ("gray-scott", gray_scott::measure),
     ("view", view::measure),
+    ("pixels", view::pixels::measure),
 ];
 
 /// The programs that groups start, which have to be built before.
-pub const PROGRAMS: [(&str, &str); 3] = [
+pub const PROGRAMS: [(&str, &str); 4] = [
     ("gray-scott", "tcasm"),
     ("gray-scott", "statistics"),
     ("view", "tcasm"),
+    ("pixels", "tcasm"),
 ];

@@ -108,8 +108,9 @@ impl Server {
         format!("http://{}/?token={}", self.address, self.settings.token)
     }
 
-    /// Serve until `stop` says so.
+    /// Serve until `stop` says so. The calling thread gets what processor time others leave from now on.
     pub fn run(self, stop: impl Fn() -> bool) -> Result<(), ServeError> {
+        tcasm_core::sys::thread::set_background();
         let site = Arc::new(Site::new(self.settings.name, self.settings.options));
         let access = Access::new(self.settings.token, self.address.ip().is_loopback());
         let serve = axum::serve(self.listener, router(site, access));

@@ -1,19 +1,17 @@
 //! The live view beside a simulation: how long until pages have what was published, what the server takes, and what the simulation
 //! notices.
 
+pub mod pixels;
+mod steady;
+
 use super::gray_scott::{Both, Outcome, stretch};
 use super::{Bar, Unit};
 use crate::pages::{self, Pages, Site, Taken};
 use crate::samples::Samples;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-use tcasm_producer::Producer;
+use std::time::Duration;
+use steady::{RATE, SIDE, Steady};
 
-/// Points along each axis of the field that is looked at.
-const SIDE: usize = 256;
-/// Versions of it in a second, and for how many seconds.
-const RATE: u32 = 10;
-const SECONDS: u32 = 12;
 /// Steps of a stretch of the solver, and how many pairs of stretches.
 const STRETCH: u64 = 20;
 const PAIRS: u64 = 24;
@@ -39,28 +37,15 @@ fn look(field: &str, side: usize) -> Value {
     })
 }
 
-/// A field that changes everywhere, published at a steady rate, and pages that look at it.
+/// Pages that look at a field that changes everywhere.
 fn load(pages: usize) -> Outcome<Vec<Bar>> {
     let name = format!("bars-view-{}-{pages}", std::process::id());
-    let bytes = SIDE.pow(3) * size_of::<f64>();
-    let mut producer = Producer::builder(&name).capacity(bytes).create()?;
-    let field = producer.field::<f64, _>("t", [SIDE; 3]).add()?;
-    producer.view_mut(field)?.fill(0.0);
-    producer.publish(0, 0.0)?;
+    let mut steady = Steady::start(&name)?;
     let site = of_pages(Site::start(&name))?;
     let open = of_pages(Pages::open(&site, pages, &look("t", SIDE)))?;
-    let (begin, busy) = (Instant::now(), of_pages(site.busy())?);
-    for step in 1..=u64::from(RATE * SECONDS) {
-        let value = step as f64;
-        for (place, cell) in producer.view_mut(field)?.iter_mut().enumerate() {
-            *cell = value + place as f64;
-        }
-        let due = begin + Duration::from_secs(1) * step as u32 / RATE;
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        producer.publish(step, value)?;
-    }
-    std::thread::sleep(Duration::from_secs(1) / RATE);
-    let (took, busy) = (begin.elapsed(), of_pages(site.busy())? - busy);
+    let busy = of_pages(site.busy())?;
+    let took = steady.run()?;
+    let busy = of_pages(site.busy())? - busy;
     let taken = of_pages(open.close())?;
     Ok(load_bars(pages, took, busy, &taken))
 }
@@ -72,7 +57,7 @@ fn load_bars(pages: usize, took: Duration, busy: Duration, taken: &Taken) -> Vec
         1 => "one page".to_owned(),
         n => format!("{n} pages"),
     };
-    let what = format!("256^3 doubles, {RATE} versions a second, seen by {who}");
+    let what = format!("{SIDE}^3 doubles, {RATE} versions a second, seen by {who}");
     vec![
         Bar::limit(
             &format!("{what}: from publish until a page has the image"),
