@@ -12,13 +12,14 @@ help:  ## list the targets
 setup:  ## install what the build needs (asks for nothing when it is all there)
 	@ci/setup.sh
 
-test:  ## check everything: format, lints, tests, documentation, interleavings, fuzzing
+test:  ## check everything: format, lints, tests, the page in a browser, documentation, interleavings, fuzzing
 	@$(STAGE) --first
 	@$(STAGE) setup ci/setup.sh
 	@$(STAGE) python ci/python-env.sh
 	@$(STAGE) fmt ci/fmt.sh
 	@$(STAGE) clippy ci/clippy.sh
 	@$(STAGE) test ci/test.sh
+	@$(STAGE) view ci/view.sh
 	@$(STAGE) doc ci/doc.sh
 	@$(STAGE) loom ci/loom.sh
 	@$(STAGE) fuzz ci/fuzz.sh 15
