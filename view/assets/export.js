@@ -2,7 +2,7 @@
 
 import { state, field, version } from './store.js';
 import { byId } from './dom.js';
-import { axisName, coordinate, title } from './field.js';
+import { axisName, coordinate, title, unitOf } from './field.js';
 import { drawn } from './slice-view.js';
 import { lineData } from './plots.js';
 import { series } from './series.js';
@@ -77,7 +77,7 @@ function csv(lines, kind) {
 }
 
 function header(of, ...more) {
-  return [`# ${state.regionName}, ${title(of, state.component)}${of.unit ? ` in ${of.unit}` : ''}, ${stamp()}`, ...more];
+  return [`# ${state.regionName}, ${title(of, state.component)}${unitOf(of) ? ` in ${unitOf(of)}` : ''}, ${stamp()}`, ...more];
 }
 
 /** 32-bit samples: as many digits as they have. */

@@ -14,6 +14,9 @@ export function typeText(field) {
   return field.dtype + parts;
 }
 
+/** The unit to write behind a value; nothing for numbers without a dimension. */
+export const unitOf = (field) => (field.unit && field.unit !== '1' ? field.unit : '');
+
 /** All pairs of axes that can be rows and columns; that of the last two comes first. */
 export function planes(field) {
   const n = field.shape.length;

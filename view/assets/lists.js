@@ -2,7 +2,7 @@
 
 import { state, set, on, field } from './store.js';
 import { byId, make, refill } from './dom.js';
-import { planes, shapeText, typeText } from './field.js';
+import { planes, shapeText, typeText, unitOf } from './field.js';
 import { tell } from './status.js';
 
 const EVERY = 4000;
@@ -51,7 +51,7 @@ function showFields() {
   const fields = state.region?.fields ?? [];
   const key = JSON.stringify([fields, state.fieldName]);
   refill(byId('fields'), key, () => fields.map((f) => {
-    const unit = f.unit ? ` · ${f.unit}` : '';
+    const unit = unitOf(f) && ` · ${unitOf(f)}`;
     const item = entry(f.name === state.fieldName, () => chooseField(f),
       make('span', { className: 'name', textContent: f.name }),
       make('span', { className: 'detail', textContent: f.raw ? 'raw bytes' : `${typeText(f)} · ${shapeText(f)}${unit}` }));

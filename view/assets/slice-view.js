@@ -1,7 +1,7 @@
 // The slice, alone or beside another version of it and their difference.
 
 import { state, set, on, field, shownOfField } from './store.js';
-import { aspect, axisName, coordinate, place, planeSize, title } from './field.js';
+import { aspect, axisName, coordinate, place, planeSize, title, unitOf } from './field.js';
 import { panned, transform, wanted, zoomed } from './viewport.js';
 import { fit, gestures, onResize, sizeOf } from './gestures.js';
 import { drawPanel, MARGIN } from './heatmap.js';
@@ -100,7 +100,7 @@ export function drawSlice() {
     map: transform(planeOf(of), state.window, rects[i]),
     theme,
     ratio: devicePixelRatio,
-    unit: of.unit ?? '',
+    unit: unitOf(of),
     xAxis: axisOf(of, state.plane[1]),
     yAxis: state.plane[0] === state.plane[1] ? null : axisOf(of, state.plane[0]),
   }));

@@ -2,7 +2,7 @@
 
 import { state, set, on, field, version } from './store.js';
 import { byId } from './dom.js';
-import { indexText } from './field.js';
+import { indexText, unitOf } from './field.js';
 import { sampleAt } from './marker.js';
 import { magnitude } from './series.js';
 import { number } from './numbers.js';
@@ -14,6 +14,8 @@ let notice = '';
 let timer = 0;
 
 const REFUSED = 'The address lacks its token. Open the address that “tcasm view” printed, with all that follows the question mark.';
+
+const HINT = 'Point at the image to read a value; click to pin the point.';
 
 export function setUpStatus() {
   on(['region', 'link', 'shown', 'regionName'], showStatus);
@@ -98,9 +100,17 @@ function showValues() {
   const of = field();
   if (!of) return;
   const { hover, pin, shown } = state;
-  if (hover && state.plane[0] !== state.plane[1]) byId('hover-value').textContent = `${indexText(of, hover, number)}   ${valueText(hover, of)}`;
+  // Where there is a curve, its own cursor tells the value.
+  if (state.plane[0] !== state.plane[1]) byId('hover-value').textContent = hoverText(of);
   const exact = pin && shown?.probe && String(shown.probe.at) === String(pin) ? shown.probe : null;
   byId('pin-value').textContent = pin ? `pinned ${indexText(of, pin, number)} = ${exact ? probeText(exact, of) : '…'}` : '';
+}
+
+/** What the pointer points at, if it does. */
+function hoverText(of) {
+  const { hover, pin } = state;
+  if (hover) return `${indexText(of, hover, number)}   ${valueText(hover, of)}`;
+  return pin ? '' : HINT;
 }
 
 /** The exact value if the server has told it, else what is drawn. */
@@ -116,7 +126,7 @@ function probeText(probe, of) {
   return `${probe.text}${several}${unit(of)}`;
 }
 
-const unit = (of) => (of.unit ? ` ${of.unit}` : '');
+const unit = (of) => unitOf(of) && ` ${unitOf(of)}`;
 
 /** A region of another run is another simulation: say so, and forget what was chosen of the old one. */
 export function newRun(before, after) {

@@ -18,7 +18,12 @@ export function setUpTimeline() {
 /** The versions that can be looked at: those kept, and that on the screen. */
 export function versions() {
   const shown = version()?.version;
-  const all = new Set([...(state.region?.versions ?? []), ...(state.version === null ? [] : [state.version])]);
+  const kept = state.region?.versions ?? [];
+  if (state.version === null && shown > kept.at(-1)) {
+    // The list comes twice a second, frames sooner; the oldest has gone meanwhile.
+    return [...kept.slice(1), shown];
+  }
+  const all = new Set([...kept, ...(state.version === null ? [] : [state.version])]);
   if (shown !== undefined && (state.version !== null || all.size === 0)) all.add(shown);
   return [...all].sort((a, b) => a - b);
 }

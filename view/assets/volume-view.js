@@ -7,7 +7,7 @@ import { fit, gestures, onResize } from './gestures.js';
 import { colorBar } from './heatmap.js';
 import { colormap, pixels } from './colors.js';
 import { range, valueAt } from './range.js';
-import { axisName, title } from './field.js';
+import { axisName, title, unitOf } from './field.js';
 import { number } from './numbers.js';
 import { themeColors } from './theme.js';
 
@@ -115,7 +115,7 @@ function annotate(of, sides, table) {
   const stamp = state.shown.volume.version ?? state.shown.version;
   ctx.fillText(`${title(of, state.shown.component)}, version ${stamp.version}`, 16 * ratio, 20 * ratio);
   const bar = { x: width - 92 * ratio, y: 40 * ratio, height: height - 80 * ratio };
-  colorBar(ctx, { range: ends, table, unit: of.unit ?? '', theme, ratio }, bar);
+  colorBar(ctx, { range: ends, table, unit: unitOf(of), theme, ratio }, bar);
 }
 
 /** The twelve edges of the box. */
