@@ -44,16 +44,15 @@ pub fn look_for(name: &str, no_wait: bool) -> Result<(), Failure> {
 }
 
 fn greeting(name: &str, server: &Server) -> String {
-    let address: SocketAddr = server.address();
+    let (address, host): (SocketAddr, String) = (server.address(), host_name());
     let mut text = format!(
         "{name} can be looked at in a browser, until Ctrl-C:\n  {}\n",
-        server.url()
+        server.url(&host)
     );
     if address.ip().is_loopback() {
         let port = address.port();
         text += &format!(
-            "from another machine: ssh -L {port}:{address} {}, and the same address there\n",
-            host_name()
+            "from another machine: ssh -L {port}:{address} {host}, and the same address there\n"
         );
     } else {
         text += "anybody who can reach this address and knows the token can look; what is sent is not encrypted\n";

@@ -103,9 +103,10 @@ impl Server {
         self.address
     }
 
-    /// What to open in a browser.
-    pub fn url(&self) -> String {
-        format!("http://{}/?token={}", self.address, self.settings.token)
+    /// What to open in a browser. `host` is this machine for others.
+    pub fn url(&self, host: &str) -> String {
+        let place = reachable(self.address, host);
+        format!("http://{place}/?token={}", self.settings.token)
     }
 
     /// Serve until `stop` says so. The calling thread gets what processor time others leave from now on.
@@ -125,6 +126,14 @@ impl Server {
                 () = stopped => Ok(()),
             }
         })
+    }
+}
+
+/// Who listens at all addresses of the machine has none that others could use: there it is the machine's name.
+fn reachable(address: SocketAddr, host: &str) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("{host}:{}", address.port()),
+        false => address.to_string(),
     }
 }
 
@@ -181,5 +190,21 @@ impl Site {
         let hub = Hub::start(&name, self.options)?;
         hubs.insert(name, hub.clone());
         Ok(hub)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_to_open_is_one_that_can_be_reached() {
+        let seen = |address: &str| reachable(address.parse().unwrap(), "node042");
+        for all in ["0.0.0.0:80", "[::]:80"] {
+            assert_eq!(seen(all), "node042:80");
+        }
+        for one in ["127.0.0.1:8337", "[::1]:8337", "192.0.2.1:80"] {
+            assert_eq!(seen(one), one);
+        }
     }
 }
