@@ -35,6 +35,7 @@ mod observer;
 mod plan;
 mod session;
 mod shelf;
+mod sockets;
 mod streams;
 mod version;
 mod view;
@@ -43,6 +44,7 @@ mod window;
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use held::Held;
 pub use observer::{Observer, RegionInfo, Status};
+pub use sockets::{Socket, sockets};
 pub use streams::Versions;
 pub use tcasm_core::field::{
     Attr, Centering, DType, Element, FieldDesc, FieldTable, Kind, Mesh, Order, RegionPtr,

@@ -4,9 +4,7 @@ use crate::args::Format;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Table};
 use serde::Serialize;
-use std::io;
-use std::path::Path;
-use tcasm_observer::{AttachError, ObserveError, Observer, runtime_dir};
+use tcasm_observer::{AttachError, ObserveError, Observer, Socket, runtime_dir, sockets};
 
 /// The state of what a dead producer has left.
 const KEPT: &str = "kept";
@@ -60,33 +58,6 @@ fn without_running(rows: Vec<Row>) -> Vec<Row> {
     let running: Vec<_> = running.collect();
     let left = |row: &Row| row.state != KEPT || !running.contains(&who(row));
     rows.into_iter().filter(left).collect()
-}
-
-/// A socket in the folder: a producer's, or that of who keeps what a dead one has left.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Socket {
-    name: String,
-    kept: bool,
-}
-
-/// The sockets in the folder, in order. No folder, no sockets.
-fn sockets(folder: &Path) -> io::Result<Vec<Socket>> {
-    let entries = match folder.read_dir() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let socket = |entry: std::fs::DirEntry| {
-        let file = entry.file_name().into_string().ok()?;
-        let (name, kept) = match file.strip_suffix(".sock") {
-            Some(name) => (name, false),
-            None => (file.strip_suffix(".kept")?, true),
-        };
-        let name = name.to_owned();
-        Some(Socket { name, kept })
-    };
-    let mut sockets: Vec<Socket> = entries.flatten().filter_map(socket).collect();
-    sockets.sort_unstable();
-    Ok(sockets)
 }
 
 fn look(Socket { name, kept }: &Socket) -> Row {

@@ -6,11 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tcasm_observer::{AttachError, Observer, runtime_dir};
+use tcasm_observer::{AttachError, Observer, Socket, runtime_dir, sockets};
 use tokio::sync::Mutex;
 
 /// A region of this user.
@@ -45,18 +43,16 @@ pub async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<Row>>, (Stat
 
 async fn look() -> Result<Vec<Row>, (StatusCode, String)> {
     let folder = runtime_dir();
-    let names = names(&folder).map_err(|error| {
+    let sockets = sockets(&folder).map_err(|error| {
         let text = format!("cannot read {folder:?}: {error}");
         (StatusCode::INTERNAL_SERVER_ERROR, text)
     })?;
     // Together: one that is stopped takes long not to answer.
-    let looks: Vec<_> = names
-        .into_iter()
-        .map(|name| {
-            (
-                name.clone(),
-                tokio::task::spawn_blocking(move || state(&name)),
-            )
+    let running = sockets.into_iter().filter(|socket| !socket.kept);
+    let looks: Vec<_> = running
+        .map(|Socket { name, .. }| {
+            let asked = name.clone();
+            (name, tokio::task::spawn_blocking(move || state(&asked)))
         })
         .collect();
     let mut rows = Vec::new();
@@ -68,21 +64,6 @@ async fn look() -> Result<Vec<Row>, (StatusCode, String)> {
         rows.push(Row { name, state });
     }
     Ok(rows)
-}
-
-/// Names of the sockets in the folder. No folder, no sockets.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
-    let entries = match folder.read_dir() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let name = |entry: std::fs::DirEntry| {
-        let file = entry.file_name().into_string().ok()?;
-        file.strip_suffix(".sock").map(str::to_owned)
-    };
-    let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// As `PROTOCOL.md` names it.
