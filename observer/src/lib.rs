@@ -31,6 +31,7 @@ mod budget;
 mod copies;
 mod error;
 mod held;
+mod info;
 mod observer;
 mod plan;
 mod session;
@@ -43,7 +44,8 @@ mod window;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use held::Held;
-pub use observer::{Observer, RegionInfo, Status};
+pub use info::RegionInfo;
+pub use observer::{Observer, Status};
 pub use sockets::{Socket, sockets};
 pub use streams::Versions;
 pub use tcasm_core::field::{

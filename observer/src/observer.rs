@@ -2,6 +2,7 @@
 
 use crate::attach;
 use crate::error::{AttachError, ObserveError};
+use crate::info::RegionInfo;
 use crate::session::Session;
 use crate::version::Version;
 use nix::errno::Errno;
@@ -12,7 +13,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tcasm_core::index::IndexError;
 use tcasm_core::place::{kept_path, socket_path};
-use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::sys::time::deadline;
 use tcasm_core::sys::{futex, socket};
 use tcasm_core::wire::{self, ObserverRow, Request};
@@ -38,31 +38,6 @@ pub struct Observer {
     /// The newest version that was handed out by a call that goes forward.
     seen: u64,
     subscribed: bool,
-}
-
-/// What is known of a region besides its versions.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RegionInfo {
-    /// Name of the region.
-    pub name: String,
-    /// The producer's process id, as it sees itself.
-    pub pid: u64,
-    /// Address of the region in every process.
-    pub base: u64,
-    /// Bytes of address space of the region.
-    pub bytes: u64,
-    /// Bytes per page.
-    pub page_size: u64,
-    /// How writes are tracked: `uffd-async`, `cow` or `compare`.
-    pub tracker: String,
-    /// When the region was created (nanoseconds of the Unix epoch).
-    pub created: u64,
-    /// Most versions alive at once.
-    pub max_versions: usize,
-    /// All counters, by name.
-    pub counters: Vec<(&'static str, u64)>,
-    /// Duration of publish in microseconds: median, 99th percentile, longest.
-    pub publish_us: [f64; 3],
 }
 
 /// How long an attaching observer waits for the producer's answer.
@@ -330,30 +305,7 @@ impl Observer {
     /// What is known of the region besides its versions.
     pub fn info(&self) -> Result<RegionInfo, ObserveError> {
         self.check()?;
-        let index = self.session.index()?;
-        let (info, stats) = (&self.session.info, Stats::new(index.stats()?));
-        let us = |q| stats.publish_quantile_ns(q).map(|ns| ns as f64 / 1e3);
-        let read = || {
-            let counters = Counter::ALL.iter().map(|c| Ok((c.name(), stats.get(*c)?)));
-            let max = stats.get(Counter::PublishMaxNs)? as f64 / 1e3;
-            Ok((
-                counters.collect::<Result<Vec<_>, _>>()?,
-                [us(0.5)?, us(0.99)?, max],
-            ))
-        };
-        let (counters, publish_us) = read().map_err(IndexError::OutOfRange)?;
-        Ok(RegionInfo {
-            name: info.name.clone(),
-            pid: info.pid,
-            base: info.base,
-            bytes: index.layout().region_bytes() as u64,
-            page_size: index.layout().page_size as u64,
-            tracker: info.tracker.clone(),
-            created: info.created,
-            max_versions: index.layout().slots,
-            counters,
-            publish_us,
-        })
+        RegionInfo::of(&self.session)
     }
 
     /// Whether the producer runs.

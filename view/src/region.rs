@@ -253,10 +253,7 @@ impl Region {
     }
 
     fn describe(&mut self, info: RegionInfo) {
-        let count = |name: &str| {
-            let found = info.counters.iter().find(|(n, _)| *n == name);
-            found.map_or(0, |(_, value)| *value)
-        };
+        let count = |name| info.counter(name).unwrap_or(0);
         self.publishes = count("Publishes");
         self.skips = count("Skips");
         self.held_bytes = count("HeldBytes");

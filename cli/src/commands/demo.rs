@@ -138,7 +138,7 @@ fn summary(observer: &Observer, folder: &Folder) -> Result<(), Failure> {
         ),
         Folder::Temporary(_) => "The checkpoint is removed; keep it with --dir DIR.".to_owned(),
     };
-    let count = |name| super::info::counter(&info, name).unwrap_or(0);
+    let count = |name| info.counter(name).unwrap_or(0);
     output::text(&format!(
         "\n{} versions were published, {} skipped. The simulation spent {:.1} us in publish (median).\n{kept}\n",
         count("Publishes"),

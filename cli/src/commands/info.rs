@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Mesh, Order};
-use tcasm_observer::{Held, ObserveError, Observer, RegionInfo, Status, Version};
+use tcasm_observer::{Held, ObserveError, Observer, Status, Version};
 
 /// What is told. The names are those of the JSON, and promises to scripts.
 #[derive(Debug, Serialize)]
@@ -135,12 +135,6 @@ pub fn run(args: &InfoArgs) -> Result<(), Failure> {
     }
 }
 
-/// One counter of a region by its name.
-pub fn counter(info: &RegionInfo, name: &str) -> Option<u64> {
-    let found = info.counters.iter().find(|(n, _)| *n == name);
-    found.map(|(_, value)| *value)
-}
-
 fn gather(observer: &mut Observer) -> Result<Info, Failure> {
     let known = observer.info()?;
     // First who holds what, then the newest version: what they hold is then no newer than that.
@@ -172,7 +166,7 @@ fn gather(observer: &mut Observer) -> Result<Info, Failure> {
             row.held_bytes = held.bytes(&row.pinned)?;
         }
     }
-    let count = |name| counter(&known, name).unwrap_or(0);
+    let count = |name| known.counter(name).unwrap_or(0);
     Ok(Info {
         producer: Producer {
             pid: known.pid,

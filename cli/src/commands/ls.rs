@@ -111,7 +111,7 @@ fn found(name: &str, observer: &mut Observer) -> Result<Row, ObserveError> {
         step: latest.map(|s| s.step),
         time: latest.map(|s| s.time),
         versions: Some(observer.available()?.len()),
-        held_bytes: super::info::counter(&info, "HeldBytes"),
+        held_bytes: info.counter("HeldBytes"),
         observers: Some(others),
     })
 }
