@@ -48,7 +48,7 @@ test('nor over the WebSocket', async () => {
 
 test('pages of other sites get nothing, even with the cookie', async () => {
   const running = await server();
-  const cookie = `tcasm_view=${running.token}`;
+  const cookie = `tcasm_view_${new URL(running.origin).port}=${running.token}`;
   assert.equal(await upgrade(running, '', { cookie, Origin: 'http://evil.example' }), 403);
   assert.equal(await upgrade(running, '', { cookie, Origin: running.origin }), 101);
   assert.equal(await status(`${running.origin}/regions`, { cookie, Origin: 'http://evil.example' }), 403);

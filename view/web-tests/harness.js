@@ -214,7 +214,8 @@ export const settled = (page) => page.evaluate(async () => {
 
 /** The colour maps of the server: name to [[r, g, b], ...]. */
 export async function colormaps({ origin, token }) {
-  const all = await (await fetch(`${origin}/colormaps`, { headers: { cookie: `tcasm_view=${token}` } })).json();
+  const cookie = `tcasm_view_${new URL(origin).port}=${token}`;
+  const all = await (await fetch(`${origin}/colormaps`, { headers: { cookie } })).json();
   const decode = (text) => text.match(/.{6}/g).map((c) => [0, 2, 4].map((i) => Number.parseInt(c.slice(i, i + 2), 16)));
   return Object.fromEntries(Object.entries(all).map(([name, text]) => [name, decode(text)]));
 }

@@ -30,8 +30,9 @@ impl Served {
     fn get(&self, path: &str) -> String {
         let (host, token) = self.parts();
         let mut stream = TcpStream::connect(host).unwrap();
+        let cookie = format!("tcasm_view_{}={token}", host.rsplit(':').next().unwrap());
         let ask = format!(
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: tcasm_view={token}\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
         );
         stream.write_all(ask.as_bytes()).unwrap();
         let mut answer = String::new();

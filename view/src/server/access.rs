@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The cookie that stands for the token after the first request.
+/// How the cookie's name begins that stands for the token after the first request.
 const COOKIE_NAME: &str = "tcasm_view";
 
 /// What is checked of each request.
@@ -50,7 +50,7 @@ impl Access {
 
     /// Whether a request is answered.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
-        let host = text(headers, &HOST).or(uri.host()).unwrap_or_default();
+        let host = host(uri, headers);
         if self.loopback && !is_local(host) {
             return Err(Refused::OtherHost);
         }
@@ -63,10 +63,15 @@ impl Access {
         {
             return Err(Refused::OtherOrigin);
         }
-        match query_token(uri).or_else(|| cookie(headers)) {
-            None => Err(Refused::NoToken),
-            Some(token) if equal(token, &self.token) => Ok(()),
-            Some(_) => Err(Refused::WrongToken),
+        let tokens = match query_token(uri) {
+            Some(token) => vec![token],
+            None => cookies(headers, &cookie_name(host)),
+        };
+        // Two of one name can come: of another path, or from before.
+        match tokens.iter().any(|token| equal(token, &self.token)) {
+            true => Ok(()),
+            false if tokens.is_empty() => Err(Refused::NoToken),
+            false => Err(Refused::WrongToken),
         }
     }
 }
@@ -75,17 +80,36 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
+/// The host, and the port if it is not the usual one, as the browser knows this server: a tunnel may have changed both.
+fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> &'r str {
+    let named = uri.authority().map(|authority| authority.as_str());
+    text(headers, &HOST).or(named).unwrap_or_default()
+}
+
 /// `localhost:8337` of `http://localhost:8337`.
 fn authority(origin: &str) -> Option<&str> {
     origin.split_once("://").map(|(_, authority)| authority)
 }
 
+/// `localhost` and `8337` of `localhost:8337`.
+fn name_and_port(host: &str) -> (&str, Option<u16>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (name, port.parse().ok()),
+        _ => (host, None),
+    }
+}
+
 fn is_local(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => host,
-    };
-    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+    matches!(name_and_port(host).0, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// The cookie of the server that a browser knows by this host. Browsers give a host's cookies to all of its ports: without the
+/// port in the name, servers with different tokens would overwrite each other's.
+fn cookie_name(host: &str) -> String {
+    match name_and_port(host).1 {
+        Some(port) => format!("{COOKIE_NAME}_{port}"),
+        None => COOKIE_NAME.to_owned(),
+    }
 }
 
 fn query_token(uri: &Uri) -> Option<&str> {
@@ -93,12 +117,15 @@ fn query_token(uri: &Uri) -> Option<&str> {
     pairs.find_map(|pair| pair.strip_prefix("token="))
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+/// The values of all cookies of that name.
+fn cookies<'h>(headers: &'h HeaderMap, name: &str) -> Vec<&'h str> {
     let all = headers.get_all(COOKIE).iter();
-    let mut pairs = all
+    let pairs = all
         .filter_map(|v| v.to_str().ok())
         .flat_map(|v| v.split(';'));
-    pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE_NAME)?.strip_prefix('='))
+    pairs
+        .filter_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+        .collect()
 }
 
 /// Takes as long whatever the first difference is.
@@ -116,12 +143,10 @@ pub async fn check(State(access): State<Arc<Access>>, request: Request, next: Ne
         return (StatusCode::FORBIDDEN, refused.to_string()).into_response();
     }
     let by_address = query_token(request.uri()).is_some();
+    let name = cookie_name(host(request.uri(), request.headers()));
     let mut response = next.run(request).await;
     if by_address {
-        let cookie = format!(
-            "{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/",
-            access.token
-        );
+        let cookie = format!("{name}={}; HttpOnly; SameSite=Strict; Path=/", access.token);
         if let Ok(cookie) = HeaderValue::from_str(&cookie) {
             response.headers_mut().insert(SET_COOKIE, cookie);
         }
@@ -169,10 +194,8 @@ mod tests {
     fn the_token_opens_in_the_address_and_as_a_cookie() {
         assert_eq!(asked("/?token=secret", &[HERE]), Ok(()));
         assert_eq!(asked("/ws?region=a&token=secret", &[HERE]), Ok(()));
-        assert_eq!(
-            asked("/ws", &[HERE, ("cookie", "a=b; tcasm_view=secret")]),
-            Ok(())
-        );
+        let cookie = ("cookie", "a=b; tcasm_view_8337=secret");
+        assert_eq!(asked("/ws", &[HERE, cookie]), Ok(()));
         for host in ["localhost", "localhost:1", "[::1]:8337", "[::1]"] {
             assert_eq!(asked("/?token=secret", &[("host", host)]), Ok(()), "{host}");
         }
@@ -191,8 +214,55 @@ mod tests {
         ] {
             assert_eq!(asked(uri, &[HERE]), Err(Refused::WrongToken), "{uri}");
         }
-        let cookies = [HERE, ("cookie", "tcasm_view2=secret; xtcasm_view=secret")];
-        assert_eq!(asked("/", &cookies), Err(Refused::NoToken));
+        let others = "tcasm_view=secret; tcasm_view_83370=secret; xtcasm_view_8337=secret";
+        assert_eq!(
+            asked("/", &[HERE, ("cookie", others)]),
+            Err(Refused::NoToken)
+        );
+        let wrong = ("cookie", "tcasm_view_8337=Secret");
+        assert_eq!(asked("/", &[HERE, wrong]), Err(Refused::WrongToken));
+    }
+
+    #[test]
+    fn servers_on_several_ports_of_a_host_do_not_disturb_each_other() {
+        // A browser gives all of a host's cookies to each port.
+        let all = "tcasm_view_8338=other; tcasm_view=third; tcasm_view_8337=secret";
+        for (host, answer) in [
+            ("127.0.0.1:8337", Ok(())),
+            ("[::1]:8337", Ok(())),
+            ("localhost:8338", Err(Refused::WrongToken)),
+            ("localhost", Err(Refused::WrongToken)),
+            ("[::1]", Err(Refused::WrongToken)),
+            ("localhost:1", Err(Refused::NoToken)),
+        ] {
+            let headers = [("host", host), ("cookie", all)];
+            assert_eq!(asked("/", &headers), answer, "{host}");
+        }
+    }
+
+    #[test]
+    fn of_cookies_of_the_same_name_one_that_is_right_suffices() {
+        let twice = "tcasm_view_8337=old; tcasm_view_8337=secret";
+        assert_eq!(asked("/", &[HERE, ("cookie", twice)]), Ok(()));
+        let wrong = [HERE, ("cookie", "tcasm_view_8337=old; tcasm_view_8337=")];
+        assert_eq!(asked("/", &wrong), Err(Refused::WrongToken));
+    }
+
+    #[test]
+    fn the_cookie_is_named_after_the_port_and_nothing_else_of_the_host() {
+        for (host, name) in [
+            ("localhost:8337", "tcasm_view_8337"),
+            ("localhost:08337", "tcasm_view_8337"),
+            ("[::1]:80", "tcasm_view_80"),
+            ("[::1]", "tcasm_view"),
+            ("localhost", "tcasm_view"),
+            ("localhost:", "tcasm_view"),
+            ("localhost:99999", "tcasm_view"),
+            ("localhost:1; Domain=evil.example", "tcasm_view"),
+            ("", "tcasm_view"),
+        ] {
+            assert_eq!(cookie_name(host), name, "{host}");
+        }
     }
 
     #[test]

@@ -99,6 +99,11 @@ impl Site {
         self.try_open(&format!("?token={TOKEN}"), &[]).unwrap()
     }
 
+    /// What a browser has of it after the first request.
+    pub fn cookie(&self) -> String {
+        format!("tcasm_view_{}={TOKEN}", self.address.port())
+    }
+
     /// Ask by HTTP: the status and all that came.
     pub fn get(&self, path: &str, headers: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).unwrap();

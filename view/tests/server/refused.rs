@@ -30,10 +30,14 @@ fn without_the_token_neither_http_nor_a_websocket_opens() {
             .err(),
         Some(403)
     );
-    assert_eq!(
-        site.try_open("", &[("cookie", "tcasm_view=wrong")]).err(),
-        Some(403)
-    );
+    let others = [
+        format!("tcasm_view_{}=wrong", site.address.port()),
+        format!("tcasm_view={TOKEN}; tcasm_view_1={TOKEN}"),
+    ];
+    for cookie in others {
+        let refused = site.try_open("", &[("cookie", &cookie)]).err();
+        assert_eq!(refused, Some(403), "{cookie}");
+    }
 
     let (status, text) = site.get(&format!("/{token}"), "");
     assert_eq!(status, 200, "{text}");
@@ -42,7 +46,8 @@ fn without_the_token_neither_http_nor_a_websocket_opens() {
         text.contains("httponly; samesite=strict") && text.contains("default-src 'self'"),
         "{text}"
     );
-    let cookie = format!("tcasm_view={TOKEN}");
+    let cookie = site.cookie();
+    assert!(text.contains(&format!("set-cookie: {cookie};")), "{text}");
     assert_eq!(
         site.get("/regions", &format!("Cookie: {cookie}\r\n")).0,
         200

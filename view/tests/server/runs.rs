@@ -66,8 +66,7 @@ fn pages_of_several_regions_are_served_side_by_side() {
         page.look(json!({"field": "t", "probe": [0]}));
         assert_eq!(page.next().head["probe"]["values"], json!([value]));
     }
-    let cookie = format!("Cookie: tcasm_view={}\r\n", crate::page::TOKEN);
-    let (_, list) = site.get("/regions", &cookie);
+    let (_, list) = site.get("/regions", &format!("Cookie: {}\r\n", site.cookie()));
     for name in &names {
         assert!(
             list.contains(&format!(r#"{{"name":"{name}","state":"running"}}"#)),
