@@ -12,7 +12,8 @@ pub mod procfs;
 pub mod puppet;
 pub mod unmap;
 
-use std::sync::Once;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tcasm_producer::{CaptureMode, Producer, PublishError, Receipt, TrackerKind};
 
@@ -28,20 +29,21 @@ pub fn name(stem: &str) -> String {
 }
 
 /// Give this process, and its children, a folder of their own for sockets; it goes when the process ends.
-pub fn runtime_dir() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+pub fn runtime_dir() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
         if std::env::var_os("TCASM_RUNTIME_DIR").is_none() {
-            // SAFETY: every test of the process comes through here first, and `Once` lets one in at a time; nothing else
+            // SAFETY: every test of the process comes through here first, and `OnceLock` lets one in at a time; nothing else
             // in the tests changes the environment.
             unsafe { std::env::set_var("TCASM_RUNTIME_DIR", own_dir()) };
             // SAFETY: a plain function, which may be called at any time.
             unsafe { libc::atexit(remove_own_dir) };
         }
-    });
+        tcasm_core::place::runtime_dir()
+    })
 }
 
-fn own_dir() -> std::path::PathBuf {
+fn own_dir() -> PathBuf {
     std::env::temp_dir().join(format!("tcasm-test-{}", std::process::id()))
 }
 

@@ -51,21 +51,11 @@ impl Viewer {
     }
 }
 
-fn producer(name: &str) -> Producer {
-    // SAFETY: the one test here runs alone, and sets it before anything reads it.
-    unsafe {
-        std::env::set_var(
-            "TCASM_RUNTIME_DIR",
-            std::env::temp_dir().join("tcasm-view-hub"),
-        )
-    };
-    Producer::builder(name).capacity(1 << 22).create().unwrap()
-}
-
 #[test]
 fn what_several_clients_look_at_is_computed_once() {
-    let name = format!("hub-{}", std::process::id());
-    let mut producer = producer(&name);
+    let name = tcasm_tests::name("hub");
+    let builder = Producer::builder(&name).capacity(1 << 22);
+    let mut producer = builder.create().unwrap();
     let t = producer.field::<f64, _>("t", [4, 64, 64]).add().unwrap();
     let desc = FieldDesc::new("t", tcasm_core::field::DType::F64, &[4, 64, 64]);
     let hub = Hub::start(&name, Options::default()).unwrap();

@@ -1,35 +1,14 @@
-//! What the tests share: a runtime folder of their own, names, the command, producers that can be killed.
+//! What the tests share: the command, producers that can be killed.
 
 use ndarray::Ix1;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tcasm_core::place::socket_path;
 use tcasm_producer::{Field, Producer};
-
-/// The folder of the sockets, which producers in this process use too.
-pub fn runtime_dir() -> &'static Path {
-    static DIR: OnceLock<PathBuf> = OnceLock::new();
-    DIR.get_or_init(|| {
-        let dir = std::env::temp_dir().join(format!("tcasm-cli-{}", nix::unistd::getuid()));
-        // SAFETY: every test comes through here before it does anything else, one at a time; nothing else in the tests
-        // changes the environment.
-        unsafe { std::env::set_var("TCASM_RUNTIME_DIR", &dir) };
-        dir
-    })
-}
-
-/// A name that no other test uses.
-pub fn name(stem: &str) -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    runtime_dir();
-    let (pid, n) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    format!("{stem}-{pid}-{n}")
-}
+pub use tcasm_tests::{name, runtime_dir};
 
 /// The command, not yet run.
 pub fn command(args: &[&str]) -> Command {

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tcasm_producer::Producer;
+pub use tcasm_tests::name;
 use tcasm_view::Options;
 use tcasm_view::server::{Server, Settings};
 use tungstenite::client::IntoClientRequest;
@@ -17,26 +17,6 @@ use tungstenite::{Message, WebSocket};
 /// Far more than anything here takes: only what hangs reaches it.
 pub const LONG: Duration = Duration::from_secs(60);
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-/// The folder of the sockets, which producers in this process use too.
-fn runtime_dir() -> &'static Path {
-    static DIR: OnceLock<PathBuf> = OnceLock::new();
-    DIR.get_or_init(|| {
-        let dir = std::env::temp_dir().join(format!("tcasm-view-{}", nix::unistd::getuid()));
-        // SAFETY: every test comes through here before it does anything else, one at a time; nothing else in the tests
-        // changes the environment.
-        unsafe { std::env::set_var("TCASM_RUNTIME_DIR", &dir) };
-        dir
-    })
-}
-
-/// A name that no other test uses.
-pub fn name(stem: &str) -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    runtime_dir();
-    let (pid, n) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    format!("{stem}-{pid}-{n}")
-}
 
 /// A producer that keeps its last 60 versions.
 pub fn producer(name: &str) -> Producer {
