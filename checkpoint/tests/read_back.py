@@ -12,11 +12,11 @@ import h5py
 import hdf5plugin  # registers Blosc
 import numpy as np
 from vtkmodules.util.numpy_support import vtk_to_numpy
-from vtkmodules.vtkCommonCore import vtkFileOutputWindow, vtkOutputWindow
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
 import openpmd
 from fields import dtype_of, interior_zyx, same
+from vtk_log import VtkLog
 
 
 def check_with_vtk(directory, case):
@@ -91,10 +91,8 @@ def is_zstd(directory, case):
 
 
 def main():
-    window = vtkFileOutputWindow()
     directory = pathlib.Path(sys.argv[1])
-    window.SetFileName(str(directory / "vtk.log"))
-    vtkOutputWindow.SetInstance(window)
+    log = VtkLog(directory)
     cases = json.loads((directory / "manifest.json").read_text())
     for case in cases:
         if is_zstd(directory, case):
@@ -113,8 +111,7 @@ def main():
         for entry in series["files"]:
             with h5py.File(directory / entry["name"]) as file:
                 assert file["VTKHDF/FieldData/TimeValue"][0] == entry["time"]
-    log = directory / "vtk.log"
-    assert not log.exists() or not log.read_text(), log.read_text()
+    log.check()
     print(len(cases), "files,", sum(len(c["fields"]) for c in cases), "fields agree")
 
 

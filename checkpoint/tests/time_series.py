@@ -13,11 +13,11 @@ import hdf5plugin  # noqa: F401 registers Blosc
 import numpy as np
 import pyvista
 from vtkmodules.util.numpy_support import vtk_to_numpy
-from vtkmodules.vtkCommonCore import vtkFileOutputWindow, vtkOutputWindow
 from vtkmodules.vtkCommonExecutionModel import vtkStreamingDemandDrivenPipeline
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
 from fields import dtype_of, interior_zyx, same
+from vtk_log import VtkLog
 
 
 def check_image(what, image, points, directory, version):
@@ -106,18 +106,15 @@ def is_zstd(directory, case):
 
 
 def main():
-    window = vtkFileOutputWindow()
     directory = pathlib.Path(sys.argv[1])
-    window.SetFileName(str(directory / "vtk.log"))
-    vtkOutputWindow.SetInstance(window)
+    log = VtkLog(directory)
     cases = json.loads((directory / "manifest.json").read_text())
     for case in cases:
         check_with_h5py(directory, case)
         if not is_zstd(directory, case):
             check_with_vtk(directory, case)
             check_with_pyvista(directory, case)
-    log = directory / "vtk.log"
-    assert not log.exists() or not log.read_text(), log.read_text()
+    log.check()
     print(len(cases), "series,", sum(len(c["versions"]) for c in cases), "versions agree")
 
 
