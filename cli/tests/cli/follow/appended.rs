@@ -1,0 +1,161 @@
+//! What becomes of versions: in which file they are, and of what.
+
+use super::{has, in_dir, of, read, start};
+use crate::common::{bad, line, name, publish, until};
+use nix::sys::signal::Signal;
+use std::fs;
+use tcasm_checkpoint::Checkpoint;
+use tcasm_producer::Field;
+
+#[test]
+fn every_version_is_appended_until_the_simulation_ends() {
+    let (_dir, file) = in_dir();
+    let name = name("follow");
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &file, &[]);
+    for n in 1..=5 {
+        publish(&mut p, t, n * 10);
+        until("it is appended", || has(&file, n * 10));
+        let steps: Vec<u64> = (1..=n).map(|n| n * 10).collect();
+        assert_eq!(read(&file), of(&steps));
+    }
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert_eq!(lines.len(), 1, "{run:?}");
+    let told = "the simulation has ended: 5 versions appended to ";
+    assert!(lines[0].starts_with(told), "{run:?}");
+}
+
+#[test]
+fn every_third_version_and_the_last_are_appended() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-third");
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &file, &["--every", "3"]);
+    (1..=10).for_each(|n| publish(&mut p, t, n * 10));
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    assert_eq!(read(&file), of(&[30, 60, 90, 100]));
+}
+
+#[test]
+fn what_is_appended_already_is_not_appended_again() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-there");
+    let (mut p, t) = line(&name, 100);
+    for n in 1..=3 {
+        publish(&mut p, t, n * 10);
+    }
+    for _ in 0..2 {
+        let run = start(&name, &file, &["--every", "2"]);
+        until("it is appended", || has(&file, 20));
+        run.signal(Signal::SIGINT);
+        assert_eq!(run.end().code, 0);
+    }
+    assert_eq!(read(&file), of(&[20]));
+    let run = start(&name, &file, &[]);
+    until("it is appended", || has(&file, 30));
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    assert_eq!(read(&file), of(&[20, 30]));
+}
+
+#[test]
+fn a_new_field_begins_another_file() {
+    let (dir, file) = in_dir();
+    let name = name("follow-fields");
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &file, &[]);
+    publish(&mut p, t, 10);
+    publish(&mut p, t, 20);
+    let more: Field<f64, _> = p.field("more", [10]).add().unwrap();
+    p.view_mut(more).unwrap().fill(7.0);
+    publish(&mut p, t, 30);
+    drop(p);
+    let run = run.end();
+    assert_eq!(run.code, 0, "{run:?}");
+    let second = dir.path().join("run_2.vtkhdf");
+    assert!(
+        run.out.contains("going on in") && run.out.contains("run_2.vtkhdf"),
+        "{run:?}"
+    );
+    assert_eq!((read(&file), read(&second)), (of(&[10, 20]), of(&[30])));
+}
+
+#[test]
+fn fields_that_do_not_change_are_written_once() {
+    let (dir, file) = in_dir();
+    let name = name("follow-still");
+    let (mut p, t) = line(&name, 100);
+    let still: Field<f64, _> = p.field("still", [100]).add().unwrap();
+    p.view_mut(still).unwrap().fill(7.0);
+    let run = start(&name, &file, &[]);
+    for n in 1..=3 {
+        publish(&mut p, t, n * 10);
+        until("it is appended", || has(&file, n * 10));
+    }
+    // In a later version it does.
+    p.view_mut(still).unwrap().fill(8.0);
+    publish(&mut p, t, 40);
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    let stored = |number: u64| {
+        let rows = dir.path().join(format!("run.steps/{number:08}.h5"));
+        hdf5::File::open(rows)
+            .unwrap()
+            .dataset("tcasm/fields/still")
+            .is_ok()
+    };
+    assert_eq!([1, 2, 3, 4].map(stored), [true, false, false, true]);
+    let series = hdf5::File::open(&file).unwrap();
+    let still = series.dataset("VTKHDF/PointData/still").unwrap();
+    let values: Vec<f64> = still.read_raw().unwrap();
+    assert_eq!(
+        values.chunks(100).map(|row| row[99]).collect::<Vec<_>>(),
+        [7.0, 7.0, 7.0, 8.0]
+    );
+}
+
+#[test]
+fn the_newest_versions_are_kept() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-keep");
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &file, &["--keep", "2"]);
+    (1..=6).for_each(|n| publish(&mut p, t, n * 10));
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    assert_eq!(read(&file), of(&[50, 60]));
+}
+
+#[test]
+fn a_file_for_each_version_and_their_list() {
+    let (dir, _) = in_dir();
+    let (list, name) = (dir.path().join("run.vtkhdf.series"), name("follow-list"));
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &list, &["--every", "2"]);
+    (1..=5).for_each(|n| publish(&mut p, t, n * 10));
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    let text = fs::read_to_string(&list).unwrap();
+    let listed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let files = listed["files"].as_array().unwrap();
+    for (entry, step) in files.iter().zip([20.0_f64, 40.0, 50.0]) {
+        assert_eq!(entry["time"], step / 100.0);
+        let file = dir.path().join(entry["name"].as_str().unwrap());
+        let mut bytes = vec![0; 800];
+        Checkpoint::open(file)
+            .unwrap()
+            .read_bytes("t", &mut bytes)
+            .unwrap();
+        assert!(bytes.chunks(8).all(|v| v == step.to_le_bytes()));
+    }
+    assert_eq!(files.len(), 3);
+    let other = crate::common::name("follow-other");
+    let (_p, _) = line(&other, 100);
+    let refused = bad(&["export", &other, list.to_str().unwrap(), "--follow"], 11);
+    assert!(refused.contains(&name), "{refused}");
+}

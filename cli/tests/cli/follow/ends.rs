@@ -1,0 +1,122 @@
+//! How it ends, what it holds, and what it does when there is no room.
+
+use super::{has, in_dir, of, read, start};
+use crate::checkpoint::attached;
+use crate::common::{Background, Victim, command, line, name, publish, until};
+use nix::sys::signal::Signal;
+use std::process::Command;
+use tcasm_observer::Observer;
+
+#[test]
+fn asked_to_end_it_appends_the_newest_version_first() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-term");
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &file, &["--every-steps", "1000"]);
+    (1..=3).for_each(|n| publish(&mut p, t, n * 10));
+    run.signal(Signal::SIGTERM);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert_eq!(read(&file), of(&[30]));
+}
+
+#[test]
+fn interrupted_it_ends_well() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-int");
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &file, &[]);
+    publish(&mut p, t, 10);
+    until("it is appended", || has(&file, 10));
+    run.signal(Signal::SIGINT);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert!(
+        run.out.starts_with("interrupted: 1 version appended"),
+        "{run:?}"
+    );
+    let other = file.with_file_name("other.vtkhdf");
+    let other = other.to_str().unwrap();
+    let waiting = Background::start(&["export", "nobody", other, "--follow", "--wait", "60"]);
+    let lock = file.with_file_name(".other.vtkhdf.tcasm-lock");
+    until("it waits", || lock.exists());
+    waiting.signal(Signal::SIGINT);
+    let waiting = waiting.end();
+    assert_eq!(waiting.code, 0, "{waiting:?}");
+}
+
+#[test]
+fn the_last_version_of_a_killed_simulation_is_appended() {
+    let (_dir, file) = in_dir();
+    let mut victim = Victim::start("follow-victim");
+    let run = start(&victim.name, &file, &["--every", "1000000"]);
+    let mut observer = Observer::attach(&victim.name).unwrap();
+    victim.kill();
+    let run = run.end();
+    assert_eq!(run.code, 4, "{run:?}");
+    assert!(run.err.contains("died"), "{run:?}");
+    let last = observer.latest().unwrap().step();
+    let series = hdf5::File::open(&file).unwrap();
+    let steps: Vec<u64> = series.dataset("tcasm/step").unwrap().read_raw().unwrap();
+    assert_eq!(steps, [last]);
+}
+
+#[test]
+fn versions_are_pinned_only_while_they_are_appended() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-pins");
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &file, &[]);
+    let mut observer = Observer::attach(&name).unwrap();
+    for n in 1..=3 {
+        publish(&mut p, t, n * 10);
+        until("it is appended, and let go of", || {
+            let rows = observer.observers().unwrap();
+            let row = rows
+                .iter()
+                .find(|row| row.pid == u64::from(run.pid()))
+                .unwrap();
+            has(&file, n * 10) && row.pinned.is_empty()
+        });
+    }
+}
+
+#[test]
+fn a_full_disk_costs_versions_and_not_the_series() {
+    let (dir, file) = in_dir();
+    let name = name("follow-disk");
+    let (mut p, t) = line(&name, 1 << 16);
+    // No file may grow beyond 100 KiB: small enough for the pictures of constant fields, not for those of noise.
+    let limited = "trap '' XFSZ; ulimit -f 100; exec \"$@\"";
+    let tcasm = command(&["export", &name, file.to_str().unwrap(), "--follow"]);
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-c", limited, "bash"])
+        .arg(tcasm.get_program())
+        .args(tcasm.get_args());
+    let run = Background::from(shell);
+    attached(&name, run.pid());
+    publish(&mut p, t, 10);
+    until("it is appended", || has(&file, 10));
+    let mut random = 1_u64;
+    for x in p.view_mut(t).unwrap().iter_mut() {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        *x = f64::from_bits(random >> 2);
+    }
+    p.publish(20, 0.2).unwrap();
+    publish(&mut p, t, 30);
+    drop(p);
+    let run = run.end();
+    assert_eq!(run.code, 0, "the last version was appended: {run:?}");
+    assert!(
+        run.err.contains("no room") && run.err.contains("step 20"),
+        "{run:?}"
+    );
+    assert_eq!(read(&file), of(&[10, 30]));
+    assert_eq!(
+        crate::common::names_in(&dir.path().join("run.steps")).len(),
+        2
+    );
+}

@@ -1,0 +1,53 @@
+//! `export --follow`.
+
+mod appended;
+mod ends;
+mod readers;
+mod refused;
+
+use crate::checkpoint::attached;
+use crate::common::Background;
+use std::path::{Path, PathBuf};
+
+/// Start a run, and wait until it is attached.
+fn start(name: &str, file: &Path, args: &[&str]) -> Background {
+    let all = [&["export", name, file.to_str().unwrap(), "--follow"], args].concat();
+    let run = Background::start(&all);
+    attached(name, run.pid());
+    run
+}
+
+/// The steps of a series, and the first value of the field `t` in each.
+fn read(file: &Path) -> Vec<(u64, f64)> {
+    let file = hdf5::File::open(file).unwrap();
+    let steps: Vec<u64> = file.dataset("tcasm/step").unwrap().read_raw().unwrap();
+    let dataset = file.dataset("VTKHDF/PointData/t").unwrap();
+    let values: Vec<f64> = dataset.read_raw().unwrap();
+    let each = values.len() / steps.len();
+    let rows = values.chunks(each).map(|row| {
+        assert!(row.iter().all(|v| *v == row[0]), "{row:?}");
+        row[0]
+    });
+    steps.into_iter().zip(rows).collect()
+}
+
+/// What [`read`] is to return for these steps.
+fn of(steps: &[u64]) -> Vec<(u64, f64)> {
+    steps.iter().map(|step| (*step, *step as f64)).collect()
+}
+
+/// How many versions a series has.
+fn versions(file: &Path) -> usize {
+    let file = hdf5::File::open(file).unwrap();
+    file.dataset("tcasm/step").unwrap().size()
+}
+
+fn has(file: &Path, step: u64) -> bool {
+    file.exists() && read(file).last().unwrap().0 == step
+}
+
+fn in_dir() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("run.vtkhdf");
+    (dir, file)
+}

@@ -1,0 +1,89 @@
+//! What it does not go on with: earlier steps, files of others, arguments that make no sense.
+
+use super::{has, in_dir, of, read};
+use crate::checkpoint::attached;
+use crate::common::{Background, bad, line, name, publish, tcasm, until};
+use std::fs;
+use tcasm_observer::Observer;
+
+#[test]
+fn the_next_start_goes_on_and_a_simulation_that_goes_back_is_refused() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-again");
+    let path = file.to_str().unwrap();
+    let run_to = |steps: &[u64], args: &[&str]| {
+        let (mut p, t) = line(&name, 100);
+        let all = [&["export", &name, path, "--follow"], args].concat();
+        let run = Background::start(&all);
+        attached(&name, run.pid());
+        steps.iter().for_each(|step| publish(&mut p, t, *step));
+        until("it is appended, or refused", || {
+            has(&file, *steps.last().unwrap())
+                || Observer::attach(&name)
+                    .unwrap()
+                    .observers()
+                    .unwrap()
+                    .is_empty()
+        });
+        drop(p);
+        run.end()
+    };
+    assert_eq!(run_to(&[10, 20, 30], &[]).code, 0);
+    assert_eq!(run_to(&[40, 50], &[]).code, 0);
+    assert_eq!(read(&file), of(&[10, 20, 30, 40, 50]));
+    let (mut p, t) = line(&name, 100);
+    publish(&mut p, t, 30);
+    let refused = bad(&["export", &name, path, "--follow"], 11);
+    assert!(
+        refused.contains("step 30") && refused.contains("step 50"),
+        "{refused}"
+    );
+    drop(p);
+    assert_eq!(read(&file).len(), 5);
+    assert_eq!(run_to(&[30, 40], &["--replace-later"]).code, 0);
+    assert_eq!(read(&file), of(&[10, 20, 30, 40]));
+}
+
+#[test]
+fn a_file_that_is_not_ours_is_left_alone() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-foreign");
+    let (mut p, t) = line(&name, 100);
+    publish(&mut p, t, 10);
+    let path = file.to_str().unwrap();
+    fs::write(&file, "a letter").unwrap();
+    let refused = bad(&["export", &name, path, "--follow"], 11);
+    assert!(refused.contains("run.vtkhdf"), "{refused}");
+    assert_eq!(fs::read(&file).unwrap(), b"a letter");
+    assert_eq!(tcasm(&["export", &name, path]).code, 0);
+    let exported = fs::read(&file).unwrap();
+    bad(&["export", &name, path, "--follow"], 11);
+    assert_eq!(fs::read(&file).unwrap(), exported);
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    let (dir, file) = in_dir();
+    let name = name("follow-misuse");
+    let (mut p, t) = line(&name, 100);
+    publish(&mut p, t, 10);
+    let path = file.to_str().unwrap();
+    for wrong in [
+        &["--every", "2"][..],
+        &["--keep", "2"],
+        &["--wait", "2"],
+        &["--follow", "--every", "0"],
+        &["--follow", "--every", "2", "--every-seconds", "1"],
+        &["--follow", "--keep", "0"],
+        &["--follow", "--version", "1"],
+        &["--follow", "--layout", "openpmd"],
+    ] {
+        bad(&[&["export", &name, path], wrong].concat(), 2);
+    }
+    let other = dir.path().join("run.h5");
+    bad(&["export", &name, other.to_str().unwrap(), "--follow"], 2);
+    let nowhere = dir.path().join("no/run.vtkhdf");
+    bad(&["export", &name, nowhere.to_str().unwrap(), "--follow"], 9);
+    bad(&["export", "nobody", path, "--follow"], 3);
+    assert!(!file.exists() && !other.exists());
+}
