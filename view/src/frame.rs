@@ -282,3 +282,6 @@ fn moments_of(stamp: &Stamp, moments: &Moments) -> Value {
         "min": number(moments.min), "max": number(moments.max), "mean": number(moments.mean), "std": moments.std,
     })
 }
+
+#[cfg(test)]
+mod tests;

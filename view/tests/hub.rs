@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use tcasm_core::field::FieldDesc;
+use tcasm_observer::Observer;
 use tcasm_producer::Producer;
 use tcasm_view::{Client, Frame, Hub, Image, Look, Options};
 
@@ -40,6 +41,14 @@ impl Viewer {
             }
         }
         panic!("never: version {number}");
+    }
+
+    /// Wait for a frame of this step.
+    fn step(&self, step: u64) {
+        let end = Instant::now() + LONG;
+        while self.frame().is_none_or(|frame| frame.stamp.step != step) {
+            assert!(Instant::now() < end, "never: step {step}");
+        }
     }
 
     fn frame(&self) -> Option<Frame> {
@@ -79,4 +88,30 @@ fn what_several_clients_look_at_is_computed_once() {
     assert_eq!(hub.clients(), 10);
     drop(viewers);
     assert_eq!(hub.clients(), 0);
+}
+
+#[test]
+fn a_hub_that_nobody_looks_at_attaches_to_nothing() {
+    let name = tcasm_tests::name("asleep");
+    let start = || Hub::start(&name, Options::default()).unwrap();
+    let (idle, left, other) = (start(), start(), start());
+    let look = || Look {
+        field: "t".to_owned(),
+        probe: Some(vec![0]),
+        ..Look::default()
+    };
+    let mut viewers = vec![Viewer::enter(&left, look()), Viewer::enter(&other, look())];
+    for run in 1..=2 {
+        let mut producer = Producer::builder(&name).capacity(1 << 22).create().unwrap();
+        producer.field::<f64, _>("t", [8]).add().unwrap();
+        producer.publish(run, 0.0).unwrap();
+        viewers.iter().for_each(|viewer| viewer.step(run));
+        // They would have found the region as soon as the one that looks at it.
+        let mut asks = Observer::attach(&name).unwrap();
+        let attached = asks.observers().unwrap().len() - 1;
+        assert_eq!(attached, viewers.len(), "run {run}");
+        viewers.remove(0);
+    }
+    drop(viewers);
+    assert_eq!((idle.clients(), left.clients(), other.clients()), (0, 0, 0));
 }
