@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use tcasm_core::place::check_name;
 use tcasm_observer::{AttachError, Observer};
 use tcasm_view::Options;
-use tcasm_view::server::{ServeError, Server, Settings, token};
+use tcasm_view::server::{Patience, ServeError, Server, Settings, token};
 
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     look_for(&args.name, args.no_wait)?;
@@ -21,6 +21,7 @@ pub fn run(args: &ViewArgs) -> Result<(), Failure> {
         port: args.port,
         token,
         options: Options::default(),
+        patience: Patience::default(),
     })?;
     output::text(&greeting(&args.name, &server))?;
     Ok(server.run(|| signals.end())?)

@@ -7,6 +7,7 @@ mod socket;
 pub mod token;
 
 pub use access::{Access, Refused};
+pub use socket::Patience;
 
 use crate::hub::{Hub, Options};
 use axum::Router;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub token: String,
     /// How eagerly it works.
     pub options: Options,
+    /// How long it waits for pages.
+    pub patience: Patience,
 }
 
 /// Where free ports are looked for.
@@ -70,6 +73,7 @@ pub enum ServeError {
 struct Site {
     name: String,
     options: Options,
+    patience: Patience,
     hubs: Mutex<HashMap<String, Hub>>,
     regions: regions::Seen,
 }
@@ -112,7 +116,7 @@ impl Server {
     /// Serve until `stop` says so. The calling thread gets what processor time others leave from now on.
     pub fn run(self, stop: impl Fn() -> bool) -> Result<(), ServeError> {
         tcasm_core::sys::thread::set_background();
-        let site = Arc::new(Site::new(self.settings.name, self.settings.options));
+        let site = Arc::new(Site::new(&self.settings));
         let access = Access::new(self.settings.token, self.address.ip().is_loopback());
         let serve = axum::serve(self.listener, router(site, access));
         let stopped = async {
@@ -170,10 +174,11 @@ fn router(site: Arc<Site>, access: Access) -> Router {
 }
 
 impl Site {
-    fn new(name: String, options: Options) -> Self {
+    fn new(settings: &Settings) -> Self {
         Site {
-            name,
-            options,
+            name: settings.name.clone(),
+            options: settings.options,
+            patience: settings.patience,
             hubs: Mutex::default(),
             regions: regions::Seen::default(),
         }

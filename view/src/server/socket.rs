@@ -16,13 +16,27 @@ use tcasm_core::place::check_name;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// A page that says nothing for so long is asked whether it is there. Browsers answer by themselves, even for a hidden page
-/// whose timers sleep.
-const QUIET: Duration = Duration::from_secs(10);
-/// A page that says nothing for so long is gone, though nobody told.
-const SILENCE: Duration = Duration::from_secs(30);
-/// A page that takes nothing for so long has stopped reading.
-const SEND: Duration = Duration::from_secs(10);
+/// How long pages are waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// A page that says nothing for so long is asked whether it is there. Browsers answer by themselves, even for a hidden page
+    /// whose timers sleep.
+    pub quiet: Duration,
+    /// A page that says nothing for so long is gone, though nobody told.
+    pub silence: Duration,
+    /// A page that takes nothing for so long has stopped reading.
+    pub send: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience {
+            quiet: Duration::from_secs(10),
+            silence: Duration::from_secs(30),
+            send: Duration::from_secs(10),
+        }
+    }
+}
 
 #[derive(Debug, Deserialize)]
 pub struct Asked {
@@ -43,7 +57,7 @@ pub async fn open(
             .max_message_size(MAX_MESSAGE)
             .max_frame_size(MAX_MESSAGE)
             .on_upgrade(move |socket| async move {
-                if let Some(why) = Page::new(socket, &hub).serve().await {
+                if let Some(why) = Page::new(socket, &hub, site.patience).serve().await {
                     tracing::debug!("a page of {:?} is gone: {why}", hub.name());
                 }
             }),
@@ -65,6 +79,7 @@ struct Page {
     heard: Instant,
     /// It was asked since whether it is there.
     asked: bool,
+    patience: Patience,
 }
 
 /// What happens next.
@@ -85,7 +100,7 @@ enum Told<'t> {
 }
 
 impl Page {
-    fn new(socket: WebSocket, hub: &Hub) -> Self {
+    fn new(socket: WebSocket, hub: &Hub, patience: Patience) -> Self {
         let news = Arc::new(Notify::new());
         let bell = news.clone();
         Page {
@@ -96,6 +111,7 @@ impl Page {
             under_way: None,
             heard: Instant::now(),
             asked: false,
+            patience,
         }
     }
 
@@ -111,7 +127,7 @@ impl Page {
                 Event::Quiet => true,
                 Event::Gone(why) => return why,
             };
-            match timeout(SEND, self.tell(quiet)).await {
+            match timeout(self.patience.send, self.tell(quiet)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Some(error.to_string()),
                 Err(_) => return Some("it does not read".to_owned()),
@@ -120,8 +136,11 @@ impl Page {
     }
 
     async fn event(&mut self) -> Event {
-        let patience = if self.asked { SILENCE } else { QUIET };
+        let Patience { quiet, silence, .. } = self.patience;
+        let patience = if self.asked { silence } else { quiet };
         let message = tokio::select! {
+            // What has come counts before the time that is over: this thread may not have run for long.
+            biased;
             message = self.socket.recv() => message,
             () = self.news.notified() => return Event::News,
             () = sleep_until(self.heard + patience) => {
@@ -159,7 +178,11 @@ impl Page {
             code: close_code::POLICY,
             reason: reason.into(),
         };
-        let _ = timeout(SEND, self.socket.send(Message::Close(Some(close)))).await;
+        let _ = timeout(
+            self.patience.send,
+            self.socket.send(Message::Close(Some(close))),
+        )
+        .await;
         Some(why)
     }
 

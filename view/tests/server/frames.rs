@@ -20,10 +20,13 @@ fn slice(z: usize) -> serde_json::Value {
 
 /// The image that the page has, as doubles.
 fn image(page: &Page, frame: &Frame) -> Array2<f64> {
-    let head = &frame.head["image"];
+    doubles(&frame.head["image"], &page.image)
+}
+
+fn doubles(head: &serde_json::Value, samples: &[f32]) -> Array2<f64> {
     let size = |name: &str| head[name].as_u64().unwrap() as usize;
     let base = head["base"].as_f64().unwrap();
-    let samples = page.image.iter().map(|sample| base + f64::from(*sample));
+    let samples = samples.iter().map(|sample| base + f64::from(*sample));
     Array2::from_shape_vec((size("rows"), size("cols")), samples.collect()).unwrap()
 }
 
@@ -205,7 +208,12 @@ fn versions_that_are_kept_can_be_had_and_compared() {
     let frame = page.next();
     assert_eq!(frame.version(), 40);
     assert_eq!(image(&page, &frame), field(40).slice(s![0, .., ..]));
-    assert_eq!(frame.head["compare"]["version"]["version"], json!(69));
+    let other = &frame.head["compare"];
+    assert_eq!(other["version"]["version"], json!(69));
+    assert_eq!(
+        doubles(other, &page.compare),
+        field(69).slice(s![0, .., ..])
+    );
 
     page.look(json!({"field": "t", "slice": slice(0), "version": 1}));
     let gone = page.until("an answer", |frame| frame.head["id"] == 2);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tcasm_producer::Producer;
 pub use tcasm_tests::name;
 use tcasm_view::Options;
-use tcasm_view::server::{Server, Settings};
+use tcasm_view::server::{Patience, Server, Settings};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Message, WebSocket};
 
@@ -33,12 +33,18 @@ pub struct Site {
 
 impl Site {
     pub fn start(name: &str) -> Site {
+        Site::patient(name, Patience::default())
+    }
+
+    /// A server that waits for pages as long as this.
+    pub fn patient(name: &str, patience: Patience) -> Site {
         let server = Server::bind(Settings {
             name: name.to_owned(),
             address: [127, 0, 0, 1].into(),
             port: Some(0),
             token: TOKEN.to_owned(),
             options: Options::default(),
+            patience,
         })
         .unwrap();
         let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
@@ -66,6 +72,7 @@ impl Site {
                 regions: Vec::new(),
                 series: Vec::new(),
                 image: Vec::new(),
+                compare: Vec::new(),
                 id: 0,
             }),
             Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
@@ -115,8 +122,9 @@ pub struct Page {
     /// The regions and series that came.
     pub regions: Vec<Value>,
     pub series: Vec<Value>,
-    /// The samples of the image, put together from tiles.
+    /// The samples of the image and of the one to compare with, put together from tiles.
     pub image: Vec<f32>,
+    pub compare: Vec<f32>,
     id: u64,
 }
 
@@ -170,32 +178,9 @@ impl Page {
             head: serde_json::from_slice(&bytes[4..4 + length]).unwrap(),
             body: bytes[4 + length..].to_vec(),
         };
-        self.paint(&frame);
+        paint(&mut self.image, &frame.head["image"], &frame.body);
+        paint(&mut self.compare, &frame.head["compare"], &frame.body);
         frame
-    }
-
-    /// Put the tiles of a frame into the image.
-    fn paint(&mut self, frame: &Frame) {
-        let image = &frame.head["image"];
-        if image.is_null() {
-            return;
-        }
-        let number = |name: &str| image[name].as_u64().unwrap() as usize;
-        let (rows, cols, tile) = (number("rows"), number("cols"), number("tile"));
-        if self.image.len() != rows * cols {
-            self.image = vec![f32::INFINITY; rows * cols];
-        }
-        let mut at = number("at");
-        for place in numbers(&image["tiles"]) {
-            let (down, across) = (place / cols.div_ceil(tile), place % cols.div_ceil(tile));
-            for row in down * tile..((down + 1) * tile).min(rows) {
-                for col in across * tile..((across + 1) * tile).min(cols) {
-                    let sample = frame.body[at..at + 4].try_into().unwrap();
-                    self.image[row * cols + col] = f32::from_le_bytes(sample);
-                    at += 4;
-                }
-            }
-        }
     }
 
     /// The next frame, which is got.
@@ -220,25 +205,27 @@ impl Page {
     /// Hear until the newest region is so. (Frames that come meanwhile are got.)
     pub fn until_region(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + LONG;
-        let step = Some(Duration::from_millis(100));
         loop {
             if let Some(region) = self.regions.last()
                 && is_so(region)
             {
                 return region.clone();
             }
-            assert!(
-                Instant::now() < end,
-                "never: {what}; {:?}",
-                self.regions.last()
-            );
+            let last = self.regions.last();
+            assert!(Instant::now() < end, "never: {what}; {last:?}");
             self.regions.clear();
-            self.socket.get_mut().set_read_timeout(step).unwrap();
-            let heard = self.hear();
-            self.socket.get_mut().set_read_timeout(Some(LONG)).unwrap();
-            if let Ok(frame) = heard {
-                self.say(&json!({"type": "got", "frame": frame.head["frame"]}).to_string());
-            }
+            self.listen();
+        }
+    }
+
+    /// Hear for a moment.
+    fn listen(&mut self) {
+        let step = Some(Duration::from_millis(100));
+        self.socket.get_mut().set_read_timeout(step).unwrap();
+        let heard = self.hear();
+        self.socket.get_mut().set_read_timeout(Some(LONG)).unwrap();
+        if let Ok(frame) = heard {
+            self.say(&json!({"type": "got", "frame": frame.head["frame"]}).to_string());
         }
     }
 }
@@ -265,6 +252,29 @@ impl Frame {
     pub fn bytes(&self, part: &str, length: usize) -> &[u8] {
         let at = self.head[part]["at"].as_u64().unwrap() as usize;
         &self.body[at..at + length]
+    }
+}
+
+/// Put the tiles of a frame into an image.
+fn paint(samples: &mut Vec<f32>, image: &Value, body: &[u8]) {
+    if image["tiles"].is_null() {
+        return;
+    }
+    let number = |name: &str| image[name].as_u64().unwrap() as usize;
+    let (rows, cols, tile) = (number("rows"), number("cols"), number("tile"));
+    if samples.len() != rows * cols {
+        *samples = vec![f32::INFINITY; rows * cols];
+    }
+    let mut at = number("at");
+    for place in numbers(&image["tiles"]) {
+        let (down, across) = (place / cols.div_ceil(tile), place % cols.div_ceil(tile));
+        for row in down * tile..((down + 1) * tile).min(rows) {
+            for col in across * tile..((across + 1) * tile).min(cols) {
+                let sample = body[at..at + 4].try_into().unwrap();
+                samples[row * cols + col] = f32::from_le_bytes(sample);
+                at += 4;
+            }
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::page::{Site, name, producer};
 use serde_json::json;
+use std::time::Duration;
+use tcasm_view::server::Patience;
 
 #[test]
 fn a_page_gets_no_frame_before_it_has_got_the_last_and_then_the_newest() {
@@ -45,7 +47,11 @@ fn a_page_that_does_not_read_is_dropped_and_nobody_else_notices() {
     let t = producer.field::<f64, _>("t", [2048, 2048]).add().unwrap();
     producer.view_mut(t).unwrap().fill(1.0);
     producer.publish(1, 0.0).unwrap();
-    let site = Site::start(&name);
+    let patience = Patience {
+        send: Duration::from_secs(1),
+        ..Patience::default()
+    };
+    let site = Site::patient(&name, patience);
     let (mut deaf, mut witness) = (site.open(), site.open());
     // 16 MiB, more than goes into the buffers of a connection.
     deaf.look(
@@ -64,4 +70,23 @@ fn a_page_that_does_not_read_is_dropped_and_nobody_else_notices() {
             assert_eq!(frame.head["probe"]["values"], json!([step as f64]));
         }
     }
+}
+
+#[test]
+fn a_page_that_answers_nothing_is_dropped_and_one_that_only_answers_is_not() {
+    let patience = Patience {
+        quiet: Duration::from_millis(500),
+        silence: Duration::from_secs(2),
+        ..Patience::default()
+    };
+    let site = Site::patient(&name("silent"), patience);
+    let (mut silent, mut witness) = (site.open(), site.open());
+    witness.until_region("both", |region| region["clients"] == 2);
+    // Who reads answers pings by that.
+    witness.until_region("one", |region| region["clients"] == 1);
+    let gone = silent.hear().unwrap_err();
+    assert!(
+        !gone.contains("temporarily"),
+        "the server has not let go: {gone}"
+    );
 }
