@@ -78,35 +78,40 @@ impl Follower {
         self.due.attach = Instant::now() + RETRY;
         match Observer::attach(&self.name) {
             Ok(observer) if self.is_new(&observer) => {
-                self.observer = Some(observer);
                 self.watch = Watch::default();
                 self.memory.clear();
-                self.whole = None;
                 common.seats.start_again();
-                self.due.region = Instant::now();
-                self.state = State::Running;
+                self.begin(observer);
             }
+            // The same run, which had taken the lease away: what is known of it stays.
+            Ok(observer) if self.state == State::Ousted => self.begin(observer),
             Ok(_) => {}
             Err(error) if self.observer.is_none() => {
                 common
                     .seats
                     .tell(Region::waiting(&self.name, error.to_string()));
             }
+            Err(error) if self.state == State::Ousted => tell_ousted(common, error.to_string()),
             Err(_) => {}
         }
     }
 
-    /// Whether it is another run than that which has ended; or the same, which has taken the lease away.
+    /// Whether it is another run than that which has ended.
     fn is_new(&self, found: &Observer) -> bool {
         let run = |observer: &Observer| -> Option<(u64, u64)> {
             let info: RegionInfo = observer.info().ok()?;
             Some((info.created, info.pid))
         };
-        self.state == State::Ousted
-            || self
-                .observer
-                .as_ref()
-                .is_none_or(|old| run(old) != run(found))
+        self.observer
+            .as_ref()
+            .is_none_or(|old| run(old) != run(found))
+    }
+
+    fn begin(&mut self, observer: Observer) {
+        self.observer = Some(observer);
+        self.whole = None;
+        self.due.region = Instant::now();
+        self.state = State::Running;
     }
 
     /// Look at the region, and tell what is seen.
@@ -132,23 +137,16 @@ impl Follower {
     /// Nothing that was seen of the region holds any more. It is attached to again, but not at once.
     fn ousted(&mut self, common: &Common, why: &ObserveError) {
         tracing::warn!("region {:?} cannot be looked at: {why}", self.name);
-        let last = common.seats.told().unwrap_or_default();
-        common.seats.tell(Region {
-            state: State::Ousted,
-            message: format!("{why}; it is tried again in {} seconds", PEACE.as_secs()),
-            ..Region::clone(&last)
-        });
         self.state = State::Ousted;
         self.due.attach = Instant::now() + PEACE;
+        let message = format!("{why}; it is tried again in {} seconds", PEACE.as_secs());
+        tell_ousted(common, message);
     }
 
     fn answer(&mut self, common: &Common) {
         let (now, Some(newest)) = (Instant::now(), self.newest()) else {
             return;
         };
-        if self.state == State::Ousted {
-            return;
-        }
         let mut wishes = common.seats.wishes(newest);
         let whole = now >= self.due.whole && self.whole != Some(newest);
         for wish in &mut wishes {
@@ -166,7 +164,11 @@ impl Follower {
         }
     }
 
+    /// The newest version that can be read.
     fn newest(&mut self) -> Option<u64> {
+        if self.state == State::Ousted {
+            return None;
+        }
         let observer = self.observer.as_mut()?;
         observer.acknowledge();
         observer.available().ok()?.last().copied()
@@ -309,6 +311,16 @@ impl Follower {
         };
         common.seats.wait(watched, Some(left));
     }
+}
+
+/// Tell clients that nothing can be read, and why; what else is known of the region is as it was.
+fn tell_ousted(common: &Common, message: String) {
+    let last = common.seats.told().unwrap_or_default();
+    common.seats.tell(Region {
+        state: State::Ousted,
+        message,
+        ..Region::clone(&last)
+    });
 }
 
 fn key(wish: &Wish) -> Key {

@@ -277,3 +277,43 @@ impl Seats {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(field: &str) -> Look {
+        Look {
+            field: field.to_owned(),
+            ..Look::default()
+        }
+    }
+
+    /// What answers the one wish there is.
+    fn answer(seats: &Seats) -> Frame {
+        Frame {
+            look: seats.wishes(1).remove(0).look,
+            ..Frame::default()
+        }
+    }
+
+    #[test]
+    fn who_looks_at_something_else_gets_nothing_of_what_it_looked_at_before() {
+        let seats = Seats::new().unwrap();
+        let client = seats.enter(Box::new(|| ()));
+        seats.look(client, look("u"));
+        let early = answer(&seats);
+        let late = answer(&seats);
+        seats.give(client, early, None);
+        seats.look(client, look("v"));
+        let waiting = seats.take(client).frame;
+        assert!(waiting.is_none(), "it waited to be taken: {waiting:?}");
+        seats.give(client, late.clone(), None);
+        seats.add(client, late);
+        let late = seats.take(client).frame;
+        assert!(late.is_none(), "it was being made: {late:?}");
+        let own = answer(&seats);
+        seats.give(client, own, None);
+        assert_eq!(seats.take(client).frame.unwrap().look.field, "v");
+    }
+}

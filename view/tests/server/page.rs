@@ -218,6 +218,19 @@ impl Page {
         }
     }
 
+    /// The first region that is so, of those that came and come: it may soon be another.
+    pub fn until_told(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + LONG;
+        loop {
+            if let Some(region) = self.regions.iter().find(|region| is_so(region)) {
+                return region.clone();
+            }
+            let last = self.regions.last();
+            assert!(Instant::now() < end, "never: {what}; {last:?}");
+            self.listen();
+        }
+    }
+
     /// Hear for a moment.
     fn listen(&mut self) {
         let step = Some(Duration::from_millis(100));

@@ -1,7 +1,8 @@
 //! Regions come, end, die, and come again.
 
-use crate::page::{Site, name, producer};
+use crate::page::{LONG, Site, name, producer};
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_page_waits_for_a_region_sees_its_end_and_finds_the_next_run() {
@@ -72,5 +73,109 @@ fn pages_of_several_regions_are_served_side_by_side() {
             list.contains(&format!(r#"{{"name":"{name}","state":"running"}}"#)),
             "{list}"
         );
+    }
+}
+
+/// Steps of the series that come to a page which looks at the field.
+fn steps_known(site: &Site, field: &str) -> Vec<u64> {
+    let mut page = site.open();
+    page.look(json!({"field": field}));
+    page.next();
+    let points = page.series[0]["points"].as_array().unwrap().iter();
+    points.map(|point| point[1].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn another_run_with_the_same_version_numbers_is_not_taken_for_the_one_before() {
+    let name = name("again");
+    let site = Site::start(&name);
+    let mut page = site.open();
+    page.look(json!({"field": "t", "probe": [0], "histogram": 4}));
+    for run in [1, 2] {
+        let mut producer = producer(&name);
+        let t = producer.field::<f64, _>("t", [8]).add().unwrap();
+        producer.view_mut(t).unwrap().fill(run as f64);
+        producer.publish(run * 10, 0.0).unwrap();
+        let is_of_run = |head: &serde_json::Value| head["version"]["step"] == run * 10;
+        let values = page.until("its values", |frame| {
+            is_of_run(&frame.head) && !frame.head["probe"].is_null()
+        });
+        assert_eq!(values.version(), 1);
+        assert_eq!(values.head["probe"]["values"], json!([run as f64]));
+        if values.head["histogram"].is_null() {
+            page.until("its histogram", |frame| is_of_run(&frame.head["histogram"]));
+        }
+        assert_eq!(steps_known(&site, "t"), [run * 10]);
+    }
+}
+
+#[test]
+fn a_page_is_told_when_the_producer_takes_the_lease_away_and_goes_on_where_it_was() {
+    let name = name("ousted");
+    let mut producer = producer(&name);
+    let t = producer.field::<f64, _>("t", [8]).add().unwrap();
+    producer.view_mut(t).unwrap().fill(1.0);
+    producer.publish(1, 0.0).unwrap();
+    let site = Site::start(&name);
+    let mut page = site.open();
+    page.look(json!({"field": "t", "probe": [0]}));
+    page.until("moments", |frame| !frame.head["moments"].is_null());
+    let before = page.until_region("running", |region| region["state"] == "running");
+    page.regions.clear();
+
+    // The server is in this process.
+    assert_eq!(producer.oust(std::process::id() as i32), 1);
+    let told = page.until_told("it is ousted", |region| region["state"] == "ousted");
+    let why = told["message"].as_str().unwrap();
+    assert!(
+        why.contains("lease") && why.contains("tried again"),
+        "{why}"
+    );
+    assert_eq!(
+        (&told["run"], &told["fields"]),
+        (&before["run"], &before["fields"])
+    );
+
+    producer.view_mut(t).unwrap().fill(2.0);
+    producer.publish(2, 0.0).unwrap();
+    let frame = page.until("the next version", |frame| {
+        frame.version() == 2 && !frame.head["probe"].is_null()
+    });
+    assert_eq!(frame.head["probe"]["values"], json!([2.0]));
+    let after = page.until_region("it runs", |region| region["state"] == "running");
+    assert_eq!(
+        (&after["run"], &after["message"]),
+        (&before["run"], &json!(""))
+    );
+    page.look(json!({"field": "t", "histogram": 4}));
+    page.until("a histogram", |frame| {
+        frame.head["histogram"]["version"]["step"] == 2
+    });
+    assert_eq!(steps_known(&site, "t"), [1, 2]);
+}
+
+#[test]
+fn a_region_that_nobody_looks_at_any_more_is_let_go_of_when_the_next_page_comes() {
+    let names = [name("shown"), name("left")];
+    let site = Site::start(&names[0]);
+    let mut left = producer(&names[1]);
+    let t = left.field::<f64, _>("t", [2]).add().unwrap();
+    left.view_mut(t).unwrap().fill(1.0);
+    left.publish(1, 0.0).unwrap();
+    // All but the one that asks.
+    let mut asks = tcasm_observer::Observer::attach(&names[1]).unwrap();
+    let mut others = || asks.observers().unwrap().len() - 1;
+    let query = format!("?token={}&region={}", crate::page::TOKEN, names[1]);
+    let mut page = site.try_open(&query, &[]).unwrap();
+    page.look(json!({"field": "t"}));
+    page.next();
+    assert_eq!(others(), 1);
+    drop(page);
+    let end = Instant::now() + LONG;
+    while others() > 0 {
+        assert!(Instant::now() < end, "still attached");
+        drop(site.open());
+        // A producer does not answer who asks without a pause.
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
