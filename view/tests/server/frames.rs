@@ -282,28 +282,30 @@ fn what_was_seen_of_a_field_before_comes_to_who_looks_later() {
     let name = name("series");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [6, 70, 90]).add().unwrap();
+    let u = producer.field::<f64, _>("u", [3]).add().unwrap();
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({"field": "t"}));
+    page.look(json!({"field": "t", "also": ["u"]}));
     for step in 1..=3 {
         producer.view_mut(t).unwrap().fill(step as f64);
+        producer.view_mut(u).unwrap().fill(-(step as f64));
         producer.publish(step, step as f64).unwrap();
         let frame = page.until("moments", |frame| {
             frame.head["moments"]["version"]["step"] == step
         });
         assert_eq!(frame.head["moments"]["mean"], json!(step as f64));
+        assert_eq!(frame.head["also"]["u"]["mean"], json!(-(step as f64)));
         std::thread::sleep(Duration::from_millis(1));
     }
-    let mut other = site.open();
-    other.look(json!({"field": "t"}));
-    other.next();
-    let points = &other.series[0]["points"];
-    assert_eq!(
-        points,
-        &json!([
-            [1, 1, 1.0, 1.0, 1.0, 1.0],
-            [2, 2, 2.0, 2.0, 2.0, 2.0],
-            [3, 3, 3.0, 3.0, 3.0, 3.0]
-        ])
-    );
+    for (field, sign) in [("t", 1.0), ("u", -1.0)] {
+        let mut other = site.open();
+        other.look(json!({"field": field}));
+        other.next();
+        let point = |n: u64| {
+            let value = sign * n as f64;
+            json!([n, n, n as f64, value, value, value])
+        };
+        let right: Vec<serde_json::Value> = (1..=3).map(point).collect();
+        assert_eq!(other.series[0]["points"], json!(right), "{field}");
+    }
 }

@@ -171,6 +171,19 @@ impl Page {
         }
     }
 
+    /// Why nothing comes any more. The server must have let go.
+    pub fn end(&mut self) -> String {
+        loop {
+            if let Err(why) = self.hear() {
+                assert!(
+                    !why.contains("temporarily unavailable"),
+                    "it is still there"
+                );
+                return why;
+            }
+        }
+    }
+
     fn frame(&mut self, bytes: &[u8]) -> Frame {
         let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
         assert_eq!((4 + length) % 8, 0, "arrays are aligned");

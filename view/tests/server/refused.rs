@@ -1,7 +1,8 @@
 //! Who does not know the token, comes from elsewhere, or talks nonsense is refused.
 
-use crate::page::{Page, Site, TOKEN, name, producer};
+use crate::page::{Site, TOKEN, name, producer};
 use serde_json::json;
+use std::io::Write;
 use tungstenite::Message;
 
 #[test]
@@ -61,15 +62,6 @@ fn without_the_token_neither_http_nor_a_websocket_opens() {
     );
 }
 
-fn refused(page: &mut Page) -> String {
-    loop {
-        match page.hear() {
-            Ok(_) => {}
-            Err(why) => return why,
-        }
-    }
-}
-
 #[test]
 fn nonsense_ends_the_connection_of_who_says_it_and_no_other() {
     let name = name("nonsense");
@@ -97,13 +89,20 @@ fn nonsense_ends_the_connection_of_who_says_it_and_no_other() {
     ] {
         let mut page = site.open();
         page.socket.send(message).unwrap();
-        let told = refused(&mut page);
+        let told = page.end();
         assert!(told.contains(why), "{told:?} instead of {why:?}");
     }
     // Bytes that are no frame of a WebSocket at all.
     let mut page = site.open();
-    std::io::Write::write_all(page.socket.get_mut(), &[0xff; 64]).unwrap();
-    refused(&mut page);
+    page.socket.get_mut().write_all(&[0xff; 64]).unwrap();
+    page.end();
+    // The beginning of a text of a MiB, which is not waited for.
+    let mut page = site.open();
+    let mut long = vec![0x81, 0xff];
+    long.extend((1_u64 << 20).to_be_bytes());
+    long.extend([0; 64]);
+    page.socket.get_mut().write_all(&long).unwrap();
+    page.end();
 
     producer.view_mut(t).unwrap().fill(2.0);
     producer.publish(2, 0.0).unwrap();
