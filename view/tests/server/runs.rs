@@ -155,6 +155,33 @@ fn a_page_is_told_when_the_producer_takes_the_lease_away_and_goes_on_where_it_wa
 }
 
 #[test]
+fn a_page_whose_lease_is_gone_is_told_that_the_producer_is_too_and_finds_the_next_run() {
+    let name = name("ousted-twice");
+    let publish = |step: u64| {
+        let mut producer = producer(&name);
+        let t = producer.field::<f64, _>("t", [8]).add().unwrap();
+        producer.view_mut(t).unwrap().fill(step as f64);
+        producer.publish(step, 0.0).unwrap();
+        producer
+    };
+    let mut first = publish(1);
+    let site = Site::start(&name);
+    let mut page = site.open();
+    page.look(json!({"field": "t", "probe": [0]}));
+    page.next();
+    assert_eq!(first.oust(std::process::id() as i32), 1);
+    page.until_told("it is ousted", |region| region["state"] == "ousted");
+    drop(first);
+    page.until_told("nobody is there", |region| {
+        let message = region["message"].as_str().unwrap();
+        region["state"] == "ousted" && message.contains("start the producer")
+    });
+    let _second = publish(2);
+    let frame = page.until("the next run", |frame| frame.head["version"]["step"] == 2);
+    assert_eq!(frame.head["probe"]["values"], json!([2.0]));
+}
+
+#[test]
 fn a_region_that_nobody_looks_at_any_more_is_let_go_of_when_the_next_page_comes() {
     let names = [name("shown"), name("left")];
     let site = Site::start(&names[0]);
