@@ -129,3 +129,28 @@ fn windows_that_do_not_fit_are_refused() {
         BlocksError::Component { component: 1, .. }
     ));
 }
+
+#[test]
+fn what_is_not_finite_does_not_count_in_a_block_and_a_block_of_nothing_else_is_nan() {
+    use tcasm_core::field::{DType, FieldDesc};
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let values = [
+        [1.0, nan, 3.0, inf, -inf, nan],
+        [5.0, 7.0, inf, nan, nan, -inf],
+    ];
+    let desc = FieldDesc::new("t", DType::F64, &[2, 6]);
+    let window = [(2, 1), (6, 2)].map(|(len, most)| Span {
+        window: 0..len,
+        most,
+    });
+    let got = blocks::blocks(
+        &desc,
+        bytemuck::cast_slice(values.as_flattened()),
+        None,
+        &window,
+    );
+    let got = got.unwrap().samples;
+    assert_eq!(got.shape(), [1, 2]);
+    assert_eq!(got[[0, 0]], 4.0);
+    assert!(got[[0, 1]].is_nan(), "{got}");
+}
