@@ -15,11 +15,20 @@ from vtkmodules.vtkCommonCore import vtkOutputWindow
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
 
+def link(path, now):
+    while True:
+        try:
+            return os.link(path, now)
+        except FileNotFoundError:
+            # Replaced between being found and being linked: the kernel links nothing that has no name any more. It is there.
+            os.stat(path)
+
+
 def read_with_vtk(path):
     # VTK 9.6 and 9.7 open a file several times to read it, and crash when it has grown meanwhile. The file is never written, only
     # replaced: another link to it is the series as it is now.
     now = os.path.join(os.path.dirname(path), "now.vtkhdf")
-    os.link(path, now)
+    link(path, now)
     try:
         return read_link_with_vtk(now)
     finally:
