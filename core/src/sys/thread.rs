@@ -32,8 +32,19 @@ pub fn set_background() {
     /// The last of the levels that share the disk: the idle class below them may never come to it at all.
     const BEST_EFFORT_LAST: i32 = 2 << 13 | 7;
     let _ = be_nice(NICE);
+    let _ = never_preempt();
     // SAFETY: takes numbers only; 0 is the calling thread.
     unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, BEST_EFFORT_LAST) };
+}
+
+/// Let the calling thread, when it wakes, take a processor from nobody. Not the idle class: where all processors compute, a thread of
+/// that would hardly ever run.
+fn never_preempt() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread; the parameters live during the call, which only reads them.
+    let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &parameters) };
+    Errno::result(set)?;
+    Ok(())
 }
 
 /// Set the nice value of the calling thread (19 is the most considerate).
@@ -42,4 +53,25 @@ pub fn be_nice(nice: i32) -> io::Result<()> {
     let set = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     Errno::result(set)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_background_is_nice_and_preempts_nobody_and_its_neighbours_are_as_they_were() {
+        // SAFETY: takes numbers only; 0 is the calling thread.
+        let seen = || unsafe {
+            let nice = libc::getpriority(libc::PRIO_PROCESS, 0);
+            (libc::sched_getscheduler(0), nice)
+        };
+        let before = seen();
+        let inside = std::thread::spawn(move || {
+            set_background();
+            seen()
+        });
+        assert_eq!(inside.join().unwrap(), (libc::SCHED_BATCH, 10));
+        assert_eq!(seen(), before);
+    }
 }

@@ -1,26 +1,22 @@
 //! The live view beside a simulation: how long until pages have what was published, what the server takes, and what the simulation
 //! notices.
 
+mod added;
 pub mod pixels;
+mod spinner;
 mod steady;
 
-use super::gray_scott::{Both, Outcome, stretch};
+use super::gray_scott::Outcome;
 use super::{Bar, Unit};
 use crate::pages::{self, Pages, Site, Taken};
-use crate::samples::Samples;
 use serde_json::{Value, json};
 use std::time::Duration;
 use steady::{RATE, SIDE, Steady};
 
-/// Steps of a stretch of the solver, and how many pairs of stretches.
-const STRETCH: u64 = 20;
-const PAIRS: u64 = 24;
-const WARM_UP: u64 = 2;
-
 /// Latency and load for one page and ten; what ten pages add to a step of the solver.
 pub fn measure() -> Vec<Bar> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let all = || -> Outcome<Vec<Bar>> { Ok([load(1)?, load(10)?, added()?].concat()) };
+    let all = || -> Outcome<Vec<Bar>> { Ok([load(1)?, load(10)?, added::measure()?].concat()) };
     one.expect("a thread").install(|| all().expect("measured"))
 }
 
@@ -79,51 +75,4 @@ fn load_bars(pages: usize, took: Duration, busy: Duration, taken: &Taken) -> Vec
             Unit::Percent,
         ),
     ]
-}
-
-/// The solver with one thread, every step published, while ten pages look and while nobody does, in turns.
-fn added() -> Outcome<Vec<Bar>> {
-    let name = format!("bars-view-{}", std::process::id());
-    let mut both = Both::new(&name)?;
-    both.published_step(1)?;
-    let site = of_pages(Site::start(&name))?;
-    let [mut alone, mut seen] = [Samples::default(), Samples::default()];
-    let mut added = Vec::new();
-    let mut frames = 0;
-    for pair in 0..PAIRS + WARM_UP {
-        if pair == WARM_UP {
-            (alone, seen, added) = Default::default();
-        }
-        let mut step = 2 + 2 * pair * STRETCH;
-        let mut run = |samples: &mut Samples| {
-            let steps = step..step + STRETCH;
-            step += STRETCH;
-            stretch(samples, steps, |step| both.published_step(step))
-        };
-        let without = run(&mut alone)?;
-        let pages = of_pages(Pages::open(&site, 10, &look("v", 128)))?;
-        let with = run(&mut seen)?;
-        frames += of_pages(pages.close())?.frames;
-        added.push((with / without - 1.0) * 100.0);
-    }
-    added.sort_by(f64::total_cmp);
-    let images = frames / (10 * (PAIRS + WARM_UP));
-    Ok(vec![
-        Bar::limit(
-            "gray_scott, 128^3, one thread, every step published, nobody looks: a step",
-            &alone,
-        ),
-        Bar::limit(
-            &format!(
-                "the same while ten pages look (each gets {images} images in {STRETCH} steps)"
-            ),
-            &seen,
-        ),
-        Bar::new(
-            "the same: added to the step, median of paired stretches",
-            added[added.len() / 2],
-            1.0,
-            Unit::Percent,
-        ),
-    ])
 }

@@ -1,0 +1,120 @@
+//! What ten pages add to a step of the solver, and what a thread adds that computes as much as the server and nothing else.
+
+use super::super::gray_scott::{Both, stretch};
+use super::spinner::Spinner;
+use super::{Bar, Outcome, Unit, look, of_pages};
+use crate::pages::{Pages, Site};
+use crate::samples::Samples;
+use std::time::Instant;
+
+/// Steps of a stretch, and how often one of each kind is run.
+const STRETCH: u64 = 40;
+const ROUNDS: u64 = 24;
+const WARM_UP: u64 = 2;
+
+/// Of all rounds, for each kind: nobody looks (0), ten pages look (1), a thread computes (2).
+#[derive(Default)]
+struct Seen {
+    steps: [Samples; 3],
+    seconds: [Vec<f64>; 3],
+    images: u64,
+}
+
+/// The solver with one thread, every step published: stretches with nothing beside it, with pages, and with the thread, each kind
+/// first, second and last as often as the others.
+pub fn measure() -> Outcome<Vec<Bar>> {
+    let name = format!("bars-view-{}", std::process::id());
+    let mut both = Both::new(&name)?;
+    both.published_step(1)?;
+    let mut beside = Beside {
+        site: of_pages(Site::start(&name))?,
+        part: 0.0,
+    };
+    let mut seen = Seen::default();
+    for round in 0..WARM_UP + ROUNDS {
+        if round == WARM_UP {
+            seen = Seen::default();
+        }
+        for turn in 0..3 {
+            let (kind, first) = ((round + turn) % 3, 2 + (3 * round + turn) * STRETCH);
+            beside.run(kind as usize, &mut seen, |samples| {
+                stretch(samples, first..first + STRETCH, |step| {
+                    both.published_step(step)
+                })
+            })?;
+        }
+    }
+    Ok(bars(&seen))
+}
+
+/// What runs beside the solver.
+struct Beside {
+    site: Site,
+    /// What the server took of a processor when there were pages the last time.
+    part: f64,
+}
+
+impl Beside {
+    /// A stretch of a kind.
+    fn run(
+        &mut self,
+        kind: usize,
+        seen: &mut Seen,
+        stretch: impl FnOnce(&mut Samples) -> Outcome<f64>,
+    ) -> Outcome<()> {
+        let samples = &mut seen.steps[kind];
+        let seconds = match kind {
+            0 => stretch(samples)?,
+            1 => {
+                let pages = of_pages(Pages::open(&self.site, 10, &look("v", 128)))?;
+                let (begin, busy) = (Instant::now(), of_pages(self.site.busy())?);
+                let seconds = stretch(samples)?;
+                let busy = of_pages(self.site.busy())? - busy;
+                self.part = busy.as_secs_f64() / begin.elapsed().as_secs_f64();
+                seen.images += of_pages(pages.close())?.frames;
+                seconds
+            }
+            _ => {
+                let _spinner = Spinner::start(self.part);
+                stretch(samples)?
+            }
+        };
+        seen.seconds[kind].push(seconds);
+        Ok(())
+    }
+}
+
+/// The median of what the stretches of a kind took longer than those with nothing beside them, in per cent.
+fn added(seen: &Seen, kind: usize) -> f64 {
+    let pairs = seen.seconds[kind].iter().zip(&seen.seconds[0]);
+    let mut added: Vec<f64> = pairs
+        .map(|(with, without)| (with / without - 1.0) * 100.0)
+        .collect();
+    added.sort_by(f64::total_cmp);
+    added[added.len() / 2]
+}
+
+fn bars(seen: &Seen) -> Vec<Bar> {
+    let [alone, pages, _] = &seen.steps;
+    let images = seen.images / (10 * ROUNDS);
+    let beside =
+        format!("the same while ten pages look (each gets {images} images in {STRETCH} steps)");
+    vec![
+        Bar::limit(
+            "gray_scott, 128^3, one thread, every step published, nobody looks: a step",
+            alone,
+        ),
+        Bar::limit(&beside, pages),
+        Bar::new(
+            "the same: added to the step, median of paired stretches",
+            added(seen, 1),
+            1.0,
+            Unit::Percent,
+        ),
+        Bar::figure(
+            "its floor: added by a thread that only computes, as long as the server did, on the other processor",
+            added(seen, 2),
+            Unit::Percent,
+        ),
+    ]
+}
