@@ -25,7 +25,7 @@ test('slices, differences and a phone', { skip }, async () => {
   const name = 'pond';
   demo(name, 60);
   const server = await view(name);
-  for (const colorScheme of ['dark', 'light']) {
+  for (const colorScheme of ['light', 'dark']) {
     const page = await open(server.url, { colorScheme });
     await ready(page);
     const { x, y } = await place(page, 128, 150);
