@@ -29,6 +29,7 @@ export function setUpControls() {
 export function chooseView(view) {
   const of = field();
   if (view === 'volume' && of?.shape.length !== 3) return;
+  if (view === 'compare' && of?.shape.length === 0) return;
   const begins = view === 'compare' && state.reference === null;
   set({ view, hover: null, ...(begins ? { reference: state.shown?.version?.version ?? null } : {}) });
 }
@@ -65,7 +66,7 @@ export function showControls() {
   press(document.querySelectorAll('[data-view]'), (b) => b.dataset.view === state.view);
   press(document.querySelectorAll('[data-render]'), (b) => b.dataset.render === state.render);
   document.querySelector('[data-view=volume]').disabled = of?.shape.length !== 3;
-  document.querySelector('[data-view=compare]').disabled = !of;
+  document.querySelector('[data-view=compare]').disabled = !of || of.shape.length === 0;
   byId('plane-controls').hidden = state.view === 'volume';
   byId('volume-controls').hidden = state.view !== 'volume';
   byId('level-label').hidden = state.render !== 'iso';

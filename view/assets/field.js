@@ -6,7 +6,7 @@ export function axisName(field, axis) {
 }
 
 /** How a shape is written: slowest axis first. */
-export const shapeText = (field) => field.shape.join(' × ');
+export const shapeText = (field) => field.shape.join(' × ') || 'one value';
 
 /** What the values are: "float64 × 3". */
 export function typeText(field) {

@@ -85,6 +85,6 @@ function start(f) {
     window: null,
     pin: null,
     lineAxis: null,
-    view: state.view === 'volume' && f.shape.length !== 3 ? 'slice' : state.view,
+    view: (state.view === 'volume' && f.shape.length !== 3) || f.shape.length === 0 ? 'slice' : state.view,
   };
 }

@@ -126,7 +126,7 @@ function drawAll() {
   const curve = of?.shape.length === 1 && state.view === 'slice';
   byId('curve').hidden = !curve;
   byId('heat').hidden = curve || state.view === 'volume';
-  document.body.dataset.shows = !state.shown?.version ? 'nothing' : curve ? 'curve' : state.view;
+  document.body.dataset.shows = !state.shown?.version ? 'nothing' : of?.shape.length === 0 ? 'value' : curve ? 'curve' : state.view;
   showVolume(state.view === 'volume');
   if (state.view === 'volume') drawVolume();
   else drawSlice();

@@ -29,7 +29,7 @@ function lineChart(target, note) {
   return chart(target, {
     scales: { x: { time: false }, y: { range: padded } },
     axes: [xAxis(), yAxis()],
-    series: [{}, { stroke: ink('accent'), width: 1.25, points: { show: false } }],
+    series: [{}, { stroke: ink('accent'), width: 1.25, points: { show: few } }],
     hooks: {
       draw: [markPoint],
       setCursor: [(plot) => {
@@ -39,6 +39,9 @@ function lineChart(target, note) {
     },
   });
 }
+
+/** A line through one point would not be seen. */
+const few = (plot) => plot.data[0].length < 2;
 
 /** A vertical line where the chosen point is. */
 function markPoint(plot) {
@@ -58,7 +61,7 @@ function markPoint(plot) {
 }
 
 function seriesChart() {
-  const thin = (name) => ({ stroke: ink(name), width: 1.25, points: { show: false }, spanGaps: true });
+  const thin = (name) => ({ stroke: ink(name), width: 1.25, points: { show: few }, spanGaps: true });
   return chart(element('series-chart'), {
     scales: { x: { time: false }, y: { range: padded } },
     axes: [xAxis(), yAxis()],

@@ -79,7 +79,7 @@ const planeOf = (of) => ({ ...planeSize(of, state.plane), aspect: aspect(of, sta
 /** The part of the plane to ask the server for; null while there is nothing to show it on. */
 export function wantedPlane() {
   const of = field();
-  if (!of || sizeOf(canvas)[0] < 16) return null;
+  if (!of || of.shape.length === 0 || sizeOf(canvas)[0] < 16) return null;
   return wanted(transform(planeOf(of), state.window, layout()[0]));
 }
 
@@ -92,6 +92,7 @@ export function drawSlice() {
   fit(canvas);
   ctx.fillStyle = theme.panel;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
+  panels = [];
   if (!of || state.view === 'volume' || of.shape.length === 0) return;
   const rects = layout();
   panels = contents(of).map((content, i) => ({

@@ -1,8 +1,8 @@
 // The line at the top, the banner below it, the message in the middle, the values under the pointer.
 
-import { state, set, on, field, version } from './store.js';
+import { state, set, on, field, shownOfField, version } from './store.js';
 import { byId } from './dom.js';
-import { indexText, unitOf } from './field.js';
+import { indexText, title, unitOf } from './field.js';
 import { sampleAt } from './marker.js';
 import { magnitude } from './series.js';
 import { number } from './numbers.js';
@@ -79,7 +79,7 @@ function messageText() {
   if (!region.latest && region.state === 'running') return 'The producer has published nothing yet.';
   if (!field()) return region.latest ? 'This region has no field that can be shown.' : '';
   if (state.view === 'volume' && volumeFailure()) return volumeFailure();
-  return errorText(state.shown);
+  return errorText(state.shown) || singleText(field());
 }
 
 /** What a frame could not have. A paused version may go while it is looked at; what was drawn of it stays. */
@@ -87,6 +87,12 @@ function errorText(shown) {
   if (!shown?.error) return shown?.compare?.error ?? '';
   const stays = state.version !== null && version()?.version === state.version;
   return stays ? `${shown.error}. What was drawn of it stays.` : shown.error;
+}
+
+/** A field without axes is its value. */
+function singleText(of) {
+  const probe = shownOfField()?.probe;
+  return of.shape.length === 0 && probe ? `${title(of, state.component)} = ${probeText(probe, of)}` : '';
 }
 
 export function showMessage() {
@@ -101,7 +107,7 @@ function showValues() {
   if (!of) return;
   const { hover, pin, shown } = state;
   // Where there is a curve, its own cursor tells the value.
-  if (state.plane[0] !== state.plane[1]) byId('hover-value').textContent = hoverText(of);
+  if (state.plane[0] !== state.plane[1] || of.shape.length === 0) byId('hover-value').textContent = hoverText(of);
   const exact = pin && shown?.probe && String(shown.probe.at) === String(pin) ? shown.probe : null;
   byId('pin-value').textContent = pin ? `pinned ${indexText(of, pin, number)} = ${exact ? probeText(exact, of) : '…'}` : '';
 }
@@ -110,7 +116,7 @@ function showValues() {
 function hoverText(of) {
   const { hover, pin } = state;
   if (hover) return `${indexText(of, hover, number)}   ${valueText(hover, of)}`;
-  return pin ? '' : HINT;
+  return pin || of.shape.length === 0 ? '' : HINT;
 }
 
 /** The exact value if the server has told it, else what is drawn. */

@@ -72,7 +72,7 @@ function showTicks(all, now) {
     const tick = make('span', { textContent: labelled ? String(v) : '·' });
     tick.classList.toggle('now', v === now);
     tick.classList.toggle('reference', state.view === 'compare' && v === state.reference);
-    tick.style.left = `${all.length > 1 ? (100 * i) / (all.length - 1) : 50}%`;
+    tick.style.left = `${all.length > 1 ? (100 * i) / (all.length - 1) : 0}%`;
     return tick;
   }));
 }

@@ -3,9 +3,11 @@
 //!
 //! `scene NAME [HISTORY [rare]]`: `plane` is a bump that wanders over a mesh, with a corner of NaN; `block` the same in three
 //! dimensions; `wind` has three components; `profile` is a line. What is rarer comes when it is asked for: `wave` is complex,
-//! `stack` has four axes.
+//! `stack` has four axes, `energy` none.
 
-use ndarray::{ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, Ix1, Ix2, Ix3, Ix4};
+use ndarray::{
+    ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, Ix0, Ix1, Ix2, Ix3, Ix4,
+};
 use std::error::Error;
 use std::io::BufRead;
 use tcasm_producer::{Complex, Field, Producer};
@@ -45,8 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Complex numbers, and four axes.
-type Rare = (Field<Complex<f64>, Ix2>, Field<f64, Ix4>);
+/// Complex numbers, four axes, and a single value.
+type Rare = (Field<Complex<f64>, Ix2>, Field<f64, Ix4>, Field<f64, Ix0>);
 
 /// The fields.
 struct Scene {
@@ -68,7 +70,9 @@ impl Scene {
         let profile = producer.field::<f64, _>("profile", [PROFILE]).add()?;
         let rare = if rare {
             let wave = producer.field::<Complex<f64>, _>("wave", WAVE).add()?;
-            Some((wave, producer.field::<f64, _>("stack", STACK).add()?))
+            let stack = producer.field::<f64, _>("stack", STACK).add()?;
+            let energy = producer.field::<f64, _>("energy", ()).unit("J").add()?;
+            Some((wave, stack, energy))
         } else {
             None
         };
@@ -86,9 +90,10 @@ impl Scene {
         paint_block(producer.view_mut(self.block)?, time);
         paint_wind(producer.view_mut(self.wind)?, time);
         paint_profile(producer.view_mut(self.profile)?, time);
-        if let Some((wave, stack)) = self.rare {
+        if let Some((wave, stack, energy)) = self.rare {
             paint_wave(producer.view_mut(wave)?, time);
             paint_stack(producer.view_mut(stack)?, time);
+            producer.view_mut(energy)?.fill(1.0 + time);
         }
         Ok(())
     }

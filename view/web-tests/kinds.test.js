@@ -60,6 +60,24 @@ test('a field of four axes has a slider for each of the two across the slice, an
   assert.ok(await page.locator('[data-view=volume]').isDisabled(), 'there is no 3-D view of four axes');
 });
 
+test('a field without axes is its value, and the page goes on', async () => {
+  const name = regionName('value');
+  const producer = await scene(name, 8, true);
+  const page = await open((await view(name)).url);
+  await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
+  await page.click('[data-view=compare]');
+  await page.click('#fields button:has-text("energy")');
+  const says = (text) => page.waitForFunction((t) => document.getElementById('message').textContent === t, text);
+  await says('energy = 1.1 J');
+  await producer.publish();
+  await says('energy = 1.2 J');
+  await eventually(async () => assert.deepEqual((await see(page, 'series()')).map((row) => row[4]), [1.1, 1.2]));
+  await page.click('#fields button:has-text("plane")');
+  await page.waitForFunction(() => window.tcasmView.panels()[0]?.image && document.getElementById('message').hidden);
+  assert.equal(await page.textContent('#region-state'), 'running');
+  assert.deepEqual(page.troubles, []);
+});
+
 test('a browser without WebGL 2 says so, and goes on with slices', async () => {
   const { page } = await showing('block', { of: withoutWebGl() });
   await page.click('[data-view=volume]');
