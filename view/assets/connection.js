@@ -51,7 +51,7 @@ export class Connection {
     };
     socket.onopen = current(() => {
       this.pause = FIRST_PAUSE;
-        this.handlers.link('open');
+      this.handlers.link('open');
     });
     socket.onmessage = current(({ data }) => {
       if (typeof data === 'string') this.handlers.message(JSON.parse(data));

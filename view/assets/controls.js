@@ -2,7 +2,7 @@
 
 import { state, set, on, field } from './store.js';
 import { byId, make, options, press, refill } from './dom.js';
-import { axisName, coordinate, hasMesh, otherAxes, planeName, planes } from './field.js';
+import { axisName, coordinate, hasMesh, hasView, otherAxes, planeName, planes } from './field.js';
 import { colormapNames } from './colors.js';
 import { resetRange } from './range.js';
 import { number } from './numbers.js';
@@ -28,8 +28,7 @@ export function setUpControls() {
 /** When a comparison begins, the version on the screen becomes the reference, unless there is one. */
 export function chooseView(view) {
   const of = field();
-  if (view === 'volume' && of?.shape.length !== 3) return;
-  if (view === 'compare' && of?.shape.length === 0) return;
+  if (!of || !hasView(of, view)) return;
   const begins = view === 'compare' && state.reference === null;
   set({ view, hover: null, ...(begins ? { reference: state.shown?.version?.version ?? null } : {}) });
 }
@@ -65,8 +64,7 @@ export function showControls() {
   const of = field();
   press(document.querySelectorAll('[data-view]'), (b) => b.dataset.view === state.view);
   press(document.querySelectorAll('[data-render]'), (b) => b.dataset.render === state.render);
-  document.querySelector('[data-view=volume]').disabled = of?.shape.length !== 3;
-  document.querySelector('[data-view=compare]').disabled = !of || of.shape.length === 0;
+  for (const view of ['compare', 'volume']) document.querySelector(`[data-view=${view}]`).disabled = !of || !hasView(of, view);
   byId('plane-controls').hidden = state.view === 'volume';
   byId('volume-controls').hidden = state.view !== 'volume';
   byId('level-label').hidden = state.render !== 'iso';

@@ -17,6 +17,12 @@ export function typeText(field) {
 /** The unit to write behind a value; nothing for numbers without a dimension. */
 export const unitOf = (field) => (field.unit && field.unit !== '1' ? field.unit : '');
 
+/** Whether there is such a view of a field: a volume has three axes, and of a single value there is no image. */
+export function hasView(field, view) {
+  if (view === 'volume') return field.shape.length === 3;
+  return view === 'slice' || field.shape.length > 0;
+}
+
 /** All pairs of axes that can be rows and columns; that of the last two comes first. */
 export function planes(field) {
   const n = field.shape.length;

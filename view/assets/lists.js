@@ -2,7 +2,7 @@
 
 import { state, set, on, field } from './store.js';
 import { byId, make, refill } from './dom.js';
-import { planes, shapeText, typeText, unitOf } from './field.js';
+import { hasView, planes, shapeText, typeText, unitOf } from './field.js';
 import { tell } from './status.js';
 
 const EVERY = 4000;
@@ -85,6 +85,6 @@ function start(f) {
     window: null,
     pin: null,
     lineAxis: null,
-    view: (state.view === 'volume' && f.shape.length !== 3) || f.shape.length === 0 ? 'slice' : state.view,
+    view: hasView(f, state.view) ? state.view : 'slice',
   };
 }

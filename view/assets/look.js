@@ -16,8 +16,6 @@ export function look(plane) {
   const of = field();
   if (!of || of.raw) return null;
   const here = point();
-  // A single value has no axes to cut or to walk along.
-  const single = of.shape.length === 0;
   const axis = state.lineAxis ?? state.plane[1];
   return {
     type: 'look',
@@ -26,8 +24,8 @@ export function look(plane) {
     component: state.component,
     version: state.version,
     compare: state.view === 'compare' ? state.reference : null,
-    slice: single || state.view === 'volume' || !plane ? null : slice(plane),
-    line: single ? null : { axis, at: here },
+    slice: state.view === 'volume' || !plane ? null : slice(plane),
+    line: of.shape.length === 0 ? null : { axis, at: here },
     probe: here,
     histogram: BINS,
     volume: state.view === 'volume' ? VOLUME : null,

@@ -15,17 +15,10 @@ export function setUpTimeline() {
   on(['region', 'version', 'reference', 'view', 'shown'], showTimeline);
 }
 
-/** The versions that can be looked at: those kept, and that on the screen. */
+/** The versions that can be looked at: those kept, as far as is known (the list comes twice a second), and that on the screen. */
 export function versions() {
-  const shown = version()?.version;
-  const kept = state.region?.versions ?? [];
-  if (state.version === null && shown > kept.at(-1)) {
-    // The list comes twice a second, frames sooner; the oldest has gone meanwhile.
-    return [...kept.slice(1), shown];
-  }
-  const all = new Set([...kept, ...(state.version === null ? [] : [state.version])]);
-  if (shown !== undefined && (state.version !== null || all.size === 0)) all.add(shown);
-  return [...all].sort((a, b) => a - b);
+  const all = new Set([...(state.region?.versions ?? []), version()?.version, state.version]);
+  return [...all].filter((number_) => number_ != null).sort((a, b) => a - b);
 }
 
 export function toggleLive() {
