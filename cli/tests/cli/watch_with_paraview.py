@@ -1,6 +1,6 @@
 """A session of ParaView beside a simulation: open a time series, look at all times, reload it when it has grown.
 
-Usage: pvpython watch_with_paraview.py FILE [temporal]     each line of standard input is the number of versions that FILE has by now;
+Usage: pvpython watch_with_paraview.py FILE     each line of standard input is the number of versions that FILE has by now;
 every value of the field `t` of a version is its step
 """
 
@@ -26,9 +26,8 @@ def look(reader, count):
 
 def main():
     version = GetParaViewVersion()
-    if sys.argv[2:] == ["temporal"] and (version.major, version.minor) < (5, 12):
-        print(f"ParaView {version} is too old for temporal files", flush=True)
-        return
+    if (version.major, version.minor) < (5, 12):
+        sys.exit(f"ParaView {version.major}.{version.minor} reads neither kind of file; take 5.12 or newer (docs/paraview.md)")
     reader = None
     for line in iter(sys.stdin.readline, ""):
         if reader is None:
