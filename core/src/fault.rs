@@ -64,3 +64,35 @@ pub fn pass(point: &str) {
 #[cfg(not(feature = "fault-points"))]
 #[inline(always)]
 pub fn pass(_point: &str) {}
+
+#[cfg(feature = "fault-points")]
+mod lack {
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+    /// Copies into fresh memory that still find some.
+    static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+    /// Lets memory run out after so many copies into fresh memory; `u64::MAX`: never.
+    pub fn run_out_of_memory_after(copies: u64) {
+        LEFT.store(copies, SeqCst);
+    }
+
+    /// Whether the next copy into fresh memory is to find too little of it.
+    pub fn lacks_memory() -> bool {
+        let take = |left: u64| match left {
+            u64::MAX => None,
+            left => Some(left.saturating_sub(1)),
+        };
+        LEFT.fetch_update(SeqCst, SeqCst, take) == Ok(0)
+    }
+}
+
+#[cfg(feature = "fault-points")]
+pub use lack::{lacks_memory, run_out_of_memory_after};
+
+/// Whether the next copy into fresh memory is to find too little of it: not without the feature `fault-points`.
+#[cfg(not(feature = "fault-points"))]
+#[inline(always)]
+pub fn lacks_memory() -> bool {
+    false
+}

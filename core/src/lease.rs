@@ -39,7 +39,7 @@ impl Lease {
     pub fn create() -> Result<(Lease, Object), LeaseError> {
         let object = Object::create("tcasm-lease", page_size() as u64)?;
         let map = Mapping::shared(object.as_fd(), page_size(), true)?;
-        map.dont_fork()?;
+        map.dont_fork_or_dump()?;
         Ok((Lease { map }, object))
     }
 

@@ -73,6 +73,10 @@ counters! {
     RestingBytes,
     /// Pages copied next to their neighbours, so that observers need fewer mappings.
     PagesCompacted,
+    /// Bytes of memory in planes that the producer did not allocate, and that could not be given back so far.
+    StrayBytes,
+    /// Bytes of such memory that were given back, in all.
+    StrayBytesReturned,
 }
 
 /// Word of the first bucket of the histogram of publish durations.

@@ -32,7 +32,8 @@ impl Copies {
 
     /// Get memory for `at..at+len`, all at once: page by page it costs more.
     pub(crate) fn populate(&self, at: usize, len: usize) {
-        self.map.populate(at, len);
+        // Pages that are not mapped here take a fault each when they are filled.
+        let _ = self.map.populate(at, len);
     }
 
     /// Copy the pages of `run` from their plane.

@@ -9,13 +9,14 @@ use crate::producer::{Parts, Producer};
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tcasm_core::capture::{Copiers, Gate, Settings};
 use tcasm_core::field::Attr;
 use tcasm_core::index::HeaderInfo;
 use tcasm_core::place::{Extent, addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
+use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::track::{self, Probe, Span, TrackerKind};
 
@@ -276,7 +277,7 @@ impl Builder {
         let copiers = Copiers::start(&self.copiers, gate.clone()).map_err(CreateError::Thread)?;
         let objects = store.read_only().map_err(CreateError::Share)?;
         let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;
-        let store = Arc::new(Mutex::new(store));
+        let store = Arc::new(Lock::new(store));
         let keeper = self.start_keeper(&store, &service)?;
         let parts = Parts {
             keeper,
@@ -294,7 +295,7 @@ impl Builder {
 
     fn start_keeper(
         &self,
-        store: &Arc<Mutex<Store>>,
+        store: &Arc<Lock<Store>>,
         service: &Service,
     ) -> Result<Option<Keeper>, CreateError> {
         let mut period = keeper::PERIOD;

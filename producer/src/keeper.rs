@@ -3,22 +3,24 @@
 //! Observers let go of versions by a store to their lease, which wakes nobody; so it looks a few times a second. What it does
 //! under the lock of the store takes microseconds; punching holes and copying happen outside.
 
+use crate::audit::audit;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tcasm_core::fault;
 use tcasm_core::planes::Leaving;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
-use tcasm_core::sys::thread::{block_signals, restore_signals};
+use tcasm_core::sys::lock::{Guard, Lock};
+use tcasm_core::sys::thread;
 
 /// How often it looks, unless told otherwise.
 pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 
 /// The store, for as long as the result lives. A panic while it was held was ours: what the store says is checked anyway.
-pub(crate) fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
-    store.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn lock(store: &Lock<Store>) -> Guard<'_, Store> {
+    store.lock()
 }
 
 /// The running thread; it ends when this is dropped.
@@ -32,25 +34,23 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Keep `store` tidy, with a look every `period`; `pinned` says whether a lease names a version.
     pub(crate) fn start(
-        store: Arc<Mutex<Store>>,
+        store: Arc<Lock<Store>>,
         period: Duration,
         pinned: impl Fn(u64) -> bool + Send + 'static,
     ) -> io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let stopped = stop.clone();
-        let old = block_signals()?;
-        let thread = std::thread::Builder::new()
-            .name("tcasm-keeper".into())
-            .spawn(move || {
-                while !wait(&stopped, period) {
-                    tidy(&store, &pinned);
-                    compact(&store);
-                }
-            });
-        restore_signals(&old);
+        let thread = thread::spawn("tcasm-keeper", move || {
+            let mut told = 0;
+            while !wait(&stopped, period) {
+                audit(&store, &mut told);
+                tidy(&store, &pinned);
+                compact(&store);
+            }
+        })?;
         Ok(Keeper {
             stop,
-            thread: Some(thread?),
+            thread: Some(thread),
             pid: std::process::id(),
         })
     }
@@ -84,7 +84,7 @@ fn wait((stop, bell): &(Mutex<bool>, Condvar), period: Duration) -> bool {
 }
 
 /// Give back what can be, a little at a time.
-fn tidy(store: &Mutex<Store>, pinned: &dyn Fn(u64) -> bool) {
+fn tidy(store: &Lock<Store>, pinned: &dyn Fn(u64) -> bool) {
     lock(store).look();
     loop {
         let tidied = lock(store).tidy(pinned);
@@ -93,29 +93,33 @@ fn tidy(store: &Mutex<Store>, pinned: &dyn Fn(u64) -> bool) {
             Ok(leaving) => leaving,
             Err(error) => return tracing::warn!(%error, "memory is not given back"),
         };
-        let punched = |slots: Leaving| {
-            let punched = slots.punch();
-            if let Err(error) = &punched {
-                tracing::warn!(%error, "memory of free pages could not be given back");
-            }
-            (slots, punched.is_ok())
-        };
-        let leaving: Vec<_> = leaving.into_iter().map(punched).collect();
-        let failed = leaving.iter().any(|(_, punched)| !punched);
-        let mut store = lock(store);
-        store.gone(&leaving);
-        let held = store.held_bytes();
-        let stats = store.index().and_then(|index| index.stats());
-        let _ = stats.map(|words| Stats::new(words).set(Counter::HeldBytes, held));
-        if failed {
+        if !give_back(store, leaving) {
             // Again at the next look, not at once.
             return;
         }
     }
 }
 
+/// Gives the memory of slots back that leave. Returns false if some of it could not be given back.
+pub(crate) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
+    let punched = |slots: Leaving| {
+        let punched = slots.punch();
+        if let Err(error) = &punched {
+            tracing::warn!(%error, "memory of free pages could not be given back");
+        }
+        (slots, punched.is_ok())
+    };
+    let leaving: Vec<_> = leaving.into_iter().map(punched).collect();
+    let mut store = lock(store);
+    store.gone(&leaving);
+    let held = store.held_bytes();
+    let stats = store.index().and_then(|index| index.stats());
+    let _ = stats.map(|words| Stats::new(words).set(Counter::HeldBytes, held));
+    leaving.iter().all(|(_, punched)| *punched)
+}
+
 /// Put together some of what lies scattered over planes: the next version uses it.
-fn compact(store: &Mutex<Store>) {
+fn compact(store: &Lock<Store>) {
     let chosen = lock(store).gather();
     let gather = match chosen {
         Ok(Some(gather)) => gather,

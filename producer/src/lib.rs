@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 mod adapt;
+mod audit;
 mod builder;
 mod calm;
 mod capture;

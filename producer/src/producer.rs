@@ -9,8 +9,8 @@ use crate::keeper::{Keeper, lock};
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use tcasm_core::capture::Copiers;
 use tcasm_core::field::{Attr, FieldTable};
 use tcasm_core::index::IndexError;
@@ -18,6 +18,7 @@ use tcasm_core::layout::TABLE_BYTES;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
+use tcasm_core::sys::lock::Lock;
 use tcasm_core::track::TrackerKind;
 
 /// A region of memory whose versions observers can map. See the crate's documentation.
@@ -52,7 +53,7 @@ pub struct Producer {
     pub(crate) always: PageSet,
     /// Pages that devices write or wrote: captured inside publish only.
     pub(crate) devices: PageSet,
-    pub(crate) store: Arc<Mutex<Store>>,
+    pub(crate) store: Arc<Lock<Store>>,
     /// Gives memory back meanwhile.
     pub(crate) keeper: Option<Keeper>,
     pub(crate) service: Service,
@@ -72,7 +73,7 @@ pub(crate) struct Parts {
     pub(crate) wait_for_capture: bool,
     pub(crate) first_version: u64,
     pub(crate) region: Region,
-    pub(crate) store: Arc<Mutex<Store>>,
+    pub(crate) store: Arc<Lock<Store>>,
     pub(crate) keeper: Option<Keeper>,
     pub(crate) service: Service,
 }
@@ -92,6 +93,11 @@ pub struct ProducerStats {
     pub handed_over: u64,
     /// Bytes of memory that versions hold now, and live memory of handed-over fields.
     pub held_bytes: u64,
+    /// Bytes of memory in planes that other processes allocated, by reading where nothing is, and that
+    /// could not be given back so far.
+    pub stray_bytes: u64,
+    /// Bytes of such memory that were given back, in all.
+    pub stray_bytes_returned: u64,
     /// Errors of the tracker, after each of which every page was compared.
     pub tracker_errors: u64,
     /// Versions whose capture went on after publish.
@@ -230,6 +236,8 @@ impl Producer {
                 bytes: stats.get(Counter::Bytes)?,
                 handed_over: stats.get(Counter::HandedOver)?,
                 held_bytes: store.held_bytes(),
+                stray_bytes: stats.get(Counter::StrayBytes)?,
+                stray_bytes_returned: stats.get(Counter::StrayBytesReturned)?,
                 tracker_errors: stats.get(Counter::TrackerErrors)?,
                 later: stats.get(Counter::Later)?,
                 given_up: stats.get(Counter::GivenUp)?,

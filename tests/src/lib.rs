@@ -1,6 +1,7 @@
 //! What the tests share: names, trackers, child processes.
 
 pub mod child;
+pub mod core_file;
 pub mod hostile;
 pub mod invariants;
 pub mod later;

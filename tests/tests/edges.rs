@@ -4,12 +4,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
+use tcasm_core::fault::run_out_of_memory_after;
 use tcasm_core::place::socket_path;
 use tcasm_core::sys::mem::page_size;
 use tcasm_core::sys::socket::wait_readable;
 use tcasm_observer::{AttachError, ObserveError, Observer, Status};
 use tcasm_producer::{CreateError, Producer, PublishError, Receipt, Skip};
 use tcasm_tests::child::poll_until;
+use tcasm_tests::procfs::plane_bytes;
 use tcasm_tests::puppet::Puppet;
 use tcasm_tests::{PublishVisible, name, on_all_trackers, unmap};
 use tempfile::TempDir;
@@ -288,17 +290,7 @@ fn memory_that_could_not_be_had_is_not_taken_for_memory() {
         || {
             let (mut p, f) = region("no-memory", 1 << 20);
             p.view_mut(f).unwrap().fill(1);
-            let limit = |soft| {
-                // SAFETY: plain calls; the limit is this process's own, and restored.
-                unsafe {
-                    libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-                    let mut now: libc::rlimit = std::mem::zeroed();
-                    libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut now);
-                    now.rlim_cur = soft;
-                    assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const now), 0);
-                }
-            };
-            limit(8192);
+            run_out_of_memory_after(0);
             for step in 0..3 {
                 let receipt = p.publish_visible(step, 0.0).unwrap();
                 let short = matches!(
@@ -309,9 +301,10 @@ fn memory_that_could_not_be_had_is_not_taken_for_memory() {
                     }
                 );
                 assert!(short, "{receipt:?}");
-                assert_eq!(p.stats().held_bytes, 0, "what was had is given back");
+                let held = (p.stats().held_bytes, plane_bytes(std::process::id() as i32));
+                assert_eq!(held, (0, 0), "what was had is given back");
             }
-            limit(libc::RLIM_INFINITY);
+            run_out_of_memory_after(u64::MAX);
             let Receipt::Published(published) = p.publish_visible(3, 0.0).unwrap() else {
                 panic!()
             };

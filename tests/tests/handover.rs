@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use tcasm_core::fault::run_out_of_memory_after;
 use tcasm_core::sys::mem::{page_size, readable};
 use tcasm_observer::{Observer, Version};
 use tcasm_producer::{
@@ -351,7 +352,8 @@ fn where_it_is_checked_a_store_to_a_published_field_faults_at_the_culprit() {
     });
 }
 
-/// From here on, this thread gets no memory for files by fallocate(2); giving it back still works.
+/// From here on, this thread gets no memory for planes by madvise(2) with MADV_POPULATE_WRITE, as where the machine has
+/// none; giving it back still works.
 fn starve() {
     use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
     let op = |code: u32, jt, jf, k| sock_filter {
@@ -360,13 +362,18 @@ fn starve() {
         jf,
         k,
     };
-    let (number, mode) = (0, 24); // offsets in struct seccomp_data: nr, low half of args[1]
-    let refuse = libc::SECCOMP_RET_ERRNO | libc::ENOSPC as u32;
+    let (number, advice) = (0, 32); // offsets in struct seccomp_data: nr, low half of args[2]
+    let refuse = libc::SECCOMP_RET_ERRNO | libc::EFAULT as u32;
     let mut program = [
         op(BPF_LD | BPF_W | BPF_ABS, 0, 0, number),
-        op(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, libc::SYS_fallocate as u32),
-        op(BPF_LD | BPF_W | BPF_ABS, 0, 0, mode),
-        op(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+        op(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, libc::SYS_madvise as u32),
+        op(BPF_LD | BPF_W | BPF_ABS, 0, 0, advice),
+        op(
+            BPF_JMP | BPF_JEQ | BPF_K,
+            0,
+            1,
+            libc::MADV_POPULATE_WRITE as u32,
+        ),
         op(BPF_RET | BPF_K, 0, 0, refuse),
         op(BPF_RET | BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
@@ -416,18 +423,6 @@ fn without_memory_publish_skips_and_nothing_is_lost() {
     assert!(p.check_store().unwrap());
 }
 
-/// Limit the size of files: copies into fresh memory fail, allocations do not.
-fn limit_files(soft: u64) {
-    // SAFETY: plain calls; the limit is this process's own.
-    unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        let mut now: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut now);
-        now.rlim_cur = soft;
-        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const now), 0);
-    }
-}
-
 #[test]
 fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
     let inside = || {
@@ -445,10 +440,11 @@ fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
                 p.view_mut(plain).unwrap().fill(step);
                 fill(&mut p, field, step);
                 fill(&mut p, single, step);
-                limit_files(if step == 4 { 4096 } else { libc::RLIM_INFINITY });
+                // Copies into fresh memory fail, spare planes get theirs.
+                run_out_of_memory_after(if step == 4 { 0 } else { u64::MAX });
                 let receipt = published(&mut p, step);
                 let visible = receipt.wait_visible(Duration::from_secs(20));
-                limit_files(libc::RLIM_INFINITY);
+                run_out_of_memory_after(u64::MAX);
                 if step < 4 {
                     assert_eq!(visible, Ok(true));
                     std::mem::forget(observer.latest().unwrap());

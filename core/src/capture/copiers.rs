@@ -1,12 +1,12 @@
 //! The threads: copiers, which sleep while there is nothing to copy, and the one that serves early stores.
 
 use super::{Gate, Outcome, Sweep};
-use crate::sys::thread;
+use crate::sys::{futex, thread};
 use arc_swap::ArcSwapOption;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How many copiers there are, where they run, how eagerly.
@@ -46,26 +46,28 @@ struct Shared {
     work: ArcSwapOption<Sweep>,
     gate: Option<Arc<Gate>>,
     stop: AtomicBool,
-    /// Rung for every sweep, and at the end.
-    rings: Mutex<u64>,
-    bell: Condvar,
+    /// Counts sweeps, and the end: copiers sleep until it changes. No lock, which a copier could hold
+    /// while threads of higher priority compute.
+    rings: AtomicU64,
 }
 
 impl Shared {
     fn ring(&self) {
-        *self.rings.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.bell.notify_all();
+        self.rings.fetch_add(1, Ordering::SeqCst);
+        futex::wake(&self.rings);
     }
 
     fn copy(&self) {
-        let mut seen = 0;
-        while !self.stop.load(Ordering::SeqCst) {
+        loop {
+            // Read before looking for work: what is rung afterwards ends the wait at once.
+            let seen = self.rings.load(Ordering::SeqCst);
+            if self.stop.load(Ordering::SeqCst) {
+                return;
+            }
             if let Some(sweep) = self.work.load_full() {
                 sweep.work();
             }
-            let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
-            let rung = self.bell.wait_while(rings, |n| *n == seen);
-            seen = *rung.unwrap_or_else(PoisonError::into_inner);
+            futex::wait(&self.rings, seen, Duration::MAX);
         }
     }
 
@@ -121,18 +123,15 @@ impl Copiers {
             work: ArcSwapOption::empty(),
             gate: gate.clone(),
             stop: AtomicBool::new(false),
-            rings: Mutex::default(),
-            bell: Condvar::new(),
+            rings: AtomicU64::new(0),
         });
         let mut copiers = Copiers {
             shared,
             threads: Vec::new(),
             pid: std::process::id(),
         };
-        let old = thread::block_signals()?;
-        let started = copiers.spawn_all(settings, gate);
-        thread::restore_signals(&old);
-        started.map(|()| copiers)
+        copiers.spawn_all(settings, gate)?;
+        Ok(copiers)
     }
 
     fn spawn_all(&mut self, settings: &Settings, gate: Option<Arc<Gate>>) -> io::Result<()> {
@@ -155,8 +154,8 @@ impl Copiers {
 
     fn spawn(&mut self, name: &str, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<()> {
         let shared = self.shared.clone();
-        let thread = Builder::new().name(name.to_owned());
-        self.threads.push(thread.spawn(move || run(&shared))?);
+        self.threads
+            .push(thread::spawn(name, move || run(&shared))?);
         Ok(())
     }
 

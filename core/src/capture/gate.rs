@@ -4,6 +4,7 @@
 //! userfaultfd for all faults, which the probe at start-up has to have found working.
 
 use crate::sys::live::{gather, huge_pages, no_huge_pages};
+use crate::sys::lock::Lock;
 use crate::sys::uffd::{self, Faults, OpenError, WP_SYNC, WP_UNPOPULATED};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -11,7 +12,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use userfaultfd::Uffd;
 
@@ -23,9 +23,9 @@ const GATHER_TRIES: u32 = 4;
 pub struct Gate {
     uffd: Uffd,
     /// What is registered. Locked by the producer's thread, and when the gate is given up.
-    watched: Mutex<Vec<Range<usize>>>,
+    watched: Lock<Vec<Range<usize>>>,
     /// How often chunks, by their address, have been asked to become huge pages.
-    gathered: Mutex<BTreeMap<usize, u32>>,
+    gathered: Lock<BTreeMap<usize, u32>>,
     given_up: AtomicBool,
     stop: EventFd,
 }
@@ -38,8 +38,8 @@ impl Gate {
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         Ok(Gate {
             uffd,
-            watched: Mutex::default(),
-            gathered: Mutex::default(),
+            watched: Lock::new(Vec::new()),
+            gathered: Lock::new(BTreeMap::new()),
             given_up: AtomicBool::new(false),
             stop: stop.map_err(|e| OpenError::Syscall(e.into()))?,
         })
@@ -57,13 +57,13 @@ impl Gate {
         }
         uffd::register(&self.uffd, &range)?;
         huge_pages(&range);
-        self.ranges().push(range);
+        self.watched.lock().push(range);
         Ok(())
     }
 
     /// Undo `watch` for a part of what is watched.
     pub fn unwatch(&self, range: &Range<usize>) -> io::Result<()> {
-        let mut watched = self.ranges();
+        let mut watched = self.watched.lock();
         let cut = |w: Range<usize>| {
             let (before, after) = (
                 w.start..w.end.min(range.start),
@@ -73,7 +73,9 @@ impl Gate {
         };
         *watched = watched.drain(..).flat_map(cut).collect();
         drop(watched);
-        self.counts().retain(|chunk, _| !range.contains(chunk));
+        self.gathered
+            .lock()
+            .retain(|chunk, _| !range.contains(chunk));
         uffd::unwatch(&self.uffd, range)?;
         no_huge_pages(range);
         Ok(())
@@ -92,14 +94,14 @@ impl Gate {
     /// Make a chunk that is not protected one huge page, if the kernel has one: protecting it is then a matter of one entry,
     /// and the simulation keeps its translations. Stores to it wait a little meanwhile, once. For copier threads.
     pub fn gather(&self, chunk: &Range<usize>) {
-        let tries = *self.counts().get(&chunk.start).unwrap_or(&0);
+        let tries = *self.gathered.lock().get(&chunk.start).unwrap_or(&0);
         if tries < GATHER_TRIES {
             let more = if gather(chunk).is_ok() {
                 GATHER_TRIES
             } else {
                 tries + 1
             };
-            self.counts().insert(chunk.start, more);
+            self.gathered.lock().insert(chunk.start, more);
         }
     }
 
@@ -109,7 +111,7 @@ impl Gate {
         if self.given_up.swap(true, Ordering::SeqCst) {
             return;
         }
-        for range in self.ranges().drain(..) {
+        for range in self.watched.lock().drain(..) {
             // A part of it may be unmapped: then nobody can wait there. What else could fail, closing cures below.
             let _ = uffd::unwatch(&self.uffd, &range);
             // Closing wakes nobody while a forked child still has the descriptor.
@@ -142,17 +144,5 @@ impl Gate {
     /// End `serve`.
     pub fn stop(&self) {
         let _ = self.stop.write(1);
-    }
-
-    fn counts(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, u32>> {
-        self.gathered
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn ranges(&self) -> std::sync::MutexGuard<'_, Vec<Range<usize>>> {
-        self.watched
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

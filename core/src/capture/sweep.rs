@@ -4,11 +4,13 @@ use super::{Gate, Job, Progress};
 use crate::fault;
 use crate::pageset::{CHUNK_WORDS, ChunkBits, PageSet};
 use crate::sabotage::{Guard, off};
+use crate::sys::futex;
+use crate::sys::time::deadline;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How a sweep stands.
@@ -46,8 +48,10 @@ pub struct Sweep {
     early: AtomicU64,
     early_ns: AtomicU64,
     finish: Finish,
-    outcome: Mutex<Outcome>,
-    ended: Condvar,
+    /// Set once, at the end. No lock: see `verdict`.
+    outcome: OnceLock<Outcome>,
+    /// Not 0 when there is an outcome: whoever waits for one sleeps on it.
+    ended: AtomicU64,
 }
 
 // SAFETY: the job's `base` is the live memory of a region that outlives the sweep, by the promise made to `new`; it is only read, and
@@ -77,8 +81,8 @@ impl Sweep {
             early: AtomicU64::new(0),
             early_ns: AtomicU64::new(0),
             finish,
-            outcome: Mutex::new(Outcome::Running),
-            ended: Condvar::new(),
+            outcome: OnceLock::new(),
+            ended: AtomicU64::new(0),
         }
     }
 
@@ -230,8 +234,10 @@ impl Sweep {
             let reason = self.reason.get().map_or("it failed", String::as_str);
             Outcome::GivenUp(reason.to_owned())
         };
-        *self.outcome() = outcome;
-        self.ended.notify_all();
+        // Only who saved the last piece comes here.
+        let _ = self.outcome.set(outcome);
+        self.ended.store(1, SeqCst);
+        futex::wake(&self.ended);
     }
 
     fn conclude(&self) -> Outcome {
@@ -244,20 +250,19 @@ impl Sweep {
 
     /// How it stands.
     pub fn state(&self) -> Outcome {
-        self.outcome().clone()
+        self.outcome.get().cloned().unwrap_or(Outcome::Running)
     }
 
     /// Wait until it has ended, at most so long.
     pub fn wait(&self, timeout: Duration) -> Outcome {
-        let running = |outcome: &mut Outcome| *outcome == Outcome::Running;
-        let waited = self
-            .ended
-            .wait_timeout_while(self.outcome(), timeout, running);
-        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
-    }
-
-    fn outcome(&self) -> MutexGuard<'_, Outcome> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+        let end = deadline(timeout);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if self.ended.load(SeqCst) != 0 || left.is_zero() {
+                return self.state();
+            }
+            futex::wait(&self.ended, 0, left);
+        }
     }
 }
 

@@ -12,6 +12,8 @@ pub struct Leaving {
     memory: Arc<PlaneMemory>,
     plane: usize,
     pages: Range<usize>,
+    /// How many of the pages count as having memory: all, or none.
+    counted: usize,
 }
 
 impl Leaving {
@@ -24,7 +26,7 @@ impl Leaving {
 impl Planes {
     /// Whether some slots are leaving.
     pub fn is_leaving(&self) -> bool {
-        self.planes.iter().any(|p| !p.leaving.is_empty())
+        self.planes.iter().any(|p| !p.account.leaving().is_empty())
     }
 
     /// A look for memory to give back begins. Slots that were taken before the last window of looks are old.
@@ -52,6 +54,7 @@ impl Planes {
             wanted.subtract(&stays);
             idle.subtract(&stays);
             if !idle.is_empty() {
+                self.patience.leaves();
                 return self.begin_some(plane, &idle, most);
             }
         }
@@ -71,34 +74,28 @@ impl Planes {
             .collect()
     }
 
-    fn begin(&mut self, plane: usize, pages: Range<usize>) -> Leaving {
-        self.patience.leaves();
+    /// Keeps everybody from free slots of `plane` until their memory is gone.
+    pub(super) fn begin(&mut self, plane: usize, pages: Range<usize>) -> Leaving {
         let p = &mut self.planes[plane];
-        p.held.remove_range(pages.clone());
-        // They count until they are gone: what is held stays under the bound (I7) all the time.
-        p.leaving.insert_range(pages.clone());
+        let counted = p.account.leave(&pages);
         Leaving {
             memory: p.memory.clone(),
             plane,
             pages,
+            counted,
         }
     }
 
     /// The slots can be used again: without memory, if it could be given back.
     pub fn gone(&mut self, leaving: &Leaving, punched: bool) {
-        let (p, pages) = (&mut self.planes[leaving.plane], leaving.pages.clone());
-        p.leaving.remove_range(pages.clone());
-        if punched {
-            self.held_pages -= pages.len();
-        } else {
-            p.held.insert_range(pages);
-        }
+        let account = &mut self.planes[leaving.plane].account;
+        account.left(&leaving.pages, leaving.counted, punched);
     }
 
     /// Slots of a plane that have memory and nothing in it that matters.
     pub(super) fn idle(&self, plane: usize) -> PageSet {
         let p = &self.planes[plane];
-        let mut idle = p.held.clone();
+        let mut idle = p.account.held().clone();
         idle.subtract(&p.busy);
         idle
     }

@@ -9,12 +9,16 @@ impl Planes {
     /// See that the slots of `pages` in `plane` have memory, so that storing to them needs none. What has some keeps its
     /// bytes; the others must be free.
     pub fn secure(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
-        if self.planes[plane].held.count_in(pages.clone()) == pages.len() {
+        if self.planes[plane].account.held().count_in(pages.clone()) == pages.len() {
             return Ok(());
         }
-        self.planes[plane].memory.allocate(pages)?;
-        self.hold(&self.slots(plane, pages));
-        Ok(())
+        let slots = self.slots(plane, pages);
+        let fresh = self.hold(&slots);
+        let allocated = self.planes[plane].memory.allocate(pages);
+        if allocated.is_err() {
+            self.unhold(&fresh);
+        }
+        allocated
     }
 
     /// `pages` of `plane`.
@@ -27,8 +31,8 @@ impl Planes {
     /// How many slots of `pages` in `plane` have no memory; none, if some are leaving.
     pub fn missing(&self, plane: usize, pages: &Range<usize>) -> Option<usize> {
         let p = &self.planes[plane];
-        let missing = pages.len() - p.held.count_in(pages.clone());
-        (!p.leaving.intersects(pages.clone())).then_some(missing)
+        let missing = pages.len() - p.account.held().count_in(pages.clone());
+        (!p.account.leaving().intersects(pages.clone())).then_some(missing)
     }
 
     /// Let live memory at `base` be `pages` of `plane`; before it was those of `before`, if any. After an error it still is.

@@ -1,22 +1,24 @@
 //! The memory of one plane, and copying into it. What lies where, and what is in use, [`super::Planes`] knows.
 
 use super::PlaneError;
+use super::access::Access;
+use crate::fault;
+use crate::pageset::PageSet;
 use crate::sys::live;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
 use crate::sys::relocate::relocate;
+use nix::errno::Errno;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// Bytes that are copied from plane to plane in one go: few enough to stay in the cache.
-const AT_ONCE: usize = 64 << 10;
 
 /// A memfd as large as the region, with the producer's own mapping of it. Shared with the threads that copy.
 #[derive(Debug)]
 pub struct PlaneMemory {
     object: Object,
     map: Mapping,
+    access: Access,
     page_size: usize,
 }
 
@@ -25,10 +27,12 @@ impl PlaneMemory {
         let bytes = (pages * page_size) as u64;
         let object =
             Object::create(name, bytes).map_err(|source| PlaneError::Create { bytes, source })?;
-        let map = Mapping::shared(object.as_fd(), pages * page_size, true)?;
-        map.dont_fork()?;
+        let map = Mapping::shared_closed(object.as_fd(), pages * page_size)?;
+        map.dont_fork_or_dump()?;
+        map.no_huge_pages();
         Ok(PlaneMemory {
             object,
+            access: Access::none(map.len()),
             map,
             page_size,
         })
@@ -63,41 +67,72 @@ impl PlaneMemory {
     pub unsafe fn copy(&self, base: *const u8, pages: Range<usize>, fresh: bool) -> io::Result<()> {
         let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);
         assert!(at + len <= self.map.len());
-        if !fresh {
-            // SAFETY: both ranges lie in their mappings, which are apart; the source keeps still, the target is ours alone and
-            // has memory: no SIGBUS.
-            unsafe { std::ptr::copy_nonoverlapping(base.add(at), self.map.ptr().add(at), len) };
-            return Ok(());
+        if fresh {
+            // By a system call: where there is no memory, that is an error. A store would be a signal
+            // that ends the simulation.
+            self.allocate_for_copy(&pages)?;
         }
-        // Fresh memory is taken by a system call: where there is none, that is an error; through a mapping it would be a
-        // signal that ends the simulation.
-        // SAFETY: the source lies in live memory and keeps still.
-        unsafe { self.object.write_from(base.add(at), len, at as u64)? };
-        // Map them too, all at once: later copies to these slots would take a page fault each.
-        self.map.populate(at, len);
+        // SAFETY: both ranges lie in their mappings, which are apart; the source keeps still, the target is ours alone and
+        // has memory: no SIGBUS.
+        unsafe { std::ptr::copy_nonoverlapping(base.add(at), self.map.ptr().add(at), len) };
         Ok(())
     }
 
-    /// Copy `pages` of another plane into their slots, by system calls alone: so a lack of memory is an error, and what is read
-    /// may go, or be written anew, meanwhile. The slots must be the caller's alone.
-    pub(super) fn copy_from(&self, other: &PlaneMemory, pages: &Range<usize>) -> io::Result<()> {
-        let (mut at, end) = (pages.start * self.page_size, pages.end * self.page_size);
-        let mut buffer = vec![0; AT_ONCE.min(end - at)];
-        while at < end {
-            let part = &mut buffer[..AT_ONCE.min(end - at)];
-            other.object.read(part, at as u64)?;
-            self.object.write(part, at as u64)?;
-            at += part.len();
+    fn allocate_for_copy(&self, pages: &Range<usize>) -> io::Result<()> {
+        if fault::lacks_memory() {
+            // As where memory runs out half-way.
+            self.allocate(&(pages.start..pages.start + pages.len() / 2))?;
+            return Err(Errno::ENOMEM.into());
         }
-        Ok(())
+        self.allocate(pages)
     }
 
-    /// Take memory for slots, and map it. What has some keeps its bytes.
+    /// Copy `pages` of another plane into their slots. The source is read by system calls: it may be given back, or written
+    /// anew, meanwhile. A lack of memory is an error.
+    ///
+    /// # Safety
+    /// The slots must be the caller's alone.
+    pub(super) unsafe fn copy_from(
+        &self,
+        other: &PlaneMemory,
+        pages: &Range<usize>,
+    ) -> io::Result<()> {
+        self.allocate(pages)?;
+        let bytes = pages.start * self.page_size..pages.end * self.page_size;
+        assert!(bytes.end <= self.map.len());
+        // SAFETY: inside the mapping, and accessible since it was allocated; the caller promises that
+        // the slots are its alone, so nothing else is borrowed from them.
+        let slots =
+            unsafe { std::slice::from_raw_parts_mut(self.map.ptr().add(bytes.start), bytes.len()) };
+        other.object.read(slots, bytes.start as u64)
+    }
+
+    /// Take memory for slots, and map it. What has some keeps its bytes. After an error some of the slots may have memory.
     pub fn allocate(&self, pages: &Range<usize>) -> io::Result<()> {
         let (at, end) = (pages.start * self.page_size, pages.end * self.page_size);
-        self.object.allocate(at as u64..end as u64)?;
-        self.map.populate(at, end - at);
-        Ok(())
+        self.access
+            .open(&self.map, &(at..end))
+            .map_err(io::Error::other)?;
+        match self.map.populate(at, end - at) {
+            // Linux before 5.14.
+            Err(Errno::EINVAL) => self.object.allocate(at as u64..end as u64),
+            done => Ok(done?),
+        }
+    }
+
+    /// Pages of memory that the kernel has allocated.
+    pub(super) fn allocated(&self) -> io::Result<usize> {
+        Ok(self.object.allocated()? as usize / self.page_size)
+    }
+
+    /// Slots that have memory, as the kernel knows them.
+    pub(super) fn present(&self) -> io::Result<PageSet> {
+        let mut present = PageSet::new(self.map.len() / self.page_size);
+        for extent in self.object.extents()? {
+            let end = (extent.end as usize).div_ceil(self.page_size);
+            present.insert_range(extent.start as usize / self.page_size..end);
+        }
+        Ok(present)
     }
 
     /// Let `bytes` of live memory at `base` be those of this plane: mapped as they were in the producer's own mapping, which
@@ -113,6 +148,8 @@ impl PlaneMemory {
         );
         // SAFETY: the caller's promise for live memory; of the plane nobody uses these slots but whoever has the live memory.
         if unsafe { relocate(own, at_live, bytes.len()) }.is_ok() {
+            // It came from a mapping that core dumps leave out; live memory belongs into them.
+            live::dump(&(at_live as usize..at_live as usize + bytes.len()), true);
             return Ok(());
         }
         // Linux before 5.13 moves no shared mappings so: map the pages anew, each of which takes a fault then.
@@ -132,14 +169,15 @@ impl PlaneMemory {
             self.map.ptr().wrapping_add(bytes.start),
             base.wrapping_add(bytes.start),
         );
-        // SAFETY: as for `move_to_live`; the same object is mapped at both, so readers of the plane see the same bytes.
-        if unsafe { relocate(at_live, own, bytes.len()) }.is_ok() {
-            return Ok(());
-        }
-        // The failed attempt may have left nothing in the plane's own mapping.
         let range = own as usize..own as usize + bytes.len();
-        // SAFETY: a part of the plane's own mapping, which nobody uses while live memory is this plane's.
-        unsafe { live::map_shared(&range, self.object.as_fd(), bytes.start) }
+        // SAFETY: as for `move_to_live`; the same object is mapped at both, so readers of the plane see the same bytes.
+        if unsafe { relocate(at_live, own, bytes.len()) }.is_err() {
+            // The failed attempt may have left nothing in the plane's own mapping.
+            // SAFETY: a part of the plane's own mapping, which nobody uses while live memory is this plane's.
+            unsafe { live::map_shared(&range, self.object.as_fd(), bytes.start)? };
+        }
+        live::dump(&range, false);
+        Ok(())
     }
 
     /// Give the memory of slots back that no version refers to.

@@ -3,6 +3,9 @@
 //! A *slot* is one page of one plane. It is busy while a live version refers to it (I1: then it is never written),
 //! and held while it has memory. Free slots that are held are used first: filling them costs a copy, and no fresh page.
 
+mod access;
+mod account;
+mod audit;
 mod gather;
 mod leave;
 mod lend;
@@ -11,6 +14,7 @@ mod patience;
 mod place;
 mod slots;
 
+pub use audit::{Audit, Strays};
 pub use gather::{Gather, Move};
 pub use leave::Leaving;
 pub use memory::PlaneMemory;
@@ -18,6 +22,7 @@ pub use slots::Slots;
 
 use crate::pageset::{ChunkBits, PageSet};
 use crate::sys::mem::MapError;
+use account::Account;
 use patience::Patience;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -26,9 +31,7 @@ use std::sync::Arc;
 struct Plane {
     memory: Arc<PlaneMemory>,
     busy: PageSet,
-    held: PageSet,
-    /// Free slots whose memory is being given back: nothing may be placed there.
-    leaving: PageSet,
+    account: Account,
     /// Slots that were taken in this window of looks for memory to give back, and in the one before.
     taken: [PageSet; 2],
 }
@@ -36,7 +39,7 @@ struct Plane {
 impl Plane {
     /// Those of `want` that can be placed here.
     fn free(&self, chunk: usize, want: &ChunkBits) -> ChunkBits {
-        let (busy, leaving) = (self.busy.chunk(chunk), self.leaving.chunk(chunk));
+        let (busy, leaving) = (self.busy.chunk(chunk), self.account.leaving().chunk(chunk));
         std::array::from_fn(|i| want[i] & !busy[i] & !leaving[i])
     }
 }
@@ -46,7 +49,6 @@ pub struct Planes {
     planes: Vec<Plane>,
     memory: Arc<[Arc<PlaneMemory>]>,
     page_size: usize,
-    held_pages: usize,
     /// Planes that ever had memory are the first so many. The one behind them is free as a whole, so no other need be
     /// looked at.
     touched: usize,
@@ -78,8 +80,7 @@ impl Planes {
             Ok(Plane {
                 memory: Arc::new(PlaneMemory::create(&name, pages, page_size)?),
                 busy: PageSet::new(pages),
-                held: PageSet::new(pages),
-                leaving: PageSet::new(pages),
+                account: Account::new(pages),
                 taken: [PageSet::new(pages), PageSet::new(pages)],
             })
         };
@@ -88,7 +89,6 @@ impl Planes {
             memory: planes.iter().map(|p| p.memory.clone()).collect(),
             planes,
             page_size,
-            held_pages: 0,
             touched: 0,
             patience: Patience::default(),
         })
@@ -106,7 +106,8 @@ impl Planes {
 
     /// Bytes of memory in all planes.
     pub fn held_bytes(&self) -> u64 {
-        (self.held_pages * self.page_size) as u64
+        let pages: usize = self.planes.iter().map(|p| p.account.count()).sum();
+        (pages * self.page_size) as u64
     }
 
     /// The bytes of a page in a plane, to compare with: of a busy slot, which nobody writes.
@@ -151,13 +152,9 @@ impl Planes {
     pub fn hold(&mut self, slots: &Slots) -> Slots {
         let mut fresh = Slots::default();
         for (plane, pages) in slots.iter() {
-            let p = &mut self.planes[plane];
-            let mut new = pages.clone();
-            new.subtract(&p.held);
-            p.held.union(pages);
+            let new = self.planes[plane].account.enter(pages);
             self.touched = self.touched.max(plane + 1);
             if !new.is_empty() {
-                self.held_pages += new.len();
                 fresh.union(&Slots::of(plane, new));
             }
         }
@@ -168,8 +165,7 @@ impl Planes {
     /// These slots were to get memory, and have not.
     pub fn forget(&mut self, slots: &Slots) {
         for (plane, pages) in slots.iter() {
-            self.held_pages -= pages.len();
-            self.planes[plane].held.subtract(pages);
+            self.planes[plane].account.strike(pages);
         }
     }
 
@@ -212,8 +208,9 @@ impl Planes {
                 let p = &mut self.planes[plane];
                 p.memory.punch(&run)?;
                 done += run.len();
-                self.held_pages -= run.len();
-                p.held.remove_range(run);
+                let mut gone = PageSet::new(idle.capacity());
+                gone.insert_range(run);
+                p.account.strike(&gone);
             }
         }
         Ok(done)

@@ -28,7 +28,7 @@ impl Planes {
     pub fn fresh_pages(&self, slots: &Slots) -> usize {
         let fresh = |(plane, pages): (usize, &PageSet)| {
             let mut fresh = pages.clone();
-            fresh.subtract(&self.planes[plane].held);
+            fresh.subtract(self.planes[plane].account.held());
             fresh.len()
         };
         slots.iter().map(fresh).sum()
@@ -38,13 +38,13 @@ impl Planes {
     pub fn free_plane(&self, pages: &Range<usize>) -> Option<usize> {
         let free = |i: &usize| {
             let p = &self.planes[*i];
-            !p.busy.intersects(pages.clone()) && !p.leaving.intersects(pages.clone())
+            !p.busy.intersects(pages.clone()) && !p.account.leaving().intersects(pages.clone())
         };
         // Reversed, because max_by_key takes the last of equals: planes that never had memory stay behind the others.
         let planes = (0..self.planes.len().min(self.touched + 1)).rev();
         planes
             .filter(free)
-            .max_by_key(|i| self.planes[*i].held.count_in(pages.clone()))
+            .max_by_key(|i| self.planes[*i].account.held().count_in(pages.clone()))
     }
 
     /// Place blocks that are wanted whole in one plane that is free there, if there is one.
@@ -83,7 +83,7 @@ impl Planes {
             false => p.free(chunk, want),
         };
         let warm = |p: &Plane| {
-            let (free, held) = (free(p), p.held.chunk(chunk));
+            let (free, held) = (free(p), p.account.held().chunk(chunk));
             std::array::from_fn(|i| free[i] & held[i])
         };
         let score = |p: &Plane| {

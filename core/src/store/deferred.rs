@@ -213,7 +213,8 @@ impl Store {
         })
     }
 
-    fn page_size(&self) -> usize {
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
         self.planes.page_size()
     }
 }

@@ -1,5 +1,6 @@
 //! The producer's store of versions: planes and index together. It captures pages, publishes versions and reclaims them.
 
+mod audit;
 mod compact;
 mod deferred;
 mod handover;
@@ -69,7 +70,7 @@ impl Store {
         let index_object = Object::create(&format!("tcasm-{}-index", info.name), bytes)
             .map_err(|source| StoreError::Create { bytes, source })?;
         let index_map = Mapping::shared(index_object.as_fd(), layout.total, true)?;
-        index_map.dont_fork()?;
+        index_map.dont_fork_or_dump()?;
         // SAFETY: mapped whole and writable from an object of that size, which is sealed.
         IndexWriter::create(unsafe { index_map.words() }, layout, info)?;
         let planes = Planes::create(&info.name, pages, page_size, bounds.versions)?;

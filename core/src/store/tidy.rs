@@ -153,8 +153,7 @@ impl Store {
         }
         let keep = (self.bounds.history + 1).max(self.live.len().saturating_sub(1));
         self.reclaim_beyond(keep, pinned)?;
-        // Each page needs a slot for the next version, one may be leaving, and one be live memory that is handed over.
-        if self.live.len() + 3 > self.bounds.versions {
+        if !self.has_plane_to_spare() {
             return Ok(Vec::new());
         }
         let wanted = self.recent.wanted(self.bounds.history);

@@ -1,6 +1,6 @@
 //! Live memory: what a tracker maps over the reservation of its caller, as ranges of addresses.
 
-use super::mem::{MapError, Mapping};
+use super::mem::{MapError, Mapping, page_size};
 use nix::errno::Errno;
 use nix::sys::mman::{
     MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, msync,
@@ -66,6 +66,12 @@ pub unsafe fn replace(
         // SAFETY: inside both ranges, which are apart; the source is readable and keeps still.
         unsafe { std::ptr::copy_nonoverlapping(part.start as *const u8, to, part.len()) };
     }
+    if let Backing::File(..) = backing
+        && own.clone().next().is_none()
+    {
+        // Core dumps hold a private mapping of a file only if something in it was copied.
+        let _ = copy_in_place(&(at..at + page_size()));
+    }
     let (flags, to) = (
         libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
         range.start as *mut c_void,
@@ -123,6 +129,15 @@ pub unsafe fn map_shared(
     unsafe { mmap(Some(at), len, prot, flags, fd, offset as libc::off_t) }
         .map_err(|e| explain("map", range, e))?;
     advise(range, MmapAdvise::MADV_DONTFORK)
+}
+
+/// Let core dumps hold the bytes of `range`, or leave them out. (Where the kernel refuses, they are as before.)
+pub fn dump(range: &Range<usize>, included: bool) {
+    let advice = match included {
+        true => MmapAdvise::MADV_DODUMP,
+        false => MmapAdvise::MADV_DONTDUMP,
+    };
+    let _ = advise(range, advice);
 }
 
 /// Let `range` be written, or only read: then a store is a signal.

@@ -1,7 +1,9 @@
 //! Mappings: reservations at fixed addresses, shared objects, and the pieces that are put over a reservation.
 
 use nix::errno::Errno;
-use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use nix::sys::mman::{
+    MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munlock, munmap,
+};
 use std::ffi::c_void;
 use std::io::Read;
 use std::num::NonZeroUsize;
@@ -204,14 +206,35 @@ impl Mapping {
 
     /// Map a shared object of `len` bytes, to read or to read and write, at a multiple of 2 MiB.
     pub fn shared(fd: BorrowedFd<'_>, len: usize, writable: bool) -> Result<Self, MapError> {
+        let range = Mapping::shared_closed(fd, len)?;
+        // SAFETY: the mapping is new. Others may write the object: the methods below hand out atomics
+        // and raw pointers only.
+        unsafe { range.protect(0, len, writable)? };
+        Ok(range)
+    }
+
+    /// Map a shared object of `len` bytes at a multiple of 2 MiB, inaccessible until [`Mapping::open`].
+    ///
+    /// The mapping is not locked in memory, whatever `mlockall(MCL_FUTURE)` asks for: locking allocates every
+    /// page of a sparse object. A later `mlockall(MCL_CURRENT)` allocates only what is accessible by then.
+    pub fn shared_closed(fd: BorrowedFd<'_>, len: usize) -> Result<Self, MapError> {
         let range = Mapping::reserve_aligned(len)?;
         let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED;
         let at = NonZeroUsize::new(range.addr());
-        // SAFETY: replaces a fresh reservation. Others may write the object: the methods below hand out atomics and raw
-        // pointers only.
-        let got = unsafe { mmap(at, length(len)?, access(writable), flags, fd, 0) };
+        // SAFETY: replaces a fresh reservation, with an inaccessible mapping.
+        let got = unsafe { mmap(at, length(len)?, ProtFlags::PROT_NONE, flags, fd, 0) };
         got.map_err(|e| MapError::os("map a shared object of", range.addr(), len, e))?;
+        // SAFETY: the range is ours. Where unlocking fails, nothing was locked, or memory is used that
+        // the program has asked for.
+        let _ = unsafe { munlock(range.ptr, len) };
         Ok(range)
+    }
+
+    /// Make `at..at+len` of a mapping of a writable object readable and writable.
+    pub fn open(&self, at: usize, len: usize) -> Result<(), MapError> {
+        // SAFETY: more can be accessed afterwards, and nothing less. The methods of a mapping hand out
+        // raw pointers and atomics only, whose users know what others may write.
+        unsafe { self.protect(at, len, true) }
     }
 
     /// First address.
@@ -245,20 +268,41 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr().cast(), self.len / 8) }
     }
 
-    /// Keep a forked child from inheriting the mapping: it would see or do what is the parent's alone.
-    pub fn dont_fork(&self) -> Result<(), MapError> {
-        // SAFETY: changes only what fork does with the range.
-        unsafe { madvise(self.ptr, self.len, MmapAdvise::MADV_DONTFORK) }
-            .map_err(|e| MapError::os("keep from forked children", self.addr(), self.len, e))
+    /// Keep the mapping out of forked children, which would see or do what is the parent's alone, and out of core
+    /// dumps: dumping a hole of a sparse object allocates it.
+    pub fn dont_fork_or_dump(&self) -> Result<(), MapError> {
+        self.advise("keep from forked children", MmapAdvise::MADV_DONTFORK)?;
+        self.advise("keep out of core dumps", MmapAdvise::MADV_DONTDUMP)
     }
 
-    /// Map the pages `at..at+len` of a writable shared object ahead of their first use, where the kernel can (Linux 5.14).
-    /// Elsewhere, and on any failure, they are mapped when they are used.
-    pub fn populate(&self, at: usize, len: usize) {
+    /// Keep huge pages out of the mapping: one page that is written would take the memory of 512. A kernel without
+    /// huge pages refuses, and needs no advice.
+    pub fn no_huge_pages(&self) {
+        let _ = self.advise("keep huge pages from", MmapAdvise::MADV_NOHUGEPAGE);
+    }
+
+    /// Only advice that changes no byte.
+    fn advise(&self, what: &'static str, advice: MmapAdvise) -> Result<(), MapError> {
+        // SAFETY: the range is ours, and no byte of it changes.
+        unsafe { madvise(self.ptr, self.len, advice) }
+            .map_err(|e| MapError::os(what, self.addr(), self.len, e))
+    }
+
+    /// Allocate and map the pages `at..at+len` of a writable shared object (Linux 5.14; before, EINVAL). No byte changes. A
+    /// lack of memory is ENOMEM, after which some pages may be allocated. Takes no lock of the object, which others who
+    /// have a descriptor of it can hold for long.
+    pub fn populate(&self, at: usize, len: usize) -> Result<(), Errno> {
         const MADV_POPULATE_WRITE: libc::c_int = 23;
-        if let Ok(addr) = self.part(at, len) {
+        let addr = self.part(at, len).map_err(|_| Errno::ERANGE)?.get();
+        loop {
             // SAFETY: a range of our mapping; its content stays what it is.
-            unsafe { libc::madvise(addr.get() as *mut c_void, len, MADV_POPULATE_WRITE) };
+            let done = unsafe { libc::madvise(addr as *mut c_void, len, MADV_POPULATE_WRITE) };
+            match Errno::result(done) {
+                Err(Errno::EINTR) => {}
+                // What would be a SIGBUS for a store.
+                Err(Errno::EFAULT) => return Err(Errno::ENOMEM),
+                done => return done.map(drop),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod file;
 pub mod futex;
 pub mod live;
+pub mod lock;
 pub mod mem;
 pub mod object;
 pub mod pagemap;

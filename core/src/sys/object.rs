@@ -5,6 +5,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate, open};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{Mode, fchmod};
+use nix::unistd::{Whence, lseek};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -85,25 +86,52 @@ impl Object {
         Ok(())
     }
 
-    /// Write `bytes` at `offset`: a lack of memory is an error.
-    pub fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset)
-    }
-
     /// Read what is at `offset`; holes are zeros, and get no memory by that.
     pub fn read(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(out, offset)
     }
 
-    /// Take memory for all of a range: what has some keeps it and its bytes, the rest is zeros. After an error nothing has
-    /// changed.
+    /// Take memory for all of a range: what has some keeps it and its bytes, the rest is zeros. After an error some of it
+    /// may have memory.
     pub fn allocate(&self, range: Range<u64>) -> io::Result<()> {
-        let (at, len) = (range.start as i64, (range.end - range.start) as i64);
-        loop {
-            match fallocate(&self.file, FallocateFlags::empty(), at, len) {
+        // A signal ends the call, and what it allocated is given back: a large range might never get all
+        // of its memory under a profiling timer.
+        const AT_ONCE: u64 = 2 << 20;
+        let mut at = range.start;
+        while at < range.end {
+            let len = AT_ONCE.min(range.end - at);
+            match fallocate(&self.file, FallocateFlags::empty(), at as i64, len as i64) {
+                Ok(()) => at += len,
                 Err(Errno::EINTR) => {}
-                done => return Ok(done?),
+                Err(error) => return Err(error.into()),
             }
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory that the kernel has allocated for the object, swapped ones included.
+    pub fn allocated(&self) -> io::Result<u64> {
+        // st_blocks counts units of 512 bytes, whatever the block size is.
+        Ok(nix::sys::stat::fstat(&self.file)?.st_blocks as u64 * 512)
+    }
+
+    /// The ranges that have memory, in order.
+    pub fn extents(&self) -> io::Result<Vec<Range<u64>>> {
+        let (mut extents, mut at) = (Vec::new(), 0);
+        while let Some(start) = self.seek(at, Whence::SeekData)? {
+            let end = self.seek(start, Whence::SeekHole)?.unwrap_or(self.len);
+            extents.push(start..end);
+            at = end;
+        }
+        Ok(extents)
+    }
+
+    fn seek(&self, at: u64, whence: Whence) -> io::Result<Option<u64>> {
+        match lseek(&self.file, at as i64, whence) {
+            Ok(found) => Ok(Some(found as u64)),
+            // Nothing of the kind follows.
+            Err(Errno::ENXIO) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -2,19 +2,18 @@
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::unistd::Pid;
 use std::io;
+use std::thread::{Builder, JoinHandle};
 
-/// Keep signals away from the calling thread and those that it starts: a handler of the program, run on a thread that serves
-/// faults, could store to memory that only this thread can release. The result undoes it.
-pub fn block_signals() -> io::Result<SigSet> {
-    Ok(SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?)
-}
-
-/// Give the calling thread its old signals back.
-pub fn restore_signals(old: &SigSet) {
+/// Starts a thread of the library, which gets no signals from its first instruction on: a handler of the program, run on a
+/// thread that serves faults, could store to memory that only this thread can release.
+pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let old = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let thread = Builder::new().name(name.to_owned()).spawn(run);
     let _ = old.thread_set_mask();
+    thread
 }
 
 /// Run the calling thread on these processors only.
@@ -58,6 +57,23 @@ pub fn be_nice(nice: i32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::signal::Signal;
+
+    #[test]
+    fn threads_block_all_signals_from_the_beginning_and_their_parent_does_not() {
+        let mask = || SigSet::thread_get_mask().unwrap();
+        let before = mask();
+        let (told, seen) = std::sync::mpsc::channel();
+        spawn("test", move || told.send(mask()).unwrap())
+            .unwrap()
+            .join()
+            .unwrap();
+        let inside = seen.recv().unwrap();
+        for signal in [Signal::SIGTERM, Signal::SIGPROF, Signal::SIGUSR1] {
+            assert!(inside.contains(signal));
+        }
+        assert_eq!(mask(), before);
+    }
 
     #[test]
     fn what_is_in_the_background_is_nice_and_preempts_nobody_and_its_neighbours_are_as_they_were() {

@@ -8,12 +8,12 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tcasm_core::sabotage::{Guard, switch_off};
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::{Buffer, Field, Producer, Receipt};
-use tcasm_tests::capture_mode;
 use tcasm_tests::pattern::{self, Pattern, mix, words_per_page};
+use tcasm_tests::{capture_mode, child, procfs};
 
 /// Threads that write at once.
 const WRITERS: usize = 2;
@@ -55,6 +55,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         stamper.check_live(version);
         version += 1;
+    }
+    match arguments.get(6) {
+        None => account_agrees(&stamper.producer),
+        Some(_guard_that_is_off) => Ok(()),
+    }
+}
+
+/// Waits until nothing is in flight: then the kernel has allocated to the page what counts as held.
+fn account_agrees(producer: &Producer) -> Result<(), Box<dyn std::error::Error>> {
+    let both = || {
+        let held = producer.stats().held_bytes;
+        (held, procfs::plane_bytes(std::process::id() as i32))
+    };
+    let until = Instant::now() + child::DEADLINE;
+    while both().0 != both().1 {
+        if Instant::now() > until {
+            return Err(format!("held and allocated bytes differ: {:?}", both()).into());
+        }
+        thread::sleep(Duration::from_millis(20));
     }
     Ok(())
 }

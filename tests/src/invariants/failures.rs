@@ -5,8 +5,7 @@ use crate::PublishVisible;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use crate::{name, unmap};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigHandler, Signal, signal};
+use tcasm_core::fault::run_out_of_memory_after;
 use tcasm_core::layout::TABLE_BYTES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version};
@@ -78,18 +77,12 @@ fn table_too_large(producer: &mut Producer, pins: Vec<Version>) -> Result<Receip
     outcome
 }
 
-/// The file size limit of the process keeps the kernel from giving planes more memory, in the middle of a capture.
+/// Memory runs out in the middle of a capture.
 fn no_memory(producer: &mut Producer, pins: Vec<Version>) -> Result<Receipt, PublishError> {
     drop(pins);
-    let (soft, hard) = getrlimit(Resource::RLIMIT_FSIZE).expect("limits can be read");
-    // SAFETY: ignoring a signal runs no code of ours.
-    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.expect("a signal can be ignored");
-    let limit = |bytes| {
-        setrlimit(Resource::RLIMIT_FSIZE, bytes, hard).expect("a limit below the hard one");
-    };
-    limit((PAGES / 2 * page_size()) as u64);
+    run_out_of_memory_after(1);
     let outcome = producer.publish_visible(3, 0.0);
-    limit(soft);
+    run_out_of_memory_after(u64::MAX);
     outcome
 }
 

@@ -4,9 +4,8 @@ use super::storms::store_all;
 use super::{CHUNKS, Check, Scene, kernel, text};
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigHandler, Signal, kill, signal};
-use tcasm_core::pageset::CHUNK_PAGES;
+use nix::sys::signal::{Signal, kill};
+use tcasm_core::fault::run_out_of_memory_after;
 use tcasm_core::sys::mem::page_size;
 
 /// A thread panics at the point that the environment names, while nobody stores.
@@ -70,21 +69,17 @@ fn panics(stores: bool) -> Check {
     })
 }
 
-/// The limit on the size of files keeps the kernel from giving planes more memory half-way through a later capture.
+/// Memory runs out half-way through a later capture.
 pub fn memory_runs_out() -> Check {
     let mut scene = Scene::new()?;
-    // SAFETY: ignoring a signal runs no code of ours.
-    unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.map_err(text)?;
-    let (soft, hard) = getrlimit(Resource::RLIMIT_FSIZE).map_err(text)?;
-    let limit = |bytes| setrlimit(Resource::RLIMIT_FSIZE, bytes, hard).map_err(text);
     scene.begin()?;
     scene.fill(2)?;
-    limit((CHUNKS / 2 * CHUNK_PAGES * page_size()) as u64)?;
+    run_out_of_memory_after(CHUNKS as u64 / 2);
     let published = scene.publish()?;
     scene.all_later(&published)?;
     store_all(scene.bytes()?, 3);
     let outcome = published.wait_visible(DEADLINE);
-    limit(soft)?;
+    run_out_of_memory_after(u64::MAX);
     ensure(outcome.is_err(), || format!("{outcome:?}"))?;
     scene.newest_is(1, |_| 1)?;
     scene.bytes()?[..page_size()].fill(4);

@@ -180,8 +180,14 @@ impl Region {
     fn stats(&self) -> Answer {
         let s = self.producer.stats();
         Ok(format!(
-            "publishes={} skips={} held={} observers={} errors={}",
-            s.publishes, s.skips, s.held_bytes, s.observers, s.tracker_errors
+            "publishes={} skips={} held={} stray={} returned={} observers={} errors={}",
+            s.publishes,
+            s.skips,
+            s.held_bytes,
+            s.stray_bytes,
+            s.stray_bytes_returned,
+            s.observers,
+            s.tracker_errors
         ))
     }
 

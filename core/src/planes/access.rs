@@ -1,0 +1,68 @@
+//! The accessible parts of the producer's mapping of a plane.
+//!
+//! `mlockall` allocates every page that a process can access, also those of planes that no version uses. So
+//! a plane is mapped inaccessible, and pieces of it are opened when they get memory for the first time.
+
+use crate::sys::mem::{HUGE_PAGE, MapError, Mapping};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Pieces of a plane at most: each boundary between an open and a closed one costs a mapping.
+const MOST_PIECES: usize = 64;
+
+/// Pieces of a mapping that are accessible already.
+#[derive(Debug)]
+pub(super) struct Access {
+    piece: usize,
+    open: Box<[AtomicBool]>,
+}
+
+impl Access {
+    /// Nothing of a mapping of `len` bytes is accessible.
+    pub(super) fn none(len: usize) -> Self {
+        let piece = len.div_ceil(MOST_PIECES).next_multiple_of(HUGE_PAGE);
+        let open = (0..len.div_ceil(piece)).map(|_| AtomicBool::new(false));
+        Access {
+            piece,
+            open: open.collect(),
+        }
+    }
+
+    /// Makes the pieces accessible that `bytes` lie in. Threads may do so at the same time.
+    pub(super) fn open(&self, map: &Mapping, bytes: &Range<usize>) -> Result<(), MapError> {
+        for piece in bytes.start / self.piece..bytes.end.div_ceil(self.piece) {
+            let open = &self.open[piece];
+            if !open.load(Ordering::Acquire) {
+                let at = piece * self.piece;
+                map.open(at, self.piece.min(map.len() - at))?;
+                open.store(true, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::mem::readable;
+    use crate::sys::object::Object;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn only_pieces_that_were_opened_are_accessible() {
+        let len = 64 * HUGE_PAGE + 4096;
+        let object = Object::create("access", len as u64).unwrap();
+        let map = Mapping::shared_closed(object.as_fd(), len).unwrap();
+        let access = Access::none(len);
+        let accessible = |at: usize| readable(map.ptr().wrapping_add(at));
+        // Two huge pages a piece, because one each would be 65 pieces.
+        access
+            .open(&map, &(2 * HUGE_PAGE..2 * HUGE_PAGE + 1))
+            .unwrap();
+        access.open(&map, &(len - 1..len)).unwrap();
+        assert!(!accessible(2 * HUGE_PAGE - 1) && accessible(2 * HUGE_PAGE));
+        assert!(accessible(4 * HUGE_PAGE - 1) && !accessible(4 * HUGE_PAGE));
+        assert!(accessible(len - 1) && !accessible(len - 4097));
+    }
+}

@@ -1,0 +1,219 @@
+//! Memory of planes that the producer did not ask for: made by core dumps, by locking all memory, and
+//! by whoever reads a hole.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use tcasm_core::sys::mem::{Mapping, page_size};
+use tcasm_observer::Observer;
+use tcasm_producer::{Producer, Receipt, WriteOnly};
+use tcasm_tests::child::{DEADLINE, poll_until};
+use tcasm_tests::core_file::{self, CoreFile};
+use tcasm_tests::procfs::{descriptors, plane_bytes};
+use tcasm_tests::puppet::{Puppet, number};
+use tempfile::TempDir;
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const MIB: u64 = 1 << 20;
+
+/// A producer of 64 MiB of stamps, in a region of eight planes.
+fn producer(settings: &str) -> (TempDir, Puppet, u64) {
+    let dir = TempDir::new().unwrap();
+    let mut producer = Puppet::start(PUPPET, dir.path());
+    let answer = producer.ok(&format!("create x pages=16384 {settings}"));
+    let base = number(&answer, "base").unwrap();
+    (dir, producer, base)
+}
+
+fn pid(puppet: &Puppet) -> i32 {
+    puppet.child.pid()
+}
+
+/// The files of the planes that a process has open.
+fn planes(pid: i32) -> Vec<File> {
+    let found = descriptors(pid).into_iter();
+    let planes =
+        found.filter(|(_, name)| name.contains("/memfd:tcasm-") && name.contains("-plane"));
+    planes.map(|(path, _)| File::open(path).unwrap()).collect()
+}
+
+/// Reads a byte of every page of the planes, as an observer can.
+fn read_all(planes: &[File]) -> u64 {
+    let sum = |file: &File| {
+        let len = file.metadata().unwrap().len() as usize;
+        let map = Mapping::shared(file.as_fd(), len, false).unwrap();
+        // SAFETY: mapped whole, from an object that is sealed against shrinking; only read.
+        let words = unsafe { map.words() }.iter().step_by(page_size() / 8);
+        words
+            .map(|word| word.load(Relaxed))
+            .fold(0, u64::wrapping_add)
+    };
+    planes.iter().map(sum).fold(0, u64::wrapping_add)
+}
+
+#[test]
+fn memory_that_a_reader_allocates_in_holes_is_given_back() {
+    let (_dir, mut producer, _) = producer("one-in=4 versions=8");
+    producer.ok("publish 3");
+    let pid = pid(&producer);
+    for round in 1..3 {
+        read_all(&planes(pid));
+        // At least half of what was read was in no version.
+        poll_until("what was read is given back", || {
+            let returned = producer.number("stats", "returned") >= round * 4 * 64 * MIB;
+            let agree = producer.number("stats", "held") == plane_bytes(pid);
+            (returned && agree).then_some(())
+        });
+        assert_eq!(producer.number("stats", "stray"), 0);
+        // What versions hold has stayed.
+        producer.ok("view");
+        assert_eq!(producer.number("publish 3", "published"), 3);
+    }
+}
+
+#[test]
+fn memory_of_readers_stays_and_is_told_while_versions_need_every_plane() {
+    let (dir, mut producer, _) = producer("one-in=4 versions=3");
+    producer.ok("publish 1");
+    let mut observer = Puppet::start(PUPPET, dir.path());
+    observer.ok("attach x");
+    let pid = pid(&producer);
+    read_all(&planes(pid));
+    poll_until("all strays are counted", || {
+        let stray = producer.number("stats", "stray");
+        let both = producer.number("stats", "held") + stray;
+        (stray >= 64 * MIB && both == plane_bytes(pid)).then_some(())
+    });
+    assert_eq!(producer.number("publish 5", "published"), 5);
+    observer.ok("latest");
+    observer.ok("check");
+}
+
+#[test]
+fn locking_all_memory_before_the_region_is_made_allocates_no_planes() {
+    let dir = TempDir::new().unwrap();
+    let mut producer = Puppet::start(PUPPET, dir.path());
+    producer.ok("lock-memory future");
+    producer.ok("create x pages=16384 one-in=4 versions=8");
+    assert_eq!(plane_bytes(pid(&producer)), 0);
+    producer.ok("publish 3");
+    poll_until("planes hold what versions do", || {
+        (producer.number("stats", "held") == plane_bytes(pid(&producer))).then_some(())
+    });
+}
+
+#[test]
+fn locking_all_memory_afterwards_allocates_only_what_was_in_use() {
+    let (dir, mut producer, _) = producer("one-in=4 versions=8");
+    producer.ok("publish 1");
+    let pid = pid(&producer);
+    let before = producer.number("stats", "held");
+    producer.ok("lock-memory current");
+    // One plane was in use, and its holes are allocated until the keeper looks.
+    assert!(plane_bytes(pid) <= before + 64 * MIB);
+    poll_until("planes hold what versions do", || {
+        (producer.number("stats", "held") == plane_bytes(pid)).then_some(())
+    });
+    assert_eq!(producer.number("publish 9", "published"), 9);
+    let mut observer = Puppet::start(PUPPET, dir.path());
+    observer.ok("attach x");
+    observer.ok("latest");
+    observer.ok("check");
+}
+
+#[test]
+fn a_core_dump_leaves_planes_as_they_are_and_the_last_version_readable() {
+    let (dir, mut producer, base) = producer("one-in=4 versions=8");
+    producer.ok("publish 3");
+    let mut observer = Puppet::start(PUPPET, dir.path());
+    observer.ok("attach x");
+    let before = plane_bytes(pid(&producer));
+    let core = TempDir::new().unwrap();
+    producer.dies_of(&format!("dump-core {}", core.path().display()));
+    assert_eq!(plane_bytes(pid(&observer)), before);
+    observer.ok("latest");
+    observer.ok("check");
+    let dump = dumped(core.path());
+    let live = dump.read(base, 64 * MIB as usize);
+    assert!(live.is_some_and(|bytes| bytes.iter().any(|b| *b != 0)));
+}
+
+/// The core dump in `folder`, which must be little larger than live memory.
+fn dumped(folder: &Path) -> CoreFile {
+    assert!(
+        core_file::written_to_current_folder(),
+        "this test needs core dumps in the current folder: sysctl kernel.core_pattern=core"
+    );
+    let path = core_file::find(folder).expect("no core dump was written");
+    let bytes = path.metadata().unwrap().len();
+    assert!(bytes < 160 * MIB, "the core dump has {} MiB", bytes / MIB);
+    CoreFile::open(&path).unwrap()
+}
+
+/// Set in the process that is to die: the folder for its core dump.
+const DIE_IN: &str = "TCASM_TEST_DIE_IN";
+
+/// Live memory of every kind: tracked, handed over, and shared with a plane.
+#[test]
+fn a_core_dump_holds_live_memory_of_every_kind() {
+    if let Some(folder) = std::env::var_os(DIE_IN) {
+        die_with_fields_of_every_kind(folder.into());
+    }
+    let (core, runtime) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "a_core_dump_holds_live_memory_of_every_kind"])
+        .args(["--nocapture"])
+        .env("TCASM_RUNTIME_DIR", runtime.path())
+        .env(DIE_IN, core.path());
+    let out = command.output().unwrap();
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(!out.status.success(), "{said}");
+    let dump = dumped(core.path());
+    let mut found = 0;
+    for line in said.lines().filter(|line| line.contains("address=")) {
+        let (address, value) = (number(line, "address"), number(line, "value"));
+        let bytes = dump.read(address.unwrap(), BYTES);
+        let value = value.unwrap() as u8;
+        let holds = bytes.is_some_and(|bytes| bytes.iter().all(|b| *b == value));
+        assert!(holds, "the core dump lacks: {line}");
+        found += 1;
+    }
+    assert_eq!(found, 3, "{said}");
+}
+
+const BYTES: usize = 4 << 20;
+
+fn die_with_fields_of_every_kind(folder: PathBuf) -> ! {
+    let builder = Producer::builder("kinds").capacity(4 * BYTES);
+    let mut p = builder.calm_versions(1).create().unwrap();
+    let tracked = p.field::<u8, _>("tracked", [BYTES]).add().unwrap();
+    let shared = p.field::<u8, _>("shared", [BYTES]).add().unwrap();
+    let handed = p.field::<u8, _>("handed", [BYTES]).handed_over();
+    let handed = handed.add().unwrap();
+    p.view_mut(shared).unwrap().fill(2);
+    let until = Instant::now() + DEADLINE;
+    let mut step = 0;
+    while step < 10 || p.stats().resting_bytes < BYTES as u64 {
+        step += 1;
+        p.view_mut(tracked).unwrap().fill(step as u8 | 128);
+        p.rewrite(handed).unwrap().fill(WriteOnly::new(3));
+        assert!(matches!(p.publish(step, 0.0), Ok(Receipt::Published(_))));
+        assert!(Instant::now() < until, "nothing is shared with a plane");
+    }
+    p.view_mut(tracked).unwrap().fill(1);
+    for (address, value) in [
+        (p.view(tracked).unwrap().as_ptr(), 1),
+        (p.view(shared).unwrap().as_ptr(), 2),
+        (p.view(handed).unwrap().as_ptr(), 3),
+    ] {
+        println!("address={} value={value}", address as usize);
+    }
+    // Observers of the region do not keep the process from ending.
+    let _observer = Observer::attach("kinds").unwrap();
+    core_file::dump(&folder).unwrap();
+    unreachable!("the process has survived SIGABRT");
+}
