@@ -2,7 +2,8 @@
 //!
 //! With the feature `fault-points`, `TCASM_FAULT=<point>[:<count>]` makes the process kill itself with SIGKILL when
 //! it passes the point for the `count`-th time (1 if not given); `TCASM_FAULT=panic@<point>[:<count>]` makes the thread
-//! panic that does. Without the feature nothing of this is left.
+//! panic that does. `TCASM_FAULT=stop@<point>[:<count>]` makes the process stop there (SIGSTOP), so that a test can change
+//! its limits, and let it go on (SIGCONT). Without the feature nothing of this is left.
 
 /// The steps of publish, in order, and of what other threads do meanwhile.
 pub const POINTS: [&str; 15] = [
@@ -38,25 +39,37 @@ pub const CHECKPOINT_POINTS: [&str; 8] = [
 /// The process passes `point`.
 #[cfg(feature = "fault-points")]
 pub fn pass(point: &str) {
+    use nix::sys::signal::{Signal, raise};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
-    static WANTED: OnceLock<Option<(String, u64, bool)>> = OnceLock::new();
+    /// What happens at the point.
+    #[derive(Clone, Copy)]
+    enum Fault {
+        Signal(Signal),
+        Panic,
+    }
+    static WANTED: OnceLock<Option<(String, u64, Fault)>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
     debug_assert!(POINTS.contains(&point) || CHECKPOINT_POINTS.contains(&point));
     let wanted = WANTED.get_or_init(|| {
         let value = std::env::var("TCASM_FAULT").ok()?;
         let (name, count) = value.split_once(':').unwrap_or((&value, "1"));
-        let (name, panics) = name
-            .strip_prefix("panic@")
-            .map_or((name, false), |n| (n, true));
-        Some((name.to_owned(), count.parse().ok()?, panics))
+        let (fault, name) = match name.split_once('@') {
+            Some(("panic", name)) => (Fault::Panic, name),
+            Some(("stop", name)) => (Fault::Signal(Signal::SIGSTOP), name),
+            _ => (Fault::Signal(Signal::SIGKILL), name),
+        };
+        Some((name.to_owned(), count.parse().ok()?, fault))
     });
-    if let Some((name, count, panics)) = wanted
+    if let Some((name, count, fault)) = wanted
         && name == point
         && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *count
     {
-        assert!(!panics, "this thread was told to panic at {point:?}");
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::SIGKILL);
+        match fault {
+            Fault::Panic => panic!("this thread was told to panic at {point:?}"),
+            // To this thread: it does not take another step.
+            Fault::Signal(signal) => drop(raise(*signal)),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the tests share: names, trackers, child processes.
 
+pub mod cgroup;
 pub mod child;
 pub mod core_file;
 pub mod hostile;

@@ -16,6 +16,14 @@ pub fn status(pid: i32, key: &str) -> Option<u64> {
     Some(number * if words.next() == Some("kB") { 1024 } else { 1 })
 }
 
+/// Returns true if the process is stopped, as by SIGSTOP.
+pub fn is_stopped(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program, which is in brackets, may contain anything.
+    let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    state.starts_with('T')
+}
+
 /// What the open descriptors of a process stand for, with the path that leads to each.
 pub fn descriptors(pid: i32) -> Vec<(PathBuf, String)> {
     let Ok(folder) = fs::read_dir(format!("/proc/{pid}/fd")) else {

@@ -125,7 +125,7 @@ impl Store {
         let slots = self.planes.targets(&moves);
         let fresh = self.planes.fresh_pages(&slots) * self.planes.page_size();
         // As much again is left to the simulation.
-        if slots.is_empty() || self.held_bytes() + 2 * fresh as u64 > self.bounds.bytes {
+        if slots.is_empty() || !self.may_take(2 * fresh as u64) {
             return Ok(None);
         }
         self.compaction.batch = Some(Batch {

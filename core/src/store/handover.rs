@@ -174,7 +174,8 @@ impl Store {
     fn warm(&mut self, pages: &Range<usize>, live: usize) {
         let others = (0..self.bounds.versions).filter(|p| *p != live);
         for plane in others.take(self.bounds.history.max(1) + 1) {
-            if !self.fits(pages) || self.planes.secure(plane, pages).is_err() {
+            let bytes = self.planes.bytes_of(pages).len() as u64;
+            if !self.may_take(bytes) || self.planes.secure(plane, pages).is_err() {
                 return;
             }
         }

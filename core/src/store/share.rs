@@ -5,6 +5,7 @@ use crate::index::IndexError;
 use crate::pagemap::ZERO;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::planes::PlaneMemory;
+use crate::sys::room;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,7 +67,9 @@ impl Store {
         let Some(fresh) = fresh.sum::<Option<usize>>() else {
             return Ok(false);
         };
-        if self.held_bytes() + (fresh * self.planes.page_size()) as u64 > self.bounds.bytes {
+        let bytes = |pages: usize| (pages * self.planes.page_size()) as u64;
+        // Pages of `own` get copies before what they were is gone.
+        if !self.may_take(bytes(fresh)) || room::refusal(bytes(own.len())).is_some() {
             return Ok(false);
         }
         own.runs()

@@ -10,6 +10,7 @@ pub mod pagemap;
 pub mod pins;
 pub mod process;
 pub mod relocate;
+pub mod room;
 pub mod socket;
 pub mod thread;
 pub mod time;

@@ -121,6 +121,7 @@ fn sabotage(guard: &str) -> Answer {
         Guard::VisibleLast,
         Guard::PinCheck,
         Guard::KeepHarvest,
+        Guard::Bound,
         Guard::CheckMessages,
     ];
     let found = guards.into_iter().find(|g| format!("{g:?}") == guard);
