@@ -12,6 +12,7 @@ use tcasm_core::fault;
 use tcasm_core::planes::Leaving;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
+use tcasm_core::sys::heap;
 use tcasm_core::sys::lock::{Guard, Lock};
 use tcasm_core::sys::thread;
 
@@ -43,9 +44,13 @@ impl Keeper {
         let thread = thread::spawn("tcasm-keeper", move || {
             let mut told = 0;
             while !wait(&stopped, period) {
-                audit(&store, &mut told);
-                tidy(&store, &pinned);
-                compact(&store);
+                // An allocation that fails would end the simulation.
+                let needed = lock(&store).heap();
+                if heap::has(needed) {
+                    audit(&store, &mut told);
+                    tidy(&store, &pinned);
+                    compact(&store);
+                }
             }
         })?;
         Ok(Keeper {

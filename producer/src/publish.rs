@@ -11,6 +11,7 @@ use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
 use tcasm_core::store::{Progress, Skip};
+use tcasm_core::sys::heap;
 use tcasm_core::sys::time::deadline;
 
 impl Producer {
@@ -30,6 +31,11 @@ impl Producer {
         if let Some(version) = capturing {
             // Nothing is harvested: the changes stay where they are.
             let (reason, duration) = (Skip::Capturing { version }, start.elapsed());
+            self.account_skip(&reason);
+            return Ok(Receipt::Skipped { reason, duration });
+        }
+        if let Some(reason) = self.lacks_heap() {
+            let duration = start.elapsed();
             self.account_skip(&reason);
             return Ok(Receipt::Skipped { reason, duration });
         }
@@ -96,6 +102,15 @@ impl Producer {
             (_, true) => Err(PublishError::Closed),
             _ => Ok(()),
         }
+    }
+
+    /// Why nothing can be published: an allocation that fails would end the simulation.
+    fn lacks_heap(&self) -> Option<Skip> {
+        let pages = self.region.tracked.len();
+        let bytes = heap::for_sets(pages, lock(&self.store).most());
+        (!heap::has(bytes)).then(|| Skip::NoMemory {
+            error: heap::lacks(bytes),
+        })
     }
 
     /// Take note of how the capture of the last version has ended, if it goes on no longer.

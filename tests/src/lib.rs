@@ -6,6 +6,7 @@ pub mod core_file;
 pub mod hostile;
 pub mod invariants;
 pub mod later;
+pub mod limits;
 pub mod oracle;
 #[path = "../../fuzz/src/lib.rs"]
 pub mod outside;

@@ -30,6 +30,7 @@ use crate::pageset::PageSet;
 use crate::planes::{Planes, Slots};
 use crate::sabotage::{Guard, off};
 use crate::stamp::Stamp;
+use crate::sys::heap;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
 use deferred::InFlight;
@@ -105,6 +106,17 @@ impl Store {
     /// Bytes of memory in planes.
     pub fn held_bytes(&self) -> u64 {
         self.planes.held_bytes()
+    }
+
+    /// Returns the most versions that there can be at once, which is the number of planes.
+    pub fn most(&self) -> usize {
+        self.bounds.versions
+    }
+
+    /// Returns the bytes of heap that looking after the store takes.
+    pub fn heap(&self) -> usize {
+        let pages = self.held_bytes() as usize / self.planes.page_size();
+        heap::for_sets(pages, self.bounds.versions)
     }
 
     /// The live versions, oldest first.

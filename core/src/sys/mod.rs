@@ -2,6 +2,7 @@
 
 pub mod file;
 pub mod futex;
+pub mod heap;
 pub mod live;
 pub mod lock;
 pub mod mem;

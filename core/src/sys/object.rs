@@ -1,5 +1,6 @@
 //! Shared objects: sealed memfds that others get read-only.
 
+use super::thread::without_file_size_signal;
 use memfd::{FileSeal, MemfdOptions};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate, open};
@@ -65,25 +66,27 @@ impl Object {
     /// `from..from+len` must be memory of this process that nobody writes during the call (an unreadable part is an
     /// error, not undefined).
     pub unsafe fn write_from(&self, from: *const u8, len: usize, offset: u64) -> io::Result<()> {
-        let mut done = 0;
-        while done < len {
-            // SAFETY: the kernel only reads the source, and checks that it can; the caller keeps it still.
-            let n = unsafe {
-                libc::pwrite(
-                    self.file.as_raw_fd(),
-                    from.add(done).cast(),
-                    len - done,
-                    (offset + done as u64) as libc::off_t,
-                )
-            };
-            match Errno::result(n) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => done += n as usize,
-                Err(Errno::EINTR) => {}
-                Err(e) => return Err(e.into()),
+        without_file_size_signal(|| {
+            let mut done = 0;
+            while done < len {
+                // SAFETY: the kernel only reads the source, and checks that it can; the caller keeps it still.
+                let n = unsafe {
+                    libc::pwrite(
+                        self.file.as_raw_fd(),
+                        from.add(done).cast(),
+                        len - done,
+                        (offset + done as u64) as libc::off_t,
+                    )
+                };
+                match Errno::result(n) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(n) => done += n as usize,
+                    Err(Errno::EINTR) => {}
+                    Err(e) => return Err(e.into()),
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Read what is at `offset`; holes are zeros, and get no memory by that.

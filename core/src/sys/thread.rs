@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::Pid;
 use std::io;
 use std::thread::{Builder, JoinHandle};
@@ -14,6 +14,34 @@ pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Join
     let thread = Builder::new().name(name.to_owned()).spawn(run);
     let _ = old.thread_set_mask();
     thread
+}
+
+/// Runs `write` without the signal that the kernel sends to whoever writes beyond the limit on file
+/// sizes (RLIMIT_FSIZE): it would end the program, which may not even know of the file. What is
+/// left is the error EFBIG.
+pub fn without_file_size_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let signal = SigSet::from(Signal::SIGXFSZ);
+    // Where even this is refused, the write is tried all the same.
+    let Ok(old) = signal.thread_swap_mask(SigmaskHow::SIG_BLOCK) else {
+        return write();
+    };
+    let result = write();
+    let sent = matches!(&result, Err(e) if e.raw_os_error() == Some(libc::EFBIG));
+    if sent && !old.contains(Signal::SIGXFSZ) {
+        take_pending(&signal);
+    }
+    let _ = old.thread_set_mask();
+    result
+}
+
+/// Takes a blocked signal away that waits for the calling thread.
+fn take_pending(signal: &SigSet) {
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: set and time are locals, which the kernel only reads; it may leave out the details.
+    unsafe { libc::sigtimedwait(signal.as_ref(), std::ptr::null_mut(), &raw const at_once) };
 }
 
 /// Run the calling thread on these processors only.
@@ -57,7 +85,6 @@ pub fn be_nice(nice: i32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::signal::Signal;
 
     #[test]
     fn threads_block_all_signals_from_the_beginning_and_their_parent_does_not() {
