@@ -3,6 +3,7 @@
 pub mod cgroup;
 pub mod child;
 pub mod core_file;
+pub mod filter;
 pub mod hostile;
 pub mod invariants;
 pub mod later;

@@ -121,6 +121,7 @@ fn sabotage(guard: &str) -> Answer {
         Guard::VisibleLast,
         Guard::PinCheck,
         Guard::KeepHarvest,
+        Guard::ErrorMeansAll,
         Guard::Bound,
         Guard::CheckMessages,
     ];

@@ -1,13 +1,14 @@
 //! Commands that take rights away from the process, or use its limits up.
 
 use crate::{Answer, failed};
-use nix::sys::prctl::{set_dumpable, set_no_new_privs};
+use nix::sys::prctl::set_dumpable;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use std::fs::File;
 use std::os::fd::IntoRawFd;
 use tcasm_core::sys::mem::{Mapping, max_map_count, page_size};
 use tcasm_tests::child;
+use tcasm_tests::filter::{self, Refused};
 
 /// Obey, if the command is one of these.
 pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
@@ -17,6 +18,7 @@ pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
         ("whoami", []) => Ok(format!("uid={}", Uid::effective())),
         ("undumpable", []) => set_dumpable(false).map_err(failed).map(|()| String::new()),
         ("deny-userfaultfd", []) => deny_userfaultfd(),
+        ("refuse", [what]) => refuse(what),
         ("free-descriptors", [count]) => number(count).and_then(free_descriptors),
         ("free-mappings", [count]) => number(count).and_then(free_mappings),
         ("descriptors", []) => Ok(format!("open={}", open_descriptors().count())),
@@ -38,46 +40,21 @@ fn become_user(uid: u32) -> Answer {
 /// What container engines do: userfaultfd is refused, by the system call and by the device.
 fn deny_userfaultfd() -> Answer {
     const USERFAULTFD_IOC_NEW: u32 = 0xAA00;
-    let load = |offset| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
-    let unless =
-        |value, skip| statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, skip, value);
-    let back = |action| statement(libc::BPF_RET | libc::BPF_K, 0, 0, action);
-    let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // The number of the system call is at 0, the low half of its second argument at 24.
-    let mut program = [
-        load(0),
-        unless(libc::SYS_userfaultfd as u32, 1),
-        back(refuse),
-        unless(libc::SYS_ioctl as u32, 3),
-        load(24),
-        unless(USERFAULTFD_IOC_NEW, 1),
-        back(refuse),
-        back(libc::SECCOMP_RET_ALLOW),
+    let calls = [
+        Refused::call(libc::SYS_userfaultfd),
+        Refused::ioctl(USERFAULTFD_IOC_NEW),
     ];
-    let filter = libc::sock_fprog {
-        len: program.len() as u16,
-        filter: program.as_mut_ptr(),
-    };
-    set_no_new_privs().map_err(failed)?;
-    // SAFETY: the filter is a valid program, which the kernel checks and copies.
-    let set = unsafe {
-        libc::prctl(
-            libc::PR_SET_SECCOMP,
-            libc::SECCOMP_MODE_FILTER,
-            &raw const filter,
-        )
-    };
-    nix::errno::Errno::result(set).map_err(failed)?;
+    filter::refuse(&calls).map_err(failed)?;
     Ok(String::new())
 }
 
-fn statement(code: u32, yes: u8, no: u8, k: u32) -> libc::sock_filter {
-    libc::sock_filter {
-        code: code as u16,
-        jt: yes,
-        jf: no,
-        k,
-    }
+/// Has the kernel refuse what one of [`filter::REFUSALS`] says, as after a start in which a job
+/// gives rights away.
+fn refuse(what: &str) -> Answer {
+    let calls = filter::REFUSALS.iter().find(|(name, _)| *name == what);
+    let (_, calls) = calls.ok_or_else(|| format!("Unknown: there is no refusal {what:?}"))?;
+    filter::refuse(calls).map_err(failed)?;
+    Ok(String::new())
 }
 
 /// The open descriptors, found without opening one.
