@@ -92,6 +92,23 @@ fn memory_of_readers_stays_and_is_told_while_versions_need_every_plane() {
     observer.ok("check");
 }
 
+/// `pwrite` and `fallocate` take the lock of the object, which a reader can hold for long by
+/// `lseek` with `SEEK_HOLE`.
+#[test]
+fn publish_takes_fresh_memory_without_the_lock_of_the_object() {
+    for capture in ["now", "later"] {
+        let (dir, mut producer, _) = producer(&format!("tracker=uffd-async capture={capture}"));
+        producer.ok("refuse pwrite");
+        producer.ok("refuse fallocate");
+        assert_eq!(producer.number("publish 3", "published"), 3, "{capture}");
+        assert!(producer.number("stats", "held") >= 2 * 64 * MIB);
+        let mut observer = Puppet::start(PUPPET, dir.path());
+        observer.ok("attach x");
+        observer.ok("latest");
+        observer.ok("check");
+    }
+}
+
 #[test]
 fn locking_all_memory_before_the_region_is_made_allocates_no_planes() {
     let dir = TempDir::new().unwrap();

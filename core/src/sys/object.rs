@@ -214,6 +214,25 @@ mod tests {
     }
 
     #[test]
+    fn a_range_gets_memory_in_pieces_and_the_kernel_counts_it() {
+        const MIB: u64 = 1 << 20;
+        let object = Object::create("tcasm-test", 16 * MIB).unwrap();
+        object.allocate(MIB..8 * MIB).unwrap();
+        object.allocate(12 * MIB..12 * MIB).unwrap();
+        object.allocate(15 * MIB..16 * MIB).unwrap();
+        assert_eq!(object.allocated().unwrap(), 8 * MIB);
+        let extents = object.extents().unwrap();
+        assert_eq!(extents, [MIB..8 * MIB, 15 * MIB..16 * MIB]);
+        object.punch(2 * MIB..3 * MIB).unwrap();
+        assert_eq!(object.allocated().unwrap(), 7 * MIB);
+        assert!(object.extents().unwrap().contains(&(MIB..2 * MIB)));
+        assert!(
+            object.allocate(15 * MIB..17 * MIB).is_err(),
+            "the size is sealed"
+        );
+    }
+
+    #[test]
     fn an_unreadable_source_is_an_error_and_no_signal() {
         let object = Object::create("tcasm-test", 4096).unwrap();
         // SAFETY: the kernel checks the source; the address is never readable.
