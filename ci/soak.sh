@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The torture and the model for long: SECONDS of torture with each tracker (600 unless said), and every property
-# with 20 times the cases, drawn anew.
+# with 20 times the cases, drawn anew; and, for root, tests with swap and strict overcommit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=${CARGO_TARGET_DIR:-target}/ci/soak.log
@@ -9,6 +9,7 @@ export TCASM_SOAK_SECONDS=${1:-600} PROPTEST_CASES=${PROPTEST_CASES:-2000}
 cargo build --workspace --bins --release
 {
     cargo test -p tcasm-tests --release --test torture --test model --test storm -- --include-ignored --nocapture
+    ci/environment.sh
     for _ in {1..20}; do cargo test -p tcasm-core -p tcasm-checkpoint -p tcasm-analytics; done
 } 2>&1 | tee "$log"
 ci/count.sh "$log"

@@ -50,6 +50,24 @@ pub fn plane_bytes(pid: i32) -> u64 {
     planes.iter().map(|(_, bytes)| bytes).sum()
 }
 
+/// Bytes of this process's mappings that are in swap, shared objects included.
+pub fn swapped() -> u64 {
+    let text = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    kibibytes(&text, "Swap:") << 10
+}
+
+/// Bytes of swap that this machine has.
+pub fn swap() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    kibibytes(&text, "SwapTotal:") << 10
+}
+
+fn kibibytes(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0)
+}
+
 /// This process's mappings whose name contains `part`.
 pub fn mappings(part: &str) -> Vec<Range<usize>> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();

@@ -35,6 +35,13 @@ pub fn obey(regions: &mut Vec<Region>, verb: &str, arguments: &[&str]) -> Option
             let region = regions.last_mut()?;
             match (verb, arguments) {
                 ("publish", [times]) => region.publish(times.parse().unwrap_or(1)),
+                ("write", []) => {
+                    let version = region.next_version();
+                    region.write(version).map(|()| String::new())
+                }
+                ("publish-written", []) => region
+                    .publish_written()
+                    .map(|done| region.published(done.into(), 1)),
                 ("rollback", [version]) => region.rollback(version.parse().unwrap_or(0)),
                 ("view", []) => region.view(),
                 ("stats", []) => region.stats(),
@@ -134,26 +141,36 @@ fn sabotage(guard: &str) -> Answer {
 impl Region {
     /// Write the pages of the next version, publish, and wait until it is visible; so many times.
     fn publish(&mut self, times: u64) -> Answer {
-        let (mut published, mut skipped) = (0, 0);
+        let mut published = 0;
         for _ in 0..times {
-            let version = self.producer.stats().publishes + 1;
-            self.write(version)?;
-            let receipt = self.producer.publish(version, version as f64);
-            match receipt.map_err(failed)? {
-                Receipt::Published(p) => {
-                    if self.hasty {
-                        self.write(version + 1)?;
-                    }
-                    p.wait_visible(DEADLINE).map_err(failed)?;
-                    published += 1;
-                }
-                Receipt::Skipped { .. } => skipped += 1,
-            }
+            self.write(self.next_version())?;
+            published += u64::from(self.publish_written()?);
         }
-        let held = self.producer.stats().held_bytes;
-        Ok(format!(
-            "published={published} skipped={skipped} held={held}"
-        ))
+        Ok(self.published(published, times))
+    }
+
+    fn next_version(&self) -> u64 {
+        self.producer.stats().publishes + 1
+    }
+
+    fn published(&self, published: u64, times: u64) -> String {
+        let (skipped, held) = (times - published, self.producer.stats().held_bytes);
+        format!("published={published} skipped={skipped} held={held}")
+    }
+
+    /// Publish what was written as the next version, and wait until it is visible. False: it was
+    /// skipped.
+    fn publish_written(&mut self) -> Result<bool, String> {
+        let version = self.next_version();
+        let receipt = self.producer.publish(version, version as f64);
+        let Receipt::Published(published) = receipt.map_err(failed)? else {
+            return Ok(false);
+        };
+        if self.hasty {
+            self.write(version + 1)?;
+        }
+        published.wait_visible(DEADLINE).map_err(failed)?;
+        Ok(true)
     }
 
     fn write(&mut self, version: u64) -> Result<(), String> {

@@ -9,6 +9,7 @@ use std::os::fd::IntoRawFd;
 use tcasm_core::sys::mem::{Mapping, max_map_count, page_size};
 use tcasm_tests::child;
 use tcasm_tests::filter::{self, Refused};
+use tcasm_tests::procfs;
 
 /// Obey, if the command is one of these.
 pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
@@ -19,6 +20,7 @@ pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
         ("undumpable", []) => set_dumpable(false).map_err(failed).map(|()| String::new()),
         ("deny-userfaultfd", []) => deny_userfaultfd(),
         ("refuse", [what]) => refuse(what),
+        ("page-out", []) => page_out(),
         ("free-descriptors", [count]) => number(count).and_then(free_descriptors),
         ("free-mappings", [count]) => number(count).and_then(free_mappings),
         ("descriptors", []) => Ok(format!("open={}", open_descriptors().count())),
@@ -55,6 +57,18 @@ fn refuse(what: &str) -> Answer {
     let (_, calls) = calls.ok_or_else(|| format!("Unknown: there is no refusal {what:?}"))?;
     filter::refuse(calls).map_err(failed)?;
     Ok(String::new())
+}
+
+/// Has the kernel put all memory of the process that it can into swap; where there is none it
+/// stays. Returns how much is there.
+fn page_out() -> Answer {
+    for mapping in procfs::mappings("") {
+        let at = mapping.start as *mut libc::c_void;
+        // SAFETY: changes where the bytes are, not what they are. What has no such memory, or is
+        // not there any more, is an error, which changes nothing.
+        unsafe { libc::madvise(at, mapping.len(), libc::MADV_PAGEOUT) };
+    }
+    Ok(format!("swapped={}", procfs::swapped()))
 }
 
 /// The open descriptors, found without opening one.
