@@ -10,7 +10,7 @@ use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tcasm_core::capture::{Copiers, Gate, Settings};
 use tcasm_core::field::Attr;
 use tcasm_core::index::HeaderInfo;
@@ -18,6 +18,7 @@ use tcasm_core::place::{Extent, addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
+use tcasm_core::sys::time::unix_ns;
 use tcasm_core::track::{self, Probe, Span, TrackerKind};
 
 /// Who may attach.
@@ -411,11 +412,4 @@ fn open_gate(
         // Opened right after another was: only descriptors can have run out, and then there is the other way.
         _ => Ok(Gate::open().ok().map(Arc::new)),
     }
-}
-
-/// Now, in nanoseconds of the Unix epoch.
-pub(crate) fn unix_ns() -> u64 {
-    SystemTime::UNIX_EPOCH
-        .elapsed()
-        .map_or(0, |d| d.as_nanos() as u64)
 }

@@ -1,6 +1,5 @@
 //! The steps of `publish` that find and capture what was written.
 
-use crate::builder::unix_ns;
 use crate::error::PublishError;
 use crate::keeper::lock;
 use crate::producer::Producer;
@@ -11,6 +10,7 @@ use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
 use tcasm_core::store::{Capture, Progress, Skip};
+use tcasm_core::sys::time::unix_ns;
 use tcasm_core::track::TrackerKind;
 
 /// So many pages are worth comparing by several threads: as many as are worth copying so.
