@@ -10,8 +10,12 @@ use tcasm_core::track::TrackerKind;
 
 impl Producer {
     /// Say that `buffer` was written in a way that no tracker sees: by a device, or through another mapping. Here and below
-    /// a field stands for the buffer that it is bound to, as in [`Producer::view_mut`].
+    /// a field stands for the buffer that it is bound to, as in [`Producer::view_mut`]. In a forked child this does
+    /// nothing: the region is the parent's.
     pub fn mark_dirty<T, D>(&mut self, buffer: impl Viewable<T, D, InPlace>) {
+        if self.forked() {
+            return;
+        }
         let pages = self.pages_of(buffer.buffer_in(self));
         self.mark(pages);
     }
@@ -22,6 +26,9 @@ impl Producer {
         buffer: impl Viewable<T, D, InPlace>,
         range: Range<usize>,
     ) {
+        if self.forked() {
+            return;
+        }
         let pages = self.pages_of(buffer.buffer_in(self));
         let size = self.region.span.page_size;
         let end = pages
@@ -32,9 +39,12 @@ impl Producer {
     }
 
     /// Devices write `buffer` from now on (RDMA, GPU, registered I/O buffers): it is captured in every version, and always
-    /// inside publish. (Protected pages stop no device. Nor do versions: so handed-over buffers, which a device would go on
+    /// inside publish. In a forked child this does nothing. (Protected pages stop no device. Nor do versions: so handed-over buffers, which a device would go on
     /// writing when a version has them, are refused by type.)
     pub fn register_dma<T, D>(&mut self, buffer: impl Viewable<T, D, InPlace>) {
+        if self.forked() {
+            return;
+        }
         let pages = self.pages_of(buffer.buffer_in(self));
         self.keep_from_gate(pages.clone());
         self.region.tracker.pin(pages.clone());

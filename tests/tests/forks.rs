@@ -50,6 +50,25 @@ fn a_forked_child_cannot_use_the_producer_and_its_end_harms_nobody() {
 }
 
 #[test]
+fn forked_child_that_declares_device_writes_changes_nothing() {
+    for settings in ["", "capture=later", "calm=1 dense-every=8", "tracker=cow"] {
+        let (_dir, mut producer, mut observer) = pair(&format!("pages=1200 {settings}"));
+        producer.ok("publish 6");
+        for how in ["dirty", "bytes", "dma"] {
+            assert_eq!(child_of(&mut producer, &format!("mark {how}")), "ok ");
+            // The parent's pages are tracked as before.
+            for _ in 0..3 {
+                assert_eq!(producer.number("publish 1", "published"), 1);
+                observer.ok("latest");
+                observer.ok("view");
+                observer.ok("release");
+            }
+        }
+        assert_eq!(producer.number("stats", "errors"), 0, "{settings}");
+    }
+}
+
+#[test]
 fn a_forked_child_can_make_a_region_of_its_own() {
     let (_dir, mut producer, _observer) = pair("pages=64");
     let error = child_of(&mut producer, "create x");

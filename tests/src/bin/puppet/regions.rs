@@ -44,6 +44,7 @@ pub fn obey(regions: &mut Vec<Region>, verb: &str, arguments: &[&str]) -> Option
                     .map(|done| region.published(done.into(), 1)),
                 ("rollback", [version]) => region.rollback(version.parse().unwrap_or(0)),
                 ("view", []) => region.view(),
+                ("mark", [how]) => region.mark(how),
                 ("stats", []) => region.stats(),
                 ("close", []) => region.close(),
                 ("drop", []) => {
@@ -213,6 +214,17 @@ impl Region {
     fn rollback(&mut self, version: u64) -> Answer {
         let done = self.producer.rollback(version).map_err(failed)?;
         Ok(format!("version={} pages={}", done.version, done.pages))
+    }
+
+    /// Says that devices write the field, or have written it.
+    fn mark(&mut self, how: &str) -> Answer {
+        match how {
+            "dirty" => self.producer.mark_dirty(self.field),
+            "bytes" => self.producer.mark_dirty_bytes(self.field, 0..10_000),
+            "dma" => self.producer.register_dma(self.field),
+            _ => return Err(format!("Unknown: {how:?} is no way to mark")),
+        }
+        Ok(String::new())
     }
 
     fn close(&mut self) -> Answer {
