@@ -1,6 +1,6 @@
 //! Where a region is found: its name, the folder of its socket, and its address.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A name that no region can have.
@@ -50,6 +50,13 @@ pub fn socket_path(name: &str) -> PathBuf {
 /// The socket of whoever keeps what a dead producer of the region `name` has left.
 pub fn kept_path(name: &str) -> PathBuf {
     runtime_dir().join(format!("{name}.kept"))
+}
+
+/// Returns the path of the file that the owner of a socket keeps locked, as long as it lives.
+pub fn lock_path(socket: &Path) -> PathBuf {
+    let mut path = socket.as_os_str().to_owned();
+    path.push(".lock");
+    path.into()
 }
 
 /// Where a region lies in every process, and how large it is.

@@ -9,13 +9,17 @@ use std::time::{Duration, Instant};
 use tcasm_core::index::Index;
 use tcasm_core::layout::{LAYOUT_VERSION, MAX_SLOTS};
 use tcasm_core::lease::Lease;
-use tcasm_core::place::{check_name, runtime_dir_is_chosen};
+use tcasm_core::place::{check_name, lock_path, runtime_dir_is_chosen};
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::object::sealed_len;
+use tcasm_core::sys::owner::{Owner, owner};
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 use tcasm_core::sys::time::deadline;
 use tcasm_core::wire::{self, Answer};
+
+/// How often an attaching observer looks whether the producer lives.
+const LIVENESS: Duration = Duration::from_millis(50);
 
 /// Attach to the region `name`, waiting at most `timeout` for whoever listens at `path` to answer: its producer, or who keeps
 /// what that has left.
@@ -29,11 +33,7 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
     let stream = connect(name, path, deadline).ok_or_else(no_answer)??;
     let peer = Peer::of(&stream).map_err(|e| os(path, e))?;
     if !peer.alive() {
-        // A forked child of a dead producer still holds the listening socket.
-        return Err(AttachError::Dead {
-            name: name.to_owned(),
-            path: path.to_owned(),
-        });
+        return Err(dead(name, path));
     }
     let own = nix::unistd::getuid().as_raw();
     if !runtime_dir_is_chosen() && ![own, 0].contains(&peer.uid) {
@@ -47,16 +47,32 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
         Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => {}
         Err(e) => return Err(os(path, e)),
     }
-    if !socket::wait_readable(&stream, deadline.saturating_duration_since(Instant::now())) {
-        return Err(no_answer());
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if socket::wait_readable(&stream, left.min(LIVENESS)) {
+            break;
+        }
+        // A forked child can keep the connection open after the producer has died.
+        if !peer.alive() || abandoned(path) {
+            return Err(dead(name, path));
+        }
+        if left.is_zero() {
+            return Err(no_answer());
+        }
     }
     let fds = welcome(name, path, &stream)?;
     session(name, stream, peer, fds)
 }
 
-/// Connect, again and again while the producer has no time to accept; none when the deadline passes before.
+/// Connects, again and again while the producer has no time to accept; `None` when the deadline passes before.
+///
+/// Not where the owner of the name is dead: a forked child of it may still have the socket, with nobody to accept. Each
+/// connection would stay there, until there is no room for more and the dead looks busy.
 fn connect(name: &str, path: &Path, deadline: Instant) -> Option<Result<OwnedFd, AttachError>> {
     loop {
+        if abandoned(path) {
+            return Some(Err(dead(name, path)));
+        }
         let error = match socket::connect_to(path) {
             Ok(stream) => return Some(Ok(stream)),
             Err(Errno::EAGAIN) if Instant::now() >= deadline => return None,
@@ -66,14 +82,39 @@ fn connect(name: &str, path: &Path, deadline: Instant) -> Option<Result<OwnedFd,
             }
             Err(error) => error,
         };
-        let (name, place) = (name.to_owned(), path.to_owned());
         return Some(Err(match error {
-            Errno::ENOENT | Errno::ENOTDIR => AttachError::NotFound { name, path: place },
-            Errno::ECONNREFUSED => AttachError::Dead { name, path: place },
-            Errno::EACCES | Errno::EPERM => AttachError::NotAllowed { name },
+            Errno::ENOENT | Errno::ENOTDIR => not_found(name, path),
+            Errno::ECONNREFUSED => dead(name, path),
+            Errno::EACCES | Errno::EPERM => AttachError::NotAllowed {
+                name: name.to_owned(),
+            },
             Errno::EMFILE | Errno::ENFILE => AttachError::NoDescriptors { needed: MAX_SLOTS },
             other => os(path, other),
         }));
+    }
+}
+
+/// Returns true if it is certain that whoever listened at `path` is dead. Where there is no lock file, or it cannot be
+/// opened, only connecting tells.
+fn abandoned(path: &Path) -> bool {
+    matches!(owner(&lock_path(path)), Ok(Owner::Nobody))
+}
+
+/// The error for a name that nobody owns: its owner has died, or is just giving the name up.
+fn dead(name: &str, path: &Path) -> AttachError {
+    if path.symlink_metadata().is_err() {
+        return not_found(name, path);
+    }
+    AttachError::Dead {
+        name: name.to_owned(),
+        path: path.to_owned(),
+    }
+}
+
+fn not_found(name: &str, path: &Path) -> AttachError {
+    AttachError::NotFound {
+        name: name.to_owned(),
+        path: path.to_owned(),
     }
 }
 

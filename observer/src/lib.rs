@@ -54,7 +54,7 @@ pub use tcasm_core::field::{
 pub use tcasm_core::num_complex::Complex;
 pub use tcasm_core::pagemap::Run;
 pub use tcasm_core::pageset::PageSet;
-pub use tcasm_core::place::{Extent, kept_path, runtime_dir, socket_path};
+pub use tcasm_core::place::{Extent, kept_path, lock_path, runtime_dir, socket_path};
 pub use tcasm_core::stamp::Stamp;
 pub use tcasm_core::wire::ObserverRow;
 pub use version::{Changes, Version};

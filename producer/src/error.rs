@@ -7,6 +7,7 @@ use tcasm_core::index::IndexError;
 use tcasm_core::place::BadName;
 use tcasm_core::store::{HandOverError, StoreError};
 use tcasm_core::sys::mem::MapError;
+use tcasm_core::sys::owner;
 use tcasm_core::track::{ChooseError, TrackError};
 use thiserror::Error;
 
@@ -33,12 +34,16 @@ pub enum CreateError {
         crate::builder::LAST_FIRST
     )]
     FirstVersion { version: u64 },
-    #[error("region {name:?} is in use by process {pid}; choose another name, or end that process")]
+    #[error("region {name:?} is in use by {}; choose another name, or end that process", owner::text(*pid))]
     InUse { name: String, pid: i32 },
     #[error(
         "cannot use the folder {path:?} for sockets: {source}; set TCASM_RUNTIME_DIR to a folder of yours"
     )]
     Folder { path: PathBuf, source: io::Error },
+    #[error(
+        "cannot lock the name with {path:?}: {source}; set TCASM_RUNTIME_DIR to a folder of yours, on a file system of this machine"
+    )]
+    Lock { path: PathBuf, source: io::Error },
     #[error("cannot listen at {path:?}: {source}")]
     Listen { path: PathBuf, source: io::Error },
     #[error("cannot reserve the region's addresses: {0}")]

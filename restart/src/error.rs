@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use tcasm_core::place::BadName;
+use tcasm_core::sys::owner;
 use tcasm_observer::{AttachError, ObserveError, ReadError};
 use tcasm_producer::{CreateError, DefineError, ViewError};
 use thiserror::Error;
@@ -23,7 +24,7 @@ pub enum RestoreError {
         "the producer of {name:?}, process {pid}, still runs: what it leaves can be had when it is gone; attach to it, or end it"
     )]
     Runs { name: String, pid: u64 },
-    #[error("what {name:?} has left is kept by process {pid} already; one keeper is enough")]
+    #[error("what {name:?} has left is kept by {} already; one keeper is enough", owner::text(*pid))]
     KeptBy { name: String, pid: i32 },
     #[error(transparent)]
     Name(#[from] BadName),

@@ -1,5 +1,6 @@
 //! Programs that a test starts: talked to in lines, killed when the test is over, however it ends.
 
+use crate::procfs::is_in_state;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -93,6 +94,20 @@ impl Child {
     /// Send it a signal. It is our child and not waited for, so its id cannot be another's.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("a child can be signalled");
+    }
+
+    /// SIGSTOP, and wait until no thread of it runs.
+    pub fn stop(&self) {
+        self.signal(Signal::SIGSTOP);
+        poll_until("it is stopped", || {
+            is_in_state(self.pid(), 'T').then_some(())
+        });
+    }
+
+    /// SIGKILL, and wait until it is dead. Its standard input stays open: forked children of it may wait for its end.
+    pub fn kill_alone(&self) {
+        self.signal(Signal::SIGKILL);
+        poll_until("it is dead", || is_in_state(self.pid(), 'Z').then_some(()));
     }
 
     /// SIGKILL, and wait until it is gone.

@@ -24,6 +24,20 @@ pub fn is_stopped(pid: i32) -> bool {
     state.starts_with('T')
 }
 
+/// Whether all threads of a process are in `state`: `T` is stopped, `Z` is dead and not waited for.
+pub fn is_in_state(pid: i32, state: char) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    let stats = threads
+        .flatten()
+        .map(|t| fs::read_to_string(t.path().join("stat")));
+    // The name before it is in brackets, and may have any.
+    let of = |stat: String| stat.rsplit(") ").next()?.chars().next();
+    let mut states = stats.map(|stat| stat.ok().and_then(of));
+    states.all(|found| found == Some(state))
+}
+
 /// What the open descriptors of a process stand for, with the path that leads to each.
 pub fn descriptors(pid: i32) -> Vec<(PathBuf, String)> {
     let Ok(folder) = fs::read_dir(format!("/proc/{pid}/fd")) else {

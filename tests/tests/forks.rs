@@ -99,7 +99,7 @@ fn a_child_that_outlives_a_killed_producer_keeps_neither_its_name_nor_its_observ
     waiting.ok("newer");
     waiting.child.tell("newer");
     producer.ok("leave-child");
-    producer.child.kill();
+    producer.child.kill_alone();
     assert_eq!(observer.ok("status"), "ProducerLost");
     observer.ok("check");
     let error = poll_until("an answer", || {

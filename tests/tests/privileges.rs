@@ -181,7 +181,7 @@ fn a_folder_that_is_not_ours_is_refused() {
     }
     let error = producer.error("create x");
     assert!(
-        error.starts_with("Folder") || error.starts_with("Listen"),
+        error.starts_with("Folder") || error.starts_with("Lock"),
         "{error}"
     );
     assert!(error.contains(path.to_str().unwrap()), "{error}");

@@ -7,6 +7,7 @@ pub mod live;
 pub mod lock;
 pub mod mem;
 pub mod object;
+pub mod owner;
 pub mod pagemap;
 pub mod pins;
 pub mod process;

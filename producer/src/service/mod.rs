@@ -47,13 +47,16 @@ impl Hub {
 pub(crate) struct Service {
     hub: Arc<Hub>,
     thread: Option<JoinHandle<()>>,
+    /// The name, until the service has stopped.
+    claim: Option<Claim>,
     pid: u32,
 }
 
 impl Service {
-    /// Serve `objects`, read-only descriptors of an index and its planes, to whoever may have them.
+    /// Serves `objects`, read-only descriptors of an index and its planes, to whoever may have them and connects to
+    /// the socket of `claim`.
     pub(crate) fn start(
-        claim: Claim,
+        (claim, listener): (Claim, OwnedFd),
         objects: Vec<OwnedFd>,
         access: Access,
         max_observers: usize,
@@ -68,7 +71,7 @@ impl Service {
         });
         let server = Server {
             hub: hub.clone(),
-            claim,
+            listener,
             objects,
             access,
             max_observers,
@@ -81,6 +84,7 @@ impl Service {
         Ok(Service {
             hub,
             thread: Some(thread),
+            claim: Some(claim),
             pid: std::process::id(),
         })
     }
@@ -139,6 +143,7 @@ impl Service {
         self.hub.stop.store(true, Ordering::Release);
         let _ = self.hub.wake.write(1);
         let _ = thread.join();
+        self.claim = None;
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::{Attached, Hub};
 use crate::builder::Access;
-use crate::claim::Claim;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::SigSet;
@@ -37,7 +36,7 @@ pub(super) struct Connection {
 /// The state of the service thread.
 pub(super) struct Server {
     pub(super) hub: Arc<Hub>,
-    pub(super) claim: Claim,
+    pub(super) listener: OwnedFd,
     pub(super) objects: Vec<OwnedFd>,
     pub(super) access: Access,
     pub(super) max_observers: usize,
@@ -67,7 +66,7 @@ impl Server {
     fn wait(&self) -> Vec<usize> {
         let mut fds = vec![
             PollFd::new(self.hub.wake.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.claim.listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
         ];
         let count = fds.len() + self.connections.len();
         let sockets = self.connections.iter().map(|c| c.socket.as_fd());
@@ -116,7 +115,7 @@ impl Server {
     }
 
     fn accept(&mut self) {
-        let stream = match socket::accept(&self.claim.listener) {
+        let stream = match socket::accept(&self.listener) {
             Ok(stream) => stream,
             Err(Errno::EMFILE | Errno::ENFILE) => {
                 // The simulation is out of descriptors: leave some time for them to come back, and do not spin.

@@ -4,7 +4,7 @@ use crate::exit::{Code, Failure};
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tcasm_observer::socket_path;
+use tcasm_observer::{lock_path, socket_path};
 
 /// How long the simulation may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -53,6 +53,8 @@ impl Drop for Simulation {
         let _ = self.child.kill();
         let _ = self.child.wait();
         // Killed, it could not give its name up.
-        let _ = std::fs::remove_file(socket_path(&self.name));
+        let socket = socket_path(&self.name);
+        let _ = std::fs::remove_file(lock_path(&socket));
+        let _ = std::fs::remove_file(socket);
     }
 }

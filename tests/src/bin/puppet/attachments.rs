@@ -20,8 +20,16 @@ pub struct Attachment {
 
 /// Obey, if the command is one of these.
 pub fn obey(attachments: &mut Vec<Attachment>, verb: &str, arguments: &[&str]) -> Option<Answer> {
-    if let ("attach", [name]) = (verb, arguments) {
-        return Some(Observer::attach(name).map_err(failed).map(|observer| {
+    let attached = match (verb, arguments) {
+        ("attach", [name]) => Some(Observer::attach(name)),
+        ("attach-wait", [name, ms]) => {
+            let timeout = Duration::from_millis(ms.parse().unwrap_or(0));
+            Some(Observer::attach_wait(name, timeout))
+        }
+        _ => None,
+    };
+    if let Some(attached) = attached {
+        return Some(attached.map_err(failed).map(|observer| {
             attachments.push(Attachment {
                 observer,
                 versions: Vec::new(),
