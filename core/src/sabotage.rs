@@ -28,6 +28,10 @@ pub enum Guard {
     SaveFirst,
     /// I11: a page that rests on a slot is not taken for changed.
     RestsInPlace,
+    /// I8: descriptors are refused where nobody wants any.
+    RefuseDescriptors,
+    /// I8: what strangers may have sent is closed where nobody waits for it.
+    CloseElsewhere,
 }
 
 #[cfg(feature = "sabotage")]

@@ -10,6 +10,7 @@ use tcasm_core::index::Index;
 use tcasm_core::layout::{LAYOUT_VERSION, MAX_SLOTS};
 use tcasm_core::lease::Lease;
 use tcasm_core::place::{check_name, lock_path, runtime_dir_is_chosen};
+use tcasm_core::sys::closer::{self, Suspect};
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::object::sealed_len;
 use tcasm_core::sys::owner::{Owner, owner};
@@ -30,8 +31,12 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
         name: name.to_owned(),
         timeout,
     };
+    if !closer::has_room() {
+        return Err(os(path, Errno::EBUSY));
+    }
     let stream = connect(name, path, deadline).ok_or_else(no_answer)??;
-    let peer = Peer::of(&stream).map_err(|e| os(path, e))?;
+    let mut stream = Suspect::new(stream);
+    let peer = Peer::of(&*stream).map_err(|e| os(path, e))?;
     if !peer.alive() {
         return Err(dead(name, path));
     }
@@ -49,7 +54,7 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
     }
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        if socket::wait_readable(&stream, left.min(LIVENESS)) {
+        if socket::wait_readable(&*stream, left.min(LIVENESS)) {
             break;
         }
         // A forked child can keep the connection open after the producer has died.
@@ -61,6 +66,10 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
         }
     }
     let fds = welcome(name, path, &stream)?;
+    // No more descriptors are wanted. If none wait, and none can come, closing the socket cannot block.
+    if socket::refuse_descriptors(&stream).is_ok() && socket::is_quiet(&stream) {
+        stream.clear();
+    }
     session(name, stream, peer, fds)
 }
 
@@ -129,7 +138,11 @@ fn os(path: &Path, error: Errno) -> AttachError {
 }
 
 /// The producer's answer: descriptors, or why not.
-fn welcome(name: &str, path: &Path, stream: &OwnedFd) -> Result<Vec<OwnedFd>, AttachError> {
+fn welcome(
+    name: &str,
+    path: &Path,
+    stream: &OwnedFd,
+) -> Result<Suspect<Vec<OwnedFd>>, AttachError> {
     let own = || name.to_owned();
     let mut buffer = [0; 64];
     let (n, fds) = match socket::receive(stream, &mut buffer) {
@@ -167,33 +180,30 @@ fn welcome(name: &str, path: &Path, stream: &OwnedFd) -> Result<Vec<OwnedFd>, At
 /// Check the objects: sealed, large enough, and as many planes as the index says (I9).
 fn session(
     name: &str,
-    stream: OwnedFd,
+    stream: Suspect<OwnedFd>,
     peer: Peer,
-    fds: Vec<OwnedFd>,
+    fds: Suspect<Vec<OwnedFd>>,
 ) -> Result<Session, AttachError> {
     let bad = |what: String| AttachError::BadAnswer {
         name: name.to_owned(),
         what,
     };
-    let mut fds = fds.into_iter();
-    let (Some(lease), Some(index)) = (fds.next(), fds.next()) else {
+    let [lease, index, planes @ ..] = fds.as_slice() else {
         return Err(bad("its welcome came without descriptors".into()));
     };
-    let planes: Vec<OwnedFd> = fds.collect();
     let lease = Lease::open(lease.as_fd())?;
     let len = sealed_len(index.as_fd()).map_err(|e| bad(format!("its index: {e}")))?;
-    let object = index;
-    let index = Mapping::shared(object.as_fd(), len as usize, false)?;
+    let index = Mapping::shared(index.as_fd(), len as usize, false)?;
     let (layout, info) = {
         // SAFETY-relevant facts (size, seal) were checked just above; the unsafe call is the session's.
         let words = crate::session::words(&index);
         let index = Index::open(words)?;
         let layout = *index.layout();
-        check_planes(&planes, layout.slots, layout.region_bytes() as u64).map_err(bad)?;
+        check_planes(planes, layout.slots, layout.region_bytes() as u64).map_err(bad)?;
         (layout, index.header()?)
     };
-    let mut objects = vec![object];
-    objects.extend(planes);
+    // All are sealed objects, as was checked: closing one cannot block. The lease is mapped, and not needed any more.
+    let objects = fds.into_inner().split_off(1);
     let index = (index, layout);
     Ok(Session::new(stream, peer, index, info, objects, lease))
 }

@@ -255,7 +255,7 @@ impl Observer {
         let mut buffer = [0; 16];
         while self.subscribed
             && !self.session.forked()
-            && matches!(socket::receive(&self.session.socket, &mut buffer), Ok((n, _)) if n > 0)
+            && matches!(socket::receive_plain(&self.session.socket, &mut buffer), Ok(n) if n > 0)
         {
         }
     }
@@ -279,12 +279,12 @@ impl Observer {
         }
         let mut buffer = vec![0; wire::REPLY_BYTES];
         while socket::wait_readable(
-            &self.session.socket,
+            &*self.session.socket,
             deadline.saturating_duration_since(Instant::now()),
         ) {
-            match socket::receive(&self.session.socket, &mut buffer) {
-                Ok((0, _)) => break,
-                Ok((n, _)) => match wire::decode_rows(&buffer[..n]) {
+            match socket::receive_plain(&self.session.socket, &mut buffer) {
+                Ok(0) => break,
+                Ok(n) => match wire::decode_rows(&buffer[..n]) {
                     Some(rows) => return Ok(Some(rows)),
                     None => continue, // a notice
                 },

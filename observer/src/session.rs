@@ -12,13 +12,15 @@ use tcasm_core::layout::Layout;
 use tcasm_core::lease::{Lease, PINS};
 use tcasm_core::place::Extent;
 use tcasm_core::protocol;
+use tcasm_core::sys::closer::Suspect;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
 /// Everything that one attachment holds. Versions and views share it.
 pub(crate) struct Session {
-    pub(crate) socket: OwnedFd,
+    /// Suspected, as what listened for the region may be an impostor.
+    pub(crate) socket: Suspect<OwnedFd>,
     pub(crate) peer: Peer,
     index: Mapping,
     layout: Layout,
@@ -44,7 +46,7 @@ pub(crate) fn words(index: &Mapping) -> &[AtomicU64] {
 
 impl Session {
     pub(crate) fn new(
-        socket: OwnedFd,
+        socket: Suspect<OwnedFd>,
         peer: Peer,
         (index, layout): (Mapping, Layout),
         info: HeaderInfo,
@@ -97,7 +99,7 @@ impl Session {
 
     /// Whether the producer is gone: its process ended, or its end of the connection.
     pub(crate) fn producer_gone(&self) -> bool {
-        socket::hung_up(&self.socket) || !self.peer.alive()
+        socket::hung_up(&*self.socket) || !self.peer.alive()
     }
 
     /// Pin version `n`, which slot `slot` held a moment ago. None: it is gone.

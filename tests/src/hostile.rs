@@ -1,6 +1,9 @@
 //! Observers that break every rule: connections that say what they like, and leases full of lies.
 
 use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, sockopt};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,6 +51,11 @@ impl Stranger {
         socket::send(&self.socket, bytes, descriptors).is_ok()
     }
 
+    /// Says something with descriptors, or without them where the kernel refuses them; whether it was taken.
+    pub fn say_anyhow(&self, bytes: &[u8], descriptors: &[RawFd]) -> bool {
+        self.say(bytes, descriptors) || self.say(bytes, &[])
+    }
+
     /// Greet as an honest observer does.
     pub fn attach(&self) -> Booty {
         assert!(self.say(&wire::hello(), &[]));
@@ -60,6 +68,7 @@ impl Stranger {
         let answer = wire::decode_answer(&buffer[..n]).and_then(|(_, answer)| answer);
         assert_eq!(answer, Some(wire::Answer::Welcome));
         let lease = Lease::open(objects[0].as_fd()).expect("a lease");
+        let objects = objects.into_inner();
         Booty { lease, objects }
     }
 
@@ -74,5 +83,57 @@ impl Stranger {
             }
         }
         false
+    }
+}
+
+/// A socket whose last close blocks for ten minutes, or until the other end is dropped.
+#[derive(Debug)]
+pub struct Lingering {
+    /// The socket.
+    pub socket: TcpStream,
+    /// The other end, which never reads.
+    pub other: TcpStream,
+}
+
+impl Lingering {
+    /// Connects to itself, and sends more than the other end has room for.
+    pub fn new() -> Lingering {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let address = listener.local_addr().expect("an address");
+        let mut socket = TcpStream::connect(address).expect("a connection");
+        let (other, _) = listener.accept().expect("the other end");
+        socket.set_nonblocking(true).expect("a mode of a socket");
+        while socket.write(&[1; 1 << 16]).is_ok() {}
+        let lingering = Lingering { socket, other };
+        lingering.linger(true);
+        lingering
+    }
+
+    /// Lets the other end keep the socket's last descriptor from being closed, or not.
+    fn linger(&self, on: bool) {
+        let linger = libc::linger {
+            l_onoff: on.into(),
+            l_linger: 600,
+        };
+        setsockopt(&self.socket, sockopt::Linger, &linger).expect("an option of TCP");
+    }
+
+    /// Sends the socket through `stranger` so many times in one message, and forgets it. Returns the other end, and whether
+    /// the message was taken: the kernel may know that nobody wants descriptors. The receiver must be stopped, or it may close
+    /// its descriptors first, and the last close is here.
+    pub fn send(self, stranger: &Stranger, bytes: &[u8], times: usize) -> (TcpStream, bool) {
+        use std::os::fd::AsRawFd;
+        let taken = stranger.say(bytes, &vec![self.socket.as_raw_fd(); times]);
+        if !taken {
+            // The last close is ours then.
+            self.linger(false);
+        }
+        (self.other, taken)
+    }
+}
+
+impl Default for Lingering {
+    fn default() -> Self {
+        Self::new()
     }
 }

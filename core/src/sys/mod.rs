@@ -1,5 +1,6 @@
 //! The only folder with system calls, and most of the unsafe code.
 
+pub mod closer;
 pub mod file;
 pub mod futex;
 pub mod heap;

@@ -3,6 +3,7 @@
 //! `publish` meets it in three places that never block: the set of leases (an atomic pointer), the number of subscribers,
 //! and an eventfd that only this process has.
 
+mod parting;
 mod server;
 
 use crate::builder::Access;
@@ -10,13 +11,22 @@ use crate::claim::Claim;
 use crate::error::CreateError;
 use arc_swap::ArcSwap;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use parting::Parting;
 use server::Server;
+use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tcasm_core::lease::Lease;
 use tcasm_core::protocol::is_pinned;
+use tcasm_core::sys::thread::{block_signals, restore_signals};
+
+/// How long the end of the service thread is waited for. It takes microseconds, unless something holds the thread up that
+/// nobody has thought of; the simulation goes on then.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An attached observer, as `publish` sees it.
 #[derive(Debug)]
@@ -47,6 +57,8 @@ impl Hub {
 pub(crate) struct Service {
     hub: Arc<Hub>,
     thread: Option<JoinHandle<()>>,
+    /// What the thread says at its end: whether nothing is left that might block.
+    end: Mutex<Receiver<bool>>,
     /// The name, until the service has stopped.
     claim: Option<Claim>,
     pid: u32,
@@ -71,19 +83,18 @@ impl Service {
         });
         let server = Server {
             hub: hub.clone(),
+            parting: Parting::new(&listener),
             listener,
             objects,
             access,
             max_observers,
             connections: Vec::new(),
         };
-        let thread = std::thread::Builder::new()
-            .name("tcasm-service".into())
-            .spawn(move || server.run())
-            .map_err(CreateError::Thread)?;
+        let (thread, end) = start(server).map_err(CreateError::Thread)?;
         Ok(Service {
             hub,
             thread: Some(thread),
+            end: Mutex::new(end),
             claim: Some(claim),
             pid: std::process::id(),
         })
@@ -142,9 +153,30 @@ impl Service {
         }
         self.hub.stop.store(true, Ordering::Release);
         let _ = self.hub.wake.write(1);
-        let _ = thread.join();
+        let end = self.end.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match end.recv_timeout(PATIENCE) {
+            Ok(true) => drop(thread.join()),
+            // It closes what is left by itself.
+            Ok(false) => {}
+            Err(_) => tracing::warn!("the service thread has not ended within {PATIENCE:?}"),
+        }
         self.claim = None;
     }
+}
+
+/// Starts the thread. Signals are the simulation's: its handlers run on its own threads.
+fn start(server: Server) -> io::Result<(JoinHandle<()>, Receiver<bool>)> {
+    let (said, end) = channel();
+    let old = block_signals()?;
+    let thread = std::thread::Builder::new()
+        .name("tcasm-service".into())
+        .spawn(move || {
+            let left = server.run();
+            let _ = said.send(!left.is_behind());
+            drop(left);
+        });
+    restore_signals(&old);
+    Ok((thread?, end))
 }
 
 impl Drop for Service {

@@ -1,10 +1,10 @@
 //! The service thread itself: accept, greet, serve, hang up. Whatever a connection says is read once and checked (I8).
 
+use super::parting::Parting;
 use super::{Attached, Hub};
 use crate::builder::Access;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::SigSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,6 +20,8 @@ use tcasm_core::wire::{self, Answer, ObserverRow, Request};
 const GREETING: Duration = Duration::from_secs(5);
 /// Connections that may be about to greet at once.
 const MOST_GREETING: usize = 64;
+/// How soon connections that wait to be closed are tried again, in milliseconds.
+const BEHIND: u16 = 20;
 /// Requests that an observer may make in a second; more end its connection.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
@@ -37,6 +39,7 @@ pub(super) struct Connection {
 pub(super) struct Server {
     pub(super) hub: Arc<Hub>,
     pub(super) listener: OwnedFd,
+    pub(super) parting: Parting,
     pub(super) objects: Vec<OwnedFd>,
     pub(super) access: Access,
     pub(super) max_observers: usize,
@@ -44,9 +47,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn run(mut self) {
-        // Signals are the simulation's: its handlers run on its own threads.
-        let _ = SigSet::all().thread_block();
+    /// Serves until told to stop. Returns what could not be closed without blocking.
+    pub(super) fn run(mut self) -> Parting {
         while !self.hub.stop.load(Ordering::Acquire) {
             let ready = self.wait();
             // From the back, so that dropping a connection moves none that is still to come.
@@ -58,15 +60,31 @@ impl Server {
                 }
             }
             self.drop_silent();
+            self.parting.go_on();
         }
+        self.end()
+    }
+
+    /// Hangs up on everybody.
+    fn end(mut self) -> Parting {
+        for c in self.connections {
+            self.parting.close(c.socket);
+        }
+        // Those that were not accepted are closed with it.
+        self.parting.close(self.listener);
+        self.parting
     }
 
     /// Wait for something to do: 0 the eventfd, 1 the listener, from 2 on the connections. A connection has something to
     /// say also when the process at its other end is dead: a forked child of that may hold the socket for ever.
     fn wait(&self) -> Vec<usize> {
+        let accepting = match self.parting.is_behind() {
+            true => PollFlags::empty(),
+            false => PollFlags::POLLIN,
+        };
         let mut fds = vec![
             PollFd::new(self.hub.wake.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.listener.as_fd(), accepting),
         ];
         let count = fds.len() + self.connections.len();
         let sockets = self.connections.iter().map(|c| c.socket.as_fd());
@@ -81,10 +99,10 @@ impl Server {
                 .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
         );
         let greeting = self.connections.iter().any(|c| c.attached.is_none());
-        let timeout = if greeting {
-            PollTimeout::from(1000u16)
-        } else {
-            PollTimeout::NONE
+        let timeout = match (self.parting.is_behind(), greeting) {
+            (true, _) => PollTimeout::from(BEHIND),
+            (_, true) => PollTimeout::from(1000u16),
+            _ => PollTimeout::NONE,
         };
         match poll(&mut fds, timeout) {
             Ok(_) => {
@@ -124,10 +142,10 @@ impl Server {
             }
             Err(_) => return,
         };
-        let Ok(peer) = Peer::of(&stream) else { return };
-        if !peer.alive() {
-            return;
-        }
+        let peer = match Peer::of(&stream) {
+            Ok(peer) if peer.alive() => peer,
+            _ => return self.parting.close(stream),
+        };
         let now = Instant::now();
         let requests = (now, 0);
         self.connections.push(Connection {
@@ -144,20 +162,20 @@ impl Server {
     fn drop_silent(&mut self) {
         let greeting = self.connections.iter().filter(|c| c.attached.is_none());
         let mut excess = greeting.count().saturating_sub(MOST_GREETING);
-        self.connections.retain(|c| {
+        let gone = self.connections.extract_if(.., |c| {
             let too_many = c.attached.is_none() && excess > 0;
             excess -= usize::from(too_many);
-            c.attached.is_some() || !too_many && c.since.elapsed() < GREETING
+            c.attached.is_none() && (too_many || c.since.elapsed() >= GREETING)
         });
+        gone.for_each(|c| self.parting.close(c.socket));
     }
 
     /// Take one message of connection `i`; whatever is not understood ends it (I8).
     fn serve(&mut self, i: usize) {
         let mut buffer = [0; wire::REQUEST_BYTES];
-        let message = match socket::receive(&self.connections[i].socket, &mut buffer) {
-            Ok((0, _)) => None,
-            // Descriptors that came along are closed again, unread.
-            Ok((n, _)) => Some(&buffer[..n]),
+        let message = match socket::receive_plain(&self.connections[i].socket, &mut buffer) {
+            Ok(0) => None,
+            Ok(n) => Some(&buffer[..n]),
             Err(Errno::EAGAIN | Errno::EINTR) if self.connections[i].peer.alive() => return,
             Err(_) => None,
         };
@@ -264,5 +282,6 @@ impl Server {
         }
         let n = self.connections.iter().filter(|c| c.subscribed).count();
         self.hub.subscribers.store(n, Ordering::SeqCst);
+        self.parting.close(gone.socket);
     }
 }

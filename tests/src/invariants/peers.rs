@@ -181,7 +181,7 @@ fn nonsense_is_hung_up_on(name: &str) -> Check {
     let zero = std::fs::File::open("/dev/zero").map_err(text)?;
     for message in [&b"hello"[..], &[0; 16], &[0xff; 24], &[7; 32], &[0; 4000]] {
         let stranger = Stranger::connect(&runtime_dir(), name);
-        stranger.say(message, &[zero.as_raw_fd(); 5]);
+        stranger.say_anyhow(message, &[zero.as_raw_fd(); 5]);
         ensure(is_turned_away(&stranger), || {
             format!(
                 "a stranger who greets with {} bytes of nonsense is let in",
@@ -193,7 +193,7 @@ fn nonsense_is_hung_up_on(name: &str) -> Check {
         let stranger = Stranger::connect(&runtime_dir(), name);
         stranger.attach();
         for _ in 0..times {
-            stranger.say(&message, &[zero.as_raw_fd()]);
+            stranger.say_anyhow(&message, &[zero.as_raw_fd()]);
         }
         ensure(stranger.is_hung_up_on(), || {
             format!("{message:?}, {times} times, is put up with")

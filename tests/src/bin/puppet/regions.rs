@@ -132,6 +132,8 @@ fn sabotage(guard: &str) -> Answer {
         Guard::ErrorMeansAll,
         Guard::Bound,
         Guard::CheckMessages,
+        Guard::RefuseDescriptors,
+        Guard::CloseElsewhere,
     ];
     let found = guards.into_iter().find(|g| format!("{g:?}") == guard);
     let guard = found.ok_or_else(|| format!("Unknown: {guard:?} is no guard"))?;

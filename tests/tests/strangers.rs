@@ -1,0 +1,248 @@
+//! Descriptors that somebody sends: closing them may block, and nobody may wait for that.
+//!
+//! From Linux 6.16 on the kernel refuses descriptors for sockets that want none. Older kernels are tried by switching the
+//! refusal off.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, OwnedFd};
+use tcasm_core::sys::socket;
+use tcasm_core::wire::{self, Answer, Request};
+use tcasm_tests::child::{DEADLINE, Said, poll_until};
+use tcasm_tests::hostile::{Booty, Lingering, Stranger, socket_path};
+use tcasm_tests::procfs;
+use tcasm_tests::puppet::Puppet;
+use tempfile::TempDir;
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+/// A producer of the region `x`, with these guards switched off.
+fn region(off: &[&str]) -> (TempDir, Puppet) {
+    let dir = TempDir::new().unwrap();
+    let mut producer = Puppet::start(PUPPET, dir.path());
+    for guard in off {
+        producer.ok(&format!("sabotage {guard}"));
+    }
+    producer.ok("create x pages=64 versions=3 observers=100");
+    producer.ok("publish 1");
+    (dir, producer)
+}
+
+/// What is said, whether after a greeting, and how many descriptors come with it.
+type Way = (Vec<u8>, bool, usize);
+
+fn ways() -> Vec<Way> {
+    vec![
+        (vec![7; 8], false, 1),
+        (wire::hello(), false, 2),
+        (Request::Observers.encode(), true, 1),
+        (Vec::new(), true, 1),
+        (Vec::new(), false, 253),
+        (vec![9; 5000], true, 100),
+    ]
+}
+
+/// Sends descriptors whose close blocks. Returns what keeps them blocking, and how many messages were taken.
+fn attack(
+    dir: &TempDir,
+    producer: &Puppet,
+    ways: impl IntoIterator<Item = Way>,
+) -> (Vec<TcpStream>, usize) {
+    let connect = |way: Way| {
+        let stranger = Stranger::connect(dir.path(), "x");
+        let booty = way.1.then(|| stranger.attach());
+        (way, stranger, booty)
+    };
+    let connected: Vec<_> = ways.into_iter().map(connect).collect();
+    producer.child.stop();
+    let send = |((bytes, _, times), stranger, _booty): (Way, Stranger, Option<Booty>)| {
+        Lingering::new().send(&stranger, &bytes, times)
+    };
+    let (others, taken): (Vec<_>, Vec<bool>) = connected.into_iter().map(send).unzip();
+    producer.child.signal(Signal::SIGCONT);
+    (others, taken.into_iter().filter(|taken| *taken).count())
+}
+
+/// The service lets observers in, and lets go of what dead ones have pinned.
+fn serves(dir: &TempDir, producer: &mut Puppet) {
+    let mut greedy = Puppet::start(PUPPET, dir.path());
+    greedy.ok("attach x");
+    for _ in 0..3 {
+        producer.ok("publish 1");
+        greedy.ok("latest");
+    }
+    assert_eq!(producer.number("publish 2", "skipped"), 2);
+    greedy.child.kill();
+    lets_go_of_pins(producer);
+}
+
+fn lets_go_of_pins(producer: &mut Puppet) {
+    poll_until("a version is published", || {
+        (producer.number("publish 1", "published") == 1).then_some(())
+    });
+}
+
+#[test]
+fn descriptors_that_block_when_closed_do_not_block_the_service() {
+    for off in [&[][..], &["RefuseDescriptors"]] {
+        let (dir, mut producer) = region(off);
+        let before = procfs::descriptors(producer.child.pid()).len();
+        let (others, taken) = attack(&dir, &producer, [ways(), ways()].concat());
+        // A kernel that refuses them takes none.
+        assert!(taken == 0 || taken == 12, "{taken} messages were taken");
+        serves(&dir, &mut producer);
+        drop(others);
+        poll_until("all that was sent is closed", || {
+            (procfs::descriptors(producer.child.pid()).len() == before).then_some(())
+        });
+        assert_eq!(producer.number("stats", "observers"), 0);
+    }
+}
+
+#[test]
+fn region_ends_though_descriptors_block_when_closed() {
+    for off in [&[][..], &["RefuseDescriptors"]] {
+        let (dir, mut producer) = region(off);
+        let (_others, _) = attack(&dir, &producer, ways().into_iter().cycle().take(40));
+        // One that nobody has accepted yet.
+        producer.child.stop();
+        let stranger = Stranger::connect(dir.path(), "x");
+        let (_other, _) = Lingering::new().send(&stranger, &[1; 8], 1);
+        drop(stranger);
+        producer.child.tell("drop");
+        producer.child.signal(Signal::SIGCONT);
+        assert_eq!(producer.child.hear(DEADLINE), Said::Line("ok ".into()));
+        producer.ok("create x pages=64 versions=3");
+        producer.ok("drop");
+    }
+}
+
+#[test]
+fn while_many_closes_are_stuck_nobody_is_let_in_and_all_else_goes_on() {
+    let (dir, mut producer) = region(&["RefuseDescriptors"]);
+    let before = procfs::descriptors(producer.child.pid()).len();
+    let mut greedy = Puppet::start(PUPPET, dir.path());
+    greedy.ok("attach x");
+    for _ in 0..3 {
+        producer.ok("publish 1");
+        greedy.ok("latest");
+    }
+    let (others, taken) = attack(&dir, &producer, vec![(vec![7; 8], false, 1); 50]);
+    assert_eq!(taken, 50);
+    let mut late = Puppet::start(PUPPET, dir.path());
+    let error = late.error("attach x");
+    assert!(error.starts_with("NoAnswer"), "{error}");
+    greedy.child.kill();
+    lets_go_of_pins(&mut producer);
+    let open = procfs::descriptors(producer.child.pid()).len();
+    assert!(open < before + 100, "{open} descriptors are open");
+    let threads = procfs::status(producer.child.pid(), "Threads").unwrap();
+    assert!(threads < 40, "{threads} threads");
+    drop(others);
+    poll_until("a place is free", || {
+        late.ask("attach x")?.starts_with("ok").then_some(())
+    });
+    late.ok("detach");
+    poll_until("all that was sent is closed", || {
+        (procfs::descriptors(producer.child.pid()).len() == before).then_some(())
+    });
+}
+
+#[test]
+fn control_without_both_guards_the_service_is_blocked() {
+    let (dir, producer) = region(&["RefuseDescriptors", "CloseElsewhere"]);
+    let (_others, taken) = attack(&dir, &producer, vec![(vec![7; 8], false, 1); 2]);
+    assert_eq!(taken, 2);
+    let error = Puppet::start(PUPPET, dir.path()).error("attach x");
+    assert!(error.starts_with("NoAnswer"), "{error}");
+}
+
+/// Listens where a producer would, sends the observer these messages, and stays until told to end. The observer is stopped
+/// meanwhile, so that it has the last descriptors.
+fn impostor(
+    dir: &TempDir,
+    observer: i32,
+    messages: Vec<(Vec<u8>, Vec<OwnedFd>)>,
+) -> (std::sync::mpsc::Sender<()>, std::thread::JoinHandle<()>) {
+    let listener = socket::listen_at(&socket_path(dir.path(), "x")).unwrap();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        assert!(socket::wait_readable(&listener, DEADLINE));
+        let stream = socket::accept(&listener).unwrap();
+        let signal = |signal| kill(Pid::from_raw(observer), signal).unwrap();
+        signal(Signal::SIGSTOP);
+        poll_until("it is stopped", || {
+            procfs::is_in_state(observer, 'T').then_some(())
+        });
+        for (bytes, fds) in messages {
+            let raw: Vec<i32> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+            socket::send(&stream, &bytes, &raw).unwrap();
+        }
+        signal(Signal::SIGCONT);
+        let _ = ended.recv();
+    });
+    (end, thread)
+}
+
+/// What a puppet answers; not to answer is to be blocked.
+fn answer(puppet: &mut Puppet, command: &str) -> String {
+    puppet.child.tell(command);
+    match puppet.child.hear(DEADLINE / 2) {
+        Said::Line(line) => line,
+        said => panic!("{command}: {said:?}"),
+    }
+}
+
+#[test]
+fn observer_is_not_blocked_by_what_an_impostor_sends() {
+    let welcome = || wire::answer(Answer::Welcome);
+    let answers = [
+        (welcome(), 3),
+        (welcome(), 200),
+        (wire::answer(Answer::Full), 1),
+        (b"HTTP/1.1 400 Bad Request".to_vec(), 1),
+        (Vec::new(), 1),
+    ];
+    for (bytes, times) in answers {
+        let dir = TempDir::new().unwrap();
+        let mut observer = Puppet::start(PUPPET, dir.path());
+        let lingering = Lingering::new();
+        let socket = OwnedFd::from(lingering.socket);
+        let copies = (1..times).map(|_| socket.try_clone().unwrap());
+        let mut fds: Vec<OwnedFd> = copies.collect();
+        fds.push(socket);
+        let (end, thread) = impostor(&dir, observer.child.pid(), vec![(bytes, fds)]);
+        let line = answer(&mut observer, "attach x");
+        assert!(line.starts_with("error"), "{line}");
+        assert!(answer(&mut observer, "whoami").starts_with("ok"));
+        drop((end, lingering.other));
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn observer_lets_go_of_a_region_though_descriptors_wait_in_its_socket() {
+    let real = TempDir::new().unwrap();
+    let mut producer = Puppet::start(PUPPET, real.path());
+    producer.ok("create x pages=16");
+    producer.ok("publish 1");
+    let stranger = Stranger::connect(real.path(), "x");
+    let objects = stranger.attach().objects;
+    let dir = TempDir::new().unwrap();
+    let mut observer = Puppet::start(PUPPET, dir.path());
+    let lingering = Lingering::new();
+    let messages = vec![
+        (wire::answer(Answer::Welcome), objects),
+        (
+            wire::NOTICE.to_le_bytes().to_vec(),
+            vec![lingering.socket.into()],
+        ),
+    ];
+    let (end, thread) = impostor(&dir, observer.child.pid(), messages);
+    assert!(answer(&mut observer, "attach x").starts_with("ok"));
+    assert_eq!(answer(&mut observer, "latest"), "ok version=1");
+    assert!(answer(&mut observer, "detach").starts_with("ok"));
+    drop((end, lingering.other));
+    thread.join().unwrap();
+}
