@@ -44,6 +44,8 @@ pub enum IndexError {
         "a field table of {bytes} bytes exceeds the {TABLE_BYTES} reserved; use fewer or shorter attributes"
     )]
     TableTooLarge { bytes: usize },
+    #[error("this process is a fork of the observer; attach anew here")]
+    Forked,
 }
 
 /// What the header says, once, at creation.

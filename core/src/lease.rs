@@ -50,6 +50,7 @@ impl Lease {
             return Err(LeaseError::TooSmall { len });
         }
         let map = Mapping::shared(fd, page_size(), true)?;
+        map.dont_fork_or_dump()?;
         Ok(Lease { map })
     }
 

@@ -194,6 +194,7 @@ fn session(
     let lease = Lease::open(lease.as_fd())?;
     let len = sealed_len(index.as_fd()).map_err(|e| bad(format!("its index: {e}")))?;
     let index = Mapping::shared(index.as_fd(), len as usize, false)?;
+    index.dont_fork_or_dump()?;
     let (layout, info) = {
         // SAFETY-relevant facts (size, seal) were checked just above; the unsafe call is the session's.
         let words = crate::session::words(&index);

@@ -22,6 +22,7 @@ impl Copies {
         let object = Object::create(&format!("tcasm-{name}-copies"), bytes as u64)
             .map_err(|source| ViewError::Copies { bytes, source })?;
         let map = Mapping::shared(object.as_fd(), bytes, true)?;
+        map.dont_fork_or_dump()?;
         Ok(Copies { object, map })
     }
 

@@ -87,7 +87,7 @@ pub enum ObserveError {
     #[error("the descriptors of the region cannot be duplicated: {0}; raise the limit (ulimit -n)")]
     Descriptors(io::Error),
     #[error(transparent)]
-    Index(#[from] IndexError),
+    Index(IndexError),
 }
 
 /// Why a version could not be mapped, or its content not be viewed.
@@ -129,8 +129,12 @@ pub enum ViewError {
     Copies { bytes: usize, source: io::Error },
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,
+    #[error(
+        "field {name:?} ends at byte {end} of a region of {bytes}: it is described for another region"
+    )]
+    OtherRegion { name: String, end: u64, bytes: u64 },
     #[error(transparent)]
-    Index(#[from] IndexError),
+    Index(IndexError),
 }
 
 /// Why bytes of a version could not be read.
@@ -151,5 +155,21 @@ pub enum ReadError {
     #[error("cannot read a plane: {0}")]
     Io(#[from] io::Error),
     #[error(transparent)]
-    Index(#[from] IndexError),
+    Index(IndexError),
 }
+
+/// A forked child is told the same whichever verb finds out that it is one.
+macro_rules! forked_or_index {
+    ($($error:ident),*) => {
+        $(impl From<IndexError> for $error {
+            fn from(error: IndexError) -> Self {
+                match error {
+                    IndexError::Forked => $error::Forked,
+                    other => $error::Index(other),
+                }
+            }
+        })*
+    };
+}
+
+forked_or_index!(ObserveError, ViewError, ReadError);

@@ -85,9 +85,8 @@ impl Observer {
 
     /// The state of the stream.
     pub fn status(&self) -> Result<Status, ObserveError> {
-        self.check()?;
         let index = self.session.index()?;
-        Ok(if self.session.lease.revoked() {
+        Ok(if self.session.check().is_err() {
             Status::Ousted
         } else if index.closed()? {
             Status::EndOfStream
@@ -112,7 +111,7 @@ impl Observer {
     pub fn latest(&mut self) -> Result<Version, ObserveError> {
         self.acknowledge();
         loop {
-            self.check_lease()?;
+            self.session.check()?;
             let n = self.session.index()?.latest()?;
             if n == 0 {
                 return Err(self.why_nothing()?);
@@ -130,7 +129,7 @@ impl Observer {
 
     /// Version `number`, if it is still there.
     pub fn version(&mut self, number: u64) -> Result<Version, ObserveError> {
-        self.check_lease()?;
+        self.session.check()?;
         let gone = |available| ObserveError::Gone {
             version: number,
             available,
@@ -162,7 +161,7 @@ impl Observer {
     pub fn next(&mut self, timeout: Duration) -> Result<Version, ObserveError> {
         let seen = self.seen;
         self.wait(timeout, |o| {
-            o.check_lease()?;
+            o.session.check()?;
             for n in o.available()? {
                 if n > seen
                     && let Some(version) = o.pin(n)?
@@ -183,7 +182,7 @@ impl Observer {
     ) -> Result<Version, ObserveError> {
         let deadline = deadline(timeout);
         loop {
-            self.check_lease()?;
+            self.session.check()?;
             let session = self.session.clone();
             let event = session.index()?.event()?;
             // Order matters: first what was the count, then whether the stream has ended, then what is there. A version
@@ -204,15 +203,6 @@ impl Observer {
     /// All versions from now on, one after the other, until the stream ends.
     pub fn versions(&mut self) -> crate::streams::Versions<'_> {
         crate::streams::Versions::new(self)
-    }
-
-    fn check_lease(&self) -> Result<(), ObserveError> {
-        self.check()?;
-        if self.session.lease.revoked() {
-            Err(ObserveError::Ousted)
-        } else {
-            Ok(())
-        }
     }
 
     /// Why no version comes.

@@ -13,6 +13,7 @@ use tcasm_core::lease::{Lease, PINS};
 use tcasm_core::place::Extent;
 use tcasm_core::protocol;
 use tcasm_core::sys::closer::Suspect;
+use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
@@ -27,14 +28,14 @@ pub(crate) struct Session {
     pub(crate) info: HeaderInfo,
     /// The index, then the planes.
     objects: Vec<OwnedFd>,
-    pub(crate) lease: Lease,
+    lease: Lease,
     /// Which pin words are taken, a bit each.
     taken: AtomicU64,
     /// Mapped address ranges that no view uses at the moment: the next view changes only what differs.
     pub(crate) windows: Mutex<Vec<Window>>,
     /// Page tables of planes that no window shows at the moment.
     pub(crate) shelf: Mutex<Shelf>,
-    pid: u32,
+    process: Process,
 }
 
 /// The words of an index that was mapped whole and checked to be sealed.
@@ -53,7 +54,6 @@ impl Session {
         objects: Vec<OwnedFd>,
         lease: Lease,
     ) -> Self {
-        let (taken, pid) = (AtomicU64::new(0), std::process::id());
         Session {
             socket,
             peer,
@@ -62,16 +62,20 @@ impl Session {
             info,
             objects,
             lease,
-            taken,
+            taken: AtomicU64::new(0),
             windows: Mutex::default(),
             shelf: Mutex::default(),
-            pid,
+            process: Process::current(),
         }
     }
 
-    /// The index, with the layout that attaching has checked.
+    /// The index, with the layout that attaching has checked. An error in a forked child, which has
+    /// not inherited it.
     pub(crate) fn index(&self) -> Result<Index<'_>, IndexError> {
-        Index::with_layout(words(&self.index), self.layout)
+        match self.forked() {
+            true => Err(IndexError::Forked),
+            false => Index::with_layout(words(&self.index), self.layout),
+        }
     }
 
     /// The planes.
@@ -94,7 +98,18 @@ impl Session {
 
     /// Whether this process is a forked child of the one that attached.
     pub(crate) fn forked(&self) -> bool {
-        std::process::id() != self.pid
+        !self.process.is_current()
+    }
+
+    /// Returns an error unless this process has attached and the lease still stands.
+    pub(crate) fn check(&self) -> Result<(), ObserveError> {
+        if self.forked() {
+            Err(ObserveError::Forked)
+        } else if self.lease.revoked() {
+            Err(ObserveError::Ousted)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether the producer is gone: its process ended, or its end of the connection.
@@ -104,8 +119,8 @@ impl Session {
 
     /// Pin version `n`, which slot `slot` held a moment ago. None: it is gone.
     pub(crate) fn pin(&self, slot: usize, n: u64) -> Result<Option<usize>, ObserveError> {
-        let word = self.take_word()?;
         let index = self.index()?;
+        let word = self.take_word()?;
         if protocol::pin(index.state(slot)?, &self.lease.pins()[word], n) {
             return Ok(Some(word));
         }

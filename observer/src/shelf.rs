@@ -72,7 +72,10 @@ impl Shelf {
         }
         let home = &mut self.homes[plane];
         if home.is_none() {
-            *home = Some(Mapping::shared(fd.as_fd(), len, false)?);
+            let map = Mapping::shared(fd.as_fd(), len, false)?;
+            // What moves between home and window takes this along.
+            map.dont_fork_or_dump()?;
+            *home = Some(map);
         }
         Ok(home.as_ref().expect("just made"))
     }

@@ -160,11 +160,7 @@ impl Version {
     /// Whether the lease still stands. After it was revoked, what was read from this version since may be wrong: check
     /// after reading, where the producer revokes leases at all.
     pub fn check(&self) -> Result<(), ObserveError> {
-        match (self.session().forked(), self.session().lease.revoked()) {
-            (true, _) => Err(ObserveError::Forked),
-            (_, true) => Err(ObserveError::Ousted),
-            _ => Ok(()),
-        }
+        self.session().check()
     }
 
     /// Map the version as one contiguous piece of memory, wherever there is room.
@@ -269,11 +265,7 @@ impl Version {
                 Some(plane) => read_at(&self.session().planes()[plane], part, from)?,
             }
         }
-        if self.session().lease.revoked() {
-            Err(ReadError::Ousted)
-        } else {
-            Ok(())
-        }
+        self.session().check().map_err(|_| ReadError::Ousted)
     }
 }
 

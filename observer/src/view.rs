@@ -27,16 +27,24 @@ impl View {
         &self.version
     }
 
-    fn memory(&self) -> &[u8] {
-        self.window
-            .as_ref()
-            .expect("a view has a window until it is dropped")
-            .bytes()
+    fn window(&self) -> &Window {
+        let window = self.window.as_ref();
+        window.expect("a view has a window until it is dropped")
     }
 
-    /// Address at which the region is mapped here.
+    /// All bytes of the region. An error in a forked child: the pin is the parent's, who may let go
+    /// of it at any time.
+    fn memory(&self) -> Result<&[u8], ViewError> {
+        match self.version.session().forked() {
+            true => Err(ViewError::Forked),
+            false => Ok(self.window().bytes()),
+        }
+    }
+
+    /// Address at which the region is mapped, in the process that made the view and not in its
+    /// forked children.
     pub fn address(&self) -> usize {
-        self.memory().as_ptr() as usize
+        self.window().address()
     }
 
     /// The description of a field.
@@ -55,22 +63,24 @@ impl View {
 
     /// The bytes of a field, as the producer laid them out.
     pub fn bytes(&self, name: &str) -> Result<&[u8], ViewError> {
-        Ok(self.bytes_of(self.field(name)?))
+        self.bytes_of(self.field(name)?)
     }
 
     /// The bytes of a field of this view's version.
-    ///
-    /// # Panics
-    /// When `desc` comes from elsewhere and lies outside the region.
-    pub fn bytes_of(&self, desc: &FieldDesc) -> &[u8] {
-        let range = desc.range();
-        &self.memory()[range.start as usize..range.end as usize]
+    pub fn bytes_of(&self, desc: &FieldDesc) -> Result<&[u8], ViewError> {
+        let (memory, range) = (self.memory()?, desc.range());
+        let bytes = memory.get(range.start as usize..range.end as usize);
+        bytes.ok_or_else(|| ViewError::OtherRegion {
+            name: desc.name.clone(),
+            end: range.end,
+            bytes: memory.len() as u64,
+        })
     }
 
     /// A field as an array, ghost layers included; vectors have their components as last axis.
     pub fn array<T: Element>(&self, name: &str) -> Result<ArrayViewD<'_, T>, ViewError> {
         let desc = self.field(name)?;
-        Ok(field::view(desc, self.bytes_of(desc))?)
+        Ok(field::view(desc, self.bytes_of(desc)?)?)
     }
 
     /// A field as an array, without its ghost layers.
@@ -96,7 +106,7 @@ impl View {
         if !fits {
             return Err(mismatch());
         }
-        bytemuck::try_cast_slice(self.bytes_of(desc)).map_err(|_| mismatch())
+        bytemuck::try_cast_slice(self.bytes_of(desc)?).map_err(|_| mismatch())
     }
 
     /// Follow a pointer that the producer stored in the region: checked, and translated to where this view is mapped.
@@ -104,7 +114,7 @@ impl View {
         &self,
         pointer: RegionPtr<T>,
     ) -> Result<&T, ViewError> {
-        let (memory, base) = (self.memory(), self.version.session().info.base);
+        let (memory, base) = (self.memory()?, self.version.session().info.base);
         let at = pointer
             .address()
             .checked_sub(base)

@@ -93,6 +93,7 @@ impl Window {
         };
         // SAFETY: a fresh reservation, of which nothing is borrowed.
         unsafe { range.put_zero(0, bytes, false)? };
+        range.dont_fork_or_dump()?;
         Ok(Window {
             range,
             place,
@@ -104,8 +105,12 @@ impl Window {
         })
     }
 
-    /// Give the window back, for the next view.
+    /// Give the window back, for the next view. (In a forked child it just goes: another thread of
+    /// the parent may have held the lock at the fork, and then nobody here ever releases it.)
     pub(crate) fn park(self, session: &Session) {
+        if session.forked() {
+            return;
+        }
         let mut parked = lock(&session.windows);
         parked.push(self);
         if parked.len() > PARKED {
@@ -113,11 +118,18 @@ impl Window {
         }
     }
 
+    /// First address.
+    pub(crate) fn address(&self) -> usize {
+        self.range.addr()
+    }
+
     /// The bytes: only for the view that owns the window, which keeps the version pinned.
     #[allow(unsafe_code)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: `show` has mapped the whole range readable; its pages are of a pinned version, which nobody writes, or
-        // the window's own; the range stays mapped as long as `self`, and is changed only by `show`, which takes `&mut self`.
+        // SAFETY: this process made the window, as the caller has seen, and `show` has mapped the
+        // whole range readable; its pages are of a pinned version, which nobody writes, or the
+        // window's own; the range stays mapped as long as `self`, and is changed only by `show`,
+        // which takes `&mut self`.
         unsafe { std::slice::from_raw_parts(self.range.ptr(), self.range.len()) }
     }
 
@@ -136,6 +148,7 @@ impl Window {
         self.exchange(&changes, session)?;
         self.map(&changes, session)?;
         self.copy(&changes, session)?;
+        self.keep_from_children(&changes)?;
         let (before, after) = plan::runs(&self.chunks, &changes);
         self.share.set(self.share.runs() - before + after);
         for change in changes {
@@ -262,6 +275,18 @@ impl Window {
         }
         let mut runs = runs.runs.iter();
         runs.try_for_each(|run| copies.fill(run, page_size, session.planes()))
+    }
+
+    /// What was mapped anew would be inherited by forked children, for whom nobody holds the
+    /// version.
+    fn keep_from_children(&self, changes: &[Change]) -> Result<(), ViewError> {
+        for run in changes.chunk_by(|a, b| a.chunk + 1 == b.chunk) {
+            let (first, last) = (run[0].chunk, run[run.len() - 1].chunk);
+            let pages = self.pages(first).start..self.pages(last).end;
+            let (at, len) = self.span(&pages);
+            self.range.dont_fork_or_dump_part(at, len)?;
+        }
+        Ok(())
     }
 
     /// The pages of a chunk.

@@ -81,7 +81,7 @@ fn file(dir: &Path, name: &str, step: u64) -> PathBuf {
 fn save(view: &View, file: &Path, with_extent: bool) {
     let version = view.version();
     let snapshot = Snapshot::new(version.region(), view.stamp(), view.table(), |field| {
-        view.bytes_of(field)
+        view.bytes_of(field).unwrap()
     });
     let extent = with_extent.then(|| version.extent());
     tcasm_checkpoint::write(file, &snapshot.at(extent), &Options::default()).unwrap();

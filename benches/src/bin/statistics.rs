@@ -35,7 +35,7 @@ fn main() -> Outcome<()> {
 fn look(version: &Version) -> Outcome<()> {
     let view = version.view()?;
     for field in &view.table().fields {
-        let bytes = view.bytes_of(field);
+        let bytes = view.bytes_of(field)?;
         std::hint::black_box(dynamic::moments(field, bytes)?);
         std::hint::black_box(dynamic::histogram(field, bytes, BINS, Range::Auto)?);
     }

@@ -96,7 +96,7 @@ fn chain(dir: &Path, share: usize) -> Outcome<Line> {
 /// As `tcasm checkpoint` does it.
 fn write(to: &mut Checkpointer, version: &Version, base: Option<&Version>) -> Outcome<Written> {
     let view = version.view()?;
-    let of = |field: &_| view.bytes_of(field);
+    let of = |field: &_| view.bytes_of(field).unwrap_or_default();
     let snapshot = Snapshot::new("checkpoints", version.stamp(), view.table(), of);
     let filled = match base {
         None => to.fill(&snapshot)?,

@@ -92,7 +92,7 @@ fn silent() -> Failure {
 fn statistics(version: &Version) -> Result<String, Failure> {
     let view = version.view()?;
     let desc = region::field(version, "height")?;
-    let moments = dynamic::moments(desc, view.bytes_of(desc))?;
+    let moments = dynamic::moments(desc, view.bytes_of(desc)?)?;
     let Some(height) = moments.components.first() else {
         return Ok(String::new());
     };

@@ -48,7 +48,7 @@ fn numpy(
     let view = version.view()?;
     target.write(|out| {
         with_dtype!(desc.dtype, T => {
-            npy::write(array::<T>(desc, view.bytes_of(desc), ghosts)?, out)?;
+            npy::write(array::<T>(desc, view.bytes_of(desc)?, ghosts)?, out)?;
         });
         // Before the file gets its name.
         Ok(version.check()?)
@@ -71,7 +71,7 @@ fn array<'a, T: field::Element>(
 fn show(version: &Version, desc: &FieldDesc, ghosts: bool) -> Result<(), Failure> {
     let mut text = format!("{}  {}\n", heading(desc, ghosts), region::stamp(version));
     let view = version.view()?;
-    let bytes = view.bytes_of(desc);
+    let bytes = view.bytes_of(desc)?;
     text += &match desc.kind {
         Kind::Raw { .. } => first_bytes(bytes),
         Kind::Array => with_dtype!(desc.dtype, T => {

@@ -30,7 +30,8 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
 /// What the writer of files needs of a view.
 pub fn snapshot<'v>(name: &'v str, view: &'v View) -> Snapshot<'v> {
     Snapshot::new(name, view.stamp(), view.table(), |field| {
-        view.bytes_of(field)
+        // Without its bytes a field is refused.
+        view.bytes_of(field).unwrap_or_default()
     })
     .at(view.version().extent())
 }

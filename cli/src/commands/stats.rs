@@ -50,7 +50,7 @@ pub fn run(args: &StatsArgs) -> Result<(), Failure> {
 
 fn gather(args: &StatsArgs, version: &Version, desc: &FieldDesc) -> Result<Stats, Failure> {
     let view = version.view()?;
-    let bytes = view.bytes_of(desc);
+    let bytes = view.bytes_of(desc)?;
     let done = with_dtype!(desc.dtype, T => apply::<T>(args, desc, bytes))?;
     version.check()?;
     Ok(Stats {

@@ -1,6 +1,7 @@
 //! The threads: copiers, which sleep while there is nothing to copy, and the one that serves early stores.
 
 use super::{Gate, Outcome, Sweep};
+use crate::sys::fork::Process;
 use crate::sys::{futex, thread};
 use arc_swap::ArcSwapOption;
 use std::io;
@@ -112,7 +113,7 @@ impl Drop for Watch<'_> {
 pub struct Copiers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    pid: u32,
+    process: Process,
 }
 
 impl Copiers {
@@ -128,7 +129,7 @@ impl Copiers {
         let mut copiers = Copiers {
             shared,
             threads: Vec::new(),
-            pid: std::process::id(),
+            process: Process::current(),
         };
         copiers.spawn_all(settings, gate)?;
         Ok(copiers)
@@ -193,7 +194,7 @@ impl Copiers {
 
 impl Drop for Copiers {
     fn drop(&mut self) {
-        if std::process::id() != self.pid {
+        if !self.process.is_current() {
             // A forked child has none of the threads.
             return self.threads.drain(..).for_each(std::mem::forget);
         }

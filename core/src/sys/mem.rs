@@ -1,5 +1,6 @@
 //! Mappings: reservations at fixed addresses, shared objects, and the pieces that are put over a reservation.
 
+use super::fork::Process;
 use nix::errno::Errno;
 use nix::sys::mman::{
     MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munlock, munmap,
@@ -106,7 +107,7 @@ pub struct Mapping {
     ptr: NonNull<c_void>,
     len: usize,
     /// The process that made it: in a forked child the range may hold something else by now.
-    pid: u32,
+    process: Process,
 }
 
 // SAFETY: a mapping belongs to the process; access goes through the methods' own rules.
@@ -116,7 +117,7 @@ unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        if self.pid == std::process::id() {
+        if self.process.is_current() {
             // SAFETY: the range is ours alone, and everything borrowed from it has ended.
             let _ = unsafe { munmap(self.ptr, self.len) };
         }
@@ -155,7 +156,7 @@ impl Mapping {
         Mapping {
             ptr,
             len,
-            pid: std::process::id(),
+            process: Process::current(),
         }
     }
 
@@ -271,21 +272,39 @@ impl Mapping {
     /// Keep the mapping out of forked children, which would see or do what is the parent's alone, and out of core
     /// dumps: dumping a hole of a sparse object allocates it.
     pub fn dont_fork_or_dump(&self) -> Result<(), MapError> {
-        self.advise("keep from forked children", MmapAdvise::MADV_DONTFORK)?;
-        self.advise("keep out of core dumps", MmapAdvise::MADV_DONTDUMP)
+        self.dont_fork_or_dump_part(0, self.len)
+    }
+
+    /// The same for `at..at+len`. What is mapped there afterwards is inherited, and dumped, again.
+    pub fn dont_fork_or_dump_part(&self, at: usize, len: usize) -> Result<(), MapError> {
+        let (fork, dump) = (MmapAdvise::MADV_DONTFORK, MmapAdvise::MADV_DONTDUMP);
+        self.advise("keep from forked children", at, len, fork)?;
+        self.advise("keep out of core dumps", at, len, dump)
     }
 
     /// Keep huge pages out of the mapping: one page that is written would take the memory of 512. A kernel without
     /// huge pages refuses, and needs no advice.
     pub fn no_huge_pages(&self) {
-        let _ = self.advise("keep huge pages from", MmapAdvise::MADV_NOHUGEPAGE);
+        let _ = self.advise(
+            "keep huge pages from",
+            0,
+            self.len,
+            MmapAdvise::MADV_NOHUGEPAGE,
+        );
     }
 
     /// Only advice that changes no byte.
-    fn advise(&self, what: &'static str, advice: MmapAdvise) -> Result<(), MapError> {
+    fn advise(
+        &self,
+        what: &'static str,
+        at: usize,
+        len: usize,
+        advice: MmapAdvise,
+    ) -> Result<(), MapError> {
+        let addr = self.part(at, len)?;
+        let ptr = NonNull::new(addr.get() as *mut c_void).expect("an address in a mapping");
         // SAFETY: the range is ours, and no byte of it changes.
-        unsafe { madvise(self.ptr, self.len, advice) }
-            .map_err(|e| MapError::os(what, self.addr(), self.len, e))
+        unsafe { madvise(ptr, len, advice) }.map_err(|e| MapError::os(what, addr.get(), len, e))
     }
 
     /// Allocate and map the pages `at..at+len` of a writable shared object (Linux 5.14; before, EINVAL). No byte changes. A

@@ -2,6 +2,7 @@
 
 pub mod closer;
 pub mod file;
+pub mod fork;
 pub mod futex;
 pub mod heap;
 pub mod live;

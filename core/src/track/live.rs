@@ -3,6 +3,7 @@
 
 use super::{Span, TrackError};
 use crate::pageset::PageSet;
+use crate::sys::fork::Process;
 use crate::sys::live::{self, Backing};
 use std::io;
 use std::ops::Range;
@@ -17,7 +18,8 @@ pub(super) struct Live {
     mapped: PageSet,
     pinned: PageSet,
     /// The descriptors of a tracker go on speaking of the parent's memory in a forked child.
-    process: u32,
+    process: Process,
+    pid: u32,
 }
 
 impl Live {
@@ -27,12 +29,12 @@ impl Live {
     /// As for [`super::create`].
     pub unsafe fn new(span: Span) -> Self {
         let pages = span.pages;
-        let process = std::process::id();
         Live {
             span,
             mapped: PageSet::new(pages),
             pinned: PageSet::new(pages),
-            process,
+            process: Process::current(),
+            pid: std::process::id(),
         }
     }
 
@@ -92,11 +94,11 @@ impl Live {
 
     /// An error in a forked child.
     pub fn check_process(&self) -> Result<(), TrackError> {
-        let here = std::process::id();
-        if here == self.process {
+        if self.process.is_current() {
             return Ok(());
         }
-        let text = format!("made by process {}, used by its fork {here}", self.process);
+        let here = std::process::id();
+        let text = format!("made by process {}, used by its fork {here}", self.pid);
         Err(failed("a tracker works only in the process that made it")(
             io::Error::other(text),
         ))

@@ -59,7 +59,8 @@ impl Pass {
             .view
             .field(name)
             .map_err(|e: ViewError| e.to_string())?;
-        Ok((desc, self.view.bytes_of(desc)))
+        let bytes = self.view.bytes_of(desc).map_err(|e| e.to_string())?;
+        Ok((desc, bytes))
     }
 
     /// A frame with nothing in it.
@@ -223,7 +224,8 @@ fn told<T>(result: Option<Result<T, String>>) -> Option<T> {
 
 fn field_of<'v>(view: &'v View, name: &str) -> Result<(&'v FieldDesc, &'v [u8]), String> {
     let desc = view.field(name).map_err(|e| e.to_string())?;
-    Ok((desc, view.bytes_of(desc)))
+    let bytes = view.bytes_of(desc).map_err(|e| e.to_string())?;
+    Ok((desc, bytes))
 }
 
 fn on<T>(
