@@ -5,7 +5,9 @@ use crate::resting::Resting;
 use std::ops::Range;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
-use tcasm_core::sys::mem::{Mapping, readable};
+use tcasm_core::sys::live::read_ahead;
+use tcasm_core::sys::mem::Mapping;
+use tcasm_core::sys::readable::unreadable;
 use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
 
 /// Fields are dropped in this order: the tracker before the addresses it tracks.
@@ -150,13 +152,27 @@ impl Region {
     }
 
     /// Take out of `pages` those that cannot be read: the program has unmapped or protected them.
+    /// What can be read ahead as a whole can be read; the kernel is asked for single pages only in
+    /// the rest.
     pub(crate) fn keep_readable(&self, pages: &mut PageSet) {
-        let first = self.ptr();
-        for page in pages.clone().iter() {
-            if !readable(first.wrapping_add(page * self.span.page_size)) {
-                pages.remove_range(page..page + 1);
+        for run in pages.clone().runs() {
+            for start in run.clone().step_by(CHUNK_PAGES) {
+                let part = start..run.end.min(start + CHUNK_PAGES);
+                if read_ahead(&self.addresses(&part)).is_err() {
+                    self.unreadable_in(part)
+                        .for_each(|page| pages.remove_range(page..page + 1));
+                }
             }
         }
+    }
+
+    fn unreadable_in(&self, pages: Range<usize>) -> impl Iterator<Item = usize> {
+        let Span {
+            base, page_size, ..
+        } = self.span;
+        let found = unreadable(pages.map(|page| (base + page * page_size) as *const u8));
+        let page = move |at: *const u8| (at as usize - base) / page_size;
+        found.into_iter().map(page)
     }
 
     #[allow(unsafe_code)]

@@ -45,8 +45,8 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::mem::readable;
     use crate::sys::object::Object;
+    use crate::sys::readable::readable;
     use std::os::fd::AsFd;
 
     #[test]

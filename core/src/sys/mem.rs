@@ -60,24 +60,6 @@ impl MapError {
     }
 }
 
-/// Whether the byte at `at` can be read. Where the kernel refuses to tell, this says yes.
-pub fn readable(at: *const u8) -> bool {
-    let mut byte = 0u8;
-    let here = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
-    let there = libc::iovec {
-        iov_base: at.cast_mut().cast(),
-        iov_len: 1,
-    };
-    // SAFETY: the kernel writes one byte to a local, and checks the address that it reads.
-    let n = unsafe {
-        libc::process_vm_readv(libc::getpid(), &raw const here, 1, &raw const there, 1, 0)
-    };
-    !matches!(Errno::result(n), Err(Errno::EFAULT))
-}
-
 /// The largest number of mappings of a process.
 pub fn max_map_count() -> usize {
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count");
@@ -428,16 +410,6 @@ mod tests {
     fn a_dropped_reservation_can_be_had_again() {
         let addr = Mapping::reserve(1 << 16).unwrap().addr();
         assert_eq!(Mapping::reserve_at(addr, 1 << 16).unwrap().addr(), addr);
-    }
-
-    #[test]
-    fn what_can_be_read_is_told_from_what_cannot() {
-        let r = Mapping::reserve(1 << 16).unwrap();
-        assert!(!readable(r.ptr()));
-        // SAFETY: nothing is borrowed from the reservation.
-        unsafe { r.put_zero(0, page_size(), false) }.unwrap();
-        assert!(readable(r.ptr()) && !readable(r.ptr().wrapping_add(page_size())));
-        assert!(!readable(std::ptr::null()));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod owner;
 pub mod pagemap;
 pub mod pins;
 pub mod process;
+pub mod readable;
 pub mod relocate;
 pub mod room;
 pub mod socket;
