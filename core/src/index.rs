@@ -409,13 +409,13 @@ impl<'a> IndexWriter<'a> {
         Ok(())
     }
 
-    /// Make version `n` in `slot` visible, and tell whoever waits.
+    /// Make version `n` in `slot` visible, and count the event. Who waits for it is woken by the [bell](crate::bell).
     pub fn make_visible(&self, slot: usize, n: u64) -> Result<(), IndexError> {
         protocol::publish(self.state(slot)?, self.0.words.word(header::LATEST)?, n);
         self.announce()
     }
 
-    /// Mark the end of the stream, and tell whoever waits.
+    /// Mark the end of the stream, and count the event.
     pub fn close(&self) -> Result<(), IndexError> {
         self.0
             .words
@@ -425,9 +425,7 @@ impl<'a> IndexWriter<'a> {
     }
 
     fn announce(&self) -> Result<(), IndexError> {
-        let event = self.event()?;
-        event.fetch_add(1, Ordering::SeqCst);
-        crate::sys::futex::wake(event);
+        self.event()?.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! `tcasm-producer` and `tcasm-observer` meet here and nowhere else. Simulations and analyses use those two;
 //! this crate's own interface may change between minor versions.
 
+pub mod bell;
 pub mod capture;
 pub mod fault;
 pub mod field;

@@ -36,8 +36,8 @@ impl Refused {
 
     /// The statements of the filter for this call: the number of the system call is loaded before
     /// and after.
-    fn statements(&self) -> Vec<libc::sock_filter> {
-        let refuse = back(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32);
+    fn statements(&self, action: u32) -> Vec<libc::sock_filter> {
+        let refuse = back(action);
         let number = self.number as u32;
         match self.argument {
             None => vec![unless(number, 1), refuse],
@@ -59,8 +59,18 @@ const ARGUMENTS: u32 = 16;
 
 /// Refuses the calls in all threads of the process, for good.
 pub fn refuse(calls: &[Refused]) -> io::Result<()> {
+    let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    install(calls, refuse, libc::SECCOMP_FILTER_FLAG_TSYNC)
+}
+
+/// Kills the process when the calling thread makes one of the calls, from now on.
+pub fn die_of(calls: &[Refused]) -> io::Result<()> {
+    install(calls, libc::SECCOMP_RET_KILL_PROCESS, 0)
+}
+
+fn install(calls: &[Refused], action: u32, flags: libc::c_ulong) -> io::Result<()> {
     let mut program = vec![load(NUMBER)];
-    program.extend(calls.iter().flat_map(Refused::statements));
+    program.extend(calls.iter().flat_map(|call| call.statements(action)));
     program.push(back(libc::SECCOMP_RET_ALLOW));
     let filter = libc::sock_fprog {
         len: program.len() as u16,
@@ -72,7 +82,7 @@ pub fn refuse(calls: &[Refused]) -> io::Result<()> {
         libc::syscall(
             libc::SYS_seccomp,
             libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_TSYNC,
+            flags,
             &raw const filter,
         )
     };

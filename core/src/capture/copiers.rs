@@ -55,7 +55,7 @@ struct Shared {
 impl Shared {
     fn ring(&self) {
         self.rings.fetch_add(1, Ordering::SeqCst);
-        futex::wake(&self.rings);
+        futex::wake_private(&self.rings);
     }
 
     fn copy(&self) {
@@ -68,7 +68,7 @@ impl Shared {
             if let Some(sweep) = self.work.load_full() {
                 sweep.work();
             }
-            futex::wait(&self.rings, seen, Duration::MAX);
+            futex::wait_private(&self.rings, seen, Duration::MAX);
         }
     }
 

@@ -237,7 +237,7 @@ impl Sweep {
         // Only who saved the last piece comes here.
         let _ = self.outcome.set(outcome);
         self.ended.store(1, SeqCst);
-        futex::wake(&self.ended);
+        futex::wake_private(&self.ended);
     }
 
     fn conclude(&self) -> Outcome {
@@ -261,7 +261,7 @@ impl Sweep {
             if self.ended.load(SeqCst) != 0 || left.is_zero() {
                 return self.state();
             }
-            futex::wait(&self.ended, 0, left);
+            futex::wait_private(&self.ended, 0, left);
         }
     }
 }

@@ -16,6 +16,20 @@ fn word(counter: &AtomicU64) -> *const u32 {
 
 /// Sleep until somebody wakes `counter`, or it is no longer `seen`, or `timeout` has passed. May return early.
 pub fn wait(counter: &AtomicU64, seen: u64, timeout: Duration) {
+    wait_as(counter, seen, timeout, libc::FUTEX_WAIT);
+}
+
+/// The same for a counter that only threads of this process wait for, and wake by [`wake_private`].
+pub fn wait_private(counter: &AtomicU64, seen: u64, timeout: Duration) {
+    wait_as(
+        counter,
+        seen,
+        timeout,
+        libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+    );
+}
+
+fn wait_as(counter: &AtomicU64, seen: u64, timeout: Duration, operation: libc::c_int) {
     let time = libc::timespec {
         tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,
         tv_nsec: timeout.subsec_nanos().into(),
@@ -25,7 +39,7 @@ pub fn wait(counter: &AtomicU64, seen: u64, timeout: Duration) {
         libc::syscall(
             libc::SYS_futex,
             word(counter),
-            libc::FUTEX_WAIT,
+            operation,
             seen as u32,
             &raw const time,
         )
@@ -36,6 +50,15 @@ pub fn wait(counter: &AtomicU64, seen: u64, timeout: Duration) {
 
 /// Wake everybody who waits on `counter`, in every process.
 pub fn wake(counter: &AtomicU64) {
+    wake_as(counter, libc::FUTEX_WAKE);
+}
+
+/// Wake the threads of this process that wait on `counter` by [`wait_private`]. Nobody else can make that last long.
+pub fn wake_private(counter: &AtomicU64) {
+    wake_as(counter, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG);
+}
+
+fn wake_as(counter: &AtomicU64, operation: libc::c_int) {
     // SAFETY: the word is mapped; waking touches no memory.
-    unsafe { libc::syscall(libc::SYS_futex, word(counter), libc::FUTEX_WAKE, i32::MAX) };
+    unsafe { libc::syscall(libc::SYS_futex, word(counter), operation, i32::MAX) };
 }

@@ -1,7 +1,7 @@
 //! The service thread: lets observers in, drops the leases of those that are gone, passes notices on.
 //!
-//! `publish` meets it in three places that never block: the set of leases (an atomic pointer), the number of subscribers,
-//! and an eventfd that only this process has.
+//! `publish` meets it in two places that never block: the set of leases (an atomic pointer), and an eventfd that only this
+//! process has.
 
 mod parting;
 mod server;
@@ -14,12 +14,13 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use parting::Parting;
 use server::Server;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tcasm_core::bell::Bell;
 use tcasm_core::lease::Lease;
 use tcasm_core::protocol::is_pinned;
 use tcasm_core::sys::thread::{block_signals, restore_signals};
@@ -40,7 +41,6 @@ struct Attached {
 #[derive(Debug)]
 struct Hub {
     attached: ArcSwap<Vec<Arc<Attached>>>,
-    subscribers: AtomicUsize,
     wake: EventFd,
     stop: AtomicBool,
 }
@@ -77,14 +77,16 @@ impl Service {
         let wake = EventFd::from_flags(flags).map_err(|e| CreateError::Thread(e.into()))?;
         let hub = Arc::new(Hub {
             attached: ArcSwap::default(),
-            subscribers: AtomicUsize::new(0),
             wake,
             stop: AtomicBool::new(false),
         });
+        let bell = objects.first().map(|index| Bell::of(index.as_fd()));
+        let bell = bell.transpose().map_err(io::Error::other);
         let server = Server {
             hub: hub.clone(),
             parting: Parting::new(&listener),
             listener,
+            bell: bell.map_err(CreateError::Thread)?,
             objects,
             access,
             max_observers,
@@ -116,12 +118,12 @@ impl Service {
         self.hub.attached.load().len()
     }
 
-    /// What has the service thread tell subscribers. One system call at most, on a descriptor that nobody else has: it cannot
-    /// block, and notices may run together.
+    /// What has the service thread wake those who wait, and tell subscribers. One system call at most, on a descriptor that
+    /// nobody else has: it cannot block, takes no longer for many who wait, and notices may run together.
     pub(crate) fn notifier(&self) -> Arc<dyn Fn() + Send + Sync> {
         let hub = self.hub.clone();
         Arc::new(move || {
-            if hub.subscribers.load(Ordering::SeqCst) != 0 {
+            if !hub.attached.load().is_empty() {
                 let _ = hub.wake.write(1);
             }
             tcasm_core::fault::pass("notified");
@@ -138,6 +140,8 @@ impl Service {
             ousted = out.len();
             stay
         });
+        // They may be waiting, and nobody is told of later versions for their sake.
+        let _ = self.hub.wake.write(1);
         ousted
     }
 

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tcasm_core::bell::Bell;
 use tcasm_core::layout::LAYOUT_VERSION;
 use tcasm_core::lease::Lease;
 use tcasm_core::sabotage::{Guard, off};
@@ -41,6 +42,8 @@ pub(super) struct Server {
     pub(super) listener: OwnedFd,
     pub(super) parting: Parting,
     pub(super) objects: Vec<OwnedFd>,
+    /// None for objects of a dead producer, which has no more events.
+    pub(super) bell: Option<Bell>,
     pub(super) access: Access,
     pub(super) max_observers: usize,
     pub(super) connections: Vec<Connection>,
@@ -65,8 +68,9 @@ impl Server {
         self.end()
     }
 
-    /// Hangs up on everybody.
+    /// Tells whoever waits that the end has come, and hangs up on everybody.
     fn end(mut self) -> Parting {
+        self.ring();
         for c in self.connections {
             self.parting.close(c.socket);
         }
@@ -123,8 +127,17 @@ impl Server {
         }
     }
 
+    /// Wakes all threads that wait for an event, in whatever process. Anybody with a descriptor of the index can wait, so
+    /// `publish` does not do it (I5).
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+    }
+
     fn pass_notices(&mut self) {
         let _ = self.hub.wake.read();
+        self.ring();
         let notice = wire::NOTICE.to_le_bytes();
         for c in self.connections.iter().filter(|c| c.subscribed) {
             // An observer whose socket is full has notices enough to wake up for.
@@ -257,8 +270,6 @@ impl Server {
 
     fn subscribe(&mut self, i: usize, on: bool) {
         self.connections[i].subscribed = on;
-        let n = self.connections.iter().filter(|c| c.subscribed).count();
-        self.hub.subscribers.store(n, Ordering::SeqCst);
     }
 
     fn rows(&self) -> Vec<ObserverRow> {
@@ -280,8 +291,6 @@ impl Server {
                 list
             });
         }
-        let n = self.connections.iter().filter(|c| c.subscribed).count();
-        self.hub.subscribers.store(n, Ordering::SeqCst);
         self.parting.close(gone.socket);
     }
 }

@@ -21,6 +21,7 @@ pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
         ("deny-userfaultfd", []) => deny_userfaultfd(),
         ("refuse", [what]) => refuse(what),
         ("page-out", []) => page_out(),
+        ("deny-wakes", []) => deny_wakes(),
         ("free-descriptors", [count]) => number(count).and_then(free_descriptors),
         ("free-mappings", [count]) => number(count).and_then(free_mappings),
         ("descriptors", []) => Ok(format!("open={}", open_descriptors().count())),
@@ -47,6 +48,13 @@ fn deny_userfaultfd() -> Answer {
         Refused::ioctl(USERFAULTFD_IOC_NEW),
     ];
     filter::refuse(&calls).map_err(failed)?;
+    Ok(String::new())
+}
+
+/// From now on the process is killed when this thread wakes threads of other processes (a futex that is not private).
+fn deny_wakes() -> Answer {
+    let wake = Refused::with(libc::SYS_futex, 1, libc::FUTEX_WAKE as u32);
+    filter::die_of(&[wake]).map_err(failed)?;
     Ok(String::new())
 }
 
