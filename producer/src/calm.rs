@@ -23,6 +23,8 @@ pub(crate) struct Calm {
     calm: ChunkSet,
     /// Time that may be taken for them, and until when it was reckoned.
     credit: Duration,
+    /// Time that was taken beyond that.
+    debt: Duration,
     reckoned: Instant,
     /// Whether as much as is wanted may be taken: for tests.
     hasty: bool,
@@ -39,6 +41,7 @@ impl Calm {
             old: set(),
             calm: set(),
             credit: Duration::ZERO,
+            debt: Duration::ZERO,
             reckoned: Instant::now(),
             hasty: lately.is_some(),
         }
@@ -74,7 +77,10 @@ impl Calm {
     pub(crate) fn allowance(&mut self, now: Instant) -> usize {
         let passed = now.saturating_duration_since(self.reckoned);
         self.reckoned = now;
-        self.credit = (self.credit + passed / SHARE).min(COST * MOST_AT_ONCE);
+        let earned = passed / SHARE;
+        let paid = earned.min(self.debt);
+        self.debt -= paid;
+        self.credit = (self.credit + earned - paid).min(COST * MOST_AT_ONCE);
         if self.hasty {
             self.credit = COST * MOST_AT_ONCE;
         }
@@ -84,6 +90,12 @@ impl Calm {
     /// So many chunks come to rest.
     pub(crate) fn spend(&mut self, chunks: usize) {
         self.credit = self.credit.saturating_sub(COST * chunks as u32);
+    }
+
+    /// Charges time that was taken for something else that sharing needs, however long it was.
+    pub(crate) fn charge(&mut self, taken: Duration) {
+        self.debt += taken.saturating_sub(self.credit);
+        self.credit = self.credit.saturating_sub(taken);
     }
 
     /// A calm chunk, the first of them, which is not told again before it was disturbed.
@@ -124,6 +136,21 @@ mod tests {
         assert_eq!(calm.next(), None);
         (0..3 * LATELY).for_each(|_| calm.pass());
         assert_eq!((calm.next(), calm.next()), (Some(90), None));
+    }
+
+    #[test]
+    fn time_that_was_charged_is_earned_before_another_chunk_comes_to_rest() {
+        let mut calm = Calm::new(100 * CHUNK_PAGES, None);
+        let mut now = calm.reckoned + COST * SHARE;
+        assert_eq!(calm.allowance(now), 1);
+        calm.spend(1);
+        calm.charge(30 * COST);
+        let begun = now;
+        while calm.allowance(now) == 0 {
+            now += COST;
+        }
+        assert!(now - begun >= 31 * COST * SHARE, "{:?}", now - begun);
+        assert!(now - begun <= 31 * COST * SHARE + 2 * COST * SHARE);
     }
 
     #[test]

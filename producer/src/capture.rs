@@ -44,6 +44,7 @@ impl Producer {
     /// tracking failed, so that everything may have changed, and parts of the region may not even be there.
     pub(crate) fn harvest(&mut self) -> bool {
         let start = Instant::now();
+        self.region.pinned.forget();
         let adaptive = &mut self.adaptive;
         adaptive.go_back(&mut self.region, &mut self.suspect);
         adaptive.expel_parts(&self.bound, &mut self.region, &mut self.suspect);

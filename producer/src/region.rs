@@ -1,7 +1,7 @@
 //! The region: reserved addresses, of which pages are handed out to buffers one after the other.
 
 use crate::error::DefineError;
-use crate::resting::Resting;
+use crate::resting::{Pinned, Resting};
 use std::ops::Range;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
@@ -22,6 +22,8 @@ pub(crate) struct Region {
     pub(crate) untracked: PageSet,
     /// What of it rests on planes.
     pub(crate) resting: Resting,
+    /// Whether some of it may not move.
+    pub(crate) pinned: Pinned,
 }
 
 impl Region {
@@ -43,6 +45,7 @@ impl Region {
             tracked: PageSet::new(span.pages),
             untracked: PageSet::new(span.pages),
             resting: Resting::new(span.pages),
+            pinned: Pinned::default(),
         })
     }
 

@@ -7,6 +7,7 @@
 use crate::region::Region;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::planes::PlaneMemory;
 use tcasm_core::sys::pins;
@@ -78,6 +79,44 @@ impl Resting {
     }
 }
 
+/// How long an answer holds within a publish: no longer than it takes to move a few chunks.
+const FRESH: Duration = Duration::from_millis(10);
+
+/// Whether devices may have pinned live memory. With many open files it takes long to find out, so
+/// what comes right after a look shares its answer. No answer outlives the publish: a device may be
+/// opened, and told of the memory, right after it.
+#[derive(Debug, Default)]
+pub(crate) struct Pinned {
+    answer: Option<(Instant, Option<String>)>,
+    taken: Duration,
+}
+
+impl Pinned {
+    /// Forgets the answer: the program has run since.
+    pub(crate) fn forget(&mut self) {
+        self.answer = None;
+    }
+
+    /// Returns why some memory may be pinned; none: no memory is.
+    pub(crate) fn reason(&mut self) -> Option<String> {
+        if let Some((at, reason)) = &self.answer
+            && at.elapsed() < FRESH
+        {
+            return reason.clone();
+        }
+        let start = Instant::now();
+        let reason = pins::suspect();
+        self.taken += start.elapsed();
+        self.answer = Some((start, reason.clone()));
+        reason
+    }
+
+    /// Returns how long looks took since the last call.
+    pub(crate) fn take_time(&mut self) -> Duration {
+        std::mem::take(&mut self.taken)
+    }
+}
+
 impl Region {
     /// Let `pages`, whole chunks, rest on `memory`, plane number `plane`, but for those in `own`. After an error they may rest
     /// there or not.
@@ -111,9 +150,8 @@ impl Region {
     /// some of it. Nobody may write during the call.
     #[allow(unsafe_code)]
     pub(crate) fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        let mut pinned = None;
         for run in self.resting.runs_in(pages) {
-            let owned = match pinned.get_or_insert_with(pins::suspect) {
+            let owned = match self.pinned.reason() {
                 Some(_) => self.tracker.own_in_place(&run),
                 // SAFETY: nobody writes, as the caller says; no device has pinned anything.
                 None => unsafe { self.tracker.own(&run) },

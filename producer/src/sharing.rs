@@ -14,7 +14,6 @@ use std::time::Instant;
 use tcasm_core::fault;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::store::Bed;
-use tcasm_core::sys::pins;
 
 /// Chunks that are looked at in one publish, at most.
 const LOOKS: usize = 32;
@@ -43,7 +42,10 @@ impl Producer {
         self.calm
             .iter_mut()
             .for_each(|calm| calm.spend(plans.len()));
-        if let Some(reason) = pins::suspect() {
+        let pinned = self.region.pinned.reason();
+        let taken = self.region.pinned.take_time();
+        self.calm.iter_mut().for_each(|calm| calm.charge(taken));
+        if let Some(reason) = pinned {
             tracing::debug!(%reason, "live memory stays where it is");
             plans.iter().for_each(|plan| self.ask_again(plan.chunk));
             return self.calm.iter_mut().for_each(Calm::put_off);
