@@ -52,10 +52,13 @@ impl Producer {
         if !left.is_empty() {
             lock(&self.store).no_longer_whole(&left);
         }
+        let looked = self.find_dropped();
+        let adaptive = &mut self.adaptive;
         // Straight into the sets: what a tracker reports before it fails is not lost either.
         let mut written = PageSet::new(self.region.span.pages);
         let expected = adaptive.prediction.expected();
         let harvested = self.region.tracker.harvest(expected, &mut written);
+        let harvested = looked.and(harvested);
         self.faulted = written.clone();
         self.faulted.subtract(&adaptive.unarmed);
         if let Some(calm) = &mut self.calm {

@@ -27,6 +27,7 @@ mod calm;
 mod capture;
 mod claim;
 mod dirty;
+mod dropped;
 mod error;
 mod fields;
 mod handles;

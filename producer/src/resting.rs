@@ -1,14 +1,17 @@
 //! Live memory that rests on planes: private mappings of them, so that what is not written exists once.
 //!
-//! What keeps this sound is one rule: of pages that rest here, a version captures only those whose bytes differ from the newest
-//! version's. A page that still rests on its slot has that slot's bytes, so it is not captured, and the newest version goes on
-//! referring to the slot, which is thus neither written nor given back (I1). Which pages were copied since nobody need know.
+//! What keeps this sound is one rule: of pages that rest here, a version captures only those whose
+//! bytes differ from the newest version's. A page that still rests on its slot has that slot's
+//! bytes, so it is not captured, and the newest version goes on referring to the slot, which is
+//! thus neither written nor given back (I1). Which pages have been copied since matters only where
+//! the program drops copies ([`crate::dropped`]).
 
+use crate::dropped::Rounds;
 use crate::region::Region;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::pageset::{CHUNK_PAGES, ChunkBits, PageSet};
 use tcasm_core::planes::PlaneMemory;
 use tcasm_core::sys::pins;
 use tcasm_core::track::TrackError;
@@ -24,6 +27,8 @@ pub(crate) struct Resting {
     /// Chunks that are mapped to a plane, and to which.
     planes: BTreeMap<usize, usize>,
     mappings: usize,
+    /// Looks for pages that ought to be copies, and are not.
+    pub(crate) rounds: Rounds,
 }
 
 impl Resting {
@@ -32,12 +37,34 @@ impl Resting {
             pages: PageSet::new(pages),
             planes: BTreeMap::new(),
             mappings: 0,
+            rounds: Rounds::new(),
         }
     }
 
     /// Pages that may rest.
     pub(crate) fn pages(&self) -> &PageSet {
         &self.pages
+    }
+
+    /// How many chunks are mapped to planes.
+    pub(crate) fn chunks(&self) -> usize {
+        self.planes.len()
+    }
+
+    /// The plane to which `chunk` is mapped.
+    pub(crate) fn plane(&self, chunk: usize) -> Option<usize> {
+        self.planes.get(&chunk).copied()
+    }
+
+    /// The first chunk from `chunk` on that is mapped to a plane, going round.
+    pub(crate) fn next_from(&self, chunk: usize) -> Option<usize> {
+        let from = |start| self.planes.range(start..).next().map(|(chunk, _)| *chunk);
+        from(chunk).or_else(|| from(0))
+    }
+
+    /// The pages of `chunk`, which is mapped to a plane, that have copies of their own.
+    pub(crate) fn copies(&self, chunk: usize) -> ChunkBits {
+        self.pages.chunk(chunk).map(|word| !word)
     }
 
     /// Whether there may be more mappings.

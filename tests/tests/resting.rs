@@ -38,6 +38,11 @@ fn a_store_that_is_dropped_before_it_is_published_leaves_its_page_at_rest() {
 }
 
 #[test]
+fn copies_that_are_dropped_after_publish_are_in_the_next_version_and_stay() {
+    holds("rest-copies-dropped");
+}
+
+#[test]
 fn pages_that_are_written_in_every_version_do_not_rest_nor_fault() {
     holds("rest-hot");
 }

@@ -68,6 +68,11 @@ pub fn max_map_count() -> usize {
         .unwrap_or(65530)
 }
 
+/// Whether some memory of this machine is in swap, as far as is known.
+pub fn swap_in_use() -> bool {
+    nix::sys::sysinfo::sysinfo().map_or(true, |info| info.swap_free() != info.swap_total())
+}
+
 /// Counted in a small buffer: with no mappings left, there is no memory for a large one.
 fn mapping_count() -> usize {
     let count = || -> std::io::Result<usize> {

@@ -17,11 +17,13 @@ use std::os::unix::fs::FileExt;
 const PAGEMAP_SCAN: libc::c_ulong = 0xC060_6610;
 const WRITTEN: u64 = raw::PAGE_IS_WRITTEN as u64;
 
-/// What a scan asks for: pages in all of these categories, in any of those, in none of the last; and what it does.
+/// What a scan asks for: pages in all of these categories, in any of those or not in one of the
+/// next, in none of the last; and what it does.
 #[derive(Debug)]
 pub struct Question {
     all_of: u64,
     any_of: u64,
+    or_not: u64,
     none_of: u64,
     flags: u64,
 }
@@ -30,6 +32,7 @@ pub struct Question {
 pub const TAKE: Question = Question {
     all_of: WRITTEN,
     any_of: 0,
+    or_not: 0,
     none_of: 0,
     flags: (raw::PM_SCAN_WP_MATCHING | raw::PM_SCAN_CHECK_WPASYNC) as u64,
 };
@@ -43,6 +46,7 @@ pub const LOOK: Question = Question {
 pub const EXISTING: Question = Question {
     all_of: 0,
     any_of: (raw::PAGE_IS_PRESENT | raw::PAGE_IS_SWAPPED) as u64,
+    or_not: 0,
     none_of: raw::PAGE_IS_PFNZERO as u64,
     flags: 0,
 };
@@ -50,6 +54,23 @@ pub const EXISTING: Question = Question {
 pub const PRESENT: Question = Question {
     any_of: raw::PAGE_IS_PRESENT as u64,
     ..EXISTING
+};
+
+/// What a private mapping of a file has of the file, in memory.
+pub const OF_THE_FILE: Question = Question {
+    all_of: (raw::PAGE_IS_PRESENT | raw::PAGE_IS_FILE) as u64,
+    any_of: 0,
+    or_not: 0,
+    none_of: 0,
+    flags: 0,
+};
+/// What a private mapping of a file has of the file, in memory or not; and copies of its own that
+/// are in swap or on the move: where pages are protected, these look the same.
+pub const NOT_COPIED: Question = Question {
+    all_of: 0,
+    any_of: raw::PAGE_IS_FILE as u64,
+    or_not: raw::PAGE_IS_PRESENT as u64,
+    ..OF_THE_FILE
 };
 
 // The size is part of the request's number.
@@ -149,9 +170,9 @@ impl WrittenScan {
             vec: self.regions.addr() as u64,
             vec_len: self.capacity.min(pages) as u64, // never 0: that crashes older kernels
             max_pages: 0,
-            category_inverted: question.none_of,
+            category_inverted: question.none_of | question.or_not,
             category_mask: question.all_of | question.none_of,
-            category_anyof_mask: question.any_of,
+            category_anyof_mask: question.any_of | question.or_not,
             return_mask: question.all_of | question.any_of,
         };
         // SAFETY: the argument is the struct that the request's number stands for; `vec` is ours,

@@ -131,6 +131,20 @@ pub trait Tracker: Send {
         Ok(())
     }
 
+    /// Adds to `found` those of `pages`, mapped by `rest`, that ought to be copies, as all of
+    /// `copies` do, and are the file's. Pages that are not in memory are looked at only with
+    /// `absent`, which brings them in.
+    fn not_copied(
+        &mut self,
+        pages: &Range<usize>,
+        copies: &PageSet,
+        absent: bool,
+        found: &mut PageSet,
+    ) -> Result<(), TrackError> {
+        let _ = (pages, copies, absent, found);
+        Ok(())
+    }
+
     /// `pages` may be written by a device (DMA into pinned memory), which no tracker sees: never
     /// replace their physical pages, and report them at every harvest from now on.
     fn pin(&mut self, pages: Range<usize>);

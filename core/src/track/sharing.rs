@@ -155,6 +155,34 @@ fn a_forked_child_does_not_inherit_memory_that_rests() {
 }
 
 #[test]
+fn copies_that_the_program_drops_are_found_and_copied_again() {
+    let (mut p, _file, _live, mut own) = resting();
+    p.store(&[0, 200, 511]);
+    assert_eq!(p.publish(), [0, 200, 511]);
+    [0, 200, 511].into_iter().for_each(|page| own.insert(page));
+    for page in [0, 511] {
+        let at = p.addresses(page..page + 1).start as *mut libc::c_void;
+        // SAFETY: a page of the test's own buffer, whose bytes may be any.
+        let dropped = unsafe { libc::madvise(at, page_size(), libc::MADV_DONTNEED) };
+        assert_eq!(dropped, 0);
+    }
+    assert_eq!(p.harvest().unwrap().len(), 0, "the kernel tells no tracker");
+    std::hint::black_box(p.bytes(0..1)[0]);
+    let find = |p: &mut Producer, absent| {
+        let mut found = set([]);
+        let looked = p.tracker.not_copied(&(0..PAGES), &own, absent, &mut found);
+        looked.map(|()| found).unwrap()
+    };
+    assert_eq!(find(&mut p, false), set([0]), "the other was not used");
+    assert_eq!(find(&mut p, true), set([0, 511]));
+    for page in [0, 511] {
+        p.tracker.own_in_place(&(page..page + 1)).unwrap();
+    }
+    assert_eq!(find(&mut p, true), set([]));
+    assert_eq!(p.publish(), [0, 511]);
+}
+
+#[test]
 fn what_read_puts_into_resting_memory_is_found_and_never_reaches_the_file() {
     let (mut p, file, ..) = resting();
     let len = 3 * page_size();

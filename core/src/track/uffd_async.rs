@@ -11,8 +11,10 @@
 use super::live::{Live, failed};
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
 use crate::pageset::{CHUNK_PAGES, PageSet};
-use crate::sys::live::{Backing, copy_in_place, no_huge_pages, replace};
-use crate::sys::pagemap::{EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
+use crate::sys::live::{Backing, copy_in_place, no_huge_pages, read_ahead, replace};
+use crate::sys::pagemap::{
+    EXISTING, LOOK, NOT_COPIED, OF_THE_FILE, PRESENT, Question, TAKE, WrittenScan,
+};
 use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
@@ -117,6 +119,21 @@ impl UffdAsync {
         found.subtract(expected);
         let spans = widen(&found, &busy, expected);
         self.scan_each(&spans, &TAKE, written)
+    }
+
+    /// Those of `set` in `pages` that the question is answered with.
+    fn those_of(
+        &mut self,
+        set: &PageSet,
+        pages: &Range<usize>,
+        question: &Question,
+    ) -> io::Result<PageSet> {
+        let (live, mut found) = (&self.live, PageSet::new(set.capacity()));
+        self.scan.scan(live.addresses(pages), question, |range| {
+            found.insert_range(live.pages(&range));
+        })?;
+        found.intersect(set);
+        Ok(found)
     }
 
     fn scan_each(
@@ -263,6 +280,31 @@ impl Tracker for UffdAsync {
     fn own_in_place(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         copy_in_place(&self.live.addresses(pages))
             .map_err(failed("copying memory that was shared with a plane"))
+    }
+
+    fn not_copied(
+        &mut self,
+        pages: &Range<usize>,
+        copies: &PageSet,
+        absent: bool,
+        found: &mut PageSet,
+    ) -> Result<(), TrackError> {
+        let failed = failed("looking for copies of shared memory");
+        if absent {
+            let lost = self.those_of(copies, pages, &NOT_COPIED).map_err(&failed)?;
+            if lost.is_empty() {
+                return Ok(());
+            }
+            for run in lost.runs() {
+                // Those that cannot be had stay away, and are looked for again.
+                let _ = read_ahead(&self.live.addresses(&run));
+            }
+        }
+        let lost = self
+            .those_of(copies, pages, &OF_THE_FILE)
+            .map_err(&failed)?;
+        found.union(&lost);
+        Ok(())
     }
 
     fn pin(&mut self, pages: Range<usize>) {

@@ -54,6 +54,10 @@ pub const SCENARIOS: &[Scenario] = &[
         "rest-dropped",
         resting::stores_that_are_dropped_leave_memory_at_rest,
     ),
+    (
+        "rest-copies-dropped",
+        resting::copies_that_are_dropped_are_in_the_next_version,
+    ),
     ("rest-in-holes", resting::memory_that_planes_get_is_counted),
     ("rest-hot", resting::expected_pages_do_not_rest),
     ("rest-again", resting::memory_wakes_and_comes_to_rest_again),

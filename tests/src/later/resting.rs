@@ -8,6 +8,7 @@ use crate::procfs::{anonymous_in, plane_bytes};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::Read;
+use std::time::Duration;
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::{Builder, CaptureMode};
@@ -57,6 +58,19 @@ impl Calm {
         ensure(sound, || {
             "live memory rests on slots that no version has".to_owned()
         })
+    }
+
+    fn first_byte(&mut self, page: usize) -> Result<u8, String> {
+        Ok(self.scene.bytes()?[page * page_size()])
+    }
+
+    fn drop_page(&mut self, page: usize) -> Check {
+        let at = page * page_size();
+        let bytes = &mut self.scene.bytes()?[at..at + page_size()];
+        // SAFETY: a page of bytes, which are others afterwards, and any are valid.
+        let dropped =
+            unsafe { libc::madvise(bytes.as_mut_ptr().cast(), bytes.len(), libc::MADV_DONTNEED) };
+        ensure(dropped == 0, || "MADV_DONTNEED failed".to_owned())
     }
 
     fn check_live(&mut self) -> Check {
@@ -231,17 +245,58 @@ pub fn memory_wakes_and_comes_to_rest_again() -> Check {
     })
 }
 
+/// Copies that the program drops after they were published: the next version has what live memory
+/// has, which stays so though the slots beneath lose their memory.
+pub fn copies_that_are_dropped_are_in_the_next_version() -> Check {
+    let mut calm = Calm::new(|b| b.history(0))?;
+    calm.wait_for(PAGES)?;
+    let dropped = [5, 6, 900, 3 * CHUNK_PAGES, 3 * CHUNK_PAGES + 1];
+    // It has the slots beneath: what is captured goes elsewhere, and leaves them free when it is
+    // let go of.
+    let before = calm.scene.observer.latest().map_err(text)?;
+    dropped
+        .into_iter()
+        .try_for_each(|page| calm.write(page, 177))?;
+    calm.publish_often()?;
+    for page in dropped {
+        calm.drop_page(page)?;
+        if page % 2 == 0 {
+            std::hint::black_box(calm.first_byte(page)?);
+        }
+    }
+    let mut shown = Err(String::new());
+    for _ in 0..200 {
+        // Time for looks is a share of the run.
+        std::thread::sleep(Duration::from_millis(20));
+        let published = calm.scene.publish()?;
+        for page in dropped {
+            calm.pages[page] = calm.first_byte(page)?;
+        }
+        shown = calm.scene.shows_bytes(&published, |page| calm.pages[page]);
+        if shown.is_ok() {
+            break;
+        }
+    }
+    shown?;
+    let still = dropped.iter().any(|page| calm.pages[*page] == 177);
+    ensure(!still, || "a page was not dropped".to_owned())?;
+    drop(before);
+    for round in 0..8 {
+        calm.scene.producer.trim().map_err(text)?;
+        calm.check_live()?;
+        calm.write(700 + round, 9)?;
+        calm.publish()?;
+    }
+    Ok(())
+}
+
 /// A store that the program drops before anybody has seen it is no change: the page rests as before, and goes on doing so.
 pub fn stores_that_are_dropped_leave_memory_at_rest() -> Check {
     let mut calm = Calm::new(|b| b.history(0))?;
     calm.wait_for(PAGES)?;
     for round in 0..6 {
-        let page = &mut calm.scene.bytes()?[..page_size()];
-        page.fill(255);
-        // SAFETY: a page of bytes, which are others afterwards, and any are valid.
-        let dropped =
-            unsafe { libc::madvise(page.as_mut_ptr().cast(), page.len(), libc::MADV_DONTNEED) };
-        ensure(dropped == 0, || "MADV_DONTNEED failed".to_owned())?;
+        calm.scene.bytes()?[..page_size()].fill(255);
+        calm.drop_page(0)?;
         calm.write(600 * round + 1, 17)?;
         calm.publish()?;
         calm.scene.producer.trim().map_err(text)?;
