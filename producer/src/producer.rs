@@ -11,6 +11,7 @@ use crate::service::Service;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 use tcasm_core::capture::Copiers;
 use tcasm_core::field::{Attr, FieldTable};
 use tcasm_core::index::IndexError;
@@ -61,8 +62,18 @@ pub struct Producer {
     pub(crate) notifier: Arc<dyn Fn() + Send + Sync>,
     /// Whether the last call of publish found no room under the bound on memory.
     pub(crate) tight: bool,
+    /// How far a capture had come, and when, at the first call of publish that found it there.
+    pub(crate) stalled: Option<(Stalled, Instant)>,
     pub(crate) next_version: u64,
     pub(crate) closed: bool,
+}
+
+/// How far a capture has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stalled {
+    pub(crate) version: u64,
+    /// Pieces that are not saved.
+    pub(crate) left: usize,
 }
 
 /// What a producer is put together from.
@@ -158,6 +169,7 @@ impl Producer {
             notifier: parts.service.notifier(),
             service: parts.service,
             tight: false,
+            stalled: None,
             next_version: parts.first_version,
             closed: false,
         }

@@ -3,7 +3,7 @@
 use crate::capture::Dirty;
 use crate::error::PublishError;
 use crate::keeper::lock;
-use crate::producer::Producer;
+use crate::producer::{Producer, Stalled};
 use crate::receipt::{Published, Receipt};
 use std::time::{Duration, Instant};
 use tcasm_core::fault;
@@ -13,6 +13,9 @@ use tcasm_core::stats::Counter;
 use tcasm_core::store::{Progress, Skip};
 use tcasm_core::sys::heap;
 use tcasm_core::sys::time::deadline;
+
+/// A capture that has come no further for so long is helped.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Producer {
     /// Publish the fields as they are now as the next version, of simulation step `step` and time `time`.
@@ -30,6 +33,7 @@ impl Producer {
         let capturing = lock(&self.store).capturing();
         if let Some(version) = capturing {
             // Nothing is harvested: the changes stay where they are.
+            self.help_capture(version);
             let (reason, duration) = (Skip::Capturing { version }, start.elapsed());
             self.account_skip(&reason);
             return Ok(Receipt::Skipped { reason, duration });
@@ -101,6 +105,25 @@ impl Producer {
             (true, _) => Err(PublishError::Forked),
             (_, true) => Err(PublishError::Closed),
             _ => Ok(()),
+        }
+    }
+
+    /// Copies what is left of a capture that has come no further for a while. The threads that
+    /// should do it may be starved by those of the program, or a filter keeps them from being
+    /// woken: without help nothing would be published any more.
+    fn help_capture(&mut self, version: u64) {
+        let Some(sweep) = lock(&self.store).sweep().cloned() else {
+            return;
+        };
+        let left = sweep.left();
+        let now = Stalled { version, left };
+        match self.stalled {
+            Some((then, since)) if then == now => {
+                if since.elapsed() >= PATIENCE {
+                    sweep.help();
+                }
+            }
+            _ => self.stalled = Some((now, Instant::now())),
         }
     }
 

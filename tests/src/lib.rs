@@ -14,6 +14,7 @@ pub mod outside;
 pub mod pattern;
 pub mod procfs;
 pub mod puppet;
+pub mod threads;
 pub mod unmap;
 
 use std::path::{Path, PathBuf};

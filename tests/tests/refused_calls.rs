@@ -59,7 +59,7 @@ fn no_version_is_wrong_when_a_system_call_is_refused() {
 
 #[test]
 fn no_version_is_wrong_when_a_system_call_is_refused_to_deferred_capture() {
-    // Where threads cannot be woken nobody copies after publish, and the capture does not end.
+    // Where threads cannot be woken nobody copies after publish, and locks do not work either.
     let without = ["futex", "futex-wake"];
     play("tracker=uffd-async capture=later", &without);
 }

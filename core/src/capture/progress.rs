@@ -55,6 +55,11 @@ impl Progress {
         self.left.fetch_sub(1, AcqRel) == 1
     }
 
+    /// Returns how many pieces are not saved yet.
+    pub fn left(&self) -> usize {
+        self.left.load(Acquire)
+    }
+
     /// Whether all pieces are saved.
     pub fn ended(&self) -> bool {
         self.left.load(Acquire) == 0

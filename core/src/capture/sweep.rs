@@ -144,6 +144,13 @@ impl Sweep {
         }
     }
 
+    /// Save pieces until none is left to claim, without anything for which a copier may hold a lock.
+    pub fn help(&self) {
+        while let Some(piece) = self.progress.claim_next() {
+            self.save(piece);
+        }
+    }
+
     /// A store waits at `address`: save its chunk at once, unless somebody is about to, or has.
     pub(super) fn early_store(&self, address: usize) {
         fault::pass("early");
@@ -246,6 +253,11 @@ impl Sweep {
             Ok(Err(why)) => Outcome::GivenUp(why),
             Err(_) => Outcome::GivenUp("making the version visible panicked".to_owned()),
         }
+    }
+
+    /// Returns how many pieces are not saved yet.
+    pub fn left(&self) -> usize {
+        self.progress.left()
     }
 
     /// How it stands.

@@ -39,6 +39,7 @@ pub fn obey(regions: &mut Vec<Region>, verb: &str, arguments: &[&str]) -> Option
                     let version = region.next_version();
                     region.write(version).map(|()| String::new())
                 }
+                ("publish-unwaited", []) => region.publish_unwaited(),
                 ("publish-written", []) => region
                     .publish_written()
                     .map(|done| region.published(done.into(), 1)),
@@ -174,6 +175,15 @@ impl Region {
         }
         published.wait_visible(DEADLINE).map_err(failed)?;
         Ok(true)
+    }
+
+    /// Write the pages of the next version and publish, but do not wait until it is visible.
+    fn publish_unwaited(&mut self) -> Answer {
+        let version = self.next_version();
+        self.write(version)?;
+        let receipt = self.producer.publish(version, version as f64);
+        let published = receipt.map_err(failed)?.version().is_some();
+        Ok(self.published(published.into(), 1))
     }
 
     fn write(&mut self, version: u64) -> Result<(), String> {

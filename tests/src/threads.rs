@@ -1,0 +1,48 @@
+//! Threads of a child process that do not run for a while, as if others took all processors.
+
+use nix::errno::Errno;
+use std::fs::{read_dir, read_to_string};
+
+/// Threads that are stopped until this is dropped, by the thread of the test that stopped them.
+#[derive(Debug)]
+pub struct Starved {
+    threads: Vec<i32>,
+}
+
+impl Starved {
+    /// Stops the threads of `pid` that are called `name`.
+    pub fn stop(pid: i32, name: &str) -> Starved {
+        let tasks = read_dir(format!("/proc/{pid}/task")).expect("the process runs");
+        let numbers = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+        let called = |thread: &i32| {
+            let comm = read_to_string(format!("/proc/{pid}/task/{thread}/comm"));
+            comm.is_ok_and(|comm| comm.trim() == name)
+        };
+        let starved = Starved {
+            threads: numbers.filter(called).collect(),
+        };
+        assert!(!starved.threads.is_empty(), "no thread is called {name}");
+        for thread in &starved.threads {
+            trace(libc::PTRACE_SEIZE, *thread);
+            trace(libc::PTRACE_INTERRUPT, *thread);
+            // SAFETY: nothing is written; the thread is a child's, and traced by this one.
+            let seen = unsafe { libc::waitpid(*thread, std::ptr::null_mut(), libc::__WALL) };
+            assert_eq!(seen, *thread, "{}", Errno::last());
+        }
+        starved
+    }
+}
+
+impl Drop for Starved {
+    fn drop(&mut self) {
+        for thread in &self.threads {
+            trace(libc::PTRACE_DETACH, *thread);
+        }
+    }
+}
+
+fn trace(request: libc::c_uint, thread: i32) {
+    // SAFETY: none of the requests reads or writes memory of the caller.
+    let done = unsafe { libc::ptrace(request, thread, 0, 0) };
+    Errno::result(done).unwrap_or_else(|e| panic!("ptrace {request} of thread {thread}: {e}"));
+}
