@@ -6,12 +6,13 @@
 use crate::audit::audit;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::fault;
 use tcasm_core::planes::Leaving;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
+use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::heap;
 use tcasm_core::sys::lock::{Guard, Lock};
 use tcasm_core::sys::thread;
@@ -29,7 +30,7 @@ pub(crate) fn lock(store: &Lock<Store>) -> Guard<'_, Store> {
 pub(crate) struct Keeper {
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
-    pid: u32,
+    process: Process,
 }
 
 impl Keeper {
@@ -41,7 +42,8 @@ impl Keeper {
     ) -> io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let stopped = stop.clone();
-        let thread = thread::spawn("tcasm-keeper", move || {
+        let named = Builder::new().name("tcasm-keeper".into());
+        let thread = thread::spawn(named, move || {
             let mut told = 0;
             while !wait(&stopped, period) {
                 // An allocation that fails would end the simulation.
@@ -56,7 +58,7 @@ impl Keeper {
         Ok(Keeper {
             stop,
             thread: Some(thread),
-            pid: std::process::id(),
+            process: Process::current(),
         })
     }
 
@@ -65,7 +67,7 @@ impl Keeper {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        if std::process::id() != self.pid {
+        if !self.process.is_current() {
             // A forked child has no such thread, and perhaps a lock that nobody will ever release.
             return std::mem::forget(thread);
         }

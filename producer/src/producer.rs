@@ -19,6 +19,7 @@ use tcasm_core::layout::TABLE_BYTES;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
+use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::track::TrackerKind;
 
@@ -28,7 +29,7 @@ pub struct Producer {
     pub(crate) id: u64,
     pub(crate) name: String,
     /// The process that made it: a forked child must not touch what it inherited.
-    pid: u32,
+    process: Process,
     pub(crate) attrs: BTreeMap<String, Attr>,
     /// Dropped before what the threads work on: the store and the region.
     pub(crate) copiers: Copiers,
@@ -148,7 +149,7 @@ impl Producer {
         Producer {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             name,
-            pid: std::process::id(),
+            process: Process::current(),
             attrs,
             buffers: Vec::new(),
             fields: Vec::new(),
@@ -192,7 +193,7 @@ impl Producer {
 
     /// Whether this process is a forked child of the one that made the producer.
     pub(crate) fn forked(&self) -> bool {
-        std::process::id() != self.pid
+        !self.process.is_current()
     }
 
     /// Set a free attribute of the region, from the next version on.

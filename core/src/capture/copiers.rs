@@ -7,7 +7,7 @@ use arc_swap::ArcSwapOption;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// How many copiers there are, where they run, how eagerly.
@@ -155,8 +155,9 @@ impl Copiers {
 
     fn spawn(&mut self, name: &str, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<()> {
         let shared = self.shared.clone();
+        let named = Builder::new().name(name.to_owned());
         self.threads
-            .push(thread::spawn(name, move || run(&shared))?);
+            .push(thread::spawn(named, move || run(&shared))?);
         Ok(())
     }
 

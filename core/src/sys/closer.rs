@@ -5,12 +5,13 @@
 //! Unix socket closes all descriptors in its unread messages when it is closed itself. So neither may have its
 //! last close on a thread that somebody waits for.
 
-use super::thread::{block_signals, restore_signals};
+use super::thread;
 use crate::sabotage::{Guard, off};
 use std::ops::Deref;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 
 /// Most threads that may be stuck at once.
 const MOST: u64 = 16;
@@ -50,16 +51,12 @@ pub fn drop_elsewhere<T: Send + 'static>(what: T) -> Result<(), T> {
 }
 
 fn start(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let old = block_signals()?;
-    let thread = std::thread::Builder::new()
-        .name("tcasm-closer".into())
-        .stack_size(STACK)
-        .spawn(move || {
-            work();
-            BUSY.fetch_sub(1, SeqCst);
-        });
-    restore_signals(&old);
-    thread.map(drop)
+    let named = Builder::new().name("tcasm-closer".into());
+    let started = thread::spawn(named.stack_size(STACK), move || {
+        work();
+        BUSY.fetch_sub(1, SeqCst);
+    });
+    started.map(drop)
 }
 
 fn own_pid() -> u64 {

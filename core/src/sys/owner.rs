@@ -350,7 +350,9 @@ mod tests {
             assert!(owner(path).is_err());
         }
         assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
-        [&link, &pipe, &target].map(|path| fs::remove_file(path).unwrap());
+        for path in [&link, &pipe, &target] {
+            fs::remove_file(path).unwrap();
+        }
         fs::remove_dir(inside).unwrap();
     }
 }

@@ -9,9 +9,9 @@ use std::thread::{Builder, JoinHandle};
 
 /// Starts a thread of the library, which gets no signals from its first instruction on: a handler of the program, run on a
 /// thread that serves faults, could store to memory that only this thread can release.
-pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+pub fn spawn(thread: Builder, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let old = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-    let thread = Builder::new().name(name.to_owned()).spawn(run);
+    let thread = thread.spawn(run);
     let _ = old.thread_set_mask();
     thread
 }
@@ -91,7 +91,7 @@ mod tests {
         let mask = || SigSet::thread_get_mask().unwrap();
         let before = mask();
         let (told, seen) = std::sync::mpsc::channel();
-        spawn("test", move || told.send(mask()).unwrap())
+        spawn(Builder::new(), move || told.send(mask()).unwrap())
             .unwrap()
             .join()
             .unwrap();

@@ -18,12 +18,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::bell::Bell;
 use tcasm_core::lease::Lease;
 use tcasm_core::protocol::is_pinned;
-use tcasm_core::sys::thread::{block_signals, restore_signals};
+use tcasm_core::sys::fork::Process;
+use tcasm_core::sys::thread;
 
 /// How long the end of the service thread is waited for. It takes microseconds, unless something holds the thread up that
 /// nobody has thought of; the simulation goes on then.
@@ -61,7 +62,7 @@ pub(crate) struct Service {
     end: Mutex<Receiver<bool>>,
     /// The name, until the service has stopped.
     claim: Option<Claim>,
-    pid: u32,
+    process: Process,
 }
 
 impl Service {
@@ -98,7 +99,7 @@ impl Service {
             thread: Some(thread),
             end: Mutex::new(end),
             claim: Some(claim),
-            pid: std::process::id(),
+            process: Process::current(),
         })
     }
 
@@ -150,7 +151,7 @@ impl Service {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        if std::process::id() != self.pid {
+        if !self.process.is_current() {
             // A forked child has no such thread: its id may be that of one of the child's own by now, which must be
             // neither waited for nor detached.
             return std::mem::forget(thread);
@@ -171,16 +172,13 @@ impl Service {
 /// Starts the thread. Signals are the simulation's: its handlers run on its own threads.
 fn start(server: Server) -> io::Result<(JoinHandle<()>, Receiver<bool>)> {
     let (said, end) = channel();
-    let old = block_signals()?;
-    let thread = std::thread::Builder::new()
-        .name("tcasm-service".into())
-        .spawn(move || {
-            let left = server.run();
-            let _ = said.send(!left.is_behind());
-            drop(left);
-        });
-    restore_signals(&old);
-    Ok((thread?, end))
+    let named = Builder::new().name("tcasm-service".into());
+    let thread = thread::spawn(named, move || {
+        let left = server.run();
+        let _ = said.send(!left.is_behind());
+        drop(left);
+    })?;
+    Ok((thread, end))
 }
 
 impl Drop for Service {
