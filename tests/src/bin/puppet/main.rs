@@ -1,10 +1,12 @@
 //! A process for tests: it does what its standard input says, a command a line, and answers each
 //! with a line that begins with `ok`, or with `error` and the variant's name. Commands about
 //! regions are in `regions.rs`, about attachments in `attachments.rs`, about the process's rights
-//! and limits in `rights.rs`, about its memory as a whole in `memory.rs`, about forked children in `children.rs`.
+//! and limits in `rights.rs`, about its memory as a whole in `memory.rs`, about the folder of
+//! sockets in `folder.rs`, about forked children in `children.rs`.
 
 mod attachments;
 mod children;
+mod folder;
 mod memory;
 mod regions;
 mod rights;
@@ -42,6 +44,7 @@ impl Puppet {
             [verb, arguments @ ..] => {
                 let done = rights::obey(verb, arguments)
                     .or_else(|| memory::obey(verb, arguments))
+                    .or_else(|| folder::obey(verb, arguments))
                     .or_else(|| regions::obey(&mut self.regions, verb, arguments))
                     .or_else(|| attachments::obey(&mut self.attachments, verb, arguments));
                 done.unwrap_or_else(|| Err(format!("Unknown: {command:?} is no command")))

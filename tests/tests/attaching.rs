@@ -1,0 +1,193 @@
+//! Attaching when the producer is stopped, when the folder is full, and very often.
+
+use nix::sys::signal::Signal;
+use std::time::{Duration, Instant};
+use tcasm_observer::Observer;
+use tcasm_tests::child::{DEADLINE, Said, poll_until};
+use tcasm_tests::hostile::Stranger;
+use tcasm_tests::puppet::Puppet;
+use tcasm_tests::{name, procfs, runtime_dir};
+use tempfile::TempDir;
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+fn region() -> (TempDir, Puppet) {
+    let dir = TempDir::new().unwrap();
+    let mut producer = Puppet::start(PUPPET, dir.path());
+    producer.ok("create x pages=16 observers=200");
+    producer.ok("publish 1");
+    (dir, producer)
+}
+
+fn hears(puppet: &Puppet, beginning: &str) {
+    match puppet.child.hear(DEADLINE) {
+        Said::Line(line) if line.starts_with(beginning) => {}
+        said => panic!("{said:?}"),
+    }
+}
+
+#[test]
+fn observers_of_a_stopped_producer_attach_when_it_goes_on() {
+    let (dir, mut producer) = region();
+    let before = procfs::descriptors(producer.child.pid()).len();
+    for _ in 0..3 {
+        producer.child.stop();
+        let mut waiting: Vec<Puppet> = (0..6).map(|_| Puppet::start(PUPPET, dir.path())).collect();
+        waiting.iter_mut().for_each(|o| o.child.tell("attach x"));
+        // Others come and go meanwhile, and leave their connections in the socket.
+        (0..40).for_each(|_| drop(Stranger::connect(dir.path(), "x")));
+        for observer in &waiting {
+            assert_eq!(
+                observer.child.hear(Duration::from_millis(50)),
+                Said::Nothing
+            );
+        }
+        producer.child.signal(Signal::SIGCONT);
+        waiting.iter().for_each(|o| hears(o, "ok"));
+        let observers = producer.number("stats", "observers");
+        assert_eq!(observers, waiting.len() as u64);
+        producer.ok("publish 1");
+        waiting.iter_mut().for_each(|o| drop(o.ok("latest")));
+        drop(waiting);
+        poll_until("nothing of them is left", || {
+            (procfs::descriptors(producer.child.pid()).len() == before).then_some(())
+        });
+        assert_eq!(producer.number("stats", "observers"), 0);
+    }
+}
+
+#[test]
+fn observers_that_give_up_on_a_stopped_producer_leave_nothing() {
+    let (dir, producer) = region();
+    let before = procfs::descriptors(producer.child.pid()).len();
+    let mut attached = Puppet::start(PUPPET, dir.path());
+    attached.ok("attach x");
+    producer.child.stop();
+    let mut late = Puppet::start(PUPPET, dir.path());
+    let error = late.error("attach x");
+    assert!(error.starts_with("NoAnswer"), "{error}");
+    assert_eq!(attached.ok("status"), "Ok", "stopped is not dead");
+    producer.child.signal(Signal::SIGCONT);
+    late.ok("attach x");
+    assert_eq!(late.ok("latest"), "version=1");
+    drop((late, attached));
+    poll_until("nothing of them is left", || {
+        (procfs::descriptors(producer.child.pid()).len() == before).then_some(())
+    });
+}
+
+#[test]
+fn full_folder_refuses_new_regions_and_nothing_else() {
+    let dir = TempDir::new().unwrap();
+    let mut puppet = Puppet::start(PUPPET, dir.path());
+    puppet.ok("own-folder 8");
+    puppet.ok("create x pages=16");
+    puppet.ok("publish 1");
+    puppet.ok("fill-folder");
+    let error = puppet.error("create y pages=16");
+    assert!(error.starts_with("Lock"), "{error}");
+    // Room for the lock file alone.
+    puppet.ok("free-folder 1");
+    for _ in 0..2 {
+        let error = puppet.error("create y pages=16");
+        assert!(error.starts_with("Listen"), "{error}");
+    }
+    assert_eq!(puppet.ok("list-folder"), "x.sock x.sock.lock");
+    for version in 2..5 {
+        assert_eq!(puppet.number("publish 1", "published"), 1);
+        puppet.ok("attach x");
+        assert_eq!(puppet.ok("latest"), format!("version={version}"));
+        puppet.ok("detach");
+        assert_eq!(puppet.ok("fork attach x"), "ok ");
+    }
+    puppet.ok("free-folder 1");
+    puppet.ok("create y pages=16");
+    puppet.ok("drop");
+    puppet.ok("drop");
+    assert_eq!(puppet.ok("list-folder"), "");
+}
+
+/// What a process has, of which nothing may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    descriptors: usize,
+    mappings: usize,
+    threads: u64,
+}
+
+fn held(pid: i32) -> Held {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    Held {
+        descriptors: procfs::descriptors(pid).len(),
+        mappings: maps.lines().count(),
+        threads: procfs::status(pid, "Threads").unwrap(),
+    }
+}
+
+/// Attaches and detaches 1,000 times a second, as far as the machine can.
+fn cycles(name: &str, count: u32) {
+    let start = Instant::now();
+    for i in 0..count {
+        let mut observer = Observer::attach(name).unwrap();
+        assert_eq!(observer.latest().unwrap().number(), 1);
+        let due = start + Duration::from_millis(i.into());
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// Neither side has more after many cycles than after a few.
+fn nothing_grows(count: u32) {
+    /// What allocators may keep. A leak of 100 bytes per cycle is more in the long form.
+    const SLACK: u64 = 4 << 20;
+    let name = name("cycles");
+    let mut producer = Puppet::start(PUPPET, runtime_dir());
+    producer.ok(&format!("create {name} pages=16"));
+    producer.ok("publish 1");
+    let sides = [producer.child.pid(), std::process::id() as i32];
+    let memory = || sides.map(|pid| procfs::status(pid, "VmRSS").unwrap());
+    cycles(&name, 500);
+    let gone = |producer: &mut Puppet| {
+        poll_until("all are gone", || {
+            (producer.number("stats", "observers") == 0).then_some(())
+        })
+    };
+    gone(&mut producer);
+    let (before, memory_before) = (sides.map(held), memory());
+    cycles(&name, count);
+    gone(&mut producer);
+    poll_until("both have what they had", || {
+        (sides.map(held) == before).then_some(())
+    });
+    for (now, before) in memory().into_iter().zip(memory_before) {
+        assert!(now <= before + SLACK, "{before} bytes became {now}");
+    }
+    assert_eq!(producer.number("publish 1", "published"), 1);
+}
+
+/// Runs `inside` in a process of its own, where no other test opens and maps things meanwhile.
+fn alone(test: &str, inside: impl FnOnce()) {
+    const MARK: &str = "TCASM_TEST_ALONE";
+    if std::env::var_os(MARK).is_some() {
+        return inside();
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--include-ignored"]);
+    command.env_remove("TCASM_RUNTIME_DIR").env(MARK, "1");
+    let out = command.output().unwrap();
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success() && said.contains("1 passed"), "{out:?}");
+}
+
+#[test]
+fn attaching_and_detaching_leaves_nothing() {
+    alone("attaching_and_detaching_leaves_nothing", || {
+        nothing_grows(3000)
+    });
+}
+
+#[test]
+#[ignore = "takes a minute: make soak"]
+fn attaching_and_detaching_for_a_minute_leaves_nothing() {
+    let test = "attaching_and_detaching_for_a_minute_leaves_nothing";
+    alone(test, || nothing_grows(60_000));
+}
