@@ -50,6 +50,8 @@ mod tests {
             "heat.sock",
             "a.b.sock",
             "heat.kept",
+            "heat.sock.lock",
+            "heat.kept.lock",
             "view.token",
             "sock",
             ".sock",
