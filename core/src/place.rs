@@ -1,5 +1,8 @@
 //! Where a region is found: its name, the folder of its socket, and its address.
 
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -40,6 +43,36 @@ pub fn runtime_dir() -> PathBuf {
 /// Whether the user has named the folder of the sockets. The default one may have been made by anybody who came first.
 pub fn runtime_dir_is_chosen() -> bool {
     std::env::var_os("TCASM_RUNTIME_DIR").is_some_and(|dir| !dir.is_empty())
+}
+
+/// Opens the folder of the sockets, and makes it if it is not there.
+///
+/// Fails if another user could replace what this user puts there: the folder must belong to this user
+/// or to root, and only a sticky one may be writable for everybody. A folder that root has named may
+/// belong to anybody: root knows whose regions it looks at.
+pub fn open_runtime_dir(folder: &Path) -> io::Result<File> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let file = File::open(folder)?;
+    let meta = file.metadata()?;
+    let (user, chosen) = (nix::unistd::getuid().as_raw(), runtime_dir_is_chosen());
+    safe_for(user, chosen, meta.uid(), meta.mode()).map_err(io::Error::other)?;
+    Ok(file)
+}
+
+/// Returns why `user` cannot rely on a folder of `owner` with these mode bits.
+fn safe_for(user: u32, chosen: bool, owner: u32, mode: u32) -> Result<(), String> {
+    let root_knows = user == 0 && chosen;
+    if ![user, 0].contains(&owner) && !root_knows {
+        return Err(format!("it belongs to user {owner}"));
+    }
+    let (sticky, others_write) = (mode & 0o1000 != 0, mode & 0o002 != 0);
+    if others_write && !sticky {
+        return Err("every user can replace what is in it (mode o+w without t)".to_owned());
+    }
+    Ok(())
 }
 
 /// The socket of the region `name`.
@@ -115,6 +148,26 @@ mod tests {
         }
         for good in ["a", "gray_scott", "Run-7.b", &"x".repeat(64)] {
             assert!(check_name(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn folder_of_another_user_is_not_safe_unless_root_has_named_it() {
+        let (me, other) = (1000, 1001);
+        for (user, chosen, owner, mode, safe) in [
+            (me, false, me, 0o40700, true),
+            (me, true, 0, 0o40755, true),
+            (me, true, 0, 0o41777, true),
+            (me, true, me, 0o40777, false),
+            (me, true, other, 0o40777, false),
+            (me, true, other, 0o41777, false),
+            (me, false, other, 0o40700, false),
+            (0, false, other, 0o40700, false),
+            (0, true, other, 0o40700, true),
+            (0, true, other, 0o40777, false),
+        ] {
+            let found = safe_for(user, chosen, owner, mode);
+            assert_eq!(found.is_ok(), safe, "{user} {chosen} {owner} {mode:o}");
         }
     }
 

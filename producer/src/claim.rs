@@ -8,13 +8,13 @@ use crate::error::CreateError;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tcasm_core::place::{lock_path, runtime_dir, runtime_dir_is_chosen};
+use tcasm_core::place::{lock_path, open_runtime_dir, runtime_dir};
 use tcasm_core::sys::owner::{Ownership, TakeError};
 use tcasm_core::sys::socket;
 
@@ -40,7 +40,7 @@ impl Claim {
         access: &Access,
     ) -> Result<(Claim, OwnedFd), CreateError> {
         let folder = runtime_dir();
-        let _lock = open_folder(&folder)
+        let _lock = open_runtime_dir(&folder)
             .and_then(|file| lock(file, STARTING))
             .map_err(|source| CreateError::Folder {
                 path: folder.clone(),
@@ -123,31 +123,6 @@ fn listens(path: &Path) -> bool {
         socket::connect_to(path),
         Err(Errno::ENOENT | Errno::ECONNREFUSED)
     )
-}
-
-/// The folder, made if need be. It must be ours or the system's, or somebody could put another socket in place of ours.
-fn open_folder(folder: &Path) -> io::Result<File> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    let file = File::open(folder)?;
-    let meta = file.metadata()?;
-    let uid = nix::unistd::getuid().as_raw();
-    let root_knows = uid == 0 && runtime_dir_is_chosen();
-    if ![uid, 0].contains(&meta.uid()) && !root_knows {
-        return Err(io::Error::other(format!(
-            "it belongs to user {}",
-            meta.uid()
-        )));
-    }
-    let (sticky, others_write) = (meta.mode() & 0o1000 != 0, meta.mode() & 0o002 != 0);
-    if others_write && !sticky {
-        return Err(io::Error::other(
-            "every user can replace what is in it (mode o+w without t)",
-        ));
-    }
-    Ok(file)
 }
 
 /// Keeps other producers from claiming and giving up names at the same time, for at most `patience`. This says nothing of
