@@ -1,6 +1,7 @@
 //! How the command ends: every error is told as `tcasm: what happened; what to do`, with a status that scripts can tell
 //! apart.
 
+use crate::{output, plain};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use tcasm_analytics::dynamic::AnalyticsError;
@@ -72,7 +73,7 @@ pub fn report(result: Result<(), Failure>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     if !failure.message.is_empty() {
-        let _ = writeln!(io::stderr(), "tcasm: {}", failure.message);
+        output::note(&failure.message);
     }
     ExitCode::from(failure.code as u8)
 }
@@ -84,6 +85,7 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
+    let text = plain::lines(&text);
     let _ = match text.strip_prefix("error: ") {
         Some(what) => write!(io::stderr(), "tcasm: {what}"),
         None => write!(io::stderr(), "{text}"),

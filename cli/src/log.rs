@@ -1,5 +1,6 @@
 //! What is logged goes to standard error; while a command has the terminal for itself, it is held back.
 
+use crate::plain;
 use std::io::{self, IsTerminal, Write, stderr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing_subscriber::EnvFilter;
@@ -13,11 +14,11 @@ static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 /// `TCASM_LOG` says what is logged, as `RUST_LOG` does for others; warnings unless set.
 pub fn to_stderr() {
     let filter = EnvFilter::try_from_env("TCASM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let colours = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Line)
-        .with_ansi(colours && stderr().is_terminal())
+        // Escape sequences of our own could not be told from those of others.
+        .with_ansi(false)
         .init();
 }
 
@@ -43,10 +44,13 @@ struct Line;
 
 impl Write for Line {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Each event comes as a whole, with the end of its line.
+        let text = String::from_utf8_lossy(bytes);
+        let text = plain::line(text.trim_end_matches('\n'));
         match &mut *held() {
-            Some(held) if held.len() < MOST => held.extend(bytes),
+            Some(held) if held.len() < MOST => held.extend(text.as_bytes()),
             Some(_) => {}
-            None => return stderr().write(bytes),
+            None => stderr().write_all(text.as_bytes())?,
         }
         Ok(bytes.len())
     }

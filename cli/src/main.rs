@@ -9,6 +9,7 @@ mod files;
 mod log;
 mod npy;
 mod output;
+mod plain;
 mod preview;
 mod region;
 mod schedule;

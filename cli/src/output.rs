@@ -1,13 +1,25 @@
 //! What commands print: JSON, tables, numbers.
 
 use crate::exit::Failure;
+use crate::plain;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{Write, stderr, stdout};
 use tcasm_analytics::Scalar;
 
-/// Print a text that ends with a newline, or nothing.
+/// Prints lines that end with a newline each, or nothing. What terminals obey is escaped, but not the
+/// ends of lines: parts from elsewhere go through [`plain::line`] or a [`Table`] before.
 pub fn text(text: &str) -> Result<(), Failure> {
+    raw(&plain::lines(text))
+}
+
+/// Prints one line.
+pub fn line(text: &str) -> Result<(), Failure> {
+    raw(&plain::line(text))
+}
+
+/// Prints what is safe by itself.
+pub fn raw(text: &str) -> Result<(), Failure> {
     let mut out = stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
@@ -15,17 +27,19 @@ pub fn text(text: &str) -> Result<(), Failure> {
 
 /// Tell on standard error what is not the answer.
 pub fn note(text: &str) {
-    let _ = writeln!(stderr(), "tcasm: {text}");
+    let _ = write!(stderr(), "tcasm: {}", plain::line(text));
 }
 
 /// Print JSON for people and programs.
 pub fn json(value: &impl Serialize) -> Result<(), Failure> {
-    text(&(serde_json::to_string_pretty(value).map_err(std::io::Error::from)? + "\n"))
+    let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)? + "\n";
+    raw(&plain::json(&text))
 }
 
 /// Print JSON in one line, for streams.
 pub fn json_line(value: &impl Serialize) -> Result<(), Failure> {
-    text(&(serde_json::to_string(value).map_err(std::io::Error::from)? + "\n"))
+    let text = serde_json::to_string(value).map_err(std::io::Error::from)? + "\n";
+    raw(&plain::json(&text))
 }
 
 /// Rows of cells in aligned columns.
@@ -49,9 +63,11 @@ impl Table {
         Table { rows, indent }
     }
 
-    /// Add a row.
+    /// Add a row. Each cell stays within its line.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        let plain = |cell: String| plain::plain(&cell).into_owned();
+        let cells = cells.into_iter().map(|cell| plain(cell.into()));
+        self.rows.push(cells.collect());
     }
 
     /// The text. Columns are aligned at their left ends, those of numbers at their right ends.

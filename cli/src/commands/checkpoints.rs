@@ -2,7 +2,7 @@
 
 use crate::args::CheckpointsArgs;
 use crate::exit::Failure;
-use crate::output;
+use crate::{output, plain};
 use serde_json::json;
 use tcasm_checkpoint::{Contents, Item, Kind, manifests};
 
@@ -15,12 +15,12 @@ pub fn run(args: &CheckpointsArgs) -> Result<(), Failure> {
 }
 
 fn as_text(contents: &Contents) -> String {
-    let mut text = format!("{}  (run {})\n", contents.region, contents.run);
+    let mut text = plain::line(&format!("{}  (run {})", contents.region, contents.run));
     for item in contents.items.values() {
-        text += &line(item, contents.files(item.entry.step));
+        text += &plain::line(&line(item, contents.files(item.entry.step)));
     }
     if let Some((step, why)) = &contents.failed {
-        text += &format!("  step {step} failed: {why}\n");
+        text += &plain::line(&format!("  step {step} failed: {why}"));
     }
     for number in &contents.damaged {
         text += &format!("  line {number} of the manifest is damaged, and passed over\n");
@@ -36,7 +36,7 @@ fn line(item: &Item, files: usize) -> String {
     };
     let drained = if item.drained { "  copied" } else { "" };
     format!(
-        "  step {:<10} t = {:<12} {:>10}  {kind}{drained}  {}\n",
+        "  step {:<10} t = {:<12} {:>10}  {kind}{drained}  {}",
         entry.step,
         output::number(entry.time),
         output::bytes(entry.bytes),

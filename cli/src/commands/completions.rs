@@ -14,5 +14,5 @@ pub fn run(shell: Shell) -> Result<(), Failure> {
     };
     let mut text = Vec::new();
     generate(script, &mut Cli::command(), "tcasm", &mut text);
-    output::text(&String::from_utf8_lossy(&text))
+    output::raw(&String::from_utf8_lossy(&text))
 }

@@ -6,6 +6,7 @@ use super::export;
 use crate::demo::SIZE;
 use crate::exit::{Code, Failure};
 use crate::output::{self, number, scalar};
+use crate::plain;
 use crate::region;
 use child::Simulation;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -121,12 +122,12 @@ fn write(version: &Version, name: &str, folder: &Folder) -> Result<String, Failu
     let mut checkpointer = Checkpointer::new(folder.path(), "demo", Options::default())?;
     let view = version.view()?;
     let written = checkpointer.write(&export::snapshot(name, &view))?;
-    Ok(format!(
-        "          wrote {}  {}  {:.2} s\n",
+    Ok(plain::line(&format!(
+        "          wrote {}  {}  {:.2} s",
         written.path.display(),
         output::bytes(written.bytes),
         written.duration.as_secs_f64()
-    ))
+    )))
 }
 
 fn summary(observer: &Observer, folder: &Folder) -> Result<(), Failure> {
@@ -134,7 +135,7 @@ fn summary(observer: &Observer, folder: &Folder) -> Result<(), Failure> {
     let kept = match folder {
         Folder::Given(path) => format!(
             "The checkpoint is in {}: open it in ParaView.",
-            path.display()
+            plain::plain(&path.display().to_string())
         ),
         Folder::Temporary(_) => "The checkpoint is removed; keep it with --dir DIR.".to_owned(),
     };

@@ -3,7 +3,7 @@
 use crate::args::DumpArgs;
 use crate::exit::{Code, Failure};
 use crate::files::Target;
-use crate::{npy, output, preview, region};
+use crate::{npy, output, plain, preview, region};
 use ndarray::ArrayViewD;
 use std::io::Write;
 use tcasm_core::field::{self, FieldDesc, Kind, Order};
@@ -69,7 +69,8 @@ fn array<'a, T: field::Element>(
 }
 
 fn show(version: &Version, desc: &FieldDesc, ghosts: bool) -> Result<(), Failure> {
-    let mut text = format!("{}  {}\n", heading(desc, ghosts), region::stamp(version));
+    let heading = format!("{}  {}", heading(desc, ghosts), region::stamp(version));
+    let mut text = plain::line(&heading);
     let view = version.view()?;
     let bytes = view.bytes_of(desc)?;
     text += &match desc.kind {

@@ -19,8 +19,8 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         &args.storage.options(),
     )?;
     still_right(&view, &args.file)?;
-    output::text(&format!(
-        "wrote {}  {}  {}\n",
+    output::line(&format!(
+        "wrote {}  {}  {}",
         args.file.display(),
         region::stamp(&version),
         output::bytes(bytes)

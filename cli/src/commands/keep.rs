@@ -12,7 +12,7 @@ pub fn run(args: &KeepArgs) -> Result<(), Failure> {
     let keeper = Keeper::new(&args.name, args.versions as usize)?;
     let tell = |event| {
         // A reader that went away is no reason to let go of what is held.
-        let _ = output::text(&format!("{}\n", text(&args.name, &event)));
+        let _ = output::line(&text(&args.name, &event));
     };
     Ok(keeper.run(|| !signals.end(), tell)?)
 }

@@ -46,7 +46,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
     let rows = without_running(rows);
     match (format.json, rows.is_empty()) {
         (true, _) => output::json(&rows),
-        (false, true) => output::text(&format!("no regions in {}\n", folder.display())),
+        (false, true) => output::line(&format!("no regions in {}", folder.display())),
         (false, false) => output::text(&table(&rows)),
     }
 }

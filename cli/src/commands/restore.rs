@@ -40,8 +40,8 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
 }
 
 fn wrote(out: &Path, stamp: &Stamp, bytes: u64, from: &Path) -> Result<(), Failure> {
-    output::text(&format!(
-        "wrote {}  {}  {}, from {}\n",
+    output::line(&format!(
+        "wrote {}  {}  {}, from {}",
         out.display(),
         region::stamp_text(stamp),
         output::bytes(bytes),

@@ -3,6 +3,7 @@
 use crate::args::StatsArgs;
 use crate::exit::Failure;
 use crate::output::{self, Table};
+use crate::plain;
 use crate::region;
 use ndarray::{ArrayViewD, Axis};
 use serde::Serialize;
@@ -126,8 +127,8 @@ fn text(stats: &Stats) -> String {
         "" | "1" => String::new(), // "1": dimensionless
         unit => format!("  in {unit}"),
     };
-    let mut out = format!(
-        "{} of {}  {}  {}{unit}  version {}  step {}  t = {}\n\n",
+    let heading = format!(
+        "{} of {}  {}  {}{unit}  version {}  step {}  t = {}",
         stats.field,
         stats.name,
         stats.dtype,
@@ -136,6 +137,7 @@ fn text(stats: &Stats) -> String {
         stamp.step,
         output::number(stamp.time)
     );
+    let mut out = plain::line(&heading) + "\n";
     out += &moments(stats);
     out.push('\n');
     out += &bars(&stats.histogram);

@@ -13,17 +13,17 @@ pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
             match verified(&file) {
                 Ok(checkpoint) => {
                     good += 1;
-                    output::text(&line(&file, &checkpoint))?;
+                    output::line(&line(&file, &checkpoint))?;
                 }
                 Err(error) => {
                     bad += 1;
-                    output::text(&format!("BAD  {}: {error}\n", file.display()))?;
+                    output::line(&format!("BAD  {}: {error}", file.display()))?;
                 }
             }
         }
     }
     match bad {
-        0 => Ok(output::text(&format!("{good} checkpoints are whole\n"))?),
+        0 => Ok(output::line(&format!("{good} checkpoints are whole"))?),
         _ => Err(Failure::new(
             Code::Io,
             format!(
@@ -48,7 +48,7 @@ fn line(file: &Path, checkpoint: &Checkpoint) -> String {
         n => format!("  ({n} files, from step {})", steps[0]),
     };
     format!(
-        "ok   {}  step {}{from}\n",
+        "ok   {}  step {}{from}",
         file.display(),
         checkpoint.stamp().step
     )

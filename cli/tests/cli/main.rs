@@ -5,6 +5,7 @@ mod checkpoint;
 mod common;
 mod demo;
 mod dump;
+mod escapes;
 mod failures;
 mod follow;
 mod look;

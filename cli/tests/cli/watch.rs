@@ -318,7 +318,7 @@ fn it_can_be_stopped_and_go_on() {
 }
 
 /// `tcasm watch` in a terminal that nobody reads from. No other process has it: it goes away with what is returned.
-fn in_bare_terminal(name: &str) -> (PtyMaster, Child) {
+pub fn in_bare_terminal(name: &str) -> (PtyMaster, Child) {
     let own = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let master = posix_openpt(own).unwrap();
     grantpt(&master).unwrap();

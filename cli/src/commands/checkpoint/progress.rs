@@ -2,9 +2,9 @@
 
 use super::watch::End;
 use super::writer::Writer;
+use crate::plain::plain;
 use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use std::io::{Write, stdout};
 use std::time::Duration;
 use tcasm_checkpoint::{Draining, Written};
 use tcasm_observer::Version;
@@ -53,7 +53,7 @@ impl Progress {
 
     fn print(&self, text: &str) {
         self.bars.suspend(|| {
-            let _ = writeln!(stdout(), "{text}");
+            let _ = output::line(text);
         });
     }
 }
@@ -81,7 +81,7 @@ impl Line<'_> {
         match (state.copying, state.trouble) {
             (_, Some(why)) => self
                 .copy
-                .set_message(format!("{waiting} not copied: {why}")),
+                .set_message(plain(&format!("{waiting} not copied: {why}")).into_owned()),
             (Some((step, done, total)), _) => {
                 self.copy.set_length(total);
                 self.copy.set_position(done);

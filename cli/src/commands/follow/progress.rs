@@ -3,7 +3,6 @@
 use super::sink::Appended;
 use crate::{output, region};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::time::Duration;
 use tcasm_observer::Version;
@@ -99,7 +98,7 @@ impl Progress {
     /// A reader that went away is no reason to stop.
     fn print(&self, text: &str) {
         self.line.suspend(|| {
-            let _ = writeln!(stdout(), "{text}");
+            let _ = output::line(text);
         });
     }
 }

@@ -8,6 +8,7 @@ use super::places::Places;
 use super::producer::{self, remark, stamp, state};
 use super::text::fit_some;
 use super::{fields, help, histogram, slice, versions};
+use crate::plain::is_obeyed;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
@@ -39,6 +40,16 @@ pub fn draw(frame: &mut Frame, model: &Model, depth: Depth) {
     draw_status(model, places.status, buffer);
     if model.help {
         help::draw(area, buffer);
+    }
+    show_all(buffer);
+}
+
+/// Replaces what the terminal would obey. (Most of it is left out already where text is drawn.)
+fn show_all(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if cell.symbol().contains(is_obeyed) {
+            cell.set_symbol("?");
+        }
     }
 }
 

@@ -1,0 +1,286 @@
+//! Control characters in everything that comes from a region or a file: no command prints them raw.
+
+use crate::common::{Background, Run, command, name, publish, tcasm, until};
+use crate::watch::in_bare_terminal;
+use hdf5::types::VarLenUnicode;
+use ndarray::Ix1;
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::signal::Signal;
+use serde_json::json;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use tcasm_producer::{Field, Producer};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Does a terminal obey it? A list of its own, not that of the command.
+fn is_bad(c: char) -> bool {
+    let c = u32::from(c);
+    let direction = [0x61c, 0x200e, 0x200f].contains(&c) || (0x202a..=0x202e).contains(&c);
+    c < 0x20 || (0x7f..0xa0).contains(&c) || direction || (0x2066..=0x2069).contains(&c)
+}
+
+/// Every such character but NUL, which HDF5's strings cannot hold, between letters.
+fn hostile() -> String {
+    let all = (1..0x2070)
+        .filter_map(char::from_u32)
+        .filter(|c| is_bad(*c));
+    all.map(|c| format!("Q{c}")).collect::<String>() + "Q\x1b]0;owned\x07\nforged line"
+}
+
+/// File names cannot be so long.
+fn hostile_name() -> &'static str {
+    "Q\x1b[31m\x07\r\nQ\u{9b}2J\u{202e}\x7f"
+}
+
+fn assert_plain(what: &str, text: &str) {
+    let raw = text.chars().find(|c| is_bad(*c) && *c != '\n');
+    assert_eq!(raw, None, "{what} prints it raw: {text:?}");
+    let forged = text.lines().find(|line| line.starts_with("forged line"));
+    assert_eq!(
+        forged, None,
+        "{what} prints a line of somebody else: {text:?}"
+    );
+}
+
+/// Run the command, whatever comes of it; nothing raw may come out.
+fn checked(args: &[&OsStr]) -> Run {
+    let run: Run = command(&[]).args(args).output().unwrap().into();
+    check(&format!("{args:?}"), &run);
+    run
+}
+
+fn check(what: &str, run: &Run) {
+    assert_plain(what, &run.out);
+    assert_plain(what, &run.err);
+    assert!(run.code >= 0, "{what}: {run:?}");
+}
+
+fn told(args: &[&str], part: &str) {
+    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    let run = checked(&args);
+    let all = run.out.clone() + &run.err;
+    assert!(all.contains(part), "{args:?} says nothing of it: {run:?}");
+}
+
+/// A region whose every string is hostile.
+fn region(name: &str) -> (Producer, Field<f64, Ix1>) {
+    let bad = hostile();
+    let builder = Producer::builder(name).capacity(1 << 16);
+    let builder = builder.versions(64).history(60);
+    let mut producer = builder.attr(&bad, bad.as_str()).create().unwrap();
+    let field = producer.field::<f64, _>("t", [64]).unit(&bad);
+    let field = field.attr(&bad, bad.as_str()).add().unwrap();
+    publish(&mut producer, field, 10);
+    (producer, field)
+}
+
+const ESCAPED: &str = r"Q\u{1b}";
+
+#[test]
+fn strings_of_a_region_are_escaped_by_every_command_that_looks_at_one() {
+    let name = name("escapes");
+    let (_producer, _) = region(&name);
+    told(&["info", &name], ESCAPED);
+    told(&["info", &name, "--json"], r"Q\u001b");
+    told(&["stats", &name, "t"], ESCAPED);
+    told(&["stats", &name, "t", "--json"], r"Q\u001b");
+    told(&["dump", &name, "t"], "float64");
+    told(&["ls"], &name);
+    told(&["ls", "--json"], &name);
+    let run = tcasm(&["info", &name, "--json"]);
+    let info: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(info["fields"][0]["unit"], json!(hostile()));
+    // What is not there, by a hostile name.
+    for args in [
+        ["stats", &name],
+        ["dump", &name],
+        ["stats", "\u{202e}no"],
+        ["info", "\x1b"],
+    ] {
+        checked(&[args[0].as_ref(), args[1].as_ref(), hostile_name().as_ref()]);
+    }
+}
+
+#[test]
+fn watch_draws_nothing_that_its_terminal_would_obey() {
+    let name = name("escapes-watch");
+    let (_producer, _) = region(&name);
+    let (mut master, mut child) = in_bare_terminal(&name);
+    let mut drawn = Vec::new();
+    until("it draws", || {
+        let mut there = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut there, 300_u16).unwrap() == 0 {
+            return String::from_utf8_lossy(&drawn).contains("running");
+        }
+        let mut some = [0; 4096];
+        let count = master.read(&mut some).unwrap();
+        drawn.extend_from_slice(&some[..count]);
+        false
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let drawn = String::from_utf8_lossy(&drawn);
+    assert!(drawn.contains('Q'), "the unit is drawn: {drawn:?}");
+    // Its own sequences begin with ESC; none of them sets a title.
+    let obeyed = |c: char| is_bad(c) && !['\x1b', '\r', '\n'].contains(&c);
+    assert_eq!(drawn.chars().find(|c| obeyed(*c)), None, "{drawn:?}");
+    assert!(!drawn.contains("\x1b]0;"), "{drawn:?}");
+}
+
+/// A folder with a hostile name.
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let own = tempfile::tempdir().unwrap();
+    let folder = own.path().join(hostile_name());
+    fs::create_dir(&folder).unwrap();
+    (own, folder)
+}
+
+#[test]
+fn names_of_files_are_escaped_by_every_command_that_writes_or_reads_them() {
+    let name = name("escapes-files");
+    let (mut producer, t) = region(&name);
+    let (_own, folder) = folder();
+    let file = folder.join("out.vtkhdf");
+    let run = checked(&["export".as_ref(), name.as_ref(), file.as_ref()]);
+    assert!(run.out.contains(r"Q\u{1b}[31m"), "{run:?}");
+    checked(&[
+        "dump".as_ref(),
+        name.as_ref(),
+        "t".as_ref(),
+        "--raw".as_ref(),
+        folder.as_ref(),
+    ]);
+    checked(&[
+        "export".as_ref(),
+        name.as_ref(),
+        "/\x1b/none.vtkhdf".as_ref(),
+    ]);
+    let checkpoints = folder.join("tier");
+    fs::create_dir(&checkpoints).unwrap();
+    let mut keep = command(&["checkpoint", &name, "--every", "1", "--fast"]);
+    keep.arg(&checkpoints);
+    let keep = Background::from(keep);
+    let mut step = 20;
+    until("it writes", || {
+        step += 10;
+        publish(&mut producer, t, step);
+        fs::read_dir(&checkpoints)
+            .unwrap()
+            .flatten()
+            .any(|entry| entry.path().extension().is_some_and(|e| e == "vtkhdf"))
+    });
+    keep.signal(Signal::SIGTERM);
+    let run = keep.end();
+    check("checkpoint", &run);
+    assert!(run.out.contains(r"Q\u{1b}[31m"), "{run:?}");
+    let restored = folder.join("restored.vtkhdf");
+    let run = checked(&[
+        "restore".as_ref(),
+        checkpoints.as_ref(),
+        "--out".as_ref(),
+        restored.as_ref(),
+    ]);
+    assert!(run.out.contains(r"Q\u{1b}[31m"), "{run:?}");
+    let run = checked(&["verify".as_ref(), checkpoints.as_ref(), folder.as_ref()]);
+    assert!(
+        (run.out.clone() + &run.err).contains(r"Q\u{1b}[31m"),
+        "{run:?}"
+    );
+    checked(&["checkpoints".as_ref(), checkpoints.as_ref()]);
+    checked(&["checkpoints".as_ref(), folder.join("none").as_ref()]);
+    checked(&[
+        "view".as_ref(),
+        name.as_ref(),
+        "--socket".as_ref(),
+        folder.as_ref(),
+    ]);
+    checked(&["info".as_ref(), name.as_ref(), OsStr::new("--\x1b[31m")]);
+}
+
+/// Replaces every string attribute of a file and of its groups and datasets.
+fn spoil(file: &Path) -> usize {
+    let file = hdf5::File::open_rw(file).unwrap();
+    let bad: VarLenUnicode = hostile().parse().unwrap();
+    let mut places: Vec<String> = vec!["/".to_owned()];
+    let mut count = 0;
+    while let Some(path) = places.pop() {
+        let group = file.group(&path).unwrap();
+        for member in group.member_names().unwrap() {
+            let below = format!("{}/{member}", path.trim_end_matches('/'));
+            match file.group(&below) {
+                Ok(_) => places.push(below),
+                Err(_) => count += spoil_attributes(&file.dataset(&below).unwrap(), &bad),
+            }
+        }
+        count += spoil_attributes(&group, &bad);
+    }
+    count
+}
+
+fn spoil_attributes(at: &hdf5::Location, bad: &VarLenUnicode) -> usize {
+    let mut count = 0;
+    for name in at.attr_names().unwrap() {
+        let attr = at.attr(&name).unwrap();
+        let text = attr.dtype().unwrap().to_descriptor();
+        let is_text = text.is_ok_and(|t| {
+            format!("{t:?}").contains("Str")
+                || format!("{t:?}").contains("Unicode")
+                || format!("{t:?}").contains("Ascii")
+        });
+        if is_text && attr.is_scalar() {
+            drop(attr);
+            at.delete_attr(&name).unwrap();
+            let attr = at
+                .new_attr::<VarLenUnicode>()
+                .create(name.as_str())
+                .unwrap();
+            attr.write_scalar(bad).unwrap();
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn strings_of_files_and_manifests_are_escaped() {
+    let name = name("escapes-forged");
+    let (_producer, _) = region(&name);
+    let own = tempfile::tempdir().unwrap();
+    let file = own.path().join("heat_00000010.vtkhdf");
+    let (file_name, folder) = (file.to_str().unwrap(), own.path().to_str().unwrap());
+    assert_eq!(tcasm(&["export", &name, file_name]).code, 0);
+    assert!(spoil(&file) > 0, "no string was replaced");
+    let out = own.path().join("out.vtkhdf");
+    for args in [
+        vec!["verify", file_name],
+        vec!["verify", folder],
+        vec!["restore", folder, "--out", out.to_str().unwrap()],
+    ] {
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        checked(&args);
+    }
+
+    let bad = hostile();
+    let entry = json!({
+        "event": "complete", "step": 10, "version": 1, "time": 0.5, "kind": "full",
+        "file": format!("{bad}_00000010.vtkhdf"), "bytes": 8, "id": bad, "seal": bad,
+    });
+    let events = [
+        json!({"event": "begin", "format": 1, "run": bad, "region": bad, "created": 0}),
+        entry,
+        json!({"event": "failed", "step": 20, "why": bad}),
+    ];
+    let lines = events.map(|event| {
+        let text = event.to_string();
+        format!("{text}#{:016x}\n", xxh3_64(text.as_bytes()))
+    });
+    fs::write(own.path().join("heat.manifest"), lines.concat()).unwrap();
+    told(&["checkpoints", folder], ESCAPED);
+    told(&["checkpoints", folder, "--json"], r"Q\u001b");
+    let run = tcasm(&["checkpoints", folder, "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(all[0]["region"], json!(bad));
+}
