@@ -27,7 +27,7 @@ impl Site {
         let mut program = Program::start("tcasm", &["view", name, "--port", "0"])?;
         let address = program.hear(|line| {
             let address = line.trim().strip_prefix("http://")?;
-            let (host, token) = address.split_once("/?token=")?;
+            let (host, token) = address.split_once("/#token=")?;
             Some((host.to_owned(), token.to_owned()))
         });
         let (host, token) = address.ok_or("tcasm view has printed no address")?;
@@ -40,7 +40,7 @@ impl Site {
 
     /// What to open in a browser.
     pub fn url(&self) -> String {
-        format!("http://{}/?token={}", self.host, self.token)
+        format!("http://{}/#token={}", self.host, self.token)
     }
 
     /// Processor time that it has taken.

@@ -7,23 +7,15 @@ import { tell } from './status.js';
 
 const EVERY = 4000;
 
-/** @param {(name: string) => void} choose another region */
-export function setUpLists(choose) {
+/**
+ * @param {(name: string) => void} choose another region
+ * @param {() => void} ask which regions there are
+ */
+export function setUpLists(choose, ask) {
   on(['regions', 'regionName', 'region'], () => showRegions(choose));
   on(['region', 'fieldName'], showFields);
   on(['region'], keepField);
-  setInterval(() => document.hidden || loadRegions(), EVERY);
-}
-
-/** Ask which regions there are. Without an answer the list stays: the banner says what is wrong. */
-export async function loadRegions() {
-  try {
-    const answer = await fetch('/regions', { cache: 'no-store' });
-    if (answer.status === 403) set({ link: 'refused' });
-    if (answer.ok) set({ regions: await answer.json() });
-  } catch {
-    // The connection tells.
-  }
+  setInterval(() => document.hidden || ask(), EVERY);
 }
 
 function showRegions(choose) {

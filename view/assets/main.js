@@ -5,8 +5,9 @@ import { byId } from './dom.js';
 import { Connection } from './connection.js';
 import { apply, asked } from './frames.js';
 import { look, same } from './look.js';
+import { takeToken } from './keys.js';
 import { loadColormaps } from './colors.js';
-import { loadRegions, setUpLists } from './lists.js';
+import { setUpLists } from './lists.js';
 import { setUpControls, showControls, showRange } from './controls.js';
 import { drawSlice, setUpSlice, wantedPlane, zoom } from './slice-view.js';
 import { drawVolume, setUpVolume, showVolume, zoomVolume } from './volume-view.js';
@@ -43,10 +44,12 @@ function link(how) {
   // A new connection knows nothing of what was asked on the last.
   lastLook = null;
   ask();
+  askRegions();
 }
 
 function message(what) {
   if (what.type === 'region') region(what);
+  else if (what.type === 'regions') set({ regions: what.regions });
   else if (what.type === 'series' && what.field === state.fieldName && what.component === state.component) {
     seriesOf(seriesKey());
     addPoints(what.points);
@@ -96,6 +99,9 @@ function ask() {
     if (connection.send(wish)) lastLook = wish;
   }, lastLook ? LOOK_PAUSE : 0);
 }
+
+/** Ask which regions there are. Without an answer the list stays: the banner says what is wrong. */
+const askRegions = () => connection.send({ type: 'regions' });
 
 function chooseRegion(name) {
   if (name === state.regionName) return;
@@ -162,7 +168,7 @@ function setUp() {
   setUpInspection();
   setUpTheme();
   setUpStatus();
-  setUpLists(chooseRegion);
+  setUpLists(chooseRegion, askRegions);
   setUpControls();
   setUpSlice(draw, ask);
   setUpVolume(draw);
@@ -182,8 +188,11 @@ function setUp() {
 
 async function start() {
   setUp();
-  connection.open(new URLSearchParams(location.search).get('region'));
-  loadRegions();
+  const begin = () => connection.open(new URLSearchParams(location.search).get('region'));
+  takeToken();
+  begin();
+  // The printed address, opened where the page is open already, changes nothing but what follows the `#`.
+  addEventListener('hashchange', () => takeToken() && begin());
   try {
     await loadColormaps();
   } catch {

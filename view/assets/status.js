@@ -13,7 +13,9 @@ const NOTICE = 6000;
 let notice = '';
 let timer = 0;
 
-const REFUSED = 'The address lacks its token. Open the address that “tcasm view” printed, with all that follows the question mark.';
+const REFUSED = 'The address lacks its token, or that of another server. Open the address that “tcasm view” printed, with all that follows the “#”.';
+
+const STRANGER = 'Something else than your “tcasm view” answers here. It was told nothing; trying again …';
 
 const HINT = 'Point at the image to read a value; click to pin the point.';
 
@@ -36,7 +38,8 @@ export function tell(text) {
 }
 
 function showStatus() {
-  const how = state.link === 'open' ? state.region?.state ?? 'connecting' : state.link === 'closed' ? 'disconnected' : state.link;
+  const lost = state.link === 'closed' || state.link === 'stranger';
+  const how = state.link === 'open' ? state.region?.state ?? 'connecting' : lost ? 'disconnected' : state.link;
   byId('region-name').textContent = state.regionName ?? '–';
   byId('region-state').textContent = how;
   byId('region-state').dataset.state = how;
@@ -53,6 +56,7 @@ export function showLatency(ms) {
 function bannerText() {
   const region = state.region;
   if (state.link === 'refused') return ['bad', REFUSED];
+  if (state.link === 'stranger') return ['bad', STRANGER];
   if (state.link === 'closed') return ['bad', 'Disconnected from “tcasm view”; trying again …'];
   if (notice) return ['info', notice];
   if (region?.state === 'lost') return ['bad', `The producer died${last()}. ${region.message ?? ''}`];

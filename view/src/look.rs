@@ -29,6 +29,8 @@ pub enum Said {
         /// Number of the frame.
         frame: u64,
     },
+    /// It wants to know which regions there are.
+    Regions,
 }
 
 /// All that a client wants to see. Indices count in the field without ghost layers, its axes in the order of a C array, x last.

@@ -1,9 +1,10 @@
 // Who may look, and how the page tells who may not; the keyboard, the themes, a phone.
 
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer, request } from 'node:http';
 import { after, test } from 'node:test';
-import { leave, drawn, eventually, open, regionName, scene, see, view } from './harness.js';
+import { leave, drawn, end, eventually, open, regionName, scene, see, view } from './harness.js';
 
 after(leave);
 
@@ -28,12 +29,60 @@ function upgrade({ port }, query, headers = {}) {
   });
 }
 
+/** A program at this port that answers a greeting as well as it can without the key. */
+async function pretender(port) {
+  const [requests, messages, sockets] = [[], [], new Set()];
+  const server = createServer((asked, answer) => {
+    requests.push(`${asked.url} ${JSON.stringify(asked.headers)}`);
+    answer.end();
+  });
+  server.on('upgrade', (asked, socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    requests.push(`${asked.url} ${JSON.stringify(asked.headers)}`);
+    const accept = createHash('sha1').update(`${asked.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+    let received = Buffer.alloc(0);
+    socket.on('data', (data) => {
+      received = Buffer.concat([received, data]);
+      received = takeTexts(received, (text) => {
+        messages.push(JSON.parse(text));
+        const random = () => randomBytes(32).toString('hex');
+        const lie = JSON.stringify({ type: 'proof', nonce: random(), process: random(), proof: random() });
+        socket.write(Buffer.concat([Buffer.from([0x81, 126, lie.length >> 8, lie.length & 255]), Buffer.from(lie)]));
+      });
+    });
+  });
+  await new Promise((resolve, reject) => server.on('error', reject).listen(port, '127.0.0.1', resolve));
+  const stop = () => new Promise((resolve) => {
+    server.close(resolve);
+    server.closeAllConnections();
+    sockets.forEach((socket) => socket.destroy());
+  });
+  return { requests, messages, end: stop };
+}
+
+/** The texts in complete frames of a client; what is left. */
+function takeTexts(bytes, take) {
+  for (;;) {
+    if (bytes.length < 6) return bytes;
+    const short = bytes[1] & 127;
+    const at = short === 126 ? 4 : 2;
+    const length = short === 126 ? bytes.readUInt16BE(2) : short;
+    if (bytes.length < at + 4 + length) return bytes;
+    const mask = bytes.subarray(at, at + 4);
+    const text = bytes.subarray(at + 4, at + 4 + length).map((byte, i) => byte ^ mask[i % 4]);
+    if ((bytes[0] & 15) === 1) take(text.toString());
+    bytes = bytes.subarray(at + 4 + length);
+  }
+}
+
 const status = async (url, headers) => (await fetch(url, { headers })).status;
 
-test('without the token, or with a wrong one, nothing is told', async () => {
+test('without the token, or with a wrong one, no region is told', async () => {
   const { origin, token } = await server();
+  assert.equal(await status(`${origin}/regions`), 403);
   for (const path of ['/', '/regions', '/colormaps', '/assets/main.js']) {
-    assert.equal(await status(origin + path), 403, path);
     assert.equal(await status(`${origin}${path}?token=${'0'.repeat(32)}`), 403, path);
     assert.equal(await status(`${origin}${path}?token=${token}`), 200, path);
   }
@@ -41,28 +90,92 @@ test('without the token, or with a wrong one, nothing is told', async () => {
 
 test('nor over the WebSocket', async () => {
   const running = await server();
-  assert.equal(await upgrade(running, ''), 403);
   assert.equal(await upgrade(running, `?token=${'0'.repeat(32)}`), 403);
   assert.equal(await upgrade(running, `?token=${running.token}`), 101);
 });
 
-test('pages of other sites get nothing, even with the cookie', async () => {
+test('pages of other sites get nothing, even with the token', async () => {
   const running = await server();
-  const cookie = `tcasm_view_${new URL(running.origin).port}=${running.token}`;
-  assert.equal(await upgrade(running, '', { cookie, Origin: 'http://evil.example' }), 403);
-  assert.equal(await upgrade(running, '', { cookie, Origin: running.origin }), 101);
-  assert.equal(await status(`${running.origin}/regions`, { cookie, Origin: 'http://evil.example' }), 403);
+  const query = `?token=${running.token}`;
+  assert.equal(await upgrade(running, query, { Origin: 'http://evil.example' }), 403);
+  assert.equal(await upgrade(running, query, { Origin: running.origin }), 101);
+  assert.equal(await status(`${running.origin}/regions${query}`, { Origin: 'http://evil.example' }), 403);
 });
 
-test('a page whose cookie has gone says what to do', async () => {
-  const { url, child } = await server();
-  const page = await open(url);
+test('the address loses its token, which no request and no storage has', async () => {
+  const { url, origin, token, producer } = await server();
+  const page = await open('about:blank');
+  const asked = [];
+  page.on('request', (request) => asked.push(request.url(), JSON.stringify(request.headers()), request.postData() ?? ''));
+  const said = heard(page);
+  await page.goto(url);
   await drawn(page, 1);
-  await page.context().clearCookies();
-  child.kill('SIGSTOP');
-  child.kill('SIGCONT');
-  await page.evaluate(() => fetch('/regions'));
-  await page.waitForFunction(() => /lacks its token/.test(document.getElementById('message').textContent), null, { timeout: 15000 });
+  assert.equal(page.url(), `${origin}/`);
+  const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  for (const text of [...asked, ...said, kept]) assert.ok(!text.includes(token), text);
+  assert.deepEqual(await page.context().cookies(), []);
+  // A reload needs no token while the server runs.
+  await page.reload();
+  await drawn(page, 1);
+  await producer.publish();
+  await drawn(page, 2);
+});
+
+/** What the page says on its WebSockets. */
+function heard(page) {
+  const said = [];
+  page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => said.push(String(payload))));
+  return said;
+}
+
+test('a page without the token says what to do, and takes it from the address', async () => {
+  const { url, origin } = await server();
+  const page = await open(`${origin}/`);
+  await page.waitForFunction(() => /lacks its token/.test(document.getElementById('message').textContent));
+  // Nothing but what follows the `#` changes: the browser loads nothing.
+  await page.goto(url);
+  await drawn(page, 1);
+});
+
+test('a program that takes the port learns nothing, and the page waits for its server', async () => {
+  const name = regionName('stranger');
+  const producer = await scene(name);
+  const first = await view(name);
+  const page = await open(first.url);
+  await drawn(page, 1);
+  const said = heard(page);
+  await end(first, 'SIGKILL');
+  const stranger = await pretender(first.port);
+  await page.waitForFunction(() => /Something else/.test(document.getElementById('banner').textContent), null, { timeout: 15000 });
+  await eventually(() => assert.ok(stranger.messages.length > 1, String(stranger.messages)));
+  for (const message of stranger.messages) {
+    assert.deepEqual([message.type, Object.keys(message).sort()], ['hello', ['key', 'nonce', 'type']]);
+  }
+  for (const text of [...stranger.requests, ...said]) {
+    assert.ok(!text.includes(first.token) && !text.includes(name) && !/cookie/i.test(text), text);
+  }
+  const nonces = stranger.messages.map(({ nonce }) => nonce);
+  assert.equal(new Set(nonces).size, nonces.length, 'each connection has a nonce of its own');
+  await stranger.end();
+  const second = await view(name, first.port);
+  assert.equal(second.token, first.token);
+  await producer.publish();
+  await drawn(page, 2);
+});
+
+test('a page that was loaded again does not talk to the next server, whosever that is', async () => {
+  const name = regionName('reloaded');
+  await scene(name);
+  const first = await view(name);
+  const page = await open(first.url);
+  await drawn(page, 1);
+  await page.reload();
+  await drawn(page, 1);
+  await end(first, 'SIGKILL');
+  const second = await view(name, first.port);
+  await page.waitForFunction(() => /Open the address/.test(document.getElementById('banner').textContent), null, { timeout: 15000 });
+  await page.goto(second.url);
+  await page.waitForFunction(() => document.getElementById('region-state').textContent === 'running', null, { timeout: 15000 });
 });
 
 test('on a phone nothing is wider than the screen', async () => {

@@ -48,7 +48,8 @@ export async function view(name, port = 0) {
     if (!found) throw new Error(`tcasm view prints no address: ${program.lines} ${program.errors}`);
     return new URL(found[0]);
   });
-  return { ...program, url: url.href, origin: url.origin, port: Number(url.port), token: url.searchParams.get('token') };
+  const token = new URLSearchParams(url.hash.slice(1)).get('token');
+  return { ...program, url: url.href, origin: url.origin, port: Number(url.port), token };
 }
 
 /** The steerable simulation, which publishes when it is told to; `rare`: with fields of kinds that few have. */
@@ -213,9 +214,8 @@ export const settled = (page) => page.evaluate(async () => {
 });
 
 /** The colour maps of the server: name to [[r, g, b], ...]. */
-export async function colormaps({ origin, token }) {
-  const cookie = `tcasm_view_${new URL(origin).port}=${token}`;
-  const all = await (await fetch(`${origin}/colormaps`, { headers: { cookie } })).json();
+export async function colormaps({ origin }) {
+  const all = await (await fetch(`${origin}/colormaps`)).json();
   const decode = (text) => text.match(/.{6}/g).map((c) => [0, 2, 4].map((i) => Number.parseInt(c.slice(i, i + 2), 16)));
   return Object.fromEntries(Object.entries(all).map(([name, text]) => [name, decode(text)]));
 }

@@ -3,28 +3,37 @@
 use crate::args::ViewArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::plain::plain;
 use crate::signals::Signals;
-use std::net::SocketAddr;
 use tcasm_core::place::check_name;
 use tcasm_observer::{AttachError, Observer};
 use tcasm_view::Options;
-use tcasm_view::server::{Patience, ServeError, Server, Settings, token};
+use tcasm_view::server::{FIRST_PORT, Patience, Place, ServeError, Server, Settings, secret};
 
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     look_for(&args.name, args.no_wait)?;
     let signals = Signals::catch()?;
-    let token =
-        token::token().map_err(|e| Failure::new(Code::Io, format!("no random token: {e}")))?;
     let server = Server::bind(Settings {
         name: args.name.clone(),
-        address: args.bind,
-        port: args.port,
-        token,
+        place: place(args),
+        secret: secret::secret()
+            .map_err(|e| Failure::new(Code::Io, format!("no random numbers: {e}")))?,
         options: Options::default(),
         patience: Patience::default(),
     })?;
     output::text(&greeting(&args.name, &server))?;
-    Ok(server.run(|| signals.end())?)
+    server.run(|| signals.end());
+    Ok(())
+}
+
+fn place(args: &ViewArgs) -> Place {
+    match &args.socket {
+        Some(path) => Place::Socket(path.clone()),
+        None => Place::Port {
+            address: args.bind,
+            port: args.port,
+        },
+    }
 }
 
 /// Whether the region is there. If not, it may come.
@@ -36,7 +45,8 @@ pub fn look_for(name: &str, no_wait: bool) -> Result<(), Failure> {
             | AttachError::Dead { .. }
             | AttachError::Ended { .. }),
         ) if !no_wait => {
-            output::note(&format!("{error}\nwaiting for it (--no-wait: do not wait)"));
+            output::note(&error.to_string());
+            output::note("waiting for it (--no-wait: do not wait)");
             Ok(())
         }
         Err(error) => Err(error.into()),
@@ -45,19 +55,23 @@ pub fn look_for(name: &str, no_wait: bool) -> Result<(), Failure> {
 }
 
 fn greeting(name: &str, server: &Server) -> String {
-    let (address, host): (SocketAddr, String) = (server.address(), host_name());
+    let host = host_name();
     let mut text = format!(
         "{name} can be looked at in a browser, until Ctrl-C:\n  {}\n",
         server.url(&host)
     );
-    if address.ip().is_loopback() {
-        let port = address.port();
-        text += &format!(
-            "from another machine: ssh -L {port}:{address} {host}, and the same address there\n"
-        );
-    } else {
-        text += "anybody who can reach this address and knows the token can look; what is sent is not encrypted\n";
-    }
+    text += &match (server.address(), server.socket()) {
+        (Some(address), _) if address.ip().is_loopback() => {
+            let port = address.port();
+            format!("from another machine: ssh -L {port}:{address} {host}, and the same address there\n")
+        }
+        (_, Some(path)) => format!(
+            "on the machine of the browser, first: ssh -L {FIRST_PORT}:{} {host}\n",
+            plain(&path.display().to_string())
+        ),
+        _ => "anybody who can reach this address and knows the token can look; what is sent is not encrypted\n"
+            .to_owned(),
+    };
     text
 }
 

@@ -3,8 +3,16 @@
 
 use crate::common::{Background, Victim, bad, line, name, publish, until};
 use nix::sys::signal::Signal;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Duration;
+
+/// Far more than an answer takes: only what hangs reaches it.
+const LONG: Duration = Duration::from_secs(30);
 
 /// A view that serves, and the address that it has printed.
 struct Served {
@@ -24,21 +32,24 @@ impl Served {
     /// Host and port, and the token.
     fn parts(&self) -> (&str, &str) {
         let parts = self.address.strip_prefix("http://").unwrap();
-        parts.split_once("/?token=").unwrap()
+        parts.split_once("/#token=").unwrap()
     }
 
     fn get(&self, path: &str) -> String {
         let (host, token) = self.parts();
         let mut stream = TcpStream::connect(host).unwrap();
-        let cookie = format!("tcasm_view_{}={token}", host.rsplit(':').next().unwrap());
-        let ask = format!(
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
-        );
-        stream.write_all(ask.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        ask(&mut stream, host, &format!("{path}?token={token}"))
     }
+}
+
+/// What a server answers over this connection.
+fn ask(stream: &mut (impl Read + Write), host: &str, path: &str) -> String {
+    let ask = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(ask.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 #[test]
@@ -105,4 +116,92 @@ fn signals_end_it_well_and_the_next_start_has_the_same_address() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
     let second = Served::start(&[&name, "--port", &port]);
     assert_eq!(second.address, address);
+}
+
+#[test]
+fn half_requests_neither_fill_the_descriptors_nor_keep_out_who_knows_the_token() {
+    let name = name("half");
+    let mut limited = Command::new("sh");
+    let start = r#"ulimit -Sn 1024; exec "$0" view "$1" --port 0"#;
+    limited.args(["-c", start, env!("CARGO_BIN_EXE_tcasm"), &name]);
+    let mut program = Background::from(limited);
+    program.read_line();
+    let address = program.read_line().trim().to_owned();
+    let view = Served { program, address };
+    let host = view.parts().0;
+    let strangers: Vec<TcpStream> = (0..1_150)
+        .map(|_| {
+            let mut stranger = TcpStream::connect(host).unwrap();
+            stranger.write_all(b"GET / HTTP/1.1\r\nHost: loc").unwrap();
+            stranger
+        })
+        .collect();
+    let descriptors = || {
+        fs::read_dir(format!("/proc/{}/fd", view.program.pid()))
+            .unwrap()
+            .count()
+    };
+    assert!(view.get("/regions").starts_with("HTTP/1.1 200"));
+    assert!(descriptors() < 400, "{} descriptors", descriptors());
+    // Those that are left are closed when their headers take too long.
+    until("all are closed", || descriptors() < 50);
+    assert!(view.get("/regions").starts_with("HTTP/1.1 200"));
+    drop(strangers);
+}
+
+#[test]
+fn a_unix_socket_is_the_users_alone_and_goes_with_the_server() {
+    let name = name("socket");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("view.socket");
+    let text = path.to_str().unwrap();
+    let start = || {
+        let mut program = Background::start(&["view", &name, "--socket", text]);
+        program.read_line();
+        let address = program.read_line().trim().to_owned();
+        let tunnel = program.read_line();
+        assert!(tunnel.contains(&format!("ssh -L 8337:{text} ")), "{tunnel}");
+        (program, address)
+    };
+    let (first, address) = start();
+    let token = address
+        .strip_prefix("http://127.0.0.1:8337/#token=")
+        .unwrap();
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+        0o600
+    );
+    let get = |path_asked: &str| {
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        ask(&mut stream, "localhost:8337", path_asked)
+    };
+    assert!(get("/").starts_with("HTTP/1.1 200"));
+    assert!(get("/regions").starts_with("HTTP/1.1 403"));
+    assert!(get(&format!("/regions?token={token}")).starts_with("HTTP/1.1 200"));
+    let told = bad(&["view", &name, "--socket", text], 9);
+    assert!(told.contains("another program listens at"), "{told}");
+    first.signal(Signal::SIGTERM);
+    let run = first.end();
+    assert_eq!((run.code, path.exists()), (0, false), "{run:?}");
+
+    // A killed server leaves its socket; the next one takes its place, with the same address.
+    let (second, again) = start();
+    assert_eq!(again, address);
+    second.signal(Signal::SIGKILL);
+    second.end();
+    assert!(path.exists());
+    let (third, again) = start();
+    assert_eq!(again, address);
+    third.signal(Signal::SIGINT);
+    assert_eq!((third.end().code, path.exists()), (0, false));
+
+    fs::write(&path, "precious").unwrap();
+    let told = bad(&["view", &name, "--socket", text], 9);
+    assert!(told.contains("is no socket"), "{told}");
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+    for wrong in [["--port", "0"], ["--bind", "0.0.0.0"]] {
+        let args = ["view", &name, "--socket", text];
+        bad(&[&args[..], &wrong].concat(), 2);
+    }
 }

@@ -2,24 +2,31 @@
 
 mod access;
 mod assets;
+mod greeting;
+mod listen;
+mod lobby;
+mod patience;
+pub mod proof;
 mod regions;
+pub mod secret;
 mod socket;
-pub mod token;
 
 pub use access::{Access, Refused};
-pub use socket::Patience;
+pub use listen::{FIRST_PORT, Place, ServeError};
+pub use patience::Patience;
 
 use crate::hub::{Hub, Options};
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
+use listen::Listener;
+use proof::Keys;
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use thiserror::Error;
-use tokio::net::TcpListener;
 use tokio::runtime;
 
 /// What is served, and to whom.
@@ -28,45 +35,17 @@ pub struct Settings {
     /// The region that the page shows first.
     pub name: String,
     /// Where it listens.
-    pub address: IpAddr,
-    /// The port; 0 for any. None: the first free one from [`FIRST_PORT`] on.
-    pub port: Option<u16>,
-    /// What a browser must know.
-    pub token: String,
+    pub place: Place,
+    /// The user's secret, from which the token of the address is derived.
+    pub secret: String,
     /// How eagerly it works.
     pub options: Options,
     /// How long it waits for pages.
     pub patience: Patience,
 }
 
-/// Where free ports are looked for.
-pub const FIRST_PORT: u16 = 8337;
-/// How many are tried.
-const PORTS: u16 = 20;
 /// How often it is looked whether the server shall end.
 const STOP: Duration = Duration::from_millis(50);
-
-/// Why nothing is served.
-#[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
-pub enum ServeError {
-    #[error("port {port} of {address} is taken; give another one, or --port 0 for any")]
-    Taken { address: IpAddr, port: u16 },
-    #[error(
-        "the ports {first} to {last} of {address} are taken; give another one, or --port 0 for any"
-    )]
-    AllTaken {
-        address: IpAddr,
-        first: u16,
-        last: u16,
-    },
-    #[error(
-        "cannot listen on {0}: {1}; give an address of this machine, and a port that this user may use"
-    )]
-    Listen(SocketAddr, io::Error),
-    #[error("cannot serve: {0}")]
-    Serve(#[from] io::Error),
-}
 
 /// What requests are answered from.
 #[derive(Debug)]
@@ -74,6 +53,7 @@ struct Site {
     name: String,
     options: Options,
     patience: Patience,
+    keys: Arc<Keys>,
     hubs: Mutex<HashMap<String, Hub>>,
     regions: regions::Seen,
 }
@@ -81,8 +61,8 @@ struct Site {
 /// A server that listens.
 pub struct Server {
     runtime: runtime::Runtime,
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
+    keys: Arc<Keys>,
     settings: Settings,
 }
 
@@ -92,33 +72,54 @@ impl Server {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let listener = runtime.block_on(listen(settings.address, settings.port))?;
-        let address = listener.local_addr()?;
+        let listener = runtime.block_on(Listener::bind(&settings.place))?;
+        let keys = Keys::new(&settings.secret, &listener.place(), secret::random()?);
         Ok(Server {
             runtime,
             listener,
-            address,
+            keys: Arc::new(keys),
             settings,
         })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// The address and port where it listens, unless that is a Unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match &self.listener {
+            Listener::Port(_, address) => Some(*address),
+            Listener::Socket(..) => None,
+        }
     }
 
-    /// What to open in a browser. `host` is this machine for others.
+    /// The Unix socket where it listens, if it does.
+    pub fn socket(&self) -> Option<&Path> {
+        match &self.listener {
+            Listener::Port(..) => None,
+            Listener::Socket(_, file) => Some(&file.path),
+        }
+    }
+
+    /// What opens the page. It is the same for all servers of a user at the same place.
+    pub fn token(&self) -> &str {
+        self.keys.token()
+    }
+
+    /// What to open in a browser. `host` is this machine for others. A Unix socket is reached through a
+    /// tunnel, which begins at the usual port of the user's machine.
     pub fn url(&self, host: &str) -> String {
-        let place = reachable(self.address, host);
-        format!("http://{place}/?token={}", self.settings.token)
+        let place = match self.address() {
+            Some(address) => reachable(address, host),
+            None => format!("127.0.0.1:{FIRST_PORT}"),
+        };
+        // Browsers send nothing of what follows the `#`.
+        format!("http://{place}/#token={}", self.token())
     }
 
     /// Serve until `stop` says so. The calling thread gets what processor time others leave from now on.
-    pub fn run(self, stop: impl Fn() -> bool) -> Result<(), ServeError> {
+    pub fn run(self, stop: impl Fn() -> bool) {
         tcasm_core::sys::thread::set_background();
-        let site = Arc::new(Site::new(&self.settings));
-        let access = Access::new(self.settings.token, self.address.ip().is_loopback());
-        let serve = axum::serve(self.listener, router(site, access));
+        let site = Arc::new(Site::new(&self.settings, self.keys.clone()));
+        let access = Access::new(self.keys, self.listener.is_local());
+        let serve = lobby::serve(&self.listener, router(site, access), self.settings.patience);
         let stopped = async {
             while !stop() {
                 tokio::time::sleep(STOP).await;
@@ -126,10 +127,10 @@ impl Server {
         };
         self.runtime.block_on(async {
             tokio::select! {
-                result = async { serve.await } => Ok(result?),
-                () = stopped => Ok(()),
+                never = serve => match never {},
+                () = stopped => {}
             }
-        })
+        });
     }
 }
 
@@ -139,26 +140,6 @@ fn reachable(address: SocketAddr, host: &str) -> String {
         true => format!("{host}:{}", address.port()),
         false => address.to_string(),
     }
-}
-
-async fn listen(address: IpAddr, port: Option<u16>) -> Result<TcpListener, ServeError> {
-    let (first, last) = port.map_or((FIRST_PORT, FIRST_PORT + PORTS - 1), |port| (port, port));
-    for port in first..=last {
-        let place = SocketAddr::new(address, port);
-        match TcpListener::bind(place).await {
-            Ok(listener) => return Ok(listener),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-            Err(error) => return Err(ServeError::Listen(place, error)),
-        }
-    }
-    Err(match port {
-        Some(port) => ServeError::Taken { address, port },
-        None => ServeError::AllTaken {
-            address,
-            first,
-            last,
-        },
-    })
 }
 
 fn router(site: Arc<Site>, access: Access) -> Router {
@@ -174,11 +155,12 @@ fn router(site: Arc<Site>, access: Access) -> Router {
 }
 
 impl Site {
-    fn new(settings: &Settings) -> Self {
+    fn new(settings: &Settings, keys: Arc<Keys>) -> Self {
         Site {
             name: settings.name.clone(),
             options: settings.options,
             patience: settings.patience,
+            keys,
             hubs: Mutex::default(),
             regions: regions::Seen::default(),
         }

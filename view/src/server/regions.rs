@@ -29,24 +29,28 @@ pub type Seen = Mutex<Option<(Instant, Vec<Row>)>>;
 
 /// `GET /regions`
 pub async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<Row>>, (StatusCode, String)> {
-    // Who asks meanwhile waits for the same answer.
+    let failed = |why| (StatusCode::INTERNAL_SERVER_ERROR, why);
+    rows(&site).await.map(Json).map_err(failed)
+}
+
+/// Returns the regions of this user, as they were a moment ago.
+pub async fn rows(site: &Site) -> Result<Vec<Row>, String> {
+    // Others that ask meanwhile wait for the same answer.
     let mut seen = site.regions.lock().await;
     if let Some((when, rows)) = &*seen
         && when.elapsed() < FRESH
     {
-        return Ok(Json(rows.clone()));
+        return Ok(rows.clone());
     }
     let rows = look().await?;
     *seen = Some((Instant::now(), rows.clone()));
-    Ok(Json(rows))
+    Ok(rows)
 }
 
-async fn look() -> Result<Vec<Row>, (StatusCode, String)> {
+async fn look() -> Result<Vec<Row>, String> {
     let folder = runtime_dir();
-    let sockets = sockets(&folder).map_err(|error| {
-        let text = format!("cannot read {folder:?}: {error}");
-        (StatusCode::INTERNAL_SERVER_ERROR, text)
-    })?;
+    let failed = |error| format!("cannot read {folder:?}: {error}");
+    let sockets = sockets(&folder).map_err(failed)?;
     // Together: one that is stopped takes long not to answer.
     let running = sockets.into_iter().filter(|socket| !socket.kept);
     let looks: Vec<_> = running

@@ -1,71 +1,96 @@
 //! A page at the other end of a WebSocket.
 
-use super::Site;
+use super::access::KnowsToken;
+use super::lobby::Guest;
+use super::patience::Patience;
+use super::regions::{self, Row};
+use super::{Site, greeting};
 use crate::frame::Writer;
 use crate::hub::{Client, Hub, Update};
 use crate::look::{MAX_MESSAGE, Said};
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tcasm_core::place::check_name;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
-
-/// How long pages are waited for.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// A page that says nothing for so long is asked whether it is there. Browsers answer by themselves, even for a hidden page
-    /// whose timers sleep.
-    pub quiet: Duration,
-    /// A page that says nothing for so long is gone, though nobody told.
-    pub silence: Duration,
-    /// A page that takes nothing for so long has stopped reading.
-    pub send: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Patience {
-            quiet: Duration::from_secs(10),
-            silence: Duration::from_secs(30),
-            send: Duration::from_secs(10),
-        }
-    }
-}
 
 #[derive(Debug, Deserialize)]
 pub struct Asked {
     region: Option<String>,
 }
 
-/// `GET /ws`
+/// `GET /ws`. A program has the token in its request. A page comes without, and proves over the
+/// WebSocket that it knows it.
 pub async fn open(
     State(site): State<Arc<Site>>,
+    Extension(guest): Extension<Arc<Guest>>,
     Query(asked): Query<Asked>,
+    knows: Option<Extension<KnowsToken>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    if let Some(Err(error)) = asked.region.as_deref().map(check_name) {
-        return (StatusCode::BAD_REQUEST, error.to_string()).into_response();
+    let upgrade = upgrade
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE);
+    if knows.is_none() {
+        return upgrade.on_upgrade(move |socket| greet(socket, guest, site));
     }
-    match site.hub(asked.region) {
-        Ok(hub) => upgrade
-            .max_message_size(MAX_MESSAGE)
-            .max_frame_size(MAX_MESSAGE)
-            .on_upgrade(move |socket| async move {
-                if let Some(why) = Page::new(socket, &hub, site.patience).serve().await {
-                    tracing::debug!("a page of {:?} is gone: {why}", hub.name());
-                }
-            }),
-        Err(error) => {
-            let text = format!("cannot follow the region: {error}");
-            (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
-        }
+    match hub(&site, asked.region) {
+        Ok(hub) => upgrade.on_upgrade(async move |socket| show(socket, &hub, &site).await),
+        Err((status, why)) => (status, why).into_response(),
     }
+}
+
+/// Lets a page in if it proves that it knows the token, and shows it what it asks for.
+async fn greet(mut socket: WebSocket, guest: Arc<Guest>, site: Arc<Site>) {
+    let greeted = tokio::select! {
+        greeted = greeting::greet(&mut socket, &site.keys) => greeted,
+        // It has to make room for others.
+        () = guest.has_to_leave() => return,
+    };
+    let hub = greeted.and_then(|region| {
+        guest.let_in();
+        hub(&site, region).map_err(|(_, why)| why)
+    });
+    drop(guest);
+    match hub {
+        Ok(hub) => show(socket, &hub, &site).await,
+        Err(why) => refuse(socket, why, site.patience.send).await,
+    }
+}
+
+fn hub(site: &Site, region: Option<String>) -> Result<Hub, (StatusCode, String)> {
+    if let Some(Err(error)) = region.as_deref().map(check_name) {
+        return Err((StatusCode::BAD_REQUEST, error.to_string()));
+    }
+    site.hub(region).map_err(|error| {
+        let text = format!("cannot follow the region: {error}");
+        (StatusCode::SERVICE_UNAVAILABLE, text)
+    })
+}
+
+async fn show(socket: WebSocket, hub: &Hub, site: &Arc<Site>) {
+    if let Some(why) = Page::new(socket, hub, site).serve().await {
+        tracing::debug!("a page of {:?} is gone: {why}", hub.name());
+    }
+}
+
+/// Closes, and says why.
+async fn refuse(mut socket: WebSocket, why: String, patience: Duration) {
+    // A close frame has room for 123 bytes.
+    let reason: String = why.chars().filter(char::is_ascii).take(120).collect();
+    let close = CloseFrame {
+        code: close_code::POLICY,
+        reason: reason.into(),
+    };
+    let _ = timeout(patience, socket.send(Message::Close(Some(close)))).await;
 }
 
 struct Page {
@@ -80,6 +105,11 @@ struct Page {
     /// It was asked since whether it is there.
     asked: bool,
     patience: Patience,
+    site: Arc<Site>,
+    /// The regions, when they have been looked up for it.
+    regions: Arc<Mutex<Option<Vec<Row>>>>,
+    /// They are being looked up.
+    lookup: Option<JoinHandle<()>>,
 }
 
 /// What happens next.
@@ -97,10 +127,11 @@ enum Event {
 enum Told<'t> {
     Region(&'t crate::region::Region),
     Series(&'t crate::hub::Series),
+    Regions { regions: &'t [Row] },
 }
 
 impl Page {
-    fn new(socket: WebSocket, hub: &Hub, patience: Patience) -> Self {
+    fn new(socket: WebSocket, hub: &Hub, site: &Arc<Site>) -> Self {
         let news = Arc::new(Notify::new());
         let bell = news.clone();
         Page {
@@ -111,7 +142,10 @@ impl Page {
             under_way: None,
             heard: Instant::now(),
             asked: false,
-            patience,
+            patience: site.patience,
+            site: site.clone(),
+            regions: Arc::default(),
+            lookup: None,
         }
     }
 
@@ -121,7 +155,10 @@ impl Page {
             let quiet = match self.event().await {
                 Event::Said(message) => match self.hear(message) {
                     Ok(()) => false,
-                    Err(why) => return self.refuse(why).await,
+                    Err(why) => {
+                        refuse(self.socket, why.clone(), self.patience.send).await;
+                        return Some(why);
+                    }
                 },
                 Event::News => false,
                 Event::Quiet => true,
@@ -163,6 +200,7 @@ impl Page {
                 Said::Look(look) => self.client.look(*look),
                 Said::Got { frame } if self.under_way == Some(frame) => self.under_way = None,
                 Said::Got { .. } => {}
+                Said::Regions => self.look_up(),
             },
             Message::Binary(_) => return Err("a binary message; say it as text".to_owned()),
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) => {}
@@ -170,26 +208,32 @@ impl Page {
         Ok(())
     }
 
-    /// Close, and say why.
-    async fn refuse(mut self, why: String) -> Option<String> {
-        // A close frame has room for 123 bytes.
-        let reason: String = why.chars().filter(char::is_ascii).take(120).collect();
-        let close = CloseFrame {
-            code: close_code::POLICY,
-            reason: reason.into(),
-        };
-        let _ = timeout(
-            self.patience.send,
-            self.socket.send(Message::Close(Some(close))),
-        )
-        .await;
-        Some(why)
+    /// Looks up the regions, unless that is under way. Those that do not answer take long.
+    fn look_up(&mut self) {
+        if self.lookup.as_ref().is_some_and(|last| !last.is_finished()) {
+            return;
+        }
+        let (site, news, found) = (self.site.clone(), self.news.clone(), self.regions.clone());
+        self.lookup = Some(tokio::spawn(async move {
+            if let Ok(rows) = regions::rows(&site).await {
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(rows);
+                news.notify_one();
+            }
+        }));
     }
 
     /// Send what is new; a frame only when the one before was got. With `ask` an answer is asked for, too.
     async fn tell(&mut self, ask: bool) -> Result<(), axum::Error> {
         if ask {
             self.socket.send(Message::Ping(Bytes::new())).await?;
+        }
+        let regions = self
+            .regions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(regions) = regions {
+            self.say(&Told::Regions { regions: &regions }).await?;
         }
         let update = match self.under_way {
             None => self.client.take(),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tcasm_producer::Producer;
 pub use tcasm_tests::name;
 use tcasm_view::Options;
-use tcasm_view::server::{Patience, Server, Settings};
+use tcasm_view::server::{Patience, Place, Server, Settings};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Error, Message, WebSocket};
 
@@ -18,7 +18,8 @@ use tungstenite::{Error, Message, WebSocket};
 pub const LONG: Duration = Duration::from_secs(60);
 /// Nothing comes, and the server is there.
 const STILL: &str = "the server has not let go";
-pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+/// The secret of the user whose servers these are.
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// A producer that keeps its last 60 versions.
 pub fn producer(name: &str) -> Producer {
@@ -29,6 +30,7 @@ pub fn producer(name: &str) -> Producer {
 /// A server. Dropped, it ends.
 pub struct Site {
     pub address: std::net::SocketAddr,
+    pub token: String,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -40,27 +42,44 @@ impl Site {
 
     /// A server that waits for pages as long as this.
     pub fn patient(name: &str, patience: Patience) -> Site {
-        let server = Server::bind(Settings {
-            name: name.to_owned(),
-            address: [127, 0, 0, 1].into(),
-            port: Some(0),
-            token: TOKEN.to_owned(),
-            options: Options::default(),
+        Site::at(name, patience, 0)
+    }
+
+    /// A server at this port.
+    pub fn at(name: &str, patience: Patience, port: u16) -> Site {
+        let server = server(
+            name,
             patience,
-        })
-        .unwrap();
-        let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
-        let stopped = stop.clone();
-        let run = move || server.run(|| stopped.load(Ordering::Relaxed)).unwrap();
+            Place::Port {
+                address: [127, 0, 0, 1].into(),
+                port: Some(port),
+            },
+        );
+        let (address, token) = (server.address().unwrap(), server.token().to_owned());
+        let (stop, thread) = run(server);
         Site {
             address,
+            token,
             stop,
-            thread: Some(std::thread::spawn(run)),
+            thread: Some(thread),
         }
     }
 
     /// Open a WebSocket with these headers; the status if it is refused.
     pub fn try_open(&self, query: &str, headers: &[(&'static str, &str)]) -> Result<Page, u16> {
+        match self.connect(query, headers) {
+            Ok(socket) => Ok(Page::new(socket)),
+            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Open a WebSocket; nothing is said there yet.
+    pub fn connect(
+        &self,
+        query: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<WebSocket<TcpStream>, Error> {
         let url = format!("ws://{}/ws{query}", self.address);
         let mut request = url.into_client_request().unwrap();
         for (name, value) in headers {
@@ -69,44 +88,56 @@ impl Site {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         match tungstenite::client(request, stream) {
-            Ok((socket, _)) => Ok(Page {
-                socket,
-                regions: Vec::new(),
-                series: Vec::new(),
-                image: Vec::new(),
-                compare: Vec::new(),
-                id: 0,
-            }),
-            Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
-                Err(response.status().as_u16())
-            }
+            Ok((socket, _)) => Ok(socket),
+            Err(tungstenite::HandshakeError::Failure(error)) => Err(error),
             Err(error) => panic!("{error}"),
         }
     }
 
     pub fn open(&self) -> Page {
-        self.try_open(&format!("?token={TOKEN}"), &[]).unwrap()
+        self.try_open(&self.query(), &[]).unwrap()
     }
 
-    /// What a browser has of it after the first request.
-    pub fn cookie(&self) -> String {
-        format!("tcasm_view_{}={TOKEN}", self.address.port())
+    /// What a program asks with.
+    pub fn query(&self) -> String {
+        format!("?token={}", self.token)
     }
 
     /// Ask by HTTP: the status and all that came.
     pub fn get(&self, path: &str, headers: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        let host = self.address;
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n"
-        )
-        .unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        (answer[9..12].parse().unwrap(), answer)
+        let stream = TcpStream::connect(self.address).unwrap();
+        get(stream, &self.address.to_string(), path, headers)
     }
+}
+
+/// A server that does not run yet.
+pub fn server(name: &str, patience: Patience, place: Place) -> Server {
+    Server::bind(Settings {
+        name: name.to_owned(),
+        place,
+        secret: SECRET.to_owned(),
+        options: Options::default(),
+        patience,
+    })
+    .unwrap()
+}
+
+/// Run it until the first of these is true.
+pub fn run(server: Server) -> (Arc<AtomicBool>, JoinHandle<()>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let run = move || server.run(|| stopped.load(Ordering::Relaxed));
+    (stop, std::thread::spawn(run))
+}
+
+/// Ask by HTTP over a connection: the status and all that came.
+pub fn get(mut stream: impl Read + Write, host: &str, path: &str, more: &str) -> (u16, String) {
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    (answer[9..12].parse().unwrap(), answer)
 }
 
 impl Drop for Site {
@@ -124,6 +155,8 @@ pub struct Page {
     /// The regions and series that came.
     pub regions: Vec<Value>,
     pub series: Vec<Value>,
+    /// The lists of regions that came.
+    pub lists: Vec<Value>,
     /// The samples of the image and of the one to compare with, put together from tiles.
     pub image: Vec<f32>,
     pub compare: Vec<f32>,
@@ -138,6 +171,18 @@ pub struct Frame {
 }
 
 impl Page {
+    pub fn new(socket: WebSocket<TcpStream>) -> Page {
+        Page {
+            socket,
+            regions: Vec::new(),
+            series: Vec::new(),
+            lists: Vec::new(),
+            image: Vec::new(),
+            compare: Vec::new(),
+            id: 0,
+        }
+    }
+
     /// Say what is looked at; the number of the look.
     pub fn look(&mut self, mut look: Value) -> u64 {
         self.id += 1;
@@ -161,6 +206,7 @@ impl Page {
                     match told["type"].as_str() {
                         Some("region") => self.regions.push(told),
                         Some("series") => self.series.push(told),
+                        Some("regions") => self.lists.push(told),
                         other => panic!("{other:?}"),
                     }
                 }
@@ -245,6 +291,18 @@ impl Page {
             }
             let last = self.regions.last();
             assert!(Instant::now() < end, "never: {what}; {last:?}");
+            self.listen();
+        }
+    }
+
+    /// The next list of regions.
+    pub fn until_list(&mut self) -> Value {
+        let end = Instant::now() + LONG;
+        loop {
+            if let Some(list) = self.lists.pop() {
+                return list;
+            }
+            assert!(Instant::now() < end, "never: a list of regions");
             self.listen();
         }
     }

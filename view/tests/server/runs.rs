@@ -59,7 +59,7 @@ fn pages_of_several_regions_are_served_side_by_side() {
         producer.view_mut(t).unwrap().fill(number as f64);
         producer.publish(1, 0.0).unwrap();
     }
-    let query = format!("?token={}&region={}", crate::page::TOKEN, names[1]);
+    let query = format!("{}&region={}", site.query(), names[1]);
     for (mut page, value) in [
         (site.open(), 0.0),
         (site.try_open(&query, &[]).unwrap(), 1.0),
@@ -67,7 +67,7 @@ fn pages_of_several_regions_are_served_side_by_side() {
         page.look(json!({"field": "t", "probe": [0]}));
         assert_eq!(page.next().head["probe"]["values"], json!([value]));
     }
-    let (_, list) = site.get("/regions", &format!("Cookie: {}\r\n", site.cookie()));
+    let (_, list) = site.get(&format!("/regions{}", site.query()), "");
     for name in &names {
         assert!(
             list.contains(&format!(r#"{{"name":"{name}","state":"running"}}"#)),
@@ -192,7 +192,7 @@ fn a_region_that_nobody_looks_at_any_more_is_let_go_of_when_the_next_page_comes(
     // All but the one that asks.
     let mut asks = tcasm_observer::Observer::attach(&names[1]).unwrap();
     let mut others = || asks.observers().unwrap().len() - 1;
-    let query = format!("?token={}&region={}", crate::page::TOKEN, names[1]);
+    let query = format!("{}&region={}", site.query(), names[1]);
     let mut page = site.try_open(&query, &[]).unwrap();
     page.look(json!({"field": "t"}));
     page.next();

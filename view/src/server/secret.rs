@@ -1,84 +1,84 @@
-//! The token that opens the page.
+//! The secret of a user, from which the tokens of all servers of this user are derived.
 //!
-//! It is random, and the same for all servers of a user until the runtime folder goes (at the next start of the machine, at the
-//! latest): so a page finds its server again when that was restarted. It lies in a file that only the user can read.
+//! It is random, and stays the same until the runtime folder goes (at the next start of the
+//! machine, at the latest): so a page finds its server again after a restart. It lies in a file
+//! that only the user can read.
 
 use nix::unistd::getuid;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use tcasm_core::place::runtime_dir;
+use tcasm_core::place::{open_runtime_dir, runtime_dir};
 
-/// Random bytes in a token.
+/// Random bytes in a secret.
 const BYTES: usize = 16;
 /// The file in the runtime folder.
-const FILE: &str = "view.token";
+const FILE: &str = "view.key";
 
-/// The user's token; a new one, known to nobody else, where it cannot be kept.
-pub fn token() -> io::Result<String> {
+/// Returns the user's secret; a new one, known to nobody else, where it cannot be kept.
+pub fn secret() -> io::Result<String> {
     let folder = runtime_dir();
     match kept(&folder) {
-        Ok(token) => Ok(token),
+        Ok(secret) => Ok(secret),
         Err(error) => {
             tracing::warn!(
-                "the token cannot be kept in {folder:?} ({error}): it will be another at the next start"
+                "the key of the live view cannot be kept in {folder:?} ({error}): \
+                 the address will be another at the next start"
             );
             random()
         }
     }
 }
 
+/// Reads the secret, and makes it if there is none. Nothing is written where another user rules.
 fn kept(folder: &Path) -> io::Result<String> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    open_runtime_dir(folder)?;
     let path = folder.join(FILE);
     match read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        token => return token,
+        secret => return secret,
     }
-    // Whoever comes second takes the first one's: a name is linked only once it has all of its bytes.
-    let token = random()?;
+    // The name is linked only once the file is complete. The second of two servers that start
+    // together finds the name taken, and reads the first one's secret.
+    let secret = random()?;
     let own = folder.join(format!("{FILE}.{}", random()?));
     let mut new = OpenOptions::new();
     let mut file = new.write(true).create_new(true).mode(0o600).open(&own)?;
-    file.write_all(token.as_bytes())?;
-    let linked = std::fs::hard_link(&own, &path);
+    let written = file.write_all(secret.as_bytes());
+    let linked = written.and_then(|()| std::fs::hard_link(&own, &path));
     std::fs::remove_file(&own)?;
     match linked {
-        Ok(()) => Ok(token),
+        Ok(()) => Ok(secret),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(&path),
         Err(error) => Err(error),
     }
 }
 
-/// What is in the file, if it is this user's, and nobody else can read it.
+/// Reads the file if it is this user's and nobody else can read it.
 fn read(path: &Path) -> io::Result<String> {
     let mut options = OpenOptions::new();
-    let file: File = options
-        .read(true)
-        .custom_flags(nix::libc::O_NOFOLLOW)
-        .open(path)?;
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    let file: File = options.read(true).custom_flags(flags).open(path)?;
     let status = file.metadata()?;
     if status.uid() != getuid().as_raw() || status.mode() & 0o077 != 0 {
         return Err(io::Error::other(format!(
             "{path:?} can be read by others; remove it"
         )));
     }
-    let mut token = String::new();
-    file.take(1024).read_to_string(&mut token)?;
-    if token.len() == 2 * BYTES && token.bytes().all(|b| b.is_ascii_hexdigit()) {
-        Ok(token)
+    let mut secret = String::new();
+    file.take(1024).read_to_string(&mut secret)?;
+    if secret.len() == 2 * BYTES && secret.bytes().all(|b| b.is_ascii_hexdigit()) {
+        Ok(secret)
     } else {
         Err(io::Error::other(format!(
-            "{path:?} holds no token; remove it"
+            "{path:?} holds no key; remove it"
         )))
     }
 }
 
-fn random() -> io::Result<String> {
+/// Returns random hexadecimal digits that nobody can guess.
+pub fn random() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -90,7 +90,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn all_servers_of_a_user_have_the_same() {
+    fn servers_that_start_together_share_one_secret() {
         let folder = tempfile::tempdir().unwrap();
         let all: Vec<String> = std::thread::scope(|scope| {
             let each: Vec<_> = (0..8)
@@ -100,7 +100,7 @@ mod tests {
         });
         assert!(
             all.iter()
-                .all(|token| *token == all[0] && token.len() == 32),
+                .all(|secret| *secret == all[0] && secret.len() == 32),
             "{all:?}"
         );
         let names: Vec<_> = folder.path().read_dir().unwrap().flatten().collect();
@@ -123,5 +123,16 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
         assert!(kept(folder.path()).is_err());
+    }
+
+    #[test]
+    fn nothing_is_written_where_others_could_replace_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shared");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let told = kept(&path).unwrap_err().to_string();
+        assert!(told.contains("every user can replace"), "{told}");
+        assert_eq!(path.read_dir().unwrap().count(), 0);
     }
 }

@@ -1,0 +1,63 @@
+//! The first messages of a page: server and page prove to each other that they know the same key.
+//!
+//! The page says nothing else before the server has proven it, so another program that listens at
+//! the port later learns nothing; and the server tells nothing of any region before the page has.
+
+use super::proof::{Hello, Keys, Proof};
+use super::secret;
+use crate::look::MAX_MESSAGE;
+use axum::extract::ws::{Message, WebSocket};
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum First {
+    Hello(Hello),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Answer {
+    Proof(Proof),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Second {
+    Enter {
+        proof: String,
+        region: Option<String>,
+    },
+}
+
+/// Lets a page prove itself. Returns the region that it asks for; fails with what to tell it.
+pub async fn greet(socket: &mut WebSocket, keys: &Keys) -> Result<Option<String>, String> {
+    let First::Hello(hello) = hear(socket).await?;
+    let nonce = secret::random().map_err(|error| format!("no random numbers: {error}"))?;
+    let (proof, expected) = keys
+        .prove(&hello, nonce)
+        .ok_or("the nonce is not 32 to 128 hexadecimal digits")?;
+    let answer = serde_json::to_string(&Answer::Proof(proof)).map_err(|e| e.to_string())?;
+    let sent = socket.send(Message::Text(answer.into())).await;
+    sent.map_err(|error| error.to_string())?;
+    let Second::Enter { proof, region } = hear(socket).await?;
+    match expected.is(&proof) {
+        true => Ok(region),
+        false => Err("the proof is wrong: open the address that tcasm view has printed".to_owned()),
+    }
+}
+
+/// Waits for a message.
+async fn hear<M: for<'m> Deserialize<'m>>(socket: &mut WebSocket) -> Result<M, String> {
+    loop {
+        match socket.recv().await {
+            Some(Ok(Message::Text(text))) if text.len() <= MAX_MESSAGE => {
+                return serde_json::from_str(&text).map_err(|e| format!("not a greeting: {e}"));
+            }
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(_)) => return Err("not a greeting; say it as text".to_owned()),
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Err("it is gone".to_owned()),
+        }
+    }
+}
