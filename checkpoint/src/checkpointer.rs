@@ -100,8 +100,8 @@ impl Checkpointer {
             let contents = Contents::read(&dir.join(manifest::file_name(name)));
             contents.ok().filter(|contents| !contents.run.is_empty())
         });
-        let tier = Tier::open(&settings.fast, name, slow.as_ref().map(|s| s.run.as_str()))?;
-        if let Err(error) = series::write(&tier) {
+        let mut tier = Tier::open(&settings.fast, name, slow.as_ref().map(|s| s.run.as_str()))?;
+        if let Err(error) = series::complete(&mut tier) {
             // What is drained makes room.
             tracing::warn!("the list of checkpoints is not up to date: {error}");
         }
@@ -170,8 +170,10 @@ impl Checkpointer {
 
     fn base(&self, table: &FieldTable) -> Option<Base> {
         let last = self.last.as_ref()?;
-        let files = lock(&self.fast).contents().files(last.entry.step);
-        let room = (1..self.settings.most_files).contains(&files);
+        let tier = lock(&self.fast);
+        let (contents, step) = (tier.contents(), last.entry.step);
+        // What it builds on may have been found to be damaged since.
+        let room = contents.is_whole(step) && contents.files(step) < self.settings.most_files;
         let fits = room && increment::alike(table, &last.table);
         fits.then(|| Base {
             step: last.entry.step,
@@ -280,7 +282,7 @@ impl Checkpointer {
             tier.supersede(last.entry.step)?;
         }
         tier.tidy(&self.settings.keep, self.drain.is_some())?;
-        series::write(&tier)
+        series::update(&mut tier)
     }
 
     /// Steps ascend, but for the first of a simulation that has begun anew.
@@ -366,6 +368,22 @@ fn start_compactor(
     };
     let most = settings.most_files / 2 + 1;
     Compactor::start(fast.clone(), most, settings.options.clone(), done).map(Some)
+}
+
+/// For the model of tiers.
+#[cfg(test)]
+impl Checkpointer {
+    /// Has a drain that tests move step by step.
+    pub(crate) fn drain_by_hand(&mut self, settings: drain::Settings) -> drain::Idle {
+        let (drain, idle) = Drain::idle(self.fast.clone(), settings);
+        self.drain = Some(drain);
+        idle
+    }
+
+    /// The tier that is written.
+    pub(crate) fn fast(&self) -> Shared {
+        self.fast.clone()
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::error::Fault;
 use crate::grid::{memory_shape, slowest_first};
 use crate::writeback::Writeback;
-use crate::{Compression, Options, attributes, seal};
+use crate::{Compression, Options, attributes, memory, seal};
 use hdf5::dataset::{DatasetBuilder, FillTime};
 use hdf5::types::TypeDescriptor;
 use hdf5::{Dataset, Group, H5Type, Hyperslab, Selection, SliceOrIndex};
@@ -132,7 +132,13 @@ fn read_values<T: H5Type + bytemuck::Pod>(
         take(0..1, bytemuck::cast_slice(&dataset.read_raw::<T>()?));
         return Ok(hasher.digest());
     }
+    if shape.contains(&0) {
+        return Ok(hasher.digest());
+    }
     for rows in blocks(&shape, chunk_rows(dataset), size_of::<T>()) {
+        let row = shape[1..].iter().product::<usize>() * size_of::<T>();
+        let bytes = rows.len() as u64 * row as u64;
+        memory::check(bytes).map_err(|why| hdf5::Error::from(why.to_string()))?;
         let block = dataset.read_slice::<T, _, IxDyn>(rows_of(&shape, rows.clone()))?;
         let (values, _) = block.into_raw_vec_and_offset();
         take(rows, bytemuck::cast_slice(&values));

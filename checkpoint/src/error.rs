@@ -155,6 +155,24 @@ pub enum ReadError {
         base: u64,
         id: String,
     },
+    #[error("{path:?} builds on {base:?}, which cannot be used ({why}); use another checkpoint")]
+    BadBase {
+        path: PathBuf,
+        base: PathBuf,
+        why: String,
+    },
+    #[error(
+        "{path:?} is named after step {named}, but holds step {found}; name it after its step, or use another checkpoint"
+    )]
+    OtherStep {
+        path: PathBuf,
+        named: u64,
+        found: u64,
+    },
+    #[error(
+        "the fields of {path:?} take {need} bytes of memory, of which {have} are free; free memory, or use a machine with more"
+    )]
+    TooLarge { path: PathBuf, need: u64, have: u64 },
     #[error("there is no checkpoint of step {step} in {dir:?}; there are {}", Steps(.have))]
     NoStep {
         dir: PathBuf,

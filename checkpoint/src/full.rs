@@ -96,6 +96,12 @@ impl Full {
         let Ok(copies) = dataset.attr("copies") else {
             return Ok(Vec::new());
         };
+        // A field is shown once, or by components.
+        let most = field.components.max(1);
+        if copies.size() > most {
+            let why = format!("{} copies are listed, and {most} at most", copies.size());
+            return Err(self.damaged(field, why));
+        }
         let names: hdf5::Result<Vec<VarLenUnicode>> = copies.read_raw();
         let names = names.map_err(|e| self.damaged(field, e.to_string()))?;
         Ok(names.iter().map(ToString::to_string).collect())

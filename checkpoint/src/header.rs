@@ -1,7 +1,9 @@
 //! What all files of ours have in common: how they are opened, and what `/tcasm` says.
 
+use crate::contained::{self, MOST_DESCRIPTION};
 use crate::error::{Fault, ReadError, WriteError};
-use crate::{Snapshot, atomic, attributes, data, seal};
+use crate::find::Found;
+use crate::{Snapshot, atomic, attributes, data, regular, seal};
 use hdf5::file::LibraryVersion;
 use hdf5::types::VarLenUnicode;
 use hdf5::{Dataset, File, Group, H5Type};
@@ -94,12 +96,14 @@ fn write(own: &Group, snapshot: &Snapshot<'_>, table: &[u8], id: &str) -> Result
 
 /// Open a file of that kind (`full` or `increment`), if its structure is undamaged.
 pub(crate) fn open(path: &Path, kind: &str) -> Result<(File, Header), ReadError> {
-    let seal = seal::check(path)?; // before HDF5 sees it, which damaged structures can crash
+    let (checked, seal) = seal::check(path)?; // before HDF5 sees it, which damaged structures can crash
     // Checkpoints never change, so there is nothing to lock; some file systems have no locks.
     let file = File::with_options()
         .with_fapl(|p| p.file_locking(false))
-        .open(path)
+        // The very file that was checked.
+        .open(regular::path_of(&checked))
         .map_err(damaged(path))?;
+    contained::check(&file).map_err(damaged(path))?;
     let own = file.group("tcasm").map_err(damaged(path))?;
     let found: u64 = number(&own, "format").map_err(damaged(path))?;
     if found > FORMAT {
@@ -110,7 +114,21 @@ pub(crate) fn open(path: &Path, kind: &str) -> Result<(File, Header), ReadError>
         });
     }
     let header = read(&own, kind, seal).map_err(damaged(path))?;
+    check_name(path, &header)?;
     Ok((file, header))
+}
+
+/// What looks for a step goes by the names of files.
+fn check_name(path: &Path, header: &Header) -> Result<(), ReadError> {
+    let found = header.stamp.step;
+    match Found::at(path).filter(|named| named.step != found) {
+        None => Ok(()),
+        Some(named) => Err(ReadError::OtherStep {
+            path: path.to_owned(),
+            named: named.step,
+            found,
+        }),
+    }
 }
 
 fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
@@ -127,7 +145,7 @@ fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
         step: number(own, "step")?,
         time: number(own, "time")?,
     };
-    let table: Vec<u8> = own.dataset("table")?.read_raw()?;
+    let table: Vec<u8> = contained::read_small(&own.dataset("table")?, MOST_DESCRIPTION)?;
     Ok(Header {
         region: text(own, "region")?,
         stamp,

@@ -11,7 +11,7 @@
 
 use crate::error::{Fault, ReadError, WriteError};
 use crate::header::{self, Header};
-use crate::{Options, Snapshot, atomic, attributes, data, seal};
+use crate::{Options, Snapshot, atomic, attributes, contained, data, seal};
 use hdf5::{Dataset, File, Group, H5Type};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -180,11 +180,6 @@ impl Increment {
         self.header.stamp
     }
 
-    /// Its fields.
-    pub fn table(&self) -> &FieldTable {
-        &self.header.table
-    }
-
     /// Change `bytes`, those of `field` in the checkpoint that this builds on, into those of this one.
     pub fn apply(&self, field: &FieldDesc, bytes: &mut [u8]) -> Result<(), ReadError> {
         self.read(field, |at, values| {
@@ -239,9 +234,11 @@ impl Increment {
             return Ok(None);
         }
         let group = fields.group(&field.name)?;
+        // There are no more runs than values.
+        let most = field.bytes() / field.dtype.size() as u64;
         let [first, count]: [Vec<u64>; 2] = [
-            group.dataset("first")?.read_raw()?,
-            group.dataset("count")?.read_raw()?,
+            contained::read_small(&group.dataset("first")?, most)?,
+            contained::read_small(&group.dataset("count")?, most)?,
         ];
         let there: u64 = header::number(&group, "xxh3")?;
         let dataset = group.dataset("values")?;

@@ -1,9 +1,9 @@
 //! All fields of a checkpoint in memory, to be written anew.
 
 use crate::error::ReadError;
-use crate::{Checkpoint, Snapshot};
+use crate::{Checkpoint, Snapshot, memory};
 use std::collections::BTreeMap;
-use tcasm_core::field::FieldTable;
+use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
@@ -37,8 +37,11 @@ impl Loaded {
 }
 
 impl Checkpoint {
-    /// Read all fields, and check them.
+    /// Read all fields, and check them. It is an error if they do not fit into memory.
     pub fn load(&self) -> Result<Loaded, ReadError> {
+        let sizes = self.table().fields.iter().map(FieldDesc::bytes);
+        let all = sizes.fold(0, u64::saturating_add);
+        memory::check(all).map_err(|why| self.too_large(why))?;
         let mut bytes = BTreeMap::new();
         for field in &self.table().fields {
             let mut buffer = vec![0; field.bytes() as usize];

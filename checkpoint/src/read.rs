@@ -1,19 +1,18 @@
 //! Reading a checkpoint back: a full one, or increments and what they build on.
 
+use crate::chain::{Care, Chains};
 use crate::error::ReadError;
 use crate::find::{self, Form, Found};
 use crate::full::Full;
 use crate::header::Header;
-use crate::increment::{self, Base, Increment};
-use crate::{Layout, atomic, data, seal, series};
+use crate::increment::Increment;
+use crate::{Layout, data, memory, seal, series};
 use ndarray::ArrayViewMutD;
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{self, DType, Element, FieldDesc, FieldTable, Kind};
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
-
-/// More increments than this do not build on each other.
-const MOST_FILES: usize = 4096;
 
 /// An open checkpoint whose structure was found undamaged. Each field is checked when it is read.
 #[derive(Debug)]
@@ -31,13 +30,13 @@ impl Checkpoint {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         if path.is_dir() {
-            newest(path, in_dir(path)?, Vec::new(), open_file)
+            newest(path, in_dir(path)?, Vec::new(), Care::Structure)
         } else if path.extension().is_some_and(|e| e == "series") {
             let mut files = series::files(path)?;
             files.reverse();
-            newest(path, files, Vec::new(), open_file)
+            newest(path, files, Vec::new(), Care::Structure)
         } else {
-            open_file(path)
+            open_file(path, &mut Chains::to_read(Care::Structure))
         }
     }
 
@@ -48,38 +47,30 @@ impl Checkpoint {
         if let ([file], None) = (&dirs[..], step)
             && file.is_file()
         {
-            return verified(file);
+            return open_file(file, &mut Chains::to_read(Care::Fields));
         }
         let (mut found, mut away) = (Vec::new(), Vec::new());
         for (tier, dir) in dirs.iter().enumerate() {
-            let files = match in_dir(dir) {
+            match find::in_dir(dir) {
+                Ok(files) => found.extend(files.into_iter().map(|file| (tier, file))),
                 // A tier that is lost, or not there for the time being: there are others.
-                Err(error @ ReadError::Io { .. }) => {
-                    away.push((dir.to_path_buf(), error));
-                    continue;
-                }
-                files => files?,
-            };
-            found.extend(files.into_iter().filter_map(|path| {
-                let step = Found::at(&path)?.step;
-                Some((step, tier, path))
-            }));
+                Err(error) => away.push((dir.to_path_buf(), ReadError::io(dir)(error))),
+            }
         }
-        found.sort_by_key(|(step, tier, _)| (std::cmp::Reverse(*step), *tier));
         let place = dirs.first().copied().unwrap_or(Path::new("."));
-        let of_run = |path: &PathBuf| Found::at(path).map(|found| found.name);
-        one_run(place, found.iter().filter_map(|(.., path)| of_run(path)))?;
+        let mut found = of_one_run(place, found)?;
+        found.sort_by_key(|(tier, file)| (Reverse(file.step), *tier, file.form));
         if let Some(step) = step {
-            let mut have: Vec<u64> = found.iter().map(|(step, ..)| *step).collect();
+            let mut have: Vec<u64> = found.iter().map(|(_, file)| file.step).collect();
             have.dedup();
-            found.retain(|(s, ..)| *s == step);
+            found.retain(|(_, file)| file.step == step);
             if found.is_empty() {
                 let dir = place.to_owned();
                 return Err(ReadError::NoStep { dir, step, have });
             }
         }
-        let files = found.into_iter().map(|(.., path)| path).collect();
-        newest(place, files, away, verified)
+        let files = found.into_iter().map(|(_, file)| file.path).collect();
+        newest(place, files, away, Care::Fields)
     }
 
     /// The file.
@@ -157,6 +148,7 @@ impl Checkpoint {
         if self.increments.is_empty() {
             return self.full.read_array(field, array);
         }
+        memory::check(field.bytes()).map_err(|why| self.too_large(why))?;
         // Increments change bytes as they lie in memory, which the array may not be.
         let mut bytes = vec![0; field.bytes() as usize];
         self.read_bytes(name, &mut bytes)?;
@@ -180,6 +172,15 @@ impl Checkpoint {
         match self.increments.is_empty() {
             true => self.full.verify_copies(),
             false => Ok(()),
+        }
+    }
+
+    /// The error that all or a part of it does not fit into memory.
+    pub(crate) fn too_large(&self, why: memory::TooLarge) -> ReadError {
+        ReadError::TooLarge {
+            path: self.path.clone(),
+            need: why.need,
+            have: why.have,
         }
     }
 
@@ -226,43 +227,48 @@ fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), R
 
 /// The checkpoints in `dir`, newest first, when they are of one run.
 fn in_dir(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    let mut found = find::in_dir(dir).map_err(ReadError::io(dir))?;
-    let ours = found.iter().filter(is_ours).map(|f| f.name.clone());
-    if let Some(name) = one_run(dir, ours)? {
-        found.retain(|f| f.name == name);
+    let found = find::in_dir(dir).map_err(ReadError::io(dir))?;
+    let found = found.into_iter().rev().map(|file| (0, file)).collect();
+    let found = of_one_run(dir, found)?;
+    Ok(found.into_iter().map(|(_, file)| file.path).collect())
+}
+
+/// Returns those of `found`, in tiers with these numbers, that may be of one run; an error, if
+/// there are several. A run is there if one of its files has a seal.
+fn of_one_run(
+    dir: &Path,
+    mut found: Vec<(usize, Found)>,
+) -> Result<Vec<(usize, Found)>, ReadError> {
+    let is_ours = |file: &Found| seal::identity(&file.path).is_ok_and(|seal| seal.is_some());
+    let mut runs: Vec<String> = found.iter().map(|(_, file)| file.name.clone()).collect();
+    runs.sort();
+    runs.dedup();
+    runs.retain(|run| {
+        let mut files = found.iter().filter(|(_, file)| file.name == *run);
+        files.any(|(_, file)| is_ours(file))
+    });
+    if runs.len() > 1 {
+        let dir = dir.to_owned();
+        return Err(ReadError::SeveralNames { dir, names: runs });
     }
-    Ok(found.into_iter().rev().map(|f| f.path).collect())
-}
-
-/// What the checkpoints in `dir` are called; an error, if they are of several runs.
-fn one_run(dir: &Path, names: impl Iterator<Item = String>) -> Result<Option<String>, ReadError> {
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    names.dedup();
-    match names.len() {
-        0 | 1 => Ok(names.pop()),
-        _ => Err(ReadError::SeveralNames {
-            dir: dir.to_owned(),
-            names,
-        }),
+    // Others write `<name>_<step>.h5`, too. What else is called like a checkpoint is told of.
+    let is_foreign = |file: &Found| file.form == Form::Full(Layout::OpenPmd);
+    if let Some(run) = runs.first() {
+        found.retain(|(_, file)| file.name == *run || !is_foreign(file));
     }
+    Ok(found)
 }
 
-/// Others write `<name>_<step>.h5`, too; such a file of ours has a seal.
-fn is_ours(found: &&Found) -> bool {
-    found.form != Form::Full(Layout::OpenPmd)
-        || seal::identity(&found.path).is_ok_and(|seal| seal.is_some())
-}
-
-/// The first of `files` that `open` can use; others were passed over before.
+/// The first of `files` that can be used; others were passed over before.
 fn newest(
     place: &Path,
     files: Vec<PathBuf>,
     mut passed_over: Vec<(PathBuf, ReadError)>,
-    open: impl Fn(&Path) -> Result<Checkpoint, ReadError>,
+    care: Care,
 ) -> Result<Checkpoint, ReadError> {
+    let mut chains = Chains::to_read(care);
     for path in files {
-        match open(&path) {
+        match open_file(&path, &mut chains) {
             Ok(checkpoint) => {
                 return Ok(Checkpoint {
                     passed_over,
@@ -281,83 +287,12 @@ fn newest(
     }
 }
 
-fn verified(path: &Path) -> Result<Checkpoint, ReadError> {
-    let checkpoint = open_file(path)?;
-    checkpoint.verify()?;
-    Ok(checkpoint)
-}
-
-fn open_file(path: &Path) -> Result<Checkpoint, ReadError> {
-    let mut increments = Vec::new();
-    let full = open_chain(path, &mut increments)?;
-    increments.reverse();
-    let checkpoint = Checkpoint {
+fn open_file(path: &Path, chains: &mut Chains) -> Result<Checkpoint, ReadError> {
+    let (full, increments) = chains.open(path)?;
+    Ok(Checkpoint {
         path: path.to_owned(),
         full,
         increments,
         passed_over: Vec::new(),
-    };
-    check_chain(&checkpoint)?;
-    Ok(checkpoint)
-}
-
-/// The full checkpoint that the one at `path` is read from, and the increments between, newest first.
-fn open_chain(path: &Path, increments: &mut Vec<Increment>) -> Result<Full, ReadError> {
-    let Some(found) = Found::at(path).filter(|found| found.form == Form::Increment) else {
-        return Full::open(path);
-    };
-    let increment = Increment::open(path)?;
-    let base = increment.base().clone();
-    increments.push(increment);
-    let depth = increments.len();
-    // There are two only while a chain is put together.
-    let mut error = no_base(path, &base);
-    for file in bases_of(&found, &base) {
-        let opened = match depth < MOST_FILES {
-            true => open_chain(&file, increments),
-            false => break,
-        };
-        let id = |full: &Full| match increments.get(depth) {
-            Some(below) => below.header().id.clone(),
-            None => full.header().id.clone(),
-        };
-        match opened {
-            Ok(full) if id(&full) == base.id => return Ok(full),
-            Ok(_) => {}
-            Err(why) => error = why,
-        }
-        increments.truncate(depth);
-    }
-    Err(error)
-}
-
-/// The files that an increment may build on: beside it, of that step.
-fn bases_of(increment: &Found, base: &Base) -> Vec<PathBuf> {
-    let dir = atomic::directory(&increment.path);
-    let name = |form| dir.join(find::file_name(&increment.name, base.step, form));
-    let files = Form::ALL.map(name);
-    files.into_iter().filter(|file| file.exists()).collect()
-}
-
-fn no_base(path: &Path, base: &Base) -> ReadError {
-    let Base { step, id } = base.clone();
-    ReadError::NoBase {
-        path: path.to_owned(),
-        base: step,
-        id,
-    }
-}
-
-/// The fields of all files must stand at the same places, or bytes would go to wrong ones.
-fn check_chain(checkpoint: &Checkpoint) -> Result<(), ReadError> {
-    let table = checkpoint.table();
-    let rest = checkpoint.increments.iter().map(Increment::table);
-    let mut all = std::iter::once(&checkpoint.full.header().table).chain(rest);
-    match all.all(|other| increment::alike(table, other)) {
-        true => Ok(()),
-        false => Err(ReadError::Damaged {
-            path: checkpoint.path.clone(),
-            why: "its fields are not those of what it builds on".to_owned(),
-        }),
-    }
+    })
 }

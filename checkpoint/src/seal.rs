@@ -13,7 +13,7 @@
 //! 8 bytes  "TCASMSL1"
 //! ```
 
-use crate::ReadError;
+use crate::{ReadError, memory, regular};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -50,7 +50,7 @@ pub fn apply(path: &Path, mut ranges: Vec<Range>) -> io::Result<()> {
 /// The hash in the seal of the file at `path`, which tells it from other files: it covers the checksums of the fields. None: it
 /// has no seal.
 pub fn identity(path: &Path) -> io::Result<Option<String>> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let size = file.metadata()?.len();
     Ok(read_seal(&mut file, size)?.map(|(_, hash)| text(hash)))
 }
@@ -59,10 +59,10 @@ fn text(hash: u64) -> String {
     format!("{hash:016x}")
 }
 
-/// Check that the file at `path` is sealed and that the seal is unbroken; returns its identity.
-pub fn check(path: &Path) -> Result<String, ReadError> {
+/// Check that the file at `path` is sealed and that the seal is unbroken; returns it, open, and its identity.
+pub fn check(path: &Path) -> Result<(File, String), ReadError> {
     let io = ReadError::io;
-    let mut file = File::open(path).map_err(io(path))?;
+    let mut file = regular::open(path).map_err(io(path))?;
     let size = file.metadata().map_err(io(path))?.len();
     let Some((seal, hash_there)) = read_seal(&mut file, size).map_err(io(path))? else {
         return Err(unsealed(path, &mut file, size));
@@ -75,7 +75,7 @@ pub fn check(path: &Path) -> Result<String, ReadError> {
     let ranges = parse(&seal, length).ok_or_else(|| damaged("its seal is inconsistent"))?;
     let hash_now = hash(&mut file, &ranges, &seal, length).map_err(io(path))?;
     if hash_now == hash_there {
-        Ok(text(hash_now))
+        Ok((file, text(hash_now)))
     } else {
         Err(damaged("its structure differs from what was sealed"))
     }
@@ -94,7 +94,9 @@ fn read_seal(file: &mut File, size: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
     let Some(ranges) = ranges.filter(|_| footer.ends_with(MAGIC)) else {
         return Ok(None);
     };
-    let mut seal = vec![0; (ranges + RANGE) as usize];
+    let words = ranges + RANGE;
+    memory::check(words).map_err(|why| io::Error::other(format!("its seal: {why}")))?;
+    let mut seal = vec![0; words as usize];
     read_at(file, size - FOOTER - ranges, &mut seal)?;
     Ok(Some((seal, word(&footer, 2))))
 }

@@ -3,7 +3,7 @@
 use crate::error::ReadError;
 use crate::find::{Form, Found};
 use crate::full::Full;
-use crate::increment::Increment;
+use crate::increment::{Base, Increment};
 use crate::tier::contents::{Entry, Kind};
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,12 @@ use std::path::Path;
 /// What the manifest is to say of a file. Its structure is checked, its fields are not.
 pub fn describe(found: &Found) -> Result<Entry, ReadError> {
     let path = &found.path;
-    let (header, kind) = match found.form {
-        Form::Full(_) => (Full::open(path)?.into_header(), Kind::Full),
+    let (header, kind, base_id) = match found.form {
+        Form::Full(_) => (Full::open(path)?.into_header(), Kind::Full, String::new()),
         Form::Increment => {
             let increment = Increment::open(path)?;
-            let base = increment.base().step;
-            (increment.into_header(), Kind::Increment { base })
+            let Base { step: base, id } = increment.base().clone();
+            (increment.into_header(), Kind::Increment { base }, id)
         }
     };
     let file = path.file_name().unwrap_or_default();
@@ -28,6 +28,7 @@ pub fn describe(found: &Found) -> Result<Entry, ReadError> {
         file: file.to_string_lossy().into_owned(),
         bytes: fs::metadata(path).map_err(ReadError::io(path))?.len(),
         id: header.id,
+        base_id,
         seal: header.seal,
     })
 }

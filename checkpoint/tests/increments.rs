@@ -242,12 +242,19 @@ fn an_increment_without_what_it_builds_on_says_so() {
         "{error}"
     );
     // A file of that step which is another one does not do.
-    fs::copy(&files[0].0, dir.path().join("run_00000002.vtkhdf")).unwrap();
+    let (other, mut version) = (tempfile::tempdir().unwrap(), files[1].1.clone());
+    let mut to = checkpointer(other.path(), 9, PLAIN);
+    let another = advance(&mut to, &mut version, 2, &[]).path;
+    fs::copy(another, dir.path().join("run_00000002.vtkhdf")).unwrap();
     let error = Checkpoint::open(&files[2].0).unwrap_err();
     assert!(
         matches!(error, ReadError::NoBase { base: 2, .. }),
         "{error}"
     );
+    // Nor does one that is only called so.
+    fs::copy(&files[0].0, dir.path().join("run_00000002.vtkhdf")).unwrap();
+    let error = Checkpoint::open(&files[2].0).unwrap_err();
+    assert!(matches!(error, ReadError::BadBase { .. }), "{error}");
     assert_eq!(
         names_in(dir.path())
             .iter()

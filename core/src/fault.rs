@@ -25,7 +25,7 @@ pub const POINTS: [&str; 15] = [
 ];
 
 /// The steps of a checkpoint, of its way to the slow tier, and of chains that are put together.
-pub const CHECKPOINT_POINTS: [&str; 8] = [
+pub const CHECKPOINT_POINTS: [&str; 10] = [
     "filled",
     "named",
     "entered",
@@ -33,7 +33,9 @@ pub const CHECKPOINT_POINTS: [&str; 8] = [
     "copied-file",
     "copy-named",
     "copy-entered",
+    "drained",
     "compacted",
+    "replacing",
 ];
 
 /// The process passes `point`.

@@ -1,7 +1,7 @@
 //! What a time series holds: its fields, its versions, and which file of rows holds each field of each version.
 
 use crate::error::{ReadError, WriteError};
-use crate::seal;
+use crate::{contained, regular, seal};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,6 +11,8 @@ use tcasm_core::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
 const FORMAT: u64 = 1;
+/// Most bytes of what a series says of itself: about 100 for each version and field.
+const MOST_CONTENTS: u64 = 4 << 30;
 
 /// All that the file of a time series says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,7 +118,7 @@ impl Contents {
 
     /// Read what the series at `path` says of itself.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        seal::check(path)?; // before HDF5 sees it
+        let (checked, _) = seal::check(path)?; // before HDF5 sees it
         let damaged = |why: String| ReadError::Damaged {
             path: path.to_owned(),
             why,
@@ -124,8 +126,8 @@ impl Contents {
         let bytes = || {
             let options = hdf5::File::with_options()
                 .with_fapl(|p| p.file_locking(false))
-                .open(path)?;
-            options.dataset("tcasm/series")?.read_raw::<u8>()
+                .open(regular::path_of(&checked))?;
+            contained::read_small::<u8>(&options.dataset("tcasm/series")?, MOST_CONTENTS)
         };
         let bytes = bytes().map_err(|_| ReadError::NotSeries(path.to_owned()))?;
         let contents: Contents =

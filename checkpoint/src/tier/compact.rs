@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// Why a chain stays as it is.
 #[derive(Debug, Error)]
-enum CompactError {
+pub(super) enum CompactError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
@@ -79,14 +79,15 @@ fn look(tier: &Shared, most: usize, options: &Options, done: &impl Fn()) {
     }
 }
 
-/// The newest checkpoint, if it takes so many files to read it.
+/// The newest checkpoint, if it takes so many files to read it, and all are there.
 fn due(contents: &Contents, most: usize) -> Option<Entry> {
     let newest = contents.newest()?;
     let item = contents.items.get(&newest)?;
-    (contents.files(newest) >= most).then(|| item.entry.clone())
+    let is_due = contents.files(newest) >= most && contents.is_whole(newest);
+    is_due.then(|| item.entry.clone())
 }
 
-fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result<(), CompactError> {
+pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result<(), CompactError> {
     let (increment, full) = {
         let tier = lock(tier);
         let name = find::file_name(tier.name(), entry.step, Form::Full(options.layout));
@@ -99,7 +100,7 @@ fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result<(), Compac
     sealed.map_err(|e| Fault::from(e).at(&full))?;
     let mut tier = lock(tier);
     let known = tier.contents().items.get(&entry.step);
-    if known.is_none_or(|item| item.entry != *entry) {
+    if known.is_none_or(|item| !item.entry.is_same_file(entry)) {
         // Replaced or removed meanwhile.
         return Ok(());
     }
@@ -108,7 +109,7 @@ fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result<(), Compac
     if let Some(found) = Found::at(&full) {
         tier.complete(stored::describe(&found)?)?;
     }
-    Ok(series::write(&tier)?)
+    Ok(series::update(&mut tier)?)
 }
 
 #[cfg(test)]

@@ -9,10 +9,9 @@
 //! last line is cut off by the next; a line that is damaged elsewhere is passed over, and told.
 
 use crate::error::ReadError;
-use crate::find;
+use crate::{find, regular};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 use tcasm_core::stamp::Stamp;
@@ -22,6 +21,8 @@ use xxhash_rust::xxh3::xxh3_64;
 const BEGINNING: &[u8] = b"{\"event\":\"begin\",";
 /// The newest format that this program writes and reads.
 pub(super) const FORMAT: u32 = 1;
+/// Most bytes of a manifest: a checkpoint takes about 500 in all.
+pub(super) const MOST_BYTES: u64 = 4 << 30;
 
 /// What a checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,11 +57,38 @@ pub struct Entry {
     /// Tells the state from any other.
     #[serde(default)]
     pub id: String,
+    /// Identity of the state that an increment builds on. Empty for a full checkpoint, and for an
+    /// increment that an older program has entered: then the step alone names its base.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub base_id: String,
     /// The seal of the file, which tells that from any other.
     pub seal: String,
 }
 
 impl Entry {
+    /// Returns true if `other` stands for the same file. (Times do not count: one that is not a
+    /// number is unequal to itself.)
+    pub fn is_same_file(&self, other: &Entry) -> bool {
+        let file = |entry: &Entry| (entry.step, entry.file.clone(), entry.seal.clone());
+        file(self) == file(other)
+    }
+
+    /// Returns true if this is an increment on the state of `base`.
+    pub fn builds_on(&self, base: &Entry) -> bool {
+        // A base comes before: a manifest that says otherwise must not lead in a circle.
+        self.base_step() == Some(base.step)
+            && base.step < self.step
+            && (self.base_id.is_empty() || self.base_id == base.id)
+    }
+
+    /// Returns the step of the state that an increment builds on.
+    pub fn base_step(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Full => None,
+            Kind::Increment { base } => Some(base),
+        }
+    }
+
     /// The version's stamp.
     pub fn stamp(&self) -> Stamp {
         Stamp {
@@ -125,6 +153,27 @@ pub struct Item {
     pub drained: bool,
 }
 
+/// Returns the checkpoint among `items` that `entry` builds on.
+pub(super) fn base<'a>(items: &'a BTreeMap<u64, Item>, entry: &Entry) -> Option<&'a Entry> {
+    let base = &items.get(&entry.base_step()?)?.entry;
+    entry.builds_on(base).then_some(base)
+}
+
+/// Returns the steps of `items` whose checkpoints can be read from `items` alone: full ones, and
+/// increments on such.
+pub(super) fn whole(items: &BTreeMap<u64, Item>) -> BTreeSet<u64> {
+    let mut whole = BTreeSet::new();
+    // A base comes before what builds on it.
+    for item in items.values() {
+        let entry = &item.entry;
+        let has_base = || base(items, entry).is_some_and(|base| whole.contains(&base.step));
+        if entry.kind == Kind::Full || has_base() {
+            whole.insert(entry.step);
+        }
+    }
+    whole
+}
+
 /// What a manifest says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
@@ -143,13 +192,19 @@ pub struct Contents {
 impl Contents {
     /// Read the manifest at `path`.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        let bytes = fs::read(path).map_err(ReadError::io(path))?;
+        let bytes = regular::read(path, MOST_BYTES).map_err(ReadError::io(path))?;
         parse(path, &bytes).map(|(contents, _)| contents)
     }
 
     /// The step of the newest checkpoint.
     pub fn newest(&self) -> Option<u64> {
         self.items.keys().next_back().copied()
+    }
+
+    /// The step of the newest checkpoint that can be read from the files that are there.
+    pub fn newest_whole(&self) -> Option<u64> {
+        let mut steps = self.items.keys().rev().copied();
+        steps.find(|step| self.is_whole(*step))
     }
 
     /// How many files are needed to read the checkpoint of `step`.
@@ -159,12 +214,15 @@ impl Contents {
 
     /// The checkpoint of `step`, the one that it builds on, and so on.
     pub fn chain(&self, step: u64) -> impl Iterator<Item = &Entry> {
-        let entry = |step: &u64| self.items.get(step).map(|item| &item.entry);
-        std::iter::successors(entry(&step), move |newer| match &newer.kind {
-            Kind::Full => None,
-            // Those before come before: a manifest that says otherwise must not lead in a circle.
-            Kind::Increment { base } => entry(base).filter(|older| older.step < newer.step),
-        })
+        let first = self.items.get(&step).map(|item| &item.entry);
+        std::iter::successors(first, |newer| base(&self.items, newer))
+    }
+
+    /// Returns true if all files that are needed to read the checkpoint of `step` are there.
+    pub fn is_whole(&self, step: u64) -> bool {
+        self.chain(step)
+            .last()
+            .is_some_and(|e| e.kind == Kind::Full)
     }
 
     /// Whether the file can be the checkpoint: what a manifest names is removed some day, and may not be of somebody else.
@@ -203,7 +261,7 @@ impl Contents {
 
 /// What `bytes` say, and how many of them are whole lines.
 pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadError> {
-    let mut contents = Contents::default();
+    let (mut contents, mut begun) = (Contents::default(), false);
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
     let mut end = whole;
     let lines: Vec<&[u8]> = bytes[..whole].split_inclusive(|b| *b == b'\n').collect();
@@ -216,24 +274,29 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadEr
                     known: FORMAT.into(),
                 });
             }
+            // A manifest is of one run and of one region, whatever is appended to it.
+            Some(Event::Begin { .. }) if begun => contents.damaged.push(i + 1),
             Some(Event::Complete(entry)) if !contents.may_have(&entry) => {
                 contents.damaged.push(i + 1);
             }
-            Some(event) => contents.apply(&event),
+            Some(event) => {
+                begun |= matches!(event, Event::Begin { .. });
+                contents.apply(&event);
+            }
             // The last one was being written when its writer died.
             None if i + 1 == lines.len() => end -= line.len(),
             None => contents.damaged.push(i + 1),
         }
     }
-    let begun = bytes.iter().zip(BEGINNING).all(|(a, b)| a == b);
-    if contents.run.is_empty() && (end != 0 || !begun) {
+    let begins = bytes.iter().zip(BEGINNING).all(|(a, b)| a == b);
+    if contents.run.is_empty() && (end != 0 || !begins) {
         return Err(ReadError::NotManifest(path.to_owned()));
     }
     Ok((contents, end as u64))
 }
 
 /// A line.
-pub(super) fn encode(event: &Event) -> io::Result<Vec<u8>> {
+pub(crate) fn encode(event: &Event) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(event)?;
     let sum = xxh3_64(&line);
     writeln!(line, "#{sum:016x}")?;

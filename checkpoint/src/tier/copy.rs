@@ -1,7 +1,7 @@
 //! Files copied from one tier to another: slowly, so that nobody else notices, and whole or not at all.
 
-use crate::atomic;
 use crate::error::{Fault, WriteError};
+use crate::{atomic, regular};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -25,7 +25,7 @@ pub fn copy(
     pace: &Pace<'_>,
     check: impl FnOnce(&Path) -> Result<(), Fault>,
 ) -> Result<u64, WriteError> {
-    let mut source = File::open(from).map_err(|e| Fault::from(e).at(from))?;
+    let mut source = regular::open(from).map_err(|e| Fault::from(e).at(from))?;
     atomic::write(to, |temp| {
         let mut target = File::options().write(true).create_new(true).open(temp)?;
         blocks(&mut source, &mut target, pace)?;

@@ -1,17 +1,16 @@
 //! The drain: a thread that copies complete checkpoints from one tier to the next, oldest first, while others are written.
 
+mod transfer;
+
 use super::contents::Entry;
-use super::copy::{Pace, copy};
+use super::slow::Slow;
 use super::{Retention, Tier};
-use crate::error::{Fault, WriteError};
-use crate::find::{Form, Found};
-use crate::{Layout, series, stored};
+use crate::error::WriteError;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tcasm_core::fault;
 
 /// A tier that several threads use.
 pub type Shared = Arc<Mutex<Tier>>;
@@ -93,6 +92,10 @@ impl Drain {
             changed: Condvar::new(),
             copied: AtomicU64::new(0),
         });
+        // Before anything is removed because it was drained.
+        if let Some(slow) = &slow {
+            common.look_back(slow)?;
+        }
         let worker = common.clone();
         let thread = std::thread::Builder::new()
             .name("tcasm-drain".to_owned())
@@ -148,12 +151,12 @@ impl Drop for Drain {
     }
 }
 
-fn open_slow(fast: &Shared, dir: &Path) -> Result<Tier, WriteError> {
+fn open_slow(fast: &Shared, dir: &Path) -> Result<Slow, WriteError> {
     let (name, run) = {
         let fast = lock(fast);
         (fast.name().to_owned(), fast.contents().run.clone())
     };
-    Tier::open(dir, &name, Some(&run))
+    Tier::open(dir, &name, Some(&run)).map(Slow::new)
 }
 
 impl Common {
@@ -166,7 +169,7 @@ impl Common {
         self.changed.notify_all();
     }
 
-    fn run(&self, mut slow: Option<Tier>) {
+    fn run(&self, mut slow: Option<Slow>) {
         // Whoever computes or reads comes first.
         tcasm_core::sys::thread::set_background();
         let mut pause = PAUSE;
@@ -225,100 +228,90 @@ impl Common {
         left.map(|item| item.entry.clone()).collect()
     }
 
-    fn drain_all(&self, slow: &mut Option<Tier>) -> Result<(), WriteError> {
-        let outstanding = self.outstanding();
-        if outstanding.is_empty() && slow.is_some() {
-            return Ok(());
-        }
+    /// What is to be drained next: the oldest, so that an increment comes after its base.
+    fn next(&self) -> Option<Entry> {
+        let fast = lock(&self.fast);
+        let mut items = fast.contents().items.values();
+        items
+            .find(|item| !item.drained)
+            .map(|item| item.entry.clone())
+    }
+
+    fn drain_all(&self, slow: &mut Option<Slow>) -> Result<(), WriteError> {
         let slow = match slow {
             Some(slow) => slow,
             None => slow.insert(open_slow(&self.fast, &self.settings.dir)?),
         };
-        for entry in outstanding {
-            match self.drain(&entry, slow) {
-                // Another file has taken its place, or none: there is another look then.
-                Err(_) if !is_current(&lock(&self.fast), &entry) => self.board().wake = true,
-                // Trying again would not help, and those after it shall not wait.
-                Err(WriteError::Copy(why)) if self.is_damaged(&entry) => {
-                    tracing::error!(step = entry.step, %why, "a checkpoint is damaged; it is set aside");
-                    lock(&self.fast).set_aside(entry.step, &why.to_string())?;
-                }
-                result => result?,
+        self.look_back(slow)?;
+        // What is there is asked for each time: files are replaced and removed meanwhile.
+        while let Some(entry) = self.next() {
+            if self.board().stop {
+                break;
             }
+            self.drain(&entry, slow)?;
         }
         Ok(())
     }
 
-    /// Whether it is the source that is wrong, and not the copy.
-    fn is_damaged(&self, entry: &Entry) -> bool {
-        let path = lock(&self.fast).path(entry);
-        Found::at(&path).is_some_and(|found| stored::verify(&path, found.form).is_err())
-    }
-
-    fn drain(&self, entry: &Entry, slow: &mut Tier) -> Result<(), WriteError> {
-        let there = slow.contents().items.get(&entry.step);
-        if there.is_none_or(|item| item.entry.seal != entry.seal) {
-            self.check_later(entry, slow)?;
-            self.copy(entry, slow)?;
-        }
-        {
-            let mut fast = lock(&self.fast);
-            // Not of a file that has taken its place meanwhile.
-            if is_current(&fast, entry) {
-                fast.drained(entry.step)?;
-            }
-        }
-        slow.tidy(&self.settings.keep, false)?;
-        series::write(slow)?;
+    /// Has drained again what the slow tier has lost: it has all that is newest, or had it.
+    fn look_back(&self, slow: &Slow) -> Result<(), WriteError> {
+        let newest = slow.tier.contents().newest_whole();
         let mut fast = lock(&self.fast);
-        if fast.tidy(&self.settings.keep_fast, true)? != 0 {
-            series::write(&fast)?;
-        }
-        drop(fast);
-        self.board().state.drained += 1;
-        Ok(())
-    }
-
-    /// What is there of later steps, and not on the fast tier, may be another simulation's.
-    fn check_later(&self, entry: &Entry, slow: &Tier) -> Result<(), WriteError> {
-        let newest = lock(&self.fast).contents().newest();
-        let (step, there) = (entry.step, slow.contents().newest());
-        match there {
-            Some(last) if !self.settings.replace_later && Some(last) > newest => {
-                Err(WriteError::Before { step, last })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn copy(&self, entry: &Entry, slow: &mut Tier) -> Result<(), WriteError> {
-        let from = lock(&self.fast).path(entry);
-        self.board().state.copying = Some((entry.step, 0, entry.bytes));
-        let go_on = |done| {
-            self.copied.store(done, Relaxed);
-            !self.board().stop
-        };
-        let pace = Pace {
-            limit: self.settings.limit,
-            go_on: &go_on,
-        };
-        let form = Found::at(&from).map_or(Form::Full(Layout::default()), |found| found.form);
-        // Neither the source nor the copy is taken on trust.
-        copy(&from, &slow.path(entry), &pace, |copy| {
-            fault::pass("copied-file");
-            stored::verify(copy, form).map_err(|e| Fault::Write(WriteError::Copy(e)))
-        })?;
-        fault::pass("copy-named");
-        slow.complete(entry.clone())?;
-        fault::pass("copy-entered");
-        let newest = lock(&self.fast).contents().newest();
-        slow.supersede(newest.unwrap_or(u64::MAX).max(entry.step))
+        let newer = fast.contents().items.values();
+        let newer = newer.filter(|item| item.drained && Some(item.entry.step) > newest);
+        let lost: Vec<u64> = newer.map(|item| item.entry.step).collect();
+        lost.into_iter().try_for_each(|step| fast.not_drained(step))
     }
 }
 
-fn is_current(tier: &Tier, entry: &Entry) -> bool {
-    let item = tier.contents().items.get(&entry.step);
-    item.is_some_and(|item| item.entry == *entry)
+/// A drain without a thread: tests take its steps one by one.
+#[cfg(test)]
+pub struct Idle {
+    common: Arc<Common>,
+    slow: Slow,
+}
+
+#[cfg(test)]
+impl Idle {
+    /// Drains the oldest, which is chosen before `meanwhile`.
+    pub fn drain_next(&mut self, meanwhile: impl FnOnce()) {
+        self.common.look_back(&self.slow).unwrap();
+        let next = self.common.next();
+        meanwhile();
+        if let Some(entry) = next {
+            self.common.drain(&entry, &mut self.slow).unwrap();
+        }
+    }
+
+    /// Drains all that there is before `meanwhile`.
+    pub fn drain_list(&mut self, meanwhile: impl FnOnce()) {
+        let list = self.common.outstanding();
+        meanwhile();
+        for entry in list {
+            self.common.drain(&entry, &mut self.slow).unwrap();
+        }
+    }
+}
+
+#[cfg(test)]
+impl Drain {
+    /// A drain without a thread, and what moves it.
+    pub fn idle(fast: Shared, settings: Settings) -> (Self, Idle) {
+        let slow = open_slow(&fast, &settings.dir).unwrap();
+        let common = Arc::new(Common {
+            fast,
+            settings,
+            board: Mutex::default(),
+            changed: Condvar::new(),
+            copied: AtomicU64::new(0),
+        });
+        common.look_back(&slow).unwrap();
+        let drain = Drain {
+            common: common.clone(),
+            thread: None,
+        };
+        (drain, Idle { common, slow })
+    }
 }
 
 /// A thread that panicked has left the tier as the disk has it.
@@ -330,7 +323,7 @@ pub fn lock(tier: &Shared) -> MutexGuard<'_, Tier> {
 mod tests {
     use super::*;
     use crate::Checkpointer;
-    use crate::tier::test::{write, written};
+    use crate::tier::test::write;
 
     #[test]
     fn who_waits_waits_for_what_was_complete_before() {
@@ -345,45 +338,5 @@ mod tests {
             let state = to.wait_drained(MOST_PAUSE).unwrap();
             assert_eq!((state.outstanding, state.trouble), (0, None), "{step}");
         }
-    }
-
-    #[test]
-    fn what_has_taken_the_place_of_a_drained_file_is_not_drained() {
-        let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let mut tier = written(fast.path(), 1);
-        let old = tier.contents().items[&1].entry.clone();
-        let settings = Settings {
-            dir: slow.path().to_owned(),
-            keep: Retention::default(),
-            keep_fast: Retention::default(),
-            limit: None,
-            replace_later: false,
-        };
-        drop(tier);
-        let both = crate::Settings {
-            slow: Some(slow.path().to_owned()),
-            ..crate::Settings::new(fast.path())
-        };
-        let first = Checkpointer::open("run", both).unwrap();
-        assert_eq!(first.wait_drained(MOST_PAUSE).unwrap().outstanding, 0);
-        drop(first);
-        tier = Tier::open(fast.path(), "run", None).unwrap();
-        let seal = "another".to_owned();
-        tier.complete(Entry {
-            seal,
-            ..old.clone()
-        })
-        .unwrap();
-        let common = Common {
-            fast: Arc::new(Mutex::new(tier)),
-            settings,
-            board: Mutex::default(),
-            changed: Condvar::new(),
-            copied: AtomicU64::new(0),
-        };
-        let mut slow = open_slow(&common.fast, slow.path()).unwrap();
-        common.drain(&old, &mut slow).unwrap();
-        assert!(!lock(&common.fast).contents().items[&1].drained);
-        assert_eq!(common.outstanding().len(), 1, "there is another look");
     }
 }

@@ -1,8 +1,8 @@
 //! A manifest to write: see [`super::contents`] for what it says. Lines are only ever appended.
 
-use super::contents::{Contents, Event, FORMAT, encode, parse};
-use crate::atomic;
+use super::contents::{Contents, Event, FORMAT, MOST_BYTES, encode, parse};
 use crate::error::{Fault, WriteError};
+use crate::{atomic, regular};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -26,6 +26,8 @@ pub struct Manifest {
     /// Bytes of whole lines.
     length: u64,
     contents: Contents,
+    /// How often what is there has changed since it was opened.
+    changes: u64,
 }
 
 impl Manifest {
@@ -33,7 +35,7 @@ impl Manifest {
     /// that of a new run.
     pub fn open(dir: &Path, name: &str, run: Option<&str>) -> Result<Self, WriteError> {
         let path = dir.join(file_name(name));
-        let bytes = match fs::read(&path) {
+        let bytes = match regular::read(&path, MOST_BYTES) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(|e| Fault::from(e).at(&path))?,
         };
@@ -47,6 +49,7 @@ impl Manifest {
             file: None,
             length,
             contents,
+            changes: 0,
         };
         manifest.check(name, run)?;
         if length != 0 {
@@ -114,7 +117,7 @@ impl Manifest {
             self.open_file()?;
         }
         self.put(&event)?;
-        self.contents.apply(&event);
+        self.apply(&event);
         Ok(())
     }
 
@@ -124,11 +127,21 @@ impl Manifest {
         match self.append(event.clone()) {
             Err(error @ WriteError::NoSpace { .. }) => {
                 tracing::warn!("{error}");
-                self.contents.apply(&event);
+                self.apply(&event);
                 Ok(())
             }
             appended => appended,
         }
+    }
+
+    fn apply(&mut self, event: &Event) {
+        self.contents.apply(event);
+        self.changes += u64::from(matches!(event, Event::Complete(_) | Event::Removed { .. }));
+    }
+
+    /// Returns how often what is there has changed since the manifest was opened.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     fn put(&mut self, event: &Event) -> Result<(), WriteError> {
@@ -186,6 +199,7 @@ mod tests {
             file: format!("run_{step:08}.increment.h5"),
             bytes: 17,
             id: "abc".to_owned(),
+            base_id: "abb".to_owned(),
             seal: "00ff".to_owned(),
         }
     }
@@ -339,6 +353,30 @@ mod tests {
                 "and left as it was"
             );
         }
+    }
+
+    #[test]
+    fn manifest_stays_that_of_its_first_run_and_region() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = written(dir.path(), vec![Event::Complete(entry(5))]);
+        let before = Contents::read(&path).unwrap();
+        let begin = Event::Begin {
+            format: FORMAT,
+            run: "other".to_owned(),
+            region: "walk".to_owned(),
+            created: 0,
+        };
+        let file = "walk_00000006.vtkhdf".to_owned();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend(encode(&begin).unwrap());
+        bytes.extend(encode(&Event::Complete(Entry { file, ..entry(6) })).unwrap());
+        bytes.extend(encode(&Event::Complete(entry(7))).unwrap());
+        fs::write(&path, bytes).unwrap();
+        let after = Contents::read(&path).unwrap();
+        assert_eq!((&after.run, &after.region), (&before.run, &before.region));
+        assert_eq!(after.items.keys().collect::<Vec<_>>(), [&5, &7]);
+        assert_eq!(after.damaged, [3, 4], "both lines are told");
+        assert!(Manifest::open(dir.path(), "run", Some(&before.run)).is_ok());
     }
 
     #[test]

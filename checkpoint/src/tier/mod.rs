@@ -10,9 +10,13 @@ pub mod drain;
 pub mod manifest;
 mod open;
 mod retention;
+mod slow;
 
 pub use open::Tier;
 pub use retention::Retention;
+
+#[cfg(test)]
+mod model;
 
 #[cfg(test)]
 pub(crate) mod test {

@@ -17,6 +17,8 @@ pub struct Tier {
     dir: PathBuf,
     name: String,
     manifest: Manifest,
+    /// None before the list of its VTKHDF files is written.
+    pub(crate) listed: Option<series::Listed>,
     /// None only while it is opened anew.
     lock: Option<Lock>,
 }
@@ -39,6 +41,7 @@ impl Tier {
             dir: dir.to_owned(),
             name: name.to_owned(),
             manifest: Manifest::open(dir, name, run)?,
+            listed: None,
             lock: Some(lock),
         };
         tier.forget_lost()?;
@@ -61,6 +64,11 @@ impl Tier {
         self.manifest.contents()
     }
 
+    /// Returns how often what is there has changed since the tier was opened.
+    pub fn changes(&self) -> u64 {
+        self.manifest.changes()
+    }
+
     /// The file of a checkpoint of this tier.
     pub fn path(&self, entry: &Entry) -> PathBuf {
         self.dir.join(&entry.file)
@@ -72,6 +80,7 @@ impl Tier {
         let old = replaced.map(|item| item.entry.file.clone());
         let new = entry.file.clone();
         self.manifest.append(Event::Complete(entry))?;
+        fault::pass("replacing");
         // A full one in place of an increment, or the other way round.
         match old.filter(|old| *old != new) {
             Some(old) => remove(&self.dir.join(old)),
@@ -82,6 +91,15 @@ impl Tier {
     /// A checkpoint of this tier is complete on the next.
     pub fn drained(&mut self, step: u64) -> Result<(), WriteError> {
         self.manifest.append_or_note(Event::Drained { step })
+    }
+
+    /// A checkpoint of this tier is not complete on the next after all: it is entered anew.
+    pub fn not_drained(&mut self, step: u64) -> Result<(), WriteError> {
+        let Some(item) = self.contents().items.get(&step) else {
+            return Ok(());
+        };
+        let entry = item.entry.clone();
+        self.manifest.append_or_note(Event::Complete(entry))
     }
 
     /// A checkpoint could not be written, or not be drained.
@@ -157,6 +175,14 @@ impl Tier {
         Ok(())
     }
 
+    /// Takes a checkpoint that cannot be read out of the manifest. Its file, if there is one, stays
+    /// where it is: the next to open the tier looks at it again.
+    pub fn forget(&mut self, step: u64, why: &str) -> Result<(), WriteError> {
+        tracing::warn!(step, %why, "a checkpoint is lost");
+        let why = why.to_owned();
+        self.manifest.append_or_note(Event::Removed { step, why })
+    }
+
     /// A checkpoint whose file is damaged is none; the file stays, under another name.
     pub fn set_aside(&mut self, step: u64, why: &str) -> Result<(), WriteError> {
         let Some(item) = self.contents().items.get(&step) else {
@@ -181,11 +207,8 @@ impl Tier {
         let lost: Vec<_> = items
             .filter_map(|item| Some((item.entry.step, lost(&item.entry)?)))
             .collect();
-        for (step, why) in lost {
-            tracing::warn!(step, %why, "a checkpoint is lost");
-            self.manifest.append_or_note(Event::Removed { step, why })?;
-        }
-        Ok(())
+        lost.into_iter()
+            .try_for_each(|(step, why)| self.forget(step, &why))
     }
 
     /// Take up files that their writer could not enter any more, and remove those that it could not delete any more.
@@ -213,6 +236,18 @@ impl Tier {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Tier {
+    /// The list may lack the last checkpoints. Without its lock the folder is not ours any more.
+    fn drop(&mut self) {
+        if self.listed.is_some()
+            && self.is_there()
+            && let Err(error) = series::complete(self)
+        {
+            tracing::warn!("the list of checkpoints is not up to date: {error}");
+        }
     }
 }
 

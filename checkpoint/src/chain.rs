@@ -1,0 +1,378 @@
+//! What checkpoints are read from: a full file, and the increments on it.
+//!
+//! Each file is looked at once, however many build on it, and chains are followed in a loop. So
+//! neither a folder with many increments nor a chain that somebody has forged costs more than its
+//! files.
+
+use crate::atomic;
+use crate::error::ReadError;
+use crate::find::{self, Form, Found};
+use crate::full::Full;
+use crate::header::Header;
+use crate::increment::{self, Base, Increment};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tcasm_core::field::FieldTable;
+
+/// More files than this do not make a checkpoint.
+const MOST_FILES: usize = if cfg!(test) { 16 } else { 4096 };
+
+/// How closely files are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Care {
+    /// Their structure.
+    Structure,
+    /// All their fields too.
+    Fields,
+    /// And the copies of fields that other programs are shown.
+    Copies,
+}
+
+/// A checkpoint of which all files are sound.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    /// Its step.
+    pub step: u64,
+    /// Files that it takes.
+    pub files: usize,
+    /// Step of the first of them.
+    pub first: u64,
+    /// Identity of its state.
+    id: String,
+    /// The file that it builds on, if it is an increment.
+    base: Option<PathBuf>,
+    /// Its fields, or those of its base, which are alike.
+    table: Arc<FieldTable>,
+}
+
+/// A checkpoint that cannot be read.
+#[derive(Debug)]
+struct Bad {
+    /// The file that is to blame, and what is wrong with it.
+    blame: Arc<(PathBuf, String)>,
+    /// The same, until it is told.
+    error: Option<ReadError>,
+}
+
+/// A file that was opened for the checkpoint that is looked at.
+#[derive(Debug)]
+enum Opened {
+    Full(Full),
+    Increment(Increment),
+}
+
+/// What a file says of itself.
+struct Own {
+    step: u64,
+    id: String,
+    base: Option<Base>,
+    table: FieldTable,
+}
+
+/// What is known of files so far.
+#[derive(Debug)]
+pub struct Chains {
+    care: Care,
+    known: HashMap<PathBuf, Result<Whole, Bad>>,
+    /// Files whose copies for others are damaged.
+    copies: HashMap<PathBuf, ReadError>,
+    /// None if nothing is going to be read.
+    opened: Option<HashMap<PathBuf, Opened>>,
+}
+
+impl Chains {
+    /// Chains of files that are only checked.
+    pub fn new(care: Care) -> Self {
+        Chains {
+            care,
+            known: HashMap::new(),
+            copies: HashMap::new(),
+            opened: None,
+        }
+    }
+
+    /// Chains of files that are read after that.
+    pub fn to_read(care: Care) -> Self {
+        Chains {
+            opened: Some(HashMap::new()),
+            ..Chains::new(care)
+        }
+    }
+
+    /// Checks the checkpoint at `path`, and all that it builds on.
+    pub fn check(&mut self, path: &Path) -> Result<Whole, ReadError> {
+        self.resolve(path);
+        if let Some(error) = self.copies.remove(path) {
+            return Err(error);
+        }
+        match self.known.get_mut(path) {
+            Some(Ok(whole)) => Ok(whole.clone()),
+            Some(Err(bad)) => Err(bad.told_of(path)),
+            None => Err(ReadError::NoneFound(path.to_owned())),
+        }
+    }
+
+    /// Opens the checkpoint at `path`: its full file, and the increments on that, oldest first.
+    pub fn open(&mut self, path: &Path) -> Result<(Full, Vec<Increment>), ReadError> {
+        if let Some(opened) = &mut self.opened {
+            opened.clear();
+        }
+        let mut file = path.to_owned();
+        let mut whole = self.check(path)?;
+        let mut increments = Vec::new();
+        while let Some(base) = whole.base {
+            increments.push(match self.take(&file) {
+                Some(Opened::Increment(increment)) => increment,
+                _ => Increment::open(&file)?,
+            });
+            whole = self.check(&base)?;
+            file = base;
+        }
+        increments.reverse();
+        match self.take(&file) {
+            Some(Opened::Full(full)) => Ok((full, increments)),
+            _ => Ok((Full::open(&file)?, increments)),
+        }
+    }
+
+    fn take(&mut self, file: &Path) -> Option<Opened> {
+        self.opened.as_mut()?.remove(file)
+    }
+
+    /// Finds out what is to be known of the file at `path`.
+    fn resolve(&mut self, path: &Path) {
+        let (mut at, mut line) = (path.to_owned(), Vec::new());
+        // Down to a file that is known, or builds on none, or is bad.
+        while !self.known.contains_key(&at) {
+            let own = self.own(&at);
+            let below = own.and_then(|own| Ok((self.below(&at, &own)?, own)));
+            match below {
+                Err(error) => self.settle(&at, Err(error)),
+                Ok((None, own)) => self.settle(&at, Ok(own.alone())),
+                Ok((Some(base), own)) => {
+                    line.push((at, own));
+                    at = base;
+                }
+            }
+        }
+        // And up again.
+        while let Some((file, own)) = line.pop() {
+            match self.known.get(&at) {
+                Some(Err(bad)) => {
+                    let bad = bad.of_dependent();
+                    self.known.insert(file.clone(), Err(bad));
+                }
+                Some(Ok(base)) => {
+                    let whole = own.on(&file, &at, base);
+                    self.settle(&file, whole);
+                }
+                None => {}
+            }
+            at = file;
+        }
+    }
+
+    fn settle(&mut self, file: &Path, found: Result<Whole, ReadError>) {
+        let found = found.map_err(|error| Bad {
+            blame: Arc::new((file.to_owned(), error.to_string())),
+            error: Some(error),
+        });
+        self.known.insert(file.to_owned(), found);
+    }
+
+    /// Looks at the file at `path` alone.
+    fn own(&mut self, path: &Path) -> Result<Own, ReadError> {
+        let is_increment = Found::at(path).is_some_and(|found| found.form == Form::Increment);
+        let (own, opened) = match is_increment {
+            true => {
+                let increment = Increment::open(path)?;
+                if self.care >= Care::Fields {
+                    increment.verify()?;
+                }
+                let own = Own::of(increment.header(), Some(increment.base()));
+                (own, Opened::Increment(increment))
+            }
+            false => {
+                let full = Full::open(path)?;
+                if self.care >= Care::Fields {
+                    full.verify()?;
+                }
+                if self.care >= Care::Copies
+                    && let Err(error) = full.verify_copies()
+                {
+                    self.copies.insert(path.to_owned(), error);
+                }
+                (Own::of(full.header(), None), Opened::Full(full))
+            }
+        };
+        if let Some(all) = self.opened.as_mut().filter(|all| all.len() < MOST_FILES) {
+            all.insert(path.to_owned(), opened);
+        }
+        Ok(own)
+    }
+
+    /// Returns the file that the one at `path` builds on: beside it, of the step that it names.
+    fn below(&mut self, path: &Path, own: &Own) -> Result<Option<PathBuf>, ReadError> {
+        let (Some(base), Some(found)) = (&own.base, Found::at(path)) else {
+            return Ok(None);
+        };
+        if base.step >= own.step {
+            let why = format!("it builds on step {}, which comes later", base.step);
+            return Err(damaged(path, why));
+        }
+        let dir = atomic::directory(path);
+        let file = |form| dir.join(find::file_name(&found.name, base.step, form));
+        let there: Vec<_> = Form::ALL
+            .into_iter()
+            .filter(|form| file(*form).exists())
+            .collect();
+        // There are two only while a chain is put together. The full one needs nothing else.
+        for form in there.iter().filter(|form| **form != Form::Increment) {
+            self.resolve(&file(*form));
+            if let Some(Ok(whole)) = self.known.get(&file(*form))
+                && whole.id == base.id
+            {
+                return Ok(Some(file(*form)));
+            }
+        }
+        // Else an increment, which comes last; or what is wrong with the full one is told.
+        match there.last() {
+            Some(form) => Ok(Some(file(*form))),
+            None => Err(no_base(path, base)),
+        }
+    }
+}
+
+impl Own {
+    fn of(header: &Header, base: Option<&Base>) -> Self {
+        Own {
+            step: header.stamp.step,
+            id: header.id.clone(),
+            base: base.cloned(),
+            table: header.table.clone(),
+        }
+    }
+
+    /// A full checkpoint.
+    fn alone(self) -> Whole {
+        Whole {
+            step: self.step,
+            files: 1,
+            first: self.step,
+            id: self.id,
+            base: None,
+            table: Arc::new(self.table),
+        }
+    }
+
+    /// An increment in `file`, on what is in the file `below`.
+    fn on(self, file: &Path, below: &Path, base: &Whole) -> Result<Whole, ReadError> {
+        let named = self.base.as_ref();
+        if let Some(named) = named.filter(|n| (n.step, &n.id) != (base.step, &base.id)) {
+            return Err(no_base(file, named));
+        }
+        if base.files >= MOST_FILES {
+            let why = format!("it takes more than {MOST_FILES} files");
+            return Err(damaged(file, why));
+        }
+        // Bytes would go to wrong places.
+        if !increment::alike(&self.table, &base.table) {
+            let why = "its fields are not those of what it builds on".to_owned();
+            return Err(damaged(file, why));
+        }
+        Ok(Whole {
+            step: self.step,
+            files: base.files + 1,
+            first: base.first,
+            id: self.id,
+            base: Some(below.to_owned()),
+            table: base.table.clone(),
+        })
+    }
+}
+
+impl Bad {
+    /// What is to be known of a file that builds on a bad one.
+    fn of_dependent(&self) -> Bad {
+        Bad {
+            blame: self.blame.clone(),
+            error: None,
+        }
+    }
+
+    /// The error of the file at `path`, which this is known of.
+    fn told_of(&mut self, path: &Path) -> ReadError {
+        let (base, why) = (&self.blame.0, &self.blame.1);
+        match self.error.take() {
+            Some(error) => error,
+            None if base == path => damaged(path, why.clone()),
+            None => ReadError::BadBase {
+                path: path.to_owned(),
+                base: base.clone(),
+                why: why.clone(),
+            },
+        }
+    }
+}
+
+fn no_base(path: &Path, base: &Base) -> ReadError {
+    ReadError::NoBase {
+        path: path.to_owned(),
+        base: base.step,
+        id: base.id.clone(),
+    }
+}
+
+fn damaged(path: &Path, why: String) -> ReadError {
+    let path = path.to_owned();
+    ReadError::Damaged { path, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Checkpoint, Checkpointer, Settings, Snapshot};
+    use tcasm_core::field::{DType, FieldDesc};
+    use tcasm_core::stamp::Stamp;
+
+    #[test]
+    fn chain_that_is_too_long_is_refused_but_for_its_beginning() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            most_files: usize::MAX,
+            ..Settings::new(dir.path())
+        };
+        let mut to = Checkpointer::open("run", settings).unwrap();
+        let table = FieldTable {
+            fields: vec![FieldDesc::new("t", DType::U8, &[3])],
+            ..FieldTable::default()
+        };
+        let mut paths = Vec::new();
+        for step in 1..=20 {
+            let stamp = Stamp {
+                version: step,
+                step,
+                time: 0.0,
+            };
+            let values = [step as u8; 3];
+            let snapshot = Snapshot::new("run", stamp, &table, |_| &values);
+            let filled = to.fill_increment(&snapshot, |_| std::iter::once(0..3).collect());
+            paths.push(to.commit(filled.unwrap()).unwrap().path);
+        }
+        let mut chains = Chains::new(Care::Fields);
+        for (i, path) in paths.iter().enumerate().rev() {
+            match chains.check(path) {
+                Ok(whole) => assert_eq!((whole.files, whole.first), (i + 1, 1)),
+                Err(_) if i >= MOST_FILES => {}
+                Err(error) => panic!("{i}: {error}"),
+            }
+        }
+        let restart = Checkpoint::restart(&[dir.path()], None).unwrap();
+        assert_eq!(restart.stamp().step, MOST_FILES as u64);
+        assert_eq!(restart.passed_over().len(), 20 - MOST_FILES);
+        let mut values = [0; 3];
+        restart.read_bytes("t", &mut values).unwrap();
+        assert_eq!(values, [MOST_FILES as u8; 3]);
+    }
+}

@@ -1,0 +1,104 @@
+//! What an HDF5 file may be made of, if it is a checkpoint: nothing that leads out of it, and
+//! nothing that claims values which are not stored.
+//!
+//! A seal is no signature: anybody can make a file that has one. HDF5 follows external links,
+//! external storage and virtual datasets to whatever files they name, and values that were never
+//! stored can be had in any number. Files of ours have none of these, so a file that has is
+//! refused before anything in it is read.
+
+use crate::memory;
+use hdf5::dataset::Layout;
+use hdf5::{Dataset, File, Group, H5Type, LinkType, LocationType};
+use std::collections::HashSet;
+
+/// Most bytes of a description: field tables, names. A table of 100,000 fields has fewer.
+pub const MOST_DESCRIPTION: u64 = 64 << 20;
+
+/// Checks all that can be reached from the root of `file`.
+pub fn check(file: &File) -> hdf5::Result<()> {
+    let mut seen = HashSet::new();
+    let mut groups = vec![file.as_group()?];
+    while let Some(group) = groups.pop() {
+        for name in hard_links(&group)? {
+            let found = group.loc_info_by_name(&name)?;
+            if !seen.insert(format!("{:?}", found.token)) {
+                continue;
+            }
+            match found.loc_type {
+                LocationType::Group => groups.push(group.group(&name)?),
+                LocationType::Dataset => check_dataset(&group.dataset(&name)?)
+                    .map_err(|why| format!("{}/{name}: {why}", group.name()))?,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names in `group`, which must be those of its own objects.
+fn hard_links(group: &Group) -> hdf5::Result<Vec<String>> {
+    let mut names = Vec::new();
+    group.iter_visit_default(|name, link| match link.link_type {
+        LinkType::Hard => {
+            names.push(name.to_owned());
+            Ok(())
+        }
+        other => Err(format!("{}/{name} is a link ({other:?})", group.name()).into()),
+    })?;
+    Ok(names)
+}
+
+/// Checks that the values of `dataset` are all stored, and in this file.
+fn check_dataset(dataset: &Dataset) -> hdf5::Result<()> {
+    let properties = dataset.dcpl()?;
+    let layout = properties.get_layout()?;
+    if !properties.get_external()?.is_empty() {
+        return Err("its values are in another file".into());
+    }
+    let shape = dataset.shape();
+    let size = dataset.dtype()?.size() as u64;
+    let values = product(&shape).and_then(|n| n.checked_mul(size));
+    let is_stored = match (layout, values) {
+        (_, None) => false,
+        (Layout::Compact, _) => true,
+        (Layout::Contiguous, Some(bytes)) => dataset.storage_size() == bytes,
+        (Layout::Chunked, _) => {
+            let stored = dataset.num_chunks().map(|n| n as u64);
+            stored.is_some() && stored == chunks(&shape, &dataset.chunk().unwrap_or_default())
+        }
+        _ => return Err("its values are those of other datasets".into()),
+    };
+    match is_stored {
+        true => Ok(()),
+        false => Err(format!("its values, of shape {shape:?}, are not all stored").into()),
+    }
+}
+
+/// How many chunks it takes to store `shape`.
+fn chunks(shape: &[usize], chunk: &[usize]) -> Option<u64> {
+    if shape.len() != chunk.len() || chunk.contains(&0) {
+        return None;
+    }
+    let counts: Vec<usize> = shape
+        .iter()
+        .zip(chunk)
+        .map(|(n, c)| n.div_ceil(*c))
+        .collect();
+    product(&counts)
+}
+
+fn product(numbers: &[usize]) -> Option<u64> {
+    let numbers = numbers.iter().map(|&n| n as u64);
+    numbers.fold(Some(1), |product, n| product?.checked_mul(n))
+}
+
+/// Reads a small dataset, of at most `most` values.
+pub fn read_small<T: H5Type>(dataset: &Dataset, most: u64) -> hdf5::Result<Vec<T>> {
+    let count = product(&dataset.shape()).unwrap_or(u64::MAX);
+    if count > most {
+        return Err(format!("{} has {count} values, and {most} at most", dataset.name()).into());
+    }
+    let bytes = count.saturating_mul(size_of::<T>() as u64);
+    memory::check(bytes).map_err(|why| format!("{}: {why}", dataset.name()))?;
+    dataset.read_raw()
+}
