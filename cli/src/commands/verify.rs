@@ -4,24 +4,19 @@ use crate::args::VerifyArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
 use std::path::{Path, PathBuf};
-use tcasm_checkpoint::{Checkpoint, ReadError, checkpoint_files};
+use tcasm_checkpoint::{ReadError, Verified, Verifier, checkpoint_files};
 
 pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
-    let (mut good, mut bad) = (0, 0);
+    let mut tally = Tally::default();
     for path in &args.paths {
-        for file in files(path)? {
-            match verified(&file) {
-                Ok(checkpoint) => {
-                    good += 1;
-                    output::line(&line(&file, &checkpoint))?;
-                }
-                Err(error) => {
-                    bad += 1;
-                    output::line(&format!("BAD  {}: {error}", file.display()))?;
-                }
-            }
+        // Whatever is wrong with one folder or file, the others are looked at all the same.
+        match files(path) {
+            Ok(files) => files.iter().try_for_each(|file| tally.verify(file))?,
+            Err(error) if args.paths.len() == 1 => return Err(error.into()),
+            Err(error) => tally.tell(path, Err(error))?,
         }
     }
+    let Tally { good, bad, .. } = tally;
     match bad {
         0 => Ok(output::line(&format!("{good} checkpoints are whole"))?),
         _ => Err(Failure::new(
@@ -34,33 +29,50 @@ pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     }
 }
 
-fn verified(file: &Path) -> Result<Checkpoint, ReadError> {
-    let checkpoint = Checkpoint::open(file)?;
-    checkpoint.verify()?;
-    checkpoint.verify_copies()?;
-    Ok(checkpoint)
+/// What was found so far.
+#[derive(Default)]
+struct Tally {
+    verifier: Verifier,
+    good: usize,
+    bad: usize,
 }
 
-fn line(file: &Path, checkpoint: &Checkpoint) -> String {
-    let steps = checkpoint.steps();
-    let from = match steps.len() {
+impl Tally {
+    fn verify(&mut self, file: &Path) -> Result<(), Failure> {
+        let found = self.verifier.verify(file);
+        self.tell(file, found)
+    }
+
+    fn tell(&mut self, path: &Path, found: Result<Verified, ReadError>) -> Result<(), Failure> {
+        let text = match found {
+            Ok(checkpoint) => {
+                self.good += 1;
+                line(path, &checkpoint)
+            }
+            Err(error) => {
+                self.bad += 1;
+                format!("BAD  {}: {error}", path.display())
+            }
+        };
+        Ok(output::line(&text)?)
+    }
+}
+
+fn line(file: &Path, checkpoint: &Verified) -> String {
+    let from = match checkpoint.files {
         1 => String::new(),
-        n => format!("  ({n} files, from step {})", steps[0]),
+        n => format!("  ({n} files, from step {})", checkpoint.first),
     };
-    format!(
-        "ok   {}  step {}{from}",
-        file.display(),
-        checkpoint.stamp().step
-    )
+    format!("ok   {}  step {}{from}", file.display(), checkpoint.step)
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let files = checkpoint_files(path)?;
     match files.is_empty() {
-        true => Err(ReadError::NoneFound(path.to_owned()).into()),
+        true => Err(ReadError::NoneFound(path.to_owned())),
         false => Ok(files),
     }
 }

@@ -289,3 +289,40 @@ fn openpmd_checkpoints_are_written_on_two_tiers_listed_verified_and_restored_in_
         );
     }
 }
+
+#[test]
+fn one_bad_file_or_folder_keeps_no_other_from_being_verified_and_restored() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("pipes"));
+    let [tier, empty] = ["tier", "empty"].map(|n| dir.path().join(n));
+    for folder in [&tier, &empty] {
+        fs::create_dir(folder).unwrap();
+    }
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &tier, &["--last"]);
+    publish(&mut p, t, 10);
+    drop(p);
+    run.end();
+    let pipe = tier.join(format!("{name}_00000020.vtkhdf"));
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+
+    let [tier, empty] = [&tier, &empty].map(|folder| folder.to_str().unwrap());
+    let verified = tcasm(&["verify", empty, tier]);
+    assert_eq!(verified.code, 9, "{verified:?}");
+    assert!(verified.err.contains("2 of 3 checkpoints"), "{verified:?}");
+    let lines: Vec<&str> = verified.out.lines().collect();
+    let told = |n: usize, begin: &str, what: &str| {
+        assert!(
+            lines[n].starts_with(begin) && lines[n].contains(what),
+            "{lines:?}"
+        );
+    };
+    told(0, "BAD", "no checkpoint in");
+    told(1, "ok", "step 10");
+    told(2, "BAD", "not a regular file");
+
+    let out = dir.path().join("restored.vtkhdf");
+    let restored = tcasm(&["restore", tier, "--out", out.to_str().unwrap()]);
+    assert_eq!(restored.code, 0, "{restored:?}");
+    assert!(restored.err.contains("passed over") && restored.err.contains("regular file"));
+    assert!(restored.out.contains("step 10"), "{restored:?}");
+}
