@@ -88,8 +88,8 @@ fn chunks(shape: &[usize], chunk: &[usize]) -> Option<u64> {
 }
 
 fn product(numbers: &[usize]) -> Option<u64> {
-    let numbers = numbers.iter().map(|&n| n as u64);
-    numbers.fold(Some(1), |product, n| product?.checked_mul(n))
+    let mut numbers = numbers.iter().map(|&n| n as u64);
+    numbers.try_fold(1, |product: u64, n| product.checked_mul(n))
 }
 
 /// Reads a small dataset, of at most `most` values.

@@ -122,10 +122,9 @@ fn looking_at_a_chain_takes_steps_in_proportion_to_its_length() {
         });
         [restart, verify]
     });
-    for i in 0..2 {
-        let (short, long) = (calls[0][i], calls[1][i]);
+    for (short, long) in calls[0].iter().zip(calls[1]) {
         assert!(
-            long < 4 * short,
+            long < 4 * *short,
             "{short} calls for 40 files, {long} for 120"
         );
     }

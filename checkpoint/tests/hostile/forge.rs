@@ -4,6 +4,7 @@ use super::common::{PLAIN, Version, field};
 use hdf5::types::VarLenUnicode;
 use hdf5::{File, Group, Hyperslab, Selection};
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{Checkpointer, Settings};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
@@ -291,7 +292,7 @@ impl Folder {
         to.write(&version().snapshot(at(1))).unwrap();
         let version = version();
         let filled = match forgery.on_increment {
-            true => to.fill_increment(&version.snapshot(at(2)), |_| [0..64].into()),
+            true => to.fill_increment(&version.snapshot(at(2)), |_| iter::once(0..64).collect()),
             false => to.fill(&version.snapshot(at(2))),
         };
         let path = to.commit(filled.unwrap()).unwrap().path;

@@ -81,7 +81,8 @@ fn forged_copies_for_other_programs_are_told_of_and_nothing_is_restored_from_the
 
 #[test]
 fn what_is_no_regular_file_is_refused_without_waiting_for_it() {
-    let make: [(&str, fn(&Path)); 5] = [
+    type Make = fn(&Path);
+    let make: [(&str, Make); 5] = [
         ("a pipe", |path| mkfifo(path, Mode::S_IRWXU).unwrap()),
         ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
         ("a folder", |path| fs::create_dir(path).unwrap()),

@@ -54,7 +54,7 @@ impl Tally {
                 format!("BAD  {}: {error}", path.display())
             }
         };
-        Ok(output::line(&text)?)
+        output::line(&text)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::tier::drain::{Idle, Settings, Shared, lock};
 use crate::tier::{Retention, compact};
 use crate::{Compression, Options, Snapshot};
 use std::io::Write;
+use std::iter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
@@ -84,7 +85,7 @@ impl Child {
         };
         let snapshot = Snapshot::new("run", stamp, &table, |_| bytemuck::cast_slice(&values));
         let place = step % COUNT as u64 * 8;
-        let changed = |_: &FieldDesc| -> Vec<Range<u64>> { [place..place + 8].into() };
+        let changed = |_: &FieldDesc| -> Vec<Range<u64>> { iter::once(place..place + 8).collect() };
         let filled = match may_be_increment {
             true => self.to.fill_increment(&snapshot, changed),
             false => self.to.fill(&snapshot),

@@ -65,6 +65,10 @@ fn head(info: &Info) -> String {
             bytes(info.held_bytes)
         ),
     );
+    if let Some(stray) = info.counters.get("stray_bytes").filter(|n| **n != 0) {
+        let text = "allocated by other processes, by reading where nothing is";
+        row("stray", format!("{} {text}", bytes(*stray)));
+    }
     row(
         "published",
         format!("{} versions, {} skipped", info.publishes, info.skips),
