@@ -153,7 +153,7 @@ fn a_damaged_checkpoint_is_passed_over_and_told() {
 fn what_did_not_tell_where_it_lay_lies_where_its_name_says() {
     let past = Past::new();
     let version_of = |p: &mut Producer| {
-        p.publish_visible(20, 2.0).unwrap();
+        p.publish_visible(30, 2.0).unwrap();
         Observer::attach(&past.name).unwrap().latest().unwrap()
     };
     let mut p = Producer::restore(&[past.dir.path()]).unwrap().producer;

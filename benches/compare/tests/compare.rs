@@ -34,17 +34,24 @@ fn left_out(output: &Output, method: &str) -> bool {
         .any(|l| l.starts_with(&format!("{method}/")) && l.contains("left out:"))
 }
 
+/// Whether an observer was ended by a signal of its own making.
+fn crashed(output: &Output) -> bool {
+    String::from_utf8_lossy(&output.stderr).contains("ended early with status -11")
+}
+
 #[test]
 fn every_mode_of_every_method_shows_what_was_written() {
     for method in methods::ALL {
         let arguments = ["--only", method.name(), "--mib", "4", "--steps", "3"];
-        let (output, rows) = rows(
-            &[
-                &arguments[..],
-                &["--coverages", "10,100", "--observers", "0,2"],
-            ]
-            .concat(),
-        );
+        let patterns = ["--coverages", "10,100", "--observers", "0,2"];
+        let run = || rows(&[&arguments[..], &patterns].concat());
+        let (mut output, mut rows) = run();
+        // A reader of ADIOS2 (2.11, Python) dies of SIGSEGV in its engine now and then.
+        for _ in 0..3 {
+            if method.name() == "adios2" && !output.status.success() && crashed(&output) {
+                (output, rows) = run();
+            }
+        }
         if rows.is_empty() {
             // Only what is not installed may be missing, and it must be said.
             assert_eq!(method.name(), "adios2");

@@ -52,9 +52,15 @@ impl<T> Lock<T> {
     /// # Panics
     /// When the calling thread holds it already, as far as the system notices that.
     pub fn lock(&self) -> Guard<'_, T> {
-        // SAFETY: an initialised lock that does not move.
-        let error = unsafe { libc::pthread_mutex_lock(self.raw.get()) };
-        assert_eq!(error, 0, "a lock is taken twice by one thread");
+        loop {
+            // SAFETY: an initialised lock that does not move.
+            match unsafe { libc::pthread_mutex_lock(self.raw.get()) } {
+                0 => break,
+                libc::EDEADLK => panic!("a lock is taken twice by one thread"),
+                // A filter refuses what waiting needs: try again and again.
+                _ => std::thread::yield_now(),
+            }
+        }
         Guard {
             lock: self,
             not_send: PhantomData,
