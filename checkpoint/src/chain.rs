@@ -1,4 +1,4 @@
-//! What checkpoints are read from: a full file, and the increments on it.
+//! The files that a checkpoint is read from: a full one, and the increments on it.
 //!
 //! Each file is looked at once, however many build on it, and chains are followed in a loop. So
 //! neither a folder with many increments nor a chain that somebody has forged costs more than its
@@ -62,7 +62,7 @@ enum Opened {
     Increment(Increment),
 }
 
-/// What a file says of itself.
+/// The description that a file has of itself.
 struct Own {
     step: u64,
     id: String,
@@ -70,7 +70,7 @@ struct Own {
     table: FieldTable,
 }
 
-/// What is known of files so far.
+/// Facts about files, as far as they are known.
 #[derive(Debug)]
 pub struct Chains {
     care: Care,
@@ -293,7 +293,7 @@ impl Own {
 }
 
 impl Bad {
-    /// What is to be known of a file that builds on a bad one.
+    /// Facts about a file that builds on a bad one.
     fn of_dependent(&self) -> Bad {
         Bad {
             blame: self.blame.clone(),

@@ -1,4 +1,4 @@
-//! What an HDF5 file may be made of, if it is a checkpoint: nothing that leads out of it, and
+//! The parts that the HDF5 file of a checkpoint may have: nothing that leads out of it, and
 //! nothing that claims values which are not stored.
 //!
 //! A seal is no signature: anybody can make a file that has one. HDF5 follows external links,

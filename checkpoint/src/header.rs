@@ -118,7 +118,7 @@ pub(crate) fn open(path: &Path, kind: &str) -> Result<(File, Header), ReadError>
     Ok((file, header))
 }
 
-/// What looks for a step goes by the names of files.
+/// Searches for a step go by the names of files.
 fn check_name(path: &Path, header: &Header) -> Result<(), ReadError> {
     let found = header.stamp.step;
     match Found::at(path).filter(|named| named.step != found) {

@@ -34,7 +34,7 @@ fn left_out(output: &Output, method: &str) -> bool {
         .any(|l| l.starts_with(&format!("{method}/")) && l.contains("left out:"))
 }
 
-/// Whether an observer was ended by a signal of its own making.
+/// Returns true if an observer ended by a signal of its own making.
 fn crashed(output: &Output) -> bool {
     String::from_utf8_lossy(&output.stderr).contains("ended early with status -11")
 }
