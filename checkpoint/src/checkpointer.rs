@@ -172,7 +172,7 @@ impl Checkpointer {
         let last = self.last.as_ref()?;
         let tier = lock(&self.fast);
         let (contents, step) = (tier.contents(), last.entry.step);
-        // What it builds on may have been found to be damaged since.
+        // Its base may have been found to be damaged since.
         let room = contents.is_whole(step) && contents.files(step) < self.settings.most_files;
         let fits = room && increment::alike(table, &last.table);
         fits.then(|| Base {

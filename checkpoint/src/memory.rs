@@ -45,7 +45,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// What the control group of this process may still have, where it has a limit.
+/// Bytes that the control group of this process may still take, where it has a limit.
 fn group_headroom() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

@@ -85,13 +85,7 @@ impl Drain {
             }
             Err(error) => return Err(error),
         };
-        let common = Arc::new(Common {
-            fast,
-            settings,
-            board: Mutex::default(),
-            changed: Condvar::new(),
-            copied: AtomicU64::new(0),
-        });
+        let common = Arc::new(Common::new(fast, settings));
         // Before anything is removed because it was drained.
         if let Some(slow) = &slow {
             common.look_back(slow)?;
@@ -160,6 +154,16 @@ fn open_slow(fast: &Shared, dir: &Path) -> Result<Slow, WriteError> {
 }
 
 impl Common {
+    fn new(fast: Shared, settings: Settings) -> Self {
+        Common {
+            fast,
+            settings,
+            board: Mutex::default(),
+            changed: Condvar::new(),
+            copied: AtomicU64::new(0),
+        }
+    }
+
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,7 +232,7 @@ impl Common {
         left.map(|item| item.entry.clone()).collect()
     }
 
-    /// What is to be drained next: the oldest, so that an increment comes after its base.
+    /// The next entry to drain: the oldest, so that an increment comes after its base.
     fn next(&self) -> Option<Entry> {
         let fast = lock(&self.fast);
         let mut items = fast.contents().items.values();
@@ -243,7 +247,7 @@ impl Common {
             None => slow.insert(open_slow(&self.fast, &self.settings.dir)?),
         };
         self.look_back(slow)?;
-        // What is there is asked for each time: files are replaced and removed meanwhile.
+        // The folder is asked each time: files are replaced and removed meanwhile.
         while let Some(entry) = self.next() {
             if self.board().stop {
                 break;
@@ -298,13 +302,7 @@ impl Drain {
     /// A drain without a thread, and what moves it.
     pub fn idle(fast: Shared, settings: Settings) -> (Self, Idle) {
         let slow = open_slow(&fast, &settings.dir).unwrap();
-        let common = Arc::new(Common {
-            fast,
-            settings,
-            board: Mutex::default(),
-            changed: Condvar::new(),
-            copied: AtomicU64::new(0),
-        });
+        let common = Arc::new(Common::new(fast, settings));
         common.look_back(&slow).unwrap();
         let drain = Drain {
             common: common.clone(),

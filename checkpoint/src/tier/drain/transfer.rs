@@ -30,7 +30,7 @@ impl Common {
         }
     }
 
-    /// Whether it is the source that is wrong, and not the copy.
+    /// Returns true if the source is wrong, and not the copy.
     fn is_damaged(&self, entry: &Entry) -> bool {
         let path = lock(&self.fast).path(entry);
         Found::at(&path).is_some_and(|found| stored::verify(&path, found.form).is_err())
@@ -90,7 +90,7 @@ impl Common {
         }
     }
 
-    /// What is there of later steps, and not on the fast tier, may be another simulation's.
+    /// Files of later steps that are not on the fast tier may be another simulation's.
     fn check_later(&self, entry: &Entry, slow: &Tier) -> Result<(), WriteError> {
         let newest = lock(&self.fast).contents().newest();
         let (step, there) = (entry.step, slow.contents().newest());

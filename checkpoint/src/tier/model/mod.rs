@@ -20,7 +20,7 @@ use world::World;
 /// Checkpoints that are kept on the fast and on the slow tier.
 const KEEP: [usize; 2] = [3, 2];
 
-/// What a process does.
+/// An action of a process.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// Write a checkpoint: an increment if it may be one.
@@ -57,7 +57,7 @@ impl Op {
     }
 }
 
-/// What somebody else does between two rounds.
+/// An action of somebody else between two rounds.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     None,
