@@ -227,9 +227,12 @@ impl Tier {
                         file.path
                     );
                 }
-                Ok(entry) if known.is_none() => {
+                // Also the full one of a chain that has lost a file since it was compacted.
+                Ok(entry) if !self.contents().is_whole(file.step) => {
                     tracing::info!("{:?} is taken up: its writer was killed", file.path);
+                    let old = known.map(|item| self.path(&item.entry));
                     self.manifest.append_or_note(Event::Complete(entry))?;
+                    old.map_or(Ok(()), |old| remove(&old))?;
                 }
                 Ok(_) => remove(&file.path)?,
                 Err(error) => tracing::warn!("{:?} is left alone: {error}", file.path),

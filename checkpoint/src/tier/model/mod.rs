@@ -147,3 +147,19 @@ fn slow_tier_stays_readable_when_a_chosen_increment_is_compacted_before_its_turn
         }
     }
 }
+
+/// A compaction was killed before it was entered, and then the chain of the increment lost a file:
+/// the full checkpoint, which nobody has entered, is all that there is of its step.
+#[test]
+fn compacted_file_that_was_not_entered_replaces_an_increment_without_its_base() {
+    use Op::*;
+    let mut world = World::new();
+    let round = Round {
+        ops: vec![Write, Write, Write, DrainWhileCompacting, DrainWhileCompacting],
+        kill: Some(("compacted", 2)),
+        // Of steps 1, 2, 3 and 3 that of step 2.
+        harm: Harm::LoseFast(1),
+    };
+    let played = world.play(&round).and_then(|()| world.finish());
+    played.unwrap_or_else(|e| panic!("{e}"));
+}
