@@ -314,8 +314,8 @@ fn is_missed(guard: &'static str, capture: &'static str, memory_mib: u64) {
         sabotage: Some(guard),
     };
     let outcome = torture.run();
-    // Pages that are wrong, changes that are not told, or tables that were never written.
-    let signs = ["torn", "untold", "index is damaged"];
+    // Pages or stamps that are wrong, changes that are not told, or tables that were never written.
+    let signs = ["torn", "the stamp is not", "untold", "index is damaged"];
     let found = |line: &String| signs.iter().any(|sign| line.contains(sign));
     let noticed = outcome.wrong.iter().any(found);
     assert!(noticed, "{guard} is off, and nobody noticed: {outcome:?}");
