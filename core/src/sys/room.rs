@@ -38,22 +38,26 @@ impl Room {
 }
 
 /// Returns the reason why `bytes` bytes of memory should not be taken now, if there is one.
+pub fn refusal(bytes: u64) -> Option<String> {
+    let room = shortage(bytes)?;
+    Some(format!(
+        "{bytes} bytes are needed, and {} of the {} of {} may be taken; \
+         raise that limit, or let observers release versions",
+        room.bytes, room.limit, room.of
+    ))
+}
+
+/// Returns the least room that there is, if it is less than `bytes` bytes.
 ///
 /// Limits that cannot be read do not count: then the kernel decides, as it does for every other
 /// use of memory.
-pub fn refusal(bytes: u64) -> Option<String> {
+pub fn shortage(bytes: u64) -> Option<Room> {
     let groups = hierarchy()
         .into_iter()
         .flat_map(|hierarchy| hierarchy.rooms(Path::new("/proc/self/cgroup"), bytes));
     let rooms = groups.chain(machine(bytes));
-    let room = rooms.min_by_key(|room| room.bytes)?;
-    (room.bytes < bytes).then(|| {
-        format!(
-            "{bytes} bytes are needed, and {} of the {} of {} may be taken; \
-             raise that limit, or let observers release versions",
-            room.bytes, room.limit, room.of
-        )
-    })
+    let least = rooms.min_by_key(|room| room.bytes)?;
+    (least.bytes < bytes).then_some(least)
 }
 
 /// Returns the machine's room, if it may be less than `wanted`.
