@@ -4,6 +4,7 @@
 
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
 use tcasm_producer::TrackerKind;
 use tcasm_tests::cgroup::Cgroup;
 use tcasm_tests::child::{DEADLINE, Said, poll_until};
@@ -30,17 +31,23 @@ struct Scene {
 
 impl Scene {
     fn begin(group: Cgroup, settings: &str, fault: &str) -> Scene {
+        let mut scene = Scene::empty(group, settings, fault);
+        for version in 1..=3 {
+            scene.producer.ok("publish 1");
+            assert_eq!(scene.observer.ok("latest"), format!("version={version}"));
+        }
+        scene.observer.ok("view");
+        scene
+    }
+
+    /// A producer and an observer without any version.
+    fn empty(group: Cgroup, settings: &str, fault: &str) -> Scene {
         let dir = TempDir::new().unwrap();
         let mut producer = Puppet::with_env(PUPPET, dir.path(), &[("TCASM_FAULT", fault)]);
         let mut observer = Puppet::start(PUPPET, dir.path());
         group.add(producer.child.pid());
         producer.ok(&format!("create x {settings}"));
         observer.ok("attach x");
-        for version in 1..=3 {
-            producer.ok("publish 1");
-            assert_eq!(observer.ok("latest"), format!("version={version}"));
-        }
-        observer.ok("view");
         Scene {
             _dir: dir,
             producer,
@@ -59,6 +66,30 @@ impl Scene {
         });
         self.group.leave(LEFT);
         self.producer.child.signal(Signal::SIGCONT);
+    }
+
+    /// Has the producer publish until it stops where the fault says; returns the newest version that
+    /// was published by then. One more "publish 1" is still to be answered.
+    fn publish_until_stopped(&mut self) -> u64 {
+        let pid = self.producer.child.pid();
+        for newest in 0..2000 {
+            self.producer.child.tell("publish 1");
+            let answer = poll_until(
+                &format!("it publishes or stops, {}", self.what),
+                || match self.producer.child.hear(Duration::ZERO) {
+                    Said::Line(answer) => Some(Some(answer)),
+                    _ => is_stopped(pid).then_some(None),
+                },
+            );
+            match answer {
+                Some(answer) => assert_eq!(number(&answer, "published"), Some(1), "{answer}"),
+                None => return newest,
+            }
+            self.observer.ok("release");
+            self.observer.ok("latest");
+            self.observer.ok("view");
+        }
+        panic!("it does not stop, {}", self.what)
     }
 
     /// What the producer answers to "publish 1", which it was told; none if the kernel killed it.
@@ -181,4 +212,43 @@ fn a_group_that_becomes_full_in_a_step_of_publish_tears_no_version() {
             }
         }
     });
+}
+
+/// Steps of sharing and of compaction, and whether the kernel may end the producer when the group
+/// becomes full there: while pages are being copied for which there was room.
+const STEPS_BESIDES: [(&str, &str, bool); 8] = [
+    ("resting:1", SHARING, false),
+    ("rested:1", SHARING, false),
+    ("resting:3", SHARING, false),
+    ("rested:3", SHARING, false),
+    ("gathering:1", COMPACTING, true),
+    ("gathering:40", COMPACTING, true),
+    ("gathered:1", COMPACTING, false),
+    ("gathered:3", COMPACTING, false),
+];
+/// Of ten chunks, four come to rest in each version from the third on.
+const SHARING: &str = "pages=5120 capture=now calm=1 dense-every=100 one-in=1000000";
+/// Versions of few pages each, which lie scattered.
+const COMPACTING: &str = "pages=4096 capture=now compact=1 dense-every=10000 one-in=300";
+
+#[test]
+fn a_group_that_becomes_full_in_a_step_of_sharing_or_compaction_tears_no_version() {
+    for (fault, settings, may_end) in STEPS_BESIDES {
+        let Some(group) = Cgroup::create() else {
+            return;
+        };
+        let mut scene = Scene::empty(group, settings, &format!("stop@{fault}"));
+        let seen = scene.publish_until_stopped();
+        scene.group.leave(LEFT);
+        scene.producer.child.signal(Signal::SIGCONT);
+        let published = scene.published();
+        assert!(published.is_some() || may_end, "{fault}: it was killed");
+        let newest = scene.observer.number("latest", "version");
+        assert!(newest >= seen, "{fault}: {newest} after {seen}");
+        assert!(published.is_none_or(|published| newest == seen + published));
+        scene.is_whole(newest);
+        if published.is_some() {
+            scene.goes_on(newest);
+        }
+    }
 }
