@@ -3,10 +3,10 @@
 use super::{Common, lock};
 use crate::error::{Fault, ReadError, WriteError};
 use crate::find::{Form, Found};
-use crate::tier::Tier;
 use crate::tier::contents::Entry;
 use crate::tier::copy::{Pace, copy};
 use crate::tier::slow::Slow;
+use crate::tier::{Retention, Tier};
 use crate::{Layout, series, stored};
 use std::sync::atomic::Ordering::Relaxed;
 use tcasm_core::fault;
@@ -52,7 +52,7 @@ impl Common {
             }
         }
         fault::pass("drained");
-        slow.tier.tidy(&self.settings.keep, false)?;
+        slow.tier.tidy(&self.kept_on_slow(), false)?;
         series::update(&mut slow.tier)?;
         let mut fast = lock(&self.fast);
         if fast.tidy(&self.settings.keep_fast, true)? != 0 {
@@ -61,6 +61,16 @@ impl Common {
         drop(fast);
         self.board().state.drained += 1;
         Ok(())
+    }
+
+    /// Returns what the slow tier keeps at this moment: also what outstanding increments build on.
+    /// Otherwise a base that is older than the rest would be copied and removed again and again.
+    fn kept_on_slow(&self) -> Retention {
+        let mut keep = self.settings.keep.clone();
+        let outstanding = self.outstanding();
+        keep.steps
+            .extend(outstanding.iter().filter_map(Entry::base_step));
+        keep
     }
 
     /// Returns true if the slow tier restores the state that `entry` builds on. A copy that cannot

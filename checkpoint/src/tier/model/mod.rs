@@ -155,11 +155,40 @@ fn compacted_file_that_was_not_entered_replaces_an_increment_without_its_base() 
     use Op::*;
     let mut world = World::new();
     let round = Round {
-        ops: vec![Write, Write, Write, DrainWhileCompacting, DrainWhileCompacting],
+        ops: vec![
+            Write,
+            Write,
+            Write,
+            DrainWhileCompacting,
+            DrainWhileCompacting,
+        ],
         kill: Some(("compacted", 2)),
         // Of steps 1, 2, 3 and 3 that of step 2.
         harm: Harm::LoseFast(1),
     };
     let played = world.play(&round).and_then(|()| world.finish());
     played.unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// The slow tier has newer checkpoints than those that are left to be drained, and keeps none that
+/// is older: the base of an increment must stay there until the increment has come.
+#[test]
+fn increments_older_than_what_the_slow_tier_keeps_are_drained_once() {
+    use Op::*;
+    let mut world = World::new();
+    let rounds = [
+        vec![Write, Drain, Write, Write],
+        vec![Write, Write, DrainStale],
+    ];
+    let mut play = |ops| {
+        world.play(&Round {
+            ops,
+            kill: None,
+            harm: Harm::None,
+        })
+    };
+    let played = rounds.into_iter().try_for_each(&mut play);
+    played
+        .and_then(|()| world.finish())
+        .unwrap_or_else(|e| panic!("{e}"));
 }
