@@ -1,72 +1,115 @@
-//! Files that come into being whole: written under a temporary name beside their own, synced, renamed.
+//! Files that come into being whole: written under a temporary name beside their own, synced,
+//! renamed.
 
-use crate::WriteError;
-use crate::error::Fault;
-use std::fs::{self, File};
+use crate::error::{Fault, WriteError};
+use crate::files::Dir;
+use crate::{Mode, regular};
+use std::collections::hash_map::RandomState;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::BuildHasher;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Let `fill` write a file that is then renamed to `path`; returns its size. On an error nothing is left of it, and
-/// an older file at `path` stays as it was.
+pub use crate::files::directory;
+
+/// How many temporary names are tried.
+const ATTEMPTS: usize = 16;
+
+/// Lets `fill` write a file that is then renamed to `path`; returns its size. On an error nothing
+/// is left of it, and an older file at `path` stays as it was.
 pub fn write(
     path: &Path,
-    fill: impl FnOnce(&Path) -> Result<(), Fault>,
+    mode: Mode,
+    fill: impl FnOnce(&Pending) -> Result<(), Fault>,
 ) -> Result<u64, WriteError> {
-    let (pending, ()) = begin(path, fill)?;
+    let (pending, ()) = begin(path, mode, fill)?;
     pending.commit()
 }
 
-/// Let `fill` write a file that is going to be `path`.
+/// Lets `fill` write a file that is going to be `path`.
 pub fn begin<T>(
     path: &Path,
-    fill: impl FnOnce(&Path) -> Result<T, Fault>,
+    mode: Mode,
+    fill: impl FnOnce(&Pending) -> Result<T, Fault>,
 ) -> Result<(Pending, T), WriteError> {
-    let pending = Pending {
-        temp: temp_beside(path).map_err(|e| Fault::from(e).at(path))?,
-        path: path.to_owned(),
-        settled: false,
-    };
-    let filled = fill(&pending.temp).map_err(|fault| fault.at(path))?;
+    let pending = Pending::create(path, mode).map_err(|e| Fault::from(e).at(path))?;
+    let filled = fill(&pending).map_err(|fault| fault.at(path))?;
     Ok((pending, filled))
 }
 
-/// A file that has all its bytes, and not yet its name. Dropped, it never was.
+/// A file without its final name. Dropped before it is committed, it is removed.
 #[derive(Debug)]
 pub struct Pending {
-    temp: PathBuf,
+    dir: Dir,
+    temp: OsString,
     path: PathBuf,
+    /// Open from the beginning, so that `fsync` tells of everything that went wrong since.
+    file: File,
     settled: bool,
 }
 
 impl Pending {
-    /// Where the bytes are.
-    pub fn temp(&self) -> &Path {
-        &self.temp
+    fn create(path: &Path, mode: Mode) -> io::Result<Self> {
+        let (dir, name) = Dir::of(path)?;
+        let (temp, file) = create_temporary(&dir, name, mode)?;
+        Ok(Pending {
+            dir,
+            temp,
+            path: path.to_owned(),
+            file,
+            settled: false,
+        })
     }
 
-    /// Where they will be.
+    /// Returns the file, open to read and write.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns a path that leads to the file while this is there, whatever has its name.
+    pub fn here(&self) -> PathBuf {
+        regular::path_of(&self.file)
+    }
+
+    /// Returns the path that it is going to have.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bring it to the disk, and give it its name; returns its size.
+    /// Brings the file to the disk and gives it its name; returns its size.
     pub fn commit(mut self) -> Result<u64, WriteError> {
-        let size = settle(&self.temp, &self.path).map_err(|e| Fault::from(e).at(&self.path))?;
+        self.settle().map_err(|e| Fault::from(e).at(&self.path))
+    }
+
+    /// The content must be on the disk before the name says so, and the name before we say so.
+    fn settle(&mut self) -> io::Result<u64> {
+        self.file.sync_all()?;
+        let size = self.file.metadata()?.len();
+        let name = self.path.file_name().unwrap_or_default();
+        self.dir.rename(&self.temp, name)?;
         self.settled = true;
+        self.dir.sync()?;
         Ok(size)
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if !self.settled {
-            discard(&self.temp);
+        if self.settled {
+            return;
+        }
+        // HDF5 may have kept a descriptor that it failed to close, and the space would stay taken.
+        let truncated = self.file.set_len(0);
+        match truncated.and_then(|()| self.dir.remove(&self.temp)) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => tracing::warn!("the temporary file {:?} stays behind: {e}", self.temp),
         }
     }
 }
 
-/// Whether `file_name` is a temporary of ours for a file that `ours` accepts.
+/// Returns true if `file_name` is a temporary of ours for a file that `ours` accepts.
 pub fn is_temporary(file_name: &str, ours: impl Fn(&str) -> bool) -> bool {
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     let parts = || {
@@ -78,74 +121,72 @@ pub fn is_temporary(file_name: &str, ours: impl Fn(&str) -> bool) -> bool {
     parts().is_some_and(|(target, pid, number)| digits(pid) && digits(number) && ours(target))
 }
 
-/// The directory that `path` lies in.
-pub fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
+fn create_temporary(dir: &Dir, name: &OsStr, mode: Mode) -> io::Result<(OsString, File)> {
+    let mut attempts = 0;
+    loop {
+        let temp = temporary_for(name);
+        match dir.create(&temp, mode) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempts < ATTEMPTS => {
+                attempts += 1;
+            }
+            created => return Ok((temp, created?)),
+        }
     }
 }
 
-/// The process id and a number keep two writers apart, of one process or of several.
-fn temp_beside(path: &Path) -> io::Result<PathBuf> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-    let mut temp = std::ffi::OsString::from(".");
+/// Returns a name that nobody else can foresee: otherwise other users could take it before.
+fn temporary_for(name: &OsStr) -> OsString {
+    let number = RandomState::new().hash_one(std::process::id());
+    let mut temp = OsString::from(".");
     temp.push(name);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     temp.push(format!(".tcasm-{}-{number}.tmp", std::process::id()));
-    Ok(directory(path).join(temp))
-}
-
-/// The content must be on the disk before the name says so, and the name before we say so.
-fn settle(temp: &Path, path: &Path) -> io::Result<u64> {
-    let file = File::open(temp)?;
-    file.sync_all()?;
-    fs::rename(temp, path)?;
-    File::open(directory(path))?.sync_all()?;
-    Ok(file.metadata()?.len())
-}
-
-/// Truncated first: HDF5 may have kept a descriptor that it failed to close, and the space would stay taken.
-fn discard(temp: &Path) {
-    let truncated = File::options()
-        .write(true)
-        .open(temp)
-        .and_then(|f| f.set_len(0));
-    match truncated.and_then(|()| fs::remove_file(temp)) {
-        Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => tracing::warn!("the temporary file {temp:?} stays behind: {e}"),
-    }
+    temp
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    fn failing(mut file: &File) -> Result<(), Fault> {
+        file.write_all(b"half")?;
+        Err(Fault::Io(io::ErrorKind::StorageFull.into()))
+    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.vtkhdf");
         fs::write(&path, "old").unwrap();
-        let fill = |temp: &Path| {
-            fs::write(temp, "half")?;
-            Err(Fault::Io(io::ErrorKind::StorageFull.into()))
-        };
-        let error = write(&path, fill).unwrap_err();
+        let error = write(&path, Mode::USUAL, |pending| failing(pending.file())).unwrap_err();
         assert!(matches!(error, WriteError::NoSpace { .. }), "{error}");
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
+    fn a_temporary_that_somebody_replaces_by_a_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let replace = |pending: &Pending| {
+            let temp = dir.path().join(&pending.temp);
+            fs::remove_file(&temp)?;
+            symlink(&victim, &temp)?;
+            failing(pending.file())
+        };
+        write(&dir.path().join("a"), Mode::USUAL, replace).unwrap_err();
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn only_our_own_pattern_is_a_temporary() {
         let ours = |target: &str| target == "run_00000001.vtkhdf";
-        let temp = temp_beside(Path::new("run_00000001.vtkhdf")).unwrap();
-        assert!(is_temporary(
-            temp.file_name().unwrap().to_str().unwrap(),
-            ours
-        ));
+        let temp = temporary_for(OsStr::new("run_00000001.vtkhdf"));
+        assert!(is_temporary(temp.to_str().unwrap(), ours));
         for other in [
             "run_00000001.vtkhdf",
             ".run_00000001.vtkhdf.tmp",

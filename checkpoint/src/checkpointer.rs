@@ -1,14 +1,15 @@
 //! Writing one checkpoint after the other of a run.
 
-use crate::error::{Fault, WriteError};
-use crate::find::{self, Form, Found};
+use crate::error::WriteError;
+use crate::find::{self, Form};
 use crate::increment::{self, Base};
 use crate::tier::compact::Compactor;
 use crate::tier::contents::{Contents, Entry};
 use crate::tier::drain::{self, Drain, Shared, State, lock};
 use crate::tier::manifest;
 use crate::tier::{Retention, Tier};
-use crate::{Options, Settings, Snapshot, atomic, seal, series, stored, write};
+use crate::unsealed::Unsealed;
+use crate::{Options, Settings, Snapshot, series, stored, write};
 use std::mem::Discriminant;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -74,8 +75,7 @@ struct Last {
 /// A checkpoint that has all its bytes, and is not yet one: what it was written from is no longer needed.
 #[derive(Debug)]
 pub struct Filled {
-    pending: atomic::Pending,
-    ranges: Vec<seal::Range>,
+    unsealed: Unsealed,
     table: FieldTable,
     step: u64,
     start: Instant,
@@ -100,7 +100,8 @@ impl Checkpointer {
             let contents = Contents::read(&dir.join(manifest::file_name(name)));
             contents.ok().filter(|contents| !contents.run.is_empty())
         });
-        let mut tier = Tier::open(&settings.fast, name, slow.as_ref().map(|s| s.run.as_str()))?;
+        let run = slow.as_ref().map(|s| s.run.as_str());
+        let mut tier = Tier::open(&settings.fast, name, run, settings.options.mode)?;
         if let Err(error) = series::complete(&mut tier) {
             // What is drained makes room.
             tracing::warn!("the list of checkpoints is not up to date: {error}");
@@ -185,7 +186,7 @@ impl Checkpointer {
         &mut self,
         snapshot: &Snapshot<'_>,
         form: Form,
-        write: impl Fn(&Path, &str, &Options) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError>,
+        write: impl Fn(&Path, &str, &Options) -> Result<Unsealed, WriteError>,
     ) -> Result<Filled, WriteError> {
         let (start, step) = (Instant::now(), snapshot.stamp.step);
         let (path, id) = {
@@ -196,10 +197,9 @@ impl Checkpointer {
         let checked = self.check_step(step).and_then(|()| self.check_tier());
         let begun =
             checked.and_then(|()| self.in_room(|| write(&path, &id, &self.settings.options)));
-        let (pending, ranges) = begun.inspect_err(|error| self.note(step, error))?;
+        let unsealed = begun.inspect_err(|error| self.note(step, error))?;
         Ok(Filled {
-            pending,
-            ranges,
+            unsealed,
             table: snapshot.table.clone(),
             step,
             start,
@@ -255,18 +255,14 @@ impl Checkpointer {
     }
 
     fn try_commit(&mut self, filled: Filled) -> Result<(PathBuf, u64), WriteError> {
-        let path = filled.pending.path().to_owned();
-        let temp = filled.pending.temp();
+        let path = filled.unsealed.path().to_owned();
         fault::pass("filled");
-        let sealed =
-            || seal::apply(temp, filled.ranges.clone()).map_err(|e| Fault::from(e).at(&path));
-        self.in_room(sealed)?;
-        let bytes = filled.pending.commit()?;
-        fault::pass("named");
-        let name = || lock(&self.fast).name().to_owned();
-        let found = Found::at(&path).ok_or_else(|| WriteError::Name(name()))?;
-        let entry = stored::describe(&found).map_err(WriteError::Copy)?;
+        let header = self.in_room(|| filled.unsealed.seal())?;
+        // From here on it may have its name, and no line.
         self.unentered = true;
+        let bytes = filled.unsealed.commit()?;
+        fault::pass("named");
+        let entry = stored::entry(&path, header, bytes);
         self.in_room(|| lock(&self.fast).complete(entry.clone()))?;
         self.unentered = false;
         fault::pass("entered");

@@ -1,6 +1,6 @@
 //! Why a checkpoint could not be written, and why one could not be read.
 
-use crate::atomic::directory;
+use crate::files::directory;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,10 @@ pub enum WriteError {
     Io { path: PathBuf, source: io::Error },
     #[error("writing {path:?} failed inside HDF5: {message}")]
     Hdf5 { path: PathBuf, message: String },
+    #[error(
+        "what was written for {path:?} cannot be read back ({why}), and is discarded; check the disk"
+    )]
+    NotWritten { path: PathBuf, why: String },
     #[error("field {field:?} needs {need} bytes, but the snapshot gave {have}")]
     Bytes {
         field: String,
@@ -227,6 +231,7 @@ impl WriteError {
                 | NoSpace { .. }
                 | Io { .. }
                 | Hdf5 { .. }
+                | NotWritten { .. }
                 | Copy(_)
         )
     }

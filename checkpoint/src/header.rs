@@ -3,7 +3,9 @@
 use crate::contained::{self, MOST_DESCRIPTION};
 use crate::error::{Fault, ReadError, WriteError};
 use crate::find::Found;
-use crate::{Snapshot, atomic, attributes, data, regular, seal};
+use crate::increment::Base;
+use crate::unsealed::Unsealed;
+use crate::{Mode, Snapshot, atomic, attributes, data, regular, seal};
 use hdf5::file::LibraryVersion;
 use hdf5::types::VarLenUnicode;
 use hdf5::{Dataset, File, Group, H5Type};
@@ -11,6 +13,7 @@ use std::path::Path;
 use tcasm_core::field::FieldTable;
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
+use xxhash_rust::xxh3::Xxh3Default;
 
 /// The newest layout of `/tcasm` that this program writes and reads.
 const FORMAT: u64 = 1;
@@ -30,6 +33,50 @@ pub(crate) struct Header {
     pub id: String,
     /// The seal of the file.
     pub seal: String,
+    /// The state that it builds on, if it is an increment.
+    pub base: Option<Base>,
+    /// The checksum of all that is said here and in the table.
+    pub checksum: u64,
+}
+
+/// All that a file says besides the values of its fields.
+struct Description<'a> {
+    region: &'a str,
+    stamp: Stamp,
+    extent: Option<Extent>,
+    id: &'a str,
+    base: Option<&'a Base>,
+    /// The encoded table.
+    table: &'a [u8],
+    /// The names of the fields that there are values of, in any order.
+    fields: Vec<&'a str>,
+}
+
+impl Description<'_> {
+    /// Returns a checksum of all of it.
+    fn checksum(&self) -> u64 {
+        let base = self.base.map_or("", |base| &base.id);
+        let mut fields = self.fields.clone();
+        fields.sort_unstable();
+        let mut hasher = Xxh3Default::new();
+        for text in [self.region, self.id, base].into_iter().chain(fields) {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        let Stamp {
+            version,
+            step,
+            time,
+        } = self.stamp;
+        let extent = self.extent.map_or([0; 3], |e| [1, e.base, e.bytes]);
+        let base = self.base.map_or([0; 2], |base| [1, base.step]);
+        let numbers = [version, step, time.to_bits()];
+        for number in numbers.into_iter().chain(extent).chain(base) {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.update(self.table);
+        hasher.digest()
+    }
 }
 
 /// The encoded table, which can be read again.
@@ -39,31 +86,54 @@ fn table(table: &FieldTable) -> Result<Vec<u8>, WriteError> {
     Ok(bytes)
 }
 
-/// Begin a file of `snapshot`, of the state `id`: `fill` is given it, its `/tcasm` and where it is for the time being, and says
-/// which datasets it has stored. All of it is written then but the seal and the name, neither of which needs the snapshot any more.
+/// What a file is of.
+pub(crate) struct Of<'a, 's> {
+    pub snapshot: &'a Snapshot<'s>,
+    /// The state.
+    pub id: &'a str,
+    /// What it builds on, if it is an increment.
+    pub base: Option<&'a Base>,
+    /// The names of the fields that it holds values of.
+    pub fields: Vec<&'a str>,
+}
+
+/// Begins a file: `fill` is given it as HDF5 knows it, its `/tcasm`, and the file as the system
+/// knows it, and returns the datasets that it has stored. All of it is written then but the seal
+/// and the name, neither of which needs the snapshot any more.
 pub(crate) fn begin(
     path: &Path,
-    snapshot: &Snapshot<'_>,
-    id: &str,
-    fill: impl FnOnce(&File, &Group, &Path) -> Result<Vec<Dataset>, Fault>,
-) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
-    let table = table(snapshot.table)?;
-    atomic::begin(path, |temp| {
-        let file = create(temp)?;
+    of: &Of<'_, '_>,
+    mode: Mode,
+    fill: impl FnOnce(&File, &Group, &std::fs::File) -> Result<Vec<Dataset>, Fault>,
+) -> Result<Unsealed, WriteError> {
+    let table = table(of.snapshot.table)?;
+    let description = Description {
+        region: of.snapshot.region,
+        stamp: of.snapshot.stamp,
+        extent: of.snapshot.extent,
+        id: of.id,
+        base: of.base,
+        table: &table,
+        fields: of.fields.clone(),
+    };
+    let (pending, ranges) = atomic::begin(path, mode, |pending| {
+        let file = create(pending.file())?;
         let own = file.create_group("tcasm")?;
-        write(&own, snapshot, &table, id)?;
-        let stored = fill(&file, &own, temp)?;
+        write(&own, &description)?;
+        attributes::free(&own, &of.snapshot.table.attrs)?;
+        let stored = fill(&file, &own, pending.file())?;
         // Errors must come out here: they are lost when handles are dropped.
         file.flush()?;
         let ranges: Result<Vec<_>, _> = stored.iter().map(data::stored_at).collect();
         drop((stored, own));
         file.close()?;
         Ok(ranges?.concat())
-    })
+    })?;
+    Unsealed::new(pending, ranges, description.checksum(), of.base.is_some())
 }
 
-/// Create a file.
-pub(crate) fn create(path: &Path) -> Result<File, Fault> {
+/// Makes `file`, which is empty, an HDF5 file.
+pub(crate) fn create(file: &std::fs::File) -> Result<File, Fault> {
     let file = File::with_options()
         .with_fapl(|p| {
             // Old readers open it; the newest format would shut out HDF5 1.10.
@@ -71,26 +141,35 @@ pub(crate) fn create(path: &Path) -> Result<File, Fault> {
                 // Nobody else knows the file yet. A lock would outlive our closing it in every process
                 // started meanwhile (they inherit HDF5's descriptors), and shut out all readers.
                 .file_locking(false)
+                // Each write goes to the file at once. Otherwise small datasets would be written
+                // when their handles are dropped, where HDF5's errors are lost.
+                .sieve_buf_size(0)
         })
-        .create_excl(path)?;
+        .create(regular::path_of(file))?;
     Ok(file)
 }
 
-/// Write `/tcasm`, but for the fields, of the state `id`.
-fn write(own: &Group, snapshot: &Snapshot<'_>, table: &[u8], id: &str) -> Result<(), Fault> {
-    let stamp = snapshot.stamp;
+/// Write `/tcasm`, but for the fields and the free attributes.
+fn write(own: &Group, description: &Description<'_>) -> Result<(), Fault> {
+    let stamp = description.stamp;
     attributes::number(own, "format", FORMAT)?;
-    attributes::text(own, "region", snapshot.region)?;
+    attributes::text(own, "region", description.region)?;
     attributes::number(own, "version", stamp.version)?;
     attributes::number(own, "step", stamp.step)?;
     attributes::number(own, "time", stamp.time)?;
-    attributes::text(own, "id", id)?;
-    if let Some(extent) = snapshot.extent {
+    attributes::text(own, "id", description.id)?;
+    if let Some(extent) = description.extent {
         attributes::number(own, "base", extent.base)?;
         attributes::number(own, "bytes", extent.bytes)?;
     }
-    attributes::free(own, &snapshot.table.attrs)?;
-    own.new_dataset_builder().with_data(table).create("table")?;
+    if let Some(base) = description.base {
+        attributes::text(own, "kind", "increment")?;
+        attributes::number(own, "base_step", base.step)?;
+        attributes::text(own, "base_id", &base.id)?;
+    }
+    attributes::number(own, "xxh3", description.checksum())?;
+    let table = own.new_dataset_builder().with_data(description.table);
+    table.create("table")?;
     Ok(())
 }
 
@@ -146,14 +225,49 @@ fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
         time: number(own, "time")?,
     };
     let table: Vec<u8> = contained::read_small(&own.dataset("table")?, MOST_DESCRIPTION)?;
-    Ok(Header {
-        region: text(own, "region")?,
+    let (region, extent) = (text(own, "region")?, extent(own)?);
+    let id = text(own, "id").unwrap_or_default();
+    let base = (kind == "increment").then(|| base(own)).transpose()?;
+    let fields = own.group("fields")?.member_names()?;
+    let description = Description {
+        region: &region,
         stamp,
+        extent,
+        id: &id,
+        base: base.as_ref(),
+        table: &table,
+        fields: fields.iter().map(String::as_str).collect(),
+    };
+    let checksum = description.checksum();
+    check(own, "xxh3", checksum, "description")?;
+    Ok(Header {
         table: FieldTable::decode(&table, u64::MAX, 1).map_err(|e| e.to_string())?,
-        extent: extent(own)?,
-        id: text(own, "id").unwrap_or_default(),
+        region,
+        stamp,
+        extent,
+        id,
         seal,
+        base,
+        checksum,
     })
+}
+
+fn base(own: &Group) -> hdf5::Result<Base> {
+    Ok(Base {
+        step: number(own, "base_step")?,
+        id: text(own, "base_id")?,
+    })
+}
+
+/// Checks `found` against the checksum that the attribute `name` holds, of what is called `what`.
+/// Files of older versions have none.
+pub(crate) fn check(group: &Group, name: &str, found: u64, what: &str) -> hdf5::Result<()> {
+    match group.attr(name) {
+        Ok(there) if there.read_scalar::<u64>()? != found => {
+            Err(format!("the checksum of its {what} differs").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn extent(own: &Group) -> hdf5::Result<Option<Extent>> {

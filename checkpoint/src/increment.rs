@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! /tcasm                      format, kind ("increment"), region, version, step, time, free attributes (attr_*)
-//!                             base_step, base_id: the state that it builds on, in whatever file that is
+//!                             base_step, base_id: the state that it builds on, in whatever file that is; xxh3 as in full ones
 //!   table                     the field table as the index holds it (MessagePack)
-//!   fields/<name>             a group for each field with changes; its xxh3 is that of all values, as they stand there
+//!   fields/<name>             a group for each field with changes; its xxh3 is that of all values, as they stand there, and its
+//!                             xxh3_runs that of first and count
 //!     first, count            u64: where each run of values begins in the field, as it lies in memory, and how many they are
 //!     values                  the values of all runs, one after the other, of the field's dtype
 //! ```
 
 use crate::error::{Fault, ReadError, WriteError};
 use crate::header::{self, Header};
-use crate::{Options, Snapshot, atomic, attributes, contained, data, seal};
+use crate::unsealed::Unsealed;
+use crate::{Options, Snapshot, attributes, contained, data};
 use hdf5::{Dataset, File, Group, H5Type};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -41,27 +43,23 @@ pub(crate) fn begin(
     base: &Base,
     changed: impl Fn(&FieldDesc) -> Vec<Range<u64>>,
     options: &Options,
-) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
-    header::begin(path, snapshot, id, |_, own, _| {
-        attributes::text(own, "kind", "increment")?;
-        attributes::number(own, "base_step", base.step)?;
-        attributes::text(own, "base_id", &base.id)?;
+) -> Result<Unsealed, WriteError> {
+    let runs = |field| (field, changed(field));
+    let all = snapshot.table.fields.iter().map(runs);
+    let changed: Vec<_> = all.filter(|(_, runs)| !runs.is_empty()).collect();
+    let of = header::Of {
+        snapshot,
+        id,
+        base: Some(base),
+        fields: changed.iter().map(|(field, _)| &*field.name).collect(),
+    };
+    header::begin(path, &of, options.mode, |_, own, _| {
         let fields = own.create_group("fields")?;
-        let mut stored = Vec::new();
-        for field in &snapshot.table.fields {
-            let runs = changed(field);
-            if !runs.is_empty() {
-                let group = fields.create_group(&field.name)?;
-                stored.push(store(
-                    &group,
-                    field,
-                    snapshot.bytes(field)?,
-                    &runs,
-                    options,
-                )?);
-            }
-        }
-        Ok(stored)
+        let store = |(field, runs): &(&FieldDesc, Vec<Range<u64>>)| {
+            let group = fields.create_group(&field.name)?;
+            store(&group, field, snapshot.bytes(field)?, runs, options)
+        };
+        changed.iter().map(store).collect()
     })
 }
 
@@ -74,15 +72,13 @@ fn store(
 ) -> Result<Dataset, Fault> {
     let size = field.dtype.size() as u64;
     let column = |of: fn(&Range<u64>) -> u64| runs.iter().map(|r| of(r) / size).collect::<Vec<_>>();
-    for (name, values) in [
-        ("first", column(|run| run.start)),
-        ("count", column(|run| run.end - run.start)),
-    ] {
-        group
-            .new_dataset_builder()
-            .with_data(&values)
-            .create(name)?;
+    let first = column(|run| run.start);
+    let count = column(|run| run.end - run.start);
+    for (name, values) in [("first", &first), ("count", &count)] {
+        let column = group.new_dataset_builder().with_data(values);
+        column.create(name)?;
     }
+    attributes::number(group, "xxh3_runs", checksum_of_runs(&first, &count))?;
     let total = runs.iter().map(|run| run.end - run.start).sum::<u64>() / size;
     let mut hasher = Xxh3Default::new();
     let stored = with_dtype!(field.dtype, T => {
@@ -98,6 +94,13 @@ fn store(
     });
     attributes::number(group, "xxh3", hasher.digest())?;
     Ok(stored)
+}
+
+fn checksum_of_runs(first: &[u64], count: &[u64]) -> u64 {
+    let mut hasher = Xxh3Default::new();
+    hasher.update(bytemuck::cast_slice(first));
+    hasher.update(bytemuck::cast_slice(count));
+    hasher.digest()
 }
 
 /// Values on their way into a dataset, put together to blocks: runs may be short and many.
@@ -146,14 +149,10 @@ impl Increment {
     /// Open the increment at `path`.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let (file, header) = header::open(path, "increment")?;
-        let base = || -> hdf5::Result<Base> {
-            let own = file.group("tcasm")?;
-            Ok(Base {
-                step: header::number(&own, "base_step")?,
-                id: header::text(&own, "base_id")?,
-            })
-        };
-        let base = base().map_err(header::damaged(path))?;
+        let base = header.base.clone().ok_or_else(|| ReadError::Damaged {
+            path: path.to_owned(),
+            why: "it does not say what it builds on".to_owned(),
+        })?;
         Ok(Increment {
             path: path.to_owned(),
             file,
@@ -205,6 +204,21 @@ impl Increment {
         self.header.table.fields.iter().try_for_each(inside)
     }
 
+    /// Check which values of each field have changed, without reading the values.
+    pub(crate) fn check_runs(&self) -> Result<(), ReadError> {
+        let check = || -> hdf5::Result<()> {
+            let fields = self.file.group("tcasm/fields")?;
+            let all = self.header.table.fields.iter();
+            for field in all.filter(|field| fields.link_exists(&field.name)) {
+                let group = fields.group(&field.name)?;
+                runs(&group, field)?;
+                header::number::<u64>(&group, "xxh3")?;
+            }
+            Ok(())
+        };
+        check().map_err(header::damaged(&self.path))
+    }
+
     /// Have `take` told the changed bytes of `field`, and where they begin. It answers whether that can be.
     fn read(
         &self,
@@ -234,12 +248,7 @@ impl Increment {
             return Ok(None);
         }
         let group = fields.group(&field.name)?;
-        // There are no more runs than values.
-        let most = field.bytes() / field.dtype.size() as u64;
-        let [first, count]: [Vec<u64>; 2] = [
-            contained::read_small(&group.dataset("first")?, most)?,
-            contained::read_small(&group.dataset("count")?, most)?,
-        ];
+        let [first, count] = runs(&group, field)?;
         let there: u64 = header::number(&group, "xxh3")?;
         let dataset = group.dataset("values")?;
         let size = field.dtype.size() as u64;
@@ -262,6 +271,17 @@ impl Increment {
         });
         Ok((hasher.digest() != there).then_some("its checksum differs"))
     }
+}
+
+/// Reads where the runs of `field` begin and how many values they have, and checks that.
+fn runs(group: &Group, field: &FieldDesc) -> hdf5::Result<[Vec<u64>; 2]> {
+    // There are no more runs than values.
+    let most = field.bytes() / field.dtype.size() as u64;
+    let column = |name: &str| contained::read_small::<u64>(&group.dataset(name)?, most);
+    let (first, count) = (column("first")?, column("count")?);
+    let checksum = checksum_of_runs(&first, &count);
+    header::check(group, "xxh3_runs", checksum, "runs")?;
+    Ok([first, count])
 }
 
 /// Where each piece of at most `most` of `count` values begins, and how many it has.

@@ -1,6 +1,8 @@
 //! Being the only one to write a run's checkpoints into a folder.
 
+use crate::Mode;
 use crate::error::{Fault, WriteError};
+use crate::files::Dir;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
@@ -13,9 +15,11 @@ pub struct Lock {
 
 impl Lock {
     /// Be the only one to write `name` in `dir`.
-    pub fn take(dir: &Path, name: &str) -> Result<Self, WriteError> {
-        let path = dir.join(format!(".{name}.tcasm-lock"));
-        let file = File::create(&path).map_err(|e| Fault::from(e).at(&path))?;
+    pub fn take(dir: &Path, name: &str, mode: Mode) -> Result<Self, WriteError> {
+        let file_name = format!(".{name}.tcasm-lock");
+        // Not truncated: nothing is ever in it, unless it is a file of somebody else.
+        let opened = Dir::open(dir).and_then(|d| d.open_or_create(file_name.as_ref(), mode));
+        let file = opened.map_err(|e| Fault::from(e).at(&dir.join(file_name)))?;
         let held = match file.try_lock() {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => {

@@ -1,5 +1,7 @@
 //! How checkpoints are written.
 
+use crate::Mode;
+
 /// What a full checkpoint is to other programs. For us both are the same: all is read from `/tcasm`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
@@ -29,6 +31,8 @@ pub struct Options {
     pub compression: Compression,
     /// What full checkpoints are to other programs.
     pub layout: Layout,
+    /// Who may read and write the files.
+    pub mode: Mode,
 }
 
 impl Default for Options {
@@ -36,6 +40,7 @@ impl Default for Options {
         Options {
             compression: Compression::Deflate(1),
             layout: Layout::default(),
+            mode: Mode::default(),
         }
     }
 }

@@ -24,7 +24,11 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Reads the regular file at `path`, which may have `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_open(&open(path)?, most)
+}
+
+/// Reads `file`, which was opened just now and may have `most` bytes.
+pub fn read_open(file: &File, most: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     let mut bytes = Vec::new();
     if size <= most {

@@ -15,7 +15,8 @@
 
 use crate::{ReadError, memory, regular};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -27,10 +28,10 @@ const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 /// Offset and length of stored bytes of a field.
 pub type Range = (u64, u64);
 
-/// Seal the closed file at `path`, in which the fields' bytes are stored at `ranges`. After an error the file is as it was.
-pub fn apply(path: &Path, mut ranges: Vec<Range>) -> io::Result<()> {
-    let mut file = File::options().read(true).append(true).open(path)?;
-    let length = file.metadata()?.len();
+/// Seals `file`, of which HDF5 has written `length` bytes, the fields' own at `ranges`. After an
+/// error it can be sealed again.
+pub fn apply(file: &File, length: u64, mut ranges: Vec<Range>) -> io::Result<()> {
+    file.set_len(length)?;
     ranges.sort_unstable();
     let mut seal: Vec<u8> = ranges
         .iter()
@@ -39,12 +40,10 @@ pub fn apply(path: &Path, mut ranges: Vec<Range>) -> io::Result<()> {
         .collect();
     seal.extend((ranges.len() as u64).to_le_bytes());
     seal.extend(length.to_le_bytes());
-    let hash = hash(&mut file, &ranges, &seal, length)?;
+    let hash = hash(&mut file.try_clone()?, &ranges, &seal, length)?;
     seal.extend(hash.to_le_bytes());
     seal.extend(MAGIC);
-    file.write_all(&seal).inspect_err(|_| {
-        let _ = file.set_len(length);
-    })
+    file.write_all_at(&seal, length)
 }
 
 /// The hash in the seal of the file at `path`, which tells it from other files: it covers the checksums of the fields. None: it

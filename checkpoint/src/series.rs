@@ -6,6 +6,7 @@ use crate::tier::Tier;
 use crate::tier::contents::{self, Contents};
 use crate::{Layout, atomic, regular};
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -106,7 +107,11 @@ fn write(tier: &Tier) -> Result<(), WriteError> {
         files,
     };
     let text = serde_json::to_vec_pretty(&content).map_err(std::io::Error::from);
-    atomic::write(&path, |temp| Ok(std::fs::write(temp, text?)?)).map(|_| ())
+    atomic::write(&path, tier.mode(), |pending| {
+        let mut file = pending.file();
+        Ok(file.write_all(&text?)?)
+    })
+    .map(|_| ())
 }
 
 /// The files that the list at `path` names, in its order.

@@ -3,7 +3,8 @@
 use crate::error::ReadError;
 use crate::find::{Form, Found};
 use crate::full::Full;
-use crate::increment::{Base, Increment};
+use crate::header::Header;
+use crate::increment::Increment;
 use crate::tier::contents::{Entry, Kind};
 use std::fs;
 use std::path::Path;
@@ -11,26 +12,32 @@ use std::path::Path;
 /// What the manifest is to say of a file. Its structure is checked, its fields are not.
 pub fn describe(found: &Found) -> Result<Entry, ReadError> {
     let path = &found.path;
-    let (header, kind, base_id) = match found.form {
-        Form::Full(_) => (Full::open(path)?.into_header(), Kind::Full, String::new()),
-        Form::Increment => {
-            let increment = Increment::open(path)?;
-            let Base { step: base, id } = increment.base().clone();
-            (increment.into_header(), Kind::Increment { base }, id)
-        }
+    let header = match found.form {
+        Form::Full(_) => Full::open(path)?.into_header(),
+        Form::Increment => Increment::open(path)?.into_header(),
     };
+    let bytes = fs::metadata(path).map_err(ReadError::io(path))?.len();
+    Ok(entry(path, header, bytes))
+}
+
+/// What the manifest is to say of a file at `path` with this header and so many bytes.
+pub fn entry(path: &Path, header: Header, bytes: u64) -> Entry {
     let file = path.file_name().unwrap_or_default();
-    Ok(Entry {
+    let (kind, base_id) = match header.base {
+        Some(base) => (Kind::Increment { base: base.step }, base.id),
+        None => (Kind::Full, String::new()),
+    };
+    Entry {
         step: header.stamp.step,
         version: header.stamp.version,
         time: header.stamp.time,
         kind,
         file: file.to_string_lossy().into_owned(),
-        bytes: fs::metadata(path).map_err(ReadError::io(path))?.len(),
+        bytes,
         id: header.id,
         base_id,
         seal: header.seal,
-    })
+    }
 }
 
 /// Check all of a file, alone: not what it builds on.

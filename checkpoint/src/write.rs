@@ -1,7 +1,8 @@
 //! Writing one full checkpoint, in either layout.
 //!
 //! ```text
-//! /tcasm                      format, region, version, step, time, free attributes (attr_*); base, bytes: where the region lay
+//! /tcasm                      format, region, version, step, time, free attributes (attr_*); base, bytes: where the region lay;
+//!                             xxh3: the checksum of all this (but for the free attributes), the table, and the names of the fields
 //!   table                     the field table as the index holds it (MessagePack)
 //!   fields/<name>             every field, ghost layers included, its bytes as they lie in memory; their xxh3, and where copies
 //!                             of its values stand for others (copies), which have an xxh3 of their own
@@ -15,8 +16,9 @@ use crate::data::Target;
 use crate::error::{Fault, WriteError};
 use crate::grid::memory_shape;
 use crate::temporal::Own;
+use crate::unsealed::Unsealed;
 use crate::writeback::Writeback;
-use crate::{Layout, Options, Snapshot, atomic, attributes, data, header, openpmd, seal, vtkhdf};
+use crate::{Layout, Options, Snapshot, attributes, data, header, openpmd, vtkhdf};
 use hdf5::{Dataset, File, Group};
 use std::path::Path;
 use tcasm_core::field::FieldDesc;
@@ -29,9 +31,9 @@ pub fn write(
     snapshot: &Snapshot<'_>,
     options: &Options,
 ) -> Result<u64, WriteError> {
-    let (pending, ranges) = begin(path.as_ref(), snapshot, "", options)?;
-    seal::apply(pending.temp(), ranges).map_err(|e| Fault::from(e).at(path.as_ref()))?;
-    pending.commit()
+    let unsealed = begin(path.as_ref(), snapshot, "", options)?;
+    unsealed.seal()?;
+    unsealed.commit()
 }
 
 /// Write all of it but the seal and the name, neither of which needs the snapshot any more.
@@ -40,7 +42,7 @@ pub fn begin(
     snapshot: &Snapshot<'_>,
     id: &str,
     options: &Options,
-) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
+) -> Result<Unsealed, WriteError> {
     begin_showing(path, snapshot, id, options, |file| {
         show(file, path, snapshot, options.layout)
     })
@@ -51,7 +53,7 @@ pub fn begin_own(
     path: &Path,
     snapshot: &Snapshot<'_>,
     options: &Options,
-) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
+) -> Result<Unsealed, WriteError> {
     begin_showing(path, snapshot, "", options, |_| Ok(Box::new(Own)))
 }
 
@@ -61,14 +63,21 @@ fn begin_showing(
     id: &str,
     options: &Options,
     show: impl FnOnce(&File) -> Result<Box<dyn Shown>, Fault>,
-) -> Result<(atomic::Pending, Vec<seal::Range>), WriteError> {
-    header::begin(path, snapshot, id, |file, own, temp| {
+) -> Result<Unsealed, WriteError> {
+    let fields = &snapshot.table.fields;
+    let of = header::Of {
+        snapshot,
+        id,
+        base: None,
+        fields: fields.iter().map(|field| &*field.name).collect(),
+    };
+    header::begin(path, &of, options.mode, |file, own, opened| {
         let shown = show(file)?;
         let store = Store {
             fields: own.create_group("fields")?,
             file,
             options,
-            writeback: Writeback::of(temp),
+            writeback: Writeback::of(opened),
         };
         store.all(shown.as_ref(), snapshot)
     })

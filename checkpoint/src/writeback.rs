@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::path::Path;
 use tcasm_core::sys::file::begin_writeback;
 
 /// So many bytes are worth another call.
@@ -10,17 +9,17 @@ const PIECE: usize = 8 << 20;
 
 /// Brings what was written of a file to the disk, now and then.
 pub struct Writeback {
-    /// None where it cannot be opened: then fsync does it all.
+    /// None without another descriptor: then fsync does it all.
     file: Option<File>,
     /// Bytes that were written since.
     waiting: Cell<usize>,
 }
 
 impl Writeback {
-    /// Of the file at `path`, whoever writes it.
-    pub fn of(path: &Path) -> Self {
+    /// Of `file`, by whatever descriptor it is written.
+    pub fn of(file: &File) -> Self {
         Writeback {
-            file: File::options().write(true).open(path).ok(),
+            file: file.try_clone().ok(),
             waiting: Cell::new(0),
         }
     }

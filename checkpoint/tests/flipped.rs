@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{LAYOUTS, Version, field};
+use common::{LAYOUTS, PLAIN, Version, field};
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
@@ -202,6 +202,7 @@ fn flip_all_over(layout: Layout, compression: Compression) {
     let options = Options {
         layout,
         compression,
+        ..PLAIN
     };
     let links = chain(dir.path(), options);
     assert_holds(

@@ -108,6 +108,7 @@ proptest! {
         let options = Options {
             compression,
             layout,
+            ..PLAIN
         };
         let mut to = checkpointer(dir.path(), most_files, options);
         let mut version = large();
@@ -183,6 +184,7 @@ fn zstd_is_what_is_stored_where_it_was_asked_for() {
             let options = Options {
                 compression,
                 layout,
+                ..PLAIN
             };
             tcasm_checkpoint::write(&path, &version.snapshot(at(1)), &options).unwrap()
         };

@@ -126,7 +126,7 @@ proptest! {
     ) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.checkpoint");
-        comes_back_from(&path, &version, &Options { compression, layout });
+        comes_back_from(&path, &version, &Options { compression, layout, ..PLAIN });
     }
 }
 
@@ -144,6 +144,7 @@ fn fields_of_many_chunks_and_blocks_come_back() {
             let options = Options {
                 compression,
                 layout,
+                ..PLAIN
             };
             comes_back_from(&path, &version, &options);
         }

@@ -45,7 +45,12 @@ impl Target {
             // A device or a pipe must not be replaced by a file.
             Target::File(path) if path.exists() && !path.is_file() => {
                 let file = File::options().write(true).open(path);
-                filled(file.map_err(failed(path))?, path, fill).map(drop)
+                let file = file.map_err(failed(path))?;
+                // Somebody may have put a link to a file of ours here meanwhile.
+                match file.metadata().map_err(failed(path))?.is_file() {
+                    true => replace(path, fill),
+                    false => filled(file, path, fill).map(drop),
+                }
             }
             Target::File(path) => replace(path, fill),
         }
@@ -66,6 +71,7 @@ fn replace(
         .tempfile_in(folder)
         .map_err(failed(path))?;
     let temporary = filled(temporary, path, fill)?;
+    temporary.as_file().sync_all().map_err(failed(path))?;
     temporary.persist(path).map_err(|e| failed(path)(e.error))?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! How files are written: what they are to other programs, and how hard they are compressed.
 
 use clap::{Args, ValueEnum};
-use tcasm_checkpoint::{Compression, Options};
+use tcasm_checkpoint::{Compression, Mode, Options};
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Storage {
@@ -15,13 +15,15 @@ pub struct Storage {
 }
 
 impl Storage {
-    pub fn options(self) -> Options {
+    /// Returns how files with these permissions are written.
+    pub fn options(self, mode: Mode) -> Options {
         Options {
             compression: self.compress,
             layout: match self.layout {
                 Layout::Vtkhdf => tcasm_checkpoint::Layout::VtkHdf,
                 Layout::Openpmd => tcasm_checkpoint::Layout::OpenPmd,
             },
+            mode,
         }
     }
 }

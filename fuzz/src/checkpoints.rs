@@ -151,6 +151,7 @@ fn chain(layout: Layout, compression: Compression) -> Files {
         options: Options {
             layout,
             compression,
+            ..Options::default()
         },
         ..Settings::new(dir.path())
     };

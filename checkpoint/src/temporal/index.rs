@@ -16,18 +16,20 @@
 
 use super::contents::Contents;
 use super::mapping::{Mapping, Virtual, interior, whole};
+use crate::atomic::{self, Pending};
 use crate::error::{Fault, WriteError};
 use crate::grid::Grid;
-use crate::{atomic, attributes, header, seal, vtkhdf};
+use crate::{Mode, attributes, header, seal, vtkhdf};
 use hdf5::{Group, H5Type};
+use std::io;
 use std::path::Path;
 use tcasm_core::field::Centering;
 
 /// Write the file of the series at `path`, whose rows are in the folder called `rows` beside it; returns its size.
-pub fn write(path: &Path, rows: &str, contents: &Contents) -> Result<u64, WriteError> {
+pub fn write(path: &Path, mode: Mode, rows: &str, contents: &Contents) -> Result<u64, WriteError> {
     let encoded = contents.encode()?;
-    let (pending, ()) = atomic::begin(path, |temp| {
-        let file = header::create(temp)?;
+    let (pending, ()) = atomic::begin(path, mode, |pending| {
+        let file = header::create(pending.file())?;
         let index = Index {
             contents,
             mapping: Mapping::new(&format!("{rows}/"), &contents.versions),
@@ -37,8 +39,24 @@ pub fn write(path: &Path, rows: &str, contents: &Contents) -> Result<u64, WriteE
         file.flush()?;
         Ok(file.close()?)
     })?;
-    seal::apply(pending.temp(), Vec::new()).map_err(|e| Fault::from(e).at(path))?;
+    let fault = |e: io::Error| Fault::from(e).at(path);
+    let length = pending.file().metadata().map_err(fault)?.len();
+    seal::apply(pending.file(), length, Vec::new()).map_err(fault)?;
+    check(&pending, &encoded)?;
     pending.commit()
+}
+
+/// Reads the file back: HDF5 may have lost an error.
+fn check(pending: &Pending, encoded: &[u8]) -> Result<(), WriteError> {
+    let why = match Contents::read(&pending.here()).map(|read| read.encode()) {
+        Ok(Ok(read)) if read == encoded => return Ok(()),
+        Ok(_) => "it holds other versions".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(WriteError::NotWritten {
+        path: pending.path().to_owned(),
+        why,
+    })
 }
 
 struct Index<'a> {

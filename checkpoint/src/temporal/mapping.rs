@@ -6,9 +6,10 @@
 
 use super::contents::{Contents, Row};
 use super::rows;
+use crate::atomic::{self, Pending};
 use crate::error::{Fault, WriteError};
 use crate::grid::slowest_first;
-use crate::{atomic, attributes, header};
+use crate::{Mode, attributes, header};
 use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
 use std::ops::Range;
 use std::path::Path;
@@ -124,11 +125,12 @@ impl Piece<'_> {
 /// Make a chapter of `versions` of the series, as file `path` among the files of rows; returns its size.
 pub fn write_chapter(
     path: &Path,
+    mode: Mode,
     contents: &Contents,
     versions: &[Row],
 ) -> Result<u64, WriteError> {
-    let (pending, ()) = atomic::begin(path, |temp| {
-        let file = header::create(temp)?;
+    let (pending, ()) = atomic::begin(path, mode, |pending| {
+        let file = header::create(pending.file())?;
         let fields = file.create_group("tcasm")?.create_group("fields")?;
         let mapping = Mapping::new("", versions);
         for (at, field) in contents.table.fields.iter().enumerate() {
@@ -137,7 +139,21 @@ pub fn write_chapter(
         file.flush()?;
         Ok(file.close()?)
     })?;
+    check_chapter(&pending, contents).map_err(|error| WriteError::NotWritten {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })?;
     pending.commit()
+}
+
+/// Reads a chapter back: HDF5 loses the error of what it writes when a file is closed.
+fn check_chapter(pending: &Pending, contents: &Contents) -> hdf5::Result<()> {
+    let file = hdf5::File::with_options()
+        .with_fapl(|p| p.file_locking(false))
+        .open(pending.here())?;
+    let fields = file.group("tcasm/fields")?;
+    let mut all = contents.table.fields.iter();
+    all.try_for_each(|field| fields.dataset(&field.name).map(drop))
 }
 
 /// All of `field`, as it lies in its file.

@@ -23,7 +23,7 @@ pub(crate) use rows::Own;
 
 use crate::error::WriteError;
 use crate::lock::Lock;
-use crate::{Compression, Options, Snapshot, atomic};
+use crate::{Compression, Mode, Options, Snapshot, atomic};
 use contents::{Contents, Row};
 use part::Part;
 use rows::Rows;
@@ -49,6 +49,8 @@ pub struct SeriesOptions {
     pub chapter: usize,
     /// Whether a simulation that goes back in steps may replace what is of later steps. Else it is refused.
     pub replace_later: bool,
+    /// Who may read and write the files.
+    pub mode: Mode,
 }
 
 impl Default for SeriesOptions {
@@ -59,6 +61,7 @@ impl Default for SeriesOptions {
             grace: Duration::from_secs(10),
             chapter: 256,
             replace_later: false,
+            mode: Mode::default(),
         }
     }
 }
@@ -111,7 +114,7 @@ impl TimeSeries {
         if !dir.is_dir() {
             return Err(WriteError::NoDirectory(dir.to_owned()));
         }
-        let lock = Lock::take(dir, name)?;
+        let lock = Lock::take(dir, name, options.mode)?;
         let part = Part::newest(path)?;
         if let Some(part) = &part {
             check_region(part, region)?;
@@ -165,6 +168,7 @@ impl TimeSeries {
             false => {
                 let options = Options {
                     compression: self.options.compression,
+                    mode: self.options.mode,
                     ..Options::default()
                 };
                 Some(rows::write(
@@ -189,8 +193,8 @@ impl TimeSeries {
         let old = self.part.as_ref().filter(|old| old.number == part.number);
         let before = old.map(|old| old.contents.files()).unwrap_or_default();
         let mut bytes = rows.map_or(Ok(0), Rows::commit)?;
-        bytes += part.end_chapter(self.options.chapter)?;
-        bytes += part.write()?;
+        bytes += part.end_chapter(self.options.chapter, self.options.mode)?;
+        bytes += part.write(self.options.mode)?;
         self.discard_leaving(self.options.grace);
         let leaving = &before - &part.contents.files();
         self.leaving.push((Instant::now(), part.rows(), leaving));

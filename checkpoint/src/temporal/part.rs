@@ -3,8 +3,8 @@
 
 use super::contents::{Chapter, Contents};
 use super::{index, mapping, rows};
-use crate::atomic;
 use crate::error::{Fault, ReadError, WriteError};
+use crate::{Mode, atomic};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -93,7 +93,7 @@ impl Part {
     }
 
     /// Make a chapter of versions that are in none, when there are `many`; returns its size.
-    pub fn end_chapter(&mut self, many: usize) -> Result<u64, WriteError> {
+    pub fn end_chapter(&mut self, many: usize, mode: Mode) -> Result<u64, WriteError> {
         let loose = self.contents.loose();
         if loose.len() < many.max(2) {
             return Ok(0);
@@ -101,7 +101,7 @@ impl Part {
         let (file, rows) = (self.next, loose.len() as u64);
         let path = self.rows().join(rows::file_name(file));
         let versions = &self.contents.versions[loose.clone()];
-        let bytes = mapping::write_chapter(&path, &self.contents, versions)?;
+        let bytes = mapping::write_chapter(&path, mode, &self.contents, versions)?;
         self.next += 1;
         for (at, version) in (0..).zip(&mut self.contents.versions[loose]) {
             version.chapter = Some(Chapter { file, at, rows });
@@ -110,8 +110,8 @@ impl Part {
     }
 
     /// Write the file of the series; returns its size.
-    pub fn write(&self) -> Result<u64, WriteError> {
-        index::write(&self.path, &self.rows_name(), &self.contents)
+    pub fn write(&self, mode: Mode) -> Result<u64, WriteError> {
+        index::write(&self.path, mode, &self.rows_name(), &self.contents)
     }
 
     /// Rows without a file of the series are somebody's data, but for those of a writer that was killed before its first.

@@ -3,8 +3,10 @@
 
 use crate::atomic;
 use crate::error::{Fault, WriteError};
+use crate::files::Dir;
+use crate::unsealed::Unsealed;
 use crate::write::{self, Store};
-use crate::{Options, Snapshot, seal};
+use crate::{Mode, Options, Snapshot};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +14,7 @@ use tcasm_core::field::{FieldDesc, FieldTable};
 
 /// A file of rows that has all its bytes, and not yet its name.
 #[derive(Debug)]
-pub struct Rows {
-    pending: atomic::Pending,
-    ranges: Vec<seal::Range>,
-}
+pub struct Rows(Unsealed);
 
 /// The name of file `number`.
 pub fn file_name(number: u64) -> String {
@@ -37,22 +36,25 @@ pub fn write(
     table: &FieldTable,
     options: &Options,
 ) -> Result<Rows, WriteError> {
-    if let Err(e) = fs::create_dir(dir)
-        && e.kind() != std::io::ErrorKind::AlreadyExists
-    {
-        return Err(Fault::from(e).at(dir));
-    }
+    make_folder(dir, options.mode).map_err(|e| Fault::from(e).at(dir))?;
     let part = snapshot.part(table)?;
-    let (pending, ranges) = write::begin_own(&dir.join(file_name(number)), &part, options)?;
-    Ok(Rows { pending, ranges })
+    let path = dir.join(file_name(number));
+    Ok(Rows(write::begin_own(&path, &part, options)?))
+}
+
+/// Makes the folder of the rows, if it is not there. It must not be a link to somewhere else.
+fn make_folder(dir: &Path, mode: Mode) -> std::io::Result<()> {
+    let (parent, name) = Dir::of(dir)?;
+    parent.open_or_create_folder(name, mode)?;
+    // The rows are on the disk only when their folder is.
+    parent.sync()
 }
 
 impl Rows {
     /// Bring it to the disk, and give it its name; returns its size.
     pub fn commit(self) -> Result<u64, WriteError> {
-        let fault = |e| Fault::from(e).at(self.pending.path());
-        seal::apply(self.pending.temp(), self.ranges).map_err(fault)?;
-        self.pending.commit()
+        self.0.seal()?;
+        self.0.commit()
     }
 }
 

@@ -5,9 +5,9 @@
 
 use super::contents::{Contents, Entry};
 use super::drain::{Shared, lock};
-use crate::error::{Fault, ReadError, WriteError};
-use crate::find::{self, Form, Found};
-use crate::{Checkpoint, Options, seal, series, stored, write};
+use crate::error::{ReadError, WriteError};
+use crate::find::{self, Form};
+use crate::{Checkpoint, Options, series, stored, write};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use thiserror::Error;
@@ -94,21 +94,18 @@ pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result
         (tier.path(entry), tier.dir().join(name))
     };
     let loaded = Checkpoint::open(increment)?.load()?;
-    let (pending, ranges) = write::begin(&full, &loaded.snapshot(), &entry.id, options)?;
+    let unsealed = write::begin(&full, &loaded.snapshot(), &entry.id, options)?;
     drop(loaded);
-    let sealed = seal::apply(pending.temp(), ranges);
-    sealed.map_err(|e| Fault::from(e).at(&full))?;
+    let header = unsealed.seal()?;
     let mut tier = lock(tier);
     let known = tier.contents().items.get(&entry.step);
     if known.is_none_or(|item| !item.entry.is_same_file(entry)) {
         // Replaced or removed meanwhile.
         return Ok(());
     }
-    pending.commit()?;
+    let bytes = unsealed.commit()?;
     tcasm_core::fault::pass("compacted");
-    if let Some(found) = Found::at(&full) {
-        tier.complete(stored::describe(&found)?)?;
-    }
+    tier.complete(stored::entry(&full, header, bytes))?;
     Ok(series::update(&mut tier)?)
 }
 

@@ -1,7 +1,7 @@
 //! Files copied from one tier to another: slowly, so that nobody else notices, and whole or not at all.
 
 use crate::error::{Fault, WriteError};
-use crate::{atomic, regular};
+use crate::{Mode, atomic, regular};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -22,19 +22,19 @@ pub struct Pace<'a> {
 pub fn copy(
     from: &Path,
     to: &Path,
+    mode: Mode,
     pace: &Pace<'_>,
     check: impl FnOnce(&Path) -> Result<(), Fault>,
 ) -> Result<u64, WriteError> {
     let mut source = regular::open(from).map_err(|e| Fault::from(e).at(from))?;
-    atomic::write(to, |temp| {
-        let mut target = File::options().write(true).create_new(true).open(temp)?;
-        blocks(&mut source, &mut target, pace)?;
-        target.sync_all()?;
-        check(temp)
+    atomic::write(to, mode, |pending| {
+        blocks(&mut source, pending.file(), pace)?;
+        pending.file().sync_all()?;
+        check(&pending.here())
     })
 }
 
-fn blocks(source: &mut File, target: &mut File, pace: &Pace<'_>) -> io::Result<()> {
+fn blocks(source: &mut File, mut target: &File, pace: &Pace<'_>) -> io::Result<()> {
     let (start, mut done) = (Instant::now(), 0);
     let mut buffer = vec![0; block(pace)];
     loop {
@@ -87,15 +87,18 @@ mod tests {
             limit: None,
             go_on: &|done| done < 2 * BLOCK as u64,
         };
-        assert!(copy(&from, &to, &stop, |_| Ok(())).is_err());
+        assert!(copy(&from, &to, Mode::USUAL, &stop, |_| Ok(())).is_err());
         let refuse = |_: &Path| Err(Fault::Io(io::ErrorKind::InvalidData.into()));
         let go = Pace {
             limit: None,
             go_on: &|_| true,
         };
-        assert!(copy(&from, &to, &go, refuse).is_err());
+        assert!(copy(&from, &to, Mode::USUAL, &go, refuse).is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-        assert_eq!(copy(&from, &to, &go, |_| Ok(())).unwrap(), 3 * BLOCK as u64);
+        assert_eq!(
+            copy(&from, &to, Mode::USUAL, &go, |_| Ok(())).unwrap(),
+            3 * BLOCK as u64
+        );
         assert_eq!(std::fs::read(&to).unwrap(), std::fs::read(&from).unwrap());
     }
 }

@@ -6,6 +6,7 @@ use super::contents::Entry;
 use super::slow::Slow;
 use super::{Retention, Tier};
 use crate::error::WriteError;
+use crate::series;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -146,11 +147,12 @@ impl Drop for Drain {
 }
 
 fn open_slow(fast: &Shared, dir: &Path) -> Result<Slow, WriteError> {
-    let (name, run) = {
+    let (name, run, mode) = {
         let fast = lock(fast);
-        (fast.name().to_owned(), fast.contents().run.clone())
+        let run = fast.contents().run.clone();
+        (fast.name().to_owned(), run, fast.mode())
     };
-    Tier::open(dir, &name, Some(&run)).map(Slow::new)
+    Tier::open(dir, &name, Some(&run), mode).map(Slow::new)
 }
 
 impl Common {
@@ -244,7 +246,13 @@ impl Common {
     fn drain_all(&self, slow: &mut Option<Slow>) -> Result<(), WriteError> {
         let slow = match slow {
             Some(slow) => slow,
-            None => slow.insert(open_slow(&self.fast, &self.settings.dir)?),
+            None => {
+                let slow = slow.insert(open_slow(&self.fast, &self.settings.dir)?);
+                // Lists may be older than the tiers since something was in the way.
+                series::complete(&mut slow.tier)?;
+                series::complete(&mut lock(&self.fast))?;
+                slow
+            }
         };
         self.look_back(slow)?;
         // The folder is asked each time: files are replaced and removed meanwhile.

@@ -2,7 +2,8 @@
 
 use super::contents::{Contents, Event, FORMAT, MOST_BYTES, encode, parse};
 use crate::error::{Fault, WriteError};
-use crate::{atomic, regular};
+use crate::files::{self, Dir};
+use crate::{Mode, regular};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -21,10 +22,13 @@ pub fn file_name(name: &str) -> String {
 #[derive(Debug)]
 pub struct Manifest {
     path: PathBuf,
+    mode: Mode,
     /// None before the first line.
     file: Option<File>,
     /// Bytes of whole lines.
     length: u64,
+    /// There may be bytes of another line after them.
+    torn: bool,
     contents: Contents,
     /// How often what is there has changed since it was opened.
     changes: u64,
@@ -33,28 +37,24 @@ pub struct Manifest {
 impl Manifest {
     /// Open the manifest of `name` in `dir`. One that is there must be that of `run`, if one is given; else it is going to be, or
     /// that of a new run.
-    pub fn open(dir: &Path, name: &str, run: Option<&str>) -> Result<Self, WriteError> {
+    pub fn open(dir: &Path, name: &str, run: Option<&str>, mode: Mode) -> Result<Self, WriteError> {
         let path = dir.join(file_name(name));
-        let bytes = match regular::read(&path, MOST_BYTES) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-            read => read.map_err(|e| Fault::from(e).at(&path))?,
-        };
+        let (file, bytes) = read(&path).map_err(|e| Fault::from(e).at(&path))?;
         let (mut contents, length) = parse(&path, &bytes).map_err(WriteError::Manifest)?;
         if length == 0 {
             contents.run = run.map_or_else(new_run, str::to_owned);
             contents.region = name.to_owned();
         }
-        let mut manifest = Manifest {
+        let manifest = Manifest {
             path,
-            file: None,
+            mode,
+            file: file.filter(|_| length != 0),
             length,
+            torn: bytes.len() as u64 != length,
             contents,
             changes: 0,
         };
         manifest.check(name, run)?;
-        if length != 0 {
-            manifest.open_file()?;
-        }
         Ok(manifest)
     }
 
@@ -72,26 +72,20 @@ impl Manifest {
         })
     }
 
-    /// Open the file to append to, without what is no whole line; begin it, if there is none.
-    fn open_file(&mut self) -> Result<(), WriteError> {
-        let open = || {
-            let file = File::options().create(true).append(true).open(&self.path)?;
-            file.set_len(self.length)?;
-            Ok(file)
-        };
-        let file = open().map_err(|e: io::Error| Fault::from(e).at(&self.path))?;
-        self.file = Some(file);
-        if self.length == 0 {
-            self.put(&Event::Begin {
-                format: FORMAT,
-                run: self.contents.run.clone(),
-                region: self.contents.region.clone(),
-                created: unix_ns(),
-            })?;
-            let folder = File::open(atomic::directory(&self.path)).and_then(|dir| dir.sync_all());
-            folder.map_err(|e| Fault::from(e).at(&self.path))?;
-        }
-        Ok(())
+    /// Begin the file.
+    fn begin(&mut self) -> Result<(), WriteError> {
+        let (path, mode) = (self.path.clone(), self.mode);
+        let fault = |e: io::Error| Fault::from(e).at(&path);
+        let (dir, name) = Dir::of(&path).map_err(fault)?;
+        let file = dir.open_or_create(name, mode).map_err(fault)?;
+        dir.sync().map_err(fault)?;
+        (self.file, self.torn) = (Some(file), true);
+        self.put(&Event::Begin {
+            format: FORMAT,
+            run: self.contents.run.clone(),
+            region: self.contents.region.clone(),
+            created: unix_ns(),
+        })
     }
 
     /// What it says.
@@ -102,19 +96,19 @@ impl Manifest {
     /// Whether it is still in its folder, or still none is.
     pub fn is_there(&self) -> bool {
         let same = |file: &File| -> io::Result<bool> {
-            let (open, there) = (file.metadata()?, fs::metadata(&self.path)?);
+            let (open, there) = (file.metadata()?, fs::symlink_metadata(&self.path)?);
             Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
         };
         match &self.file {
             Some(file) => same(file).unwrap_or(false),
-            None => atomic::directory(&self.path).is_dir() && !self.path.exists(),
+            None => files::directory(&self.path).is_dir() && !self.path.exists(),
         }
     }
 
     /// Append a line; it is on the disk when this returns.
     pub fn append(&mut self, event: Event) -> Result<(), WriteError> {
         if self.file.is_none() {
-            self.open_file()?;
+            self.begin()?;
         }
         self.put(&event)?;
         self.apply(&event);
@@ -149,7 +143,12 @@ impl Manifest {
             return Ok(());
         };
         let mut append = || -> io::Result<u64> {
+            // Half a line would make the next one unreadable.
+            if self.torn {
+                file.set_len(self.length)?;
+            }
             let line = encode(event)?;
+            self.torn = true;
             file.write_all(&line)?;
             file.sync_data()?;
             Ok(line.len() as u64)
@@ -157,11 +156,13 @@ impl Manifest {
         match append() {
             Ok(bytes) => {
                 self.length += bytes;
+                self.torn = false;
                 Ok(())
             }
             Err(error) => {
-                // Half a line would make the next one unreadable; and one alone is no manifest.
-                let _ = file.set_len(self.length);
+                // Readers pass half a line over. Where it cannot be taken back, the next line does so.
+                self.torn = file.set_len(self.length).is_err();
+                // A line that is no beginning is no manifest.
                 if self.length == 0 {
                     self.file = None;
                 }
@@ -169,6 +170,17 @@ impl Manifest {
             }
         }
     }
+}
+
+/// Opens the file at `path` to append to, and reads it; nothing where there is none.
+fn read(path: &Path) -> io::Result<(Option<File>, Vec<u8>)> {
+    let (dir, name) = Dir::of(path)?;
+    let file = dir.open_file(name)?;
+    let bytes = match &file {
+        Some(file) => regular::read_open(file, MOST_BYTES)?,
+        None => Vec::new(),
+    };
+    Ok((file, bytes))
 }
 
 /// Tells this run from others.
@@ -204,8 +216,12 @@ mod tests {
         }
     }
 
+    fn open(dir: &Path, name: &str, run: Option<&str>) -> Result<Manifest, WriteError> {
+        Manifest::open(dir, name, run, Mode::PRIVATE)
+    }
+
     fn written(dir: &Path, events: Vec<Event>) -> PathBuf {
-        let mut manifest = Manifest::open(dir, "run", None).unwrap();
+        let mut manifest = open(dir, "run", None).unwrap();
         events.into_iter().for_each(|e| manifest.append(e).unwrap());
         manifest.path
     }
@@ -259,7 +275,7 @@ mod tests {
         let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
         for end in first..whole.len() {
             fs::write(&path, &whole[..end]).unwrap();
-            let mut manifest = Manifest::open(dir.path(), "run", None).unwrap();
+            let mut manifest = open(dir.path(), "run", None).unwrap();
             assert!(manifest.contents().items.is_empty(), "cut after {end}");
             manifest.append(Event::Complete(entry(9))).unwrap();
             let contents = Contents::read(&path).unwrap();
@@ -319,11 +335,11 @@ mod tests {
     #[test]
     fn there_is_no_manifest_before_there_is_something_to_say() {
         let dir = tempfile::tempdir().unwrap();
-        let mut manifest = Manifest::open(dir.path(), "run", None).unwrap();
+        let mut manifest = open(dir.path(), "run", None).unwrap();
         assert!(manifest.is_there() && !manifest.path.exists());
         manifest.append(Event::Complete(entry(5))).unwrap();
         assert!(manifest.is_there() && manifest.path.exists());
-        let again = Manifest::open(dir.path(), "run", Some(&manifest.contents().run)).unwrap();
+        let again = open(dir.path(), "run", Some(&manifest.contents().run)).unwrap();
         assert_eq!(again.contents(), manifest.contents());
     }
 
@@ -331,10 +347,10 @@ mod tests {
     fn a_manifest_of_another_run_or_of_something_else_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = written(dir.path(), vec![Event::Complete(entry(5))]);
-        let error = Manifest::open(dir.path(), "run", Some("other")).unwrap_err();
+        let error = open(dir.path(), "run", Some("other")).unwrap_err();
         assert!(matches!(error, WriteError::OtherRun { .. }), "{error}");
         fs::rename(&path, dir.path().join(file_name("walk"))).unwrap();
-        let error = Manifest::open(dir.path(), "walk", None).unwrap_err();
+        let error = open(dir.path(), "walk", None).unwrap_err();
         assert!(matches!(error, WriteError::OtherRun { .. }), "{error}");
         for other in [
             "name: run\nsteps: 7\n",
@@ -342,7 +358,7 @@ mod tests {
             "{\"event\":\"wedding\"}\n",
         ] {
             fs::write(&path, other).unwrap();
-            let error = Manifest::open(dir.path(), "run", None).unwrap_err();
+            let error = open(dir.path(), "run", None).unwrap_err();
             assert!(
                 matches!(error, WriteError::Manifest(ReadError::NotManifest(_))),
                 "{error}"
@@ -376,7 +392,7 @@ mod tests {
         assert_eq!((&after.run, &after.region), (&before.run, &before.region));
         assert_eq!(after.items.keys().collect::<Vec<_>>(), [&5, &7]);
         assert_eq!(after.damaged, [3, 4], "both lines are told");
-        assert!(Manifest::open(dir.path(), "run", Some(&before.run)).is_ok());
+        assert!(open(dir.path(), "run", Some(&before.run)).is_ok());
     }
 
     #[test]

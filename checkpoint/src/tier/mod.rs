@@ -21,7 +21,7 @@ mod model;
 #[cfg(test)]
 pub(crate) mod test {
     use super::Tier;
-    use crate::{Checkpointer, Options, Snapshot};
+    use crate::{Checkpointer, Mode, Options, Snapshot};
     use std::path::Path;
     use tcasm_core::field::{DType, FieldDesc, FieldTable};
     use tcasm_core::stamp::Stamp;
@@ -46,6 +46,6 @@ pub(crate) mod test {
         let mut to = Checkpointer::new(dir, "run", Options::default()).unwrap();
         write(&mut to, step);
         drop(to);
-        Tier::open(dir, "run", None).unwrap()
+        Tier::open(dir, "run", None, Mode::PRIVATE).unwrap()
     }
 }

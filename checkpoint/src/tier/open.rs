@@ -5,7 +5,7 @@ use super::manifest::Manifest;
 use super::retention::Retention;
 use crate::error::{Fault, WriteError};
 use crate::lock::Lock;
-use crate::{atomic, find, seal, series, stored};
+use crate::{Mode, atomic, find, seal, series, stored};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use tcasm_core::fault;
 pub struct Tier {
     dir: PathBuf,
     name: String,
+    mode: Mode,
     manifest: Manifest,
     /// None before the list of its VTKHDF files is written.
     pub(crate) listed: Option<series::Listed>,
@@ -26,21 +27,22 @@ pub struct Tier {
 impl Tier {
     /// Open `dir`, which exists, as a tier of the run `run` (of any, or a new one, if none is named) whose checkpoints are called
     /// `name`. What a killed writer has left is put in order.
-    pub fn open(dir: &Path, name: &str, run: Option<&str>) -> Result<Self, WriteError> {
+    pub fn open(dir: &Path, name: &str, run: Option<&str>, mode: Mode) -> Result<Self, WriteError> {
         if !find::usable(name) {
             return Err(WriteError::Name(name.to_owned()));
         }
         if !dir.is_dir() {
             return Err(WriteError::NoDirectory(dir.to_owned()));
         }
-        let lock = Lock::take(dir, name)?;
+        let lock = Lock::take(dir, name, mode)?;
         if lock.is_held() {
             remove_leftovers(dir, name);
         }
         let mut tier = Tier {
             dir: dir.to_owned(),
             name: name.to_owned(),
-            manifest: Manifest::open(dir, name, run)?,
+            mode,
+            manifest: Manifest::open(dir, name, run, mode)?,
             listed: None,
             lock: Some(lock),
         };
@@ -57,6 +59,11 @@ impl Tier {
     /// What the checkpoints are called.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The mode of the files that are written here.
+    pub fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// What is there.
@@ -171,7 +178,7 @@ impl Tier {
     pub fn reopen(&mut self) -> Result<(), WriteError> {
         self.lock = None;
         let run = self.contents().run.clone();
-        *self = Tier::open(&self.dir, &self.name, Some(&run))?;
+        *self = Tier::open(&self.dir, &self.name, Some(&run), self.mode)?;
         Ok(())
     }
 

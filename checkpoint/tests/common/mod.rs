@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs)] // each test uses some of it
 
 use std::collections::HashMap;
-use tcasm_checkpoint::{Compression, Layout, Options, Snapshot};
+use tcasm_checkpoint::{Compression, Layout, Mode, Options, Snapshot};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 
@@ -15,6 +15,7 @@ pub const STAMP: Stamp = Stamp {
 pub const PLAIN: Options = Options {
     compression: Compression::None,
     layout: Layout::VtkHdf,
+    mode: Mode::PRIVATE,
 };
 
 pub const LAYOUTS: [Layout; 2] = [Layout::VtkHdf, Layout::OpenPmd];

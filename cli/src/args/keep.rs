@@ -5,6 +5,7 @@ use super::values::{percent, positive, seconds};
 use crate::storage::Storage;
 use clap::Args;
 use std::path::PathBuf;
+use tcasm_checkpoint::Mode;
 
 #[derive(Debug, Args)]
 pub struct KeepArgs {
@@ -52,6 +53,10 @@ pub struct CheckpointArgs {
     /// Wait so long for the regions to appear
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     pub wait: f64,
+    /// Permissions of the files, in octal as for chmod, such as 0640; the umask does not matter
+    /// then [default: 0600 less the umask]
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<Mode>,
     #[command(flatten)]
     pub storage: Storage,
 }

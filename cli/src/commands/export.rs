@@ -4,7 +4,7 @@ use crate::args::ExportArgs;
 use crate::exit::Failure;
 use crate::{output, region};
 use std::path::Path;
-use tcasm_checkpoint::Snapshot;
+use tcasm_checkpoint::{Mode, Snapshot};
 use tcasm_observer::View;
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
@@ -16,7 +16,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let bytes = tcasm_checkpoint::write(
         &args.file,
         &snapshot(&args.name, &view),
-        &args.storage.options(),
+        &args.storage.options(Mode::USUAL),
     )?;
     still_right(&view, &args.file)?;
     output::line(&format!(

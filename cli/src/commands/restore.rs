@@ -4,8 +4,9 @@ use super::export;
 use crate::args::RestoreArgs;
 use crate::exit::Failure;
 use crate::{output, region};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use tcasm_checkpoint::Checkpoint;
+use tcasm_checkpoint::{Checkpoint, Mode};
 use tcasm_observer::Stamp;
 
 pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
@@ -22,7 +23,8 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
         crate::output::note(&format!("passed over {path}: {error}"));
     }
     let loaded = checkpoint.load()?;
-    let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &args.storage.options())?;
+    let options = args.storage.options(mode_of(checkpoint.path()));
+    let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
     wrote(&args.out, &loaded.stamp, bytes, checkpoint.path())
 }
 
@@ -30,13 +32,21 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     let version = tcasm_restart::kept(name)?;
     let view = version.view()?;
     let snapshot = export::snapshot(name, &view);
-    let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &args.storage.options())?;
+    let options = args.storage.options(Mode::PRIVATE);
+    let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &options)?;
     wrote(
         &args.out,
         &version.stamp(),
         bytes,
         &tcasm_observer::kept_path(name),
     )
+}
+
+/// Returns the permissions of a file that is made of the one at `path`: nobody can read it who
+/// cannot read that, as with `cp`.
+fn mode_of(path: &Path) -> Mode {
+    let metadata = std::fs::metadata(path);
+    metadata.map_or(Mode::PRIVATE, |m| Mode::AtMost(m.mode() & 0o666 | 0o600))
 }
 
 fn wrote(out: &Path, stamp: &Stamp, bytes: u64, from: &Path) -> Result<(), Failure> {

@@ -125,7 +125,8 @@ impl Common {
         };
         let form = Found::at(&from).map_or(Form::Full(Layout::default()), |found| found.form);
         // Neither the source nor the copy is taken on trust.
-        copy(&from, &slow.tier.path(entry), &pace, |copy| {
+        let (to, mode) = (slow.tier.path(entry), slow.tier.mode());
+        copy(&from, &to, mode, &pace, |copy| {
             fault::pass("copied-file");
             stored::verify(copy, form).map_err(|e| Fault::Write(WriteError::Copy(e)))
         })?;
@@ -146,8 +147,8 @@ fn is_current(tier: &Tier, entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::*;
-    use crate::Checkpointer;
     use crate::tier::test::written;
+    use crate::{Checkpointer, Mode};
 
     #[test]
     fn what_has_taken_the_place_of_a_drained_file_is_not_drained() {
@@ -169,7 +170,7 @@ mod tests {
         let first = Checkpointer::open("run", both).unwrap();
         assert_eq!(first.wait_drained(MOST_PAUSE).unwrap().outstanding, 0);
         drop(first);
-        tier = Tier::open(fast.path(), "run", None).unwrap();
+        tier = Tier::open(fast.path(), "run", None, Mode::PRIVATE).unwrap();
         let seal = "another".to_owned();
         tier.complete(Entry {
             seal,

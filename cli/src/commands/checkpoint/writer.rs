@@ -160,7 +160,7 @@ fn settings(args: &CheckpointArgs) -> Settings {
         slow: args.slow.clone(),
         keep_slow: retention(&args.keep, args.keep.keep_slow, true),
         limit: args.limit.map(|mb| in_mb(mb).max(1)),
-        options: args.storage.options(),
+        options: args.storage.options(args.mode.unwrap_or_default()),
         most_files: args.increments as usize,
         compact: args.compact,
         replace_later: args.replace_later,

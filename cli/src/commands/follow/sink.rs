@@ -5,7 +5,7 @@ use crate::commands::export::snapshot;
 use crate::exit::{Code, Failure};
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{
-    Checkpoint, Checkpointer, Retention, SeriesOptions, Settings, TimeSeries, WriteError,
+    Checkpoint, Checkpointer, Mode, Retention, SeriesOptions, Settings, TimeSeries, WriteError,
 };
 use tcasm_core::field::FieldDesc;
 use tcasm_observer::{Stamp, Version};
@@ -37,6 +37,7 @@ impl Sink {
                 compression: args.storage.compress,
                 keep: args.follow.keep(),
                 replace_later: args.follow.replace_later,
+                mode: Mode::USUAL,
                 ..SeriesOptions::default()
             };
             let series = TimeSeries::open(&args.file, &args.name, options)?;
@@ -45,7 +46,7 @@ impl Sink {
         let dir = args.file.parent().filter(|dir| !dir.as_os_str().is_empty());
         let settings = Settings {
             keep: Retention::last(args.follow.keep()),
-            options: args.storage.options(),
+            options: args.storage.options(Mode::USUAL),
             replace_later: args.follow.replace_later,
             ..Settings::new(dir.unwrap_or(Path::new(".")))
         };

@@ -1,0 +1,82 @@
+//! A checkpoint file on its way to its name: sealed, read back, synced, renamed.
+//!
+//! HDF5 keeps much of what it is given in memory, and loses the error when a handle that is
+//! dropped cannot bring it to the disk. The seal alone would not tell: it is made of what the file
+//! holds. So the file is read back before it gets its name, and what it says must be what was to
+//! be written.
+
+use crate::atomic::Pending;
+use crate::error::{Fault, ReadError, WriteError};
+use crate::full::Full;
+use crate::header::Header;
+use crate::increment::Increment;
+use crate::seal;
+use std::path::Path;
+
+/// A file with all its bytes, but for the seal and the name. The snapshot is no longer needed.
+#[derive(Debug)]
+pub struct Unsealed {
+    pending: Pending,
+    /// Bytes that HDF5 has written.
+    length: u64,
+    ranges: Vec<seal::Range>,
+    /// The checksum of the description that was to be written.
+    checksum: u64,
+    is_increment: bool,
+}
+
+impl Unsealed {
+    /// Takes a closed file whose fields are stored at `ranges`.
+    pub fn new(
+        pending: Pending,
+        ranges: Vec<seal::Range>,
+        checksum: u64,
+        is_increment: bool,
+    ) -> Result<Self, WriteError> {
+        let length = pending.file().metadata().map(|metadata| metadata.len());
+        Ok(Unsealed {
+            length: length.map_err(|e| Fault::from(e).at(pending.path()))?,
+            pending,
+            ranges,
+            checksum,
+            is_increment,
+        })
+    }
+
+    /// Returns the path that the file is going to have.
+    pub fn path(&self) -> &Path {
+        self.pending.path()
+    }
+
+    /// Seals the file and reads its description back. Can be called again after an error.
+    pub fn seal(&self) -> Result<Header, WriteError> {
+        let sealed = seal::apply(self.pending.file(), self.length, self.ranges.clone());
+        sealed.map_err(|e| Fault::from(e).at(self.path()))?;
+        let not_written = |why: String| WriteError::NotWritten {
+            path: self.path().to_owned(),
+            why,
+        };
+        let header = self.read_back().map_err(|e| not_written(e.to_string()))?;
+        match header.checksum == self.checksum {
+            true => Ok(header),
+            false => Err(not_written("it describes another version".to_owned())),
+        }
+    }
+
+    fn read_back(&self) -> Result<Header, ReadError> {
+        let here = self.pending.here();
+        if self.is_increment {
+            let increment = Increment::open(&here)?;
+            increment.check_runs()?;
+            return Ok(increment.into_header());
+        }
+        let full = Full::open(&here)?;
+        full.check_outline()?;
+        Ok(full.into_header())
+    }
+
+    /// Brings the file, which is sealed, to the disk and gives it its name; returns its size.
+    pub fn commit(self) -> Result<u64, WriteError> {
+        self.pending.commit()
+    }
+}

@@ -1,0 +1,226 @@
+//! Writes, syncs, renames and closes of each kind of file fail, and the process is killed before
+//! them: either the failure is told, or what was written is right. Unless all of them are asked
+//! for, a few of each kind of operation on each kind of file are tried.
+//!
+//! A small library (`faults.c`), which is preloaded into this test started anew, counts the
+//! operations below a folder and makes one of them fail. A first run without a failure says how
+//! many there are, and of which kinds.
+//!
+//! `full.rs` does without the library: a file system that is really full, and SIGKILL.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod check;
+mod full;
+mod scenario;
+
+use scenario::{Report, Scenario};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tempfile::TempDir;
+
+/// How the operation fails: see `faults.c`.
+const WAYS: [&str; 4] = ["once", "short", "full", "kill"];
+
+/// The library, built once.
+fn library(dir: &Path) -> PathBuf {
+    let library = dir.join("faults.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lost_writes/faults.c");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(built.unwrap().success(), "a C compiler is needed");
+    library
+}
+
+/// A run of a scenario in a process of its own.
+struct Run {
+    dir: TempDir,
+}
+
+impl Run {
+    fn new(scenario: Scenario, library: &Path, at: usize, how: &str) -> Run {
+        let dir = tempfile::tempdir().unwrap();
+        let files = dir.path().join("files");
+        std::fs::create_dir(&files).unwrap();
+        let run = Run { dir };
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "child", "--ignored", "--test-threads", "1"])
+            .env("LD_PRELOAD", library)
+            .env("TCASM_FAULT_DIR", &files)
+            .env("TCASM_FAULT_AT", at.to_string())
+            .env("TCASM_FAULT_HOW", how)
+            .env("TCASM_FAULT_LOG", run.log())
+            .env(scenario::NAME, scenario.name())
+            .env(scenario::FILES, &files)
+            .env(scenario::REPORT, run.report_file())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let status = command.status().unwrap();
+        let may_die = how == "kill" && at != 0;
+        assert!(status.success() || may_die, "{scenario:?} {how} at {at}");
+        run
+    }
+
+    fn files(&self) -> PathBuf {
+        self.dir.path().join("files")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    fn report_file(&self) -> PathBuf {
+        self.dir.path().join("report")
+    }
+
+    /// The operations, as `kind file`, without what differs from run to run.
+    fn operations(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.log()).unwrap();
+        let folder = self.files();
+        let operation = |line: &str| {
+            let (_, operation) = line.split_once(' ').unwrap();
+            operation.replace(folder.to_str().unwrap(), "")
+        };
+        log.lines().map(operation).collect()
+    }
+}
+
+/// Which operations are made to fail.
+#[derive(Clone, Copy)]
+enum Choice {
+    All,
+    /// The first and the last of each kind, on each kind of file.
+    Some,
+}
+
+/// Fails the chosen operations of `scenario` in each way; returns what is wrong.
+fn try_out(scenario: Scenario, choice: Choice) -> Vec<String> {
+    let tools = tempfile::tempdir().unwrap();
+    let library = library(tools.path());
+    let undisturbed = Run::new(scenario, &library, 0, "once");
+    let report = Report::read(&undisturbed.report_file());
+    assert_eq!(report.failures(), 0, "{report:?}");
+    check::all(scenario, &undisturbed.files(), &report).unwrap();
+    let operations = undisturbed.operations();
+    covers_all_kinds(scenario, &operations);
+    let chosen = match choice {
+        Choice::All => (1..=operations.len()).collect(),
+        Choice::Some => some(&operations),
+    };
+    let cases: Vec<_> = chosen
+        .into_iter()
+        .flat_map(|at| WAYS.map(|how| (at, how)))
+        .filter(|(at, how)| is_apt(how, &operations[at - 1]))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut wrong = Vec::new();
+        while let Some((at, how)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let run = Run::new(scenario, &library, *at, how);
+            let report = Report::read(&run.report_file());
+            if let Err(why) = check::all(scenario, &run.files(), &report) {
+                let last = run.operations().get(at - 1).cloned();
+                let last = last.unwrap_or_default();
+                wrong.push(format!("{scenario:?}, {how} at {at} ({last}): {why}"));
+            }
+        }
+        wrong
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    })
+}
+
+/// Returns the numbers, from 1, of a few operations of each kind on each kind of file.
+fn some(operations: &[String]) -> BTreeSet<usize> {
+    let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (number, operation) in (1..).zip(operations) {
+        // Steps, numbers of files and of processes make no other kind of file.
+        let kind = operation.replace(|c: char| c.is_ascii_digit(), "");
+        kinds.entry(kind).or_default().push(number);
+    }
+    let few = |numbers: &Vec<usize>| [numbers[0], numbers[numbers.len() - 1]];
+    kinds.values().flat_map(few).collect()
+}
+
+/// Some ways are of writes only.
+fn is_apt(how: &str, operation: &str) -> bool {
+    let writes = ["write", "pwrite", "truncate"].map(|kind| operation.starts_with(kind));
+    writes.contains(&true) || !["short", "full"].contains(&how)
+}
+
+/// The library sees what libhdf5 and the standard library do: else nothing would be tried.
+fn covers_all_kinds(scenario: Scenario, operations: &[String]) {
+    let kinds: BTreeSet<&str> = operations
+        .iter()
+        .filter_map(|operation| operation.split(' ').next())
+        .collect();
+    for kind in ["write", "pwrite", "truncate", "sync", "rename", "close"] {
+        let unused = kind == "write" && !scenario.has_manifest();
+        assert!(unused || kinds.contains(kind), "{kind}: {operations:#?}");
+    }
+}
+
+fn assert_told_or_right(scenario: Scenario, choice: Choice) {
+    let wrong = try_out(scenario, choice);
+    assert!(
+        wrong.is_empty(),
+        "{} failed:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn lost_writes_of_single_files_are_told() {
+    assert_told_or_right(Scenario::Single, Choice::All);
+}
+
+#[test]
+fn lost_writes_of_checkpoints_and_increments_are_told() {
+    assert_told_or_right(Scenario::Chain, Choice::Some);
+}
+
+#[test]
+fn lost_writes_of_compressed_openpmd_files_are_told() {
+    assert_told_or_right(Scenario::OpenPmd, Choice::Some);
+}
+
+#[test]
+fn lost_writes_of_copies_to_the_slow_tier_are_told() {
+    assert_told_or_right(Scenario::Drained, Choice::Some);
+}
+
+#[test]
+fn lost_writes_of_compacted_chains_are_told() {
+    assert_told_or_right(Scenario::Compacted, Choice::Some);
+}
+
+#[test]
+fn lost_writes_of_time_series_are_told() {
+    assert_told_or_right(Scenario::Series, Choice::Some);
+}
+
+#[test]
+#[ignore = "takes minutes; part of `make soak`"]
+fn each_lost_write_of_each_file_is_told() {
+    for scenario in scenario::ALL {
+        assert_told_or_right(scenario, Choice::All);
+    }
+}
+
+#[test]
+#[ignore = "run by the other tests"]
+fn child() {
+    scenario::run();
+}

@@ -1,0 +1,285 @@
+//! What is written, and what is told of it.
+
+use crate::common::{PLAIN, Version, field};
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tcasm_checkpoint::{
+    Checkpointer, Compression, Draining, Layout, Options, SeriesOptions, Settings, TimeSeries,
+    WriteError, Written,
+};
+use tcasm_core::field::{DType, FieldDesc};
+use tcasm_core::stamp::Stamp;
+
+/// The variables that tell a child what to do, where, and where to report.
+pub const NAME: &str = "TCASM_TEST_SCENARIO";
+pub const FILES: &str = "TCASM_TEST_FILES";
+pub const REPORT: &str = "TCASM_TEST_REPORT";
+
+const PAGE: u64 = 4096;
+
+/// Something that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scenario {
+    /// One file, as `export` and `restore` write it.
+    Single,
+    /// A full checkpoint and increments on it.
+    Chain,
+    /// Compressed full checkpoints with copies of the fields, and increments.
+    OpenPmd,
+    /// The same as a chain, copied to a slow tier.
+    Drained,
+    /// A chain that is made full again.
+    Compacted,
+    /// A time series with a chapter.
+    Series,
+}
+
+pub const ALL: [Scenario; 6] = [
+    Scenario::Single,
+    Scenario::Chain,
+    Scenario::OpenPmd,
+    Scenario::Drained,
+    Scenario::Compacted,
+    Scenario::Series,
+];
+
+impl Scenario {
+    pub fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// Whether there are files that HDF5 does not write.
+    pub fn has_manifest(self) -> bool {
+        !matches!(self, Scenario::Single | Scenario::Series)
+    }
+
+    /// The steps that are written: another after a failure, where that makes a difference.
+    pub fn steps(self) -> &'static [u64] {
+        match self {
+            Scenario::Single => &[10],
+            Scenario::Chain | Scenario::Series => &[10, 20, 30],
+            Scenario::OpenPmd | Scenario::Drained | Scenario::Compacted => &[10, 20],
+        }
+    }
+
+    pub fn options(self) -> Options {
+        match self {
+            Scenario::OpenPmd => Options {
+                compression: Compression::Deflate(1),
+                layout: Layout::OpenPmd,
+                ..PLAIN
+            },
+            _ => PLAIN,
+        }
+    }
+}
+
+/// A small field, one that HDF5 writes at once, one with ghost layers, so that there are copies.
+fn fields() -> [FieldDesc; 3] {
+    let mut ghosts = field("ghosts", DType::F64, &[4, 5, 6]);
+    ghosts.ghosts = vec![[1, 1]; 3];
+    let mut large = field("large", DType::F64, &[40, 20, 30]);
+    large.components = 2;
+    [large, ghosts, field("small", DType::U8, &[2, 3, 4])]
+}
+
+/// The stamp of a step.
+pub fn stamp(step: u64) -> Stamp {
+    Stamp {
+        version: step / 10,
+        step,
+        time: step as f64 / 8.0,
+    }
+}
+
+/// Every second page changes from step to step, so that an increment has many runs.
+fn changes(page: u64) -> bool {
+    page.is_multiple_of(2)
+}
+
+/// What the fields hold at a step.
+pub fn version(step: u64) -> Version {
+    let mut version = Version::of(fields());
+    for bytes in version.bytes.values_mut() {
+        for (page, bytes) in bytes.chunks_mut(PAGE as usize).enumerate() {
+            if changes(page as u64) {
+                bytes.fill(step as u8);
+            }
+        }
+    }
+    version
+}
+
+fn changed(field: &FieldDesc) -> Vec<std::ops::Range<u64>> {
+    let pages = (0..field.bytes().div_ceil(PAGE)).filter(|page| changes(*page));
+    let range = |page: u64| page * PAGE..((page + 1) * PAGE).min(field.bytes());
+    pages.map(range).collect()
+}
+
+/// What a run has told.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Steps that were told to be written.
+    pub written: Vec<u64>,
+    /// Steps that were told to have failed.
+    pub failed: Vec<u64>,
+    /// Whether the end was reached.
+    pub ended: bool,
+    /// All was told to be on the slow tier.
+    pub drained: bool,
+    /// Something else was told to have failed.
+    pub trouble: bool,
+}
+
+impl Report {
+    /// Reads what a child has reported; it may have been killed.
+    pub fn read(path: &Path) -> Report {
+        let mut report = Report::default();
+        for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
+            let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let step = || rest.split(' ').next().unwrap().parse().unwrap();
+            match what {
+                "written" => report.written.push(step()),
+                "failed" => report.failed.push(step()),
+                "drained" => report.drained = true,
+                "trouble" => report.trouble = true,
+                "end" => report.ended = true,
+                other => panic!("{other:?} in a report"),
+            }
+        }
+        report
+    }
+
+    pub fn failures(&self) -> usize {
+        self.failed.len() + usize::from(self.trouble) + usize::from(!self.ended)
+    }
+}
+
+/// Writes the report, of which each line is there when it was told.
+struct Teller(File);
+
+impl Teller {
+    fn tell(&mut self, line: impl Display) {
+        writeln!(self.0, "{line}").unwrap();
+    }
+
+    fn result<T, E: Display>(&mut self, step: u64, result: Result<T, E>) {
+        match result {
+            Ok(_) => self.tell(format!("written {step}")),
+            Err(error) => self.tell(format!("failed {step} {error}")),
+        }
+    }
+}
+
+/// Runs the scenario that the variables name.
+pub fn run() {
+    let var = |name| PathBuf::from(std::env::var_os(name).expect("run by another test"));
+    let mut teller = Teller(File::create(var(REPORT)).unwrap());
+    let name = std::env::var(NAME).unwrap();
+    let scenario = ALL.into_iter().find(|s| s.name() == name).unwrap();
+    let dir = var(FILES);
+    match scenario {
+        Scenario::Single => single(scenario, &dir, &mut teller),
+        Scenario::Series => series(&dir, &mut teller),
+        _ => tiers(scenario, &dir, &mut teller),
+    }
+    teller.tell("end");
+}
+
+fn single(scenario: Scenario, dir: &Path, teller: &mut Teller) {
+    for &step in scenario.steps() {
+        let (version, path) = (version(step), dir.join(format!("{step}.vtkhdf")));
+        let snapshot = version.snapshot(stamp(step));
+        let written = tcasm_checkpoint::write(path, &snapshot, &scenario.options());
+        teller.result(step, written);
+    }
+}
+
+fn series(dir: &Path, teller: &mut Teller) {
+    let options = SeriesOptions {
+        compression: Compression::None,
+        chapter: 2,
+        ..SeriesOptions::default()
+    };
+    let mut series = match TimeSeries::open(dir.join("run.vtkhdf"), "test", options) {
+        Ok(series) => series,
+        Err(error) => return teller.tell(format!("trouble {error}")),
+    };
+    for &step in Scenario::Series.steps() {
+        let version = version(step);
+        let appended = series.append(&version.snapshot(stamp(step)), |_| true);
+        teller.result(step, appended);
+    }
+}
+
+/// The folders of the tiers.
+pub fn tier(dir: &Path, name: &str) -> PathBuf {
+    dir.join(name)
+}
+
+fn tiers(scenario: Scenario, dir: &Path, teller: &mut Teller) {
+    let settings = settings(scenario, dir);
+    let folders = [Some(&settings.fast), settings.slow.as_ref()];
+    for folder in folders.into_iter().flatten() {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let mut to = match Checkpointer::open("run", settings) {
+        Ok(to) => to,
+        Err(error) => return teller.tell(format!("trouble {error}")),
+    };
+    for &step in scenario.steps() {
+        teller.result(step, advance(&mut to, step));
+    }
+    if to.counters().last_error.is_some() {
+        teller.tell("trouble counters");
+    }
+    if scenario == Scenario::Drained {
+        match settle(&to) {
+            Some(why) => teller.tell(format!("trouble {why}")),
+            None => teller.tell("drained"),
+        }
+    }
+}
+
+/// Writes the checkpoint of `step`, if it can be as an increment.
+pub fn advance(to: &mut Checkpointer, step: u64) -> Result<Written, WriteError> {
+    let version = version(step);
+    let filled = to.fill_increment(&version.snapshot(stamp(step)), changed)?;
+    to.commit(filled)
+}
+
+/// How chains are written into `dir` alone.
+pub fn settings_of(options: Options, dir: &Path) -> Settings {
+    Settings {
+        options,
+        most_files: 9,
+        ..Settings::new(dir)
+    }
+}
+
+pub fn settings(scenario: Scenario, dir: &Path) -> Settings {
+    let compact = scenario == Scenario::Compacted;
+    Settings {
+        most_files: if compact { 3 } else { 9 },
+        compact,
+        slow: (scenario == Scenario::Drained).then(|| tier(dir, "slow")),
+        ..settings_of(scenario.options(), &tier(dir, "fast"))
+    }
+}
+
+/// Waits until all is copied; what is in the way after another attempt is told.
+fn settle(to: &Checkpointer) -> Option<String> {
+    let mut state = Draining::default();
+    for _ in 0..3 {
+        state = to.wait_drained(Duration::from_secs(60))?;
+        if state.outstanding == 0 && state.trouble.is_none() {
+            return None;
+        }
+        // The drain tries again by itself after half a second.
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    Some(format!("{state:?}"))
+}
