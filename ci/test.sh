@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# All tests, those in the documentation included.
+# Runs all tests, including those in the documentation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=${CARGO_TARGET_DIR:-target}/ci/test.log
 mkdir -p "$(dirname "$log")"
-# The same cases at every run: a failure here is the change's own. `make soak` draws new ones.
+# Use the same random cases in every run, so that a new failure is caused by a change of the code.
+# `make soak` uses new cases.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261121}
-# Tests of several processes start these programs.
-cargo build --workspace --bins
+# This builds all programs as well: some tests start them.
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
 ci/count.sh "$log"

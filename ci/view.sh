@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# The page of tcasm view in a browser without a screen, against real simulations. Within three minutes when all is installed.
-#   view.sh [--figures | --install]     write the screenshots of the documentation, too; or install what is needed, and no more
+# Tests the page of tcasm view in a headless browser, with real simulations. Takes up to three
+# minutes if everything is installed.
+#   view.sh --figures    also writes the screenshots of the documentation
+#   view.sh --install    only installs what the tests need
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,12 +20,15 @@ main() {
     install_packages
     install_modules
     [ "${1:-}" != --install ] || return 0
-    # What `cargo test --workspace` builds, so that after it there is nothing to do.
-    cargo build --workspace --bins --examples
+    # The programs and examples that ci/test.sh has built. With fewer packages or targets cargo
+    # would choose other features and build everything anew.
+    cargo test --workspace --no-run
     cd "$tests"
     local log=$bin/view-tests.log status=0
-    TCASM_BIN=$bin TCASM_FIGURES=$figures timeout 600 node --test --test-concurrency=1 --test-reporter=spec | tee "$log" || status=$?
-    # As cargo says it, besides what node does.
+    TCASM_BIN=$bin TCASM_FIGURES=$figures \
+        timeout 600 node --test --test-concurrency=1 --test-reporter=spec |
+        tee "$log" || status=$?
+    # Print the totals in the words of cargo.
     echo "$(sum pass "$log") passed, $(sum fail "$log") failed"
     return "$status"
 }
@@ -35,14 +40,15 @@ install_packages() {
     browser >/dev/null || missing+=(chromium fonts-dejavu-core)
     ci/setup.sh "${missing[@]}"
     command -v npm >/dev/null || stop "node and npm are not on the PATH: install Node.js 20 or newer"
-    browser >/dev/null || stop "there is no Chromium: install it, or say where it is (CHROMIUM=PATH)"
+    browser >/dev/null || stop "Chromium is missing: install it, or set CHROMIUM=PATH"
 }
 
 browser() {
-    [ -x "${CHROMIUM:-}" ] || [ -x /usr/bin/chromium ] || command -v chromium || command -v chromium-browser || command -v google-chrome
+    [ -x "${CHROMIUM:-}" ] || [ -x /usr/bin/chromium ] || command -v chromium ||
+        command -v chromium-browser || command -v google-chrome
 }
 
-# What is installed is what the lock says: nothing is asked for when it is.
+# Installs the modules that package-lock.json lists, if they are not installed yet.
 install_modules() {
     local stamp=$tests/node_modules/.package-lock.json
     [ -e "$stamp" ] && [ "$stamp" -nt "$tests/package-lock.json" ] && return
