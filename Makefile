@@ -1,4 +1,4 @@
-# What can be done here. Each target runs small scripts in ci/, which can be run alone as well.
+# Each target runs scripts in ci/, which can also be run alone.
 
 SHELL := bash
 STAGE := ci/stage.sh
@@ -9,10 +9,10 @@ DIR ?= target/demo
 help:  ## list the targets
 	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 16
 
-setup:  ## install what the build needs (asks for nothing when it is all there)
+setup:  ## install what the build needs (does nothing if all of it is installed)
 	@ci/setup.sh
 
-test:  ## check everything: format, lints, tests, the page in a browser, documentation, interleavings, fuzzing
+test:  ## check format, lints, tests, the page in a browser, documentation, interleavings, fuzzing
 	@$(STAGE) --first
 	@$(STAGE) setup ci/setup.sh
 	@$(STAGE) python ci/python-env.sh
@@ -25,17 +25,17 @@ test:  ## check everything: format, lints, tests, the page in a browser, documen
 	@$(STAGE) fuzz ci/fuzz.sh 15
 	@$(STAGE) --summary
 
-view:  ## the page of the live view in a browser without a screen
+view:  ## test the page of the live view in a headless browser
 	@ci/view.sh
 
-demo: setup  ## watch a simulation, checkpoint it, kill it, continue it: two minutes [DIR=target/demo]
+demo: setup  ## run a simulation; view, checkpoint, kill, continue it; two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"
 
-bench:  ## measure, and compare with others; rewrites docs/performance.md (an hour) [MIB=128]
+bench:  ## measure, compare with other methods, rewrite docs/performance.md; an hour [MIB=128]
 	@ci/bench.sh
 
-soak:  ## the long tests
+soak:  ## run the long tests
 	@ci/soak.sh
 
-fuzz:  ## bytes from outside, for about a minute
+fuzz:  ## fuzz the readers of untrusted bytes, for about a minute
 	@ci/fuzz.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Does the code pass the lints, tests and benches included?
+# Checks that all code passes the lints, including tests and benches.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo clippy --workspace --all-targets -- -D warnings

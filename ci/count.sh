@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Add up the "test result" lines of a log of cargo test; fail when no test ran.
+# Adds up the "test result" lines of a log of cargo test. Fails if a test failed or none ran.
 set -euo pipefail
 awk '
     /^test result:/ { passed += $4; failed += $6; ignored += $8 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The main job on a real simulation: look at it while it runs (in a browser, too), checkpoint it, kill it, continue it, and show that the
-# result is, to the bit, that of a run which nobody disturbed. Ends by itself within two minutes after building.
-#   demo.sh [--dir DIR]     where its files go [default: target/demo]
+# Demonstrates the main use on a real simulation: look at it while it runs (also in a browser),
+# checkpoint it, kill it and continue it. Then shows that the result has the same bits as that of an
+# undisturbed run. Takes up to two minutes after building.
+#   demo.sh [--dir DIR]     the folder of its files [default: target/demo]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,17 +21,17 @@ main() {
     trap 'exit 130' INT TERM
     choose_length
 
-    title "0. Open this address in a browser, if you like: it shows what follows, until the end"
+    title "0. Optional: open this address in a browser, which shows the simulation until the end"
     start_view
 
-    title "1. A simulation of $size^3 cells starts, and other programs look at it"
+    title "1. A simulation of $size^3 cells starts, and other programs read it"
     start_simulation first.log
     start_checkpoints first
     show tcasm ls
     show tcasm info gray_scott
     watch_statistics first.log
 
-    title "2. It is killed (SIGKILL) at about half of its $steps steps"
+    title "2. It is killed (SIGKILL) after about half of its $steps steps"
     kill_simulation first.log
     local newest
     newest=$(newest_checkpoint)
@@ -42,7 +43,7 @@ main() {
     start_checkpoints second
     finish_simulation second.log
 
-    title "4. The plain program computes the same without TCASM and without interruption"
+    title "4. The plain program computes the same, without TCASM and without interruption"
     "$bin/gray_scott_plain" "${plan[@]}" >"$dir/plain.log" &
     finish "$!" plain.log || fail "the plain program failed; see $dir/plain.log"
     tail -n 1 "$dir/plain.log"
@@ -61,11 +62,11 @@ options() {
     checkpoints=$dir/checkpoints
 }
 
-# Build, and empty the folder of an earlier demo: but never a folder that is not ours.
+# Builds the programs and empties the folder of an earlier demo, but never any other folder.
 prepare() {
     cargo build --release --bins -p tcasm -p tcasm-examples
     if [ -n "$(ls -A "$dir" 2>/dev/null)" ] && [ ! -e "$dir/.tcasm-demo" ]; then
-        fail "$dir is not empty, and not from an earlier demo; give another --dir"
+        fail "$dir is not empty and is not from an earlier demo; choose another --dir"
     fi
     rm -rf "$dir"
     mkdir -p "$checkpoints"
@@ -75,7 +76,7 @@ prepare() {
     PATH=$(cd "$bin" && pwd):$PATH
 }
 
-# As many steps as take this machine about 15 seconds.
+# Chooses the number of steps that take this machine about 15 seconds.
 choose_length() {
     local start=$EPOCHREALTIME tried=100 micros
     "$bin/gray_scott_plain" --size "$size" --steps "$tried" >/dev/null
@@ -86,7 +87,7 @@ choose_length() {
     plan=(--size "$size" --steps "$steps" --publish-every "$every")
 }
 
-# The live view waits for the simulation, sees it die, and finds the one that continues.
+# Starts the live view. It waits for the simulation, and stays while that dies and is continued.
 start_view() {
     "$bin/tcasm" view gray_scott >"$dir/view.log" 2>&1 </dev/null &
     wait_until 20 "the live view does not start; see $dir/view.log" grep -q http:// "$dir/view.log"
@@ -103,7 +104,7 @@ start_simulation() {
 }
 
 start_checkpoints() {
-    local versions=10 # of which there is one every so many steps
+    local versions=10 # one is published every $every steps
     say "tcasm checkpoint gray_scott --fast $checkpoints --every $versions"
     tcasm checkpoint gray_scott --fast "$checkpoints" --every "$versions" \
         >"$dir/$1.checkpoint.log" 2>&1 </dev/null &
@@ -121,7 +122,7 @@ watch_statistics() {
 
 kill_simulation() {
     bar_of=$1
-    wait_until 90 "the simulation does not get to its middle" half_done_or_gone "$1"
+    wait_until 90 "the simulation does not reach half of its steps" half_done_or_gone "$1"
     bar_of=
     gone "$simulation" && fail "the simulation ended early; see $dir/$1"
     say "$(progress "$1")"
@@ -143,41 +144,42 @@ finish_simulation() {
     end_of_checkpoints second
 }
 
-# finish PROCESS LOG: wait for a run, with a bar; its exit status.
+# finish PROCESS LOG: waits for a run, with a progress bar. Returns its exit status.
 finish() {
     bar_of=$2
-    wait_until 110 "$2 does not come to an end" gone "$1"
+    wait_until 110 "the run of $2 does not end" gone "$1"
     bar_of=
     wait "$1"
 }
 
-# The writer of checkpoints ends by itself when the simulation does.
+# Waits for the writer of checkpoints, which ends when the simulation ends.
 end_of_checkpoints() {
     wait_until 30 "tcasm checkpoint does not end with its simulation" gone "$writer"
     wait "$writer" 2>/dev/null || true
     tail -n 1 "$dir/$1.checkpoint.log"
 }
 
-# The runs print checksums of u and v: those of the same step must be the same.
+# Compares the checksums of u and v that the runs print: they must be equal at each step.
 compare_runs() {
     local run compared=0 count
     for run in first second; do
         count=$(join <(sums "$run.log") <(sums plain.log) |
-            awk '$2 != $4 || $3 != $5 { print "differs at step " $1 > "/dev/stderr"; exit 1 } END { print NR }') ||
+            awk '$2 != $4 || $3 != $5 { print "differs at step " $1 > "/dev/stderr"; exit 1 }
+                 END { print NR }') ||
             fail "the $run run differs from the undisturbed one"
         compared=$((compared + count))
     done
     [ "$(tail -n 1 <(sums second.log))" = "$(tail -n 1 <(sums plain.log))" ] &&
         [ "$(step_of second.log)" -eq "$steps" ] || fail "the final fields differ"
-    say "the same bits at all $compared steps compared, and at the end"
+    say "the bits are the same at all $compared steps compared and at the end"
 }
 
-# STEP CHECKSUM_U CHECKSUM_V of each line of a log, in the order that join wants.
+# Prints STEP CHECKSUM_U CHECKSUM_V for each line of a log, in the order that join needs.
 sums() {
     awk '$1 == "step" { printf "%09d %s %s\n", $2, $(NF - 2), $NF }' "$dir/$1"
 }
 
-# Any program that reads HDF5 reads a checkpoint; here h5py, when there is one.
+# Reads a checkpoint with h5py, if it is installed. Any program that reads HDF5 can do this.
 read_checkpoint() {
     local python
     for python in target/venv/bin/python python3; do
@@ -186,13 +188,13 @@ read_checkpoint() {
             return
         fi
     done
-    say "(no h5py here; ci/python-env.sh gets it)"
+    say "(h5py is not installed; ci/python-env.sh installs it)"
 }
 
 list_files() {
     title "Files"
     du -h "$dir"/*.log "$checkpoints"/*
-    say "open them in ParaView, or: tcasm --help"
+    say "open the checkpoints in ParaView; for more commands: tcasm --help"
 }
 
 newest_checkpoint() {
@@ -211,7 +213,7 @@ gone() {
     ! jobs -rp | grep -x "$1" >/dev/null
 }
 
-# wait_until SECONDS COMPLAINT COMMAND...
+# wait_until SECONDS COMPLAINT COMMAND...: waits until COMMAND succeeds, or fails with COMPLAINT.
 wait_until() {
     local deadline=$((SECONDS + $1)) complaint=$2
     shift 2
@@ -223,14 +225,15 @@ wait_until() {
     end_bar
 }
 
-# A progress bar of the run whose log is in $bar_of, on a terminal only.
+# Draws the progress of the run whose log is $bar_of, if this is a terminal.
 bar() {
     [ -t 1 ] && [ -n "$bar_of" ] || return 0
     local step width=40 full
     step=$(step_of "$bar_of")
     full=$((step * width / steps))
     printf '\r  [%s%s] step %d of %d' \
-        "$(printf '%*s' "$full" '' | tr ' ' '#')" "$(printf '%*s' $((width - full)) '' | tr ' ' '.')" "$step" "$steps"
+        "$(printf '%*s' "$full" '' | tr ' ' '#')" \
+        "$(printf '%*s' $((width - full)) '' | tr ' ' '.')" "$step" "$steps"
 }
 
 end_bar() {

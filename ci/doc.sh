@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Does the documentation build, with every link leading somewhere?
+# Checks that the documentation builds without broken links.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Tests under settings of the whole machine that no test may change: with swap, and where the
-# kernel promises no more memory than it has. For root, on a machine that others can spare; what
-# was set before is set again at the end, however that comes.
+# Runs tests under settings of the whole machine that no test may change: with swap, and with strict
+# overcommit, where the kernel promises no more memory than it has. Needs root, and a machine that
+# nobody else uses meanwhile. Restores the settings at the end, also after an error or a signal.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ "$(id -u)" != 0 ]; then
-    echo "ci/environment.sh: NOT RUN, only root can switch swap on and change vm.overcommit_memory"
+    echo "ci/environment.sh: NOT RUN: only root can enable swap and change vm.overcommit_memory"
     exit 0
 fi
 cargo build --bins -p tcasm-tests

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Is the code formatted?
+# Checks that the code is formatted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo fmt --all --check

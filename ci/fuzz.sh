@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Bytes from outside: random and damaged ones must give errors, never crashes.
-#   fuzz.sh [SECONDS]    fuzz each target so long (30 unless said)
-# With a nightly toolchain and a C++ compiler by libFuzzer under the address sanitizer. Without, by the tests that drive
-# the same functions with random bytes. With TCASM_FUZZ_CHECKPOINTS=1 also manifests and files of checkpoints, which takes minutes to
-# build; random bytes go to those in any case, among the tests.
+# Fuzzes the readers of untrusted bytes: random and damaged input must give errors, never crashes.
+#   fuzz.sh [SECONDS]    time for each target [default: 30]
+#
+# With a nightly toolchain and a C++ compiler, uses libFuzzer and the address sanitizer. Otherwise
+# runs the tests that call the same functions with random bytes. With TCASM_FUZZ_CHECKPOINTS=1, also
+# fuzzes manifests and files of checkpoints, which takes minutes to build. The tests always read
+# random bytes as those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-30}
@@ -14,13 +16,13 @@ main() {
     local missing
     missing=$(missing_for_libfuzzer)
     if [ -n "$missing" ]; then
-        echo "fuzz: no libFuzzer here ($missing); random bytes instead"
+        echo "fuzz: libFuzzer cannot be used ($missing); testing with random bytes instead"
         random_bytes
     else
         build
         fuzz index_reader 8192
         fuzz messages 256
-        fuzz looks 512
+        fuzz requests 512
         if [ -n "${TCASM_FUZZ_CHECKPOINTS:-}" ]; then
             fuzz manifests 2048
             fuzz checkpoints 512
@@ -36,7 +38,7 @@ missing_for_libfuzzer() {
     fi
 }
 
-# What cargo-fuzz would do; nobody has to install it.
+# Builds the targets as cargo-fuzz would, which need not be installed.
 build() {
     local flags=(
         --cfg fuzzing -Zsanitizer=address -Ccodegen-units=1 -Cpasses=sancov-module
@@ -46,30 +48,31 @@ build() {
         -Cllvm-args=-sanitizer-coverage-trace-compares
     )
     host=$(rustc -vV | sed -n 's/^host: //p')
-    # With a target given, build scripts and macros are built without these flags.
+    # With --target, cargo builds build scripts and macros without these flags.
     RUSTFLAGS="${flags[*]}" cargo +nightly build --manifest-path fuzz/Cargo.toml --release \
         --target "$host" --target-dir "$target" ${TCASM_FUZZ_CHECKPOINTS:+--features checkpoints}
 }
 
-# fuzz TARGET LENGTH: inputs of at most so many bytes. What was found stays for the next time.
+# fuzz TARGET LENGTH: fuzzes with inputs of at most LENGTH bytes. The corpus is kept for later runs.
 fuzz() {
     local corpus=$target/corpus/$1 log=$target/$1.log
     mkdir -p "$corpus"
-    # Something to begin with, where random bytes would not get far.
+    # Start with the seeds, if there are any: random bytes alone would not get far.
     [ ! -d "fuzz/seeds/$1" ] || cp "fuzz/seeds/$1"/* "$corpus"
     echo "fuzz: $1 for $seconds s"
     if ! "$target/$host/release/$1" "$corpus" -max_total_time="$seconds" -max_len="$2" \
         -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$target/$1-" \
         >"$log" 2>&1; then
         tail -n 60 "$log"
-        echo "fuzz: $1 failed; all it said is in $log"
+        echo "fuzz: $1 failed; see $log"
         exit 1
     fi
     sed -n 's/^stat::number_of_executed_units: */fuzz: inputs tried: /p' "$log"
 }
 
 random_bytes() {
-    TCASM_FUZZ_SECONDS=$seconds cargo test -p tcasm-tests -p tcasm-view --release --test outside 2>&1 |
+    TCASM_FUZZ_SECONDS=$seconds \
+        cargo test -p tcasm-tests -p tcasm-view --release --test outside 2>&1 |
         tee "$target/random.log"
     ci/count.sh "$target/random.log"
 }

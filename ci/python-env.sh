@@ -1,6 +1,7 @@
 #!/bin/sh
-# Make a Python environment with the programs that read our files: h5py with Blosc, VTK, PyVista, openPMD-api, numpy; and ADIOS2 to compare with,
-# where it installs. Does nothing when it is there.
+# Makes a Python environment with packages that read our files: h5py with Blosc, VTK, PyVista,
+# openPMD-api and numpy. Also installs ADIOS2 for comparison, if that is possible. Does nothing if
+# the environment exists.
 # Usage: ci/python-env.sh [DIR]     (default: target/venv in the repository)
 set -eu
 
@@ -11,7 +12,7 @@ optional='adios2>=2.11'
 stamp=$venv/.ready
 
 mkdir -p "$venv"
-# Tests call this from several processes at once: one makes it, the others wait.
+# Tests run this in several processes at once: one makes the environment, the others wait.
 exec 9>"$venv/.lock"
 flock 9
 
@@ -19,12 +20,12 @@ if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted $optional" ]; then
     exit 0
 fi
 python3 -m venv "$venv" || {
-    echo "cannot make a Python environment: install python3-venv" >&2
+    echo "cannot create a Python environment: install python3-venv" >&2
     exit 1
 }
 # shellcheck disable=SC2086 # a list
 "$venv/bin/pip" install --quiet --disable-pip-version-check $wanted
-# Nothing depends on it: tcasm-compare leaves its rows out, and says so.
+# ADIOS2 is optional: without it, tcasm-compare leaves its rows out and says so.
 "$venv/bin/pip" install --quiet --disable-pip-version-check "$optional" ||
-    echo "adios2 does not install here: tcasm-compare will leave it out" >&2
+    echo "adios2 cannot be installed here: tcasm-compare will leave it out" >&2
 echo "$wanted $optional" >"$stamp"

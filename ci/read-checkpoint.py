@@ -1,4 +1,5 @@
-"""Open a checkpoint with h5py, as any program could, and find its fields in the log of an undisturbed run.
+"""Opens a checkpoint with h5py and finds the checksums of its fields in the log of an undisturbed
+run.
 
 Usage: read-checkpoint.py FILE.vtkhdf LOG
 """
@@ -10,13 +11,13 @@ import numpy as np
 
 
 def checksum(array):
-    """The checksum that the simulation prints: sum of bits[i] * (2 i + 1) modulo 2^64."""
+    """Returns the checksum that the simulation prints: sum of bits[i] * (2 i + 1) modulo 2^64."""
     bits = np.ascontiguousarray(array).view("u8").ravel()
     return int((bits * (2 * np.arange(bits.size, dtype="u8") + 1)).sum())
 
 
 def newest(dataset):
-    """The newest step of a dataset, which may have a leading dimension of time."""
+    """Returns the newest step of a dataset, which may have a leading dimension of time."""
     return dataset[-1] if dataset.ndim == 4 else dataset[()]
 
 
@@ -29,9 +30,9 @@ def main(path, log):
     wanted = [f"{checksum(array):016x}" for array in fields.values()]
     for line in open(log, encoding="ascii"):
         if all(word in line.split() for word in wanted):
-            print(f"the same bits as the undisturbed run's at step {line.split()[1]}")
+            print(f"the bits are those of the undisturbed run at step {line.split()[1]}")
             return 0
-    print("the undisturbed run never had these fields", file=sys.stderr)
+    print("the undisturbed run has no step with these fields", file=sys.stderr)
     return 1
 
 

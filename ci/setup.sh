@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Make sure that what the build needs is installed. Touches neither network nor system when it is.
-#   setup.sh [PACKAGE...]     and these packages of Debian and Ubuntu, for a check that needs more
+# Installs what the build needs. If everything is installed, it uses no network and changes nothing.
+#   setup.sh [PACKAGE...]     also installs these packages (names in Debian and Ubuntu)
 set -euo pipefail
 
-# What Debian and Ubuntu call it.
+# The names of the packages in Debian and Ubuntu.
 build_packages=(libhdf5-dev libclang-dev pkg-config tmux "$@")
 
 main() {
@@ -16,7 +16,8 @@ main() {
 }
 
 need_rust() {
-    command -v cargo >/dev/null || stop "cargo is not on the PATH: install Rust from https://rustup.rs"
+    command -v cargo >/dev/null ||
+        stop "cargo is not on the PATH: install Rust from https://rustup.rs"
     command -v cc >/dev/null || stop "there is no C compiler (cc): install gcc or clang"
     local component
     for component in fmt clippy; do
@@ -30,7 +31,7 @@ add_component() {
     fi
 }
 
-# Debian and Ubuntu: install the packages that are missing.
+# Installs the missing packages on Debian and Ubuntu.
 need_packages() {
     local missing
     mapfile -t missing < <(missing_packages)
@@ -40,7 +41,7 @@ need_packages() {
     fi
     echo "setup: missing: ${missing[*]}"
     local as_root
-    as_root=$(root_prefix) || stop "may not install packages here; run as root:
+    as_root=$(root_prefix) || stop "this user cannot install packages; run as root:
     apt-get update && apt-get install --no-install-recommends ${missing[*]}"
     install_packages "$as_root" "${missing[@]}"
 }
@@ -52,7 +53,7 @@ missing_packages() {
     done
     command -v make >/dev/null || echo make
     [ -e /etc/ssl/certs/ca-certificates.crt ] || installed ca-certificates || echo ca-certificates
-    # A Python from elsewhere serves as well as Debian's.
+    # A Python that is not from Debian is good enough.
     command -v python3 >/dev/null || echo python3
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }
@@ -61,13 +62,13 @@ installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Print what makes a command run as root: nothing for root, sudo for others who may.
+# Prints the prefix that runs a command as root: nothing for root, sudo for users who may use it.
 root_prefix() {
     if [ "$(id -u)" -eq 0 ]; then
         return
     fi
     command -v sudo >/dev/null || return 1
-    # Without a terminal nobody could type a password.
+    # Without a terminal nobody can type a password.
     [ -t 0 ] || sudo -n true 2>/dev/null || return 1
     echo sudo
 }
@@ -81,7 +82,7 @@ install_packages() {
     echo "setup: installed $*"
 }
 
-# Elsewhere: say what is needed, and check what can be checked.
+# On other systems, checks what can be checked and prints what is missing.
 need_libraries() {
     local missing=()
     command -v make >/dev/null || missing+=(make)
@@ -99,7 +100,7 @@ need_libraries() {
     stop "not found: ${list%, }. Install with your system's package manager, for example
     dnf install hdf5-devel clang-devel pkgconf-pkg-config make python3 tmux
     pacman -S hdf5 clang pkgconf make python tmux
-    (LIBCLANG_PATH and HDF5_DIR tell the build where they are, if they lie elsewhere)"
+    (set LIBCLANG_PATH and HDF5_DIR if these libraries are in other places)"
 }
 
 have_libclang() {

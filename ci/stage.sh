@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Run one stage of `make test` and note how long it took.
-#   stage.sh --first         forget earlier stages
-#   stage.sh NAME COMMAND    run COMMAND
-#   stage.sh --summary       print the time of each stage, then the totals of the tests
+# Runs one stage of `make test` and records how long it takes.
+#   stage.sh --first         forgets earlier stages
+#   stage.sh NAME COMMAND    runs COMMAND
+#   stage.sh --summary       prints the time of each stage, then the totals of the tests
 set -euo pipefail
 cd "$(dirname "$0")/.."
 notes=${CARGO_TARGET_DIR:-target}/ci
@@ -14,7 +14,7 @@ case $1 in
     ;;
 --summary)
     printf '\n== time\n'
-    awk '{ printf "%6d s  %s\n", $1, $2; all += $1 } END { printf "%6d s  in all\n", all }' \
+    awk '{ printf "%6d s  %s\n", $1, $2; all += $1 } END { printf "%6d s  in total\n", all }' \
         "$notes/stages"
     printf '\n== tests\n'
     ci/count.sh "$notes/test.log"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A screen as tmux captures it (capture-pane -e -p) as a page: each character in a place of its own."""
+"""Converts a screen that tmux has captured (capture-pane -e -p) to HTML, with an element at a fixed
+position for each character."""
 import html
 import re
 import sys
@@ -59,7 +60,8 @@ def cell(x, y, character, style):
 
 
 print(f"""<meta charset=utf-8><style>body{{margin:0;background:{BACK}}}
-div{{position:absolute;width:{WIDTH}px;height:{HEIGHT}px;font:15px/{HEIGHT}px "DejaVu Sans Mono",monospace;white-space:pre}}</style>""")
+div{{position:absolute;width:{WIDTH}px;height:{HEIGHT}px;white-space:pre;
+font:15px/{HEIGHT}px "DejaVu Sans Mono",monospace}}</style>""")
 style = {}
 for y, line in enumerate(sys.stdin.read().split("\n")):
     x = 0

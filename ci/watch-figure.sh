@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Draw docs/figures/watch.png: a terminal in which `tcasm watch` looks at Gray-Scott. Needs tmux, python3 and Chromium.
+# Draws docs/figures/watch.png: a terminal in which `tcasm watch` shows Gray-Scott. Needs tmux,
+# python3 and Chromium.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${CARGO_TARGET_DIR:-target}/release
@@ -20,13 +21,14 @@ main() {
     simulation=$!
     "${tmux[@]}" new-session -d -x 120 -y 40 "$bin/tcasm" watch gray_scott
     until_step 1200
-    # v has the pattern.
+    # Select v, which has the pattern.
     "${tmux[@]}" send-keys j
     until_step 2200
     "${tmux[@]}" capture-pane -e -p >"$work/screen"
     python3 ci/terminal-to-html.py <"$work/screen" >"$work/screen.html"
-    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor=1 \
-        --window-size=1080,720 --screenshot=docs/figures/watch.png "file://$work/screen.html" 2>"$work/chromium.log"
+    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars \
+        --force-device-scale-factor=1 --window-size=1080,720 \
+        --screenshot=docs/figures/watch.png "file://$work/screen.html" 2>"$work/chromium.log"
 }
 
 until_step() {

@@ -1,4 +1,4 @@
-//! The page is part of the program: a new file of it makes a new program.
+//! Builds the program again when a file of the page changes: the page is part of the program.
 
 fn main() {
     println!("cargo::rerun-if-changed=assets");

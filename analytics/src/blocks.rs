@@ -1,9 +1,10 @@
-//! Blocks: a window of a field, made so small that a screen can show it.
+//! Blocks: a window of a field, down-sampled to what a screen can show.
 //!
-//! A block of neighbouring points becomes one sample, the mean of its finite values. Lines, images, volumes and single points are all
-//! windows: of one, two, three or no axes that are longer than one point.
+//! A block of neighbouring points becomes one sample, the mean of its finite values. Lines, images,
+//! volumes and single points are windows in which one, two, three or no axes are longer than one
+//! point.
 //!
-//! Axes are those of a C array, x last, whatever the field's order in memory: `(z, y, x)`. A Fortran field's axes are
+//! Axes are those of a C array, x last: `(z, y, x)`. The axes of a field in Fortran order are
 //! reversed for that.
 
 use crate::dynamic::{AnalyticsError, points};
@@ -15,17 +16,17 @@ use tcasm_core::field::{FieldDesc, Order};
 use tcasm_core::with_dtype;
 use thiserror::Error;
 
-/// What is taken along one axis.
+/// The part of a window along one axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// The points.
+    /// The range of points.
     pub window: Range<usize>,
-    /// Most samples that are made of them; at least 1.
+    /// Maximum number of samples; at least 1.
     pub most: usize,
 }
 
 impl Span {
-    /// One point.
+    /// Returns the span that has only the point `index`.
     pub fn at(index: usize) -> Self {
         Span {
             window: index..index.saturating_add(1),
@@ -33,16 +34,17 @@ impl Span {
         }
     }
 
-    /// Points per sample; the last sample may have fewer.
+    /// Returns the number of points in a sample. The last sample may have fewer.
     pub fn block(&self) -> usize {
         self.window.len().div_ceil(self.most.max(1)).max(1)
     }
 
+    /// Returns the number of samples.
     fn samples(&self) -> usize {
         self.window.len().div_ceil(self.block())
     }
 
-    /// The points of sample `number`.
+    /// Returns the points of sample `number`.
     fn points(&self, number: usize) -> Range<usize> {
         let start = self.window.start + number * self.block();
         start..(start + self.block()).min(self.window.end)
@@ -52,29 +54,52 @@ impl Span {
 /// The samples of a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
-    /// One number per sample, in C order: NaN where a block has no finite value. A block of one point is its value, whatever it is.
+    /// One number per sample, in C order. The sample of a block without finite values is NaN. The
+    /// sample of a block of one point is the value of the point, finite or not.
     pub samples: ArrayD<f64>,
-    /// Points per sample along each axis.
+    /// Number of points in a sample along each axis.
     pub block: Vec<usize>,
 }
 
-/// Why a field has no such window.
+/// The reason why a field has no such window.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum BlocksError {
-    #[error("a window of {given} axes was asked for, but the field of shape {shape:?} has {}", shape.len())]
-    Axes { given: usize, shape: Vec<usize> },
-    #[error("the window {}..{} is empty or not inside axis {axis} of length {len}", window.start, window.end)]
+    /// The window has another number of axes than the field.
+    #[error(
+        "a window of {given} axes was asked for, but the field of shape {shape:?} has {}",
+        shape.len()
+    )]
+    Axes {
+        /// Number of axes of the window.
+        given: usize,
+        /// Shape of the field.
+        shape: Vec<usize>,
+    },
+    /// The window is empty or reaches over the end of an axis.
+    #[error(
+        "the window {}..{} is empty or not inside axis {axis} of length {len}",
+        window.start,
+        window.end
+    )]
     Outside {
+        /// The axis.
         axis: usize,
+        /// The range of points along this axis.
         window: Range<usize>,
+        /// Length of the axis.
         len: usize,
     },
+    /// The field does not have this component.
     #[error("component {component} was asked for; there are {components}, counted from 0")]
-    Component { component: usize, components: usize },
+    Component {
+        /// The component that was asked for.
+        component: usize,
+        /// Number of components of the field.
+        components: usize,
+    },
 }
 
-/// Shape of the field without ghost layers, x last.
+/// Returns the shape of the field without ghost layers, x last.
 pub fn shape(desc: &FieldDesc) -> Vec<usize> {
     let mut shape = desc.interior_shape();
     if desc.order == Order::F {
@@ -83,7 +108,8 @@ pub fn shape(desc: &FieldDesc) -> Vec<usize> {
     shape
 }
 
-/// Samples of one component, or of the magnitude (`None`; of a field with one component: its value). Complex numbers count with their modulus.
+/// Computes the samples of a window, of one component or of the magnitude (`None`). The magnitude
+/// of a field with one component is its value. Complex numbers count with their modulus.
 ///
 /// ```
 /// use tcasm_analytics::blocks::{Span, blocks};
@@ -116,7 +142,7 @@ pub fn blocks(
     })
 }
 
-/// All components of the point `at`.
+/// Returns all components of the point `at`.
 pub fn point(desc: &FieldDesc, bytes: &[u8], at: &[usize]) -> Result<Vec<Scalar>, AnalyticsError> {
     let window: Vec<Span> = at.iter().map(|index| Span::at(*index)).collect();
     desc.check()?;
@@ -158,7 +184,7 @@ fn check(desc: &FieldDesc, component: Option<usize>, window: &[Span]) -> Result<
     }
 }
 
-/// The points with x as the last axis but that of the components.
+/// Reorders the axes of points: x is the last one before the axis of the components.
 fn x_last<T>(points: ArrayViewD<'_, T>, order: Order) -> ArrayViewD<'_, T> {
     if order == Order::C {
         return points;
@@ -168,7 +194,8 @@ fn x_last<T>(points: ArrayViewD<'_, T>, order: Order) -> ArrayViewD<'_, T> {
     points.permuted_axes(axes)
 }
 
-/// Rows of samples are made side by side, along the axis that is longest, so that there is much to do in each.
+/// Computes samples in rows, in parallel. Rows are along the longest axis, so that each has much
+/// work.
 fn sample<T: Number>(points: ArrayViewD<'_, T>, window: &[Span]) -> ArrayD<f64> {
     let axes = window.len();
     let Some(lane) = (0..axes).max_by_key(|axis| window[*axis].window.len()) else {
@@ -192,7 +219,7 @@ fn sample<T: Number>(points: ArrayViewD<'_, T>, window: &[Span]) -> ArrayD<f64> 
     samples.as_standard_layout().into_owned()
 }
 
-/// One row of samples, along the last axis; `number` counts rows over the others.
+/// Computes one row of samples, along the last axis. `number` counts the rows over the other axes.
 fn row<T: Number>(
     points: &ArrayViewD<'_, T>,
     window: &[&Span],
@@ -225,7 +252,7 @@ fn row<T: Number>(
     mean.finish();
 }
 
-/// The numbers of a line of points: of one component its value, of several their norm.
+/// Reads the numbers of a line of points: the value of one component, or the norm of several.
 fn read<T: Number>(line: ArrayView2<'_, T>, out: &mut [f64]) {
     let number = |value: &T| {
         if value.is_nan() {
@@ -245,12 +272,12 @@ fn read<T: Number>(line: ArrayView2<'_, T>, out: &mut [f64]) {
     }
 }
 
-/// Means of the finite values of blocks of a row, into which lines of points come one after the other.
+/// The means of the finite values of the blocks of a row. Lines of points are added one by one.
 struct Mean<'o> {
     sums: &'o mut [f64],
     counts: Vec<u32>,
     block: usize,
-    /// Samples are single points: they are what they are, NaN or not.
+    /// True if each sample is a single point. Its value is copied then, NaN or not.
     single: bool,
 }
 

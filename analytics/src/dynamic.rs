@@ -1,6 +1,6 @@
-//! The operators over a field as it lies in memory: a description and bytes, whatever the dtype.
+//! The operators over a field of any dtype, given as its description and its bytes.
 //!
-//! Ghost layers are cut off first; indices of a slice count from the first interior point.
+//! Ghost layers are cut off first. Indices of a slice count from the first interior point.
 
 use crate::blocks::BlocksError;
 use crate::histogram::{Histogram, HistogramError, Range, histogram_of_points};
@@ -14,26 +14,42 @@ use tcasm_core::field::{self, ArrayError, FieldDesc, FieldError};
 use tcasm_core::with_dtype;
 use thiserror::Error;
 
-/// Why an operator cannot be applied to a field.
+/// The reason why an operator cannot be applied to a field.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages of the inner errors say it
 pub enum AnalyticsError {
+    /// The description of the field is not valid.
     #[error(transparent)]
     Field(#[from] FieldError),
+    /// The bytes cannot be viewed as an array of the field's dtype.
     #[error(transparent)]
     Array(#[from] ArrayError),
+    /// The histogram is not possible.
     #[error("field {name:?}: {source}")]
     Histogram {
+        /// Name of the field.
         name: String,
+        /// The reason.
         source: HistogramError,
     },
+    /// The window or the component does not fit the field.
     #[error("field {name:?}: {source}")]
-    Blocks { name: String, source: BlocksError },
+    Blocks {
+        /// Name of the field.
+        name: String,
+        /// The reason.
+        source: BlocksError,
+    },
+    /// The selection does not fit the field.
     #[error("field {name:?}: {source}")]
-    Slice { name: String, source: SliceError },
+    Slice {
+        /// Name of the field.
+        name: String,
+        /// The reason.
+        source: SliceError,
+    },
 }
 
-/// Moments of the field `desc`, whose bytes are `bytes`.
+/// Computes the moments of the field `desc`, whose bytes are `bytes`.
 ///
 /// ```
 /// use tcasm_analytics::dynamic;
@@ -47,7 +63,8 @@ pub fn moments(desc: &FieldDesc, bytes: &[u8]) -> Result<PerComponent<Moments>, 
     with_dtype!(desc.dtype, T => Ok(moments_of_points(points::<T>(desc, bytes)?)))
 }
 
-/// Histogram of the field `desc`, whose bytes are `bytes`, in `bins` bins of equal width.
+/// Computes the histogram of the field `desc`, whose bytes are `bytes`, in `bins` bins of equal
+/// width.
 pub fn histogram(
     desc: &FieldDesc,
     bytes: &[u8],
@@ -63,7 +80,7 @@ pub fn histogram(
     })
 }
 
-/// A copy of the selected part of the field. With several components, these are one more axis, the last.
+/// Copies the selected part of the field. With several components, the last axis holds them.
 pub fn slice(
     desc: &FieldDesc,
     bytes: &[u8],
@@ -78,7 +95,8 @@ pub fn slice(
     })
 }
 
-/// The field without its ghost layers; with several components, these are the last axis.
+/// Returns a view of the field without ghost layers. With several components, the last axis holds
+/// them.
 pub fn interior<'a, T: Number>(
     desc: &FieldDesc,
     bytes: &'a [u8],
@@ -88,7 +106,8 @@ pub fn interior<'a, T: Number>(
     Ok(whole.slice_move(field::interior(desc).as_slice()))
 }
 
-/// As [`interior`], with a last axis for the components even if there is one.
+/// Returns the same view as [`interior`], with a last axis for the components even if there is only
+/// one.
 pub fn points<'a, T: Number>(
     desc: &FieldDesc,
     bytes: &'a [u8],

@@ -1,8 +1,9 @@
-//! Histograms with bins of equal width, as numpy counts them.
+//! Histograms with bins of equal width, with the same counts as numpy.
 //!
-//! Bin `i` holds the values `v` with `edges[i] <= v < edges[i + 1]`, the last bin also its upper edge. The edges
-//! are numpy's `linspace(first, last, bins + 1)`, and a value is put by comparing it with them, so the counts are
-//! those of `numpy.histogram` also where rounding matters. Values of 64-bit integers are compared as `f64`.
+//! Bin `i` holds the values `v` with `edges[i] <= v < edges[i + 1]`. The last bin also holds its
+//! upper edge. The edges are those of numpy's `linspace(first, last, bins + 1)`. A value is
+//! compared with the edges, so the counts are those of `numpy.histogram` even where rounding
+//! matters. Values of 64-bit integers are compared as `f64`.
 
 use crate::lanes::{Lane, Operator, PerComponent, fold};
 use crate::moments::Running;
@@ -11,36 +12,58 @@ use ndarray::{ArrayViewD, Axis};
 use serde::Serialize;
 use thiserror::Error;
 
-/// The largest number of bins (each thread counts in a table of its own).
+/// Maximum number of bins. It bounds memory: each thread counts in a table of its own.
 pub const MAX_BINS: usize = 1 << 24;
 
-/// Why there can be no such histogram.
+/// The reason why a histogram is not possible.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum HistogramError {
+    /// The number of bins is 0 or above [`MAX_BINS`].
     #[error("{0} bins were asked for; ask for 1 to {MAX_BINS}")]
     BinCount(usize),
+    /// An end of the range is not finite, or the ends are in the wrong order.
     #[error(
         "the range {first} to {last} is not usable: give two finite numbers, the smaller first"
     )]
-    BadRange { first: f64, last: f64 },
+    BadRange {
+        /// The lower end of the range.
+        first: f64,
+        /// The upper end of the range.
+        last: f64,
+    },
+    /// The width of the range is not a finite double.
     #[error("the range {first} to {last} is wider than the largest double; give a narrower range")]
-    TooWide { first: f64, last: f64 },
+    TooWide {
+        /// The lower end of the range.
+        first: f64,
+        /// The upper end of the range.
+        last: f64,
+    },
+    /// The range has too few doubles for the edges of the bins.
     #[error(
-        "the range {first} to {last} has fewer than {bins} distinct doubles between its ends; ask for fewer bins"
+        "the range {first} to {last} has fewer than {bins} distinct doubles between its ends; \
+         ask for fewer bins"
     )]
-    TooNarrow { first: f64, last: f64, bins: usize },
+    TooNarrow {
+        /// The lower end of the range.
+        first: f64,
+        /// The upper end of the range.
+        last: f64,
+        /// Number of bins.
+        bins: usize,
+    },
 }
 
-/// Between which values the bins lie.
+/// The range of values that the bins cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Range {
-    /// From the least to the greatest finite value, each component by its own. Where they are equal, half a unit
-    /// to both sides (as numpy); where there is no finite value, 0 to 1. Values are read twice.
+    /// From the least to the greatest finite value, for each component by itself. If these are
+    /// equal, half a unit to both sides, as in numpy. Without a finite value, 0 to 1. Values are
+    /// read twice.
     #[default]
     Auto,
-    /// From the first to the second number, for all components; the same number twice means half a unit to both
-    /// sides.
+    /// From the first to the second number, for all components. If these are equal, half a unit to
+    /// both sides.
     Given(f64, f64),
 }
 
@@ -52,7 +75,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// `bins` bins from `first` to `last`.
+    /// Returns `bins` bins from `first` to `last`.
     pub fn new(bins: usize, first: f64, last: f64) -> Result<Self, HistogramError> {
         if !(1..=MAX_BINS).contains(&bins) {
             return Err(HistogramError::BinCount(bins));
@@ -66,8 +89,8 @@ impl Bins {
         Self::between(bins, first, last)
     }
 
-    /// Bins that hold every value from `min` to `max`, wider than these by some units in the last place if there
-    /// are too few numbers between them.
+    /// Returns bins that hold every value from `min` to `max`. If there are too few numbers between
+    /// these, the bins reach beyond them by some units in the last place.
     fn around(bins: usize, min: f64, max: f64) -> Result<Self, HistogramError> {
         Self::new(bins, min, max).or_else(|error| match error {
             HistogramError::TooNarrow { .. } => {
@@ -95,22 +118,22 @@ impl Bins {
         }
     }
 
-    /// The edges, one more than there are bins.
+    /// Returns the edges. There is one more edge than bins.
     pub fn edges(&self) -> &[f64] {
         &self.edges
     }
 
-    /// Number of bins.
+    /// Returns the number of bins.
     pub fn len(&self) -> usize {
         self.edges.len() - 1
     }
 
-    /// Always false: there is at least one bin.
+    /// Returns false: there is always at least one bin.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Where `v`, which is not NaN, belongs.
+    /// Returns the place of `v`, which must not be NaN.
     pub fn place(&self, v: f64) -> Place {
         let (first, last) = (self.edges[0], self.edges[self.len()]);
         if v < first {
@@ -122,7 +145,7 @@ impl Bins {
         }
     }
 
-    /// A guess by division, corrected by the edges themselves.
+    /// Returns the number of the bin of `v`. Division gives a guess, which the edges correct.
     fn bin(&self, v: f64, first: f64) -> usize {
         let mut bin = (((v - first) * self.per_unit) as usize).min(self.len() - 1);
         while v < self.edges[bin] {
@@ -135,7 +158,7 @@ impl Bins {
     }
 }
 
-/// Where a value lies with respect to the bins.
+/// The place of a value relative to the bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Less than the first edge.
@@ -146,22 +169,23 @@ pub enum Place {
     Above,
 }
 
-/// How many values lie where: `below + above + nans` and the `counts` add up to the number of values.
+/// The numbers of values in, below and above the bins. `below + above + nans` and the `counts` add
+/// up to the number of values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Histogram {
-    /// The edges of the bins, one more than there are counts.
+    /// The edges of the bins. There is one more edge than counts.
     pub edges: Vec<f64>,
-    /// Values in each bin.
+    /// Number of values in each bin.
     pub counts: Vec<u64>,
-    /// Values below the first edge, negative infinity among them.
+    /// Number of values below the first edge, including negative infinity.
     pub below: u64,
-    /// Values above the last edge, positive infinity among them.
+    /// Number of values above the last edge, including positive infinity.
     pub above: u64,
-    /// Values that are NaN.
+    /// Number of values that are NaN.
     pub nans: u64,
 }
 
-/// Histogram of all values of `array`; of complex numbers, of their moduli.
+/// Computes the histogram of all values of `array`. Complex numbers count with their modulus.
 ///
 /// ```
 /// use tcasm_analytics::{Range, histogram::histogram};
@@ -182,7 +206,7 @@ pub fn histogram<T: Number>(
         .expect("one histogram for one component"))
 }
 
-/// Histogram of each component, the components being the last axis of `points`.
+/// Computes the histogram of each component. The last axis of `points` holds the components.
 pub fn histogram_of_points<T: Number>(
     points: ArrayViewD<'_, T>,
     bins: usize,
@@ -191,7 +215,7 @@ pub fn histogram_of_points<T: Number>(
     let bins = match range {
         Range::Given(first, last) => LaneBins::Same(Bins::new(bins, first, last)?),
         Range::Auto => {
-            Bins::new(bins, 0.0, 1.0)?; // a bad number of bins is said before the field is read
+            Bins::new(bins, 0.0, 1.0)?; // Refuse a bad number of bins before the field is read.
             LaneBins::Each(automatic(fold(points.view(), &Extent), bins)?)
         }
     };
@@ -218,7 +242,7 @@ fn automatic(
     })
 }
 
-/// Least and greatest finite value.
+/// The operator that finds the least and the greatest finite value.
 struct Extent;
 
 impl Operator for Extent {
@@ -257,7 +281,8 @@ impl Counting {
     }
 }
 
-/// Counts of one lane. The bins before the first and after the last hold what lies below and above.
+/// The counts of one lane. `counts` has one more entry before the bins, for values below them, and
+/// one after, for values above.
 struct Tally {
     lane: Lane,
     counts: Vec<u64>,

@@ -1,24 +1,25 @@
-//! Walks an n-d view in pieces that fit the cache, in parallel, and in an order that never changes.
+//! A walk over an n-d view in pieces that fit the cache, in parallel, and in a fixed order.
 //!
-//! The view is halved along its slowest axis until a piece is small; what comes out of the halves is
-//! merged on the way back. The tree depends on the shape and strides alone, not on the number of threads or on
-//! their timing: that makes every result reproducible bit by bit. It is also the pairwise summation that keeps
-//! rounding errors small.
+//! The view is halved along its slowest axis until a piece is small. Then the results of the halves
+//! are merged. The tree of halves depends only on the shape and the strides, not on the number of
+//! threads or their timing. So every result is reproducible bit by bit. Sums are pairwise, which
+//! keeps rounding errors small.
 //!
-//! Operators only ever see slices. A piece that lies contiguous in memory is passed as it is; any other (ghost
-//! layers cut off, interleaved components) is gathered into a buffer of the size of one piece.
+//! Operators only get slices. A piece that is contiguous in memory is passed directly. Any other
+//! piece (without ghost layers, or with interleaved components) is copied into a buffer of the size
+//! of one piece.
 
 use crate::number::{Number, Wide, modulus};
 use ndarray::{ArrayViewD, Axis};
 use serde::Serialize;
 
-/// Values per piece: small enough for a second pass out of the first- or second-level cache.
-/// (Tests use tiny pieces, so that small arrays are made of many.)
+/// Maximum number of values in a piece. A piece stays in the first- or second-level cache for a
+/// second pass. (Pieces are tiny in tests, so that small arrays have many.)
 const LEAF: usize = if cfg!(test) { 40 } else { 8192 };
-/// Values below which a part of the view is not shared out among threads.
+/// Number of values up to which a part of the view is not split among threads.
 const GRAIN: usize = if cfg!(test) { 120 } else { 1 << 17 };
 
-/// Which number of each point is looked at.
+/// The number of each point that an operator reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// One component.
@@ -38,7 +39,7 @@ pub struct PerComponent<R> {
 }
 
 impl<R> PerComponent<R> {
-    /// The result for one lane, if there is such a lane.
+    /// Returns the result for one lane, if there is such a lane.
     pub fn get(&self, lane: Lane) -> Option<&R> {
         match lane {
             Lane::Component(c) => self.components.get(c),
@@ -47,33 +48,35 @@ impl<R> PerComponent<R> {
     }
 }
 
-/// Something that is computed from all values of a lane, in any grouping.
+/// A computation over all values of a lane, which may be grouped in any way.
 ///
-/// Merging must be associative up to rounding; it need not be commutative: the order of values is kept.
+/// Merging must be associative up to rounding. It need not be commutative: the order of values is
+/// kept.
 pub trait Operator: Sync {
-    /// What has been seen so far.
+    /// The intermediate result of the values so far.
     type State<V: Number>: Send;
-    /// What comes out.
+    /// The result.
     type Output;
 
-    /// Size of a state in values, if it is not small: states are then made for larger parts.
+    /// Returns the size of a state, in values. If states are large, each is used for a larger part.
     fn state_len(&self) -> usize {
         1
     }
-    /// The state of having seen nothing.
+    /// Returns the state without any values.
     fn start<V: Number>(&self, lane: Lane) -> Self::State<V>;
-    /// Take the next values.
+    /// Adds the next values to a state.
     fn visit<V: Number>(&self, state: &mut Self::State<V>, values: &[V]);
-    /// Add what another state has seen after this one.
+    /// Adds the state of the values that follow those of `state`.
     fn merge<V: Number>(&self, state: &mut Self::State<V>, later: Self::State<V>);
-    /// The result.
+    /// Returns the result.
     fn finish<V: Number>(&self, state: Self::State<V>) -> Self::Output;
 }
 
-/// Apply `op` to every lane of `points`, whose last axis holds the components (length 1 for scalars).
+/// Applies `op` to every lane of `points`, whose last axis holds the components (length 1 for
+/// scalars).
 ///
 /// # Panics
-/// If `points` has no axis at all.
+/// Panics if `points` has no axis.
 pub fn fold<T: Number, O: Operator>(points: ArrayViewD<'_, T>, op: &O) -> PerComponent<O::Output> {
     let components = *points
         .shape()
@@ -96,7 +99,7 @@ pub fn fold<T: Number, O: Operator>(points: ArrayViewD<'_, T>, op: &O) -> PerCom
     }
 }
 
-/// As [`fold`] for an array without components.
+/// Applies `op` to an array without an axis for components. See [`fold`].
 pub fn fold_scalars<T: Number, O: Operator>(array: ArrayViewD<'_, T>, op: &O) -> O::Output {
     let axis = Axis(array.ndim());
     fold(array.insert_axis(axis), op)
@@ -105,8 +108,9 @@ pub fn fold_scalars<T: Number, O: Operator>(array: ArrayViewD<'_, T>, op: &O) ->
         .expect("one result for one component")
 }
 
-/// The same points with the slowest axis first, no axis backwards, and as few axes as possible: an array without
-/// ghost layers becomes one long axis, whatever its order. The components stay the last axis.
+/// Returns the same points with the slowest axis first, positive strides, and as few axes as
+/// possible. An array without ghost layers gets one long axis, for any order. The components stay
+/// the last axis.
 fn by_stride<T>(mut points: ArrayViewD<'_, T>) -> ArrayViewD<'_, T> {
     let last = points.ndim() - 1;
     for axis in 0..last {
@@ -134,7 +138,7 @@ struct States<O: Operator, T: Number> {
     magnitude: Option<O::State<f64>>,
 }
 
-/// What a piece is copied to if it is not contiguous.
+/// The buffers for a piece that is not contiguous, and for the magnitudes of a piece.
 struct Buffers<T> {
     gathered: Vec<T>,
     norms: Vec<f64>,
@@ -147,7 +151,7 @@ struct Walk<'o, O> {
 }
 
 impl<O: Operator> Walk<'_, O> {
-    /// Share out, down to parts of `grain` values.
+    /// Splits the points among threads, down to parts of `grain` values.
     fn split<T: Number>(&self, points: ArrayViewD<'_, T>) -> States<O, T> {
         match halves(&points, self.grain) {
             None => self.part(points),
@@ -221,7 +225,8 @@ impl<O: Operator> Walk<'_, O> {
     }
 }
 
-/// The two halves along the slowest axis, unless there are no more than `small` values or only one point.
+/// Returns the two halves along the slowest axis, or `None` if there are at most `small` values or
+/// only one point.
 fn halves<'a, T>(
     points: &ArrayViewD<'a, T>,
     small: usize,
@@ -234,7 +239,8 @@ fn halves<'a, T>(
     Some(points.clone().split_at(Axis(axis), slow[axis] / 2))
 }
 
-/// One component of `points` as a slice: in place if it lies so, else gathered row by row.
+/// Returns one component of `points` as a slice: in place if it is contiguous, else copied row by
+/// row.
 fn contiguous<'a, T: Copy>(
     points: &'a ArrayViewD<'_, T>,
     component: usize,

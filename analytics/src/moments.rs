@@ -1,9 +1,10 @@
 //! Count, NaNs, infinities, minimum, maximum, mean, variance and standard deviation.
 //!
-//! Each piece of up to a few thousand values is read twice, the second time out of the cache: first for sum and
-//! extrema, then for the squares of the distances from the mean (with the correction of Chan, Golub and LeVeque,
-//! 1983). Pieces are merged pairwise by their formula. That is as accurate as Welford's recurrence and needs no
-//! division per value, so it runs at the speed of memory.
+//! Each piece of up to a few thousand values is read twice, the second time from the cache. The
+//! first pass computes sum and extrema. The second pass computes the squares of the distances from
+//! the mean (with the correction of Chan, Golub and LeVeque, 1983). Pieces are merged pairwise by
+//! their formula. This is as accurate as Welford's recurrence and needs no division per value, so
+//! it runs at the speed of memory.
 
 use crate::lanes::{Lane, Operator, PerComponent, fold, fold_scalars};
 use crate::number::{Key, Number, Scalar, Wide};
@@ -11,26 +12,26 @@ use crate::simd::vectorised;
 use ndarray::ArrayViewD;
 use serde::Serialize;
 
-/// Independent sums per piece, so that additions need not wait for each other.
+/// Number of independent sums per piece. Additions to different sums need not wait for each other.
 const WIDTH: usize = 16;
 
-/// Moments of a set of numbers. Extrema, mean and variance are those of the finite values; they are absent where
-/// there is no finite value (for the sample variance: fewer than two).
+/// The moments of a set of numbers. Extrema, mean and variance are those of the finite values. They
+/// are absent if there is no finite value (the sample variance: if there are fewer than two).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Moments {
-    /// How many values there are, NaNs and infinities included.
+    /// Number of values, including NaNs and infinities.
     pub count: u64,
-    /// How many are NaN.
+    /// Number of NaNs.
     pub nans: u64,
-    /// How many are infinite.
+    /// Number of infinities.
     pub infinities: u64,
-    /// Least finite value, exact; of complex numbers the least modulus.
+    /// Least finite value, exact. For complex numbers, the least modulus.
     pub min: Option<Scalar>,
-    /// Greatest finite value, exact; of complex numbers the greatest modulus.
+    /// Greatest finite value, exact. For complex numbers, the greatest modulus.
     pub max: Option<Scalar>,
-    /// Mean of the finite values; of complex numbers complex.
+    /// Mean of the finite values. For complex numbers it is complex.
     pub mean: Option<Scalar>,
-    /// Population variance (divided by n). Infinite where the squares leave the range of `f64`.
+    /// Population variance (divided by n). Infinite if the squares leave the range of `f64`.
     pub variance: Option<f64>,
     /// Sample variance (divided by n - 1).
     pub sample_variance: Option<f64>,
@@ -40,7 +41,7 @@ pub struct Moments {
     pub sample_std: Option<f64>,
 }
 
-/// Moments of all values of `array`.
+/// Computes the moments of all values of `array`.
 ///
 /// ```
 /// use ndarray::array;
@@ -53,12 +54,12 @@ pub fn moments<T: Number>(array: ArrayViewD<'_, T>) -> Moments {
     fold_scalars(array, &MomentsOp)
 }
 
-/// Moments of each component, the components being the last axis of `points`.
+/// Computes the moments of each component. The last axis of `points` holds the components.
 pub fn moments_of_points<T: Number>(points: ArrayViewD<'_, T>) -> PerComponent<Moments> {
     fold(points, &MomentsOp)
 }
 
-/// Moments that grow as values come in, and that can be merged.
+/// The moments of the values so far. Values can be added, and moments can be merged.
 #[derive(Clone, Copy, Debug)]
 pub struct Running<T: Number> {
     finite: u64,
@@ -86,13 +87,14 @@ impl<T: Number> Default for Running<T> {
 }
 
 impl<T: Number> Running<T> {
-    /// Take more values. Best in pieces of some thousand: each call goes twice over `values`.
+    /// Adds values. Pieces of some thousand values are best, because each call reads `values`
+    /// twice.
     pub fn add(&mut self, values: &[T]) {
         let first = Sums::of(values);
         if first.sum().finite() {
             return self.merge(&Self::of_finite(values, first));
         }
-        // Something is not finite (or the sum left the range of f64): look at each value.
+        // A value is not finite, or the sum left the range of f64. Check each value.
         let finite: Vec<T> = values.iter().copied().filter(|v| v.is_finite()).collect();
         let nans = values.iter().filter(|v| v.is_nan()).count();
         self.merge(&Self::of_finite(&finite, Sums::of(&finite)));
@@ -115,7 +117,7 @@ impl<T: Number> Running<T> {
         }
     }
 
-    /// Add what `other` has seen.
+    /// Adds the values of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.nans += other.nans;
         self.infinities += other.infinities;
@@ -145,7 +147,7 @@ impl<T: Number> Running<T> {
         self.finite += other.finite;
     }
 
-    /// The moments of what has been seen.
+    /// Returns the moments of the values so far.
     pub fn finish(&self) -> Moments {
         let n = self.finite as f64;
         let some = self.finite > 0;
@@ -165,17 +167,18 @@ impl<T: Number> Running<T> {
         }
     }
 
-    /// Least and greatest finite value (modulus for complex numbers), if there is any.
+    /// Returns the least and the greatest finite value (of complex numbers: modulus), if there is
+    /// any.
     pub fn extent(&self) -> Option<(f64, f64)> {
         (self.finite > 0).then(|| (self.min.to_f64(), self.max.to_f64()))
     }
 }
 
-/// `WIDTH` independent accumulators. The loops over blocks treat all of them alike, and do nothing else: that is the
-/// form which the compiler turns into vector instructions.
+/// `WIDTH` independent accumulators. The loops over blocks treat all of them in the same way and do
+/// nothing else. The compiler turns this form into vector instructions.
 type Each<A> = [A; WIDTH];
 
-/// The first pass over a piece.
+/// The results of the first pass over a piece.
 struct Sums<T: Number> {
     sum: Each<T::Wide>,
     min: Each<T::Key>,
@@ -226,7 +229,7 @@ impl<T: Number> Sums<T> {
     }
 }
 
-/// Sums of the distances from `mean`, and of their squares.
+/// Returns the sums of the distances from `mean`, and of their squares.
 #[inline(always)]
 fn second_pass<T: Number>(blocks: &[[T; WIDTH]], mean: T::Wide) -> (Each<T::Wide>, Each<f64>) {
     let mut off = [T::Wide::ZERO; WIDTH];
@@ -241,7 +244,7 @@ fn second_pass<T: Number>(blocks: &[[T; WIDTH]], mean: T::Wide) -> (Each<T::Wide
     (off, squares)
 }
 
-/// The mean of finite values; finite even where their sum is not.
+/// Returns the mean of finite values. It is finite even if their sum is not.
 fn mean_of<T: Number>(values: &[T], sum: T::Wide) -> T::Wide {
     let share = 1.0 / values.len() as f64;
     if sum.finite() {
@@ -251,7 +254,7 @@ fn mean_of<T: Number>(values: &[T], sum: T::Wide) -> T::Wide {
     values.iter().fold(T::Wide::ZERO, add)
 }
 
-/// The second pass: the mean made exact, and the sum of squared distances from it.
+/// Runs the second pass. Returns the corrected mean, and the sum of squared distances from it.
 fn centred<T: Number>(values: &[T], mean: T::Wide) -> (T::Wide, f64) {
     let (blocks, rest) = values.as_chunks();
     let (mut off, mut squares) = vectorised(
@@ -272,7 +275,7 @@ fn centred<T: Number>(values: &[T], mean: T::Wide) -> (T::Wide, f64) {
     (mean + off * (1.0 / n), (m2 - off.norm_sqr() / n).max(0.0))
 }
 
-/// The sum of the independent sums, pairwise.
+/// Adds the independent sums pairwise.
 fn total<W: Wide>(mut sums: [W; WIDTH]) -> W {
     let mut half = WIDTH / 2;
     while half > 0 {
@@ -284,13 +287,14 @@ fn total<W: Wide>(mut sums: [W; WIDTH]) -> W {
     sums[0]
 }
 
-/// `a` if it is less, else `b`: one instruction, unlike `f64::min`; a NaN in `a` is passed over.
+/// Returns `a` if it is less, else `b`. This is one instruction, unlike `f64::min`. A NaN in `a` is
+/// ignored.
 #[inline(always)]
 fn lesser<K: Key>(a: K, b: K) -> K {
     if a < b { a } else { b }
 }
 
-/// As [`lesser`], the greater one.
+/// Returns `a` if it is greater, else `b`. See [`lesser`].
 #[inline(always)]
 fn greater<K: Key>(a: K, b: K) -> K {
     if a > b { a } else { b }

@@ -1,4 +1,4 @@
-//! What the operators need to know of a dtype: its order, its arithmetic, and what is NaN or infinite.
+//! The properties of a dtype that operators need: its order, its arithmetic, NaN and infinity.
 
 use crate::values::Values;
 use ndarray::ArrayD;
@@ -28,7 +28,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The nearest `f64`; of a complex number the modulus.
+    /// Returns the nearest `f64`. For a complex number this is the modulus.
     pub fn to_f64(self) -> f64 {
         match self {
             Scalar::Int(v) => v as f64,
@@ -52,38 +52,39 @@ impl fmt::Display for Scalar {
 
 /// An element type that operators work on: every [`Element`] of the field table.
 pub trait Number: Element + PartialEq {
-    /// What is compared for min, max and histograms: the type itself, or `f64` for the modulus of complex types.
+    /// The type that min, max and histograms compare: the type itself, or `f64` for the modulus of
+    /// complex types.
     type Key: Key;
-    /// What sums are taken in: `f64` or a pair of them.
+    /// The type of sums: `f64` or a complex number of `f64`.
     type Wide: Wide;
 
-    /// The number's place in the order.
+    /// Returns the number for comparisons.
     fn key(self) -> Self::Key;
-    /// The number as sums see it.
+    /// Returns the number for sums.
     fn wide(self) -> Self::Wide;
-    /// Whether the number, or a part of it, is NaN.
+    /// Returns true if the number, or a part of it, is NaN.
     fn is_nan(self) -> bool;
-    /// Whether the number (both parts of it) is finite.
+    /// Returns true if the number (both of its parts) is finite.
     fn is_finite(self) -> bool;
-    /// The number without its type.
+    /// Returns the number as a [`Scalar`], which has no type parameter.
     fn scalar(self) -> Scalar;
-    /// An array of such numbers without its type.
+    /// Converts an array to [`Values`], which have no type parameter.
     fn values(array: ArrayD<Self>) -> Values;
-    /// The array back, if `values` holds this type.
+    /// Returns the array in `values`, if its elements have this type.
     fn array(values: &Values) -> Option<&ArrayD<Self>>;
 }
 
-/// A totally ordered value (NaN never gets here).
+/// A totally ordered value. It must not be NaN.
 pub trait Key: Copy + PartialOrd + Send + Sync + Into<Scalar> {
-    /// Not above any finite value.
+    /// A value that is not above any finite value.
     const LOWEST: Self;
-    /// Not below any finite value.
+    /// A value that is not below any finite value.
     const HIGHEST: Self;
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     fn to_f64(self) -> f64;
 }
 
-/// Arithmetic for sums.
+/// A number with the arithmetic for sums.
 pub trait Wide:
     Copy
     + Send
@@ -95,17 +96,18 @@ pub trait Wide:
 {
     /// Zero.
     const ZERO: Self;
-    /// Square of the modulus.
+    /// Returns the square of the modulus.
     fn norm_sqr(self) -> f64;
-    /// Modulus.
+    /// Returns the modulus.
     fn modulus(self) -> f64;
-    /// Whether every part is finite.
+    /// Returns true if every part is finite.
     fn finite(self) -> bool;
-    /// The nearest finite value (of something that is not NaN).
+    /// Returns the nearest finite value. The number must not be NaN.
     fn clamped(self) -> Self;
 }
 
-/// `sqrt(a^2 + b^2)`: at the speed of a square root unless that would overflow or lose digits. NaN if either is.
+/// Returns `sqrt(a^2 + b^2)`, or NaN if `a` or `b` is NaN. It is as fast as a square root, unless
+/// the squares would overflow or lose digits.
 pub fn modulus(a: f64, b: f64) -> f64 {
     let square = a * a + b * b;
     if (1e-280..1e280).contains(&square) || square.is_nan() {
@@ -181,7 +183,10 @@ key! {
 }
 
 macro_rules! number {
-    ($($t:ty => $dtype:ident, $key:ty, $wide:ty, |$v:ident| $to_key:expr, $to_wide:expr, $nan:expr, $finite:expr;)*) => {$(
+    ($(
+        $t:ty => $dtype:ident, $key:ty, $wide:ty,
+        |$v:ident| $to_key:expr, $to_wide:expr, $nan:expr, $finite:expr;
+    )*) => {$(
         impl Number for $t {
             type Key = $key;
             type Wide = $wide;
@@ -219,7 +224,10 @@ macro_rules! number {
 
 macro_rules! integers {
     ($($t:ty => $dtype:ident),* $(,)?) => {
-        number! {$($t => $dtype, $t, f64, |v| v, v as f64, { let _ = v; false }, { let _ = v; true };)*}
+        number! {$(
+            $t => $dtype, $t, f64,
+            |v| v, v as f64, { let _ = v; false }, { let _ = v; true };
+        )*}
     };
 }
 
@@ -234,10 +242,14 @@ integers! {
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
 }
 number! {
-    f32 => F32, f32, f64, |v| v, v as f64, f32::is_nan(v), f32::is_finite(v);
-    f64 => F64, f64, f64, |v| v, v, f64::is_nan(v), f64::is_finite(v);
-    Complex<f32> => C32, f64, Complex<f64>, |z| Wide::modulus(z.wide()), Complex::new(z.re.into(), z.im.into()),
+    f32 => F32, f32, f64,
+        |v| v, v as f64, f32::is_nan(v), f32::is_finite(v);
+    f64 => F64, f64, f64,
+        |v| v, v, f64::is_nan(v), f64::is_finite(v);
+    Complex<f32> => C32, f64, Complex<f64>,
+        |z| Wide::modulus(z.wide()), Complex::new(z.re.into(), z.im.into()),
         z.re.is_nan() || z.im.is_nan(), z.re.is_finite() && z.im.is_finite();
-    Complex<f64> => C64, f64, Complex<f64>, |z| modulus(z.re, z.im), z,
+    Complex<f64> => C64, f64, Complex<f64>,
+        |z| modulus(z.re, z.im), z,
         z.re.is_nan() || z.im.is_nan(), z.re.is_finite() && z.im.is_finite();
 }

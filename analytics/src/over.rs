@@ -1,4 +1,4 @@
-//! The operators over a field of a version that an observer holds: where analytics and observer meet.
+//! The operators over a field of a version that an observer has pinned.
 
 use crate::dynamic::{self, AnalyticsError};
 use crate::histogram::{Histogram, Range};
@@ -12,14 +12,14 @@ use tcasm_core::stamp::Stamp;
 use tcasm_observer::{ObserveError, View, ViewError};
 use thiserror::Error;
 
-/// A result, and of what it is.
+/// A result, with the field and the version that it was computed from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Of<R> {
     /// Name of the field.
     pub field: String,
-    /// Its dtype, by numpy's name.
+    /// The dtype of the field, by numpy's name.
     pub dtype: &'static str,
-    /// Its unit; empty when not given.
+    /// The unit of the field; empty if it has none.
     pub unit: String,
     /// The version: its number, step and time.
     #[serde(flatten)]
@@ -29,24 +29,26 @@ pub struct Of<R> {
     pub result: R,
 }
 
-/// Why there is no result for a field of a version.
+/// The reason why there is no result for a field of a version.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages of the inner errors say it
 pub enum OverError {
+    /// The version has no such field, or the field cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// The operator cannot be applied to the field.
     #[error(transparent)]
     Analytics(#[from] AnalyticsError),
+    /// The version was not valid any more when the operator had read it.
     #[error(transparent)]
     Observe(#[from] ObserveError),
 }
 
-/// Moments of field `name`.
+/// Computes the moments of field `name`.
 pub fn moments(view: &View, name: &str) -> Result<Of<PerComponent<Moments>>, OverError> {
     of(view, name, dynamic::moments)
 }
 
-/// Histogram of field `name` in `bins` bins of equal width.
+/// Computes the histogram of field `name` in `bins` bins of equal width.
 pub fn histogram(
     view: &View,
     name: &str,
@@ -58,14 +60,15 @@ pub fn histogram(
     })
 }
 
-/// A copy of the selected part of field `name`.
+/// Copies the selected part of field `name`.
 pub fn slice(view: &View, name: &str, selection: &Selection) -> Result<Of<Values>, OverError> {
     of(view, name, |desc, bytes| {
         dynamic::slice(desc, bytes, selection)
     })
 }
 
-/// Apply `operator` to field `name`, and make sure afterwards that what it read was still the version.
+/// Applies `operator` to field `name`. Returns an error if the version did not stay valid while the
+/// operator read it.
 pub fn of<R>(
     view: &View,
     name: &str,

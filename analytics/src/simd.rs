@@ -1,14 +1,15 @@
-//! Runs a loop with the widest vector instructions that this processor has and the compiler may always use.
+//! Loops with the vector instructions of this processor.
 
-/// Run `work`, compiled twice: for AVX2 and for any processor. Which one runs changes no result: the compiler neither
-/// reorders floating-point operations nor fuses them.
+/// Runs `work`, which is compiled twice: for AVX2 and for any processor. Both give the same result,
+/// because the compiler neither reorders floating-point operations nor fuses them.
 ///
-/// What `work` calls must be inlined into it to profit. It is not inlined itself, so loops over independent
-/// accumulators keep the simple form that becomes vector instructions, whatever is done with their results.
+/// Functions that `work` calls must be inlined into it to use AVX2. `work` itself is not inlined
+/// into the caller. So loops over independent accumulators keep the simple form that becomes vector
+/// instructions, independent of the use of their results.
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the only obligation of `with_avx2` is that the processor has AVX2, which was just seen.
+        // SAFETY: `with_avx2` only requires that the processor has AVX2, which was checked above.
         return unsafe { with_avx2(work) };
     }
     portable(work)

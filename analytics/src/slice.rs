@@ -1,35 +1,36 @@
-//! Slices of arrays: which points are taken along each axis, written as in numpy.
+//! Slices of arrays, written as in numpy.
 //!
-//! `3,:,10:20:2` takes index 3 of the first axis (which then is gone), all of the second, and every other of the
-//! indices 10 to 19 of the third. Negative numbers count from the end, a negative step goes backwards, `...`
-//! stands for as many `:` as are needed, and axes left out at the end are taken whole: numpy's rules, except that
-//! a slice which selects nothing is an error.
+//! `3,:,10:20:2` takes index 3 of the first axis (which is dropped), all of the second axis, and
+//! every other index from 10 to 19 of the third. Negative numbers count from the end. A negative
+//! step goes backwards. `...` stands for as many `:` as are needed. Axes that are left out at the
+//! end are taken whole. These are numpy's rules, with one exception: a slice that selects nothing
+//! is an error.
 
 use ndarray::{ArrayViewD, SliceInfoElem};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What is taken along one axis.
+/// The indices that are taken along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// One index; the axis is dropped.
     Index(isize),
-    /// `start:stop:step`.
+    /// A range of indices, `start:stop:step`.
     Range {
-        /// First index; from the beginning (of a negative step: the end) if absent.
+        /// The first index. If absent: the first of the axis, or the last for a negative step.
         start: Option<isize>,
-        /// First index no longer taken; as far as there are indices if absent.
+        /// The first index that is not taken. If absent, the range goes on to the end of the axis.
         stop: Option<isize>,
-        /// Distance of neighbours; not 0.
+        /// The distance between neighbours; not 0.
         step: isize,
     },
-    /// `...`: all of the axes that no other pick names.
+    /// `...`: all indices of the axes that no other pick names.
     Rest,
 }
 
 impl Pick {
-    /// `:`, the whole axis.
+    /// The whole axis, `:`.
     pub const ALL: Pick = Pick::Range {
         start: None,
         stop: None,
@@ -37,80 +38,129 @@ impl Pick {
     };
 }
 
-/// What is taken along each axis of an array.
+/// The indices that are taken along each axis of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     picks: Vec<Pick>,
 }
 
-/// Why a text is not a selection.
+/// The reason why a text is not a selection. Items count from 1.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum SelectionError {
+    /// An item is empty.
     #[error("slice {text:?}: item {item} is empty; write `:` to take the whole axis")]
-    EmptyItem { text: String, item: usize },
+    EmptyItem {
+        /// The text.
+        text: String,
+        /// Number of the item.
+        item: usize,
+    },
+    /// A part of an item is not an integer.
     #[error(
-        "slice {text:?}: {part:?} in item {item} is not an integer; write an index (3), a range (10:20:2), `:` or `...`"
+        "slice {text:?}: {part:?} in item {item} is not an integer; \
+         write an index (3), a range (10:20:2), `:` or `...`"
     )]
     NotAnInteger {
+        /// The text.
         text: String,
+        /// Number of the item.
         item: usize,
+        /// The part that is not an integer.
         part: String,
     },
+    /// An item has more than two colons.
     #[error("slice {text:?}: item {item} has more than two colons; write start:stop:step")]
-    TooManyColons { text: String, item: usize },
+    TooManyColons {
+        /// The text.
+        text: String,
+        /// Number of the item.
+        item: usize,
+    },
+    /// The step of an item is 0.
     #[error(
         "slice {text:?}: the step of item {item} is 0; write at least 1, or -1 to go backwards"
     )]
-    ZeroStep { text: String, item: usize },
+    ZeroStep {
+        /// The text.
+        text: String,
+        /// Number of the item.
+        item: usize,
+    },
+    /// The text has more than one `...`.
     #[error("slice {text:?} has more than one `...`; write `:` for single axes")]
-    TwoRests { text: String },
+    TwoRests {
+        /// The text.
+        text: String,
+    },
 }
 
-/// Why a selection cannot be applied to an array.
+/// The reason why a selection cannot be applied to an array.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum SliceError {
+    /// The selection names more axes than the array has.
     #[error("the slice names {given} axes, but the array of shape {shape:?} has {}", shape.len())]
-    TooManyAxes { given: usize, shape: Vec<usize> },
-    #[error("index {index} is outside axis {axis} of length {len}; use {} to {}", -(*len as i128), *len as i128 - 1)]
+    TooManyAxes {
+        /// Number of axes that the selection names.
+        given: usize,
+        /// Shape of the array.
+        shape: Vec<usize>,
+    },
+    /// An index is outside of its axis.
+    #[error(
+        "index {index} is outside axis {axis} of length {len}; use {} to {}",
+        -(*len as i128),
+        *len as i128 - 1
+    )]
     OutOfBounds {
+        /// The axis.
         axis: usize,
+        /// The index.
         index: isize,
+        /// Length of the axis.
         len: usize,
     },
+    /// A range has no index of its axis.
     #[error("the range {range} takes nothing of axis {axis}, which has length {len}")]
     Empty {
+        /// The axis.
         axis: usize,
+        /// The range as text.
         range: String,
+        /// Length of the axis.
         len: usize,
     },
+    /// The step of a range is 0.
     #[error("the step of axis {axis} is 0; use at least 1, or -1 to go backwards")]
-    ZeroStep { axis: usize },
+    ZeroStep {
+        /// The axis.
+        axis: usize,
+    },
+    /// The selection has more than one `...`.
     #[error("the slice has more than one `...`; use one")]
     TwoRests,
 }
 
 impl Selection {
-    /// A selection of `picks`, one for each axis.
+    /// Returns the selection of `picks`, one for each axis.
     pub fn new(picks: impl IntoIterator<Item = Pick>) -> Self {
         Selection {
             picks: picks.into_iter().collect(),
         }
     }
 
-    /// Everything.
+    /// Returns the selection of the whole array.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Index `index` of axis `axis`, everything of the others: a plane of a 3-d array.
+    /// Returns the selection of index `index` of axis `axis`, and of the whole other axes. This is
+    /// a plane of a 3-d array.
     pub fn fix(axis: usize, index: isize) -> Self {
         let whole = std::iter::repeat_n(Pick::ALL, axis);
         Self::new(whole.chain([Pick::Index(index)]))
     }
 
-    /// The part of `array` that is selected: a view, nothing is copied.
+    /// Returns a view of the part of `array` that is selected. It copies nothing.
     ///
     /// ```
     /// use tcasm_analytics::Selection;
@@ -127,7 +177,7 @@ impl Selection {
         Ok(array.slice_move(elems.as_slice()))
     }
 
-    /// One pick for each axis of `shape`.
+    /// Returns one pick for each axis of `shape`.
     fn for_shape(&self, shape: &[usize]) -> Result<Vec<Pick>, SliceError> {
         let rests = self.picks.iter().filter(|p| **p == Pick::Rest).count();
         let given = self.picks.len() - rests;
@@ -157,7 +207,7 @@ impl Selection {
     }
 }
 
-/// The same pick in ndarray's terms, checked against the axis.
+/// Converts a pick to the type of ndarray, and checks it against the axis.
 fn elem(pick: Pick, axis: usize, len: usize) -> Result<SliceInfoElem, SliceError> {
     match pick {
         Pick::Index(index) => {
@@ -177,7 +227,8 @@ fn elem(pick: Pick, axis: usize, len: usize) -> Result<SliceInfoElem, SliceError
     }
 }
 
-/// A range by numpy's rules; `None` if it takes nothing. Sums are in `i128`, where they cannot overflow.
+/// Converts a range by numpy's rules. Returns `None` if it takes nothing. Sums are `i128`, so they
+/// cannot overflow.
 fn range_elem(
     start: Option<isize>,
     stop: Option<isize>,
@@ -196,7 +247,7 @@ fn range_elem(
         return None;
     }
     let last = first + (span - 1) / (step as i128).abs() * step as i128;
-    // ndarray takes start..end first and then, if the step is negative, goes through it from the end.
+    // ndarray takes start..end first. If the step is negative, it goes through that from the end.
     let (start, end) = (first.min(last) as isize, first.max(last) as isize + 1);
     let step = step.clamp(-isize::MAX, isize::MAX);
     Some(SliceInfoElem::Slice {
@@ -262,7 +313,7 @@ impl FromStr for Selection {
     }
 }
 
-/// One item of the text, with what its error messages need.
+/// One item of the text, with the data for its error messages.
 struct Item<'t> {
     text: &'t str,
     number: usize,

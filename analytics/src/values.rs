@@ -6,9 +6,10 @@ use num_complex::Complex;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tcasm_core::field::DType;
 
-/// Numbers of any dtype, in C order. As JSON: `{"dtype", "shape", "values"}`, the values in one flat list.
+/// An array of numbers of any dtype, in C order. As JSON: `{"dtype", "shape", "values"}`, with the
+/// values in one flat list.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // the variants are the dtypes
+#[allow(missing_docs)] // The variants are the dtypes.
 pub enum Values {
     I8(ArrayD<i8>),
     I16(ArrayD<i16>),
@@ -24,7 +25,7 @@ pub enum Values {
     C64(ArrayD<Complex<f64>>),
 }
 
-/// Run `$body` with `$array` bound to the array inside.
+/// Runs `$body` with `$array` bound to the array inside.
 macro_rules! with_array {
     ($values:expr, $array:ident => $body:expr) => {
         match $values {
@@ -45,15 +46,15 @@ macro_rules! with_array {
 }
 
 impl Values {
-    /// A copy of `view`.
+    /// Copies `view`.
     pub fn copy_of<T: Number>(view: ArrayViewD<'_, T>) -> Self {
-        // `to_owned` would keep a Fortran order; the promise here is C order.
+        // `to_owned` would keep a Fortran order, but `Values` are in C order.
         let shape = view.raw_dim();
         let copy = ArrayD::from_shape_vec(shape, view.iter().copied().collect());
         T::values(copy.expect("as many elements as the shape of the view they come from"))
     }
 
-    /// The dtype.
+    /// Returns the dtype.
     pub fn dtype(&self) -> DType {
         fn dtype_of<T: Number>(_: &ArrayD<T>) -> DType {
             T::DTYPE
@@ -61,17 +62,17 @@ impl Values {
         with_array!(self, array => dtype_of(array))
     }
 
-    /// The shape; empty for a single number.
+    /// Returns the shape. It is empty for a single number.
     pub fn shape(&self) -> &[usize] {
         with_array!(self, array => array.shape())
     }
 
-    /// The array, if its elements are of type `T`.
+    /// Returns the array, if its elements are of type `T`.
     pub fn array<T: Number>(&self) -> Option<&ArrayD<T>> {
         T::array(self)
     }
 
-    /// The numbers one by one, last index fastest.
+    /// Returns the numbers one by one, last index fastest.
     pub fn scalars(&self) -> Box<dyn Iterator<Item = Scalar> + '_> {
         with_array!(self, array => Box::new(array.iter().map(|v| v.scalar())))
     }
@@ -101,7 +102,7 @@ mod tests {
     use ndarray::{Array2, ShapeBuilder, array};
 
     #[test]
-    fn a_copy_of_a_fortran_array_is_in_c_order() {
+    fn copy_of_a_fortran_array_is_in_c_order() {
         let fortran = Array2::from_shape_vec((2, 2).f(), vec![1, 2, 3, 4]);
         let values = Values::copy_of(fortran.unwrap().into_dyn().view());
         let json = serde_json::to_string(&values).unwrap();

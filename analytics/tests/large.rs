@@ -1,4 +1,4 @@
-//! Fields of realistic size: pieces as large as they are in production, many threads.
+//! Tests with fields of realistic size, which are computed in many pieces by several threads.
 
 use ndarray::{Array4, ArrayView4, Axis, s};
 use tcasm_analytics::{Range, dynamic, histogram, moments};
@@ -29,7 +29,7 @@ fn on_threads<R: Send>(threads: usize, run: impl FnOnce() -> R + Send) -> R {
 }
 
 #[test]
-fn a_vector_field_with_ghosts_has_the_moments_of_its_interior() {
+fn vector_field_with_ghost_layers_has_the_moments_of_its_interior() {
     let (desc, data) = velocity(Order::C);
     let got = dynamic::moments(&desc, bytemuck::cast_slice(&data)).unwrap();
     let [a, b, c] = SHAPE;
@@ -56,7 +56,7 @@ fn a_vector_field_with_ghosts_has_the_moments_of_its_interior() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
+fn number_of_threads_does_not_change_the_result() {
     for order in [Order::C, Order::F] {
         let (desc, data) = velocity(order);
         let bytes = bytemuck::cast_slice(&data);
@@ -75,7 +75,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn the_histogram_of_a_large_field_counts_every_point() {
+fn histogram_of_a_large_field_counts_every_point() {
     let (desc, data) = velocity(Order::F);
     let points = dynamic::points::<f64>(&desc, bytemuck::cast_slice(&data)).unwrap();
     let got = histogram::histogram_of_points(points.view(), 100_000, Range::Auto).unwrap();

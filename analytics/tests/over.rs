@@ -1,4 +1,4 @@
-//! The operators over versions of a producer in the same process.
+//! Tests of the operators on versions of a producer in the same process.
 
 use tcasm_analytics::over::{self, OverError};
 use tcasm_analytics::{Range, Selection};
@@ -6,7 +6,7 @@ use tcasm_observer::Observer;
 use tcasm_producer::Producer;
 
 #[test]
-fn results_are_of_the_version_held_and_say_which_it_is() {
+fn results_come_from_the_pinned_version_and_name_it() {
     let name = format!("analytics-over-{}", std::process::id());
     let mut producer = Producer::builder(&name).capacity(1 << 20).create().unwrap();
     let t = producer

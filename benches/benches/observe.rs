@@ -1,4 +1,5 @@
-//! What do observers wait for: attaching, the next version, its first bytes, the wake-up?
+//! The times that observers wait: for attaching, the next version, its first bytes, and the
+//! wake-up.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::sync::mpsc;
@@ -19,7 +20,8 @@ fn attach(c: &mut Criterion) {
     });
 }
 
-/// How versions change, how many are switched to before anything is measured, and the making of the next.
+/// A kind of change between versions: its name, the number of versions before the measurement, and
+/// the function that publishes the next version.
 type Writer = (&'static str, usize, fn(&mut Switching));
 
 const WRITERS: [Writer; 3] = [
@@ -32,7 +34,7 @@ const WRITERS: [Writer; 3] = [
     ("1310 random pages after many like it", 80, |s| s.publish(1)),
 ];
 
-/// A simulation and one that observes it.
+/// A simulation and an observer of it.
 struct Switching {
     simulation: Simulation,
     observer: Observer,
@@ -59,12 +61,13 @@ impl Switching {
     }
 }
 
-/// From one version to the next, mapped: pin, re-map what differs. Then the first read of a byte of each page, which is
-/// where page faults would show.
+/// Measures switching to the next version: pinning it and mapping the pages that differ. Also
+/// measures the first read of a byte of each page, where page faults would occur.
 fn switch(c: &mut Criterion) {
-    // Captured later, whole chunks would be in each version; here it is the pages that count.
-    // SAFETY: criterion runs benches on one thread, and no producer is there yet.
-    unsafe { std::env::set_var("TCASM_CAPTURE", "now") };
+    // With deferred capture, versions would contain whole chunks. This bench needs single pages.
+    // SAFETY: criterion runs benches on one thread, and no producer exists yet, so no other thread
+    // reads the environment.
+    unsafe { std::env::set_var("TCASM_CAPTURE", "inline") };
     let mut group = c.benchmark_group("switch to the next version, 512 MiB");
     for (pages, before, next) in WRITERS {
         let simulation = Simulation::new("bench-switch", BYTES);
@@ -93,13 +96,14 @@ fn switch(c: &mut Criterion) {
     group.finish();
 }
 
-/// One byte of each page.
+/// Returns the sum of one byte of each page.
 fn sum(view: &View) -> u64 {
     let bytes = view.bytes("bytes").expect("the field");
     bytes.iter().step_by(PAGE).map(|b| u64::from(*b)).sum()
 }
 
-/// From the call of publish until a waiting observer has the version in its hands, publish of one page included.
+/// Measures the time from the call of publish until a waiting observer holds the version. It
+/// includes the publish of one page.
 fn wake_up(c: &mut Criterion) {
     let Simulation {
         producer: mut p,
@@ -122,7 +126,7 @@ fn wake_up(c: &mut Criterion) {
                 .map(|_| {
                     step += 1;
                     p.view_mut(field).expect("a view")[0] = step as u8;
-                    std::thread::sleep(Duration::from_micros(300)); // let it fall asleep
+                    std::thread::sleep(Duration::from_micros(300)); // lets the observer fall asleep
                     let start = Instant::now();
                     p.publish(step, 0.0).expect("published");
                     loop {
@@ -141,7 +145,10 @@ fn wake_up(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default().sample_size(20).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(3));
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(3));
     targets = attach, switch, wake_up
 }
 criterion_main!(benches);

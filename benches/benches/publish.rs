@@ -1,4 +1,4 @@
-//! What does a call of publish cost, and how far is it from harvest + copy alone?
+//! The cost of a call of publish, compared with harvest and copy alone.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::time::Duration;
@@ -7,14 +7,15 @@ use tcasm_benches::workload::{BYTES, PAGE, Random, Simulation, producer, produce
 use tcasm_producer::Producer;
 
 const SHARES: [usize; 4] = [0, 1, 10, 100];
-/// Steps until what was written before is forgotten: a few chunks change over in each.
+/// Number of steps until the library has adapted its capture policy to a new share of written
+/// pages. In each step, it adapts the policy for a few chunks.
 const SETTLING: usize = 48;
 
 fn publish(c: &mut Criterion) {
     let mut simulation = Simulation::new("bench-publish", BYTES);
     let mut reference = Reference::new(BYTES);
     let mut group = c.benchmark_group("publish 512 MiB, random pages");
-    // In turn, so that a change of the machine's mood meets both.
+    // Both are measured in turn, so that a change of the machine's speed affects both.
     for percent in SHARES {
         let share = format!("{percent:3} %");
         for _ in 0..SETTLING {
@@ -60,7 +61,7 @@ fn unchanged(c: &mut Criterion) {
     });
 }
 
-/// What a region could hold but does not must cost nothing.
+/// Measures that capacity of a region that is not used costs nothing.
 fn one_page(c: &mut Criterion) {
     let mut group = c.benchmark_group("publish 1 GiB touched, one page changed");
     for (label, capacity) in [("of 1 GiB", 1 << 30), ("of 1 TiB", 1 << 40)] {

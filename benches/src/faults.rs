@@ -1,8 +1,9 @@
 //! Page faults of this process.
 
-/// Faults so far that needed no disk.
+/// Returns the number of page faults of this process so far that needed no disk.
 pub fn minor_faults() -> i64 {
-    // SAFETY: all zeros is a value of this plain struct, which the call fills.
+    // SAFETY: zeros are a valid value of this plain struct. The call fills it through a valid
+    // pointer.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);

@@ -1,4 +1,4 @@
-//! What the benches share: workloads, the reference to measure against, and facts of the machine.
+//! Code that the benches share: workloads, the reference to compare with, and measurements.
 
 pub mod bars;
 pub mod checkpoints;

@@ -1,4 +1,4 @@
-//! Pages of the live view that draw nothing: what a browser takes, without the browser.
+//! Pages of the live view that draw nothing. They receive what a browser would receive.
 
 use serde_json::{Value, json};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use tungstenite::{Message, WebSocket};
 use crate::programs::Program;
 use crate::samples::Samples;
 
-/// What goes wrong with pages.
+/// Result of an operation on pages. Its error can be sent between threads.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// A view that serves.
+/// A running server of the live view.
 pub struct Site {
     program: Program,
     host: String,
@@ -22,7 +22,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Start `tcasm view NAME`.
+    /// Starts `tcasm view NAME`.
     pub fn start(name: &str) -> Outcome<Site> {
         let mut program = Program::start("tcasm", &["view", name, "--port", "0"])?;
         let address = program.hear(|line| {
@@ -38,16 +38,16 @@ impl Site {
         })
     }
 
-    /// What to open in a browser.
+    /// Returns the address to open in a browser.
     pub fn url(&self) -> String {
         format!("http://{}/#token={}", self.host, self.token)
     }
 
-    /// Processor time that it has taken.
+    /// Returns the processor time that the server has used.
     pub fn busy(&self) -> Outcome<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.program.pid()))?;
         let (_, after) = stat.rsplit_once(')').ok_or("no such process")?;
-        // User and system time are the fields 14 and 15; the third is the first after the name.
+        // User and system time are fields 14 and 15. The first field after the name is field 3.
         let ticks: u64 = after
             .split_whitespace()
             .skip(11)
@@ -59,7 +59,7 @@ impl Site {
     }
 }
 
-/// Some pages, each with a thread of its own, that all look at the same.
+/// A number of pages that all show the same. Each has its own thread.
 pub struct Pages {
     stop: Arc<AtomicBool>,
     shared: Arc<Shared>,
@@ -70,30 +70,30 @@ pub struct Pages {
 struct Shared {
     bytes: AtomicU64,
     frames: AtomicU64,
-    /// From publish to the frame being there.
+    /// Times from publish until the frame arrived.
     latencies: Mutex<Samples>,
 }
 
-/// What pages have taken.
+/// What a number of pages received.
 pub struct Taken {
-    /// Bytes of all.
+    /// Bytes that all pages together received.
     pub bytes: u64,
-    /// Frames with an image, of all.
+    /// Number of frames with an image that all pages together received.
     pub frames: u64,
-    /// From publish to the frame being there, for each of these.
+    /// Time from publish until the frame arrived, for each of these frames.
     pub latencies: Samples,
 }
 
 impl Pages {
-    /// Open `count` pages, and wait until each has a frame.
-    pub fn open(site: &Site, count: usize, look: &Value) -> Outcome<Pages> {
+    /// Opens `count` pages with this view request, and waits until each has a frame.
+    pub fn open(site: &Site, count: usize, request: &Value) -> Outcome<Pages> {
         let (stop, shared) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(Shared::default()),
         );
         let mut threads = Vec::new();
         for _ in 0..count {
-            let mut page = Page::open(site, look)?;
+            let mut page = Page::open(site, request)?;
             page.next(None)?;
             let (stop, shared) = (stop.clone(), shared.clone());
             threads.push(std::thread::spawn(move || {
@@ -111,7 +111,7 @@ impl Pages {
         })
     }
 
-    /// Close them; what they have taken since they were open.
+    /// Closes the pages. Returns what they received since they were opened.
     pub fn close(self) -> Outcome<Taken> {
         self.stop.store(true, Relaxed);
         for thread in self.threads {
@@ -131,18 +131,20 @@ struct Page {
 }
 
 impl Page {
-    fn open(site: &Site, look: &Value) -> Outcome<Page> {
+    fn open(site: &Site, request: &Value) -> Outcome<Page> {
         let stream = TcpStream::connect(&site.host)?;
-        // So that it is noticed when it shall stop, also where nothing comes.
+        // With a timeout, the thread notices that it must stop even if nothing arrives.
         stream.set_read_timeout(Some(Duration::from_millis(200)))?;
         stream.set_nodelay(true)?;
         let url = format!("ws://{}/ws?token={}", site.host, site.token);
         let (mut socket, _) = tungstenite::client(url, stream).map_err(|e| e.to_string())?;
-        socket.send(Message::text(look.to_string()))?;
+        socket.send(Message::text(request.to_string()))?;
         Ok(Page { socket })
     }
 
-    /// Take the next frame, and say so; without `shared` that with an image, whenever it comes.
+    /// Receives the next frame and acknowledges it. With `shared`, adds it to the results, and
+    /// returns when nothing arrives within the timeout of the socket. Without `shared`, waits up to
+    /// 30 seconds for the frame.
     fn next(&mut self, shared: Option<&Shared>) -> Outcome<()> {
         let end = Instant::now() + Duration::from_secs(30);
         loop {
@@ -184,7 +186,7 @@ impl Page {
                     .add_ns(latency);
             }
         }
-        let got = json!({"type": "got", "frame": head["frame"]});
+        let got = json!({"type": "drawn", "frame": head["frame"]});
         Ok(self.socket.send(Message::text(got.to_string()))?)
     }
 }

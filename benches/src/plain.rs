@@ -3,13 +3,14 @@
 use ndarray::{Array, Dimension, ShapeBuilder};
 use tcasm_core::sys::live;
 
-/// An array of ones, all of it touched, in huge pages where the machine has them, as live memory of a region is.
+/// Returns an array of ones. All its memory is touched. It uses huge pages if the machine has them,
+/// like the live memory of a region.
 pub fn huge_array<Sh: ShapeBuilder>(shape: Sh) -> Array<f64, Sh::Dim>
 where
     Sh::Dim: Dimension,
 {
     const HUGE: usize = tcasm_core::sys::mem::HUGE_PAGE;
-    // Fresh zeros of this size are not touched yet.
+    // Memory for zeros of this size is not touched yet, so the advice still has an effect.
     let mut array = Array::zeros(shape);
     let start = array.as_ptr() as usize;
     let end = start + array.len() * size_of::<f64>();

@@ -1,36 +1,38 @@
-//! Programs that run beside what is measured, as processes of their own. They lie in the folder of the one that measures.
+//! Programs that run as separate processes during a measurement. They must be in the folder of the
+//! program that measures.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
-/// Why a program did not do its work.
+/// The reason why a program did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// It was not built.
+    /// The program at this path was not built.
     #[error(
-        "there is no {0:?}, which this measures with; build it: cargo build --release -p tcasm -p tcasm-benches"
+        "{0:?} does not exist, but this bench needs it; build it with: cargo build --release \
+         -p tcasm -p tcasm-benches"
     )]
     Missing(PathBuf),
-    /// It did not start, or was lost.
+    /// The program could not be started, or its output or status could not be read.
     #[error("{program}: {source}")]
     Io {
-        /// Which.
+        /// The name of the program.
         program: &'static str,
-        /// Why.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// It ended with an error, which it has told.
+    /// The program ended with an error. It has printed its own message.
     #[error("{program} ended with {status}")]
     Failed {
-        /// Which.
+        /// The name of the program.
         program: &'static str,
-        /// How.
+        /// The exit status.
         status: ExitStatus,
     },
 }
 
-/// What `main` returns; an error is told as a sentence.
+/// Returns the exit code for `main`. Prints the message of an error.
 pub fn outcome(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,14 +43,14 @@ pub fn outcome(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
     }
 }
 
-/// The folder of the program that runs.
+/// Returns the folder of the running program.
 pub fn folder() -> PathBuf {
     let mut path = std::env::current_exe().unwrap_or_default();
     path.pop();
     path
 }
 
-/// Where the program `name` is.
+/// Returns the path of the program `name`.
 pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
     let path = folder().join(name);
     match path.is_file() {
@@ -57,7 +59,7 @@ pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
     }
 }
 
-/// A program that runs. Dropped before its end, it is killed.
+/// A running program. It is killed if this value is dropped before the program ends.
 #[derive(Debug)]
 pub struct Program {
     name: &'static str,
@@ -65,14 +67,15 @@ pub struct Program {
 }
 
 impl Program {
-    /// Start `name`. What it prints can be had when it has ended; its complaints go where ours go.
+    /// Starts `name`. [`Program::finish`] returns its standard output. Its standard error is that
+    /// of this process.
     pub fn start(name: &'static str, args: &[&str]) -> Result<Self, ProgramError> {
         let mut command = Command::new(find(name)?);
         command.args(args);
         Program::run(name, command)
     }
 
-    /// The same for a program that lies elsewhere.
+    /// Starts a command of any folder in the same way. `name` is used in messages.
     pub fn run(name: &'static str, mut command: Command) -> Result<Self, ProgramError> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let program = name;
@@ -80,14 +83,15 @@ impl Program {
         Ok(Program { name, child })
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Read what it prints up to a line that `wanted` takes something from; none if it ends before.
+    /// Reads the output line by line until `wanted` returns a value for a line. Returns none if the
+    /// program ends before.
     pub fn hear<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> Option<T> {
-        // Byte by byte, so that nothing is read that `finish` returns.
+        // Bytes are read one by one, because `finish` must return all that follows the line.
         let out = self.child.stdout.as_mut()?;
         let mut line = Vec::new();
         let mut byte = [0];
@@ -104,7 +108,7 @@ impl Program {
         None
     }
 
-    /// Wait for its end; what it has printed.
+    /// Waits for the end of the program. Returns its remaining output.
     pub fn finish(mut self) -> Result<String, ProgramError> {
         let mut text = String::new();
         let read = match self.child.stdout.take() {
@@ -128,7 +132,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Both do nothing where it has ended.
+        // Both calls do nothing if the program has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,5 @@
-//! The least that publishing costs: harvest the written pages, and copy them. No versions, no maps, nobody to see it.
+//! The least that publishing can cost: harvesting the dirty pages and copying them, without
+//! versions, page maps or observers.
 
 use crate::workload::{PAGE, Random, random_pages, touch};
 use tcasm_core::pageset::PageSet;
@@ -15,7 +16,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// `bytes` bytes, all written, harvested once, with a copy that has its memory.
+    /// Creates `bytes` bytes of tracked memory and the second buffer. All pages of both are
+    /// touched, and the tracked memory has been harvested once.
     pub fn new(bytes: usize) -> Self {
         let memory = Mapping::reserve(bytes).expect("addresses");
         let span = Span {
@@ -23,7 +25,8 @@ impl Reference {
             pages: bytes / PAGE,
             page_size: PAGE,
         };
-        // SAFETY: the span is the reservation, which is dropped after the tracker and used by nothing else.
+        // SAFETY: the span is the reservation. It is dropped after the tracker, and nothing else
+        // uses it.
         let mut tracker = unsafe { track::create(TrackerKind::UffdAsync, span) }.expect("tracker");
         tracker.map(0..span.pages).expect("memory");
         let mut this = Reference {
@@ -38,19 +41,20 @@ impl Reference {
         this
     }
 
-    /// The tracked memory.
+    /// Returns the tracked memory.
     pub fn memory(&mut self) -> &mut [u8] {
-        // SAFETY: mapped by the tracker for its whole length, and ours alone.
+        // SAFETY: the tracker has mapped the whole length. Only this value uses the memory, and it
+        // is borrowed by `&mut`.
         unsafe { std::slice::from_raw_parts_mut(self.memory.ptr(), self.memory.len()) }
     }
 
-    /// Write `percent` of all pages, drawn anew.
+    /// Writes `percent` of all pages, chosen at random in each call.
     pub fn compute(&mut self, percent: usize) {
         let pages = random_pages(&mut self.random, self.copy.len() / PAGE, percent);
         touch(self.memory(), &pages, 2);
     }
 
-    /// Harvest and copy, run by run.
+    /// Harvests the dirty pages and copies them, one run of pages at a time.
     pub fn publish(&mut self) {
         self.written.clear();
         let none = PageSet::new(self.written.capacity());
@@ -58,7 +62,8 @@ impl Reference {
         harvest.expect("harvested");
         for run in self.written.runs() {
             let bytes = run.start * PAGE..run.end * PAGE;
-            // SAFETY: as in `memory`; the copy is other memory.
+            // SAFETY: the memory is mapped and used by this value only, as in `memory`. The copy is
+            // in other memory.
             let memory =
                 unsafe { std::slice::from_raw_parts(self.memory.ptr(), self.memory.len()) };
             self.copy[bytes.clone()].copy_from_slice(&memory[bytes]);

@@ -1,28 +1,28 @@
-//! Times of many calls.
+//! Measured times of many calls.
 
 use std::time::{Duration, Instant};
 
-/// Times, in nanoseconds.
+/// A list of times, in nanoseconds.
 #[derive(Clone, Default)]
 pub struct Samples(Vec<f64>);
 
 impl Samples {
-    /// One more.
+    /// Adds a time.
     pub fn add(&mut self, time: Duration) {
         self.add_ns(time.as_nanos() as f64);
     }
 
-    /// One more, in nanoseconds: a difference may be below zero.
+    /// Adds a time in nanoseconds. It may be negative if it is a difference.
     pub fn add_ns(&mut self, ns: f64) {
         self.0.push(ns);
     }
 
-    /// Those of `more` too.
+    /// Adds all times of `more`.
     pub fn extend(&mut self, more: &Samples) {
         self.0.extend(&more.0);
     }
 
-    /// The time of one more call, and what it returned.
+    /// Adds the time of `call`, and returns its result.
     pub fn time<R>(&mut self, call: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = call();
@@ -30,7 +30,7 @@ impl Samples {
         result
     }
 
-    /// That of which a share of `q` is no longer.
+    /// Returns the smallest time that is not exceeded by at least a share `q` of all times.
     pub fn quantile(&self, q: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -38,7 +38,7 @@ impl Samples {
         sorted[at.clamp(1, sorted.len()) - 1]
     }
 
-    /// The median.
+    /// Returns the median.
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }

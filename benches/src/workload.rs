@@ -1,25 +1,26 @@
-//! Memory to publish, and pages to write.
+//! Producers to measure, and the pages that they write.
 
 use std::time::{Duration, Instant};
 use tcasm_producer::{Buffer, Producer, Published, Receipt};
 
-/// Bytes of the region that most benches publish.
+/// Size of the region that most benches publish, in bytes.
 pub const BYTES: usize = 512 << 20;
-/// Bytes of a page.
+/// Size of a page, in bytes.
 pub const PAGE: usize = 4096;
 
-/// A field of bytes, as the benches use it.
+/// A buffer of bytes, as the benches use it.
 pub type Bytes = Buffer<u8, ndarray::Ix1>;
 
-/// A producer with one field of `bytes` bytes, all of which were written.
+/// Creates a producer with one field of `bytes` bytes. All of them are written.
 pub fn producer(name: &str, bytes: usize) -> (Producer, Bytes) {
     producer_within(name, bytes, bytes)
 }
 
-/// The same in a region of `capacity` bytes.
+/// Creates the same producer with a region of `capacity` bytes.
 pub fn producer_within(name: &str, bytes: usize, capacity: usize) -> (Producer, Bytes) {
     let dir = std::env::temp_dir().join(format!("tcasm-bench-{}", std::process::id()));
-    // SAFETY: criterion runs benches on one thread, before any other is started.
+    // SAFETY: no other thread reads the environment meanwhile. Criterion runs benches on one
+    // thread.
     unsafe { std::env::set_var("TCASM_RUNTIME_DIR", dir) };
     let builder = Producer::builder(name)
         .capacity(capacity)
@@ -34,11 +35,11 @@ pub fn producer_within(name: &str, bytes: usize, capacity: usize) -> (Producer, 
     (producer, field)
 }
 
-/// A small, fast source of random numbers (xorshift64*): the same pages in every run.
+/// A small, fast source of random numbers (xorshift64*). It gives the same pages in every run.
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next number below `n`.
+    /// Returns the next number, which is below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -47,7 +48,7 @@ impl Random {
     }
 }
 
-/// `percent` of `pages` pages, drawn anew at each call, each page once.
+/// Returns `percent` of `pages` pages, chosen at random in each call, without duplicates.
 pub fn random_pages(random: &mut Random, pages: usize, percent: usize) -> Vec<usize> {
     let mut all: Vec<usize> = (0..pages).collect();
     let n = pages * percent / 100;
@@ -59,14 +60,15 @@ pub fn random_pages(random: &mut Random, pages: usize, percent: usize) -> Vec<us
     all
 }
 
-/// Write a word of each of these pages.
+/// Writes the first word of each of these pages.
 pub fn touch(memory: &mut [u8], pages: &[usize], value: u64) {
     for page in pages {
         memory[page * PAGE..page * PAGE + 8].copy_from_slice(&value.to_le_bytes());
     }
 }
 
-/// The time of `call` on `state`, run `n` times with `prepare` before each, which is not counted.
+/// Runs `call` on `state` `n` times and returns its total time. Runs `prepare` before each call,
+/// which is not counted.
 pub fn timed<S>(
     n: u64,
     state: &mut S,
@@ -83,11 +85,11 @@ pub fn timed<S>(
         .sum()
 }
 
-/// A producer, the pages it writes, and its step.
+/// A producer that writes random pages, step by step.
 pub struct Simulation {
     /// The producer.
     pub producer: Producer,
-    /// Its only field.
+    /// The buffer of its only field.
     pub field: Bytes,
     /// Number of the last step.
     pub step: u64,
@@ -96,7 +98,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// One that has published often enough to be in its steady state.
+    /// Creates a simulation and publishes four dense versions, so that it is in its steady state.
     pub fn new(name: &str, bytes: usize) -> Self {
         let (producer, field) = producer(name, bytes);
         let mut simulation = Simulation {
@@ -115,13 +117,14 @@ impl Simulation {
         simulation
     }
 
-    /// The memory of its field.
+    /// Returns the memory of the field.
     pub fn memory(&mut self) -> &mut [u8] {
         let view = self.producer.view_mut(self.field).expect("a view");
         view.into_slice().expect("contiguous")
     }
 
-    /// Compute a step, when the last version is whole: write `percent` of all pages, drawn anew.
+    /// Computes a step: writes `percent` of all pages, chosen at random in each call. Waits first
+    /// until the last version is visible.
     pub fn compute(&mut self, percent: usize) {
         self.settle();
         self.step += 1;
@@ -131,7 +134,7 @@ impl Simulation {
         touch(self.memory(), &pages, step);
     }
 
-    /// Publish the step, which must not be skipped.
+    /// Publishes the step. Panics if it is skipped.
     pub fn publish(&mut self) {
         let receipt = self.producer.publish(self.step, 0.0).expect("published");
         let Receipt::Published(published) = receipt else {
@@ -140,7 +143,7 @@ impl Simulation {
         self.last = Some(published);
     }
 
-    /// Wait until the last version is visible.
+    /// Waits until the last version is visible.
     pub fn settle(&mut self) {
         if let Some(last) = &self.last {
             let visible = last.wait_visible(Duration::MAX);

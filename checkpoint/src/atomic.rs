@@ -1,5 +1,5 @@
-//! Files that come into being whole: written under a temporary name beside their own, synced,
-//! renamed.
+//! Files that appear whole or not at all. They are written under a temporary name in the same
+//! folder, synced, and renamed.
 
 use crate::error::{Fault, WriteError};
 use crate::files::Dir;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 pub use crate::files::directory;
 
-/// How many temporary names are tried.
+/// The number of temporary names that are tried.
 const ATTEMPTS: usize = 16;
 
-/// Lets `fill` write a file that is then renamed to `path`; returns its size. On an error nothing
-/// is left of it, and an older file at `path` stays as it was.
+/// Creates a temporary file, calls `fill` to write it, and renames it to `path`. Returns its size.
+/// After an error nothing is left of it, and an older file at `path` is untouched.
 pub fn write(
     path: &Path,
     mode: Mode,
@@ -27,7 +27,8 @@ pub fn write(
     pending.commit()
 }
 
-/// Lets `fill` write a file that is going to be `path`.
+/// Creates a temporary file and calls `fill` to write it. The file becomes `path` when it is
+/// committed.
 pub fn begin<T>(
     path: &Path,
     mode: Mode,
@@ -38,14 +39,15 @@ pub fn begin<T>(
     Ok((pending, filled))
 }
 
-/// A file without its final name. Dropped before it is committed, it is removed.
+/// A file without its final name. Dropping it before it is committed removes it.
 #[derive(Debug)]
 pub struct Pending {
     dir: Dir,
     temp: OsString,
     path: PathBuf,
-    /// Open from the beginning, so that `fsync` tells of everything that went wrong since.
+    /// The file, open from the beginning. So `fsync` reports all errors of writes to it.
     file: File,
+    /// True if the file has its final name.
     settled: bool,
 }
 
@@ -67,22 +69,24 @@ impl Pending {
         &self.file
     }
 
-    /// Returns a path that leads to the file while this is there, whatever has its name.
+    /// Returns a path that leads to the file itself, even if its temporary name is taken by another
+    /// file. It is valid while this value exists.
     pub fn here(&self) -> PathBuf {
         regular::path_of(&self.file)
     }
 
-    /// Returns the path that it is going to have.
+    /// Returns the path that the file is going to have.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Brings the file to the disk and gives it its name; returns its size.
+    /// Brings the file to the disk and gives it its name. Returns its size.
     pub fn commit(mut self) -> Result<u64, WriteError> {
         self.settle().map_err(|e| Fault::from(e).at(&self.path))
     }
 
-    /// The content must be on the disk before the name says so, and the name before we say so.
+    /// Does the work of [`Pending::commit`]. The content must be on the disk before the file gets
+    /// its name, and the name before this returns.
     fn settle(&mut self) -> io::Result<u64> {
         self.file.sync_all()?;
         let size = self.file.metadata()?.len();
@@ -99,17 +103,19 @@ impl Drop for Pending {
         if self.settled {
             return;
         }
-        // HDF5 may have kept a descriptor that it failed to close, and the space would stay taken.
+        // HDF5 may have kept a descriptor that it failed to close. Without truncation, the space
+        // would stay in use until the process ends.
         let truncated = self.file.set_len(0);
         match truncated.and_then(|()| self.dir.remove(&self.temp)) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => tracing::warn!("the temporary file {:?} stays behind: {e}", self.temp),
+            Err(e) => tracing::warn!("cannot remove the temporary file {:?}: {e}", self.temp),
         }
     }
 }
 
-/// Returns true if `file_name` is a temporary of ours for a file that `ours` accepts.
+/// Returns true if `file_name` is that of a temporary file of this module for a file that `ours`
+/// accepts.
 pub fn is_temporary(file_name: &str, ours: impl Fn(&str) -> bool) -> bool {
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     let parts = || {
@@ -134,7 +140,8 @@ fn create_temporary(dir: &Dir, name: &OsStr, mode: Mode) -> io::Result<(OsString
     }
 }
 
-/// Returns a name that nobody else can foresee: otherwise other users could take it before.
+/// Returns a temporary name for `name`. Other users cannot foresee it, so they cannot create such a
+/// file first.
 fn temporary_for(name: &OsStr) -> OsString {
     let number = RandomState::new().hash_one(std::process::id());
     let mut temp = OsString::from(".");
@@ -156,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+    fn failed_write_leaves_only_the_old_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.vtkhdf");
         fs::write(&path, "old").unwrap();
@@ -167,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_that_somebody_replaces_by_a_link_is_not_followed() {
+    fn temporary_file_that_is_replaced_by_a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         let victim = dir.path().join("victim");
         fs::write(&victim, "precious").unwrap();
@@ -183,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_pattern_is_a_temporary() {
+    fn only_names_of_our_pattern_are_temporary_files() {
         let ours = |target: &str| target == "run_00000001.vtkhdf";
         let temp = temporary_for(OsStr::new("run_00000001.vtkhdf"));
         assert!(is_temporary(temp.to_str().unwrap(), ours));

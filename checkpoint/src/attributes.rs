@@ -1,24 +1,25 @@
-//! Attributes of groups and datasets, as h5py and VTK expect them.
+//! Writes attributes of groups and datasets in the forms that h5py and VTK expect.
 
 use hdf5::types::{FixedAscii, VarLenUnicode};
 use hdf5::{H5Type, Location, Result};
 use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Order};
 
-/// The longest text kept as an attribute; attributes of 64 KiB and more need another form of storage.
+/// The longest text in bytes that is stored as an attribute. Attributes of 64 KiB and more need
+/// another form of storage.
 const MAX_TEXT: usize = 32 << 10;
 
-/// A single number.
+/// Writes a single number.
 pub fn number<T: H5Type>(at: &Location, name: &str, value: T) -> Result<()> {
     at.new_attr::<T>().create(name)?.write_scalar(&value)
 }
 
-/// Several numbers.
+/// Writes several numbers.
 pub fn numbers<T: H5Type>(at: &Location, name: &str, values: &[T]) -> Result<()> {
     at.new_attr_builder().with_data(values).create(name)?;
     Ok(())
 }
 
-/// A text (variable length, UTF-8). One that HDF5 cannot hold is left out.
+/// Writes a text (variable length, UTF-8). A text that HDF5 cannot hold is left out.
 pub fn text(at: &Location, name: &str, value: &str) -> Result<()> {
     match value.parse::<VarLenUnicode>() {
         Ok(text) if value.len() <= MAX_TEXT => number(at, name, text),
@@ -26,20 +27,21 @@ pub fn text(at: &Location, name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// Several short texts.
+/// Writes several short texts.
 pub fn texts(at: &Location, name: &str, values: &[String]) -> Result<()> {
     let parsed: std::result::Result<Vec<VarLenUnicode>, _> =
         values.iter().map(|value| value.parse()).collect();
     numbers(at, name, &parsed.map_err(|_| "a text holds a zero byte")?)
 }
 
-/// A short ASCII text of fixed length: the form VTK itself writes.
+/// Writes a short ASCII text of fixed length, the form that VTK itself writes.
 pub fn ascii<const N: usize>(at: &Location, name: &str, value: &str) -> Result<()> {
     let value = FixedAscii::<N>::from_ascii(value).map_err(|e| hdf5::Error::from(e.to_string()))?;
     number(at, name, value)
 }
 
-/// The description of a field for people and scripts; programs of ours read the table.
+/// Writes the description of a field for people and scripts. This crate reads the field table
+/// instead.
 pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     let whole = |n: &usize| *n as u64;
     text(at, "dtype", field.dtype.name())?;
@@ -68,7 +70,8 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     free(at, &field.attrs)
 }
 
-/// Free attributes, prefixed so that they never clash with others.
+/// Writes free attributes. The prefix of their names keeps them apart from all others. An attribute
+/// that HDF5 cannot hold is left out.
 pub fn free<'a>(
     at: &Location,
     attrs: impl IntoIterator<Item = (&'a String, &'a Attr)>,

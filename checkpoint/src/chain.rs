@@ -1,8 +1,8 @@
 //! The files that a checkpoint is read from: a full one, and the increments on it.
 //!
-//! Each file is looked at once, however many build on it, and chains are followed in a loop. So
-//! neither a folder with many increments nor a chain that somebody has forged costs more than its
-//! files.
+//! Each file is examined once, however many increments build on it. Chains are followed in a loop,
+//! without recursion. So neither a folder with many increments nor a forged chain costs more than
+//! reading its files once.
 
 use crate::atomic;
 use crate::error::ReadError;
@@ -15,54 +15,54 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tcasm_core::field::FieldTable;
 
-/// More files than this do not make a checkpoint.
+/// The largest number of files that a checkpoint may need.
 const MOST_FILES: usize = if cfg!(test) { 16 } else { 4096 };
 
-/// How closely files are looked at.
+/// How thoroughly files are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Care {
-    /// Their structure.
+    /// Check the structure.
     Structure,
-    /// All their fields too.
+    /// Check the values of all fields too.
     Fields,
-    /// And the copies of fields that other programs are shown.
+    /// Also check the copies of fields that are stored for other programs.
     Copies,
 }
 
-/// A checkpoint of which all files are sound.
+/// A checkpoint whose files are all sound.
 #[derive(Clone, Debug)]
 pub struct Whole {
     /// Its step.
     pub step: u64,
-    /// Files that it takes.
+    /// The number of files that it is read from.
     pub files: usize,
-    /// Step of the first of them.
+    /// The step of the full checkpoint that it builds on, or its own.
     pub first: u64,
-    /// Identity of its state.
+    /// The identity of its state.
     id: String,
     /// The file that it builds on, if it is an increment.
     base: Option<PathBuf>,
-    /// Its fields, or those of its base, which are alike.
+    /// Its fields, or those of its base, which have the same shape.
     table: Arc<FieldTable>,
 }
 
 /// A checkpoint that cannot be read.
 #[derive(Debug)]
 struct Bad {
-    /// The file that is to blame, and what is wrong with it.
+    /// The damaged file, and what is wrong with it.
     blame: Arc<(PathBuf, String)>,
-    /// The same, until it is told.
+    /// The error itself, until it is returned for the first time.
     error: Option<ReadError>,
 }
 
-/// A file that was opened for the checkpoint that is looked at.
+/// A file that was opened for the checkpoint that is being examined.
 #[derive(Debug)]
 enum Opened {
     Full(Full),
     Increment(Increment),
 }
 
-/// The description that a file has of itself.
+/// What a file says about itself.
 struct Own {
     step: u64,
     id: String,
@@ -70,19 +70,21 @@ struct Own {
     table: FieldTable,
 }
 
-/// Facts about files, as far as they are known.
+/// The results of all checks so far.
 #[derive(Debug)]
 pub struct Chains {
+    /// How thoroughly files are checked.
     care: Care,
+    /// The result for each file that was examined.
     known: HashMap<PathBuf, Result<Whole, Bad>>,
-    /// Files whose copies for others are damaged.
+    /// Files whose copies for other programs are damaged.
     copies: HashMap<PathBuf, ReadError>,
-    /// None if nothing is going to be read.
+    /// Open files that are going to be read. `None` if files are only checked.
     opened: Option<HashMap<PathBuf, Opened>>,
 }
 
 impl Chains {
-    /// Chains of files that are only checked.
+    /// Returns chains whose files are only checked.
     pub fn new(care: Care) -> Self {
         Chains {
             care,
@@ -92,7 +94,7 @@ impl Chains {
         }
     }
 
-    /// Chains of files that are read after that.
+    /// Returns chains whose files are kept open to be read after the check.
     pub fn to_read(care: Care) -> Self {
         Chains {
             opened: Some(HashMap::new()),
@@ -113,7 +115,8 @@ impl Chains {
         }
     }
 
-    /// Opens the checkpoint at `path`: its full file, and the increments on that, oldest first.
+    /// Opens the checkpoint at `path`. Returns its full file and the increments on it, oldest
+    /// first.
     pub fn open(&mut self, path: &Path) -> Result<(Full, Vec<Increment>), ReadError> {
         if let Some(opened) = &mut self.opened {
             opened.clear();
@@ -136,14 +139,15 @@ impl Chains {
         }
     }
 
+    /// Returns the open file `file`, if it was kept.
     fn take(&mut self, file: &Path) -> Option<Opened> {
         self.opened.as_mut()?.remove(file)
     }
 
-    /// Finds out what is to be known of the file at `path`.
+    /// Examines the file at `path` and all that it builds on, and records the results.
     fn resolve(&mut self, path: &Path) {
         let (mut at, mut line) = (path.to_owned(), Vec::new());
-        // Down to a file that is known, or builds on none, or is bad.
+        // Go down to a file that is known, or builds on none, or is bad.
         while !self.known.contains_key(&at) {
             let own = self.own(&at);
             let below = own.and_then(|own| Ok((self.below(&at, &own)?, own)));
@@ -156,7 +160,7 @@ impl Chains {
                 }
             }
         }
-        // And up again.
+        // Then go up again.
         while let Some((file, own)) = line.pop() {
             match self.known.get(&at) {
                 Some(Err(bad)) => {
@@ -173,6 +177,7 @@ impl Chains {
         }
     }
 
+    /// Records the result for `file`.
     fn settle(&mut self, file: &Path, found: Result<Whole, ReadError>) {
         let found = found.map_err(|error| Bad {
             blame: Arc::new((file.to_owned(), error.to_string())),
@@ -181,7 +186,7 @@ impl Chains {
         self.known.insert(file.to_owned(), found);
     }
 
-    /// Looks at the file at `path` alone.
+    /// Examines the file at `path`, but not what it builds on.
     fn own(&mut self, path: &Path) -> Result<Own, ReadError> {
         let is_increment = Found::at(path).is_some_and(|found| found.form == Form::Increment);
         let (own, opened) = match is_increment {
@@ -212,7 +217,8 @@ impl Chains {
         Ok(own)
     }
 
-    /// Returns the file that the one at `path` builds on: beside it, of the step that it names.
+    /// Returns the file that the one at `path` builds on. It lies beside it and is of the step that
+    /// it names.
     fn below(&mut self, path: &Path, own: &Own) -> Result<Option<PathBuf>, ReadError> {
         let (Some(base), Some(found)) = (&own.base, Found::at(path)) else {
             return Ok(None);
@@ -227,7 +233,8 @@ impl Chains {
             .into_iter()
             .filter(|form| file(*form).exists())
             .collect();
-        // There are two only while a chain is put together. The full one needs nothing else.
+        // There are two files of a step only while a chain is compacted. The full one is preferred,
+        // as it needs no other file.
         for form in there.iter().filter(|form| **form != Form::Increment) {
             self.resolve(&file(*form));
             if let Some(Ok(whole)) = self.known.get(&file(*form))
@@ -236,7 +243,8 @@ impl Chains {
                 return Ok(Some(file(*form)));
             }
         }
-        // Else an increment, which comes last; or what is wrong with the full one is told.
+        // Otherwise take the last one, which is the increment if there is one. If there is only a
+        // full one, the caller reports what is wrong with it.
         match there.last() {
             Some(form) => Ok(Some(file(*form))),
             None => Err(no_base(path, base)),
@@ -254,7 +262,7 @@ impl Own {
         }
     }
 
-    /// A full checkpoint.
+    /// Returns the result for a full checkpoint.
     fn alone(self) -> Whole {
         Whole {
             step: self.step,
@@ -266,7 +274,7 @@ impl Own {
         }
     }
 
-    /// An increment in `file`, on what is in the file `below`.
+    /// Returns the result for the increment in `file` on `base`, whose file is `below`.
     fn on(self, file: &Path, below: &Path, base: &Whole) -> Result<Whole, ReadError> {
         let named = self.base.as_ref();
         if let Some(named) = named.filter(|n| (n.step, &n.id) != (base.step, &base.id)) {
@@ -276,7 +284,7 @@ impl Own {
             let why = format!("it takes more than {MOST_FILES} files");
             return Err(damaged(file, why));
         }
-        // Bytes would go to wrong places.
+        // Otherwise bytes would be written to wrong places.
         if !increment::alike(&self.table, &base.table) {
             let why = "its fields are not those of what it builds on".to_owned();
             return Err(damaged(file, why));
@@ -293,7 +301,7 @@ impl Own {
 }
 
 impl Bad {
-    /// Facts about a file that builds on a bad one.
+    /// Returns the result for a file that builds on this one.
     fn of_dependent(&self) -> Bad {
         Bad {
             blame: self.blame.clone(),
@@ -301,7 +309,7 @@ impl Bad {
         }
     }
 
-    /// The error of the file at `path`, which this is known of.
+    /// Returns the error for the file at `path`, whose result this is.
     fn told_of(&mut self, path: &Path) -> ReadError {
         let (base, why) = (&self.blame.0, &self.blame.1);
         match self.error.take() {
@@ -337,7 +345,7 @@ mod tests {
     use tcasm_core::stamp::Stamp;
 
     #[test]
-    fn chain_that_is_too_long_is_refused_but_for_its_beginning() {
+    fn checkpoints_beyond_the_longest_chain_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let settings = Settings {
             most_files: usize::MAX,

@@ -1,11 +1,12 @@
-//! From the pages of a region that have changed to the bytes of its fields.
+//! Converts changed pages of a region into changed bytes of its fields.
 
 use std::ops::Range;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::pageset::PageSet;
 
-/// The ranges of bytes of `field` that lie in `pages` of `page_size` bytes of its region, ascending and disjoint. All of it, if
-/// the older version, of the fields `older`, has it elsewhere.
+/// Returns the ranges of bytes of `field` that lie in `pages`, ascending and disjoint. Pages have
+/// `page_size` bytes. `older` are the fields of the version to compare with. Returns all of the
+/// field if that version has it elsewhere or not at all.
 pub fn changed_bytes(
     field: &FieldDesc,
     older: &FieldTable,
@@ -37,7 +38,7 @@ mod tests {
     use tcasm_core::field::DType;
 
     #[test]
-    fn pages_become_ranges_of_the_field_cut_at_its_end() {
+    fn pages_become_byte_ranges_cut_at_the_ends_of_the_field() {
         let mut field = FieldDesc::new("t", DType::F64, &[1200]); // 9600 bytes
         field.offset = 3 * 4096;
         let table = |field: &FieldDesc| FieldTable {

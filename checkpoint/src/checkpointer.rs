@@ -1,4 +1,4 @@
-//! Writing one checkpoint after the other of a run.
+//! The writer of the checkpoints of a run.
 
 use crate::error::WriteError;
 use crate::find::{self, Form};
@@ -19,60 +19,66 @@ use tcasm_core::fault;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What was written.
+/// A checkpoint that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The checkpoint.
+    /// The file.
     pub path: PathBuf,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// How long it took until it was on the disk.
+    /// The time until the file was on the disk.
     pub duration: Duration,
 }
 
-/// What a [`Checkpointer`] has done so far.
+/// Counters of what a [`Checkpointer`] has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Checkpoints on the disk.
+    /// The number of checkpoints that were written.
     pub written: u64,
-    /// Checkpoints that could not be written.
+    /// The number of checkpoints that could not be written.
     pub failed: u64,
-    /// Bytes of the files written.
+    /// The total size of the files that were written, in bytes.
     pub bytes: u64,
-    /// What went wrong the last time that something did.
+    /// The last error, if there was one.
     pub last_error: Option<String>,
 }
 
-/// Writes the checkpoints `<name>_<step>.vtkhdf` or, as openPMD, `<name>_<step>.h5` (and `<name>_<step>.increment.h5`) of one run
-/// into a folder, with their manifest and the list of the VTKHDF files, `<name>.vtkhdf.series`; a thread copies them to the next tier. A checkpoint that fails leaves the
-/// older ones as they are, and the run goes on.
+/// Writes the checkpoints of one run into a folder, with their manifest. The files are called
+/// `<name>_<step>.vtkhdf` or, as openPMD, `<name>_<step>.h5`; increments are called
+/// `<name>_<step>.increment.h5`. The VTKHDF files are listed in `<name>.vtkhdf.series`.
+///
+/// If there is a slow tier, a thread copies checkpoints to it. A checkpoint that fails does not
+/// touch older ones, and the run can go on.
 #[derive(Debug)]
 pub struct Checkpointer {
     settings: Settings,
-    /// Both are dropped before the tier that they share.
+    /// The compactor and the drain are dropped before the tier that they share.
     compactor: Option<Compactor>,
     drain: Option<Drain>,
     fast: Shared,
-    /// The last one, which increments build on.
+    /// The last checkpoint, which the next increment builds on.
     last: Option<Last>,
-    /// The newest step that was there at the start, on either tier.
+    /// The newest step that was found at the start, on either tier.
     found: Option<u64>,
-    /// Nanoseconds of the Unix epoch.
+    /// The time of the start, in nanoseconds since the Unix epoch.
     started: u64,
     counters: Counters,
-    /// How attempts have failed since the last that did not.
+    /// The kind of error of the last attempt, or `None` if that succeeded.
     failing: Option<Discriminant<WriteError>>,
-    /// A file got its name, and no line: it is taken up before the next.
+    /// True if a file may have its name but no line in the manifest. The folder is then opened
+    /// again, which enters the file, before the next checkpoint.
     unentered: bool,
 }
 
+/// The last checkpoint that was written.
 #[derive(Debug)]
 struct Last {
     entry: Entry,
     table: FieldTable,
 }
 
-/// A checkpoint that has all its bytes, and is not yet one: what it was written from is no longer needed.
+/// A checkpoint whose bytes are written, but which is not yet complete. Its snapshot is no longer
+/// needed.
 #[derive(Debug)]
 pub struct Filled {
     unsealed: Unsealed,
@@ -82,8 +88,9 @@ pub struct Filled {
 }
 
 impl Checkpointer {
-    /// Write checkpoints called `name` into `dir`, which exists. Temporary files that a killed run has left there
-    /// under that name are removed; its checkpoints are kept and stay in the list.
+    /// Creates a writer of checkpoints called `name` in the existing folder `dir`. Removes
+    /// temporary files of that name that a killed run has left there. Its checkpoints are kept and
+    /// stay in the list.
     pub fn new(dir: impl AsRef<Path>, name: &str, options: Options) -> Result<Self, WriteError> {
         let settings = Settings {
             options,
@@ -92,10 +99,12 @@ impl Checkpointer {
         Checkpointer::open(name, settings)
     }
 
-    /// Write checkpoints called `name` as `settings` says. What an earlier run has left to be drained is drained.
+    /// Creates a writer of checkpoints called `name` with `settings`. Checkpoints of an earlier run
+    /// that are not drained yet are drained.
     pub fn open(name: &str, settings: Settings) -> Result<Self, WriteError> {
         settings.check_folders()?;
-        // A run that has lost its fast tier, as one that goes on on another node has, goes on with its slow one.
+        // A run that has lost its fast tier continues with the slow one, for example if it was
+        // restarted on another node.
         let slow = settings.slow.as_deref().and_then(|dir| {
             let contents = Contents::read(&dir.join(manifest::file_name(name)));
             contents.ok().filter(|contents| !contents.run.is_empty())
@@ -103,7 +112,7 @@ impl Checkpointer {
         let run = slow.as_ref().map(|s| s.run.as_str());
         let mut tier = Tier::open(&settings.fast, name, run, settings.options.mode)?;
         if let Err(error) = series::complete(&mut tier) {
-            // What is drained makes room.
+            // This may be due to a full disk. The drain makes room later.
             tracing::warn!("the list of checkpoints is not up to date: {error}");
         }
         let found = slow.and_then(|s| s.newest()).max(tier.contents().newest());
@@ -133,15 +142,16 @@ impl Checkpointer {
         })
     }
 
-    /// Write all of `snapshot` and list it. A checkpoint that is on the disk counts as written even when the list could not
-    /// be: that is told by [`Counters::last_error`], and the next one lists both.
+    /// Writes all of `snapshot` and lists it. A checkpoint that is on the disk counts as written
+    /// even if the list could not be updated. In this case [`Counters::last_error`] holds the
+    /// error, and the next checkpoint lists both.
     pub fn write(&mut self, snapshot: &Snapshot<'_>) -> Result<Written, WriteError> {
         let filled = self.fill(snapshot)?;
         self.commit(filled)
     }
 
-    /// Write the bytes of `snapshot`, which is not needed any more when this returns. The checkpoint is there after
-    /// [`Checkpointer::commit`].
+    /// Writes the bytes of `snapshot`, which is no longer needed when this returns.
+    /// [`Checkpointer::commit`] completes the checkpoint.
     pub fn fill(&mut self, snapshot: &Snapshot<'_>) -> Result<Filled, WriteError> {
         let form = Form::Full(self.settings.options.layout);
         self.begin(snapshot, form, |path, id, options| {
@@ -149,13 +159,15 @@ impl Checkpointer {
         })
     }
 
-    /// Whether the next checkpoint of a version with these fields can be an increment on the last.
+    /// Returns true if the next checkpoint of a version with the fields of `table` can be an
+    /// increment on the last one.
     pub fn can_increment(&self, table: &FieldTable) -> bool {
         self.base(table).is_some()
     }
 
-    /// Write what has changed of `snapshot` since the last checkpoint: `changed` tells the ranges of bytes of each field,
-    /// ascending and disjoint. Where there is nothing to build on, all is written.
+    /// Writes what has changed in `snapshot` since the last checkpoint. `changed` returns the
+    /// ranges of bytes of a field that have changed, ascending and disjoint. Writes all of
+    /// `snapshot` if there is no checkpoint to build on.
     pub fn fill_increment(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -169,11 +181,13 @@ impl Checkpointer {
         })
     }
 
+    /// Returns the state that an increment with the fields of `table` can build on, if there is
+    /// one.
     fn base(&self, table: &FieldTable) -> Option<Base> {
         let last = self.last.as_ref()?;
         let tier = lock(&self.fast);
         let (contents, step) = (tier.contents(), last.entry.step);
-        // Its base may have been found to be damaged since.
+        // The last checkpoint, or its base, may have been found damaged since.
         let room = contents.is_whole(step) && contents.files(step) < self.settings.most_files;
         let fits = room && increment::alike(table, &last.table);
         fits.then(|| Base {
@@ -182,6 +196,8 @@ impl Checkpointer {
         })
     }
 
+    /// Checks the step and the folder, then calls `write` with the path, the identity and the
+    /// options.
     fn begin(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -196,7 +212,7 @@ impl Checkpointer {
         };
         let checked = self.check_step(step).and_then(|()| self.check_tier());
         let begun =
-            checked.and_then(|()| self.in_room(|| write(&path, &id, &self.settings.options)));
+            checked.and_then(|()| self.with_room(|| write(&path, &id, &self.settings.options)));
         let unsealed = begun.inspect_err(|error| self.note(step, error))?;
         Ok(Filled {
             unsealed,
@@ -206,8 +222,9 @@ impl Checkpointer {
         })
     }
 
-    /// Write, and again as long as there is no room and some can be made: what the next tier has gives way, but for the newest.
-    fn in_room<T>(&self, write: impl Fn() -> Result<T, WriteError>) -> Result<T, WriteError> {
+    /// Calls `write`, and again after each removal as long as there is no room. Removes checkpoints
+    /// that the next tier has, except the newest.
+    fn with_room<T>(&self, write: impl Fn() -> Result<T, WriteError>) -> Result<T, WriteError> {
         loop {
             match write() {
                 Err(WriteError::NoSpace { .. }) if self.make_room() => {}
@@ -216,20 +233,22 @@ impl Checkpointer {
         }
     }
 
-    /// Whether there is more room than before.
+    /// Removes checkpoints to make room. Returns true if one was removed.
     fn make_room(&self) -> bool {
         let newest = Retention::last(1);
-        let removed = |tier: &mut Tier| tier.tidy(&newest, true);
+        let removed = |tier: &mut Tier| tier.apply_retention(&newest, true);
         self.drain.is_some() && removed(&mut lock(&self.fast)).is_ok_and(|n| n != 0)
     }
 
-    /// Tells the state of `step` from any other, also from that of the same step of another start.
+    /// Returns an identity for the state of `step`. It also differs from that of the same step
+    /// after another start.
     fn id(&self, run: &str, step: u64) -> String {
         let text = format!("{run} {} {} {step}", self.started, std::process::id());
         format!("{:016x}", xxh3_64(text.as_bytes()))
     }
 
-    /// Make a checkpoint of what was filled in: sealed, on the disk, and in the manifest.
+    /// Completes a filled checkpoint: seals it, brings it to the disk and enters it into the
+    /// manifest.
     pub fn commit(&mut self, filled: Filled) -> Result<Written, WriteError> {
         let (step, start) = (filled.step, filled.start);
         let committed = self.try_commit(filled);
@@ -254,16 +273,17 @@ impl Checkpointer {
         })
     }
 
+    /// Completes a filled checkpoint. Returns its path and its size.
     fn try_commit(&mut self, filled: Filled) -> Result<(PathBuf, u64), WriteError> {
         let path = filled.unsealed.path().to_owned();
         fault::pass("filled");
-        let header = self.in_room(|| filled.unsealed.seal())?;
-        // From here on it may have its name, and no line.
+        let header = self.with_room(|| filled.unsealed.seal())?;
+        // From here on, the file may have its name but no line in the manifest.
         self.unentered = true;
         let bytes = filled.unsealed.commit()?;
         fault::pass("named");
         let entry = stored::entry(&path, header, bytes);
-        self.in_room(|| lock(&self.fast).complete(entry.clone()))?;
+        self.with_room(|| lock(&self.fast).complete(entry.clone()))?;
         self.unentered = false;
         fault::pass("entered");
         let table = filled.table;
@@ -271,22 +291,24 @@ impl Checkpointer {
         Ok((path, bytes))
     }
 
-    /// Remove what is not to be kept, and list what is there.
+    /// Applies retention, and updates the list.
     fn put_in_order(&self) -> Result<(), WriteError> {
         let mut tier = lock(&self.fast);
         if let Some(last) = self.last.as_ref().filter(|_| self.settings.replace_later) {
             tier.supersede(last.entry.step)?;
         }
-        tier.tidy(&self.settings.keep, self.drain.is_some())?;
+        tier.apply_retention(&self.settings.keep, self.drain.is_some())?;
         series::update(&mut tier)
     }
 
-    /// Steps ascend, but for the first of a simulation that has begun anew.
+    /// Checks that `step` is greater than the last one. The first step after a start may be smaller
+    /// if later checkpoints may be replaced.
     fn check_step(&self, step: u64) -> Result<(), WriteError> {
         let last = match &self.last {
             Some(last) => Some(last.entry.step),
             None if self.settings.replace_later => None,
-            // The newest may be written anew: a simulation that goes on from it begins with it.
+            // The newest checkpoint may be written again, because a simulation that restarts from
+            // it begins with its step.
             None => return self.check_first(step),
         };
         match last {
@@ -295,6 +317,8 @@ impl Checkpointer {
         }
     }
 
+    /// Checks that `step`, the first one, is not smaller than the newest step that was found at the
+    /// start.
     fn check_first(&self, step: u64) -> Result<(), WriteError> {
         match self.found {
             Some(last) if step < last => Err(WriteError::Before { step, last }),
@@ -302,7 +326,8 @@ impl Checkpointer {
         }
     }
 
-    /// A folder that was away is another one when it is back; and what is in it may not be in its manifest.
+    /// Opens the folder again if it was replaced, for example if it was unmounted meanwhile, or if
+    /// it may hold a file that is not in its manifest.
     fn check_tier(&mut self) -> Result<(), WriteError> {
         let mut tier = lock(&self.fast);
         if self.unentered || !tier.is_there() {
@@ -312,42 +337,45 @@ impl Checkpointer {
         Ok(())
     }
 
+    /// Counts a failure, and notes it in the manifest.
     fn note(&mut self, step: u64, error: &WriteError) {
         self.counters.failed += 1;
         self.counters.last_error = Some(error.to_string());
         let kind = std::mem::discriminant(error);
-        // The same failure at each attempt is one line.
+        // If each attempt fails in the same way, only one line is written.
         if self.failing.replace(kind) == Some(kind) {
             return;
         }
-        // Where not even that can be written, the log has it.
+        // If that cannot be written either, the error is only logged.
         let noted = lock(&self.fast).failed(step, &error.to_string());
         if let Err(error) = noted {
-            tracing::warn!("not noted: {error}");
+            tracing::warn!("cannot note a failure in the manifest: {error}");
         }
     }
 
-    /// What was done so far.
+    /// Returns counters of what was done so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What the manifest of the fast tier says.
+    /// Returns the contents of the manifest of the fast tier.
     pub fn contents(&self) -> Contents {
         lock(&self.fast).contents().clone()
     }
 
-    /// How far the copies to the slow tier are; none: there is no slow tier.
+    /// Returns the progress of the copies to the slow tier, or `None` if there is no slow tier.
     pub fn draining(&self) -> Option<State> {
         self.drain.as_ref().map(Drain::state)
     }
 
-    /// Wait until all is copied to the slow tier, something is in the way, or the time is over.
+    /// Waits until all checkpoints are copied to the slow tier, a failure stops the copies, or
+    /// `timeout` is over. Returns the progress, or `None` if there is no slow tier.
     pub fn wait_drained(&self, timeout: Duration) -> Option<State> {
         self.drain.as_ref().map(|drain| drain.wait(timeout))
     }
 }
 
+/// Starts the compactor, if the settings ask for it.
 fn start_compactor(
     settings: &Settings,
     fast: &Shared,
@@ -366,17 +394,17 @@ fn start_compactor(
     Compactor::start(fast.clone(), most, settings.options.clone(), done).map(Some)
 }
 
-/// For the model of tiers.
+/// Functions for the model test of tiers.
 #[cfg(test)]
 impl Checkpointer {
-    /// Has a drain that tests move step by step.
+    /// Installs a drain whose steps tests take one by one.
     pub(crate) fn drain_by_hand(&mut self, settings: drain::Settings) -> drain::Idle {
         let (drain, idle) = Drain::idle(self.fast.clone(), settings);
         self.drain = Some(drain);
         idle
     }
 
-    /// The tier that is written.
+    /// Returns the fast tier.
     pub(crate) fn fast(&self) -> Shared {
         self.fast.clone()
     }
@@ -390,7 +418,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_the_next_tier_has_makes_room_but_for_the_newest() {
+    fn drained_checkpoints_are_removed_to_make_room_except_the_newest() {
         let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let settings = |slow: Option<&Path>| Settings {
             slow: slow.map(Path::to_owned),
@@ -409,25 +437,25 @@ mod tests {
         };
         let mut to = Checkpointer::open("run", settings(None)).unwrap();
         (1..=3).for_each(|step| write(&mut to, step));
-        assert!(to.in_room(full).is_err(), "there is no next tier");
+        assert!(to.with_room(full).is_err(), "there is no next tier");
         drop(to);
 
         let gone = slow.path().join("gone");
         let to = Checkpointer::open("run", settings(Some(&gone))).unwrap();
-        assert!(to.in_room(full).is_err(), "it has none of them");
+        assert!(to.with_room(full).is_err(), "it has none of them");
         drop(to);
 
         let to = Checkpointer::open("run", settings(Some(slow.path()))).unwrap();
         let state = to.wait_drained(Duration::from_secs(60)).unwrap();
         assert_eq!((state.outstanding, state.trouble), (0, None));
         attempts.set(0);
-        to.in_room(full).unwrap();
+        to.with_room(full).unwrap();
         assert_eq!(attempts.get(), 2);
         assert_eq!(to.contents().items.keys().collect::<Vec<_>>(), [&3]);
         assert!(file(3).exists() && !file(2).exists());
-        // Nothing more can give way: it comes to an end.
+        // No more checkpoints can be removed, so this ends with an error.
         fs::write(file(1), "of somebody else").unwrap();
-        assert!(to.in_room(full).is_err());
+        assert!(to.with_room(full).is_err());
         assert!(file(3).exists());
     }
 }

@@ -1,20 +1,21 @@
-//! The parts that the HDF5 file of a checkpoint may have: nothing that leads out of it, and
-//! nothing that claims values which are not stored.
+//! Checks that a checkpoint's HDF5 file has no links to other files, and no values that are not
+//! stored.
 //!
-//! A seal is no signature: anybody can make a file that has one. HDF5 follows external links,
-//! external storage and virtual datasets to whatever files they name, and values that were never
-//! stored can be had in any number. Files of ours have none of these, so a file that has is
-//! refused before anything in it is read.
+//! A seal is not a signature: anybody can make a file with one. HDF5 follows external links,
+//! external storage and virtual datasets to any files that they name. It also allows datasets of
+//! any size whose values were never stored. Files that this crate writes have none of these. So a
+//! file that has one is refused before anything in it is read.
 
 use crate::memory;
 use hdf5::dataset::Layout;
 use hdf5::{Dataset, File, Group, H5Type, LinkType, LocationType};
 use std::collections::HashSet;
 
-/// Most bytes of a description: field tables, names. A table of 100,000 fields has fewer.
+/// The largest size of a description (field tables and names) in bytes. A table of 100,000 fields
+/// is smaller.
 pub const MOST_DESCRIPTION: u64 = 64 << 20;
 
-/// Checks all that can be reached from the root of `file`.
+/// Checks all objects that can be reached from the root of `file`.
 pub fn check(file: &File) -> hdf5::Result<()> {
     let mut seen = HashSet::new();
     let mut groups = vec![file.as_group()?];
@@ -35,7 +36,7 @@ pub fn check(file: &File) -> hdf5::Result<()> {
     Ok(())
 }
 
-/// The names in `group`, which must be those of its own objects.
+/// Returns the names in `group`. All of them must be hard links.
 fn hard_links(group: &Group) -> hdf5::Result<Vec<String>> {
     let mut names = Vec::new();
     group.iter_visit_default(|name, link| match link.link_type {
@@ -48,7 +49,7 @@ fn hard_links(group: &Group) -> hdf5::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Checks that the values of `dataset` are all stored, and in this file.
+/// Checks that all values of `dataset` are stored, and that they are in this file.
 fn check_dataset(dataset: &Dataset) -> hdf5::Result<()> {
     let properties = dataset.dcpl()?;
     let layout = properties.get_layout()?;
@@ -74,7 +75,7 @@ fn check_dataset(dataset: &Dataset) -> hdf5::Result<()> {
     }
 }
 
-/// How many chunks it takes to store `shape`.
+/// Returns the number of chunks that an array of `shape` needs.
 fn chunks(shape: &[usize], chunk: &[usize]) -> Option<u64> {
     if shape.len() != chunk.len() || chunk.contains(&0) {
         return None;
@@ -87,12 +88,13 @@ fn chunks(shape: &[usize], chunk: &[usize]) -> Option<u64> {
     product(&counts)
 }
 
+/// Returns the product of `numbers`, or `None` if it overflows.
 fn product(numbers: &[usize]) -> Option<u64> {
     let mut numbers = numbers.iter().map(|&n| n as u64);
     numbers.try_fold(1, |product: u64, n| product.checked_mul(n))
 }
 
-/// Reads a small dataset, of at most `most` values.
+/// Reads a small dataset, which must not have more than `most` values.
 pub fn read_small<T: H5Type>(dataset: &Dataset, most: u64) -> hdf5::Result<Vec<T>> {
     let count = product(&dataset.shape()).unwrap_or(u64::MAX);
     if count > most {

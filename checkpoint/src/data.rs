@@ -1,4 +1,4 @@
-//! Arrays to and from HDF5 datasets, a block of the slowest dimension at a time.
+//! Copies arrays to and from HDF5 datasets, one block of the slowest dimension at a time.
 
 use crate::error::Fault;
 use crate::grid::{memory_shape, slowest_first};
@@ -14,32 +14,36 @@ use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// Blocks and chunks are about this large, unless the dataset would get too many chunks.
+/// The approximate size of blocks and chunks in bytes. They are larger if a dataset would get too
+/// many chunks.
 const BLOCK: usize = 1 << 20;
-/// About the largest number of chunks of a dataset: finding each costs a walk over those before it.
+/// The approximate largest number of chunks of a dataset. To find a chunk, HDF5 walks over those
+/// before it.
 const MAX_CHUNKS: usize = 1024;
 
-/// A dataset to be made.
+/// A dataset to create.
 pub struct Target<'a> {
-    /// In this group,
+    /// The group that it is created in.
     pub group: &'a Group,
-    /// under this name,
+    /// Its name.
     pub name: &'a str,
-    /// of this shape,
+    /// Its shape.
     pub shape: &'a [usize],
-    /// stored like this.
+    /// How it is stored.
     pub options: &'a Options,
-    /// Told of what is written.
+    /// The writeback of the file, which counts the bytes that are written.
     pub writeback: &'a Writeback,
 }
 
 impl Target<'_> {
+    /// Creates the dataset.
     fn create<T: H5Type>(&self) -> Result<Dataset, hdf5::Error> {
         create::<T>(self.group, self.name, self.shape, self.options)
     }
 }
 
-/// Store all of `field` as it lies in memory, under a shape that is [`memory_shape`] but for axes of extent 1.
+/// Stores all of `field` as it lies in memory. The shape of `target` must be [`memory_shape`],
+/// except that it may have other axes of extent 1.
 pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
     with_dtype!(field.dtype, T => {
         let values = typed::<T>(bytes);
@@ -53,7 +57,7 @@ pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Resu
     })
 }
 
-/// Store the interior of `field`, without its ghost layers; with its checksum.
+/// Stores the interior of `field`, without its ghost layers, and its checksum.
 pub fn write_interior(
     target: &Target<'_>,
     field: &FieldDesc,
@@ -62,7 +66,7 @@ pub fn write_interior(
     write_part(target, field, bytes, None)
 }
 
-/// Store one component of the interior of `field`, which has several; with its checksum.
+/// Stores one component of the interior of `field`, which has several, and its checksum.
 pub fn write_component(
     target: &Target<'_>,
     field: &FieldDesc,
@@ -72,6 +76,7 @@ pub fn write_component(
     write_part(target, field, bytes, Some(component))
 }
 
+/// Stores the interior of `field` or one component of it.
 fn write_part(
     target: &Target<'_>,
     field: &FieldDesc,
@@ -100,8 +105,8 @@ fn write_part(
     })
 }
 
-/// Read a dataset with the values of `field` block by block: `take` gets the rows of the slowest dimension and their
-/// bytes. Returns the checksum of all bytes.
+/// Reads a dataset with the values of `field` block by block. Calls `take` with the rows of the
+/// slowest dimension and their bytes. Returns the checksum of all bytes.
 pub fn read(
     dataset: &Dataset,
     field: &FieldDesc,
@@ -113,11 +118,13 @@ pub fn read(
     })
 }
 
-/// The checksum of a dataset with values of the dtype of `field`, of whatever shape.
+/// Returns the checksum of a dataset with values of the dtype of `field`. Its shape does not
+/// matter.
 pub fn checksum(dataset: &Dataset, field: &FieldDesc) -> Result<u64, hdf5::Error> {
     with_dtype!(field.dtype, T => { read_values::<T>(dataset, |_, _| ()) })
 }
 
+/// Does the work of [`read`] and [`checksum`].
 fn read_values<T: H5Type + bytemuck::Pod>(
     dataset: &Dataset,
     mut take: impl FnMut(Range<usize>, &[u8]),
@@ -146,7 +153,7 @@ fn read_values<T: H5Type + bytemuck::Pod>(
     Ok(hasher.digest())
 }
 
-/// Where the values of `dataset` are stored in its (flushed) file.
+/// Returns where the values of `dataset` are stored in its file, which must have been flushed.
 pub fn stored_at(dataset: &Dataset) -> Result<Vec<seal::Range>, hdf5::Error> {
     if !dataset.is_chunked() {
         let range = dataset
@@ -161,7 +168,8 @@ pub fn stored_at(dataset: &Dataset) -> Result<Vec<seal::Range>, hdf5::Error> {
     (0..dataset.num_chunks().unwrap_or(0)).map(chunk).collect()
 }
 
-/// `array` under `shape`, which may have other axes of extent 1; `None` when they differ in more.
+/// Returns `array` with the shape `shape`, which may have other axes of extent 1. Returns `None` if
+/// the shapes differ in more.
 pub fn reshape_units<S: RawData>(
     mut array: ArrayBase<S, IxDyn>,
     shape: &[usize],
@@ -178,7 +186,7 @@ pub fn reshape_units<S: RawData>(
     (array.shape() == shape).then_some(array)
 }
 
-/// A dataset of `shape` to write values to.
+/// Creates a dataset of `shape` without values.
 pub fn create<T: H5Type>(
     group: &Group,
     name: &str,
@@ -190,6 +198,7 @@ pub fn create<T: H5Type>(
     builder.empty::<T>().shape(shape).create(name)
 }
 
+/// Sets the filters and the chunks of a dataset.
 fn compressed(
     builder: DatasetBuilder,
     shape: &[usize],
@@ -208,7 +217,8 @@ fn compressed(
     }
 }
 
-/// A chunk of about [`BLOCK`] bytes: whole rows of the fastest dimensions.
+/// Returns the shape of a chunk of about [`BLOCK`] bytes. It consists of whole rows of the fastest
+/// dimensions.
 fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
     let mut chunk = shape.to_vec();
     let target = (shape.iter().product::<usize>() * item / MAX_CHUNKS).max(BLOCK);
@@ -222,7 +232,7 @@ fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
     chunk
 }
 
-/// Tells `wrote` of the bytes of each block.
+/// Writes `array` to `dataset` block by block, and calls `wrote` with the bytes of each block.
 fn write_blocks<T: H5Type + bytemuck::Pod>(
     dataset: &Dataset,
     array: ArrayViewD<'_, T>,
@@ -239,7 +249,7 @@ fn write_blocks<T: H5Type + bytemuck::Pod>(
     Ok(())
 }
 
-/// Ranges of rows that make blocks of at least [`BLOCK`] bytes and never cut a chunk.
+/// Returns ranges of rows that make blocks of at least [`BLOCK`] bytes and never cut a chunk.
 fn blocks(shape: &[usize], chunk_rows: usize, item: usize) -> impl Iterator<Item = Range<usize>> {
     let rows = shape[0];
     let row = shape[1..].iter().product::<usize>() * item;
@@ -249,10 +259,12 @@ fn blocks(shape: &[usize], chunk_rows: usize, item: usize) -> impl Iterator<Item
         .map(move |from| from..rows.min(from + step))
 }
 
+/// Returns the number of rows of a chunk, or 1 if there are no chunks.
 fn chunk_rows(dataset: &Dataset) -> usize {
     dataset.chunk().map_or(1, |chunk| chunk[0].max(1))
 }
 
+/// Returns the selection of `rows` of an array of `shape`.
 fn rows_of(shape: &[usize], rows: Range<usize>) -> Selection {
     let all = shape[1..].iter().map(|&n| SliceOrIndex::from(0..n));
     let slices: Vec<SliceOrIndex> = std::iter::once(SliceOrIndex::from(rows))
@@ -261,7 +273,7 @@ fn rows_of(shape: &[usize], rows: Range<usize>) -> Selection {
     Selection::from(Hyperslab::from(slices))
 }
 
-/// The error for a field that does not have the shape of its dataset.
+/// Returns the error for a field that does not fit the shape of its dataset.
 pub fn misfit(field: &FieldDesc, shape: &[usize]) -> hdf5::Error {
     hdf5::Error::from(format!(
         "field {:?} does not fit a dataset of {shape:?}",
@@ -269,20 +281,21 @@ pub fn misfit(field: &FieldDesc, shape: &[usize]) -> hdf5::Error {
     ))
 }
 
-/// Never let HDF5 convert or guess: type and extent are what the field table says.
+/// Checks that the dataset has the dtype and the extent of the field table. HDF5 must never convert
+/// values.
 fn expect<T: H5Type>(dataset: &Dataset, field: &FieldDesc) -> Result<(), hdf5::Error> {
     let stored: TypeDescriptor = dataset.dtype()?.to_descriptor()?;
     let extent = |shape: Vec<usize>| shape.into_iter().filter(|&n| n != 1).collect::<Vec<_>>();
     if stored != T::type_descriptor() || extent(dataset.shape()) != extent(memory_shape(field)) {
         let (shape, dtype) = (dataset.shape(), field.dtype);
         return Err(
-            format!("its dataset is {stored} {shape:?}, the field table says {dtype}").into(),
+            format!("its dataset is {stored} {shape:?}, but the field table says {dtype}").into(),
         );
     }
     Ok(())
 }
 
-/// Bytes as values, copied when they are not aligned to them.
+/// Returns `bytes` as values, which are copied if they are not aligned.
 pub fn typed<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
     match bytemuck::try_cast_slice(bytes) {
         Ok(values) => Cow::Borrowed(values),
@@ -290,6 +303,7 @@ pub fn typed<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
     }
 }
 
+/// Returns `values` as an array of `shape`.
 fn view<'a, T>(shape: &[usize], values: &'a [T]) -> Result<ArrayViewD<'a, T>, Fault> {
     ArrayViewD::from_shape(IxDyn(shape), values)
         .map_err(|e| Fault::Hdf5(hdf5::Error::from(e.to_string())))
@@ -300,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_of_extent_1_come_and_go_and_no_others() {
+    fn only_axes_of_extent_1_are_added_and_removed() {
         let fits = |from: &[usize], to: &[usize]| {
             reshape_units(ndarray::ArrayD::<u8>::zeros(from), to).is_some()
         };

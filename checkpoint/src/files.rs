@@ -1,14 +1,14 @@
 //! Safe creation of files in folders that other users may write to.
 //!
-//! Every file that this crate writes comes from here. Two rules hold for all of them:
+//! Every file that this crate writes is created here. Two rules hold for all of them:
 //!
-//! 1. A folder is opened once, by the path that the user gave, and files in it are named relative
-//!    to that descriptor by a single component. A symbolic link at such a name is never followed:
-//!    opening one is an error, and a rename replaces the link itself. So no other user can lead a
-//!    write, a truncation or a removal to a file elsewhere. (With single components `O_NOFOLLOW`
+//! 1. A folder is opened once, by the path that the user gave. Files in it are named relative to
+//!    that descriptor by a single component. A symbolic link at such a name is never followed:
+//!    opening one is an error, and a rename replaces the link itself. So no other user can redirect
+//!    a write, a truncation or a removal to a file elsewhere. (With single components `O_NOFOLLOW`
 //!    promises what `RESOLVE_NO_SYMLINKS` of `openat2` does, on every kernel.)
-//! 2. A new file is created exclusively, and written through that descriptor or through
-//!    `/proc/self/fd`, which leads to the same inode whatever becomes of the name.
+//! 2. A new file is created exclusively. It is written through that descriptor or through
+//!    `/proc/self/fd`, which leads to the same inode even if the name is changed.
 
 use crate::Mode;
 use nix::errno::Errno;
@@ -21,7 +21,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// How often a file is looked for again that others create and remove meanwhile.
+/// The number of attempts to open a file that other processes create and remove meanwhile.
 const ATTEMPTS: usize = 100;
 
 /// An opened folder.
@@ -29,20 +29,21 @@ const ATTEMPTS: usize = 100;
 pub struct Dir(File);
 
 impl Dir {
-    /// Opens the folder at `path`, which the user has chosen: links on the way are followed.
+    /// Opens the folder at `path`, which the user has chosen. Symbolic links in this path are
+    /// followed.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let opened = nix::fcntl::open(path, flags, Bits::empty())?;
         Ok(Dir(opened.into()))
     }
 
-    /// Opens the folder that the file at `path` lies in; returns it with the name of the file.
+    /// Opens the folder that the file at `path` lies in. Returns it with the name of the file.
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
         Ok((Dir::open(directory(path))?, name))
     }
 
-    /// Opens the folder `name` in this one, creating it where there is none.
+    /// Opens the folder `name` in this one, and creates it if it does not exist.
     pub fn open_or_create_folder(&self, name: &OsStr, mode: Mode) -> io::Result<Self> {
         let bits = Bits::from_bits_truncate(mode.of_folder());
         let made = match mkdirat(&self.0, name, bits) {
@@ -57,11 +58,12 @@ impl Dir {
         Ok(Dir(folder.into()))
     }
 
-    /// Creates `name`, which must not exist, to be read and written.
+    /// Creates the file `name`, which must not exist, for reading and writing.
     pub fn create(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
         self.create_with(name, mode, OFlag::empty())
     }
 
+    /// Creates a new file with additional open flags.
     fn create_with(&self, name: &OsStr, mode: Mode, flags: OFlag) -> io::Result<File> {
         let flags = flags | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_RDWR;
         let file = self.open_at(name, flags, mode.at_creation())?;
@@ -71,10 +73,10 @@ impl Dir {
         Ok(file.into())
     }
 
-    /// Opens the regular file `name` to be read and appended to, without changing it. Returns
-    /// `None` where there is no file.
+    /// Opens the regular file `name` for reading and appending, without changing it. Returns `None`
+    /// if there is no file.
     pub fn open_file(&self, name: &OsStr) -> io::Result<Option<File>> {
-        // Nobody waits for the other end of a pipe that somebody has put here.
+        // With O_NONBLOCK, opening a pipe does not wait for its other end.
         let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_NONBLOCK;
         let file: File = match self.open_at(name, flags, 0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -86,7 +88,8 @@ impl Dir {
         }
     }
 
-    /// Opens the regular file `name` to be read and appended to, creating it where there is none.
+    /// Opens the regular file `name` for reading and appending, and creates it if it does not
+    /// exist.
     pub fn open_or_create(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
         for _ in 0..ATTEMPTS {
             if let Some(file) = self.open_file(name)? {
@@ -97,21 +100,25 @@ impl Dir {
                 created => return created,
             }
         }
-        Err(io::Error::other("another process creates and removes it"))
+        Err(io::Error::other(
+            "another process creates and removes it all the time",
+        ))
     }
 
+    /// Opens `name` in this folder, without following a symbolic link.
     fn open_at(&self, name: &OsStr, flags: OFlag, mode: u32) -> io::Result<OwnedFd> {
         let safe = OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NOCTTY;
         let mode = Bits::from_bits_truncate(mode);
         openat(&self.0, name, flags | safe, mode).map_err(|error| match error {
             Errno::ELOOP => io::Error::other(
-                "it is a symbolic link, which could lead to a file of somebody else; remove it",
+                "it is a symbolic link, which could lead to a file of another user; remove it",
             ),
             other => other.into(),
         })
     }
 
-    /// Gives `from` the name `to`, whatever has that name; a link is replaced, not followed.
+    /// Renames `from` to `to`, and replaces a file with that name. A symbolic link is replaced, not
+    /// followed.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
@@ -147,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_never_followed() {
+    fn symbolic_links_are_never_followed() {
         let dir = tempfile::tempdir().unwrap();
         let victim = dir.path().join("victim");
         fs::write(&victim, "precious").unwrap();
@@ -180,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_goes_on_where_it_ends() {
+    fn writes_after_a_truncation_append_at_the_new_end() {
         let dir = tempfile::tempdir().unwrap();
         let opened = Dir::open(dir.path()).unwrap();
         for _ in ["created", "opened"] {
@@ -194,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_mode_is_exact_and_others_give_way_to_the_umask() {
+    fn exact_modes_ignore_the_umask_and_others_respect_it() {
         let dir = tempfile::tempdir().unwrap();
         let opened = Dir::open(dir.path()).unwrap();
         let mode = |file: &str, mode: Mode| {

@@ -1,16 +1,16 @@
-//! Checkpoint files by their names: `<name>_<step>.vtkhdf` or, as openPMD, `<name>_<step>.h5`; and
-//! `<name>_<step>.increment.h5`.
+//! The names of checkpoint files: `<name>_<step>.vtkhdf`, as openPMD `<name>_<step>.h5`, and for
+//! increments `<name>_<step>.increment.h5`.
 
 use crate::Layout;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a file holds, by its name.
+/// The kind of a checkpoint file, as its name tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     /// All fields.
     Full(Layout),
-    /// What has changed since another checkpoint.
+    /// The changes since another checkpoint.
     Increment,
 }
 
@@ -22,6 +22,7 @@ impl Form {
         Form::Increment,
     ];
 
+    /// Returns the end of the file name.
     fn extension(self) -> &'static str {
         match self {
             Form::Full(Layout::VtkHdf) => ".vtkhdf",
@@ -31,21 +32,21 @@ impl Form {
     }
 }
 
-/// A file that, by its name, is a checkpoint.
+/// A file with the name of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What the run calls its checkpoints.
+    /// The name that the checkpoints of a run have in common.
     pub name: String,
     /// The step in the file's name.
     pub step: u64,
-    /// What it holds.
+    /// The kind of the file.
     pub form: Form,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
 }
 
 impl Found {
-    /// What the name of `path` says.
+    /// Returns what the name of `path` says, or `None` if it is not that of a checkpoint.
     pub fn at(path: &Path) -> Option<Self> {
         let (name, step, form) = parse(path.file_name()?.to_str()?)?;
         Some(Found {
@@ -57,18 +58,19 @@ impl Found {
     }
 }
 
-/// Whether checkpoints can be called so.
+/// Returns true if checkpoints can have this name.
 pub fn usable(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     (1..=128).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(allowed)
 }
 
-/// The file name of the checkpoint of `step`.
+/// Returns the file name of the checkpoint of `step`.
 pub fn file_name(name: &str, step: u64, form: Form) -> String {
     format!("{name}_{step:08}{}", form.extension())
 }
 
-/// Name, step and form out of a file name that [`file_name`] made.
+/// Returns the name, the step and the form in a file name that [`file_name`] made, and `None` for
+/// other names.
 pub fn parse(file: &str) -> Option<(&str, u64, Form)> {
     Form::ALL.into_iter().find_map(|form| {
         let (name, digits) = file.strip_suffix(form.extension())?.rsplit_once('_')?;
@@ -78,7 +80,8 @@ pub fn parse(file: &str) -> Option<(&str, u64, Form)> {
     })
 }
 
-/// The checkpoints in `dir`, by ascending step; of one step the full one last.
+/// Returns the checkpoint files in `dir` in ascending order of steps. Of a step, the full one comes
+/// last.
 pub fn in_dir(dir: &Path) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir)? {
@@ -93,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_made() {
+    fn file_names_are_parsed_as_they_were_made() {
         for (name, step) in [("run", 0), ("a_b", 99_999_999), ("x.y-z", 123_456_789_012)] {
             for form in Form::ALL {
                 let file = file_name(name, step, form);
@@ -115,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_by_step_the_full_one_of_a_step_last() {
+    fn files_are_sorted_by_step_with_the_full_one_last() {
         let dir = tempfile::tempdir().unwrap();
         let names = [
             "a_00000002.vtkhdf",

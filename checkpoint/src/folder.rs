@@ -1,4 +1,4 @@
-//! What a folder holds, by its files and by its manifests.
+//! The contents of a folder, as its files and its manifests tell them.
 
 use crate::error::ReadError;
 use crate::find;
@@ -7,13 +7,13 @@ use crate::tier::manifest::NAME;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files of checkpoints in `dir`, of whatever run, by ascending step.
+/// Returns the files of checkpoints of all runs in `dir`, in ascending order of steps.
 pub fn checkpoint_files(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let found = find::in_dir(dir).map_err(ReadError::io(dir))?;
     Ok(found.into_iter().map(|found| found.path).collect())
 }
 
-/// The manifests in `dir`, by name.
+/// Returns the contents of all manifests in `dir`, in the order of their names.
 pub fn manifests(dir: &Path) -> Result<Vec<Contents>, ReadError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(ReadError::io(dir))? {

@@ -1,4 +1,4 @@
-//! Reading one full checkpoint.
+//! Reads one full checkpoint.
 
 use crate::error::ReadError;
 use crate::header::{self, Header};
@@ -9,7 +9,8 @@ use ndarray::{ArrayViewMutD, Axis, IxDyn, Slice};
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{Element, FieldDesc};
 
-/// An open file with all fields, whose structure was found undamaged. Each field is checked when it is read.
+/// An open file with all fields, whose structure is undamaged. Each field is checked when it is
+/// read.
 #[derive(Debug)]
 pub(crate) struct Full {
     path: PathBuf,
@@ -18,7 +19,7 @@ pub(crate) struct Full {
 }
 
 impl Full {
-    /// Open the file at `path`.
+    /// Opens the file at `path`.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let (file, header) = header::open(path, "full")?;
         let path = path.to_owned();
@@ -33,8 +34,8 @@ impl Full {
         self.header
     }
 
-    /// Read `field` into `buffer`, which has its size, as it lay in memory, ghost layers included. After an error, what `buffer`
-    /// holds is of no use.
+    /// Reads `field` into `buffer` as it lay in memory, ghost layers included. `buffer` must have
+    /// the size of the field. After an error, the contents of `buffer` are unspecified.
     pub fn read_bytes(&self, field: &FieldDesc, buffer: &mut [u8]) -> Result<(), ReadError> {
         let mut at = 0;
         self.read_checked(field, |_, bytes| {
@@ -43,8 +44,9 @@ impl Full {
         })
     }
 
-    /// Read `field` into `array`, which has its dtype and [`array_shape`](FieldDesc::array_shape), ghost layers included. After
-    /// an error, what `array` holds is of no use.
+    /// Reads `field` into `array`, ghost layers included. `array` must have the field's dtype and
+    /// [`array_shape`](FieldDesc::array_shape). After an error, the contents of `array` are
+    /// unspecified.
     pub fn read_array<T: Element>(
         &self,
         field: &FieldDesc,
@@ -69,13 +71,13 @@ impl Full {
         })
     }
 
-    /// Read all fields and check them, without keeping anything.
+    /// Reads and checks all fields, without keeping anything.
     pub fn verify(&self) -> Result<(), ReadError> {
         let check = |field| self.read_checked(field, |_, _| ());
         self.header.table.fields.iter().try_for_each(check)
     }
 
-    /// Check that there is a dataset with a checksum for each field, without reading the fields.
+    /// Checks that there is a dataset with a checksum for each field, without reading the fields.
     pub fn check_outline(&self) -> Result<(), ReadError> {
         let has_checksum = |field: &FieldDesc| {
             let dataset = self.dataset(field)?;
@@ -86,7 +88,7 @@ impl Full {
         self.header.table.fields.iter().try_for_each(has_checksum)
     }
 
-    /// Read the copies of fields that other programs are shown, and check them.
+    /// Reads and checks the copies of fields that are stored for other programs.
     pub fn verify_copies(&self) -> Result<(), ReadError> {
         for field in &self.header.table.fields {
             for copy in self.copies(field)? {
@@ -101,16 +103,16 @@ impl Full {
         Ok(())
     }
 
-    /// Where the copies of `field` stand.
+    /// Returns the paths of the copies of `field` in the file.
     fn copies(&self, field: &FieldDesc) -> Result<Vec<String>, ReadError> {
         let dataset = self.dataset(field)?;
         let Ok(copies) = dataset.attr("copies") else {
             return Ok(Vec::new());
         };
-        // A field is shown once, or by components.
+        // A field is copied whole, or once for each component.
         let most = field.components.max(1);
         if copies.size() > most {
-            let why = format!("{} copies are listed, and {most} at most", copies.size());
+            let why = format!("{} copies are listed, the limit is {most}", copies.size());
             return Err(self.damaged(field, why));
         }
         let names: hdf5::Result<Vec<VarLenUnicode>> = copies.read_raw();
@@ -118,6 +120,7 @@ impl Full {
         Ok(names.iter().map(ToString::to_string).collect())
     }
 
+    /// Checks the copy of `field` at the path `copy` in the file.
     fn check_copy(&self, copy: &str, field: &FieldDesc) -> hdf5::Result<()> {
         let dataset = self.file.dataset(copy)?;
         let there: u64 = dataset.attr("xxh3")?.read_scalar()?;
@@ -127,11 +130,14 @@ impl Full {
         }
     }
 
+    /// Opens the dataset of `field`.
     fn dataset(&self, field: &FieldDesc) -> Result<hdf5::Dataset, ReadError> {
         let dataset = self.file.dataset(&format!("tcasm/fields/{}", field.name));
         dataset.map_err(|e| self.damaged(field, e.to_string()))
     }
 
+    /// Reads `field` block by block, calls `take` with each block, and checks the checksum at the
+    /// end.
     fn read_checked(
         &self,
         field: &FieldDesc,
@@ -149,6 +155,7 @@ impl Full {
         }
     }
 
+    /// Returns the error for damage in `field`.
     fn damaged(&self, field: &FieldDesc, why: String) -> ReadError {
         ReadError::DamagedField {
             path: self.path.clone(),

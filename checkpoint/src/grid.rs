@@ -1,17 +1,19 @@
-//! Which fields are arrays on the file's VTK image, and with what shape they stand there.
+//! The grid of a file's VTK image, and the shapes of the fields on it.
 //!
-//! A file has one uniform grid. VTK reads an array of rank (z, y, x) or (z, y, x, component), x fastest, and an axis
-//! with a single point must be absent: (1, ny, nx) does not read as a plane, (ny, nx) does.
+//! A file has one uniform grid. VTK reads an array of rank (z, y, x) or (z, y, x, component), x
+//! fastest. An axis with a single point must be absent: VTK does not read (1, ny, nx) as a plane,
+//! but it does read (ny, nx).
 
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, Mesh, Order};
 
-/// The dimensions of `field` from slowest to fastest, then the components when there are several: the shape under
-/// which its bytes, as they lie, are a C-order array.
+/// Returns the dimensions of `field` from slowest to fastest, then the number of components if
+/// there are several. With this shape, the bytes of the field are a C-order array.
 pub fn memory_shape(field: &FieldDesc) -> Vec<usize> {
     with_components(slowest_first(field, &field.shape), field)
 }
 
-/// Something given per dimension of `field`, brought to the order from slowest to fastest.
+/// Returns `per_dim`, which has one value for each dimension of `field`, in the order from slowest
+/// to fastest.
 pub fn slowest_first<T: Clone>(field: &FieldDesc, per_dim: &[T]) -> Vec<T> {
     match field.order {
         Order::C => per_dim.to_vec(),
@@ -19,6 +21,7 @@ pub fn slowest_first<T: Clone>(field: &FieldDesc, per_dim: &[T]) -> Vec<T> {
     }
 }
 
+/// Returns `shape` with a dimension for the components of `field`, if there are several.
 fn with_components(mut shape: Vec<usize>, field: &FieldDesc) -> Vec<usize> {
     if field.components > 1 {
         shape.push(field.components);
@@ -26,17 +29,18 @@ fn with_components(mut shape: Vec<usize>, field: &FieldDesc) -> Vec<usize> {
     shape
 }
 
-/// The image of a file.
+/// The grid of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// Points along z, y, x; 1 along an axis that there is not.
+    /// The number of points along z, y and x. It is 1 along an axis that is absent.
     pub points: [usize; 3],
-    /// Where they are.
+    /// The place of the points.
     pub mesh: Mesh,
 }
 
 impl Grid {
-    /// The grid of the first field that can lie on one (the first with a mesh, if any has); a single point without.
+    /// Returns the grid of the first field with a mesh that can lie on a grid. If there is none,
+    /// returns the grid of the first field that can lie on one, or a single point.
     pub fn of(table: &FieldTable) -> Grid {
         let mut candidates = table.fields.iter().filter(|f| can_lie_on_a_grid(f));
         let first = candidates.clone().next();
@@ -47,7 +51,8 @@ impl Grid {
         }
     }
 
-    /// The shape with which the interior of `field` stands in the file, when it lies on this grid.
+    /// Returns the shape of the interior of `field` in the file, or `None` if it does not lie on
+    /// this grid.
     pub fn shape_of(&self, field: &FieldDesc) -> Option<Vec<usize>> {
         let fits = can_lie_on_a_grid(field) && field.mesh.is_none_or(|m| m == self.mesh);
         if !fits || self.points == [1; 3] {
@@ -68,17 +73,20 @@ impl Grid {
     }
 }
 
+/// Returns true if VTK can show `field` on a grid.
 fn can_lie_on_a_grid(field: &FieldDesc) -> bool {
     field.kind == Kind::Array && !field.dtype.is_complex() && (1..=3).contains(&field.shape.len())
 }
 
-/// The points of the grid that the interior of `field` makes: one more than cells, along each of its dimensions.
+/// Returns the number of points of the grid of the interior of `field`. For cells, it is the number
+/// of cells plus one along each dimension of the field.
 fn points(field: &FieldDesc) -> [usize; 3] {
     let extra = usize::from(field.centering == Centering::Cell);
     let extent = slowest_first(field, &field.interior_shape());
     padded(&extent.iter().map(|n| n + extra).collect::<Vec<_>>())
 }
 
+/// Returns `extent` with leading dimensions of 1, up to three dimensions.
 fn padded(extent: &[usize]) -> [usize; 3] {
     let mut all = [1; 3];
     all[3 - extent.len()..].copy_from_slice(extent);
@@ -121,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_make_one_point_more_along_their_own_dimensions() {
+    fn cells_need_one_more_point_along_their_own_dimensions() {
         let cells = field(&[1, 4], Centering::Cell);
         let grid = grid(std::slice::from_ref(&cells));
         assert_eq!(grid.points, [1, 2, 5]);
@@ -129,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn fortran_order_reads_x_first() {
+    fn shape_of_fortran_order_has_x_last() {
         let mut f = field(&[5, 3, 2], Centering::Point);
         f.order = Order::F;
         f.components = 3;
@@ -141,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_with_a_mesh_decides_and_another_mesh_does_not_fit() {
+    fn grid_is_that_of_the_first_field_with_a_mesh() {
         let plain = field(&[4], Centering::Point);
         let mesh = Mesh {
             origin: [1.0; 3],
@@ -158,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_vtk_does_not_know_lies_on_no_grid() {
+    fn fields_that_vtk_cannot_show_lie_on_no_grid() {
         let complex = FieldDesc::new("c", DType::C64, &[4]);
         let four = field(&[2, 2, 2, 2], Centering::Point);
         let scalar = field(&[], Centering::Point);

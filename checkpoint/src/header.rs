@@ -1,4 +1,4 @@
-//! What all files of ours have in common: how they are opened, and what `/tcasm` says.
+//! The common part of all checkpoint files: how they are opened, and the description in `/tcasm`.
 
 use crate::contained::{self, MOST_DESCRIPTION};
 use crate::error::{Fault, ReadError, WriteError};
@@ -21,25 +21,26 @@ const FORMAT: u64 = 1;
 /// What a file says about itself.
 #[derive(Debug)]
 pub(crate) struct Header {
-    /// Name of the region.
+    /// The name of the region.
     pub region: String,
     /// Number, step and time of the version.
     pub stamp: Stamp,
-    /// Its fields.
+    /// The fields of the version.
     pub table: FieldTable,
-    /// Where the region lay, where the writer knew that.
+    /// Where the region lay, if the writer knew that.
     pub extent: Option<Extent>,
-    /// Tells the state from any other, whatever file it is in; empty where nobody asks.
+    /// The identity of the state, which does not depend on the file. Empty in files that do not
+    /// belong to a run.
     pub id: String,
     /// The seal of the file.
     pub seal: String,
     /// The state that it builds on, if it is an increment.
     pub base: Option<Base>,
-    /// The checksum of all that is said here and in the table.
+    /// The checksum of this description and of the table.
     pub checksum: u64,
 }
 
-/// All that a file says besides the values of its fields.
+/// All that a file holds besides the values of its fields.
 struct Description<'a> {
     region: &'a str,
     stamp: Stamp,
@@ -48,12 +49,12 @@ struct Description<'a> {
     base: Option<&'a Base>,
     /// The encoded table.
     table: &'a [u8],
-    /// The names of the fields that there are values of, in any order.
+    /// The names of the fields whose values the file holds, in any order.
     fields: Vec<&'a str>,
 }
 
 impl Description<'_> {
-    /// Returns a checksum of all of it.
+    /// Returns the checksum of the whole description.
     fn checksum(&self) -> u64 {
         let base = self.base.map_or("", |base| &base.id);
         let mut fields = self.fields.clone();
@@ -79,27 +80,28 @@ impl Description<'_> {
     }
 }
 
-/// The encoded table, which can be read again.
+/// Returns the encoded table, and checks that it can be decoded.
 fn table(table: &FieldTable) -> Result<Vec<u8>, WriteError> {
     let bytes = table.encode()?;
-    FieldTable::decode(&bytes, u64::MAX, 1)?; // what could not be read must not be written
+    // A table that could not be read must not be written.
+    FieldTable::decode(&bytes, u64::MAX, 1)?;
     Ok(bytes)
 }
 
-/// What a file is of.
+/// The content of a new file.
 pub(crate) struct Of<'a, 's> {
     pub snapshot: &'a Snapshot<'s>,
-    /// The state.
+    /// The identity of the state.
     pub id: &'a str,
-    /// What it builds on, if it is an increment.
+    /// The state that it builds on, if it is an increment.
     pub base: Option<&'a Base>,
-    /// The names of the fields that it holds values of.
+    /// The names of the fields whose values it holds.
     pub fields: Vec<&'a str>,
 }
 
-/// Begins a file: `fill` is given it as HDF5 knows it, its `/tcasm`, and the file as the system
-/// knows it, and returns the datasets that it has stored. All of it is written then but the seal
-/// and the name, neither of which needs the snapshot any more.
+/// Begins a file. `fill` gets the HDF5 file, its group `/tcasm` and the file as the system knows
+/// it, and returns the datasets that it has stored. When this returns, all is written except the
+/// seal and the name. Neither needs the snapshot.
 pub(crate) fn begin(
     path: &Path,
     of: &Of<'_, '_>,
@@ -122,7 +124,7 @@ pub(crate) fn begin(
         write(&own, &description)?;
         attributes::free(&own, &of.snapshot.table.attrs)?;
         let stored = fill(&file, &own, pending.file())?;
-        // Errors must come out here: they are lost when handles are dropped.
+        // Flush here to get errors. They are lost when handles are dropped.
         file.flush()?;
         let ranges: Result<Vec<_>, _> = stored.iter().map(data::stored_at).collect();
         drop((stored, own));
@@ -132,14 +134,15 @@ pub(crate) fn begin(
     Unsealed::new(pending, ranges, description.checksum(), of.base.is_some())
 }
 
-/// Makes `file`, which is empty, an HDF5 file.
+/// Makes the empty `file` an HDF5 file.
 pub(crate) fn create(file: &std::fs::File) -> Result<File, Fault> {
     let file = File::with_options()
         .with_fapl(|p| {
-            // Old readers open it; the newest format would shut out HDF5 1.10.
+            // Old readers can open this format. The newest one would exclude HDF5 1.10.
             p.libver_bounds(LibraryVersion::V18, LibraryVersion::V110)
-                // Nobody else knows the file yet. A lock would outlive our closing it in every process
-                // started meanwhile (they inherit HDF5's descriptors), and shut out all readers.
+                // No other process knows the file yet. A lock would stay in every process that is
+                // started meanwhile, because it inherits HDF5's descriptors, and would exclude all
+                // readers.
                 .file_locking(false)
                 // Each write goes to the file at once. Otherwise small datasets would be written
                 // when their handles are dropped, where HDF5's errors are lost.
@@ -149,7 +152,7 @@ pub(crate) fn create(file: &std::fs::File) -> Result<File, Fault> {
     Ok(file)
 }
 
-/// Write `/tcasm`, but for the fields and the free attributes.
+/// Writes `/tcasm` without the fields and the free attributes.
 fn write(own: &Group, description: &Description<'_>) -> Result<(), Fault> {
     let stamp = description.stamp;
     attributes::number(own, "format", FORMAT)?;
@@ -173,13 +176,14 @@ fn write(own: &Group, description: &Description<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Open a file of that kind (`full` or `increment`), if its structure is undamaged.
+/// Opens a file of the given kind (`full` or `increment`) if its structure is undamaged.
 pub(crate) fn open(path: &Path, kind: &str) -> Result<(File, Header), ReadError> {
-    let (checked, seal) = seal::check(path)?; // before HDF5 sees it, which damaged structures can crash
-    // Checkpoints never change, so there is nothing to lock; some file systems have no locks.
+    // Check before HDF5 opens the file, because damaged structures can crash it.
+    let (checked, seal) = seal::check(path)?;
+    // Checkpoints never change, so they need no lock, and some file systems have none.
     let file = File::with_options()
         .with_fapl(|p| p.file_locking(false))
-        // The very file that was checked.
+        // This path leads to the same file that was checked.
         .open(regular::path_of(&checked))
         .map_err(damaged(path))?;
     contained::check(&file).map_err(damaged(path))?;
@@ -197,7 +201,7 @@ pub(crate) fn open(path: &Path, kind: &str) -> Result<(File, Header), ReadError>
     Ok((file, header))
 }
 
-/// Searches for a step go by the names of files.
+/// Checks that the file holds the step in its name. Searches for a step use the names only.
 fn check_name(path: &Path, header: &Header) -> Result<(), ReadError> {
     let found = header.stamp.step;
     match Found::at(path).filter(|named| named.step != found) {
@@ -210,14 +214,15 @@ fn check_name(path: &Path, header: &Header) -> Result<(), ReadError> {
     }
 }
 
+/// Reads the description of a file of the given kind and checks its checksum.
 fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
-    // Full ones do not say so.
+    // Full checkpoints have no attribute for their kind.
     let found = match own.attr("kind") {
         Ok(_) => text(own, "kind")?,
         Err(_) => "full".to_owned(),
     };
     if found != kind {
-        return Err(format!("it is of kind {found:?}, which its name does not say").into());
+        return Err(format!("its kind is {found:?}, but its name says {kind:?}").into());
     }
     let stamp = Stamp {
         version: number(own, "version")?,
@@ -252,6 +257,7 @@ fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
     })
 }
 
+/// Reads the state that an increment builds on.
 fn base(own: &Group) -> hdf5::Result<Base> {
     Ok(Base {
         step: number(own, "base_step")?,
@@ -259,8 +265,8 @@ fn base(own: &Group) -> hdf5::Result<Base> {
     })
 }
 
-/// Checks `found` against the checksum that the attribute `name` holds, of what is called `what`.
-/// Files of older versions have none.
+/// Checks that the attribute `name` holds the checksum `found`. Error messages call the data
+/// `what`. Files of older versions have no checksum.
 pub(crate) fn check(group: &Group, name: &str, found: u64, what: &str) -> hdf5::Result<()> {
     match group.attr(name) {
         Ok(there) if there.read_scalar::<u64>()? != found => {
@@ -270,6 +276,7 @@ pub(crate) fn check(group: &Group, name: &str, found: u64, what: &str) -> hdf5::
     }
 }
 
+/// Reads where the region lay, if the file says so.
 fn extent(own: &Group) -> hdf5::Result<Option<Extent>> {
     if own.attr("base").is_err() {
         return Ok(None);
@@ -280,17 +287,17 @@ fn extent(own: &Group) -> hdf5::Result<Option<Extent>> {
     }))
 }
 
-/// An attribute that is a number.
+/// Reads an attribute that is a number.
 pub(crate) fn number<T: H5Type>(group: &Group, name: &str) -> hdf5::Result<T> {
     group.attr(name)?.read_scalar()
 }
 
-/// An attribute that is a text.
+/// Reads an attribute that is a text.
 pub(crate) fn text(group: &Group, name: &str) -> hdf5::Result<String> {
     Ok(number::<VarLenUnicode>(group, name)?.to_string())
 }
 
-/// HDF5's error as that of a file.
+/// Returns a function that turns an error of HDF5 into one of the file at `path`.
 pub(crate) fn damaged(path: &Path) -> impl Fn(hdf5::Error) -> ReadError {
     let path = path.to_owned();
     move |error| ReadError::Damaged {

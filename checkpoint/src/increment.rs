@@ -1,13 +1,15 @@
-//! What has changed since another checkpoint, as an HDF5 file.
+//! Increments: HDF5 files with the changes since another checkpoint.
 //!
 //! ```text
-//! /tcasm                      format, kind ("increment"), region, version, step, time, free attributes (attr_*)
-//!                             base_step, base_id: the state that it builds on, in whatever file that is; xxh3 as in full ones
-//!   table                     the field table as the index holds it (MessagePack)
-//!   fields/<name>             a group for each field with changes; its xxh3 is that of all values, as they stand there, and its
-//!                             xxh3_runs that of first and count
-//!     first, count            u64: where each run of values begins in the field, as it lies in memory, and how many they are
-//!     values                  the values of all runs, one after the other, of the field's dtype
+//! /tcasm                  format, kind ("increment"), region, version, step, time, free attributes
+//!                         (attr_*); base_step, base_id: the state that it builds on, in whatever
+//!                         file that is; xxh3: as in full checkpoints
+//!   table                 the field table as the index holds it (MessagePack)
+//!   fields/<name>         a group for each field with changes; its xxh3 is that of all values in
+//!                         the order of the file, its xxh3_runs that of first and count
+//!     first, count        u64: where each run of values begins in the field, as it lies in
+//!                         memory, and how many values it has
+//!     values              the values of all runs, one after the other, of the field's dtype
 //! ```
 
 use crate::error::{Fault, ReadError, WriteError};
@@ -22,7 +24,8 @@ use tcasm_core::stamp::Stamp;
 use tcasm_core::with_dtype;
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// Bytes of values that are put together before they are written, and that are read at once.
+/// The number of bytes that are gathered before a write, and the largest number that is read at
+/// once.
 const BLOCK: usize = 1 << 20;
 
 /// The state that an increment builds on.
@@ -30,12 +33,12 @@ const BLOCK: usize = 1 << 20;
 pub struct Base {
     /// Its step.
     pub step: u64,
-    /// What tells it from others.
+    /// Its identity, which no other state has.
     pub id: String,
 }
 
-/// Write what `changed` says has changed of each field of `snapshot`: ranges of its bytes, ascending and disjoint, which begin
-/// and end with a value.
+/// Begins an increment with the changes of each field of `snapshot`. `changed` returns ranges of
+/// bytes of a field, ascending and disjoint, each of which begins and ends between two values.
 pub(crate) fn begin(
     path: &Path,
     snapshot: &Snapshot<'_>,
@@ -63,6 +66,7 @@ pub(crate) fn begin(
     })
 }
 
+/// Stores the `runs` of changed bytes of `field` in `group`.
 fn store(
     group: &Group,
     field: &FieldDesc,
@@ -96,6 +100,7 @@ fn store(
     Ok(stored)
 }
 
+/// Returns the checksum of where runs begin and how long they are.
 fn checksum_of_runs(first: &[u64], count: &[u64]) -> u64 {
     let mut hasher = Xxh3Default::new();
     hasher.update(bytemuck::cast_slice(first));
@@ -103,7 +108,7 @@ fn checksum_of_runs(first: &[u64], count: &[u64]) -> u64 {
     hasher.digest()
 }
 
-/// Values on their way into a dataset, put together to blocks: runs may be short and many.
+/// Gathers values into blocks before they are written, because runs may be short and many.
 struct Gather<'d, T> {
     dataset: &'d Dataset,
     at: usize,
@@ -136,7 +141,7 @@ impl<T: H5Type + bytemuck::Pod> Gather<'_, T> {
     }
 }
 
-/// An open increment whose structure was found undamaged. Its values are checked when they are read.
+/// An open increment whose structure is undamaged. Its values are checked when they are read.
 #[derive(Debug)]
 pub struct Increment {
     path: PathBuf,
@@ -146,7 +151,7 @@ pub struct Increment {
 }
 
 impl Increment {
-    /// Open the increment at `path`.
+    /// Opens the increment at `path`.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let (file, header) = header::open(path, "increment")?;
         let base = header.base.clone().ok_or_else(|| ReadError::Damaged {
@@ -169,17 +174,17 @@ impl Increment {
         self.header
     }
 
-    /// The state that it builds on.
+    /// Returns the state that it builds on.
     pub fn base(&self) -> &Base {
         &self.base
     }
 
-    /// The version's stamp.
+    /// Returns the stamp of the version.
     pub fn stamp(&self) -> Stamp {
         self.header.stamp
     }
 
-    /// Change `bytes`, those of `field` in the checkpoint that this builds on, into those of this one.
+    /// Changes `bytes`, which are those of `field` in the base, into those of this checkpoint.
     pub fn apply(&self, field: &FieldDesc, bytes: &mut [u8]) -> Result<(), ReadError> {
         self.read(field, |at, values| {
             let at = usize::try_from(at).ok();
@@ -192,7 +197,7 @@ impl Increment {
         })
     }
 
-    /// Read the changes of all fields and check them.
+    /// Reads and checks the changes of all fields.
     pub fn verify(&self) -> Result<(), ReadError> {
         let inside = |field: &FieldDesc| {
             let size = field.bytes();
@@ -204,7 +209,7 @@ impl Increment {
         self.header.table.fields.iter().try_for_each(inside)
     }
 
-    /// Check which values of each field have changed, without reading the values.
+    /// Checks where the runs of each field lie, without reading the values.
     pub(crate) fn check_runs(&self) -> Result<(), ReadError> {
         let check = || -> hdf5::Result<()> {
             let fields = self.file.group("tcasm/fields")?;
@@ -219,7 +224,8 @@ impl Increment {
         check().map_err(header::damaged(&self.path))
     }
 
-    /// Have `take` told the changed bytes of `field`, and where they begin. It answers whether that can be.
+    /// Calls `take` with the changed bytes of `field` and their offset. `take` returns false if the
+    /// field has no such bytes.
     fn read(
         &self,
         field: &FieldDesc,
@@ -237,7 +243,8 @@ impl Increment {
         }
     }
 
-    /// What is wrong with the values, if something is.
+    /// Does the work of [`Increment::read`]. Returns what is wrong with the values, if something
+    /// is.
     fn read_values(
         &self,
         field: &FieldDesc,
@@ -263,7 +270,7 @@ impl Increment {
                     hasher.update(bytes);
                     let place = first.checked_add(start).and_then(|n| n.checked_mul(size));
                     if !place.is_some_and(|place| take(place, bytes)) {
-                        return Ok(Some("it changes values that the field has not"));
+                        return Ok(Some("it changes values outside the field"));
                     }
                     at += n as usize;
                 }
@@ -273,9 +280,9 @@ impl Increment {
     }
 }
 
-/// Reads where the runs of `field` begin and how many values they have, and checks that.
+/// Reads and checks where the runs of `field` begin and how many values they have.
 fn runs(group: &Group, field: &FieldDesc) -> hdf5::Result<[Vec<u64>; 2]> {
-    // There are no more runs than values.
+    // There cannot be more runs than values.
     let most = field.bytes() / field.dtype.size() as u64;
     let column = |name: &str| contained::read_small::<u64>(&group.dataset(name)?, most);
     let (first, count) = (column("first")?, column("count")?);
@@ -284,14 +291,16 @@ fn runs(group: &Group, field: &FieldDesc) -> hdf5::Result<[Vec<u64>; 2]> {
     Ok([first, count])
 }
 
-/// Where each piece of at most `most` of `count` values begins, and how many it has.
+/// Splits `count` values into pieces of at most `most`. Returns the first value of each piece and
+/// its number of values.
 fn pieces(count: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..count)
         .step_by(most as usize)
         .map(move |start| (start, most.min(count - start)))
 }
 
-/// Whether the values of a field stand at the same places in both tables, so that one can build on the other.
+/// Returns true if the values of each field have the same places in both tables, so that one
+/// version can build on the other.
 pub fn alike(new: &FieldTable, old: &FieldTable) -> bool {
     let same = |(a, b): (&FieldDesc, &FieldDesc)| {
         let dims = |f: &FieldDesc| (f.shape.clone(), f.components, f.order, f.dtype);

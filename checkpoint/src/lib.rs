@@ -1,8 +1,9 @@
 //! Checkpoints of versions, and restart from them.
 //!
-//! A checkpoint is one file that ParaView, VisIt and h5py, or programs that read openPMD, open without a plugin, and from
-//! which every field is rebuilt bit by bit. It comes into being under a temporary name and is renamed when it is on the disk, so a
-//! file that has its name is complete; a seal at its end proves that before HDF5 looks at it.
+//! A checkpoint is one file. ParaView, VisIt and h5py, or programs that read openPMD, open it
+//! without a plugin, and every field is restored from it bit by bit. The file is written under a
+//! temporary name and renamed when it is on the disk, so a file with the final name is complete. A
+//! seal at its end proves that before HDF5 reads it.
 //!
 //! ```
 //! use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, Snapshot};

@@ -1,4 +1,4 @@
-//! All fields of a checkpoint in memory, to be written anew.
+//! Loads all fields of a checkpoint into memory, so that they can be written again.
 
 use crate::error::ReadError;
 use crate::{Checkpoint, Snapshot, memory};
@@ -7,14 +7,14 @@ use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
-/// What a checkpoint holds, whatever files it is read from.
+/// The contents of a checkpoint in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// Name of the region.
+    /// The name of the region.
     pub region: String,
     /// Number, step and time of the version.
     pub stamp: Stamp,
-    /// Its fields.
+    /// The fields of the version.
     pub table: FieldTable,
     /// Where the region lay, if that is known.
     pub extent: Option<Extent>,
@@ -22,12 +22,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The bytes of the field `name`, ghost layers included.
+    /// Returns the bytes of the field `name`, ghost layers included.
     pub fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.bytes.get(name).map(Vec::as_slice)
     }
 
-    /// What a writer needs.
+    /// Returns a snapshot that a writer can store.
     pub fn snapshot(&self) -> Snapshot<'_> {
         Snapshot::new(&self.region, self.stamp, &self.table, |field| {
             self.bytes(&field.name).unwrap_or_default()
@@ -37,7 +37,7 @@ impl Loaded {
 }
 
 impl Checkpoint {
-    /// Read all fields, and check them. It is an error if they do not fit into memory.
+    /// Reads and checks all fields. Fails if they do not fit into memory.
     pub fn load(&self) -> Result<Loaded, ReadError> {
         let sizes = self.table().fields.iter().map(FieldDesc::bytes);
         let all = sizes.fold(0, u64::saturating_add);

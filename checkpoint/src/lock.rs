@@ -1,4 +1,4 @@
-//! Being the only one to write a run's checkpoints into a folder.
+//! A lock that lets only one process write checkpoints of a name into a folder.
 
 use crate::Mode;
 use crate::error::{Fault, WriteError};
@@ -6,18 +6,21 @@ use crate::files::Dir;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-/// Held until dropped. The kernel lets it go with the process, however that ends.
+/// A lock that is held until it is dropped. The kernel also releases it when the process ends, even
+/// if it is killed.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    /// True if the file system supports locks.
     held: bool,
 }
 
 impl Lock {
-    /// Be the only one to write `name` in `dir`.
+    /// Locks the checkpoints called `name` in `dir`. Fails if another process holds the lock. If
+    /// the file system has no locks, returns one that is not held.
     pub fn take(dir: &Path, name: &str, mode: Mode) -> Result<Self, WriteError> {
         let file_name = format!(".{name}.tcasm-lock");
-        // Not truncated: nothing is ever in it, unless it is a file of somebody else.
+        // The file is not truncated. It is always empty, unless it is a file of another program.
         let opened = Dir::open(dir).and_then(|d| d.open_or_create(file_name.as_ref(), mode));
         let file = opened.map_err(|e| Fault::from(e).at(&dir.join(file_name)))?;
         let held = match file.try_lock() {
@@ -28,7 +31,7 @@ impl Lock {
             }
             Err(TryLockError::Error(e)) => {
                 tracing::warn!(
-                    "no locks in {dir:?} ({e}): leftovers of killed runs are not removed"
+                    "cannot lock files in {dir:?} ({e}): files of killed runs are not removed"
                 );
                 false
             }
@@ -36,14 +39,16 @@ impl Lock {
         Ok(Lock { file, held })
     }
 
-    /// Whether the file system knows locks: then what half-written files there are, are of the dead.
+    /// Returns true if the lock is held. Then no other writer runs, and half-written files are from
+    /// killed ones. Returns false if the file system does not support locks.
     pub fn is_held(&self) -> bool {
         self.held
     }
 }
 
 impl Drop for Lock {
-    /// Closing alone is not enough: a process that is just being started holds a copy of the descriptor until it execs.
+    /// Releases the lock. Closing the file is not enough, because a child process that is just
+    /// being started holds a copy of the descriptor until it calls exec.
     fn drop(&mut self) {
         if let Err(e) = self.file.unlock() {
             tracing::debug!("unlocking: {e}");

@@ -1,20 +1,20 @@
-//! Memory for what a file asks: never more than there is.
+//! Checks that there is enough memory before a file is read into it.
 
 use tcasm_core::sys::room;
 
-/// Memory for a part of a file that there is not.
+/// The error that there is not enough memory for a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// Bytes that were asked for.
+    /// The number of bytes that are needed.
     pub need: u64,
-    /// Bytes that there are.
+    /// The number of bytes that are free.
     pub have: u64,
 }
 
-/// So few bytes are not worth a look.
+/// The number of bytes up to which no check is made.
 const SMALL: u64 = 16 << 20;
 
-/// Checks that there is memory for `need` bytes, on the machine, in the control groups of this
+/// Checks that there are `need` bytes of memory on the machine, in the control groups of this
 /// process, and under the process's own limits.
 pub fn check(need: u64) -> Result<(), TooLarge> {
     if need <= SMALL {
@@ -37,7 +37,7 @@ impl std::fmt::Display for TooLarge {
         let TooLarge { need, have } = self;
         write!(
             f,
-            "{need} bytes of memory are needed at once, {have} are free"
+            "{need} bytes of memory are needed at once, but {have} are free"
         )
     }
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_machine_has_is_refused_and_what_every_one_has_is_not() {
+    fn impossible_sizes_are_refused_and_small_ones_are_not() {
         assert_eq!(check(1 << 20), Ok(()));
         assert_eq!(check(1 << 26), Ok(()));
         for need in [1 << 50, 1 << 62, u64::MAX] {

@@ -1,4 +1,4 @@
-//! Who may read and write the files that are written.
+//! The permissions of new files.
 
 use std::str::FromStr;
 
@@ -7,26 +7,26 @@ use std::str::FromStr;
 pub enum Mode {
     /// At most these bits: the umask of the process takes away more.
     AtMost(u32),
-    /// These bits, whatever the umask is.
+    /// Exactly these bits. The umask has no effect.
     Exactly(u32),
 }
 
 impl Mode {
-    /// For the owner alone, as regions are. This is the default.
+    /// Only the owner may read and write, as with regions. This is the default.
     pub const PRIVATE: Mode = Mode::AtMost(0o600);
-    /// As any program creates files: the umask decides.
+    /// The umask decides, as for files that other programs create.
     pub const USUAL: Mode = Mode::AtMost(0o666);
 
-    /// The bits that a file is created with.
+    /// Returns the bits that a file is created with.
     pub(crate) fn at_creation(self) -> u32 {
         match self {
             Mode::AtMost(bits) => bits & 0o666,
-            // Nobody else may open it before it has the bits that it is to have.
+            // No other user may open the file before it has its final bits.
             Mode::Exactly(bits) => bits & 0o600,
         }
     }
 
-    /// The bits of a folder: it can be entered by whoever can read what is in it.
+    /// Returns the bits of a folder. Users who may read the files in it may also enter it.
     pub(crate) fn of_folder(self) -> u32 {
         let (Mode::AtMost(bits) | Mode::Exactly(bits)) = self;
         bits | (bits & 0o444) >> 2

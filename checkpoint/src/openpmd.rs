@@ -1,15 +1,19 @@
-//! What an openPMD 1.1.0 file shows, beside `/tcasm`: one iteration of a series.
+//! The part of an openPMD 1.1.0 file for other programs, beside `/tcasm`: one iteration of a
+//! series.
 //!
 //! ```text
-//! /                           openPMD, basePath, meshesPath, iterationEncoding, iterationFormat, software, ...
-//! /data/<step>                time, dt (0: not known), timeUnitSI
-//!   meshes/<record>           a field of one component: a dataset
-//!   meshes/<record>/<c>       a field of several: a dataset for each, x, y (, z), or 0, 1, ...
+//! /                      openPMD, basePath, meshesPath, iterationEncoding, iterationFormat,
+//!                        software, ...
+//! /data/<step>           time, dt (0: not known), timeUnitSI
+//!   meshes/<record>      a field of one component: a dataset
+//!   meshes/<record>/<c>  a field of several: a dataset for each, x, y (, z), or 0, 1, ...
 //! ```
 //!
-//! Datasets are without ghost layers, their dimensions, labels and spacings from slowest to fastest, which `dataOrder` "C" means:
-//! that is so for fields of either order, because an F-order field has its dimensions reversed here. A hyphen in the name of a
-//! field, which openPMD does not allow, is an underscore in that of the record. Raw structures and complex numbers are no meshes.
+//! Datasets are stored without ghost layers. Their dimensions, labels and spacings go from slowest
+//! to fastest, which is what `dataOrder` "C" means. This holds for fields of either order, because
+//! the dimensions of an F-order field are reversed here. openPMD does not allow hyphens in names,
+//! so a hyphen in the name of a field becomes an underscore in that of the record. Raw structures
+//! and complex numbers are not stored as meshes.
 
 use crate::error::Fault;
 use crate::find::{Form, Found};
@@ -25,12 +29,13 @@ use tcasm_core::stamp::Stamp;
 /// One iteration of a series.
 pub struct Iteration {
     meshes: Group,
-    /// What each field that is a mesh is called here.
+    /// The name of the record of each field that is a mesh.
     records: BTreeMap<String, String>,
 }
 
 impl Iteration {
-    /// The iteration of `snapshot`, still without fields, in the file that is going to be `path`.
+    /// Creates the iteration of `snapshot`, still without fields. `path` is the final path of the
+    /// file.
     pub fn create(file: &File, path: &Path, snapshot: &Snapshot<'_>) -> Result<Self, Fault> {
         let stamp = snapshot.stamp;
         describe_series(file, path, stamp)?;
@@ -44,7 +49,8 @@ impl Iteration {
         })
     }
 
-    /// Store `field`, of several components, under `/tcasm`, and each component of its interior here.
+    /// Stores `field`, which has several components, under `/tcasm`, and each component of its
+    /// interior here.
     fn store_vector(
         &self,
         to: &Store<'_>,
@@ -67,7 +73,8 @@ impl Iteration {
         Ok(stored)
     }
 
-    /// Store `field`, of one component, under `/tcasm`, and its interior here: once when that is all of it.
+    /// Stores `field`, which has one component, under `/tcasm`, and its interior here. If the field
+    /// has no ghost layers, the values are stored once under both names.
     fn store_scalar(
         &self,
         to: &Store<'_>,
@@ -106,6 +113,7 @@ impl Shown for Iteration {
     }
 }
 
+/// Writes the attributes of the root group.
 fn describe_series(file: &File, path: &Path, stamp: Stamp) -> Result<(), Fault> {
     let (encoding, format) = encoding(path, stamp.step);
     attributes::text(file, "openPMD", "1.1.0")?;
@@ -119,7 +127,8 @@ fn describe_series(file: &File, path: &Path, stamp: Stamp) -> Result<(), Fault> 
     Ok(())
 }
 
-/// A file that is called like a checkpoint is one of a series of files, any other a series by itself.
+/// Returns the `iterationEncoding` and the `iterationFormat`. A file with the name of a checkpoint
+/// is one of a series of files. Any other file is a series by itself.
 fn encoding(path: &Path, step: u64) -> (&'static str, String) {
     let form = Form::Full(Layout::OpenPmd);
     match Found::at(path).filter(|found| (found.form, found.step) == (form, step)) {
@@ -128,7 +137,8 @@ fn encoding(path: &Path, step: u64) -> (&'static str, String) {
     }
 }
 
-/// The names of the fields that are meshes: letters, digits and underscores, and no two alike.
+/// Returns the names of the records of all fields that are meshes. They consist of letters, digits
+/// and underscores, and no two are the same.
 fn records(table: &FieldTable) -> BTreeMap<String, String> {
     let meshes = table.fields.iter().filter(|f| is_mesh(f)).map(|f| &f.name);
     let (odd, plain): (Vec<_>, Vec<_>) = meshes.partition(|name| name.contains('-'));
@@ -148,13 +158,15 @@ fn is_mesh(field: &FieldDesc) -> bool {
     field.kind == Kind::Array && !field.dtype.is_complex()
 }
 
-/// Whether the dataset under `/tcasm` has an attribute without values: openPMD-api does not read such a record.
+/// Returns true if the dataset under `/tcasm` has an attribute without values. openPMD-api cannot
+/// read such a record, so the interior then needs a dataset of its own.
 fn has_empty_attribute(field: &FieldDesc) -> bool {
     let is_empty = |attr: &Attr| matches!(attr, Attr::Floats(values) if values.is_empty());
     field.shape.is_empty() || field.attrs.values().any(is_empty)
 }
 
-/// The dimensions of a record, from slowest to fastest. A single number is a row of one.
+/// Returns the dimensions of a record, from slowest to fastest. A single number is an array of one
+/// value.
 fn shape(field: &FieldDesc) -> Vec<usize> {
     match field.shape.is_empty() {
         true => vec![1],
@@ -169,6 +181,7 @@ fn component_name(component: usize, components: usize) -> String {
     }
 }
 
+/// Writes the attributes of a record.
 fn describe_record(at: &Location, field: &FieldDesc) -> Result<(), Fault> {
     let dims = shape(field).len();
     let mesh = field.mesh.unwrap_or_default();
@@ -184,6 +197,7 @@ fn describe_record(at: &Location, field: &FieldDesc) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Writes the attributes of a component of a record.
 fn describe_component(at: &Location, field: &FieldDesc) -> Result<(), Fault> {
     let position: f64 = match field.centering {
         Centering::Point => 0.0,
@@ -194,7 +208,7 @@ fn describe_component(at: &Location, field: &FieldDesc) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The name of an axis, counted from the fastest.
+/// Returns the name of an axis. Axes are counted from the fastest.
 fn axis_label(axis: usize) -> String {
     match axis {
         0..3 => ["x", "y", "z"][axis].to_owned(),
@@ -202,7 +216,8 @@ fn axis_label(axis: usize) -> String {
     }
 }
 
-/// What is given for x, y and z, from slowest to fastest, for so many dimensions.
+/// Returns the values `xyz` for `dims` dimensions, from slowest to fastest. Dimensions after z have
+/// the value `else_`.
 fn per_axis(xyz: [f64; 3], else_: f64, dims: usize) -> Vec<f64> {
     let value = |axis: usize| xyz.get(axis).copied().unwrap_or(else_);
     (0..dims).rev().map(value).collect()
@@ -214,7 +229,7 @@ mod tests {
     use tcasm_core::field::DType;
 
     #[test]
-    fn records_have_names_that_openpmd_allows_and_no_two_alike() {
+    fn record_names_are_valid_in_openpmd_and_unique() {
         let names = ["a-b", "a_b", "a_b_", "c-d", "e"];
         let table = FieldTable {
             fields: names
@@ -228,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_called_like_a_checkpoint_is_one_of_a_series() {
+    fn files_with_the_name_of_a_checkpoint_form_a_series() {
         let format = |file: &str| encoding(Path::new(file), 7);
         let file_based = ("fileBased", "a_b_%08T.h5".to_owned());
         let group_based = ("groupBased", "/data/%T/".to_owned());
@@ -239,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_go_from_slowest_to_fastest_and_x_is_the_fastest() {
+    fn axes_go_from_slowest_to_fastest_with_x_last() {
         assert_eq!(per_axis([1.0, 2.0, 3.0], 9.0, 2), [2.0, 1.0]);
         assert_eq!(per_axis([1.0, 2.0, 3.0], 9.0, 4), [9.0, 3.0, 2.0, 1.0]);
         assert_eq!((0..4).map(axis_label).collect::<String>(), "xyzaxis3");

@@ -2,36 +2,38 @@
 
 use crate::Mode;
 
-/// What a full checkpoint is to other programs. For us both are the same: all is read from `/tcasm`.
+/// The format in which other programs read a full checkpoint. This crate reads both in the same
+/// way, from `/tcasm`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
     /// A VTKHDF image, for ParaView and VisIt: `<name>_<step>.vtkhdf`.
     #[default]
     VtkHdf,
-    /// An iteration of an openPMD 1.1.0 series, for openPMD-api and what builds on it: `<name>_<step>.h5`.
+    /// An iteration of an openPMD 1.1.0 series, for openPMD-api and programs that use it:
+    /// `<name>_<step>.h5`.
     OpenPmd,
 }
 
 /// How the fields' bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// As they are: the fastest to write.
+    /// No compression. The fastest to write.
     None,
-    /// Shuffled and deflated at a level of 1 to 9: every HDF5 reader has these filters.
+    /// Shuffle and deflate at a level of 1 to 9. Every HDF5 reader has these filters.
     Deflate(u8),
-    /// Shuffled and compressed with zstd at a level of 1 to 9, by the filter Blosc, which other readers need as a
+    /// Shuffle and zstd at a level of 1 to 9, by the filter Blosc. Other readers need it as a
     /// plugin (in Python: `hdf5plugin`).
     Zstd(u8),
 }
 
-/// How to write.
+/// The options of checkpoint files.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How the fields' bytes are stored.
     pub compression: Compression,
-    /// What full checkpoints are to other programs.
+    /// The format in which other programs read full checkpoints.
     pub layout: Layout,
-    /// Who may read and write the files.
+    /// The permissions of the files.
     pub mode: Mode,
 }
 

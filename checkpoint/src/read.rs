@@ -1,4 +1,4 @@
-//! Reading a checkpoint back: a full one, or increments and what they build on.
+//! Reads a checkpoint: a full one, or an increment with all that it builds on.
 
 use crate::chain::{Care, Chains};
 use crate::error::ReadError;
@@ -14,19 +14,20 @@ use tcasm_core::field::{self, DType, Element, FieldDesc, FieldTable, Kind};
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
-/// An open checkpoint whose structure was found undamaged. Each field is checked when it is read.
+/// An open checkpoint whose structure is undamaged. Each field is checked when it is read.
 #[derive(Debug)]
 pub struct Checkpoint {
     path: PathBuf,
     full: Full,
-    /// What builds on it, oldest first.
+    /// The increments on the full checkpoint, oldest first.
     increments: Vec<Increment>,
     passed_over: Vec<(PathBuf, ReadError)>,
 }
 
 impl Checkpoint {
-    /// Open the checkpoint at `path`. When that is a directory or a `.series` file: the newest in it that can be used;
-    /// [`Checkpoint::passed_over`] tells which newer ones could not.
+    /// Opens the checkpoint at `path`. If that is a directory or a `.series` file, opens the newest
+    /// checkpoint in it that can be used. [`Checkpoint::passed_over`] tells which newer ones could
+    /// not be used.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -40,8 +41,9 @@ impl Checkpoint {
         }
     }
 
-    /// The newest checkpoint of `dirs`, tiers of a run, fastest first, of which every field can be read; or that of `step`. The
-    /// path of a single file is taken as it is. What is passed over is told by [`Checkpoint::passed_over`].
+    /// Opens the newest checkpoint of which every field can be read, or that of `step`. `dirs` are
+    /// the tiers of a run, fastest first, or the path of a single file. [`Checkpoint::passed_over`]
+    /// tells which newer ones could not be used.
     pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {
         let dirs: Vec<&Path> = dirs.iter().map(AsRef::as_ref).collect();
         if let ([file], None) = (&dirs[..], step)
@@ -53,7 +55,7 @@ impl Checkpoint {
         for (tier, dir) in dirs.iter().enumerate() {
             match find::in_dir(dir) {
                 Ok(files) => found.extend(files.into_iter().map(|file| (tier, file))),
-                // A tier that is lost, or not there for the time being: there are others.
+                // A tier that is lost, or unreachable for now, is not an error: there are others.
                 Err(error) => away.push((dir.to_path_buf(), ReadError::io(dir)(error))),
             }
         }
@@ -73,55 +75,55 @@ impl Checkpoint {
         newest(place, files, away, Care::Fields)
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Name of the region that was stored.
+    /// Returns the name of the region that was stored.
     pub fn region(&self) -> &str {
         &self.header().region
     }
 
-    /// Number, step and time of the version that was stored.
+    /// Returns the number, the step and the time of the version that was stored.
     pub fn stamp(&self) -> Stamp {
         self.header().stamp
     }
 
-    /// The fields of that version.
+    /// Returns the fields of that version.
     pub fn table(&self) -> &FieldTable {
         &self.header().table
     }
 
-    /// Where the region lay in its producer, if the writer has told that.
+    /// Returns where the region lay in its producer, if the file says so.
     pub fn extent(&self) -> Option<Extent> {
         self.header().extent
     }
 
-    /// The steps of the checkpoints that it is read from, its own last.
+    /// Returns the steps of the checkpoints that it is read from, its own last.
     pub fn steps(&self) -> Vec<u64> {
         let first = self.full.header().stamp.step;
         let rest = self.increments.iter().map(|i| i.stamp().step);
         std::iter::once(first).chain(rest).collect()
     }
 
-    /// Newer checkpoints that could not be used, and why.
+    /// Returns the newer checkpoints that could not be used, with their errors.
     pub fn passed_over(&self) -> &[(PathBuf, ReadError)] {
         &self.passed_over
     }
 
-    /// The same, when the files are not needed any more.
+    /// Closes the files and returns the same as [`Checkpoint::passed_over`].
     pub fn into_passed_over(self) -> Vec<(PathBuf, ReadError)> {
         self.passed_over
     }
 
-    /// The seal of its file, which tells it from any other.
+    /// Returns the seal of its file, which no other file has.
     pub fn seal(&self) -> &str {
         &self.header().seal
     }
 
-    /// Read the field `name` into `buffer` as it lay in memory, ghost layers included. After an error, what `buffer`
-    /// holds is of no use.
+    /// Reads the field `name` into `buffer` as it lay in memory, ghost layers included. After an
+    /// error, the contents of `buffer` are unspecified.
     pub fn read_bytes(&self, name: &str, buffer: &mut [u8]) -> Result<(), ReadError> {
         let field = self.field(name)?;
         if buffer.len() as u64 != field.bytes() {
@@ -136,8 +138,9 @@ impl Checkpoint {
         all.try_for_each(|increment| increment.apply(field, buffer))
     }
 
-    /// Read the field `name` into `array`, which has the field's dtype and
-    /// [`array_shape`](FieldDesc::array_shape), ghost layers included. After an error, what `array` holds is of no use.
+    /// Reads the field `name` into `array`, ghost layers included. `array` must have the field's
+    /// dtype and [`array_shape`](FieldDesc::array_shape). After an error, the contents of `array`
+    /// are unspecified.
     pub fn read_array<T: Element>(
         &self,
         name: &str,
@@ -149,25 +152,26 @@ impl Checkpoint {
             return self.full.read_array(field, array);
         }
         memory::check(field.bytes()).map_err(|why| self.too_large(why))?;
-        // Increments change bytes as they lie in memory, which the array may not be.
+        // Increments change bytes in the order of memory. The array may be in another order.
         let mut bytes = vec![0; field.bytes() as usize];
         self.read_bytes(name, &mut bytes)?;
         let values = data::typed::<T>(&bytes);
         let values = bytemuck::cast_slice(&values);
         match field::view::<T>(field, values) {
             Ok(read) => array.assign(&read),
-            Err(error) => unreachable!("{error}, though the array has this dtype and shape"),
+            Err(error) => unreachable!("{error}, although dtype and shape were checked"),
         }
         Ok(())
     }
 
-    /// Read all fields of all files and check them, without keeping anything.
+    /// Reads and checks all fields of all files, without keeping anything.
     pub fn verify(&self) -> Result<(), ReadError> {
         self.full.verify()?;
         self.increments.iter().try_for_each(Increment::verify)
     }
 
-    /// Read what its own file shows to other programs besides the fields, and check it: nothing here needs it.
+    /// Reads and checks the copies of fields that its own file holds for other programs. Nothing in
+    /// this crate reads them otherwise.
     pub fn verify_copies(&self) -> Result<(), ReadError> {
         match self.increments.is_empty() {
             true => self.full.verify_copies(),
@@ -175,7 +179,7 @@ impl Checkpoint {
         }
     }
 
-    /// The error that all or a part of it does not fit into memory.
+    /// Returns the error for a checkpoint that does not fit into memory.
     pub(crate) fn too_large(&self, why: memory::TooLarge) -> ReadError {
         ReadError::TooLarge {
             path: self.path.clone(),
@@ -198,6 +202,7 @@ impl Checkpoint {
     }
 }
 
+/// Checks that an array with this dtype and shape can take `field`.
 fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), ReadError> {
     let name = field.name.clone();
     if let Kind::Raw { type_name, .. } = &field.kind {
@@ -225,7 +230,7 @@ fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), R
     Ok(())
 }
 
-/// The checkpoints in `dir`, newest first, when they are of one run.
+/// Returns the checkpoints in `dir`, newest first. They must be of one run.
 fn in_dir(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let found = find::in_dir(dir).map_err(ReadError::io(dir))?;
     let found = found.into_iter().rev().map(|file| (0, file)).collect();
@@ -233,8 +238,8 @@ fn in_dir(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(found.into_iter().map(|(_, file)| file.path).collect())
 }
 
-/// Returns those of `found`, in tiers with these numbers, that may be of one run; an error, if
-/// there are several. A run is there if one of its files has a seal.
+/// Returns those of `found` that may be of one run; each comes with the number of its tier. Fails
+/// if there are several runs. A run exists if one of its files has a seal.
 fn of_one_run(
     dir: &Path,
     mut found: Vec<(usize, Found)>,
@@ -251,7 +256,8 @@ fn of_one_run(
         let dir = dir.to_owned();
         return Err(ReadError::SeveralNames { dir, names: runs });
     }
-    // Others write `<name>_<step>.h5`, too. What else is called like a checkpoint is told of.
+    // Other programs use names like `<name>_<step>.h5` too, so such files are ignored. Other files
+    // with the name of a checkpoint are kept, so that their errors are reported.
     let is_foreign = |file: &Found| file.form == Form::Full(Layout::OpenPmd);
     if let Some(run) = runs.first() {
         found.retain(|(_, file)| file.name == *run || !is_foreign(file));
@@ -259,7 +265,8 @@ fn of_one_run(
     Ok(found)
 }
 
-/// The first of `files` that can be used; others were passed over before.
+/// Opens the first of `files` that can be used. `passed_over` are files that could not be used
+/// before.
 fn newest(
     place: &Path,
     files: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! Files as they are opened to be read: regular ones only. A pipe or a device that has the name of
-//! a checkpoint must not block whoever looks into its folder.
+//! Opens files for reading, if they are regular files. A pipe or a device with the name of a
+//! checkpoint must not block a program that reads its folder.
 
 use nix::fcntl::OFlag;
 use std::fs::{self, File};
@@ -8,10 +8,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Opens the regular file at `path` to be read. Links are followed.
+/// Opens the regular file at `path` for reading. Symbolic links are followed.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Looked at before, because to open a device may have effects; and after, because it may have
-    // been replaced in between. Opening a pipe does not wait for its other end then.
+    // Check before opening, because opening a device may have effects. Check again after it,
+    // because the file may have been replaced in between. With O_NONBLOCK, opening a pipe does not
+    // wait for its other end.
     check(&fs::metadata(path)?)?;
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = File::options()
@@ -22,12 +23,12 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads the regular file at `path`, which may have `most` bytes.
+/// Reads the regular file at `path`, which must not have more than `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_open(&open(path)?, most)
 }
 
-/// Reads `file`, which was opened just now and may have `most` bytes.
+/// Reads `file`, which was opened just now and must not have more than `most` bytes.
 pub fn read_open(file: &File, most: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     let mut bytes = Vec::new();
@@ -36,17 +37,19 @@ pub fn read_open(file: &File, most: u64) -> io::Result<Vec<u8>> {
     }
     match size.max(bytes.len() as u64) {
         size if size > most => Err(io::Error::other(format!(
-            "it has {size} bytes, and a file of its kind has {most} at most"
+            "it has {size} bytes, but a file of its kind has at most {most}"
         ))),
         _ => Ok(bytes),
     }
 }
 
-/// Returns a path that leads to the open `file` itself, whatever has its name meanwhile.
+/// Returns a path that leads to the open `file` itself, even if its name now belongs to another
+/// file.
 pub fn path_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
+/// Returns an error if the file is not a regular one.
 fn check(found: &fs::Metadata) -> io::Result<()> {
     match found.is_file() {
         true => Ok(()),
@@ -61,7 +64,7 @@ mod tests {
     use nix::unistd::mkfifo;
 
     #[test]
-    fn only_regular_files_are_opened_and_links_to_them() {
+    fn only_regular_files_and_links_to_them_are_opened() {
         let dir = tempfile::tempdir().unwrap();
         let [file, link, pipe] = ["file", "link", "pipe"].map(|name| dir.path().join(name));
         fs::write(&file, "text").unwrap();
@@ -77,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_was_agreed() {
+    fn files_larger_than_the_limit_are_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, "text").unwrap();

@@ -1,9 +1,11 @@
-//! The seal at the end of a checkpoint file: proof that HDF5 may look into it.
+//! The seal at the end of a checkpoint file. It shows that the structure of the file is undamaged,
+//! so that HDF5 can open it.
 //!
-//! The HDF5 library trusts the structures of the files it opens; a flipped byte in them can crash it. So everything
-//! but the fields' own stored bytes is hashed when the file is complete, and checked before HDF5 opens it. This costs
-//! little, however large the fields are. (Their stored bytes are skipped here: each field has its own checksum over
-//! the decoded values.) HDF5 readers ignore what follows the end that the file's superblock names.
+//! The HDF5 library trusts the structures of the files that it opens. A single flipped byte in them
+//! can crash it. So all of a complete file is hashed except the stored bytes of fields, and the
+//! hash is checked before HDF5 opens the file. This is cheap however large the fields are. The
+//! stored bytes are skipped because each field has its own checksum over the decoded values. HDF5
+//! readers ignore what follows the end of file that the superblock names.
 //!
 //! ```text
 //! n times  u64 offset, u64 length    stored bytes of fields: ascending, disjoint, not in the hash
@@ -20,16 +22,20 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3Default;
 
+/// The last bytes of a sealed file.
 const MAGIC: &[u8; 8] = b"TCASMSL1";
+/// The size in bytes of the part of the seal after the ranges.
 const FOOTER: u64 = 32;
+/// The size of one range in bytes.
 const RANGE: u64 = 16;
+/// The first bytes of an HDF5 file.
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
-/// Offset and length of stored bytes of a field.
+/// The offset and the length of stored bytes of a field.
 pub type Range = (u64, u64);
 
-/// Seals `file`, of which HDF5 has written `length` bytes, the fields' own at `ranges`. After an
-/// error it can be sealed again.
+/// Seals `file`, of which HDF5 has written `length` bytes. The bytes of fields are stored at
+/// `ranges`. After an error, the file can be sealed again.
 pub fn apply(file: &File, length: u64, mut ranges: Vec<Range>) -> io::Result<()> {
     file.set_len(length)?;
     ranges.sort_unstable();
@@ -46,8 +52,8 @@ pub fn apply(file: &File, length: u64, mut ranges: Vec<Range>) -> io::Result<()>
     file.write_all_at(&seal, length)
 }
 
-/// The hash in the seal of the file at `path`, which tells it from other files: it covers the checksums of the fields. None: it
-/// has no seal.
+/// Returns the hash in the seal of the file at `path`. It identifies the file, because it covers
+/// the checksums of the fields. Returns `None` if the file has no seal.
 pub fn identity(path: &Path) -> io::Result<Option<String>> {
     let mut file = regular::open(path)?;
     let size = file.metadata()?.len();
@@ -58,7 +64,8 @@ fn text(hash: u64) -> String {
     format!("{hash:016x}")
 }
 
-/// Check that the file at `path` is sealed and that the seal is unbroken; returns it, open, and its identity.
+/// Checks that the file at `path` is sealed and undamaged outside the fields. Returns the open file
+/// and its identity.
 pub fn check(path: &Path) -> Result<(File, String), ReadError> {
     let io = ReadError::io;
     let mut file = regular::open(path).map_err(io(path))?;
@@ -80,7 +87,8 @@ pub fn check(path: &Path) -> Result<(File, String), ReadError> {
     }
 }
 
-/// The seal without hash and magic, and the hash; `None` when there is no seal at the end.
+/// Returns the seal without hash and magic, and the hash. Returns `None` if there is no seal at the
+/// end.
 fn read_seal(file: &mut File, size: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
     if size < FOOTER {
         return Ok(None);
@@ -100,7 +108,7 @@ fn read_seal(file: &mut File, size: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
     Ok(Some((seal, word(&footer, 2))))
 }
 
-/// The ranges of `seal`, when they are what it may hold for a file of `length` bytes.
+/// Returns the ranges of `seal`, or `None` if they are not possible in a file of `length` bytes.
 fn parse(seal: &[u8], length: u64) -> Option<Vec<Range>> {
     let words: Vec<u64> = (0..seal.len() / 8).map(|i| word(seal, i)).collect();
     let (ranges, end) = words.split_last_chunk::<2>()?;
@@ -115,6 +123,7 @@ fn parse(seal: &[u8], length: u64) -> Option<Vec<Range>> {
     (end[1] == length && free <= length).then_some(ranges)
 }
 
+/// Returns the hash of the first `length` bytes of `file` outside `ranges`, and of `seal`.
 fn hash(file: &mut File, ranges: &[Range], seal: &[u8], length: u64) -> io::Result<u64> {
     let mut hasher = Xxh3Default::new();
     let mut from = 0;
@@ -137,6 +146,7 @@ fn hash(file: &mut File, ranges: &[Range], seal: &[u8], length: u64) -> io::Resu
 }
 
 /// Why a file has no seal, as far as the first bytes of HDF5's own header tell.
+/// Returns the error for a file without a seal.
 fn unsealed(path: &Path, file: &mut File, size: u64) -> ReadError {
     let path = path.to_owned();
     let mut head = [0; 48];
@@ -148,7 +158,8 @@ fn unsealed(path: &Path, file: &mut File, size: u64) -> ReadError {
     if head[..signature] != SIGNATURE[..signature] {
         return ReadError::NotHdf5(path);
     }
-    // Superblocks of version 2 and 3, which ours are, tell the length of the file at byte 28.
+    // Superblocks of versions 2 and 3 hold the length of the file at byte 28. Checkpoints have such
+    // a superblock.
     let is_ours = known == head.len() && head[9..11] == [8, 8];
     let length = u64::from_le_bytes(head[28..36].try_into().unwrap_or_default());
     if known < head.len() || (matches!(head[8], 2 | 3) && is_ours && length != size) {

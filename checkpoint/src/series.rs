@@ -1,4 +1,4 @@
-//! The list of a run's VTKHDF files, which ParaView opens as one time series: `<name>.vtkhdf.series`.
+//! The list of a run's VTKHDF files, `<name>.vtkhdf.series`. ParaView opens it as one time series.
 
 use crate::error::{ReadError, WriteError};
 use crate::find::{self, Form};
@@ -10,18 +10,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Most bytes of a list: a checkpoint takes about 100.
+/// The largest size of a list in bytes. A checkpoint takes about 100 bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// One checkpoint in the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its file, relative to the list.
+    /// The file, relative to the list.
     pub name: String,
-    /// Its simulated time.
+    /// The simulated time.
     pub time: f64,
 }
 
+/// The list as it is stored in JSON.
 #[derive(Serialize, Deserialize)]
 struct Content {
     #[serde(rename = "file-series-version")]
@@ -29,12 +30,12 @@ struct Content {
     files: Vec<Entry>,
 }
 
-/// The file name of the list.
+/// Returns the file name of the list.
 pub fn file_name(name: &str) -> String {
     format!("{name}.vtkhdf.series")
 }
 
-/// The VTKHDF files, by ascending step.
+/// Returns the VTKHDF files in ascending order of steps.
 pub fn entries(contents: &Contents) -> Vec<Entry> {
     let all = contents.items.values().map(|item| &item.entry);
     let images = all.filter(|entry| {
@@ -43,8 +44,9 @@ pub fn entries(contents: &Contents) -> Vec<Entry> {
     images.map(listed).collect()
 }
 
+/// Returns the line of the list for a checkpoint.
 fn listed(entry: &contents::Entry) -> Entry {
-    // JSON has no other numbers, and a list without them does not open.
+    // JSON can only store finite numbers, and readers do not open a list without times.
     let time = match entry.time.is_finite() {
         true => entry.time,
         false => entry.step as f64,
@@ -55,22 +57,24 @@ fn listed(entry: &contents::Entry) -> Entry {
     }
 }
 
-/// A list that is longer than this is not written anew with each checkpoint.
+/// A list with more checkpoints than this is not written with each checkpoint.
 const SHORT: u64 = 256;
-/// A checkpoint is listed at the latest with the next one after so much time.
+/// The longest time that the list may lack a checkpoint, counted when the next one is written.
 const LATEST: Duration = Duration::from_secs(10);
 
-/// When a list was last written.
+/// The last time that a list was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
-    /// Changes of the manifest that it has.
+    /// The number of changes of the manifest that the list contains.
     changes: u64,
+    /// The time when it was written.
     at: Instant,
 }
 
-/// Brings the list of a tier to the disk, if it is time. What it costs to write a list grows with
-/// its length: so that checkpoints do not cost more with each that there is, a long one is written
-/// when it lacks one in [`SHORT`], and in any case after a while, and when the tier is closed.
+/// Writes the list of a tier if it is due. The cost of a list grows with its length. So that the
+/// cost of a checkpoint does not grow with the number of older ones, a long list is written only
+/// when it lacks one checkpoint in [`SHORT`]. It is also written after a while, and when the tier
+/// is closed.
 pub fn update(tier: &mut Tier) -> Result<(), WriteError> {
     let (changes, entries) = (tier.changes(), tier.contents().items.len() as u64);
     let is_due = tier.listed.is_none_or(|listed| {
@@ -83,7 +87,7 @@ pub fn update(tier: &mut Tier) -> Result<(), WriteError> {
     }
 }
 
-/// Brings the list of a tier to the disk, if it is not as it is to be.
+/// Writes the list of a tier if it is not up to date.
 pub fn complete(tier: &mut Tier) -> Result<(), WriteError> {
     let changes = tier.changes();
     if tier.listed.is_some_and(|listed| listed.changes == changes) {
@@ -95,7 +99,7 @@ pub fn complete(tier: &mut Tier) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Bring the list of a tier to the disk.
+/// Writes the list of a tier to the disk.
 fn write(tier: &Tier) -> Result<(), WriteError> {
     let path = tier.dir().join(file_name(tier.name()));
     let files = entries(tier.contents());
@@ -114,7 +118,7 @@ fn write(tier: &Tier) -> Result<(), WriteError> {
     .map(|_| ())
 }
 
-/// The files that the list at `path` names, in its order.
+/// Returns the files that the list at `path` names, in the order of the list.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let text = regular::read(path, MOST_BYTES).map_err(ReadError::io(path))?;
     let content: Content = serde_json::from_slice(&text).map_err(|source| ReadError::Series {
@@ -136,14 +140,14 @@ mod tests {
 
     const NEW: u64 = 24;
 
-    /// The bytes that this thread has written so far.
+    /// Returns the number of bytes that this thread has written so far.
     fn bytes_written() -> u64 {
         let io = fs::read_to_string("/proc/thread-self/io").unwrap();
         let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
         line.unwrap().parse().unwrap()
     }
 
-    /// A folder with `count` checkpoints: all are one file under many names.
+    /// Returns a folder with `count` checkpoints, which are hard links to one file.
     fn folder(count: u64) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         let tier = written(dir.path(), 1);
@@ -166,7 +170,8 @@ mod tests {
         dir
     }
 
-    /// The bytes that it takes to write some more, and the size of the list in the end.
+    /// Writes more checkpoints. Returns the bytes that this took, and the size of the list at the
+    /// end.
     fn cost(dir: &Path, count: u64) -> (u64, u64) {
         let mut to = Checkpointer::new(dir, "run", Options::default()).unwrap();
         assert_eq!(to.contents().items.len() as u64, count);
@@ -180,10 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn checkpoint_among_thousands_costs_about_what_one_in_an_empty_folder_does() {
+    fn cost_of_a_checkpoint_does_not_grow_with_the_number_of_older_ones() {
         let (few, many) = (folder(1), folder(4000));
         let ((alone, _), (among, list)) = (cost(few.path(), 1), cost(many.path(), 4000));
-        // Two lists are due; and a slow machine may take long enough for some more.
+        // Two lists are due, and a slow machine may take long enough for some more.
         assert!(
             among < alone + NEW * list / 3,
             "{among} bytes, not {alone}; a list has {list}"

@@ -1,37 +1,40 @@
-//! What is to be known before the first checkpoint is written.
+//! The settings of a checkpointer.
 
 use crate::Options;
 use crate::error::WriteError;
 use crate::tier::Retention;
 use std::path::{Path, PathBuf};
 
-/// Where checkpoints go, and what becomes of them.
+/// Where checkpoints are written, and which of them are kept.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The folder that they are written to: on a disk of the node, or in its memory.
+    /// The folder that checkpoints are written to, on a disk of the node or in its memory.
     pub fast: PathBuf,
-    /// What is kept there.
+    /// The checkpoints that are kept in `fast`.
     pub keep: Retention,
-    /// The folder that they are copied to, one after the other: on a parallel file system.
+    /// The folder that checkpoints are copied to one after the other, on a parallel file system.
     pub slow: Option<PathBuf>,
-    /// What is kept there.
+    /// The checkpoints that are kept in `slow`.
     pub keep_slow: Retention,
-    /// Most bytes in a second that are copied there.
+    /// The highest rate of copying, in bytes per second.
     pub limit: Option<u64>,
     /// How files are written.
     pub options: Options,
-    /// Most files that it takes to read a checkpoint: an increment, and those that it builds on. With 1 all are full.
+    /// The largest number of files that a checkpoint is read from: an increment and all that it
+    /// builds on. With 1, all checkpoints are full.
     pub most_files: usize,
-    /// Whether a thread makes full checkpoints of chains, when they have more than half of these files: then the writer seldom
-    /// has to, and versions are pinned for increments only.
+    /// True if a thread replaces the newest increment of a chain by a full checkpoint when the
+    /// chain has more than half of `most_files`. Then the writer seldom has to write full
+    /// checkpoints, and versions are pinned only while increments are written.
     pub compact: bool,
-    /// Whether a simulation that begins before what is there may replace it: what is of later steps goes when the first new
-    /// checkpoint is complete. Else it is refused, as it may be another simulation.
+    /// True if a simulation that starts at an earlier step may replace checkpoints of later steps.
+    /// They are removed when the first new checkpoint is complete. Otherwise such a start is
+    /// refused, as it may be another simulation.
     pub replace_later: bool,
 }
 
 impl Settings {
-    /// One tier, on which everything is kept.
+    /// Returns settings with one tier, which keeps everything.
     pub fn new(fast: impl AsRef<Path>) -> Self {
         Settings {
             fast: fast.as_ref().to_owned(),
@@ -46,7 +49,7 @@ impl Settings {
         }
     }
 
-    /// Two tiers are two folders.
+    /// Checks that the tiers are different folders.
     pub(crate) fn check_folders(&self) -> Result<(), WriteError> {
         let Some(slow) = &self.slow else {
             return Ok(());

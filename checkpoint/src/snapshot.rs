@@ -1,4 +1,4 @@
-//! What a writer needs to know of a version.
+//! The version that a writer stores.
 
 use crate::WriteError;
 use tcasm_core::field::{FieldDesc, FieldTable};
@@ -7,22 +7,24 @@ use tcasm_core::stamp::Stamp;
 
 type Bytes<'a> = Box<dyn Fn(&FieldDesc) -> &'a [u8] + 'a>;
 
-/// A version to be stored: its stamp, its fields and their bytes. The bytes must not change while it is written,
-/// as those of a pinned version do not.
+/// A version to be stored: its stamp, its fields and their bytes. The bytes must not change while
+/// it is written. Those of a pinned version do not change.
 pub struct Snapshot<'a> {
-    /// Name of the region.
+    /// The name of the region.
     pub region: &'a str,
     /// Number, step and time of the version.
     pub stamp: Stamp,
     /// The fields of the version.
     pub table: &'a FieldTable,
-    /// Where the region lies, if that is to be told.
+    /// Where the region lies, if the file is to say so.
     pub extent: Option<Extent>,
+    /// Returns the bytes of a field.
     bytes: Bytes<'a>,
 }
 
 impl<'a> Snapshot<'a> {
-    /// The version `stamp` of `region`, where `bytes` gives the bytes of each field of `table`.
+    /// Returns a snapshot of the version `stamp` of `region`. `bytes` returns the bytes of each
+    /// field of `table`.
     pub fn new(
         region: &'a str,
         stamp: Stamp,
@@ -38,7 +40,8 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// The same, with where the region lies: what is rebuilt from the file lies there again.
+    /// Returns the same snapshot with the place of the region. A region that is rebuilt from the
+    /// file lies there again.
     pub fn at(self, extent: impl Into<Option<Extent>>) -> Self {
         Snapshot {
             extent: extent.into(),
@@ -46,7 +49,7 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// The same version with the fields of `table` alone, which are some of its own.
+    /// Returns the same version with only the fields of `table`, which are some of its own.
     pub(crate) fn part<'b>(&'b self, table: &'b FieldTable) -> Result<Snapshot<'b>, WriteError> {
         for field in &table.fields {
             self.bytes(field)?;
@@ -55,7 +58,8 @@ impl<'a> Snapshot<'a> {
         Ok(part.at(self.extent))
     }
 
-    /// The bytes of `field`, ghost layers included, as many as its description says.
+    /// Returns the bytes of `field`, ghost layers included. Fails if their number is not that of
+    /// its description.
     pub(crate) fn bytes(&self, field: &FieldDesc) -> Result<&'a [u8], WriteError> {
         let bytes = (self.bytes)(field);
         if bytes.len() as u64 == field.bytes() {

@@ -1,4 +1,4 @@
-//! Files of checkpoints as a tier sees them.
+//! The manifest entries of checkpoint files.
 
 use crate::error::ReadError;
 use crate::find::{Form, Found};
@@ -9,7 +9,7 @@ use crate::tier::contents::{Entry, Kind};
 use std::fs;
 use std::path::Path;
 
-/// What the manifest is to say of a file. Its structure is checked, its fields are not.
+/// Returns the manifest entry of a file. The structure of the file is checked, its fields are not.
 pub fn describe(found: &Found) -> Result<Entry, ReadError> {
     let path = &found.path;
     let header = match found.form {
@@ -20,7 +20,7 @@ pub fn describe(found: &Found) -> Result<Entry, ReadError> {
     Ok(entry(path, header, bytes))
 }
 
-/// What the manifest is to say of a file at `path` with this header and so many bytes.
+/// Returns the manifest entry of a file of `bytes` bytes at `path` with this header.
 pub fn entry(path: &Path, header: Header, bytes: u64) -> Entry {
     let file = path.file_name().unwrap_or_default();
     let (kind, base_id) = match header.base {
@@ -40,7 +40,7 @@ pub fn entry(path: &Path, header: Header, bytes: u64) -> Entry {
     }
 }
 
-/// Check all of a file, alone: not what it builds on.
+/// Checks all of a file, but not what it builds on.
 pub fn verify(path: &Path, form: Form) -> Result<(), ReadError> {
     match form {
         Form::Full(_) => Full::open(path)?.verify(),

@@ -1,8 +1,8 @@
-//! A checkpoint file on its way to its name: sealed, read back, synced, renamed.
+//! A checkpoint file before it gets its name: it is sealed, read back, synced and renamed.
 //!
-//! HDF5 keeps much of what it is given in memory, and loses the error when a handle that is
-//! dropped cannot bring it to the disk. The seal alone would not tell: it is made of what the file
-//! holds. So the file is read back before it gets its name, and what it says must be what was to
+//! HDF5 keeps much of the data in memory. If a handle cannot write its data when it is dropped, the
+//! error is lost. The seal would not show this, because it is computed from what the file holds. So
+//! the file is read back before it gets its name, and its description must be the one that was to
 //! be written.
 
 use crate::atomic::Pending;
@@ -13,12 +13,13 @@ use crate::increment::Increment;
 use crate::seal;
 use std::path::Path;
 
-/// A file with all its bytes, but for the seal and the name. The snapshot is no longer needed.
+/// A file with all its bytes, but without its seal and its name. The snapshot is no longer needed.
 #[derive(Debug)]
 pub struct Unsealed {
     pending: Pending,
-    /// Bytes that HDF5 has written.
+    /// The number of bytes that HDF5 has written.
     length: u64,
+    /// Where the bytes of fields are stored.
     ranges: Vec<seal::Range>,
     /// The checksum of the description that was to be written.
     checksum: u64,
@@ -26,7 +27,7 @@ pub struct Unsealed {
 }
 
 impl Unsealed {
-    /// Takes a closed file whose fields are stored at `ranges`.
+    /// Returns an unsealed file. HDF5 has closed it, and its fields are stored at `ranges`.
     pub fn new(
         pending: Pending,
         ranges: Vec<seal::Range>,
@@ -63,6 +64,7 @@ impl Unsealed {
         }
     }
 
+    /// Reads the description of the file, and checks that there is a dataset for each field.
     fn read_back(&self) -> Result<Header, ReadError> {
         let here = self.pending.here();
         if self.is_increment {
@@ -75,7 +77,7 @@ impl Unsealed {
         Ok(full.into_header())
     }
 
-    /// Brings the file, which is sealed, to the disk and gives it its name; returns its size.
+    /// Brings the sealed file to the disk and gives it its name. Returns its size.
     pub fn commit(self) -> Result<u64, WriteError> {
         self.pending.commit()
     }

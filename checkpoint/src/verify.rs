@@ -1,21 +1,21 @@
-//! Checking every byte of checkpoints.
+//! Checks every byte of checkpoints.
 
 use crate::chain::{Care, Chains};
 use crate::error::ReadError;
 use std::path::Path;
 
-/// Checks checkpoints, each file once, however many build on it.
+/// A verifier of checkpoints. It reads each file once, however many increments build on it.
 #[derive(Debug)]
 pub struct Verifier(Chains);
 
-/// A checkpoint of which every byte was read and found to be right.
+/// A checkpoint of which every byte was read and is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// Its step.
     pub step: u64,
-    /// Files that it takes to read it.
+    /// The number of files that it is read from.
     pub files: usize,
-    /// Step of the first of them.
+    /// The step of the full checkpoint that it builds on, or its own.
     pub first: u64,
 }
 
@@ -25,8 +25,8 @@ impl Verifier {
         Verifier(Chains::new(Care::Copies))
     }
 
-    /// Reads all fields of the checkpoint at `path`, what it shows to other programs besides, and
-    /// what it builds on, as far as none of that was read before.
+    /// Reads and checks all fields of the checkpoint at `path`, the copies for other programs, and
+    /// all that it builds on. Skips files that were already checked.
     pub fn verify(&mut self, path: impl AsRef<Path>) -> Result<Verified, ReadError> {
         let whole = self.0.check(path.as_ref())?;
         Ok(Verified {

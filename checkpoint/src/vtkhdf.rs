@@ -1,9 +1,10 @@
-//! What a VTKHDF file shows, beside `/tcasm`: a static image, which ParaView, VisIt and h5py open without a plugin.
+//! The part of a VTKHDF file for other programs, beside `/tcasm`: a static image, which ParaView,
+//! VisIt and h5py open without a plugin.
 //!
 //! ```text
-//! /VTKHDF                     the image: Version, Type, WholeExtent, Origin, Spacing, Direction
-//!   PointData/ CellData/      the fields that lie on the file's grid, without ghost layers
-//!   FieldData/                TimeValue, step, version
+//! /VTKHDF                   the image: Version, Type, WholeExtent, Origin, Spacing, Direction
+//!   PointData/ CellData/    the fields that lie on the file's grid, without ghost layers
+//!   FieldData/              TimeValue, step, version
 //! ```
 
 use crate::error::Fault;
@@ -22,7 +23,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The image of `snapshot`, still without fields.
+    /// Creates the image of `snapshot`, still without fields.
     pub fn create(file: &File, snapshot: &Snapshot<'_>) -> Result<Self, Fault> {
         let grid = Grid::of(snapshot.table);
         let image = file.create_group("VTKHDF")?;
@@ -54,6 +55,7 @@ impl Shown for Image {
     }
 }
 
+/// Writes the time, the step and the number of the version.
 fn describe_version(global: &Group, stamp: Stamp) -> Result<(), Fault> {
     for (name, value) in [("step", stamp.step), ("version", stamp.version)] {
         let number = global.new_dataset_builder();
@@ -64,7 +66,8 @@ fn describe_version(global: &Group, stamp: Stamp) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Extents start at 0 and name points, x first; `Direction` is required. Older readers fail otherwise.
+/// Writes the attributes of an image. Extents start at 0 and count points, x first. `Direction` is
+/// required. Older readers fail otherwise.
 pub fn describe_image(image: &Group, grid: &Grid) -> Result<(), Fault> {
     let [z, y, x] = grid.points.map(|n| n as i64 - 1);
     attributes::numbers(image, "Version", &[2_i64, 0])?;

@@ -1,16 +1,19 @@
-//! Writing one full checkpoint, in either layout.
+//! Writes one full checkpoint, in either layout.
 //!
 //! ```text
-//! /tcasm                      format, region, version, step, time, free attributes (attr_*); base, bytes: where the region lay;
-//!                             xxh3: the checksum of all this (but for the free attributes), the table, and the names of the fields
-//!   table                     the field table as the index holds it (MessagePack)
-//!   fields/<name>             every field, ghost layers included, its bytes as they lie in memory; their xxh3, and where copies
-//!                             of its values stand for others (copies), which have an xxh3 of their own
+//! /tcasm                  format, region, version, step, time, free attributes (attr_*);
+//!                         base, bytes: where the region lay; xxh3: the checksum of all this
+//!                         (except the free attributes), the table, and the names of the fields
+//!   table                 the field table as the index holds it (MessagePack)
+//!   fields/<name>         every field, ghost layers included, its bytes as they lie in memory;
+//!                         their xxh3, and the paths of copies for other programs (copies),
+//!                         each of which has an xxh3 of its own
 //! ```
 //!
-//! Beside that stands what other programs read: see [`crate::vtkhdf`] and [`crate::openpmd`]. An F-order field of shape
-//! (nx, ny, nz) has, as its bytes lie, the C-order shape (nz, ny, nx), which is what both layouts want too: nothing is ever
-//! transposed. What they want as it lies is stored once, under two names.
+//! The rest of the file is for other programs: see [`crate::vtkhdf`] and [`crate::openpmd`]. The
+//! bytes of an F-order field of shape (nx, ny, nz) are a C-order array of shape (nz, ny, nx). Both
+//! layouts use this shape, so nothing is ever transposed. Values that other programs can use as
+//! they lie in memory are stored once, under two names.
 
 use crate::data::Target;
 use crate::error::{Fault, WriteError};
@@ -24,8 +27,8 @@ use std::path::Path;
 use tcasm_core::field::FieldDesc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Write `snapshot` to `path` and return the size of the file. It appears whole or not at all: when this fails, what
-/// was at `path` before is untouched and nothing else is left behind.
+/// Writes `snapshot` to `path` and returns the size of the file. The file appears whole or not at
+/// all. After an error, an older file at `path` is untouched, and nothing else is left behind.
 pub fn write(
     path: impl AsRef<Path>,
     snapshot: &Snapshot<'_>,
@@ -36,7 +39,7 @@ pub fn write(
     unsealed.commit()
 }
 
-/// Write all of it but the seal and the name, neither of which needs the snapshot any more.
+/// Writes all of a file except the seal and the name. Neither needs the snapshot.
 pub fn begin(
     path: &Path,
     snapshot: &Snapshot<'_>,
@@ -48,7 +51,7 @@ pub fn begin(
     })
 }
 
-/// The same, of a file that shows nothing to other programs.
+/// Does the same for a file that holds nothing for other programs.
 pub fn begin_own(
     path: &Path,
     snapshot: &Snapshot<'_>,
@@ -57,6 +60,7 @@ pub fn begin_own(
     begin_showing(path, snapshot, "", options, |_| Ok(Box::new(Own)))
 }
 
+/// Writes all of a file except the seal and the name. `show` creates the part for other programs.
 fn begin_showing(
     path: &Path,
     snapshot: &Snapshot<'_>,
@@ -83,7 +87,7 @@ fn begin_showing(
     })
 }
 
-/// What other programs are to see, still without fields.
+/// Creates the part for other programs, still without fields.
 fn show(
     file: &File,
     path: &Path,
@@ -98,21 +102,23 @@ fn show(
 
 /// The part of a file that other programs read.
 pub trait Shown {
-    /// Store `field`. The dataset under `/tcasm/fields` comes first, then those that others are to see besides.
+    /// Stores `field`. Returns the dataset under `/tcasm/fields` first, then the copies for other
+    /// programs.
     fn store(&self, to: &Store<'_>, field: &FieldDesc, bytes: &[u8])
     -> Result<Vec<Dataset>, Fault>;
 }
 
-/// Where fields go.
+/// The place in a file where fields are stored.
 pub struct Store<'a> {
     file: &'a File,
-    /// `/tcasm/fields`.
+    /// The group `/tcasm/fields`.
     fields: Group,
     options: &'a Options,
     writeback: Writeback,
 }
 
 impl Store<'_> {
+    /// Stores all fields of `snapshot`. Returns all datasets.
     fn all(&self, shown: &dyn Shown, snapshot: &Snapshot<'_>) -> Result<Vec<Dataset>, Fault> {
         let mut all = Vec::new();
         for field in &snapshot.table.fields {
@@ -129,7 +135,7 @@ impl Store<'_> {
         Ok(all)
     }
 
-    /// A dataset to be made, of `shape`.
+    /// Returns the description of a dataset to create.
     pub fn target<'t>(&'t self, group: &'t Group, name: &'t str, shape: &'t [usize]) -> Target<'t> {
         Target {
             group,
@@ -140,12 +146,12 @@ impl Store<'_> {
         }
     }
 
-    /// Store `field` under `/tcasm` only.
+    /// Stores `field` under `/tcasm` only.
     pub fn own(&self, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
         self.own_as(&memory_shape(field), field, bytes)
     }
 
-    /// The same under another shape, which may have other axes of extent 1.
+    /// Does the same with another shape, which may have other axes of extent 1.
     pub fn own_as(
         &self,
         shape: &[usize],
@@ -156,7 +162,8 @@ impl Store<'_> {
         data::write_whole(&target, field, bytes)
     }
 
-    /// Store `field` under `/tcasm`, and its interior at `target`: once when that is all of it.
+    /// Stores `field` under `/tcasm`, and its interior at `target`. If the field has no ghost
+    /// layers, the values are stored once under both names.
     pub fn both(
         &self,
         target: &Target<'_>,
@@ -172,7 +179,7 @@ impl Store<'_> {
         Ok(vec![whole])
     }
 
-    /// Store `field` under `/tcasm`, and its interior at `target`, whatever that is of it.
+    /// Stores `field` under `/tcasm`, and its interior at `target`, as two datasets.
     pub fn twice(
         &self,
         target: &Target<'_>,

@@ -1,22 +1,23 @@
-//! A file on its way to the disk while it is still being written: else the disk would rest until the last byte is there.
+//! Starts the writeback of a file while it is still being written. Otherwise the disk would be idle
+//! until the last byte is written.
 
 use std::cell::Cell;
 use std::fs::File;
 use tcasm_core::sys::file::begin_writeback;
 
-/// So many bytes are worth another call.
+/// The number of bytes after which writeback is started again.
 const PIECE: usize = 8 << 20;
 
-/// Brings what was written of a file to the disk, now and then.
+/// Starts the writeback of a file at intervals.
 pub struct Writeback {
-    /// None without another descriptor: then fsync does it all.
+    /// A second descriptor of the file. If it could not be made, the final fsync writes everything.
     file: Option<File>,
-    /// Bytes that were written since.
+    /// The bytes that were written since writeback was started last.
     waiting: Cell<usize>,
 }
 
 impl Writeback {
-    /// Of `file`, by whatever descriptor it is written.
+    /// Returns a writeback of `file`, which may be written through any descriptor.
     pub fn of(file: &File) -> Self {
         Writeback {
             file: file.try_clone().ok(),
@@ -24,7 +25,7 @@ impl Writeback {
         }
     }
 
-    /// So many more bytes were written.
+    /// Notes that `bytes` more bytes were written, and starts writeback if there are enough.
     pub fn wrote(&self, bytes: usize) {
         self.waiting.set(self.waiting.get() + bytes);
         if self.waiting.get() >= PIECE

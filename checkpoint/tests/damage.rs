@@ -1,4 +1,5 @@
-//! Damaged, cut and foreign files give an error that says so: never a panic, a crash or a wrong value.
+//! Damaged, cut and foreign files give an error that says so. They never cause a panic, a crash or
+//! a wrong value.
 
 mod common;
 
@@ -9,7 +10,8 @@ use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, ReadError};
 use tcasm_core::field::DType;
 use tcasm_core::stamp::Stamp;
 
-/// Open the file, which holds `mixed()` if anything, and read all of it: an error, or the right values.
+/// Opens the file and reads all of it. It must hold `mixed()`: returns an error, or checks the
+/// values.
 fn read_all(path: &Path) -> Result<(), ReadError> {
     let checkpoint = Checkpoint::open(path)?;
     let version = mixed();
@@ -34,18 +36,19 @@ fn written(dir: &Path, options: &Options) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_cut_at_any_length_is_told_from_a_whole_one() {
+fn file_cut_at_any_length_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("cut.vtkhdf");
     let whole = written(dir.path(), &Options::default());
     let mut without_seal = 0;
-    // All lengths near the ends, where headers and seal are; some in between.
+    // All lengths near the ends, where the headers and the seal are, and some in between.
     let near_ends = |n: &usize| *n < 200 || *n + 400 > whole.len() || n.is_multiple_of(61);
     for length in (0..whole.len()).filter(near_ends) {
         fs::write(&path, &whole[..length]).unwrap();
         match read_all(&path) {
             Err(ReadError::CutShort { have, .. }) => assert_eq!(have, length as u64),
-            // Just the seal is missing: to HDF5 this is a whole file, so it may be anybody's.
+            // Only the seal is missing. To HDF5 this is a whole file, which any program may have
+            // written.
             Err(ReadError::Foreign(_)) => without_seal += 1,
             other => panic!("{length} of {} bytes: {other:?}", whole.len()),
         }
@@ -68,7 +71,7 @@ fn a_flipped_bit_anywhere_is_found_or_does_no_harm() {
                 Err(ReadError::DamagedField { .. }) => in_fields += 1,
                 Err(_) => elsewhere += 1,
                 Ok(()) => {
-                    // A deflated stream has bits without meaning; its values were right.
+                    // A compressed stream has bits without meaning. The values were right.
                     let harmless = options.compression != PLAIN.compression;
                     assert!(harmless || in_copy_for_vtk(&path, at), "not found at {at}");
                 }
@@ -81,7 +84,7 @@ fn a_flipped_bit_anywhere_is_found_or_does_no_harm() {
     }
 }
 
-/// Whether `at` lies in the copy without ghost layers that only VTK reads.
+/// Returns true if `at` lies in the copy without ghost layers that only VTK reads.
 fn in_copy_for_vtk(path: &Path, at: usize) -> bool {
     let file = hdf5::File::open(path).unwrap();
     let copy = file.dataset("VTKHDF/PointData/ghosts").unwrap();
@@ -118,7 +121,7 @@ fn damage_in_a_field_names_the_field_and_spares_the_others() {
 }
 
 #[test]
-fn files_of_others_are_refused_by_name_of_the_reason() {
+fn files_of_other_programs_are_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("other.h5");
     fs::write(&path, "a text\n".repeat(20)).unwrap();
@@ -155,7 +158,7 @@ fn three_checkpoints(dir: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn when_the_newest_is_cut_the_next_older_is_used_and_that_is_told() {
+fn cut_newest_checkpoint_is_passed_over_and_reported() {
     let dir = tempfile::tempdir().unwrap();
     let paths = three_checkpoints(dir.path());
     let list = dir.path().join("run.vtkhdf.series");
@@ -191,7 +194,7 @@ fn when_the_newest_is_cut_the_next_older_is_used_and_that_is_told() {
 }
 
 #[test]
-fn a_directory_without_checkpoints_or_of_several_runs_is_told() {
+fn directory_without_checkpoints_or_with_several_runs_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let error = Checkpoint::open(dir.path()).unwrap_err();
     assert!(matches!(error, ReadError::NoneFound(_)), "{error}");
@@ -205,7 +208,7 @@ fn a_directory_without_checkpoints_or_of_several_runs_is_told() {
 }
 
 #[test]
-fn a_list_that_is_not_one_is_told() {
+fn invalid_list_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("run.vtkhdf.series");
     for text in ["", "{", "[]", r#"{"files": 3}"#, "\u{0}\u{1}"] {

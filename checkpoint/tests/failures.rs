@@ -1,4 +1,4 @@
-//! What goes wrong while writing leaves older checkpoints as they are, leaves nothing behind, and says what to do.
+//! Failures while writing keep older checkpoints, leave nothing behind, and say what to do.
 
 mod common;
 
@@ -17,7 +17,7 @@ use tcasm_checkpoint::{
 use tcasm_core::field::DType;
 use tcasm_core::stamp::Stamp;
 
-/// Where a test that has started itself anew does its work.
+/// The variable with the folder of a test that has started itself as a child process.
 const CHILD_DIR: &str = "TCASM_TEST_CHILD_DIR";
 
 fn child_of(test: &str, dir: &Path) -> Command {
@@ -41,18 +41,19 @@ fn big() -> Version {
     Version::of([field("big", DType::F64, &[64, 128, 128])])
 }
 
-/// Open descriptors of this process that lead to `dir`.
+/// Returns the targets in `dir` of the open descriptors of this process.
 fn descriptors_into(dir: &Path) -> Vec<std::path::PathBuf> {
     let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
     let targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
-    // What a checkpointer keeps open.
+    // A checkpointer keeps these files open.
     let kept = [".run.tcasm-lock", "run.manifest"].map(|name| dir.join(name));
     targets
         .filter(|t| t.starts_with(dir) && !kept.contains(t))
         .collect()
 }
 
-/// Write a small checkpoint, then `full()`, big ones that fail, `roomy()`, and one that does not.
+/// Writes a small checkpoint, calls `full`, writes big ones that must fail, calls `roomy`, and
+/// writes one that must succeed.
 fn fill_up(dir: &Path, full: impl Fn(), roomy: impl Fn()) {
     for options in [PLAIN, Options::default()] {
         let small = mixed();
@@ -72,7 +73,7 @@ fn fill_up(dir: &Path, full: impl Fn(), roomy: impl Fn()) {
             assert_eq!(
                 descriptors_into(dir),
                 [] as [&Path; 0],
-                "space is still taken"
+                "a failed write must free its space"
             );
         }
         assert_eq!(checkpointer.counters().failed, 3);
@@ -120,13 +121,14 @@ fn a_full_disk_costs_only_the_new_checkpoint() {
 #[test]
 fn a_disk_that_is_full_within_a_line_of_the_manifest_costs_only_that_line() {
     let dir = tempfile::tempdir().unwrap();
-    let child = child_of("child_whose_manifest_finds_no_room", dir.path());
+    let child = child_of("child_without_room_for_the_manifest", dir.path());
     let output = { child }.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 }
 
-/// Where mounting is permitted, a disk that is really full; the test above is run everywhere.
+/// Checks the same on a disk that is really full, where mounting is permitted. The test above runs
+/// everywhere.
 #[test]
 fn a_full_file_system_costs_only_the_new_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
@@ -152,11 +154,11 @@ impl Drop for Unmount<'_> {
     }
 }
 
-/// A limit on the size of files fails writes as a full disk does, and needs no privilege.
+/// Limits the size of files, which makes writes fail as a full disk does and needs no privilege.
 #[test]
 #[ignore = "run by a_full_disk_costs_only_the_new_checkpoint"]
 fn child_with_little_room() {
-    // SAFETY: ignoring a signal runs no code of ours in a handler.
+    // SAFETY: ignoring a signal runs no handler.
     unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.unwrap();
     let limit =
         |n: u64| move || setrlimit(Resource::RLIMIT_FSIZE, n, nix::libc::RLIM_INFINITY).unwrap();
@@ -169,8 +171,8 @@ fn child_with_little_room() {
 
 #[test]
 #[ignore = "run by a_disk_that_is_full_within_a_line_of_the_manifest_costs_only_that_line"]
-fn child_whose_manifest_finds_no_room() {
-    // SAFETY: ignoring a signal runs no code of ours in a handler.
+fn child_without_room_for_the_manifest() {
+    // SAFETY: ignoring a signal runs no handler.
     unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.unwrap();
     let limit = |n: u64| setrlimit(Resource::RLIMIT_FSIZE, n, nix::libc::RLIM_INFINITY).unwrap();
     let version = Version::of([field("t", DType::U8, &[4])]);
@@ -178,7 +180,7 @@ fn child_whose_manifest_finds_no_room() {
     let manifest = child_dir().join("run.manifest");
     let size = || fs::metadata(&manifest).unwrap().len();
     let mut step = 0;
-    // No other file may be as large as the manifest: they have to fit.
+    // No other file may be as large as the manifest, because the limit holds for all files.
     while step == 0 || size() < 100_000 {
         step += 1;
         checkpointer.write(&version.snapshot(at(step))).unwrap();
@@ -190,7 +192,7 @@ fn child_whose_manifest_finds_no_room() {
         .write(&version.snapshot(at(step + 1)))
         .unwrap_err();
     assert!(matches!(error, WriteError::NoSpace { .. }), "{error:?}");
-    assert_eq!(size(), whole, "half a line is taken back");
+    assert_eq!(size(), whole, "the partial line must be removed");
     limit(nix::libc::RLIM_INFINITY);
     checkpointer.write(&version.snapshot(at(step + 2))).unwrap();
     let contents = Contents::read(&manifest).unwrap();
@@ -198,7 +200,7 @@ fn child_whose_manifest_finds_no_room() {
     assert_eq!(
         steps,
         [step + 2, step + 1],
-        "a file without a line gets one"
+        "the next write must list the file whose line was lost"
     );
     assert_eq!(contents.damaged, [] as [usize; 0]);
 }
@@ -235,12 +237,12 @@ fn a_directory_that_vanishes_fails_checkpoints_until_it_is_back() {
     let counters = checkpointer.counters();
     assert_eq!((counters.written, counters.failed), (1, 1));
     let error = Checkpointer::new(&inner, "run", PLAIN).unwrap_err();
-    let hint = "it is still the only one to write there";
+    let hint = "the first checkpointer still has the lock";
     assert!(matches!(error, WriteError::Busy { .. }), "{hint}: {error}");
 }
 
 #[test]
-fn a_directory_that_may_not_be_written_is_named() {
+fn unwritable_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let status = child_of("child_without_permission", dir.path())
         .status()
@@ -249,7 +251,7 @@ fn a_directory_that_may_not_be_written_is_named() {
 }
 
 #[test]
-#[ignore = "run by a_directory_that_may_not_be_written_is_named"]
+#[ignore = "run by unwritable_directory_is_named"]
 fn child_without_permission() {
     let dir = child_dir();
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o555)).unwrap();
@@ -315,9 +317,10 @@ fn one_checkpointer_writes_a_name_at_a_time() {
     }
 }
 
-/// Programs started while a file is written inherit its descriptor: no lock on it may outlive the writing.
+/// Checks that no lock on a file outlives its writing. A program that starts while a file is
+/// written inherits its descriptor.
 #[test]
-fn a_program_started_while_writing_keeps_nobody_from_reading() {
+fn program_started_while_writing_does_not_keep_the_file_locked() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.vtkhdf");
     let version = Version::of([field("a", DType::F64, &[2]), field("b", DType::F64, &[2])]);
@@ -353,7 +356,7 @@ fn temporaries(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_kill_while_writing_leaves_the_old_one_and_the_next_start_cleans_up() {
+fn kill_while_writing_keeps_the_last_checkpoint_and_the_next_start_cleans_up() {
     let dir = tempfile::tempdir().unwrap();
     let mut seen_half_written = false;
     for round in 0..20 {
@@ -376,7 +379,7 @@ fn a_kill_while_writing_leaves_the_old_one_and_the_next_start_cleans_up() {
         let newest = Checkpoint::open(dir.path()).unwrap();
         assert!(newest.passed_over().is_empty());
         newest.verify().unwrap();
-        // Neither a file of another run nor one that only looks alike is ours to remove.
+        // Neither a file of another run nor one with a similar name may be removed.
         let foreign = [
             ".other_00000001.vtkhdf.tcasm-1-1.tmp",
             ".run_1.vtkhdf.tcasm-1-1.tmp",
@@ -391,7 +394,8 @@ fn a_kill_while_writing_leaves_the_old_one_and_the_next_start_cleans_up() {
         for name in foreign {
             fs::remove_file(dir.path().join(name)).unwrap();
         }
-        // Written but not yet listed when the kill came: listed now.
+        // The newest file may have been written but not listed when it was killed. It is listed
+        // now.
         let contents = checkpointer.contents();
         let (_, last) = contents.items.last_key_value().unwrap();
         assert!(newest.path().ends_with(&last.entry.file));
@@ -399,11 +403,11 @@ fn a_kill_while_writing_leaves_the_old_one_and_the_next_start_cleans_up() {
             return;
         }
     }
-    panic!("never killed in the middle of a file");
+    panic!("no kill came in the middle of a file");
 }
 
 #[test]
-#[ignore = "run by a_kill_while_writing_leaves_the_old_one_and_the_next_start_cleans_up"]
+#[ignore = "run by kill_while_writing_keeps_the_last_checkpoint_and_the_next_start_cleans_up"]
 fn child_that_writes_until_killed() {
     let version = big();
     let options = Options {
@@ -417,7 +421,7 @@ fn child_that_writes_until_killed() {
 }
 
 #[test]
-fn a_list_keeps_what_exists_and_replaces_a_repeated_step() {
+fn list_keeps_existing_files_and_replaces_later_steps() {
     let dir = tempfile::tempdir().unwrap();
     let version = Version::of([field("t", DType::F64, &[4])]);
     let run = |steps: &[(u64, f64)]| {
@@ -466,9 +470,9 @@ fn a_list_keeps_what_exists_and_replaces_a_repeated_step() {
     assert_eq!(
         listed(),
         expected(&[(20, 2.0), (25, 2.5), (30, 3.5)]),
-        "what came after 25 is replaced"
+        "checkpoints after step 25 must be replaced"
     );
-    // A list that is damaged is made anew from the files; a time that JSON has not is told as the step.
+    // A damaged list is rebuilt from the files. JSON has no NaN, so the time is listed as the step.
     fs::write(dir.path().join("run.vtkhdf.series"), "{\"files\": [").unwrap();
     run(&[(40, f64::NAN)]);
     assert_eq!(

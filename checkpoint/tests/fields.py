@@ -1,4 +1,4 @@
-"""Fields as the tests dump them: what is expected of a file."""
+"""The fields that a file must have, from the dumps of the tests."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def dtype_of(field):
 
 
 def whole(directory, field):
-    """The array by its indices, ghost layers included; a last axis for the components."""
+    """Returns the array by its indices with ghost layers, and a last axis for the components."""
     values = np.fromfile(directory / field["dump"], dtype_of(field))
     shape, components = field["shape"], [field["components"]]
     if field["order"] == "C":
@@ -21,7 +21,7 @@ def whole(directory, field):
 
 
 def interior(directory, field):
-    """The interior by its dimensions from slowest to fastest, and a last axis for the components."""
+    """Returns the interior from the slowest to the fastest axis, and a last axis for components."""
     array = whole(directory, field)
     array = array[tuple(slice(a, n - b) for (a, b), n in zip(field["ghosts"], field["shape"]))]
     if field["order"] == "F":
@@ -31,7 +31,7 @@ def interior(directory, field):
 
 
 def interior_zyx(directory, field):
-    """The interior as (z, y, x, component)."""
+    """Returns the interior as (z, y, x, component)."""
     array = interior(directory, field)
     return array.reshape([1] * (4 - array.ndim) + list(array.shape))
 

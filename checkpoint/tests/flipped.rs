@@ -1,5 +1,6 @@
-//! One byte flipped anywhere in any file of a chain, in either layout and with each compression: the file is named and, where the
-//! byte is a field's, the field; and the newest checkpoint that does not need it is taken.
+//! Flips one byte anywhere in any file of a chain, in either layout and with each compression. The
+//! error names the file, and the field if the byte belongs to one. A restart uses the newest
+//! checkpoint that does not need the byte.
 
 mod common;
 
@@ -20,16 +21,18 @@ const COMPRESSIONS: [Compression; 3] = [
     Compression::Zstd(3),
 ];
 
-/// A file of a chain, and what the checkpoint in it holds.
+/// A file of a chain, and the version that its checkpoint holds.
 struct Link {
     path: PathBuf,
     version: Version,
     whole: Vec<u8>,
-    /// Where values are stored, and the field or the copy for other programs that they are of.
+    /// The ranges of stored values, each with the name of its field or of its copy for other
+    /// programs.
     stored: Vec<(Range<usize>, String)>,
 }
 
-/// A full checkpoint of step 0 with fields that others get copies of, and an increment on it, and one on that.
+/// Writes a full checkpoint of step 0 with fields of which there are copies for other programs, and
+/// two increments, each on the one before.
 fn chain(dir: &Path, options: Options) -> Vec<Link> {
     let mut vector = field("vector", DType::F32, &[20, 30]);
     vector.components = 3;
@@ -74,7 +77,7 @@ fn chain(dir: &Path, options: Options) -> Vec<Link> {
     ]
 }
 
-/// Where HDF5 has stored the values of all fields, and of their copies.
+/// Returns where HDF5 has stored the values of all fields and of their copies.
 fn stored(path: &Path) -> Vec<(Range<usize>, String)> {
     let file = hdf5::File::open(path).unwrap();
     let mut all = Vec::new();
@@ -112,7 +115,8 @@ fn add(all: &mut Vec<(Range<usize>, String)>, dataset: &hdf5::Dataset, name: &st
     }
 }
 
-/// Bytes of all kinds: the beginning, the seal, each stored dataset from its first to its last byte, and all structure between.
+/// Returns offsets of bytes of all kinds: the beginning, the seal, each stored dataset from its
+/// first to its last byte, and the structure in between.
 fn sample(link: &Link) -> BTreeSet<usize> {
     let end = link.whole.len();
     let spread = |range: Range<usize>, count: usize| {
@@ -129,7 +133,7 @@ fn sample(link: &Link) -> BTreeSet<usize> {
     all
 }
 
-/// All that `tcasm verify` does.
+/// Does what `tcasm verify` does.
 fn verify(path: &Path) -> Result<(), ReadError> {
     let checkpoint = Checkpoint::open(path)?;
     checkpoint.verify()?;
@@ -148,7 +152,8 @@ fn assert_holds(checkpoint: &Checkpoint, version: &Version) {
     }
 }
 
-/// Flip the byte at `offset` of the file `number`, and look; whether a field was named.
+/// Flips a bit of the byte at `offset` of file `number` and checks the errors. Returns true if a
+/// field was named.
 fn flip(links: &[Link], number: usize, offset: usize, compressed: bool) -> bool {
     let link = &links[number];
     let mut bytes = link.whole.clone();
@@ -182,7 +187,7 @@ fn flip(links: &[Link], number: usize, offset: usize, compressed: bool) -> bool 
         (Some(error), Some((_, of))) => panic!("{place} is of {of}: {error}"),
         _ => false,
     };
-    // Those that need it are passed over, if it is more than a copy for others.
+    // A checkpoint that needs the byte is passed over. A copy for other programs is not needed.
     let needed = Checkpoint::open(&link.path)
         .and_then(|c| c.verify())
         .is_err();
@@ -217,7 +222,7 @@ fn flip_all_over(layout: Layout, compression: Compression) {
             .iter()
             .filter(|at| flip(&links, number, **at, compressed))
             .count();
-        let hint = "fields are named where their bytes are";
+        let hint = "errors must name the fields of the bytes";
         assert!(
             named >= 10 * link.stored.len() - 10,
             "{hint}: {named} of {}",
@@ -228,14 +233,14 @@ fn flip_all_over(layout: Layout, compression: Compression) {
 }
 
 #[test]
-fn a_flipped_byte_in_a_vtkhdf_chain_is_named_and_stepped_back_from() {
+fn flipped_byte_in_a_vtkhdf_chain_is_located_and_restart_uses_an_older_step() {
     for compression in COMPRESSIONS {
         flip_all_over(LAYOUTS[0], compression);
     }
 }
 
 #[test]
-fn a_flipped_byte_in_an_openpmd_chain_is_named_and_stepped_back_from() {
+fn flipped_byte_in_an_openpmd_chain_is_located_and_restart_uses_an_older_step() {
     for compression in COMPRESSIONS {
         flip_all_over(LAYOUTS[1], compression);
     }

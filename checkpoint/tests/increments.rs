@@ -1,4 +1,5 @@
-//! Increments: whatever changes from version to version, every checkpoint of a chain reads back bit by bit.
+//! Increments: every checkpoint of a chain reads back bit by bit, whatever changes between
+//! versions.
 
 mod common;
 
@@ -34,7 +35,7 @@ fn checkpointer(dir: &Path, most_files: usize, options: Options) -> Checkpointer
     Checkpointer::open("run", settings).unwrap()
 }
 
-/// Change pages of fields, and write what has changed.
+/// Changes pages of fields, and writes these pages as an increment.
 fn advance(
     to: &mut Checkpointer,
     version: &mut Version,
@@ -79,7 +80,7 @@ fn assert_holds(path: &Path, version: &Version, step: u64) {
     }
 }
 
-/// Fields of some pages, of several dtypes, and one that ends inside a page.
+/// Returns a version with fields of several pages and dtypes. One field ends inside a page.
 fn large() -> Version {
     let mut vector = field("vector", DType::F32, &[40, 50]);
     vector.components = 3;
@@ -128,7 +129,7 @@ proptest! {
 }
 
 #[test]
-fn an_increment_holds_little_more_than_what_has_changed() {
+fn increment_holds_little_more_than_the_changed_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let mut to = checkpointer(dir.path(), 9, PLAIN);
     let mut version = Version::of([field("t", DType::F64, &[1 << 20])]);
@@ -148,7 +149,7 @@ fn an_increment_holds_little_more_than_what_has_changed() {
 }
 
 #[test]
-fn arrays_of_a_chain_are_read_as_those_of_one_file() {
+fn arrays_of_a_chain_equal_those_of_a_full_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut to = checkpointer(dir.path(), 9, PLAIN);
     let mut version = mixed();
@@ -175,7 +176,7 @@ fn arrays_of_a_chain_are_read_as_those_of_one_file() {
 }
 
 #[test]
-fn zstd_is_what_is_stored_where_it_was_asked_for() {
+fn requested_zstd_compression_is_used() {
     let version = Version::of([field("t", DType::F64, &[1 << 16])]);
     for layout in LAYOUTS {
         let dir = tempfile::tempdir().unwrap();
@@ -219,7 +220,7 @@ fn a_field_that_is_new_or_has_another_shape_begins_a_new_chain() {
     assert_holds(dir.path(), &version, 3);
 }
 
-/// Three files that build on each other, and the states they hold.
+/// Writes three files that build on each other, and returns them with their states.
 fn chain(dir: &Path) -> Vec<(std::path::PathBuf, Version)> {
     let mut to = checkpointer(dir, 9, PLAIN);
     let mut version = Version::of([
@@ -234,7 +235,7 @@ fn chain(dir: &Path) -> Vec<(std::path::PathBuf, Version)> {
 }
 
 #[test]
-fn an_increment_without_what_it_builds_on_says_so() {
+fn increment_without_its_base_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let files = chain(dir.path());
     fs::remove_file(&files[1].0).unwrap();
@@ -243,7 +244,7 @@ fn an_increment_without_what_it_builds_on_says_so() {
         matches!(error, ReadError::NoBase { base: 2, .. }),
         "{error}"
     );
-    // A file of that step which is another one does not do.
+    // Another file of the same step does not replace the base.
     let (other, mut version) = (tempfile::tempdir().unwrap(), files[1].1.clone());
     let mut to = checkpointer(other.path(), 9, PLAIN);
     let another = advance(&mut to, &mut version, 2, &[]).path;
@@ -253,7 +254,7 @@ fn an_increment_without_what_it_builds_on_says_so() {
         matches!(error, ReadError::NoBase { base: 2, .. }),
         "{error}"
     );
-    // Nor does one that is only called so.
+    // Neither does a file of another step with the same name.
     fs::copy(&files[0].0, dir.path().join("run_00000002.vtkhdf")).unwrap();
     let error = Checkpoint::open(&files[2].0).unwrap_err();
     assert!(matches!(error, ReadError::BadBase { .. }), "{error}");
@@ -267,7 +268,7 @@ fn an_increment_without_what_it_builds_on_says_so() {
 }
 
 #[test]
-fn a_step_that_is_asked_for_is_taken_or_those_that_are_there_told() {
+fn requested_step_is_restored_or_the_error_lists_the_steps() {
     let dir = tempfile::tempdir().unwrap();
     let files = chain(dir.path());
     let found = Checkpoint::restart(&[dir.path()], Some(2)).unwrap();
@@ -278,11 +279,11 @@ fn a_step_that_is_asked_for_is_taken_or_those_that_are_there_told() {
 }
 
 #[test]
-fn chains_are_put_together_while_others_are_written_and_read_back_all_the_same() {
-    LAYOUTS.into_iter().for_each(chains_are_put_together_in);
+fn compacted_chains_read_back_while_others_are_written() {
+    LAYOUTS.into_iter().for_each(compacted_chains_read_back_in);
 }
 
-fn chains_are_put_together_in(layout: Layout) {
+fn compacted_chains_read_back_in(layout: Layout) {
     let [dir, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let settings = Settings {
         most_files: 4,
@@ -291,7 +292,7 @@ fn chains_are_put_together_in(layout: Layout) {
         slow: Some(slow.path().to_owned()),
         ..Settings::new(dir.path())
     };
-    let mut to = Checkpointer::open("run", settings).unwrap();
+    let mut to = Checkpointer::open("run", settings.clone()).unwrap();
     let mut version = large();
     let mut states = Vec::new();
     let (mut compacted, mut increments) = (0, Vec::new());
@@ -306,10 +307,17 @@ fn chains_are_put_together_in(layout: Layout) {
         let contents = to.contents();
         let replaced = |step: &&u64| contents.items[step].entry.kind == Kind::Full;
         compacted = increments.iter().filter(replaced).count();
-        // Some chains are put together while the next is written, and some meanwhile.
+        // Some chains are compacted while the next file is written, and some before.
         std::thread::sleep(std::time::Duration::from_millis(step % 4 * 5));
     }
     assert!(compacted > 3, "{compacted}");
+    // The compactor may still replace the newest increment, even after all is drained.
+    drop(to);
+    let settings = Settings {
+        compact: false,
+        ..settings
+    };
+    let to = Checkpointer::open("run", settings).unwrap();
     let state = to.wait_drained(std::time::Duration::from_secs(60)).unwrap();
     assert_eq!((state.outstanding, state.trouble), (0, None));
     drop(to);
@@ -334,9 +342,9 @@ fn chains_are_put_together_in(layout: Layout) {
             Layout::OpenPmd => name.ends_with(".h5") && !name.ends_with(".increment.h5"),
         };
         let full = names.iter().filter(is_full).count();
-        assert!(full > compacted, "{full} of them are full: {names:?}");
+        assert!(full > compacted, "{full} files are full: {names:?}");
         let files = names.iter().filter(|n| n.starts_with("run_")).count();
-        let replaced = "what was put together is gone";
+        let replaced = "files that were compacted must be removed";
         assert_eq!(files, states.len(), "{replaced}: {names:?}");
     }
 }

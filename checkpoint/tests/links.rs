@@ -1,5 +1,5 @@
-//! Folders that other users may write to: links that somebody has put there lead no write, no
-//! truncation and no removal to a file elsewhere. New files are as private as they are told to be.
+//! Folders that other users may write to. Links in them cause no write, no truncation and no
+//! removal of a file elsewhere. New files have the mode that was requested.
 
 mod common;
 
@@ -15,11 +15,11 @@ use tcasm_core::field::DType;
 use tcasm_core::stamp::Stamp;
 use tempfile::TempDir;
 
-/// Another user: nobody.
+/// The uid of another user, nobody.
 const OTHER: u32 = 65534;
 const PRECIOUS: &[u8] = b"precious";
 
-/// A folder that everybody may write to, and a file of ours elsewhere.
+/// A folder that all users may write to, and a file of ours elsewhere.
 struct Shared {
     dir: TempDir,
 }
@@ -30,7 +30,7 @@ impl Shared {
             dir: tempfile::tempdir().unwrap(),
         };
         fs::create_dir(shared.folder()).unwrap();
-        // Without the sticky bit, for which some kernels do not follow links of others at all.
+        // Without the sticky bit. With it some kernels do not follow links of other users at all.
         fs::set_permissions(shared.folder(), Permissions::from_mode(0o777)).unwrap();
         fs::write(shared.victim(), PRECIOUS).unwrap();
         shared
@@ -44,12 +44,12 @@ impl Shared {
         self.dir.path().join("victim")
     }
 
-    /// A file that does not exist, outside of the folder.
+    /// Returns the path of a file that does not exist, outside the folder.
     fn nothing(&self) -> PathBuf {
         self.dir.path().join("nothing")
     }
 
-    /// Another user puts a link here. (Where this test is not run by root, it is our own.)
+    /// Creates a link of another user. If the test does not run as root, the link is our own.
     fn link(&self, name: &str, to: &Path) {
         let link = self.folder().join(name);
         symlink(to, &link).unwrap();
@@ -58,7 +58,7 @@ impl Shared {
         }
     }
 
-    /// A link to the file of ours, and one to no file.
+    /// Returns a folder with a link to our file, and one with a link to no file.
     fn links(&self, name: &str) -> [Shared; 2] {
         let [existing, dangling] = [Shared::new(), Shared::new()];
         existing.link(name, &existing.victim());
@@ -108,7 +108,7 @@ fn a_link_in_place_of_the_lock_is_refused() {
 }
 
 #[test]
-fn a_lock_is_not_emptied() {
+fn a_lock_is_not_truncated() {
     let shared = Shared::new();
     let lock = shared.folder().join(".run.tcasm-lock");
     fs::hard_link(shared.victim(), &lock).unwrap();
@@ -126,7 +126,7 @@ fn a_link_in_place_of_a_manifest_is_refused() {
     }
 }
 
-/// A manifest that another user leads to one of ours is not appended to.
+/// Checks that a manifest of another user that links to one of ours is not appended to.
 #[test]
 fn a_link_to_another_manifest_is_refused() {
     let (ours, shared) = (Shared::new(), Shared::new());
@@ -157,7 +157,7 @@ fn a_fifo_in_place_of_a_lock_or_a_manifest_is_refused() {
 fn a_link_in_place_of_a_file_is_replaced_and_not_followed() {
     for name in ["run_00000001.vtkhdf", "run.vtkhdf.series"] {
         for shared in Shared::new().links(name) {
-            // What was there before is not taken up: it is no checkpoint.
+            // The file of the link is no checkpoint, so it is not listed.
             let mut to = Checkpointer::new(shared.folder(), "run", PLAIN).unwrap();
             let path = write(&mut to, 1).unwrap();
             shared.assert_untouched();
@@ -187,9 +187,9 @@ fn a_link_to_a_folder_for_rows_is_refused() {
     assert_eq!(names_in(&elsewhere), [] as [&str; 0]);
 }
 
-/// The names of temporary files were once a process id and a small number.
+/// Checks this because the names once were a process id and a small number.
 #[test]
-fn names_of_temporary_files_cannot_be_foreseen() {
+fn names_of_temporary_files_cannot_be_predicted() {
     let shared = Shared::new();
     let slow = Shared::new();
     let files = ["run_00000001.vtkhdf", "run.vtkhdf.series"];
@@ -207,7 +207,7 @@ fn names_of_temporary_files_cannot_be_foreseen() {
         slow: Some(slow.folder()),
         ..Settings::new(shared.folder())
     };
-    let mut to = open_without_tidying(settings);
+    let mut to = open_without_cleanup(settings);
     write(&mut to, 1).unwrap();
     let state = to.wait_drained(Duration::from_secs(60)).unwrap();
     assert_eq!((state.outstanding, state.trouble), (0, None));
@@ -218,8 +218,9 @@ fn names_of_temporary_files_cannot_be_foreseen() {
     }
 }
 
-/// Another user puts the links there after the start, which removes what killed runs have left.
-fn open_without_tidying(settings: Settings) -> Checkpointer {
+/// Opens a checkpointer while the folders are empty. Opening removes temporary files of killed
+/// runs, so the links are put in place afterwards.
+fn open_without_cleanup(settings: Settings) -> Checkpointer {
     let folders = [settings.fast.clone(), settings.slow.clone().unwrap()];
     let aside = |folder: &Path| folder.with_extension("aside");
     for folder in &folders {

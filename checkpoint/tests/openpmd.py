@@ -1,4 +1,4 @@
-"""Read openPMD checkpoints with openPMD-api."""
+"""Reads openPMD checkpoints with openPMD-api."""
 
 import re
 
@@ -65,7 +65,7 @@ def check_mesh(what, series, mesh, field, values):
 
 
 def check_stored(file, step, field, dataset, ghosts):
-    """A field is stored once where its bytes are what openPMD wants."""
+    """Checks that a field is stored only once if its bytes are what openPMD needs."""
     record = file[f"data/{step}/meshes"].get(record_of(field))
     assert (record is not None) == is_mesh(field), field["name"]
     if record is not None:
@@ -75,7 +75,7 @@ def check_stored(file, step, field, dataset, ghosts):
 
 
 def check_series(directory, cases):
-    """All files of a run are one series."""
+    """Checks that all files of a run are one series."""
     steps = sorted(c["stamp"]["step"] for c in cases if re.match(r"run_.*\.h5$", c["file"]))
     if steps:
         series = io.Series(str(directory / "run_%08T.h5"), io.Access.read_only)

@@ -1,4 +1,5 @@
-//! What an openPMD file says, read with HDF5 alone: `read_back.rs` has openPMD-api read it where that is installed.
+//! The contents of an openPMD file, read with HDF5 alone. `read_back.rs` has openPMD-api read it
+//! where that is installed.
 
 mod common;
 
@@ -17,7 +18,7 @@ fn numbers(at: &Location, name: &str) -> Result<Vec<f64>> {
 }
 
 #[test]
-fn a_mesh_stands_where_openpmd_wants_it_from_slowest_to_fastest() -> Result<()> {
+fn mesh_attributes_are_ordered_from_slowest_to_fastest_axis() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run_00000042.h5");
     let mesh = Mesh {

@@ -1,7 +1,8 @@
-"""Read checkpoints with the programs that our users have: VTK (so ParaView), openPMD-api and h5py.
+"""Reads checkpoints with the programs of our users: VTK (so ParaView), openPMD-api and h5py.
 
-Usage: read_back.py DIR    with DIR/manifest.json: [{"file", "stamp", "points", "fields": [...]}],
-the fields as in a field table, each with "dump", a file with its bytes as they lay in memory, and "on_grid", whether VTK sees it.
+Usage: read_back.py DIR    with DIR/manifest.json: [{"file", "stamp", "points", "fields": [...]}].
+The fields are as in a field table. Each also has "dump", a file with its bytes as they lay in
+memory, and "on_grid", which is true if VTK shows it.
 """
 
 import json
@@ -96,7 +97,7 @@ def main():
     cases = json.loads((directory / "manifest.json").read_text())
     for case in cases:
         if is_zstd(directory, case):
-            pass  # the others have no Blosc
+            pass  # VTK and openPMD-api have no Blosc
         elif is_openpmd(case):
             openpmd.check(directory, case)
         else:

@@ -1,4 +1,4 @@
-//! Real h5py, real VTK and real openPMD-api read what we write, and agree on every value.
+//! Real h5py, VTK and openPMD-api read the files, and agree on every value.
 
 mod common;
 
@@ -10,7 +10,8 @@ use tcasm_checkpoint::{Checkpointer, Compression, Layout, Options};
 use tcasm_core::field::{Attr, Centering, DType, FieldDesc, Kind, Mesh, Order};
 use tcasm_core::stamp::Stamp;
 
-/// A Python that has h5py, VTK and openPMD-api. Without one these tests fail: nothing else tells whether others can read us.
+/// Returns a Python with h5py, VTK and openPMD-api. Without one these tests fail, because nothing
+/// else shows that other programs can read the files.
 fn python() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let made = Command::new(root.join("ci/python-env.sh"))
@@ -27,7 +28,7 @@ fn check(dir: &Path, cases: &[Value]) {
     std::fs::write(dir.join("manifest.json"), json!(cases).to_string()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_back.py");
     let output = Command::new(python())
-        .arg("-B") // no compiled scripts among the sources
+        .arg("-B") // writes no compiled scripts among the sources
         .arg(script)
         .arg(dir)
         .output()
@@ -47,7 +48,7 @@ fn check(dir: &Path, cases: &[Value]) {
     assert_eq!(text(&output.stdout), agreed);
 }
 
-/// What the script needs to know of a written file; `off_grid` names the fields that VTK shall not see.
+/// Returns what the script must know of a file. VTK cannot show the fields in `off_grid`.
 fn case(
     dir: &Path,
     file: &str,
@@ -94,7 +95,7 @@ impl Files {
             let number = self.cases.len();
             let file = match (options.layout, number % 2) {
                 (Layout::VtkHdf, _) => format!("case{number}.vtkhdf"),
-                // One of a series of files, or a series by itself.
+                // Either one file of a series, or a series in one file.
                 (Layout::OpenPmd, 0) => format!("case{number}_{:08}.h5", STAMP.step),
                 (Layout::OpenPmd, _) => format!("case{number}.h5"),
             };
@@ -117,7 +118,7 @@ fn with(field: FieldDesc, change: impl FnOnce(&mut FieldDesc)) -> FieldDesc {
 }
 
 #[test]
-fn fields_on_grids_of_one_two_and_three_dimensions() {
+fn other_programs_read_fields_on_grids_of_one_two_and_three_dimensions() {
     let mesh = Mesh {
         origin: [1.0, -2.0, 0.5],
         spacing: [0.25, 0.5, 2.0],
@@ -234,7 +235,7 @@ fn fields_on_grids_of_one_two_and_three_dimensions() {
 }
 
 #[test]
-fn fields_of_every_dtype() {
+fn other_programs_read_fields_of_every_dtype() {
     let mut files = Files::new();
     let real = DType::ALL.into_iter().filter(|d| !d.is_complex());
     let fields = real
@@ -245,7 +246,7 @@ fn fields_of_every_dtype() {
 }
 
 #[test]
-fn every_file_of_a_series() {
+fn other_programs_read_every_file_of_a_series() {
     LAYOUTS.into_iter().for_each(every_file_of_a_series_in);
 }
 

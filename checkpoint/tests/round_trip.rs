@@ -1,4 +1,4 @@
-//! What is written is what is read: every bit of every field, and its description.
+//! Files read back as they were written: every bit of every field, and its description.
 
 mod common;
 
@@ -68,7 +68,7 @@ fn any_version() -> impl Strategy<Value = Version> {
             }
             let mut version = Version::of(fields);
             version.table.attrs = attrs;
-            // Any bits: not-a-numbers and signed zeros must survive too.
+            // Any bits are possible: NaNs and signed zeros must survive too.
             for (i, byte) in version.bytes.values_mut().flatten().enumerate() {
                 *byte = byte.wrapping_mul(seed | 1).wrapping_add(i as u8 ^ seed);
             }
@@ -81,21 +81,22 @@ fn read_array(checkpoint: &Checkpoint, field: &FieldDesc, expected: &[u8]) {
     with_dtype!(field.dtype, T => {
         let aligned: Vec<T> = bytemuck::allocation::pod_collect_to_vec(expected);
         let expected = view::<T>(field, bytemuck::cast_slice(&aligned)).unwrap();
-        let mut array = ArrayD::<T>::from_elem(IxDyn(&field.array_shape()), bytemuck::Zeroable::zeroed());
+        let shape = IxDyn(&field.array_shape());
+        let mut array = ArrayD::<T>::from_elem(shape, bytemuck::Zeroable::zeroed());
         checkpoint.read_array(&field.name, array.view_mut()).unwrap();
         let bits = |v: &T| bytemuck::bytes_of(v).to_vec();
         assert!(array.iter().map(bits).eq(expected.iter().map(bits)), "{field:?}");
     })
 }
 
-/// Write a version, and read every field of it.
-fn comes_back(path: &std::path::Path, version: &Version) {
+/// Writes a version in each layout, and reads every field of it.
+fn reads_back(path: &std::path::Path, version: &Version) {
     for layout in LAYOUTS {
-        comes_back_from(path, version, &Options { layout, ..PLAIN });
+        reads_back_from(path, version, &Options { layout, ..PLAIN });
     }
 }
 
-fn comes_back_from(path: &std::path::Path, version: &Version, options: &Options) {
+fn reads_back_from(path: &std::path::Path, version: &Version, options: &Options) {
     let size = tcasm_checkpoint::write(path, &version.snapshot(STAMP), options).unwrap();
     assert_eq!(size, std::fs::metadata(path).unwrap().len());
     let checkpoint = Checkpoint::open(path).unwrap();
@@ -104,7 +105,7 @@ fn comes_back_from(path: &std::path::Path, version: &Version, options: &Options)
     assert_eq!(*checkpoint.table(), version.table);
     for field in &version.table.fields {
         let expected = &version.bytes[&field.name];
-        // One byte off any alignment, as a buffer may be.
+        // The buffer may be unaligned, so read into one that is off by a byte.
         let mut buffer = vec![0; expected.len() + 1];
         checkpoint
             .read_bytes(&field.name, &mut buffer[1..])
@@ -119,19 +120,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn every_bit_and_every_description_comes_back(
+    fn every_bit_and_every_description_reads_back(
         version in any_version(),
         compression in prop::sample::select(COMPRESSIONS.to_vec()),
         layout in prop::sample::select(LAYOUTS.to_vec()),
     ) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.checkpoint");
-        comes_back_from(&path, &version, &Options { compression, layout, ..PLAIN });
+        reads_back_from(&path, &version, &Options { compression, layout, ..PLAIN });
     }
 }
 
 #[test]
-fn fields_of_many_chunks_and_blocks_come_back() {
+fn fields_of_many_chunks_and_blocks_read_back() {
     let mut ghosts = field("ghosts", DType::F64, &[70, 130, 90]);
     ghosts.ghosts = vec![[2, 1], [0, 1], [1, 0]];
     let mut fortran = field("fortran", DType::F32, &[90, 129, 67]);
@@ -146,14 +147,15 @@ fn fields_of_many_chunks_and_blocks_come_back() {
                 layout,
                 ..PLAIN
             };
-            comes_back_from(&path, &version, &options);
+            reads_back_from(&path, &version, &options);
         }
     }
 }
 
-/// Every combination of axes of extent 1, 2 and 3, where points and cells of a grid differ in which are absent.
+/// Checks every combination of axes of extent 1, 2 and 3. Points and cells of a grid differ in
+/// which axes are absent.
 #[test]
-fn fields_that_share_a_small_grid_come_back() {
+fn fields_that_share_a_small_grid_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.checkpoint");
     for i in 0..54 {
@@ -172,13 +174,14 @@ fn fields_that_share_a_small_grid_come_back() {
             with("cells", cells, Centering::Cell, 0),
             with("cells_ghosts", cells, Centering::Cell, 1),
         ]);
-        comes_back(&path, &version);
+        reads_back(&path, &version);
     }
 }
 
-/// A row of cells lies on a plane one cell high, whose datasets have an axis that the field has not.
+/// Checks a row of cells on a plane that is one cell high. Its datasets have an axis that the field
+/// does not have.
 #[test]
-fn fields_of_fewer_dimensions_than_their_grid_come_back() {
+fn fields_of_fewer_dimensions_than_their_grid_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.vtkhdf");
     let cells = |name, shape: &[usize], ghosts: Vec<[usize; 2]>| {
@@ -191,11 +194,11 @@ fn fields_of_fewer_dimensions_than_their_grid_come_back() {
         cells("row", &[5], vec![[0; 2]]),
         cells("row_ghosts", &[7], vec![[1, 1]]),
     ]);
-    comes_back(&path, &version);
+    reads_back(&path, &version);
 }
 
 #[test]
-fn raw_structures_come_back_as_bytes() {
+fn raw_structures_read_back_as_bytes() {
     let mut particles = FieldDesc::new("particles", DType::U8, &[10]);
     particles.components = 40;
     particles.kind = Kind::Raw {
@@ -222,7 +225,7 @@ fn raw_structures_come_back_as_bytes() {
 }
 
 #[test]
-fn asking_for_something_else_than_is_stored_is_told() {
+fn reading_a_wrong_type_shape_or_size_is_a_clear_error() {
     let version = Version::of([field("t", DType::F64, &[3, 4])]);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.vtkhdf");

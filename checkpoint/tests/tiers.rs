@@ -1,4 +1,5 @@
-//! Two tiers: what is complete is drained, kept as asked for, and survives whatever becomes of the writer and the folders.
+//! Two tiers: complete checkpoints are drained and kept as requested. They survive whatever happens
+//! to the writer and the folders.
 
 mod common;
 
@@ -63,7 +64,7 @@ fn at(step: u64) -> Stamp {
     }
 }
 
-/// A state that tells its step in every value.
+/// Returns a state whose values are all the step.
 fn state(step: u64, count: usize) -> Version {
     let mut version = Version::of([field("t", DType::U64, &[count])]);
     let values = vec![step; count];
@@ -89,7 +90,8 @@ fn assert_holds(checkpoint: &Checkpoint, count: usize) {
     assert!(values.iter().all(|v| *v == checkpoint.stamp().step));
 }
 
-/// Every checkpoint that the manifest of `dir` has is there and whole, and nothing else of ours is.
+/// Checks that every checkpoint of the manifest of `dir` exists and is whole, and that there are no
+/// other files of the run.
 fn assert_in_order(dir: &Path) {
     let contents = Contents::read(&dir.join("run.manifest")).unwrap();
     let mut expected = vec![".run.tcasm-lock".to_owned(), "run.manifest".to_owned()];
@@ -112,11 +114,13 @@ fn assert_in_order(dir: &Path) {
 }
 
 #[test]
-fn what_is_complete_is_drained_and_each_tier_keeps_its_own() {
-    LAYOUTS.into_iter().for_each(each_tier_keeps_its_own_in);
+fn complete_checkpoints_are_drained_and_each_tier_has_its_own_retention() {
+    LAYOUTS
+        .into_iter()
+        .for_each(each_tier_has_its_own_retention_in);
 }
 
-fn each_tier_keeps_its_own_in(layout: Layout) {
+fn each_tier_has_its_own_retention_in(layout: Layout) {
     let tiers = Tiers::new();
     let mut to = Checkpointer::open(
         "run",
@@ -152,7 +156,7 @@ fn each_tier_keeps_its_own_in(layout: Layout) {
 }
 
 #[test]
-fn nothing_goes_from_the_fast_tier_before_the_slow_one_has_it() {
+fn fast_tier_removes_no_checkpoint_before_the_slow_tier_has_it() {
     let tiers = Tiers::new();
     fs::remove_dir(&tiers.slow).unwrap();
     let mut to = Checkpointer::open(
@@ -167,7 +171,7 @@ fn nothing_goes_from_the_fast_tier_before_the_slow_one_has_it() {
     let state = to.wait_drained(LONG).unwrap();
     assert!(
         state.trouble.unwrap().contains("slow"),
-        "the folder is named"
+        "the error must name the folder"
     );
     assert_eq!((steps(&to.contents()).len(), state.outstanding), (4, 4));
     fs::create_dir(&tiers.slow).unwrap();
@@ -181,10 +185,10 @@ fn nothing_goes_from_the_fast_tier_before_the_slow_one_has_it() {
     assert_eq!((steps(&fast), steps(&slow)), (vec![4], vec![1, 2, 3, 4]));
 }
 
-/// Where mounting is permitted, on a file system that is really full; a test of the `Checkpointer` beside its code is run
-/// everywhere.
+/// Uses a file system that is really full, where mounting is permitted. A test beside the code of
+/// `Checkpointer` checks this without mounting.
 #[test]
-fn on_a_full_fast_tier_what_the_slow_one_has_gives_way() {
+fn full_fast_tier_removes_drained_checkpoints() {
     let tiers = Tiers::new();
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]);
@@ -193,7 +197,7 @@ fn on_a_full_fast_tier_what_the_slow_one_has_gives_way() {
         return;
     }
     let _unmount = Unmount(&tiers.fast);
-    let count = 80_000; // 640 KB: two of them fit, and one that is being written beside them does not
+    let count = 80_000; // 640 KB: two files fit, but not a third that is written beside them
     let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
     for step in 1..=8 {
         to.write(&state(step, count).snapshot(at(step))).unwrap();
@@ -217,7 +221,7 @@ impl Drop for Unmount<'_> {
 }
 
 #[test]
-fn a_slow_tier_that_vanishes_is_drained_to_when_it_is_back() {
+fn draining_continues_when_the_slow_tier_is_back() {
     let tiers = Tiers::new();
     let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
     write(&mut to, 1);
@@ -236,7 +240,7 @@ fn a_slow_tier_that_vanishes_is_drained_to_when_it_is_back() {
 }
 
 #[test]
-fn a_file_that_is_damaged_is_set_aside_and_those_after_it_are_drained() {
+fn damaged_file_is_set_aside_and_later_ones_are_drained() {
     let tiers = Tiers::new();
     let mut to = Checkpointer::new(&tiers.fast, "run", PLAIN).unwrap();
     (1..=3).for_each(|step| write(&mut to, step));
@@ -261,12 +265,12 @@ fn a_file_that_is_damaged_is_set_aside_and_those_after_it_are_drained() {
 }
 
 #[test]
-fn what_somebody_else_has_put_into_the_folder_is_neither_taken_up_nor_removed() {
+fn files_of_other_programs_are_neither_listed_nor_removed() {
     let tiers = Tiers::new();
     let mut to = Checkpointer::new(&tiers.fast, "run", PLAIN).unwrap();
     [1, 2].into_iter().for_each(|step| write(&mut to, step));
     drop(to);
-    // An export of the same step in another layout, and one of a step that there is none of.
+    // An export of the same step in another layout, and one named after a step that does not exist.
     let exports = ["run_00000002.h5", "run_00000003.vtkhdf"].map(|name| tiers.fast.join(name));
     for export in &exports {
         tcasm_checkpoint::write(export, &state(2, 10).snapshot(at(2)), &PLAIN).unwrap();
@@ -283,7 +287,7 @@ fn what_somebody_else_has_put_into_the_folder_is_neither_taken_up_nor_removed() 
 }
 
 #[test]
-fn copies_are_as_slow_as_was_asked_for() {
+fn limit_bounds_the_rate_of_copies() {
     let tiers = Tiers::new();
     let mut to = Checkpointer::open(
         "run",
@@ -304,7 +308,7 @@ fn copies_are_as_slow_as_was_asked_for() {
 }
 
 #[test]
-fn a_fast_tier_that_is_new_goes_on_with_the_run_of_the_slow_one() {
+fn new_fast_tier_continues_the_run_of_the_slow_tier() {
     let tiers = Tiers::new();
     let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
     write(&mut to, 1);
@@ -315,7 +319,7 @@ fn a_fast_tier_that_is_new_goes_on_with_the_run_of_the_slow_one() {
     assert_eq!(
         (found.stamp().step, found.passed_over().len()),
         (1, 1),
-        "the lost one is told"
+        "the lost checkpoint must be reported"
     );
     fs::create_dir(&tiers.fast).unwrap();
     let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
@@ -327,7 +331,7 @@ fn a_fast_tier_that_is_new_goes_on_with_the_run_of_the_slow_one() {
 }
 
 #[test]
-fn folders_that_cannot_be_meant_are_refused() {
+fn same_folder_and_folders_of_different_runs_are_refused() {
     let tiers = Tiers::new();
     let same = settings(&tiers.fast, &tiers.fast.join("../fast"));
     let error = Checkpointer::open("run", same).unwrap_err();
@@ -341,7 +345,7 @@ fn folders_that_cannot_be_meant_are_refused() {
 }
 
 #[test]
-fn a_simulation_that_begins_before_what_is_there_replaces_it_only_if_it_may() {
+fn earlier_step_replaces_later_checkpoints_only_if_allowed() {
     let tiers = Tiers::new();
     let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
     [10, 20, 30]
@@ -369,7 +373,7 @@ fn a_simulation_that_begins_before_what_is_there_replaces_it_only_if_it_may() {
         [[10, 20, 30], [10, 20, 30]]
     );
 
-    // On a new node, where only the slow tier knows.
+    // On a new node only the slow tier knows the run.
     fs::remove_dir_all(&tiers.fast).unwrap();
     fs::create_dir(&tiers.fast).unwrap();
     let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
@@ -396,13 +400,13 @@ fn a_simulation_that_begins_before_what_is_there_replaces_it_only_if_it_may() {
 }
 
 #[test]
-fn what_comes_back_with_later_steps_is_not_replaced_unasked() {
+fn slow_tier_that_returns_with_later_steps_is_not_replaced() {
     let tiers = Tiers::new();
     let mut to = Checkpointer::open("run", tiers.settings()).unwrap();
     [10, 20].into_iter().for_each(|step| write(&mut to, step));
     to.wait_drained(LONG);
     drop(to);
-    // A node without checkpoints, and a slow tier that is away when the writer starts.
+    // The node has no checkpoints, and the slow tier is away when the writer starts.
     let run = tiers.contents()[1].run.clone();
     let away = tiers.slow.with_extension("away");
     fs::rename(&tiers.slow, &away).unwrap();
@@ -427,9 +431,10 @@ fn what_comes_back_with_later_steps_is_not_replaced_unasked() {
     assert_eq!(steps(&tiers.contents()[1]), [10, 20]);
 }
 
-/// Kill writer and drain at any moment, again and again: what was told to be complete is, and the next puts all in order.
+/// Kills writer and drain at many moments. Every checkpoint that was reported complete must be so,
+/// and the next start puts all in order.
 #[test]
-fn whenever_the_writer_is_killed_no_complete_checkpoint_is_lost() {
+fn killing_the_writer_loses_no_complete_checkpoint() {
     let tiers = Tiers::new();
     let mut reported = 0;
     for round in 0..40u64 {
@@ -497,7 +502,7 @@ fn writer_of(tiers: &Tiers) -> Child {
 }
 
 #[test]
-#[ignore = "run by whenever_the_writer_is_killed_no_complete_checkpoint_is_lost"]
+#[ignore = "run by killing_the_writer_loses_no_complete_checkpoint"]
 fn child_that_writes() {
     let dirs = std::env::var("TIERS").unwrap();
     let (fast, slow) = dirs.split_once(':').unwrap();
@@ -517,7 +522,7 @@ fn child_that_writes() {
 }
 
 #[test]
-fn a_run_may_change_its_layout_and_files_of_others_that_are_called_alike_are_left_alone() {
+fn run_can_change_its_layout_and_leaves_similar_files_of_others_alone() {
     let dir = tempfile::tempdir().unwrap();
     let others = dir.path().join("output_00000099.h5");
     fs::write(&others, "of somebody else").unwrap();
@@ -542,6 +547,6 @@ fn a_run_may_change_its_layout_and_files_of_others_that_are_called_alike_are_lef
     }
     assert_eq!(fs::read(&others).unwrap(), b"of somebody else");
     fs::remove_file(&others).unwrap();
-    // The file of the other layout of the same step is gone.
+    // The file of the same step in the other layout must be gone.
     assert_in_order(dir.path());
 }

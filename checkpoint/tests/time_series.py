@@ -1,7 +1,9 @@
-"""Read time series with the programs that our users have: VTK (so ParaView), PyVista and h5py.
+"""Reads time series with the programs of our users: VTK (so ParaView), PyVista and h5py.
 
-Usage: time_series.py DIR    with DIR/manifest.json: [{"file", "points", "times", "versions": [{"stamp", "fields": [...]}]}],
-the fields as in a field table, each with "dump", a file with its bytes as they lay in memory, and "on_grid", whether VTK sees it.
+Usage: time_series.py DIR    with DIR/manifest.json:
+[{"file", "points", "times", "versions": [{"stamp", "fields": [...]}]}].
+The fields are as in a field table. Each also has "dump", a file with its bytes as they lay in
+memory, and "on_grid", which is true if VTK shows it.
 """
 
 import json
@@ -59,7 +61,7 @@ def check_with_vtk(directory, case):
 
 def check_with_pyvista(directory, case):
     reader = pyvista.get_reader(str(directory / case["file"]))
-    steps = reader.reader  # VTK's own, which has the times: PyVista 0.49 has no words for them here
+    steps = reader.reader  # VTK's own reader has the times; PyVista 0.49 has no function for them
     steps.UpdateInformation()
     assert steps.GetNumberOfSteps() == len(case["versions"]), steps.GetNumberOfSteps()
     for number, version in enumerate(case["versions"]):
@@ -98,7 +100,7 @@ def check_with_h5py(directory, case):
 
 
 def is_zstd(directory, case):
-    """Whether rows are compressed by a filter that the others do not have."""
+    """Returns whether rows are compressed by a filter that VTK and PyVista do not have."""
     rows = sorted((directory / case["file"]).with_suffix(".steps").glob("*.h5"))
     with h5py.File(rows[0]) as file:
         first = next(iter(file["tcasm/fields"].values()))

@@ -1,10 +1,10 @@
-"""What VTK complains about: it does so in a window of its own, and goes on."""
+"""Catches the messages of VTK, which it writes to a window of its own before it goes on."""
 
 from vtkmodules.vtkCommonCore import vtkFileOutputWindow, vtkOutputWindow
 
 
 class VtkLog:
-    """From now on complaints go to `vtk.log` in a directory."""
+    """Sends all messages of VTK to `vtk.log` in a directory from now on."""
 
     def __init__(self, directory):
         self.path = directory / "vtk.log"
@@ -13,5 +13,5 @@ class VtkLog:
         vtkOutputWindow.SetInstance(window)
 
     def check(self):
-        """Fail if there are any."""
+        """Fails if there are any messages."""
         assert not self.path.exists() or not self.path.read_text(), self.path.read_text()

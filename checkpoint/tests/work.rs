@@ -1,4 +1,4 @@
-//! What it costs to look at folders with many checkpoints, counted in what is read.
+//! The cost of checking folders with many checkpoints, counted in bytes read and calls made.
 
 mod common;
 
@@ -9,10 +9,10 @@ use tcasm_checkpoint::{Checkpoint, Checkpointer, ReadError, Settings, Verifier, 
 use tcasm_core::field::DType;
 use tcasm_core::stamp::Stamp;
 
-/// Values of the field: its full file is much larger than an increment.
+/// The number of values of the field. A full file is much larger than an increment.
 const COUNT: usize = 1 << 17;
 
-/// A full checkpoint, and `increments` on it.
+/// Writes a full checkpoint, and `increments` on it.
 fn chain(dir: &Path, increments: u64) -> Vec<PathBuf> {
     let settings = Settings {
         most_files: usize::MAX,
@@ -35,7 +35,7 @@ fn chain(dir: &Path, increments: u64) -> Vec<PathBuf> {
     (0..=increments).map(write).collect()
 }
 
-/// Bytes that this thread has read so far, and calls that it took.
+/// Returns the bytes that this thread has read so far, and the number of calls.
 fn read_so_far() -> [u64; 2] {
     let io = fs::read_to_string("/proc/thread-self/io").unwrap();
     ["rchar: ", "syscr: "].map(|name| {
@@ -44,7 +44,7 @@ fn read_so_far() -> [u64; 2] {
     })
 }
 
-/// Bytes that `work` reads, and calls that it takes.
+/// Returns the bytes that `work` reads, and the number of calls.
 fn cost(work: impl FnOnce()) -> [u64; 2] {
     let before = read_so_far();
     work();
@@ -60,7 +60,7 @@ fn total(files: &[PathBuf]) -> u64 {
 }
 
 #[test]
-fn verifying_a_folder_reads_each_file_once_however_many_build_on_it() {
+fn verifying_a_folder_reads_each_file_once() {
     let dir = tempfile::tempdir().unwrap();
     let files = chain(dir.path(), 20);
     let [bytes, _] = cost(|| {
@@ -70,7 +70,7 @@ fn verifying_a_folder_reads_each_file_once_however_many_build_on_it() {
             assert_eq!((verified.files, verified.first), (i + 1, 0));
         }
     });
-    // A part of a file is its structure, which is read by more than one.
+    // The structure of a file is read by more than one check.
     let total = total(&files);
     assert!(bytes < 2 * total, "{bytes} bytes of {total} in all files");
 }
@@ -89,7 +89,10 @@ fn increments_on_a_damaged_base_are_passed_over_without_reading_it_again() {
             panic!("{error}");
         };
         assert_eq!(tried.len(), files.len());
-        let blames = |error: &ReadError| matches!(error, ReadError::BadBase { base, .. } if *base == files[0]);
+        let blames = |error: &ReadError| match error {
+            ReadError::BadBase { base, .. } => *base == files[0],
+            _ => false,
+        };
         assert!(
             tried[..20].iter().all(|(_, error)| blames(error)),
             "{tried:?}"
@@ -103,9 +106,9 @@ fn increments_on_a_damaged_base_are_passed_over_without_reading_it_again() {
     assert!(bytes < 2 * total, "{bytes} bytes of {total} in all files");
 }
 
-/// Somebody can make a chain of any length, of which the first file is missing.
+/// Checks chains whose first file is missing. Another user can make such a chain of any length.
 #[test]
-fn looking_at_a_chain_takes_steps_in_proportion_to_its_length() {
+fn checking_a_chain_takes_calls_linear_in_its_length() {
     let calls = [40, 120].map(|increments| {
         let dir = tempfile::tempdir().unwrap();
         let files = chain(dir.path(), increments);

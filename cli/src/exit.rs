@@ -1,5 +1,5 @@
-//! How the command ends: every error is told as `tcasm: what happened; what to do`, with a status that scripts can tell
-//! apart.
+//! How the command ends. Every error is printed as `tcasm: what happened; what to do`, and has an
+//! exit status that scripts can check.
 
 use crate::{output, plain};
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use tcasm_core::index::IndexError;
 use tcasm_observer::{AttachError, ObserveError, ReadError, ViewError};
 use tcasm_restart::RestoreError;
 
-/// Exit statuses.
+/// The exit statuses. [`TABLE`] explains them to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// Not an error: the reader of our output went away.
+    /// No error. Also used if the reader of our output closed the pipe.
     Ok = 0,
     Other = 1,
     Usage = 2,
@@ -30,30 +30,31 @@ pub enum Code {
     Interrupted = 130,
 }
 
-/// The same for people, in `--help`.
+/// The exit statuses and environment variables, as `--help` prints them.
 pub const TABLE: &str = "\
 Exit status:
-    0  done
-    1  anything that is not listed here
+    0  success
+    1  any error that is not listed here
     2  the command line is wrong
     3  there is no such region
-    4  the producer is dead, or died meanwhile
-    5  this user may not attach, the producer is another user's, or the lease was revoked
+    4  the producer is dead, or died during the command
+    5  this user may not attach, another user owns the producer, or the lease was revoked
     6  the producer uses another layout version
     7  there is no such field
-    8  there is no such version, or nothing is published yet
-    9  input or output failed: no such folder, no room, no right to write
-   10  the producer is full, or does not answer
-   11  the checkpoints or time series there are another run's, or of later steps, or another program writes them
+    8  there is no such version, or none is published yet
+    9  input or output failed: the folder does not exist, no space is left, or access is denied
+   10  the producer cannot take another observer, or does not answer
+   11  the checkpoints or time series belong to another run or have later steps, or another program
+       writes them
   130  interrupted
 
 Environment:
-  TCASM_RUNTIME_DIR  where regions are looked for [$XDG_RUNTIME_DIR/tcasm, else /tmp/tcasm-<uid>]
-  TCASM_TRACKER      how a producer tracks writes: uffd-async, cow, compare, auto
-  TCASM_LOG          what is logged to standard error: error, warn, info, debug, trace
-  NO_COLOR           no colours if set";
+  TCASM_RUNTIME_DIR  the folder of the regions [$XDG_RUNTIME_DIR/tcasm, else /tmp/tcasm-<uid>]
+  TCASM_TRACKER      the tracker of writes that producers use: uffd-async, cow, compare, auto
+  TCASM_LOG          the level of the log on standard error: error, warn, info, debug, trace
+  NO_COLOR           if set, do not use colours";
 
-/// Why the command ends early.
+/// An error that ends the command: the exit status and the message.
 #[derive(Debug)]
 pub struct Failure {
     pub code: Code,
@@ -67,7 +68,7 @@ impl Failure {
     }
 }
 
-/// Tell the failure, if there is one, and give its status.
+/// Prints the failure, if there is one, and returns the exit status.
 pub fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else {
         return ExitCode::SUCCESS;
@@ -78,7 +79,7 @@ pub fn report(result: Result<(), Failure>) -> ExitCode {
     ExitCode::from(failure.code as u8)
 }
 
-/// Tell what is wrong with the command line; or print the help or version that was asked for.
+/// Prints what is wrong with the command line, or the help or version that was requested.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
@@ -100,7 +101,7 @@ impl From<AttachError> for Failure {
             Name(_) => Code::Usage,
             NotFound { .. } => Code::NoRegion,
             Dead { .. } | Ended { .. } => Code::Lost,
-            NotAllowed { .. } | Stranger { .. } => Code::NotAllowed,
+            NotAllowed { .. } | OtherUser { .. } => Code::NotAllowed,
             OtherLayout { .. } => Code::OtherLayout,
             Full { .. } | Failed { .. } | NoAnswer { .. } => Code::NoAnswer,
             NoDescriptors { .. } | Map(_) | Os { .. } => Code::Io,
@@ -116,7 +117,7 @@ impl From<ObserveError> for Failure {
         let code = match &error {
             NotReady | EndOfStream | Gone { .. } => Code::NoVersion,
             ProducerLost => Code::Lost,
-            Ousted => Code::NotAllowed,
+            Revoked => Code::NotAllowed,
             _ => Code::Other,
         };
         Failure::new(code, error.to_string())
@@ -138,7 +139,7 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let code = match &error {
             ReadError::NoField { .. } => Code::NoField,
-            ReadError::Ousted => Code::NotAllowed,
+            ReadError::Revoked => Code::NotAllowed,
             ReadError::Io(_) => Code::Io,
             _ => Code::Other,
         };
@@ -149,7 +150,7 @@ impl From<ReadError> for Failure {
 impl From<AnalyticsError> for Failure {
     fn from(error: AnalyticsError) -> Self {
         let code = match &error {
-            // What was asked for does not fit the field.
+            // The arguments do not fit the field.
             AnalyticsError::Histogram { .. }
             | AnalyticsError::Slice { .. }
             | AnalyticsError::Blocks { .. } => Code::Usage,
@@ -212,7 +213,8 @@ impl From<IndexError> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// For standard output. A reader that goes away (`| head`) has seen enough: no reason to complain.
+    /// Converts an error of standard output. If the reader closed the pipe (`| head`), this is no
+    /// error.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure::new(Code::Ok, "");

@@ -1,4 +1,4 @@
-//! Files that commands write: whole or not at all.
+//! Files that commands write. A file appears only when it is complete.
 
 use crate::exit::{Code, Failure};
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Where bytes go.
+/// The target of an output: standard output or a file.
 #[derive(Clone, Debug)]
 pub enum Target {
     Stdout,
@@ -27,7 +27,7 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// Have `fill` write the bytes. A file appears under its name when it is complete.
+    /// Calls `fill` to write the bytes. A file appears under its name when it is complete.
     pub fn write(
         &self,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
@@ -35,18 +35,19 @@ impl Target {
         match self {
             Target::Stdout if stdout().is_terminal() => Err(Failure::new(
                 Code::Usage,
-                "these bytes are not for a terminal; redirect the output, or name a file",
+                "binary data is not written to a terminal; redirect the output, or name a file",
             )),
             Target::Stdout => {
                 let mut out = BufWriter::new(stdout().lock());
                 fill(&mut out)?;
                 Ok(out.flush()?)
             }
-            // A device or a pipe must not be replaced by a file.
+            // A device or a pipe is written directly: a file must not replace it.
             Target::File(path) if path.exists() && !path.is_file() => {
                 let file = File::options().write(true).open(path);
                 let file = file.map_err(failed(path))?;
-                // Somebody may have put a link to a file of ours here meanwhile.
+                // Check again after opening: another user may have replaced the path by a link to
+                // a regular file.
                 match file.metadata().map_err(failed(path))?.is_file() {
                     true => replace(path, fill),
                     false => filled(file, path, fill).map(drop),
@@ -76,7 +77,7 @@ fn replace(
     Ok(())
 }
 
-/// Fill `file`; its errors are told as those of `path`.
+/// Calls `fill` to write `file`. Errors name `path`.
 fn filled<W: Write>(
     file: W,
     path: &Path,
@@ -88,7 +89,7 @@ fn filled<W: Write>(
     Ok(named.file)
 }
 
-/// A file whose errors say its name.
+/// A file whose errors contain its path.
 struct Named<'p, W> {
     file: W,
     path: &'p Path,

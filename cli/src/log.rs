@@ -1,35 +1,37 @@
-//! What is logged goes to standard error; while a command has the terminal for itself, it is held back.
+//! The log, on standard error. While a command uses the whole terminal, lines of the log are held
+//! back.
 
 use crate::plain;
 use std::io::{self, IsTerminal, Write, stderr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing_subscriber::EnvFilter;
 
-/// More is not held back, but dropped: what comes first tells most.
+/// Bytes that are held back at most. Later lines are dropped, because the first ones tell most.
 const MOST: usize = 64 << 10;
 
-/// What is held back, while something is.
+/// The lines that are held back. `None` if lines are written at once.
 static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
-/// `TCASM_LOG` says what is logged, as `RUST_LOG` does for others; warnings unless set.
+/// Starts logging to standard error. `TCASM_LOG` selects what is logged, in the syntax of
+/// `RUST_LOG`; the default is warnings.
 pub fn to_stderr() {
     let filter = EnvFilter::try_from_env("TCASM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Line)
-        // Escape sequences of our own could not be told from those of others.
+        // `Line` escapes control characters, ours too: it cannot tell them from those in the text.
         .with_ansi(false)
         .init();
 }
 
-/// Hold back what would be written to a terminal.
+/// Begins to hold back lines, if standard error is a terminal.
 pub fn hold() {
     if stderr().is_terminal() {
         *held() = Some(Vec::new());
     }
 }
 
-/// Write what was held back, and hold back no more.
+/// Writes the lines that were held back, and stops holding back.
 pub fn release() {
     let held = held().take();
     let _ = stderr().write_all(&held.unwrap_or_default());
@@ -39,12 +41,12 @@ fn held() -> MutexGuard<'static, Option<Vec<u8>>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where lines are written to.
+/// Writes lines of the log to standard error, or holds them back.
 struct Line;
 
 impl Write for Line {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Each event comes as a whole, with the end of its line.
+        // The subscriber writes each event in one call, with the newline at its end.
         let text = String::from_utf8_lossy(bytes);
         let text = plain::line(text.trim_end_matches('\n'));
         match &mut *held() {

@@ -1,4 +1,5 @@
-//! The command `tcasm`: look at running simulations, take data out of them, keep checkpoints of them.
+//! The command `tcasm`: looks at running simulations, exports their data and writes checkpoints of
+//! them.
 #![deny(unsafe_code)]
 
 mod args;

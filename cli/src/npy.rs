@@ -1,12 +1,12 @@
-//! Numpy files.
+//! Writes numpy files.
 
 use crate::exit::{Code, Failure};
 use ndarray::ArrayViewD;
 use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt};
 use std::io::Write;
 
-/// Write `array` as a numpy file. Fortran order is kept where numpy can say so; ghost layers and components in between
-/// make it C order.
+/// Writes `array` as a numpy file. Fortran order is kept if the format can express it. It cannot if
+/// ghost layers were cut off or the field has components; then the file is in C order.
 pub fn write<T: WritableElement>(
     array: ArrayViewD<'_, T>,
     out: &mut dyn Write,

@@ -1,4 +1,4 @@
-//! What commands print: JSON, tables, numbers.
+//! Prints the output of commands: JSON, tables, numbers.
 
 use crate::exit::Failure;
 use crate::plain;
@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 use std::io::{Write, stderr, stdout};
 use tcasm_analytics::Scalar;
 
-/// Prints lines that end with a newline each, or nothing. What terminals obey is escaped, but not the
-/// ends of lines: parts from elsewhere go through [`plain::line`] or a [`Table`] before.
+/// Prints complete lines. Control characters other than newlines are escaped. Text from other
+/// processes or files must go through [`plain::line`] or a [`Table`] first, so that it cannot begin
+/// a line of its own.
 pub fn text(text: &str) -> Result<(), Failure> {
     raw(&plain::lines(text))
 }
@@ -18,25 +19,25 @@ pub fn line(text: &str) -> Result<(), Failure> {
     raw(&plain::line(text))
 }
 
-/// Prints what is safe by itself.
+/// Prints text without escaping. The caller makes sure that it is safe for a terminal.
 pub fn raw(text: &str) -> Result<(), Failure> {
     let mut out = stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
-/// Tell on standard error what is not the answer.
+/// Prints a message on standard error.
 pub fn note(text: &str) {
     let _ = write!(stderr(), "tcasm: {}", plain::line(text));
 }
 
-/// Print JSON for people and programs.
+/// Prints JSON with indentation.
 pub fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)? + "\n";
     raw(&plain::json(&text))
 }
 
-/// Print JSON in one line, for streams.
+/// Prints JSON in one line, for streams.
 pub fn json_line(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value).map_err(std::io::Error::from)? + "\n";
     raw(&plain::json(&text))
@@ -50,34 +51,34 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table whose first row holds these titles.
+    /// Creates a table whose first row holds these titles.
     pub fn new(titles: &[&str]) -> Self {
         let mut table = Table::default();
         table.row(titles.iter().copied());
         table
     }
 
-    /// A table without titles, moved to the right.
+    /// Creates a table without titles, indented by `indent` columns.
     pub fn indented(indent: usize) -> Self {
         let rows = Vec::new();
         Table { rows, indent }
     }
 
-    /// Add a row. Each cell stays within its line.
+    /// Adds a row. Newlines in cells are escaped.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         let plain = |cell: String| plain::plain(&cell).into_owned();
         let cells = cells.into_iter().map(|cell| plain(cell.into()));
         self.rows.push(cells.collect());
     }
 
-    /// The text. Columns are aligned at their left ends, those of numbers at their right ends.
+    /// Renders the table. Columns of numbers are aligned to the right, others to the left.
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cells = |c: usize| self.rows.iter().filter_map(move |row| row.get(c));
         let widths: Vec<usize> = (0..columns)
             .map(|c| cells(c).map(|s| s.chars().count()).max().unwrap_or(0))
             .collect();
-        // The first row may be titles.
+        // Skip the first row: it may hold titles.
         let right: Vec<bool> = (0..columns)
             .map(|c| cells(c).count() > 1 && cells(c).skip(1).all(|s| is_numeric(s)))
             .collect();
@@ -103,7 +104,7 @@ fn is_numeric(cell: &str) -> bool {
     cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+'))
 }
 
-/// A number in six significant digits, as short as can be.
+/// Formats a number with six significant digits, without trailing zeros.
 pub fn number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return x.to_string();
@@ -121,7 +122,7 @@ pub fn number(x: f64) -> String {
     format!("{}e{exponent}", shorten(mantissa))
 }
 
-/// Without the zeros at the end of a fraction.
+/// Removes the zeros at the end of a fraction.
 fn shorten(decimal: &str) -> &str {
     if decimal.contains('.') {
         decimal.trim_end_matches('0').trim_end_matches('.')
@@ -130,7 +131,7 @@ fn shorten(decimal: &str) -> &str {
     }
 }
 
-/// A value of any dtype: integers whole, floats as [`number`].
+/// Formats a value of any dtype: integers exactly, floats like [`number`].
 pub fn scalar(value: Scalar) -> String {
     match value {
         Scalar::Int(_) | Scalar::UInt(_) => value.to_string(),
@@ -142,12 +143,12 @@ pub fn scalar(value: Scalar) -> String {
     }
 }
 
-/// A size in bytes for people.
+/// Formats a size in bytes, such as `4.00 KiB`.
 pub fn bytes(n: u64) -> String {
     indicatif::BinaryBytes(n).to_string()
 }
 
-/// `96 x 96 x 96`.
+/// Formats a shape, such as `96 x 96 x 96`.
 pub fn shape(extents: &[usize]) -> String {
     if extents.is_empty() {
         return "1 value".to_owned();
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_and_have_six_digits() {
+    fn numbers_have_at_most_six_digits() {
         for (x, text) in [
             (0.0, "0"),
             (1.0, "1"),
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn complex_numbers_have_one_sign_between_their_parts() {
+    fn complex_numbers_have_one_sign_between_parts() {
         let z = |re, im| scalar(Scalar::Complex { re, im });
         assert_eq!(
             (z(1.5, -2.0), z(0.0, 0.25)),
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_lines_have_no_end_of_blanks() {
+    fn columns_are_aligned_and_lines_have_no_trailing_spaces() {
         let mut table = Table::new(&["NAME", "PID"]);
         table.row(["heat", "12"]);
         table.row(["x", "12345"]);

@@ -1,14 +1,14 @@
-//! Text from elsewhere, made safe for terminals.
+//! Makes text from other processes and files safe for terminals.
 //!
 //! Units, attributes, names in files and error messages come from other processes and from files.
-//! A control character among them could move the cursor, change the window's title, or answer for
-//! the user; one that turns the direction of writing could make a name look like another.
-//! Everything that this program prints goes through one of these functions.
+//! A control character in them could move the cursor, change the window's title, or send input as
+//! if the user had typed it. A character that changes the direction of writing could make one name
+//! look like another. Everything that this program prints goes through one of these functions.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns true for characters that terminals obey instead of showing them.
+/// Returns true for characters that a terminal interprets instead of showing them.
 pub fn is_obeyed(c: char) -> bool {
     // C0, DEL and C1; marks, embeddings, overrides and isolates of direction; line separators.
     c.is_control()
@@ -16,26 +16,28 @@ pub fn is_obeyed(c: char) -> bool {
         || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Escapes all that a terminal would obey, ends of lines too: the result is within one line.
+/// Escapes all characters that a terminal would interpret, including newlines: the result is one
+/// line.
 pub fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed, |c| c.escape_default().to_string())
 }
 
-/// A line of [`plain`] text, with its end.
+/// Returns [`plain`] text with a newline at its end.
 pub fn line(text: &str) -> String {
     plain(text).into_owned() + "\n"
 }
 
-/// Escapes all that a terminal would obey but the ends of lines, which are ours.
+/// Escapes all characters that a terminal would interpret except newlines, which are ours.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let obeyed = |c| is_obeyed(c) && c != '\n';
     escaped(text, obeyed, |c| c.escape_default().to_string())
 }
 
-/// Escapes in JSON what its own rules leave: such characters are in its strings only.
+/// Escapes the characters that a terminal would interpret and JSON does not escape itself. They
+/// occur only in strings of the JSON text.
 pub fn json(text: &str) -> Cow<'_, str> {
     let obeyed = |c| is_obeyed(c) && c != '\n';
-    // All of them are below U+10000.
+    // All these characters are below U+10000, so four digits are enough.
     escaped(text, obeyed, |c| format!("\\u{:04x}", u32::from(c)))
 }
 
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_terminal_obeys_is_escaped() {
+    fn only_control_characters_are_escaped() {
         assert_eq!(
             plain("a\n\x1b[31m\u{9b}2J\u{202e}b\x7f"),
             r"a\n\u{1b}[31m\u{9b}2J\u{202e}b\u{7f}"
@@ -80,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn escaped_json_says_the_same() {
+    fn escaped_json_decodes_to_the_same_text() {
         let all: String = (0..0x3000).filter_map(char::from_u32).collect();
         let raw = serde_json::to_string_pretty(&[&all]).unwrap();
         let safe = json(&raw);

@@ -1,4 +1,4 @@
-//! A glance at an array: its corners, as numpy prints long arrays.
+//! Shows the corners of an array, as numpy prints long arrays.
 
 use crate::output;
 use ndarray::{ArrayViewD, Axis};
@@ -9,7 +9,8 @@ const EDGE: usize = 3;
 /// Slabs shown at each end of the axes before them.
 const OUTER_EDGE: usize = 1;
 
-/// The array's corners. Each line names the indices that are the same for all of it.
+/// Formats the corners of an array. Above each plane, a line names the indices of the axes before
+/// the last two.
 pub fn corners<T: Number>(array: ArrayViewD<'_, T>) -> String {
     let mut out = String::new();
     let cells = cells(array.view());
@@ -19,7 +20,7 @@ pub fn corners<T: Number>(array: ArrayViewD<'_, T>) -> String {
     out
 }
 
-/// The indices of an axis that are shown; none where some are left out.
+/// Returns the indices of an axis that are shown. `None` stands for those that are left out.
 fn shown(len: usize, edge: usize) -> Vec<Option<usize>> {
     if len <= 2 * edge + 1 {
         return (0..len).map(Some).collect();
@@ -36,7 +37,7 @@ fn edge_of(dims: usize) -> usize {
     if dims > 2 { OUTER_EDGE } else { EDGE }
 }
 
-/// All values shown, in the order in which they are printed.
+/// Returns all values that are shown, in the order in which they are printed.
 fn cells<T: Number>(array: ArrayViewD<'_, T>) -> Vec<String> {
     if array.ndim() == 0 {
         return array.iter().map(|v| output::scalar(v.scalar())).collect();
@@ -104,14 +105,14 @@ mod tests {
     use ndarray::{Array1, Array3, arr0};
 
     #[test]
-    fn long_arrays_are_cut_in_the_middle() {
+    fn middle_of_long_arrays_is_left_out() {
         let array = Array1::from_iter(0..100).into_dyn();
         assert_eq!(corners(array.view()), "   0   1   2  ...  97  98  99\n");
         assert_eq!(corners(arr0(7.5).into_dyn().view()), "  7.5\n");
     }
 
     #[test]
-    fn planes_say_where_they_are() {
+    fn planes_are_preceded_by_their_indices() {
         let array = Array3::from_shape_fn((9, 2, 2), |(k, j, i)| (k * 4 + j * 2 + i) as i32);
         let text = "[0]\n   0   1\n   2   3\n...\n[8]\n  32  33\n  34  35\n";
         assert_eq!(corners(array.into_dyn().view()), text);

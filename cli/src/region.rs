@@ -1,12 +1,12 @@
-//! From the names on the command line to a pinned version and its field.
+//! Finds the version and the field that the command line names.
 
 use crate::exit::{Code, Failure};
-use crate::signals::{LOOK, Signals};
+use crate::signals::{POLL, Signals};
 use std::time::{Duration, Instant};
 use tcasm_core::field::FieldDesc;
 use tcasm_observer::{AttachError, ObserveError, Observer, Stamp, Version, ViewError};
 
-/// Attach to `name` and pin version `number`, or the newest.
+/// Attaches to `name` and pins version `number`, or the newest.
 pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
     let mut observer = Observer::attach(name)?;
     let version = match number {
@@ -19,29 +19,30 @@ pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
     })
 }
 
-/// Attach to `name`, waiting up to so many seconds for it to appear; none when interrupted.
+/// Attaches to `name`, waiting up to `wait` seconds for it to appear. Returns `None` if a signal
+/// arrives.
 pub fn attach(name: &str, wait: f64, signals: &Signals) -> Result<Option<Observer>, Failure> {
     let deadline = Instant::now() + Duration::from_secs_f64(wait);
     while !signals.end() {
         let left = deadline.saturating_duration_since(Instant::now());
-        match Observer::attach_wait(name, left.min(LOOK)) {
+        match Observer::attach_wait(name, left.min(POLL)) {
             Ok(observer) => return Ok(Some(observer)),
             Err(
                 AttachError::NotFound { .. } | AttachError::Dead { .. } | AttachError::Ended { .. },
-            ) if left > LOOK => {}
+            ) if left > POLL => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(None)
 }
 
-/// The region is there, but no version.
+/// Returns the failure for a region that has no version yet.
 pub fn nothing_yet(name: &str) -> Failure {
     let text = format!("region {name:?} has published nothing yet; try again after its first step");
     Failure::new(Code::NoVersion, text)
 }
 
-/// The description of a field of `version`.
+/// Returns the description of a field of `version`.
 pub fn field<'v>(version: &'v Version, name: &str) -> Result<&'v FieldDesc, Failure> {
     let fields = &version.table().fields;
     version.field(name).ok_or_else(|| {
@@ -51,12 +52,12 @@ pub fn field<'v>(version: &'v Version, name: &str) -> Result<&'v FieldDesc, Fail
     })
 }
 
-/// `version 12  step 120  t = 0.12`
+/// Formats the stamp of a version, such as `version 12  step 120  t = 0.12`.
 pub fn stamp(version: &Version) -> String {
     stamp_text(&version.stamp())
 }
 
-/// The same, of a version that may be gone.
+/// Formats a stamp like [`stamp`]. The version may be gone.
 pub fn stamp_text(stamp: &Stamp) -> String {
     let time = crate::output::number(stamp.time);
     format!("version {}  step {}  t = {time}", stamp.version, stamp.step)

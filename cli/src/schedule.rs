@@ -1,33 +1,36 @@
-//! Which versions are due.
+//! Decides which versions are due to be written.
 
 use crate::args::When;
 use std::time::{Duration, Instant};
 use tcasm_observer::Stamp;
 
-/// After a failure the next attempt comes so much later at first, and at most.
+/// The pause after a first failure. It doubles with each further failure in a row.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause after a failure.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Decides version by version, in the order of publishing; some may be left out.
+/// Decides for each version whether to write it. Versions must come in the order in which they were
+/// published; some may be missing.
 #[derive(Debug)]
 pub struct Schedule {
     when: When,
-    /// Most of the time that writing may take, from 0 to 1.
+    /// The largest share of the time that writing may take, from 0 to 1.
     most: Option<f64>,
-    /// How many multiples of the interval are past; none before the first version.
+    /// The number of multiples of the interval that have passed. `None` before the first version.
     past: Option<u64>,
-    /// One is due, and was put off, or has failed.
+    /// True if a write is due that was delayed or has failed.
     due: bool,
-    /// When it is tried again after a failure, and how long that was waited for.
+    /// After a failure: the time of the next attempt, and the pause before it.
     again: Option<(Instant, Duration)>,
-    /// When writing the last one began, or it all did.
+    /// The time when the last write began, or when the schedule was created.
     last: Instant,
-    /// How long writing the last one took.
+    /// The duration of the last successful write.
     cost: Option<Duration>,
 }
 
 impl Schedule {
-    /// From `now` on; writing may take so many percent of the time.
+    /// Creates a schedule that starts at `now`. Writing may take at most `max_overhead` percent of
+    /// the time.
     pub fn new(when: When, max_overhead: Option<f64>, now: Instant) -> Self {
         Schedule {
             when,
@@ -40,23 +43,25 @@ impl Schedule {
         }
     }
 
-    /// Whether the version is to be written: it is at a multiple of the interval, or the first after one that was left
-    /// out, and not too early after the last.
+    /// Returns true if the version is to be written. It must be at a multiple of the interval, or
+    /// be the first one after a multiple that was missed, delayed or failed. The limit of the
+    /// overhead and the pause after a failure may delay it.
     pub fn is_due(&mut self, stamp: Stamp, now: Instant) -> bool {
         let asks = self.asks(stamp, now);
         self.due |= asks;
-        let rests = self.again.is_some_and(|(at, _)| now < at);
-        self.due && (asks || !rests) && self.can_afford(now)
+        let pauses = self.again.is_some_and(|(at, _)| now < at);
+        self.due && (asks || !pauses) && self.can_afford(now)
     }
 
-    /// One was begun at `began`, and took so long.
+    /// Records a successful write that began at `began` and took `took`.
     pub fn wrote(&mut self, began: Instant, took: Duration) {
         (self.due, self.again) = (false, None);
         self.last = began;
         self.cost = Some(took);
     }
 
-    /// One was begun at `began`, and failed: it stays due, whenever the next would be, and is tried again after a pause.
+    /// Records a write that began at `began` and failed. It stays due and is tried again after a
+    /// pause, even if the next interval has not passed by then.
     pub fn failed(&mut self, began: Instant) {
         let pause = self.again.map_or(PAUSE, |(_, pause)| pause * 2);
         let pause = pause.min(MOST_PAUSE);
@@ -64,13 +69,14 @@ impl Schedule {
         self.last = began;
     }
 
+    /// Returns true if the interval has passed at this version.
     fn asks(&mut self, stamp: Stamp, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.last).as_secs_f64();
         if let Some(seconds) = self.when.every_seconds {
             return since >= seconds;
         }
         if let Some(mtbf) = self.when.mtbf {
-            // The first tells what they cost.
+            // Write the first one at once, to measure the cost.
             let cost = self.cost.map(|cost| cost.as_secs_f64());
             return cost.is_none_or(|cost| since >= interval(cost, mtbf) + cost);
         }
@@ -86,6 +92,7 @@ impl Schedule {
         }
     }
 
+    /// Returns true if writing now stays within the limit of the overhead.
     fn can_afford(&self, now: Instant) -> bool {
         let Some((most, cost)) = self.most.zip(self.cost) else {
             return true;
@@ -94,9 +101,10 @@ impl Schedule {
     }
 }
 
-/// The best time between the end of a checkpoint and the next, where each costs `cost` seconds and failures come every `mtbf`
-/// seconds: J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", Future Generation
-/// Computer Systems 22 (2006), equation 37.
+/// Returns the best time between the end of a checkpoint and the beginning of the next, in seconds.
+/// A checkpoint costs `cost` seconds, and the mean time between failures is `mtbf` seconds. The
+/// formula is equation 37 of J. T. Daly, "A higher order estimate of the optimum checkpoint
+/// interval for restart dumps", Future Generation Computer Systems 22 (2006).
 fn interval(cost: f64, mtbf: f64) -> f64 {
     if cost >= 2.0 * mtbf {
         return mtbf;
@@ -130,7 +138,8 @@ mod tests {
         written
     }
 
-    /// The seconds at which versions are written that come every second, where writing takes so long.
+    /// Returns the seconds at which a version is written. A version comes every second, and writing
+    /// one takes `cost`.
     fn seconds(when: When, max_overhead: Option<f64>, cost: Duration, end: u64) -> Vec<u64> {
         let start = Instant::now();
         let mut schedule = Schedule::new(when, max_overhead, start);
@@ -158,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_count_where_steps_were_asked_for() {
+    fn step_interval_counts_steps_not_versions() {
         let when = When {
             every_steps: Some(100),
             ..When::default()
@@ -169,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_count_from_the_beginning_of_the_last_one() {
+    fn seconds_count_from_the_beginning_of_the_last_write() {
         let when = When {
             every_seconds: Some(2.5),
             ..When::default()
@@ -181,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_too_much_of_the_time_is_put_off_and_not_forgotten() {
+    fn write_over_the_overhead_limit_is_delayed_and_not_lost() {
         let when = When {
             every: Some(4),
             ..When::default()
@@ -196,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_that_of_daly() {
-        // 20 s a checkpoint, a failure a day: Young's first-order estimate is 1859 s.
+    fn mtbf_interval_follows_daly() {
+        // 20 s per checkpoint, one failure per day: Young's first-order estimate is 1859 s.
         let best = interval(20.0, 86_400.0);
         assert!((1840.0..1850.0).contains(&best), "{best}");
         assert_eq!(interval(500.0, 100.0), 100.0);
@@ -210,9 +219,10 @@ mod tests {
         assert_eq!(written, [1, 22, 43, 64]);
     }
 
-    /// What is lost by an interval: writing, and on average half an interval and a write for each failure (first order).
+    /// An interval loses the time of writing, and for each failure on average half an interval and
+    /// a write (to first order).
     #[test]
-    fn no_other_interval_loses_less() {
+    fn other_intervals_lose_more_time() {
         let (cost, mtbf) = (5.0, 3600.0);
         // Daly's model of the whole run time, without the restart.
         let wall = |t: f64| (((t + cost) / mtbf).exp() - 1.0) / t;
@@ -223,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_failed_is_tried_again_before_the_next_is_due() {
+    fn failed_write_is_tried_again_before_the_next_is_due() {
         let hourly = When {
             every_seconds: Some(3600.0),
             ..When::default()
@@ -236,7 +246,7 @@ mod tests {
             let start = Instant::now();
             let mut schedule = Schedule::new(when, None, start);
             let mut tried = Vec::new();
-            // A version each second, of which those before the 4000th, and some later, cannot be written.
+            // One version per second. Those before the 4000th, and some later ones, fail.
             let later = 100_000..104_000;
             for second in 0..200_000u64 {
                 let now = start + Duration::from_secs(second);

@@ -1,4 +1,6 @@
-//! Signals: end, end well, write now.
+//! Handles the signals of `checkpoint`, `keep`, `export --follow` and `view`: SIGINT ends the
+//! program, SIGTERM writes the newest version first, SIGUSR1 writes it now. Commands that write
+//! nothing end on both SIGINT and SIGTERM.
 
 use crate::exit::{Code, Failure};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
@@ -8,21 +10,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long at most until a signal is noticed.
-pub const LOOK: Duration = Duration::from_millis(100);
+/// The interval at which loops check for signals.
+pub const POLL: Duration = Duration::from_millis(100);
 
-/// What has come so far.
+/// The signals that have arrived so far.
 #[derive(Debug, Default)]
 pub struct Signals {
     stop: Arc<AtomicBool>,
     finish: Arc<AtomicBool>,
-    /// The second one to end does not wait.
+    /// Set by the first SIGINT or SIGTERM. The next one ends the program at once.
     again: Arc<AtomicBool>,
     now: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Take note of signals from now on. The second one that is to end the program ends it at once.
+    /// Begins to record signals. The second SIGINT or SIGTERM ends the program at once.
     pub fn catch() -> Result<Self, Failure> {
         let signals = Signals::default();
         let register = || -> io::Result<()> {
@@ -33,7 +35,7 @@ impl Signals {
                 flag::register(signal, own.clone())?;
             }
             let (mut asked, now) = (iterator::Signals::new([SIGUSR1])?, signals.now.clone());
-            // Ends with the process.
+            // This thread runs until the process ends.
             let count = move || {
                 for _ in asked.forever() {
                     now.fetch_add(1, Relaxed);
@@ -41,26 +43,26 @@ impl Signals {
             };
             std::thread::Builder::new().spawn(count).map(drop)
         };
-        register().map_err(|e| Failure::new(Code::Other, format!("no signals: {e}")))?;
+        register().map_err(|e| Failure::new(Code::Other, format!("cannot handle signals: {e}")))?;
         Ok(signals)
     }
 
-    /// End now.
+    /// Returns true if SIGINT has arrived: end without another write.
     pub fn stop(&self) -> bool {
         self.stop.load(Relaxed)
     }
 
-    /// Write a last one, and end.
+    /// Returns true if SIGTERM has arrived: write a last version and end.
     pub fn finish(&self) -> bool {
         self.finish.load(Relaxed)
     }
 
-    /// How often a checkpoint was asked for.
+    /// Returns how often SIGUSR1 has arrived: each one requests a checkpoint.
     pub fn asked(&self) -> usize {
         self.now.load(Relaxed)
     }
 
-    /// End, one way or the other.
+    /// Returns true if SIGINT or SIGTERM has arrived.
     pub fn end(&self) -> bool {
         self.stop() || self.finish()
     }

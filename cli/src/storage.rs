@@ -1,21 +1,21 @@
-//! How files are written: what they are to other programs, and how hard they are compressed.
+//! Arguments that say how files are written: layout and compression.
 
 use clap::{Args, ValueEnum};
 use tcasm_checkpoint::{Compression, Mode, Options};
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Storage {
-    /// What files are to other programs
+    /// The layout of the files, which decides what other programs can read them
     #[arg(long, value_enum, default_value_t)]
     pub layout: Layout,
-    /// How hard fields are compressed: none (fastest), deflate:1 to deflate:9 or the number alone (0 is
-    /// none), or zstd:1 to zstd:9, which other readers need the Blosc plugin for
+    /// Compress fields: none (fastest); deflate:1 to deflate:9, or the number alone (0 is none); or
+    /// zstd:1 to zstd:9, for which other readers need the Blosc plugin
     #[arg(long, value_name = "HOW", default_value = "1", value_parser = compression)]
     pub compress: Compression,
 }
 
 impl Storage {
-    /// Returns how files with these permissions are written.
+    /// Returns the options for files with these permissions.
     pub fn options(self, mode: Mode) -> Options {
         Options {
             compression: self.compress,
@@ -34,7 +34,7 @@ pub enum Layout {
     /// VTKHDF images, for ParaView and VisIt: .vtkhdf
     #[default]
     Vtkhdf,
-    /// openPMD, for openPMD-api and what builds on it: .h5
+    /// openPMD, for openPMD-api and programs that use it: .h5
     Openpmd,
 }
 
@@ -46,13 +46,13 @@ fn compression(text: &str) -> Result<Compression, String> {
     });
     let level = |most: u8| {
         let level = level.parse().ok().filter(|n| (1..=most).contains(n));
-        level.ok_or_else(|| format!("{how} has levels of 1 to {most}, as in {how}:1"))
+        level.ok_or_else(|| format!("{how} has levels from 1 to {most}, as in {how}:1"))
     };
     match how {
         "none" if text.len() <= how.len() => Ok(Compression::None),
         "deflate" => Ok(Compression::Deflate(level(9)?)),
         "zstd" => Ok(Compression::Zstd(level(9)?)),
-        _ => Err("it is none, deflate:LEVEL, zstd:LEVEL, or a level of 0 to 9".to_owned()),
+        _ => Err("use none, deflate:LEVEL, zstd:LEVEL, or a level from 0 to 9".to_owned()),
     }
 }
 
@@ -86,6 +86,6 @@ mod tests {
             assert!(compression(text).is_err(), "{text}");
         }
         let error = compression("deflate:10").unwrap_err();
-        assert_eq!(error, "deflate has levels of 1 to 9, as in deflate:1");
+        assert_eq!(error, "deflate has levels from 1 to 9, as in deflate:1");
     }
 }

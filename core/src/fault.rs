@@ -1,11 +1,16 @@
-//! Points at which tests kill the process: the steps of publish, and of checkpoints.
+//! Fault points, at which tests kill the process: the steps of publish and of checkpoints.
 //!
-//! With the feature `fault-points`, `TCASM_FAULT=<point>[:<count>]` makes the process kill itself with SIGKILL when
-//! it passes the point for the `count`-th time (1 if not given); `TCASM_FAULT=panic@<point>[:<count>]` makes the thread
-//! panic that does. `TCASM_FAULT=stop@<point>[:<count>]` makes the process stop there (SIGSTOP), so that a test can change
-//! its limits, and let it go on (SIGCONT). Without the feature nothing of this is left.
+//! With the feature `fault-points`, the environment variable `TCASM_FAULT` selects a point. The
+//! fault happens when the process passes the point for the `count`-th time (1 if not given):
+//!
+//! - `<point>[:<count>]`: the process kills itself with SIGKILL.
+//! - `panic@<point>[:<count>]`: the thread that passes the point panics.
+//! - `stop@<point>[:<count>]`: the process stops (SIGSTOP), so that a test can change its limits
+//!   and let it continue (SIGCONT).
+//!
+//! Without the feature, no code of this module remains.
 
-/// The steps of publish, in order, and of what other threads do meanwhile.
+/// The steps of publish and of the threads that work for it, in order.
 pub const POINTS: [&str; 15] = [
     "harvested",
     "reclaimed",
@@ -18,13 +23,14 @@ pub const POINTS: [&str; 15] = [
     "saved",
     "visible",
     "notified",
-    "resting",
-    "rested",
+    "sharing",
+    "shared",
     "gathering",
     "gathered",
 ];
 
-/// The steps of a checkpoint, of its way to the slow tier, and of chains that are put together.
+/// The steps of writing a checkpoint, of draining it to the slow tier, and of compacting chains of
+/// checkpoints.
 pub const CHECKPOINT_POINTS: [&str; 10] = [
     "filled",
     "named",
@@ -38,13 +44,13 @@ pub const CHECKPOINT_POINTS: [&str; 10] = [
     "replacing",
 ];
 
-/// The process passes `point`.
+/// Passes `point`, and causes the fault if one is selected for it.
 #[cfg(feature = "fault-points")]
 pub fn pass(point: &str) {
     use nix::sys::signal::{Signal, raise};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
-    /// What happens at the point.
+    /// The fault that happens at the point.
     #[derive(Clone, Copy)]
     enum Fault {
         Signal(Signal),
@@ -69,13 +75,13 @@ pub fn pass(point: &str) {
     {
         match fault {
             Fault::Panic => panic!("this thread was told to panic at {point:?}"),
-            // To this thread: it does not take another step.
+            // `raise` signals this thread, so it does not execute anything more.
             Fault::Signal(signal) => drop(raise(*signal)),
         }
     }
 }
 
-/// The process passes `point`: nothing happens in a build without the feature `fault-points`.
+/// Passes `point`. Does nothing in a build without the feature `fault-points`.
 #[cfg(not(feature = "fault-points"))]
 #[inline(always)]
 pub fn pass(_point: &str) {}
@@ -84,15 +90,16 @@ pub fn pass(_point: &str) {}
 mod lack {
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-    /// Copies into fresh memory that still find some.
+    /// The number of copies into fresh memory that still succeed; `u64::MAX` means no limit.
     static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-    /// Lets memory run out after so many copies into fresh memory; `u64::MAX`: never.
+    /// Makes memory run out after `copies` copies into fresh memory, or never for `u64::MAX`.
     pub fn run_out_of_memory_after(copies: u64) {
         LEFT.store(copies, SeqCst);
     }
 
-    /// Whether the next copy into fresh memory is to find too little of it.
+    /// Returns true if the next copy into fresh memory must fail for lack of memory. Counts the
+    /// copy.
     pub fn lacks_memory() -> bool {
         let take = |left: u64| match left {
             u64::MAX => None,
@@ -105,7 +112,8 @@ mod lack {
 #[cfg(feature = "fault-points")]
 pub use lack::{lacks_memory, run_out_of_memory_after};
 
-/// Whether the next copy into fresh memory is to find too little of it: not without the feature `fault-points`.
+/// Returns true if the next copy into fresh memory must fail for lack of memory, which never
+/// happens without the feature `fault-points`.
 #[cfg(not(feature = "fault-points"))]
 #[inline(always)]
 pub fn lacks_memory() -> bool {

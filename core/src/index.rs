@@ -1,7 +1,9 @@
-//! The index: header, version ring, page maps, changed pages and field tables, in one shared object.
+//! The index: header, ring of versions, page maps, changed pages and field tables, in one shared
+//! object.
 //!
-//! [`Index`] reads it and checks whatever it reads (I9); [`IndexWriter`] is the producer's. Both are thin: the offsets
-//! are [`Layout`]'s, the access [`Words`]'.
+//! [`Index`] reads it and checks all numbers that it reads (I9). The producer writes it through
+//! [`IndexWriter`]. Both are thin: [`Layout`] computes the offsets, and [`Words`] accesses the
+//! memory.
 
 use crate::field::{FieldTable, TableError};
 use crate::layout::{
@@ -16,54 +18,79 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 
-/// Why an index cannot be read.
+/// The reason why an index cannot be read or written.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum IndexError {
+    /// The index is shorter than its header or its sections.
     #[error("an index of {size} bytes is too small: it is damaged or from another program")]
-    TooSmall { size: usize },
+    TooSmall {
+        /// The size of the index in bytes.
+        size: usize,
+    },
+    /// The object does not begin with the number of an index.
     #[error("this is not an index of TCASM (it begins with {found:#018x})")]
-    Magic { found: u64 },
+    Magic {
+        /// The first word of the object.
+        found: u64,
+    },
+    /// The producer uses another format.
     #[error(
-        "the producer uses layout version {found}, this program {LAYOUT_VERSION}; build both from the same release"
+        "the producer uses layout version {found}, this program {LAYOUT_VERSION}; build both from \
+         the same release"
     )]
-    LayoutVersion { found: u64 },
+    LayoutVersion {
+        /// The layout version of the producer.
+        found: u64,
+    },
+    /// The numbers in the header do not give a layout.
     #[error("the index is damaged: {0}")]
     Layout(#[from] LayoutError),
+    /// An access lies outside the index.
     #[error("the index is damaged: {0}")]
     OutOfRange(#[from] OutOfRange),
+    /// A number in the index has a value that it cannot have.
     #[error("the index is damaged: {what} is {found}, expected {expected}")]
     Value {
+        /// The name of the number.
         what: &'static str,
+        /// The value in the index.
         found: u64,
+        /// The values that are valid.
         expected: String,
     },
+    /// A field table cannot be used.
     #[error("the index is damaged: {0}")]
     Table(#[from] TableError),
+    /// A field table does not fit the space reserved for it.
     #[error(
-        "a field table of {bytes} bytes exceeds the {TABLE_BYTES} reserved; use fewer or shorter attributes"
+        "a field table of {bytes} bytes exceeds the {TABLE_BYTES} reserved; use fewer or shorter \
+         attributes"
     )]
-    TableTooLarge { bytes: usize },
+    TableTooLarge {
+        /// The length of the table in bytes.
+        bytes: usize,
+    },
+    /// The caller is a forked child of the process that attached.
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,
 }
 
-/// What the header says, once, at creation.
+/// The part of the header that is written once, when the region is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderInfo {
-    /// The region's name.
+    /// The name of the region.
     pub name: String,
-    /// Address of the region in every process.
+    /// The address of the region in every process.
     pub base: u64,
-    /// The producer's process id.
+    /// The process id of the producer.
     pub pid: u64,
-    /// When the region was created: nanoseconds of the Unix epoch.
+    /// The time when the region was created, in nanoseconds of the Unix epoch.
     pub created: u64,
-    /// Name of the tracker.
+    /// The name of the tracker.
     pub tracker: String,
 }
 
-/// A checked index, to read.
+/// An index for reading, whose header was checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Index<'a> {
     words: Words<'a>,
@@ -71,7 +98,8 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Check the header of an index from outside, and that everything it speaks of lies in `words`.
+    /// Checks the header of an index from another process, and that all its sections lie in
+    /// `words`.
     pub fn open(words: &'a [AtomicU64]) -> Result<Self, IndexError> {
         let words = Words::new(words);
         let size = words.size();
@@ -102,8 +130,9 @@ impl<'a> Index<'a> {
         Ok(Index { words, layout })
     }
 
-    /// An index whose header was checked before and had this layout. The header is in memory that another process
-    /// writes: it is read once, so that all that was derived from it stays right.
+    /// Returns an index whose header was checked before and gave this layout. Another process can
+    /// write the header, so it is read only once. Everything that was derived from it then stays
+    /// correct.
     pub fn with_layout(words: &'a [AtomicU64], layout: Layout) -> Result<Self, IndexError> {
         let words = Words::new(words);
         match words.size() {
@@ -112,12 +141,12 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The sections.
+    /// Returns the layout of the sections.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// What the header says.
+    /// Returns what the header says about the region, checked.
     pub fn header(&self) -> Result<HeaderInfo, IndexError> {
         let len = self.words.get(header::NAME_LEN)?;
         if len > MAX_NAME as u64 {
@@ -149,27 +178,27 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Whether the producer has closed the region.
+    /// Returns true if the producer has closed the region.
     pub fn closed(&self) -> Result<bool, IndexError> {
         Ok(self.words.word(header::STATE)?.load(Ordering::Acquire) != 0)
     }
 
-    /// Number of the newest visible version; 0: none yet.
+    /// Returns the number of the newest visible version, or 0 if there is none yet.
     pub fn latest(&self) -> Result<u64, IndexError> {
         Ok(self.words.word(header::LATEST)?.load(Ordering::Acquire))
     }
 
-    /// The event counter, to wait on.
+    /// Returns the event counter, which callers can wait on.
     pub fn event(&self) -> Result<&'a AtomicU64, IndexError> {
         Ok(self.words.word(header::EVENT)?)
     }
 
-    /// The state word of a slot.
+    /// Returns the state word of a slot.
     pub fn state(&self, slot: usize) -> Result<&'a AtomicU64, IndexError> {
         Ok(self.words.word(self.layout.head(slot) + slot::STATE)?)
     }
 
-    /// The slot that holds version `n` live, if any does.
+    /// Returns the slot that holds version `n`, if the version is live.
     pub fn slot_of(&self, n: u64) -> Result<Option<usize>, IndexError> {
         if !protocol::is_version(n) {
             return Ok(None);
@@ -182,7 +211,8 @@ impl<'a> Index<'a> {
         Ok(None)
     }
 
-    /// The live versions, oldest first: a snapshot that may be out of date at once.
+    /// Returns the live versions, oldest first. The list may be out of date as soon as it is
+    /// returned.
     pub fn versions(&self) -> Result<Vec<u64>, IndexError> {
         let mut out = Vec::new();
         for slot in 0..self.layout.slots {
@@ -193,7 +223,8 @@ impl<'a> Index<'a> {
         Ok(out)
     }
 
-    /// The stamp of the version in `slot`. Here and below the version must be pinned, else the answer may be torn.
+    /// Returns the stamp of the version in `slot`. Here and in the methods below the version must
+    /// be pinned; otherwise the result may mix two versions.
     pub fn stamp(&self, slot: usize) -> Result<Stamp, IndexError> {
         let head = self.layout.head(slot);
         Ok(Stamp {
@@ -203,7 +234,8 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Number of pages that the version in `slot` changed, and when it was published (ns of the Unix epoch).
+    /// Returns the number of pages that the version in `slot` changed, and the time when it was
+    /// published, in nanoseconds of the Unix epoch.
     pub fn published(&self, slot: usize) -> Result<(u64, u64), IndexError> {
         let head = self.layout.head(slot);
         Ok((
@@ -212,7 +244,7 @@ impl<'a> Index<'a> {
         ))
     }
 
-    /// The field table of the version in `slot`, checked.
+    /// Returns the field table of the version in `slot`, checked.
     pub fn table(&self, slot: usize) -> Result<FieldTable, IndexError> {
         let len = self.words.get(self.layout.head(slot) + slot::TABLE_LEN)?;
         if len > TABLE_BYTES as u64 {
@@ -228,35 +260,37 @@ impl<'a> Index<'a> {
         Ok(FieldTable::decode(&bytes, region as u64, page as u64)?)
     }
 
-    /// The root entry of `chunk` in the version in `slot`.
+    /// Returns the root entry of `chunk` in the version in `slot`.
     pub fn root(&self, slot: usize, chunk: usize) -> Result<u64, IndexError> {
         Ok(self.words.get(self.layout.root(slot, chunk))?)
     }
 
-    /// The root entries of `chunks` in the version in `slot`.
+    /// Returns the root entries of `chunks` in the version in `slot`.
     pub fn roots(&self, slot: usize, chunks: &Range<usize>) -> Result<&'a [AtomicU64], IndexError> {
         let at = self.layout.root(slot, chunks.start);
         Ok(self.words.slice(at, chunks.len())?)
     }
 
-    /// The words of leaf `leaf` of `chunk`: eight pages a word.
+    /// Returns the words of leaf `leaf` of `chunk`. Each word holds the codes of eight pages.
     pub fn leaf(&self, chunk: usize, leaf: usize) -> Result<&'a [AtomicU64], IndexError> {
         Ok(self
             .words
             .slice(self.layout.leaf(chunk, leaf), crate::layout::LEAF_BYTES / 8)?)
     }
 
-    /// Those of `chunks` of which any version has ever had pages in memory: in all maps the others are zero.
+    /// Returns those of `chunks` in which any version ever had pages in a plane. The other chunks
+    /// are zero in all maps.
     pub fn used_chunks(&self, chunks: Range<usize>) -> Result<ChunkSet, IndexError> {
         self.chunk_set(self.layout.used_chunks, chunks)
     }
 
-    /// The chunks with pages that the version in `slot` changed against the version before it.
+    /// Returns the chunks with pages that the version in `slot` changed compared with the previous
+    /// version.
     pub fn changed_chunks(&self, slot: usize) -> Result<ChunkSet, IndexError> {
         self.chunk_set(self.layout.chunks_changed(slot), 0..self.layout.chunks)
     }
 
-    /// Those of `chunks` that are in the bitmap at `at`.
+    /// Returns those of `chunks` that are in the bitmap at offset `at`.
     fn chunk_set(&self, at: usize, chunks: Range<usize>) -> Result<ChunkSet, IndexError> {
         let mut set = ChunkSet::new(self.layout.chunks);
         let end = chunks.end.min(self.layout.chunks);
@@ -274,14 +308,14 @@ impl<'a> Index<'a> {
         Ok(set)
     }
 
-    /// The words of the changed-page bitmap of `chunk` in `slot`.
+    /// Returns the words of the bitmap of changed pages of `chunk` in `slot`.
     pub fn changed_bits(&self, slot: usize, chunk: usize) -> Result<&'a [AtomicU64], IndexError> {
         Ok(self
             .words
             .slice(self.layout.changed_bits(slot, chunk), CHUNK_WORDS)?)
     }
 
-    /// The pages that the version in `slot` changed against the version before it.
+    /// Returns the pages that the version in `slot` changed compared with the previous version.
     pub fn changed(&self, slot: usize) -> Result<PageSet, IndexError> {
         let mut set = PageSet::new(self.layout.pages);
         for chunk in self.changed_chunks(slot)?.iter() {
@@ -294,21 +328,21 @@ impl<'a> Index<'a> {
         Ok(set)
     }
 
-    /// The words of the statistics block.
+    /// Returns the words of the statistics.
     pub fn stats(&self) -> Result<Words<'a>, IndexError> {
         let at = header::STATS;
         Ok(Words::new(self.words.slice(at, (HEADER_BYTES - at) / 8)?))
     }
 }
 
-/// Text from outside, without the zeros behind it.
+/// Returns text from another process, without the zeros at its end.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes)
         .trim_end_matches('\0')
         .to_owned()
 }
 
-/// The producer's side of the index: everything [`Index`] offers, and the stores.
+/// The index as the producer uses it: the methods of [`Index`], and methods that write.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexWriter<'a>(Index<'a>);
 
@@ -320,7 +354,7 @@ impl<'a> std::ops::Deref for IndexWriter<'a> {
 }
 
 impl<'a> IndexWriter<'a> {
-    /// Write the header of a new index over zeroed `words`.
+    /// Writes the header of a new index to `words`, which must be zeros.
     pub fn create(
         words: &'a [AtomicU64],
         layout: Layout,
@@ -343,7 +377,7 @@ impl<'a> IndexWriter<'a> {
         Ok(IndexWriter(Index::open(words)?))
     }
 
-    /// The writer of an index that [`IndexWriter::create`] made.
+    /// Returns the writer of an index that [`IndexWriter::create`] has written.
     pub fn reopen(words: &'a [AtomicU64]) -> Result<Self, IndexError> {
         Ok(IndexWriter(Index::open(words)?))
     }
@@ -353,7 +387,7 @@ impl<'a> IndexWriter<'a> {
         Ok(())
     }
 
-    /// Fill the head of `slot`, all but its state.
+    /// Writes the head of `slot`, except its state and the length of its table.
     pub fn set_head(
         &self,
         slot: usize,
@@ -368,7 +402,7 @@ impl<'a> IndexWriter<'a> {
         self.set(head + slot::PUBLISHED, now)
     }
 
-    /// Store the field table of `slot`.
+    /// Writes the field table of `slot`, and its length.
     pub fn set_table(&self, slot: usize, bytes: &[u8]) -> Result<(), IndexError> {
         if bytes.len() > TABLE_BYTES {
             return Err(IndexError::TableTooLarge { bytes: bytes.len() });
@@ -380,8 +414,9 @@ impl<'a> IndexWriter<'a> {
         )
     }
 
-    /// Store which chunks the version in `slot` changed; all of them are in use from now on. In what the slot held, no others
-    /// than `before` were marked.
+    /// Writes the bitmap of chunks that the version in `slot` changed, and marks these chunks as in
+    /// use from now on. `before` must contain all chunks that the previous version in the slot had
+    /// marked.
     pub fn set_changed_chunks(
         &self,
         slot: usize,
@@ -409,13 +444,14 @@ impl<'a> IndexWriter<'a> {
         Ok(())
     }
 
-    /// Make version `n` in `slot` visible, and count the event. Who waits for it is woken by the [bell](crate::bell).
+    /// Makes version `n` in `slot` visible, and counts the event. The [bell](crate::bell) wakes the
+    /// threads that wait for it.
     pub fn make_visible(&self, slot: usize, n: u64) -> Result<(), IndexError> {
         protocol::publish(self.state(slot)?, self.0.words.word(header::LATEST)?, n);
         self.announce()
     }
 
-    /// Mark the end of the stream, and count the event.
+    /// Marks the end of the stream, and counts the event.
     pub fn close(&self) -> Result<(), IndexError> {
         self.0
             .words

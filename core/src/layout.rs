@@ -1,33 +1,36 @@
-//! The shape of the index: offsets of everything in it, derived from five numbers of its header.
+//! The layout of the index: the offsets of all its sections, derived from numbers in its header.
 //!
-//! `docs/design.md` draws this in bytes; a test compares the two. Writer and reader both compute a
-//! [`Layout`] from the header's numbers with checked arithmetic, so no offset is ever read from the file.
+//! `docs/design.md` shows the layout in bytes, and a test compares it with this module. The
+//! producer and the observer both compute a [`Layout`] from the numbers in the header with checked
+//! arithmetic, so no offset is ever read from shared memory.
 
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS};
 use thiserror::Error;
 
-/// First word of the index: `TCASMIDX` in ASCII.
+/// The first word of the index: `TCASMIDX` in ASCII.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"TCASMIDX");
-/// Version of everything shared: index, lease and messages. Raised whenever one of them changes its meaning.
+/// The version of the format of everything shared: index, lease and messages. It is raised whenever
+/// one of them changes its meaning.
 pub const LAYOUT_VERSION: u64 = 2;
-/// Most versions (ring slots, planes) a region can have: entries of a leaf are bytes, descriptors go in one message.
+/// The largest number of versions (slots of the ring, planes) of a region. The limit exists because
+/// entries of a leaf are bytes, and because all descriptors go in one message.
 pub const MAX_SLOTS: usize = 64;
-/// Longest region name in bytes.
+/// The length of the longest region name in bytes.
 pub const MAX_NAME: usize = 64;
-/// Bytes reserved for one field table.
+/// The number of bytes reserved for one field table.
 pub const TABLE_BYTES: usize = 1 << 18;
-/// Bytes of the header, statistics included.
+/// The size of the header in bytes, including the statistics.
 pub const HEADER_BYTES: usize = 8192;
-/// Bytes of one slot's head.
+/// The size of the head of one slot in bytes.
 pub const SLOT_BYTES: usize = 128;
-/// Bytes of one leaf: one byte a page of a chunk.
+/// The size of one leaf in bytes: one byte for each page of a chunk.
 pub const LEAF_BYTES: usize = CHUNK_PAGES;
 
-/// Byte offsets in the header. Everything is a little-endian u64 unless said otherwise.
+/// Byte offsets in the header. Every value is a little-endian `u64` unless noted otherwise.
 pub mod header {
-    /// [`super::MAGIC`].
+    /// The number [`super::MAGIC`].
     pub const MAGIC: usize = 0;
-    /// [`super::LAYOUT_VERSION`].
+    /// The number [`super::LAYOUT_VERSION`].
     pub const LAYOUT_VERSION: usize = 8;
     /// Bytes per page.
     pub const PAGE_SIZE: usize = 16;
@@ -35,56 +38,70 @@ pub mod header {
     pub const BASE: usize = 24;
     /// Pages of the region.
     pub const PAGES: usize = 32;
-    /// Ring slots; as many planes, and as many leaves per chunk.
+    /// Number of slots of the ring, which is also the number of planes and of leaves per chunk.
     pub const SLOTS: usize = 40;
-    /// Process id of the producer, as it sees itself.
+    /// Process id of the producer in its own pid namespace.
     pub const PID: usize = 48;
-    /// When the region was created: nanoseconds of the Unix epoch.
+    /// Time when the region was created, in nanoseconds of the Unix epoch.
     pub const CREATED: usize = 56;
-    /// Name of the tracker: 16 bytes of ASCII, zeros behind it.
+    /// Name of the tracker: 16 bytes of ASCII, filled up with zeros.
     pub const TRACKER: usize = 64;
-    /// Bytes of the name.
+    /// Length of the region's name in bytes.
     pub const NAME_LEN: usize = 80;
-    /// The name, UTF-8, [`super::MAX_NAME`] bytes.
+    /// Name of the region in UTF-8, [`super::MAX_NAME`] bytes.
     pub const NAME: usize = 88;
-    /// 0 running, 1 closed by the producer (end of stream).
+    /// 0 while the producer runs, 1 when it has closed the region (end of stream).
     pub const STATE: usize = 256;
-    /// Number of the newest visible version; 0: none yet.
+    /// Number of the newest visible version, or 0 if there is none yet.
     pub const LATEST: usize = 264;
-    /// Counts events (versions, closing); its low 32 bits are the futex word.
+    /// Counter of events (new versions, closing). Its low 32 bits are the futex word.
     pub const EVENT: usize = 272;
-    /// First of the statistics: see `stats`.
+    /// First word of the statistics: see [`stats`](crate::stats).
     pub const STATS: usize = 512;
 }
 
-/// Byte offsets in a slot's head.
+/// Byte offsets in the head of a slot.
 pub mod slot {
-    /// The protocol's state word.
+    /// State word of the [`protocol`](crate::protocol).
     pub const STATE: usize = 0;
-    /// The simulation's step.
+    /// Step of the simulation.
     pub const STEP: usize = 8;
-    /// Simulated time: bits of an f64.
+    /// Simulated time, as the bits of an `f64`.
     pub const TIME: usize = 16;
-    /// Number of pages changed since the version before.
+    /// Number of pages that changed since the previous version.
     pub const CHANGED: usize = 24;
-    /// Bytes of the field table.
+    /// Length of the field table in bytes.
     pub const TABLE_LEN: usize = 32;
-    /// When the version was published: nanoseconds of the Unix epoch.
+    /// Time when the version was published, in nanoseconds of the Unix epoch.
     pub const PUBLISHED: usize = 40;
 }
 
-/// Why numbers make no layout.
+/// The reason why numbers do not give a layout.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum LayoutError {
+    /// The number of slots is out of range.
     #[error("{slots} versions were asked for; a region has 2 to {MAX_SLOTS}")]
-    Slots { slots: usize },
+    Slots {
+        /// The number of slots.
+        slots: usize,
+    },
+    /// The region has no pages.
     #[error("a region needs at least one page")]
     Empty,
-    #[error("{page_size} is not a page size: a power of two of at least 4096 is")]
-    PageSize { page_size: usize },
+    /// The page size is not one that a machine can have.
+    #[error("{page_size} is not a page size: it must be a power of two from 4096 to 1048576")]
+    PageSize {
+        /// The bytes per page.
+        page_size: usize,
+    },
+    /// The region is too large.
     #[error("a region of {pages} pages of {page_size} bytes does not fit the address space")]
-    TooLarge { pages: usize, page_size: usize },
+    TooLarge {
+        /// The pages of the region.
+        pages: usize,
+        /// The bytes per page.
+        page_size: usize,
+    },
 }
 
 /// Offsets of the sections of an index.
@@ -94,30 +111,30 @@ pub struct Layout {
     pub pages: usize,
     /// Bytes per page.
     pub page_size: usize,
-    /// Ring slots, planes, and leaves per chunk.
+    /// Slots of the ring, which is also the number of planes and of leaves per chunk.
     pub slots: usize,
-    /// Chunks of the region, the last one possibly in part.
+    /// Chunks of the region, including a last one with fewer pages.
     pub chunks: usize,
-    /// Heads of the slots.
+    /// Offset of the heads of the slots.
     pub heads: usize,
-    /// Bitmap of the chunks in use.
+    /// Offset of the bitmap of the chunks in use.
     pub used_chunks: usize,
-    /// Bitmaps of changed chunks: per slot one.
+    /// Offset of the bitmaps of changed chunks, one for each slot.
     pub changed_chunks: usize,
-    /// Roots: per slot and chunk one u64.
+    /// Offset of the roots, one `u64` for each slot and chunk.
     pub roots: usize,
-    /// Changed-page bitmaps: per slot and chunk 64 bytes.
+    /// Offset of the bitmaps of changed pages, 64 bytes for each slot and chunk.
     pub changed: usize,
-    /// Leaves: per chunk and position 512 bytes.
+    /// Offset of the leaves, 512 bytes for each chunk and leaf number.
     pub leaves: usize,
-    /// Field tables: per slot [`TABLE_BYTES`].
+    /// Offset of the field tables, [`TABLE_BYTES`] for each slot.
     pub tables: usize,
-    /// Size of the whole index.
+    /// Size of the whole index in bytes.
     pub total: usize,
 }
 
 impl Layout {
-    /// The layout for a region of `pages` pages of `page_size` bytes and `slots` versions.
+    /// Returns the layout for a region of `pages` pages of `page_size` bytes and `slots` versions.
     pub fn new(pages: usize, page_size: usize, slots: usize) -> Result<Self, LayoutError> {
         if !(2..=MAX_SLOTS).contains(&slots) {
             return Err(LayoutError::Slots { slots });
@@ -163,52 +180,53 @@ impl Layout {
         })
     }
 
-    /// Bytes of the region.
+    /// Returns the size of the region in bytes.
     pub fn region_bytes(&self) -> usize {
         self.pages * self.page_size
     }
 
-    /// Pages of `chunk`: [`CHUNK_PAGES`], fewer in the last one.
+    /// Returns the number of pages of `chunk`: [`CHUNK_PAGES`], or fewer in the last chunk.
     pub fn pages_in(&self, chunk: usize) -> usize {
         (self.pages - chunk * CHUNK_PAGES).min(CHUNK_PAGES)
     }
 
-    /// Offset of a slot's head.
+    /// Returns the offset of the head of `slot`.
     pub fn head(&self, slot: usize) -> usize {
         debug_assert!(slot < self.slots);
         self.heads + slot * SLOT_BYTES
     }
 
-    /// Bytes of a bitmap of all chunks. (As in bitmaps of pages, bits come in groups of [`CHUNK_PAGES`].)
+    /// Returns the size in bytes of a bitmap of all chunks. As in bitmaps of pages, the number of
+    /// bits is a multiple of [`CHUNK_PAGES`].
     pub fn chunk_bits(&self) -> usize {
         self.changed_chunks - self.used_chunks
     }
 
-    /// Offset of the bitmap of changed chunks of `slot`.
+    /// Returns the offset of the bitmap of changed chunks of `slot`.
     pub fn chunks_changed(&self, slot: usize) -> usize {
         debug_assert!(slot < self.slots);
         self.changed_chunks + slot * self.chunk_bits()
     }
 
-    /// Offset of the root entry of `chunk` in `slot`.
+    /// Returns the offset of the root entry of `chunk` in `slot`.
     pub fn root(&self, slot: usize, chunk: usize) -> usize {
         debug_assert!(slot < self.slots && chunk < self.chunks);
         self.roots + (slot * self.chunks + chunk) * 8
     }
 
-    /// Offset of the changed-page bitmap of `chunk` in `slot`.
+    /// Returns the offset of the bitmap of changed pages of `chunk` in `slot`.
     pub fn changed_bits(&self, slot: usize, chunk: usize) -> usize {
         debug_assert!(slot < self.slots && chunk < self.chunks);
         self.changed + (slot * self.chunks + chunk) * CHUNK_WORDS * 8
     }
 
-    /// Offset of leaf number `leaf` of `chunk`.
+    /// Returns the offset of leaf number `leaf` of `chunk`.
     pub fn leaf(&self, chunk: usize, leaf: usize) -> usize {
         debug_assert!(leaf < self.slots && chunk < self.chunks);
         self.leaves + (chunk * self.slots + leaf) * LEAF_BYTES
     }
 
-    /// Offset of a slot's field table.
+    /// Returns the offset of the field table of `slot`.
     pub fn table(&self, slot: usize) -> usize {
         debug_assert!(slot < self.slots);
         self.tables + slot * TABLE_BYTES
@@ -220,7 +238,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Rows `| NAME | number |` of the table in `docs/design.md` whose head begins with `head`.
+    /// Returns the rows `| NAME | number |` of the table in `docs/design.md` whose head begins with
+    /// `head`.
     fn documented(head: &str) -> Vec<(String, usize)> {
         let page = include_str!("../../docs/design.md");
         let table = page
@@ -283,7 +302,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sections_follow_each_other_and_hold_what_they_must(pages in 1usize..1 << 28, slots in 2usize..=MAX_SLOTS) {
+        fn sections_follow_each_other_and_are_large_enough(
+            pages in 1usize..1 << 28,
+            slots in 2usize..=MAX_SLOTS,
+        ) {
             let l = Layout::new(pages, 4096, slots).unwrap();
             prop_assert_eq!((l.heads, l.used_chunks), (8192, 8192 + slots * 128));
             prop_assert_eq!(l.chunk_bits(), l.chunks.div_ceil(512) * 64);
@@ -299,7 +321,11 @@ mod tests {
         }
 
         #[test]
-        fn numbers_from_outside_give_a_layout_or_an_error(pages: usize, page_size: usize, slots: usize) {
+        fn numbers_from_outside_give_a_layout_or_an_error(
+            pages: usize,
+            page_size: usize,
+            slots: usize,
+        ) {
             let _ = Layout::new(pages, page_size, slots);
         }
     }

@@ -1,6 +1,8 @@
-//! The lease: one page of shared memory in which one observer, and only it, writes what it pins.
+//! The lease: one page of shared memory in which one observer, and only this observer, writes its
+//! pins.
 //!
-//! The producer makes it (so its size and seals are beyond doubt), reads its pin words and believes nothing else of it (I8).
+//! The producer creates the lease, so it can rely on the size and the seals. It reads the pin words
+//! and trusts nothing else in the lease (I8).
 
 use crate::protocol;
 use crate::sys::mem::{MapError, Mapping, page_size};
@@ -9,43 +11,52 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Pin words of a lease: versions that one observer can hold at once.
+/// The number of pin words in a lease: the most versions that one observer can pin at once.
 pub const PINS: usize = 64;
-/// The word by which the producer tells that it has revoked the lease.
+/// The number of the word that the producer sets when it revokes the lease.
 const REVOKED: usize = 0;
-/// The first pin word.
+/// The number of the first pin word.
 const FIRST_PIN: usize = 8;
 
-/// A mapped lease, on either side.
+/// A mapped lease, in the producer or in the observer.
 #[derive(Debug)]
 pub struct Lease {
     map: Mapping,
 }
 
-/// Why a lease cannot be had.
+/// The reason why a lease cannot be created, opened or mapped.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum LeaseError {
+    /// The shared object of the lease cannot be created.
     #[error("cannot create a lease: {0}")]
-    Create(#[from] io::Error),
+    Create(io::Error),
+    /// The shared object that the producer sent cannot be examined, or is not sealed.
+    #[error("cannot open the lease that the producer sent: {0}")]
+    Open(io::Error),
+    /// The lease cannot be mapped.
     #[error("cannot map a lease: {0}")]
     Map(#[from] MapError),
+    /// The lease that the producer sent is shorter than a page.
     #[error("a lease of {len} bytes is too small: the producer is damaged or another program")]
-    TooSmall { len: u64 },
+    TooSmall {
+        /// The size of the lease in bytes.
+        len: u64,
+    },
 }
 
 impl Lease {
-    /// A fresh lease, and the object whose descriptor goes to the observer.
+    /// Creates a lease, and returns it with the object whose descriptor goes to the observer.
     pub fn create() -> Result<(Lease, Object), LeaseError> {
-        let object = Object::create("tcasm-lease", page_size() as u64)?;
+        let object =
+            Object::create("tcasm-lease", page_size() as u64).map_err(LeaseError::Create)?;
         let map = Mapping::shared(object.as_fd(), page_size(), true)?;
         map.dont_fork_or_dump()?;
         Ok((Lease { map }, object))
     }
 
-    /// The lease that the producer sent.
+    /// Maps the lease that the producer sent.
     pub fn open(fd: BorrowedFd<'_>) -> Result<Lease, LeaseError> {
-        let len = sealed_len(fd)?;
+        let len = sealed_len(fd).map_err(LeaseError::Open)?;
         if len < page_size() as u64 {
             return Err(LeaseError::TooSmall { len });
         }
@@ -55,16 +66,17 @@ impl Lease {
     }
 
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: mapped whole and writable from an object of at least that size, sealed against shrinking.
+        // SAFETY: the whole mapping is readable and writable. Its object is at least that long, and
+        // is sealed against shrinking.
         unsafe { self.map.words() }
     }
 
-    /// The pin words.
+    /// Returns the pin words.
     pub fn pins(&self) -> &[AtomicU64] {
         &self.words()[FIRST_PIN..FIRST_PIN + PINS]
     }
 
-    /// The versions named, each once.
+    /// Returns the pinned versions in ascending order, each once.
     pub fn pinned(&self) -> Vec<u64> {
         let mut out: Vec<u64> = self
             .pins()
@@ -77,12 +89,12 @@ impl Lease {
         out
     }
 
-    /// Tell the observer that its pins no longer count.
+    /// Revokes the lease: tells the observer that its pins no longer count.
     pub fn revoke(&self) {
         self.words()[REVOKED].store(1, Ordering::Release);
     }
 
-    /// Whether the producer has revoked the lease.
+    /// Returns true if the producer has revoked the lease.
     pub fn revoked(&self) -> bool {
         self.words()[REVOKED].load(Ordering::Acquire) != 0
     }

@@ -1,7 +1,8 @@
-//! Layout of the shared objects, the pin and publish protocol, planes, page maps and trackers of TCASM.
+//! The layout of the shared objects, the pin and publish protocol, planes, page maps and trackers
+//! of TCASM.
 //!
-//! `tcasm-producer` and `tcasm-observer` meet here and nowhere else. Simulations and analyses use those two;
-//! this crate's own interface may change between minor versions.
+//! This crate is the only code that `tcasm-producer` and `tcasm-observer` share. Simulations and
+//! analyses use those two crates. The interface of this crate may change between minor versions.
 
 pub mod bell;
 pub mod capture;
@@ -14,6 +15,7 @@ pub mod pagemap;
 pub mod pageset;
 pub mod place;
 pub mod planes;
+pub mod policy;
 pub mod predict;
 pub mod protocol;
 pub mod sabotage;
@@ -22,7 +24,6 @@ pub mod stats;
 pub mod store;
 pub mod sys;
 pub mod track;
-pub mod ways;
 pub mod wire;
 pub mod words;
 

@@ -1,7 +1,8 @@
 //! Page maps: for each page of a version, the plane that holds it.
 //!
-//! A root entry covers a chunk: one code for all its pages, or the number of a leaf with a code per page. Leaves belong to
-//! their chunk, as page slots belong to their page, so that neither needs a heap: what is in use follows from the
+//! A root entry covers a chunk: it is one code for all pages of the chunk, or the number of a leaf
+//! with a code per page. A leaf always belongs to the same chunk, as a frame always belongs to the
+//! same page. So neither needs an allocator: which leaves and frames are in use follows from the
 //! entries of the live versions.
 
 use crate::index::{Index, IndexError};
@@ -9,9 +10,10 @@ use crate::pageset::{CHUNK_PAGES, ChunkSet, PageSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where a page is: 0 nowhere (it is all zeros), else the number of its plane plus 1.
+/// The place of a page: 0 if it is in no plane (it is all zeros), else the number of its plane
+/// plus 1.
 pub type Code = u8;
-/// The code of pages that were never written.
+/// The code of a page that was never written.
 pub const ZERO: Code = 0;
 
 const LEAF_FLAG: u64 = 1 << 31;
@@ -21,12 +23,12 @@ const LEAF_FLAG: u64 = 1 << 31;
 pub enum Entry {
     /// All pages of the chunk have this code.
     Whole(Code),
-    /// The codes are in this leaf of the chunk.
+    /// The codes of the pages are in this leaf of the chunk.
     Leaf(usize),
 }
 
 impl Entry {
-    /// Decode a root entry of an index with `slots` slots.
+    /// Decodes a root entry of an index with `slots` slots.
     pub fn decode(word: u64, slots: usize) -> Result<Self, IndexError> {
         let number = (word & !LEAF_FLAG) as usize;
         match word & LEAF_FLAG != 0 {
@@ -36,7 +38,7 @@ impl Entry {
         }
     }
 
-    /// The root entry.
+    /// Returns the root entry as a word.
     pub fn encode(self) -> u64 {
         match self {
             Entry::Whole(code) => u64::from(code),
@@ -54,26 +56,27 @@ fn bad_entry(found: u64, slots: usize) -> IndexError {
     }
 }
 
-/// A chunk in so many runs is not worth being put together, nor being copied instead of mapped.
+/// The largest number of runs in a chunk for which compacting it, or copying it instead of mapping
+/// it, is not worth the cost.
 pub const FEW_RUNS: usize = 8;
 
-/// How many runs neighbouring pages with these codes are.
+/// Returns the number of runs that neighbouring pages with these codes make.
 pub fn count_runs(codes: &[Code]) -> usize {
     let edges = codes.windows(2).filter(|w| w[0] != w[1]).count();
     edges + usize::from(!codes.is_empty())
 }
 
-/// Neighbouring pages in one plane.
+/// A run: neighbouring pages in one plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The pages.
     pub pages: Range<usize>,
-    /// Where they are.
+    /// Their common code.
     pub code: Code,
 }
 
 impl Run {
-    /// The plane, or none for zero pages.
+    /// Returns the plane, or `None` for zero pages.
     pub fn plane(&self) -> Option<usize> {
         (self.code != ZERO).then(|| self.code as usize - 1)
     }
@@ -89,7 +92,7 @@ pub enum ChunkMap {
 }
 
 impl ChunkMap {
-    /// The code of page `i` of the chunk.
+    /// Returns the code of page `i` of the chunk.
     pub fn code(&self, i: usize) -> Code {
         match self {
             ChunkMap::Whole(code) => *code,
@@ -106,17 +109,18 @@ pub struct PageMap<'a> {
 }
 
 impl<'a> PageMap<'a> {
-    /// The map of the version in `slot`, which must be pinned (or the caller be the producer).
+    /// Returns the map of the version in `slot`. The version must be pinned, or the caller must be
+    /// the producer.
     pub fn new(index: Index<'a>, slot: usize) -> Self {
         PageMap { index, slot }
     }
 
-    /// The entries of `chunks`, to be decoded.
+    /// Returns the entries of `chunks`, not yet decoded.
     pub fn roots(&self, chunks: &Range<usize>) -> Result<&'a [AtomicU64], IndexError> {
         self.index.roots(self.slot, chunks)
     }
 
-    /// The entry of `chunk`.
+    /// Returns the entry of `chunk`.
     pub fn entry(&self, chunk: usize) -> Result<Entry, IndexError> {
         Entry::decode(
             self.index.root(self.slot, chunk)?,
@@ -124,7 +128,8 @@ impl<'a> PageMap<'a> {
         )
     }
 
-    /// Eight codes of `chunk` as one word, pages `8 i .. 8 i + 8`: maps are compared word by word.
+    /// Returns the codes of pages `8 i .. 8 i + 8` of `chunk` as one word, so that maps can be
+    /// compared word by word.
     pub fn word(&self, chunk: usize, entry: Entry, i: usize) -> Result<u64, IndexError> {
         match entry {
             Entry::Whole(code) => Ok(u64::from(code) * 0x0101_0101_0101_0101),
@@ -132,13 +137,13 @@ impl<'a> PageMap<'a> {
         }
     }
 
-    /// The code of one page.
+    /// Returns the code of one page.
     pub fn code(&self, page: usize) -> Result<Code, IndexError> {
         let chunk = page / CHUNK_PAGES;
         self.code_in(chunk, self.entry(chunk)?, page % CHUNK_PAGES)
     }
 
-    /// The code of page `i` of `chunk`, whose entry is `entry`.
+    /// Returns the code of page `i` of `chunk`, whose entry is `entry`.
     pub fn code_in(&self, chunk: usize, entry: Entry, i: usize) -> Result<Code, IndexError> {
         let word = self.word(chunk, entry, i / 8)?;
         self.checked(word.to_le_bytes()[i % 8])
@@ -155,7 +160,7 @@ impl<'a> PageMap<'a> {
         }
     }
 
-    /// All codes of `chunk`, checked.
+    /// Returns all codes of `chunk`, checked.
     pub fn chunk(&self, chunk: usize) -> Result<ChunkMap, IndexError> {
         let leaf = match self.entry(chunk)? {
             Entry::Whole(code) => return Ok(ChunkMap::Whole(code)),
@@ -171,12 +176,13 @@ impl<'a> PageMap<'a> {
         Ok(ChunkMap::Mixed(codes))
     }
 
-    /// The chunks that may have pages in memory; of all others, all pages are zero.
+    /// Returns the chunks that may have pages in planes. All pages of the other chunks are zero.
     pub fn used_chunks(&self) -> Result<ChunkSet, IndexError> {
         self.index.used_chunks(0..self.index.layout().chunks)
     }
 
-    /// The runs that make up `pages`, in order, neighbours of one plane merged across chunks.
+    /// Returns the runs that make up `pages`, in order. Neighbouring runs in one plane are merged
+    /// across chunks.
     pub fn runs(&self, pages: Range<usize>) -> Result<Vec<Run>, IndexError> {
         let mut out = Runs::default();
         let (mut at, end) = (pages.start, pages.end.min(self.index.layout().pages));
@@ -192,7 +198,8 @@ impl<'a> PageMap<'a> {
         Ok(out.runs)
     }
 
-    /// The pages whose slot differs between two versions that are both pinned: those whose bytes may differ.
+    /// Returns the pages that are in different planes in two versions: those whose bytes may
+    /// differ. Both versions must be pinned.
     pub fn differing(&self, other: &PageMap<'_>) -> Result<PageSet, IndexError> {
         let mut set = PageSet::new(self.index.layout().pages);
         for chunk in self.used_chunks()?.iter() {
@@ -210,7 +217,7 @@ impl<'a> PageMap<'a> {
     }
 }
 
-/// Runs, merged as they are added.
+/// A list of runs, which are merged as they are added.
 #[derive(Default, Debug)]
 pub struct Runs {
     /// The runs so far.
@@ -218,7 +225,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Add pages of one code.
+    /// Adds pages of one code.
     pub fn push(&mut self, pages: Range<usize>, code: Code) {
         if pages.is_empty() {
             return;
@@ -231,7 +238,7 @@ impl Runs {
         }
     }
 
-    /// Add the pages `part` of the chunk that starts at page `start`.
+    /// Adds the pages `part` of the chunk that starts at page `start`.
     pub fn push_chunk(&mut self, map: &ChunkMap, start: usize, part: Range<usize>) {
         match map {
             ChunkMap::Whole(code) => self.push(part, *code),

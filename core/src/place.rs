@@ -1,4 +1,4 @@
-//! Where a region is found: its name, the folder of its socket, and its address.
+//! The place of a region: its name, the folder of its socket, and its address.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -6,15 +6,16 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A name that no region can have.
+/// The error for a name that no region can have.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
 #[error(
-    "region name {0:?} is not usable: use 1 to {max} characters out of A-Z a-z 0-9 _ - . and begin with a letter, digit or _",
+    "region name {0:?} is not usable: use 1 to {max} characters out of A-Z a-z 0-9 _ - . and \
+     begin with a letter, digit or _",
     max = crate::layout::MAX_NAME
 )]
 pub struct BadName(pub String);
 
-/// Check the name of a region: it becomes a file name and stands in commands.
+/// Checks the name of a region, which becomes a file name and is used in commands.
 pub fn check_name(name: &str) -> Result<(), BadName> {
     let fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     let first = name
@@ -28,7 +29,8 @@ pub fn check_name(name: &str) -> Result<(), BadName> {
     }
 }
 
-/// The folder of the sockets: `$TCASM_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/tcasm`, else `/tmp/tcasm-<uid>`.
+/// Returns the folder of the sockets: `$TCASM_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/tcasm`, else
+/// `/tmp/tcasm-<uid>`.
 pub fn runtime_dir() -> PathBuf {
     let var = |name| {
         std::env::var_os(name)
@@ -40,16 +42,17 @@ pub fn runtime_dir() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(format!("/tmp/tcasm-{}", nix::unistd::getuid())))
 }
 
-/// Whether the user has named the folder of the sockets. The default one may have been made by anybody who came first.
+/// Returns true if the user has named the folder of the sockets. The default folder may have been
+/// created by any user.
 pub fn runtime_dir_is_chosen() -> bool {
     std::env::var_os("TCASM_RUNTIME_DIR").is_some_and(|dir| !dir.is_empty())
 }
 
-/// Opens the folder of the sockets, and makes it if it is not there.
+/// Opens the folder of the sockets, and creates it if it does not exist.
 ///
-/// Fails if another user could replace what this user puts there: the folder must belong to this user
-/// or to root, and only a sticky one may be writable for everybody. A folder that root has named may
-/// belong to anybody: root knows whose regions it looks at.
+/// Fails if another user could replace the files of this user there. The folder must belong to this
+/// user or to root, and it may be writable for every user only if it is sticky. If root has named
+/// the folder, it may belong to any user, because root then knows whose regions it uses.
 pub fn open_runtime_dir(folder: &Path) -> io::Result<File> {
     DirBuilder::new()
         .recursive(true)
@@ -75,42 +78,45 @@ fn safe_for(user: u32, chosen: bool, owner: u32, mode: u32) -> Result<(), String
     Ok(())
 }
 
-/// The socket of the region `name`.
+/// Returns the path of the socket of the region `name`.
 pub fn socket_path(name: &str) -> PathBuf {
     runtime_dir().join(format!("{name}.sock"))
 }
 
-/// The socket of whoever keeps what a dead producer of the region `name` has left.
+/// Returns the path of the socket of the process that keeps the last state of the region `name`
+/// after its producer died.
 pub fn kept_path(name: &str) -> PathBuf {
     runtime_dir().join(format!("{name}.kept"))
 }
 
-/// Returns the path of the file that the owner of a socket keeps locked, as long as it lives.
+/// Returns the path of the lock file of a socket. The owner of the socket keeps it locked as long
+/// as the owner lives.
 pub fn lock_path(socket: &Path) -> PathBuf {
     let mut path = socket.as_os_str().to_owned();
     path.push(".lock");
     path.into()
 }
 
-/// Where a region lies in every process, and how large it is.
+/// The address range of a region, which is the same in every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Address of its first byte.
+    /// The address of its first byte.
     pub base: u64,
-    /// Bytes of address space.
+    /// The number of bytes of address space.
     pub bytes: u64,
 }
 
-/// Between these addresses nothing lives by default on 64-bit Linux: above the heap of non-PIE programs and the
-/// shadow of the address sanitizer, below the shadow of the thread sanitizer's metadata, below PIE programs, libraries,
-/// the stack; and within 47 bits of user space on x86-64 and 48 on arm64.
+/// The range of addresses for regions. By default 64-bit Linux maps nothing between these
+/// addresses. They are above the heap of non-PIE programs and the shadow of the address sanitizer.
+/// They are below the shadow of the thread sanitizer's metadata, PIE programs, libraries and the
+/// stack, and within the 47 bits of user space on x86-64 and the 48 on arm64.
 const FIRST: u64 = 0x2000_0000_0000;
 const LAST: u64 = 0x2f00_0000_0000;
 /// Regions begin at multiples of this.
 const STEP: u64 = 1 << 30;
 
-/// Addresses to try for a region of `bytes` bytes, the one that its name gives first: the same name gets the same
-/// address in every run unless something is in the way.
+/// Returns addresses to try for a region of `bytes` bytes. The first one depends only on the name,
+/// so a region gets the same address in every run unless something else is mapped there.
 pub fn addresses(name: &str, bytes: u64) -> impl Iterator<Item = u64> {
     let span = (LAST - FIRST) / STEP;
     let stride = bytes.div_ceil(STEP).max(1);
@@ -120,7 +126,8 @@ pub fn addresses(name: &str, bytes: u64) -> impl Iterator<Item = u64> {
         .filter(move |a| a.checked_add(bytes).is_some_and(|end| end <= 1 << 47))
 }
 
-/// FNV-1a: the address of a name must never change between releases, so no library's hash.
+/// Returns the FNV-1a hash of a name. The address of a name must never change between releases, so
+/// this uses no hash function of a library.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
@@ -152,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_of_another_user_is_not_safe_unless_root_has_named_it() {
+    fn folder_of_another_user_is_safe_only_if_root_has_named_it() {
         let (me, other) = (1000, 1001);
         for (user, chosen, owner, mode, safe) in [
             (me, false, me, 0o40700, true),

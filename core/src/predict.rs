@@ -1,48 +1,51 @@
-//! Which pages will be written in the next step: those that were in the last two.
+//! Predicts which pages will be written in the next step: those that were written in the last two.
 //!
-//! A page that is expected is not protected, so that writing it costs no fault; whether it was written is found out by
-//! comparing its bytes with the last version. So the answer stays exact, a page that joins a pattern is noticed by its
-//! fault at once, and one that leaves it costs [`PATIENCE`] comparisons and is protected again.
+//! An expected page is not protected, so writing it costs no fault. Its bytes are compared with the
+//! last version instead, so what counts as changed stays exact. A page that joins a pattern is
+//! noticed by its fault at once. A page that leaves it costs [`PATIENCE`] comparisons, and is then
+//! protected again.
 
 use crate::pageset::PageSet;
 use std::collections::BTreeMap;
 
-/// Versions in a row in which an expected page must not have changed to be no longer expected.
+/// After this many versions in a row in which an expected page did not change, it is no longer
+/// expected.
 pub const PATIENCE: usize = 2;
 
-/// Fewer expected pages of a chunk are not worth a doubt.
+/// A chunk with fewer expected pages than this is always trusted.
 const FEW: u32 = 8;
-/// Versions for which nothing is expected of a chunk of which most expectations failed: at first, and at most, because it is
-/// twice as many each time.
-const REST: u64 = 4;
-const MOST_REST: u64 = 256;
+/// For how many versions nothing is expected of a chunk in which most expectations failed. It is
+/// twice as many each time, up to `MOST_PAUSE`.
+const PAUSE: u64 = 4;
+const MOST_PAUSE: u64 = 256;
 
-/// A chunk of which most expectations failed.
+/// The state of a chunk in which most expectations failed.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// Nothing is expected before this version.
+    /// The version before which nothing is expected.
     until: u64,
-    /// How long the last rest was: less with every version in which most expectations came true.
-    rest: u64,
+    /// The length of the last pause. It becomes less with every version in which most expectations
+    /// came true.
+    pause: u64,
 }
 
-/// What is expected, and what that was learnt from.
+/// The expected pages, and what they were learnt from.
 #[derive(Debug)]
 pub struct Prediction {
-    /// Pages expected to be written in the next step.
+    /// The pages that are expected to be written in the next step.
     expected: PageSet,
-    /// Pages that the last version changed.
+    /// The pages that the last version changed.
     last: PageSet,
-    /// Expected pages that the last version did not change.
+    /// The expected pages that the last version did not change.
     missed: PageSet,
-    /// Chunks that are not trusted, or were not until lately.
+    /// The chunks that are not trusted, or were not until lately.
     doubts: BTreeMap<usize, Doubt>,
-    /// Versions so far.
+    /// The number of versions so far.
     age: u64,
 }
 
 impl Prediction {
-    /// Nothing is expected of `pages` pages.
+    /// Creates a prediction for `pages` pages that expects none of them.
     pub fn new(pages: usize) -> Self {
         let set = || PageSet::new(pages);
         Prediction {
@@ -54,13 +57,14 @@ impl Prediction {
         }
     }
 
-    /// The pages expected to be written.
+    /// Returns the pages that are expected to be written.
     pub fn expected(&self) -> &PageSet {
         &self.expected
     }
 
-    /// The next version has been captured: of the pages in `seen`, it changed those in `changed`. (Pages that are not captured
-    /// this time, because their buffer is not bound, say nothing.)
+    /// Learns from a version: of the pages in `seen`, it changed those in `changed`. Pages that are
+    /// not in `seen` were not captured, because their buffer is not bound, so nothing is learnt of
+    /// them.
     pub fn learn(&mut self, seen: &PageSet, changed: &PageSet) {
         let mut idle = self.expected.clone();
         idle.intersect(seen);
@@ -81,8 +85,10 @@ impl Prediction {
         self.last.union(changed);
     }
 
-    /// Pages that are drawn at random are expected and mostly do not change: each costs a comparison, and more than the fault that
-    /// it saves now and then. `idle` are the pages of `seen` that were expected and did not change.
+    /// Stops expecting pages of chunks in which most expectations fail. Pages that are written at
+    /// random become expected and then mostly do not change. Each costs a comparison, which is more
+    /// than the fault that it saves now and then. `idle` are the pages of `seen` that were expected
+    /// and did not change.
     fn doubt(&mut self, idle: &PageSet, seen: &PageSet) {
         let count =
             |set: &PageSet, chunk| set.chunk(chunk).iter().map(|w| w.count_ones()).sum::<u32>();
@@ -91,18 +97,19 @@ impl Prediction {
         let mut failed = PageSet::new(asked.capacity());
         for (chunk, bits) in asked.chunks_in_use() {
             let (asked, missed) = (count(&asked, chunk), count(idle, chunk));
-            // None at all is another matter: a pattern that has stopped, or a version without a step, for which there is patience.
+            // A chunk in which no expected page changed is another matter: its pattern has stopped,
+            // or the version had no step. `PATIENCE` deals with that.
             if asked >= FEW && missed < asked && 2 * missed > asked {
                 let doubt = self.doubts.entry(chunk).or_insert(Doubt {
                     until: 0,
-                    rest: REST / 2,
+                    pause: PAUSE / 2,
                 });
-                doubt.rest = (2 * doubt.rest).min(MOST_REST);
-                doubt.until = self.age + doubt.rest;
+                doubt.pause = (2 * doubt.pause).min(MOST_PAUSE);
+                doubt.until = self.age + doubt.pause;
                 *failed.chunk_mut(chunk) = *bits;
             } else if let Some(doubt) = self.doubts.get_mut(&chunk) {
-                doubt.rest -= 1;
-                if doubt.rest == 0 {
+                doubt.pause -= 1;
+                if doubt.pause == 0 {
                     self.doubts.remove(&chunk);
                 }
             }
@@ -111,7 +118,7 @@ impl Prediction {
         self.missed.subtract(&failed);
     }
 
-    /// Take the pages of chunks that are not trusted out.
+    /// Removes the pages of chunks that are not trusted.
     fn drop_doubted(&self, pages: &mut PageSet) {
         for (chunk, _) in self
             .doubts
@@ -124,7 +131,7 @@ impl Prediction {
         }
     }
 
-    /// Expect nothing of `pages` any more: somebody else captures them.
+    /// Expects nothing of `pages` any more, because they are captured in another way.
     pub fn forget(&mut self, pages: std::ops::Range<usize>) {
         for set in [&mut self.expected, &mut self.last, &mut self.missed] {
             set.remove_range(pages.clone());
@@ -161,14 +168,14 @@ mod tests {
         assert_eq!(
             *p.expected(),
             set(&[3]),
-            "a miss that was made good does not count"
+            "a miss before a change does not count"
         );
         p.learn(&all(), &set(&[]));
         assert!(p.expected().is_empty());
     }
 
     #[test]
-    fn a_buffer_that_is_bound_every_other_time_is_predicted_all_the_same() {
+    fn a_buffer_that_is_bound_every_other_version_is_predicted() {
         let (mut p, half) = (Prediction::new(64), set(&[40, 41]));
         for _ in 0..2 {
             p.learn(&half, &set(&[40]));
@@ -178,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn of_chunks_in_which_most_expectations_fail_nothing_is_expected_for_ever_longer() {
+    fn pauses_grow_for_chunks_in_which_most_expectations_fail() {
         let mut p = Prediction::new(64);
         let mut expecting = 0;
         for version in 0..400 {
-            // A quarter of the pages, another one each time, and some of them again.
+            // A quarter of the pages changes: other ones in each version, some of them again.
             let start = version * 7 % 64;
             let changed: Vec<usize> = (start..start + 16).map(|page| page % 64).collect();
             p.learn(&all(), &set(&changed));
@@ -191,11 +198,11 @@ mod tests {
         assert!((3..60).contains(&expecting), "{expecting}");
         let same: Vec<usize> = (0..32).collect();
         (0..600).for_each(|_| p.learn(&all(), &set(&same)));
-        assert_eq!(*p.expected(), set(&same), "and trusted again");
+        assert_eq!(*p.expected(), set(&same), "the chunk is trusted again");
     }
 
     #[test]
-    fn a_version_without_a_step_costs_a_stable_pattern_nothing() {
+    fn a_version_without_changes_keeps_a_stable_pattern() {
         let mut p = Prediction::new(64);
         let same: Vec<usize> = (0..32).collect();
         (0..3).for_each(|_| p.learn(&all(), &set(&same)));
@@ -204,9 +211,11 @@ mod tests {
     }
 
     proptest! {
-        /// Page by page, a counter tells the same: of pages too few to be doubted.
+        /// Compares with a model that has counters for each page. So few pages are never doubted.
         #[test]
-        fn behaves_as_counters_of_changes_and_misses(steps in prop::collection::vec(any::<(u8, u8)>(), 0..30)) {
+        fn behaves_like_counters_of_changes_and_misses(
+            steps in prop::collection::vec(any::<(u8, u8)>(), 0..30),
+        ) {
             let mut p = Prediction::new(64);
             let (mut last, mut expected, mut missed) = ([false; 7], [false; 7], [0; 7]);
             for (seen, changed) in steps {

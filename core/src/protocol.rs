@@ -1,23 +1,25 @@
 //! The pin, publish and reclaim protocol: three short functions on atomic words.
 //!
-//! Each ring slot has a *state* word: free, or the number of the version that it holds, live or retired. Each observer
-//! has *pin* words in its lease. The producer alone writes states, an observer alone writes its pins.
+//! Each slot of the ring has a *state* word. The state is free, or the number of the version that
+//! the slot holds, live or retired. Each observer has *pin* words in its lease. Only the producer
+//! writes states, and only the observer writes its pins.
 //!
-//! An observer that wants version `n` stores `n` in a pin word and then looks at the slot's state. The producer that
-//! wants the slot back marks it retired and then looks at the pin words. Between its store and its load each has a
-//! sequentially consistent fence, so the two cannot both miss the other's store: either the observer sees "retired"
-//! and lets go, or the producer sees the pin and puts the version back (I3). Neither waits for the other.
+//! An observer that wants version `n` stores `n` in a pin word, and then loads the state of the
+//! slot. A producer that wants the slot back marks it retired, and then loads the pin words. Each
+//! side has a sequentially consistent fence between its store and its load, so at least one side
+//! sees the store of the other. Either the observer sees "retired" and clears its pin, or the
+//! producer sees the pin and makes the version live again (I3). Neither side waits for the other.
 //!
-//! The functions are generic over the atomic word, so that loom runs these lines and no copy of them.
+//! The functions are generic over the atomic word, so that loom runs this code and not a copy.
 
 use crate::sabotage::{Guard, off};
 use std::sync::atomic::Ordering;
 
-/// An atomic u64: the standard one, or loom's.
+/// An atomic `u64`: that of the standard library, or that of loom.
 pub trait Word {
-    /// Atomic load.
+    /// Loads the value.
     fn load(&self, order: Ordering) -> u64;
-    /// Atomic store.
+    /// Stores a value.
     fn store(&self, value: u64, order: Ordering);
 }
 
@@ -45,27 +47,28 @@ impl Word for loom::sync::atomic::AtomicU64 {
     }
 }
 
-/// The state of a free slot, and of one that is being written.
+/// The state of a slot that is free, or that is being written.
 pub const FREE: u64 = 0;
-/// A pin word that names no version.
+/// The value of a pin word that names no version.
 pub const NO_PIN: u64 = 0;
 
-/// The state of a slot that holds version `n`, for all to see.
+/// Returns the state of a slot that holds version `n`, visible to observers.
 pub const fn live(n: u64) -> u64 {
     n << 1
 }
 
-/// The state of a slot whose version `n` the producer is about to reclaim.
+/// Returns the state of a slot whose version `n` the producer is about to reclaim.
 pub const fn retired(n: u64) -> u64 {
     n << 1 | 1
 }
 
-/// Whether `n` can be the number of a version: the states of others would be those of something else.
+/// Returns true if `n` can be the number of a version. The states of other numbers would have
+/// another meaning.
 pub const fn is_version(n: u64) -> bool {
     n != NO_PIN && n <= u64::MAX >> 1
 }
 
-/// The version that a state names, if it is live.
+/// Returns the version that a state names, if it is live.
 pub const fn live_version(state: u64) -> Option<u64> {
     if state != FREE && state & 1 == 0 {
         Some(state >> 1)
@@ -74,22 +77,24 @@ pub const fn live_version(state: u64) -> Option<u64> {
     }
 }
 
-/// Make version `n`, whole in its slot, visible (I2): every store before this call is seen by whoever sees the state
-/// or `latest`.
+/// Makes version `n` visible (I2). The slot must hold the whole version. A process that sees the
+/// new state or the new `latest` also sees every store before this call.
 pub fn publish<W: Word>(state: &W, latest: &W, n: u64) {
     state.store(live(n), Ordering::Release);
     latest.store(n, Ordering::Release);
 }
 
-/// Claim version `n` in the slot with `state` by `pin`, which must name no version. True: until `unpin`, nothing of
-/// the version is reused. False: the version is gone or on its way out, and `pin` is empty again.
+/// Pins version `n` in the slot with `state` by the pin word `pin`, which must name no version.
+///
+/// Returns true if the version is pinned; then nothing of it is reused until [`unpin`]. Returns
+/// false if the version is gone or is being reclaimed; then `pin` names no version again.
 pub fn pin<W: Word>(state: &W, pin: &W, n: u64) -> bool {
     if !is_version(n) {
         return false;
     }
     pin.store(n, Ordering::SeqCst);
     fence(Ordering::SeqCst);
-    // Acquire: what the version consists of was stored before it became live.
+    // Acquire: all parts of the version were stored before it became live.
     if state.load(Ordering::Acquire) == live(n) {
         return true;
     }
@@ -97,17 +102,19 @@ pub fn pin<W: Word>(state: &W, pin: &W, n: u64) -> bool {
     false
 }
 
-/// Let go of a version. Release: all reads of the version come before.
+/// Clears a pin. The store is a release, so all reads of the version come before it.
 pub fn unpin<W: Word>(pin: &W) {
     pin.store(NO_PIN, Ordering::Release);
 }
 
-/// Try to take version `n` out of its slot. `pinned` says whether any lease names it, loading every pin word with
-/// [`is_pinned`]; it must look up the set of leases only when it is called. True: the slot is free, and no
-/// observer can reach the version any more.
+/// Tries to take version `n` out of its slot. Returns true if the slot is free now, and no observer
+/// can reach the version any more.
+///
+/// `pinned` returns true if any lease names the version. It must load every pin word with
+/// [`is_pinned`], and must load the set of leases in each call, not before.
 pub fn reclaim<W: Word>(state: &W, n: u64, pinned: impl Fn() -> bool) -> bool {
     let pinned = || !off(Guard::PinCheck) && pinned();
-    // Looked at first, so that a version which is held need not seem to go even for a moment.
+    // Checked before the store, so that a pinned version is not even marked retired for a moment.
     if pinned() {
         return false;
     }
@@ -121,8 +128,8 @@ pub fn reclaim<W: Word>(state: &W, n: u64, pinned: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Whether one of `pins` names `n`. Acquire: pairs with the release in [`unpin`], so that the reader's reads come
-/// before the writes that reuse its pages.
+/// Returns true if one of `pins` names `n`. The load is an acquire that pairs with the release in
+/// [`unpin`], so that the reads of an observer come before the writes that reuse its pages.
 pub fn is_pinned<W: Word>(pins: &[W], n: u64) -> bool {
     pins.iter().any(|p| p.load(Ordering::Acquire) == n)
 }
@@ -139,7 +146,7 @@ mod loom_tests {
         latest: AtomicU64,
         states: [AtomicU64; 2],
         pins: Vec<[AtomicU64; 1]>,
-        /// What the slots hold: loom reports any access that races with a write.
+        /// The contents of the slots. Loom reports any access that races with a write.
         data: [UnsafeCell<u64>; 2],
     }
 
@@ -152,21 +159,21 @@ mod loom_tests {
         })
     }
 
-    /// Publish versions 1..=last over two slots, reclaiming as it goes; a pinned slot means a skip. The control does not look
-    /// at the pins.
-    fn produce(s: &Shared, last: u64, look: bool) {
+    /// Publishes versions `1..=last` in two slots and reclaims old versions. A version whose slot
+    /// is pinned is skipped. The negative control does not check the pins (`check` is false).
+    fn produce(s: &Shared, last: u64, check: bool) {
         for n in 1..=last {
             let slot = n as usize % 2;
             let old = s.states[slot].load(Ordering::Relaxed);
             if let Some(held) = live_version(old) {
-                let pinned = || look && s.pins.iter().any(|p| is_pinned(p, held));
+                let pinned = || check && s.pins.iter().any(|p| is_pinned(p, held));
                 if held == s.latest.load(Ordering::Relaxed)
                     || !reclaim(&s.states[slot], held, pinned)
                 {
                     continue;
                 }
             }
-            // SAFETY: loom checks that no reader is in the cell.
+            // SAFETY: loom checks that nothing reads the cell at the same time.
             s.data[slot].with_mut(|d| unsafe { *d = n });
             publish(&s.states[slot], &s.latest, n);
         }
@@ -176,13 +183,13 @@ mod loom_tests {
         let n = s.latest.load(Ordering::Acquire);
         let slot = n as usize % 2;
         if n != 0 && pin(&s.states[slot], &s.pins[me][0], n) {
-            // SAFETY: loom checks that no writer is in the cell.
+            // SAFETY: loom checks that nothing writes the cell at the same time.
             s.data[slot].with(|d| assert_eq!(unsafe { *d }, n));
             unpin(&s.pins[me][0]);
         }
     }
 
-    fn run(observers: usize, versions: u64, look: bool) {
+    fn run(observers: usize, versions: u64, check: bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
@@ -193,7 +200,7 @@ mod loom_tests {
                     thread::spawn(move || observe(&s, me))
                 })
                 .collect();
-            produce(&s, versions, look);
+            produce(&s, versions, check);
             threads.into_iter().for_each(|t| t.join().unwrap());
         });
     }

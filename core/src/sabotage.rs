@@ -1,14 +1,15 @@
-//! Guards that tests switch off, to see that the test of the invariant goes red without them.
+//! Guards that tests switch off, to check that the test of an invariant fails without its guard.
 //!
-//! Without the feature `sabotage` (which only the tests ask for) [`off`] is a constant, and nothing of this is left.
+//! Only the tests enable the feature `sabotage`. Without it [`off`] is always false, and no code of
+//! this module remains.
 
 /// A step that guards an invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Guard {
-    /// I1: a slot that a live version refers to is not chosen for a new page.
-    SlotInUse,
-    /// I2: the version becomes visible after its bytes, map and table.
+    /// I1: a frame that a live version refers to is not chosen for a new page.
+    FrameInUse,
+    /// I2: the version becomes visible after its bytes, map and table are stored.
     VisibleLast,
     /// I3: a pinned version is not reclaimed.
     PinCheck,
@@ -20,17 +21,17 @@ pub enum Guard {
     ErrorMeansAll,
     /// I7: memory is bounded.
     Bound,
-    /// I8: what an observer says is checked.
+    /// I8: the messages of observers are checked.
     CheckMessages,
-    /// I9: what the index says is checked.
+    /// I9: the numbers in the index are checked.
     CheckIndex,
-    /// I10: a piece is released after it was saved.
+    /// I10: a piece of live memory is released only after it was saved.
     SaveFirst,
-    /// I11: a page that rests on a slot is not taken for changed.
-    RestsInPlace,
-    /// I8: descriptors are refused where nobody wants any.
+    /// I11: a page that is shared with a plane does not count as changed.
+    SharedInPlace,
+    /// I8: descriptors are refused where none are expected.
     RefuseDescriptors,
-    /// I8: what strangers may have sent is closed where nobody waits for it.
+    /// I8: descriptors from untrusted peers are closed on a thread that nothing waits for.
     CloseElsewhere,
 }
 
@@ -47,12 +48,13 @@ mod on {
         AtomicU64::new(number.map_or(0, |n| 1 << (n % 64)))
     });
 
-    /// Whether `guard` is switched off: by [`switch_off`], or in a child process by `TCASM_SABOTAGE=<number>`.
+    /// Returns true if `guard` is switched off: by [`switch_off`], or in a child process by
+    /// `TCASM_SABOTAGE=<number>`.
     pub fn off(guard: Guard) -> bool {
         OFF.load(Ordering::Relaxed) >> guard as u8 & 1 == 1
     }
 
-    /// Switch `guard` off until the result is dropped.
+    /// Switches `guard` off until the result is dropped.
     pub fn switch_off(guard: Guard) -> Off {
         OFF.fetch_or(1 << guard as u8, Ordering::SeqCst);
         Off(guard)
@@ -71,7 +73,8 @@ mod on {
 #[cfg(feature = "sabotage")]
 pub use on::{Off, off, switch_off};
 
-/// Whether `guard` is switched off: never, in a build without the feature `sabotage`.
+/// Returns true if `guard` is switched off, which never happens in a build without the feature
+/// `sabotage`.
 #[cfg(not(feature = "sabotage"))]
 #[inline(always)]
 pub const fn off(_guard: Guard) -> bool {

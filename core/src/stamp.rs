@@ -1,15 +1,15 @@
-//! Which version this is, and of which moment of the simulation.
+//! The stamp of a version: its number, and the moment of the simulation that it shows.
 
 use serde::{Deserialize, Serialize};
 
 /// Number, step and simulated time of a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Number of the version, in the order of publishing, never reused in one run: 1, 2, 3, ... unless the run goes on with
-    /// another's.
+    /// The number of the version. Numbers rise in the order of publishing, and one run never uses a
+    /// number twice: 1, 2, 3, ..., unless the run continues the numbers of another run.
     pub version: u64,
-    /// The simulation's own step (cycle), as given to `publish`.
+    /// The step (cycle) of the simulation, as given to `publish`.
     pub step: u64,
-    /// Simulated time, in the simulation's unit, as given to `publish`.
+    /// The simulated time in the simulation's unit, as given to `publish`.
     pub time: f64,
 }

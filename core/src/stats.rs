@@ -1,11 +1,12 @@
-//! Counters of everything, in the index, where observers read them without asking.
+//! Counters of what the producer does. They are in the index, where observers read them without a
+//! request.
 
 use crate::words::{OutOfRange, Words};
 use std::sync::atomic::Ordering::Relaxed;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// What is counted, in the order of the words in the index.
+        /// The counters, in the order of their words in the index.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Counter {$($(#[$doc])* $name),*}
@@ -14,7 +15,7 @@ macro_rules! counters {
             /// All counters, in order.
             pub const ALL: &[Counter] = &[$(Counter::$name),*];
 
-            /// The counter's name.
+            /// Returns the name of the counter.
             pub fn name(self) -> &'static str {
                 match self {$(Counter::$name => stringify!($name)),*}
             }
@@ -23,65 +24,68 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Versions published.
+    /// Versions that were published.
     Publishes,
-    /// Calls of publish that were skipped.
+    /// Calls of publish that skipped their version.
     Skips,
-    /// ... because every version was pinned.
+    /// Skips because every version was pinned.
     SkipsVersions,
-    /// ... because of the bound on memory.
+    /// Skips because of the bound on memory.
     SkipsBytes,
-    /// ... because the machine gave no memory.
+    /// Skips because the machine had no memory.
     SkipsNoMemory,
-    /// Pages captured.
+    /// Pages that were captured.
     Pages,
-    /// Bytes captured.
+    /// Bytes that were captured.
     Bytes,
-    /// Bytes of memory held by planes now.
+    /// Bytes of memory that planes hold now.
     HeldBytes,
-    /// Errors of the tracker, each of which made every page a candidate.
+    /// Errors of the tracker. Each one made every page a candidate.
     TrackerErrors,
-    /// Observers that ever attached.
+    /// Observers that attached since the region was created.
     Attached,
-    /// Observers turned away.
+    /// Observers that were refused.
     Refused,
-    /// Leases revoked.
-    Ousted,
-    /// Nanoseconds spent in publish, in all.
+    /// Leases that were revoked.
+    Revoked,
+    /// Total nanoseconds spent in publish.
     PublishNs,
     /// Nanoseconds of the longest publish.
     PublishMaxNs,
-    /// Nanoseconds spent harvesting, in all.
+    /// Total nanoseconds spent harvesting.
     HarvestNs,
-    /// Skips because the version before was still being captured.
+    /// Skips because the previous version was still being captured.
     SkipsCapturing,
-    /// Versions whose capture went on after publish.
-    Later,
-    /// ... and was given up.
+    /// Versions with deferred capture.
+    Deferred,
+    /// Versions whose deferred capture was given up.
     GivenUp,
     /// Stores that waited because they came before their chunk was saved.
     EarlyStores,
-    /// Nanoseconds that they waited, in all.
+    /// Total nanoseconds that such stores waited.
     EarlyNs,
-    /// Chunks that are captured later now.
-    ChunksLater,
-    /// Pages that are expected to be written now, and not protected.
+    /// Chunks that are captured deferred now.
+    ChunksDeferred,
+    /// Expected pages now, which are left unprotected.
     PagesExpected,
-    /// Pages handed over: they became a version's without a copy.
+    /// Pages that were handed over, so that they became a version's without a copy.
     HandedOver,
-    /// Bytes of live memory that rest on planes now.
-    RestingBytes,
-    /// Pages copied next to their neighbours, so that observers need fewer mappings.
+    /// Bytes of live memory that are shared with planes now.
+    SharedBytes,
+    /// Pages that compaction copied next to their neighbours, so that observers need fewer
+    /// mappings.
     PagesCompacted,
-    /// Bytes of memory in planes that the producer did not allocate, and that could not be given back so far.
+    /// Bytes of stray memory, which the producer did not allocate, that could not be returned to
+    /// the system yet.
     StrayBytes,
-    /// Bytes of such memory that were given back, in all.
+    /// Total bytes of stray memory that were returned to the system.
     StrayBytesReturned,
 }
 
-/// Word of the first bucket of the histogram of publish durations.
+/// The word of the first bucket of the histogram of publish durations.
 const HISTOGRAM: usize = 64;
-/// Buckets: eight to each power of two of nanoseconds, so a percentile is off by at most 1/8.
+/// The number of buckets. Each power of two of nanoseconds has eight, so a percentile is off by at
+/// most 1/8.
 const BUCKETS: usize = 400;
 
 /// The counters of one region.
@@ -89,29 +93,29 @@ const BUCKETS: usize = 400;
 pub struct Stats<'a>(Words<'a>);
 
 impl<'a> Stats<'a> {
-    /// The counters in the statistics words of an index.
+    /// Returns the counters in the statistics words of an index.
     pub fn new(words: Words<'a>) -> Self {
         Stats(words)
     }
 
-    /// One counter.
+    /// Returns the value of one counter.
     pub fn get(&self, counter: Counter) -> Result<u64, OutOfRange> {
         self.0.get(counter as usize * 8)
     }
 
-    /// Add to a counter. Each is written by one thread of the producer at a time.
+    /// Adds `n` to a counter. One thread of the producer at a time writes each counter.
     pub fn add(&self, counter: Counter, n: u64) -> Result<(), OutOfRange> {
         self.0.word(counter as usize * 8)?.fetch_add(n, Relaxed);
         Ok(())
     }
 
-    /// Set a counter.
+    /// Sets a counter to `n`.
     pub fn set(&self, counter: Counter, n: u64) -> Result<(), OutOfRange> {
         self.0.word(counter as usize * 8)?.store(n, Relaxed);
         Ok(())
     }
 
-    /// Count one publish of `ns` nanoseconds.
+    /// Counts one publish that took `ns` nanoseconds.
     pub fn record_publish(&self, ns: u64) -> Result<(), OutOfRange> {
         self.add(Counter::PublishNs, ns)?;
         self.0
@@ -123,12 +127,13 @@ impl<'a> Stats<'a> {
         Ok(())
     }
 
-    /// The duration in nanoseconds below which the share `q` (0 to 1) of publishes stayed; 0 when there were none.
+    /// Returns the duration in nanoseconds that the share `q` (0 to 1) of publishes did not exceed,
+    /// or 0 if there were none. It can be up to 1/8 too large.
     pub fn publish_quantile_ns(&self, q: f64) -> Result<u64, OutOfRange> {
         let counts = (0..BUCKETS)
             .map(|b| self.0.get((HISTOGRAM + b) * 8))
             .collect::<Result<Vec<_>, _>>()?;
-        // Saturating: the counts of a damaged index may be anything.
+        // The sum saturates, because a damaged index may hold any counts.
         let all = counts.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
         let wanted = (all as f64 * q).ceil().max(1.0) as u64;
         let mut seen = 0u64;
@@ -142,7 +147,7 @@ impl<'a> Stats<'a> {
     }
 }
 
-/// The bucket of a duration: three bits below the leading one.
+/// Returns the bucket of a duration: its leading bit and the three bits below that select it.
 fn bucket(ns: u64) -> usize {
     if ns < 8 {
         return ns as usize;
@@ -151,7 +156,7 @@ fn bucket(ns: u64) -> usize {
     ((shift as usize + 1) * 8 + (ns >> shift) as usize - 8).min(BUCKETS - 1)
 }
 
-/// The largest duration in a bucket.
+/// Returns the largest duration in a bucket.
 fn upper_end(bucket: usize) -> u64 {
     if bucket < 8 {
         return bucket as u64;
@@ -174,14 +179,18 @@ mod tests {
         }
 
         #[test]
-        fn a_quantile_is_at_most_an_eighth_above_the_exact_one(mut ns in proptest::collection::vec(1u64..1 << 40, 1..200), q in 0.0f64..1.0) {
+        fn a_quantile_is_at_most_an_eighth_above_the_exact_one(
+            mut ns in proptest::collection::vec(1u64..1 << 40, 1..200),
+            q in 0.0f64..1.0,
+        ) {
             let words: Vec<AtomicU64> = (0..512).map(|_| AtomicU64::new(0)).collect();
             let stats = Stats::new(Words::new(&words));
             ns.iter().for_each(|n| stats.record_publish(*n).unwrap());
             ns.sort_unstable();
             let exact = ns[((ns.len() as f64 * q).ceil() as usize).max(1) - 1];
             let got = stats.publish_quantile_ns(q).unwrap();
-            prop_assert!(got >= exact && got as f64 <= exact as f64 * 1.125 + 1.0, "{} {}", got, exact);
+            let most = exact as f64 * 1.125 + 1.0;
+            prop_assert!(got >= exact && got as f64 <= most, "{} {}", got, exact);
         }
     }
 }

@@ -1,33 +1,36 @@
-//! Messages on the attach socket: fixed words, little-endian. Everything larger goes through shared objects.
+//! Messages on the attach socket: a few little-endian words each. Larger data goes through shared
+//! objects.
 //!
-//! The first two words of both greetings are the same for ever, so that programs of different releases can tell each
-//! other so.
+//! The first two words of both greetings never change their meaning, so that programs of different
+//! releases can recognize each other.
 
 use crate::layout::{LAYOUT_VERSION, MAGIC};
 
-/// Longest message an observer sends; a longer one ends its connection.
+/// The length in bytes of the longest message that an observer may send. A longer one ends its
+/// connection.
 pub const REQUEST_BYTES: usize = 32;
-/// Longest message a producer sends.
+/// The length in bytes of the longest message that a producer sends.
 pub const REPLY_BYTES: usize = 1 << 16;
 
-/// What the producer answers to a greeting.
+/// The producer's answer to a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Answer {
-    /// Attached: descriptors of the lease, the index and the planes come with it.
+    /// The observer is attached. The descriptors of the lease, the index and the planes come with
+    /// this answer.
     Welcome = 0,
     /// The layout versions differ.
     OtherLayout = 1,
     /// The user may not attach.
     NotAllowed = 2,
-    /// As many observers as the producer allows are attached.
+    /// The largest number of observers that the producer allows is attached.
     Full = 3,
-    /// The producer could not make a lease.
+    /// The producer could not create a lease.
     Failed = 4,
 }
 
 impl Answer {
-    /// Decode the word of an answer.
+    /// Decodes the word of an answer.
     pub fn decode(word: u64) -> Option<Self> {
         use Answer::*;
         [Welcome, OtherLayout, NotAllowed, Full, Failed]
@@ -36,20 +39,20 @@ impl Answer {
     }
 }
 
-/// What an observer asks for after it is attached.
+/// A request of an attached observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Request {
-    /// Send a [`NOTICE`] after each event: the connection becomes readable.
+    /// Asks for a [`NOTICE`] after each event, so that the connection becomes readable.
     Subscribe = 1,
-    /// Send no more notices.
+    /// Asks for no more notices.
     Unsubscribe = 2,
-    /// Send the list of observers: [`ObserverRow`]s behind a [`ROWS`] word.
+    /// Asks for the list of observers: a [`ROWS`] word, and [`ObserverRow`]s behind it.
     Observers = 3,
 }
 
 impl Request {
-    /// Decode a request; anything else is none.
+    /// Decodes a request. Returns `None` for any other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let [word] = words(bytes)?;
         [Request::Subscribe, Request::Unsubscribe, Request::Observers]
@@ -57,34 +60,35 @@ impl Request {
             .find(|r| *r as u64 == word)
     }
 
-    /// The message.
+    /// Returns the request as a message.
     pub fn encode(self) -> Vec<u8> {
         bytes(&[self as u64])
     }
 }
 
-/// First word of a notice: something happened; look at the index.
+/// The first word of a notice, which says that the index shows a new event.
 pub const NOTICE: u64 = 1;
-/// First word of a list of observers.
+/// The first word of a list of observers.
 pub const ROWS: u64 = 2;
 
-/// The observer's greeting.
+/// Returns the observer's greeting.
 pub fn hello() -> Vec<u8> {
     bytes(&[MAGIC, LAYOUT_VERSION])
 }
 
-/// The layout version of a greeting, if it is one.
+/// Returns the layout version in a greeting, or `None` if the message is not a greeting.
 pub fn hello_version(message: &[u8]) -> Option<u64> {
     let head: [u64; 2] = words(message.get(..16)?)?;
     (head[0] == MAGIC).then_some(head[1])
 }
 
-/// The producer's answer.
+/// Returns the producer's answer as a message.
 pub fn answer(answer: Answer) -> Vec<u8> {
     bytes(&[MAGIC, LAYOUT_VERSION, answer as u64])
 }
 
-/// Layout version and answer of the producer's message, if it is one.
+/// Returns the layout version and the answer in the producer's message, or `None` if the message is
+/// not an answer. The answer in it is `None` if this release does not know it.
 pub fn decode_answer(message: &[u8]) -> Option<(u64, Option<Answer>)> {
     let [magic, version, answer] = words(message.get(..24)?)?;
     (magic == MAGIC).then(|| (version, Answer::decode(answer)))
@@ -93,15 +97,16 @@ pub fn decode_answer(message: &[u8]) -> Option<(u64, Option<Answer>)> {
 /// One attached observer, as the producer sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObserverRow {
-    /// Process id.
+    /// The process id.
     pub pid: u64,
-    /// User.
+    /// The user id.
     pub uid: u64,
-    /// The versions it pins.
+    /// The versions that the observer pins.
     pub pinned: Vec<u64>,
 }
 
-/// The list of observers as a message, cut short where it would be longer than [`REPLY_BYTES`].
+/// Returns the list of observers as a message. Rows that would make it longer than [`REPLY_BYTES`]
+/// are left out.
 pub fn encode_rows(rows: &[ObserverRow]) -> Vec<u8> {
     let mut out = vec![ROWS];
     for row in rows {
@@ -114,7 +119,7 @@ pub fn encode_rows(rows: &[ObserverRow]) -> Vec<u8> {
     bytes(&out)
 }
 
-/// Decode a list of observers.
+/// Decodes a list of observers. Returns `None` if the message is not one.
 pub fn decode_rows(message: &[u8]) -> Option<Vec<ObserverRow>> {
     let mut numbers = message
         .chunks_exact(8)
@@ -151,19 +156,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_come_back_as_they_were_sent(rows in proptest::collection::vec((any::<u64>(), any::<u64>(), proptest::collection::vec(any::<u64>(), 0..5)), 0..20)) {
-            let rows: Vec<_> = rows.into_iter().map(|(pid, uid, pinned)| ObserverRow { pid, uid, pinned }).collect();
+        fn decoded_rows_equal_the_encoded_rows(
+            rows in proptest::collection::vec(
+                (any::<u64>(), any::<u64>(), proptest::collection::vec(any::<u64>(), 0..5)),
+                0..20,
+            ),
+        ) {
+            let row = |(pid, uid, pinned)| ObserverRow { pid, uid, pinned };
+            let rows: Vec<_> = rows.into_iter().map(row).collect();
             prop_assert_eq!(decode_rows(&encode_rows(&rows)), Some(rows));
         }
 
         #[test]
         fn bytes_from_outside_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let _ = (Request::decode(&bytes), hello_version(&bytes), decode_answer(&bytes), decode_rows(&bytes));
+            let _ = (Request::decode(&bytes), hello_version(&bytes));
+            let _ = (decode_answer(&bytes), decode_rows(&bytes));
         }
     }
 
     #[test]
-    fn greetings_are_understood() {
+    fn greetings_and_requests_decode_to_what_was_encoded() {
         assert_eq!(hello_version(&hello()), Some(LAYOUT_VERSION));
         assert_eq!(
             decode_answer(&answer(Answer::Full)),

@@ -1,23 +1,24 @@
-//! Shared memory as atomic words.
+//! Checked access to shared memory as atomic words.
 //!
-//! All shared control memory (index and leases) is read and written through `AtomicU64` at checked offsets, and in no
-//! other way: two processes may touch a word at once, and the other one may be wrong or hostile. An offset out of
-//! range is an error (I9).
+//! All shared control memory (index and leases) is read and written only through `AtomicU64` at
+//! checked offsets. Two processes may use a word at the same time, and the other process may be
+//! wrong or hostile. An offset out of range is an error (I9).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use thiserror::Error;
 
-/// An offset that the shared object does not have.
+/// An access outside a shared object.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
 #[error(
-    "offset {at} with {len} bytes leaves a shared object of {size} bytes: it is damaged or from another program"
+    "{len} bytes at offset {at} do not lie in a shared object of {size} bytes: it is damaged or \
+     from another program"
 )]
 pub struct OutOfRange {
-    /// Offset in bytes.
+    /// The offset in bytes.
     pub at: usize,
-    /// Bytes wanted.
+    /// The number of bytes asked for.
     pub len: usize,
-    /// Bytes there are.
+    /// The size of the object in bytes.
     pub size: usize,
 }
 
@@ -26,17 +27,17 @@ pub struct OutOfRange {
 pub struct Words<'a>(&'a [AtomicU64]);
 
 impl<'a> Words<'a> {
-    /// Access to `words`.
+    /// Returns checked access to `words`.
     pub fn new(words: &'a [AtomicU64]) -> Self {
         Words(words)
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.0.len() * 8
     }
 
-    /// The words from byte offset `at` (a multiple of 8), `count` of them.
+    /// Returns `count` words from byte offset `at`, which must be a multiple of 8.
     pub fn slice(&self, at: usize, count: usize) -> Result<&'a [AtomicU64], OutOfRange> {
         let error = OutOfRange {
             at,
@@ -50,17 +51,17 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The word at byte offset `at`.
+    /// Returns the word at byte offset `at`.
     pub fn word(&self, at: usize) -> Result<&'a AtomicU64, OutOfRange> {
         self.slice(at, 1).map(|s| &s[0])
     }
 
-    /// Read the word at `at`, without ordering.
+    /// Loads the word at byte offset `at`, with relaxed ordering.
     pub fn get(&self, at: usize) -> Result<u64, OutOfRange> {
         self.word(at).map(|w| w.load(Relaxed))
     }
 
-    /// Copy `len` bytes from `at` out.
+    /// Returns a copy of `len` bytes from byte offset `at`.
     pub fn bytes(&self, at: usize, len: usize) -> Result<Vec<u8>, OutOfRange> {
         let words = self.slice(at, len.div_ceil(8))?;
         let mut out: Vec<u8> = words
@@ -71,7 +72,7 @@ impl<'a> Words<'a> {
         Ok(out)
     }
 
-    /// Store `bytes` from `at`; a last word in part is filled up with zeros.
+    /// Stores `bytes` from byte offset `at`. A last word that is not full is filled up with zeros.
     pub fn put_bytes(&self, at: usize, bytes: &[u8]) -> Result<(), OutOfRange> {
         let words = self.slice(at, bytes.len().div_ceil(8))?;
         for (word, part) in words.iter().zip(bytes.chunks(8)) {

@@ -1,4 +1,5 @@
-//! Heat in a plate that a hot point runs around on: a program that goes on where it was, however it ended.
+//! Heat in a plate with a moving hot point: a program that continues where the last run ended,
+//! however that ended.
 
 use clap::Parser;
 use ndarray::Ix2;
@@ -8,14 +9,19 @@ use tcasm_examples::{Failure, Outcome, plate};
 use tcasm_producer::Producer;
 use tcasm_restart::{Restore, RestoreError, Restored};
 
-/// Compute the heat in a plate, from where the last run of this program ended
+/// Compute the heat in a plate, starting where the last run of this program ended
 #[derive(Parser)]
 struct Args {
-    /// Name of the region, by which observers find it
+    /// Name of the region; observers attach by this name
     #[arg(long, default_value = "plate")]
     name: String,
     /// Points along each side of the plate
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(4..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 256,
+        value_parser = clap::value_parser!(u16).range(4..)
+    )]
     size: u16,
     /// Number of the last step
     #[arg(long, value_name = "N", default_value_t = 20_000)]
@@ -23,7 +29,7 @@ struct Args {
     /// Publish every N steps
     #[arg(long, value_name = "N", default_value = "10")]
     publish_every: std::num::NonZeroU64,
-    /// The folders of the checkpoints, the fastest first
+    /// The folders of the checkpoints, the fastest one first
     #[arg(value_name = "DIR")]
     checkpoints: Vec<PathBuf>,
 }
@@ -42,7 +48,7 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// The region, and the step that it is at: from memory, from files, or at the beginning.
+/// Returns the region and its step: restored from memory or from files, or else at the beginning.
 fn begin(args: &Args) -> Result<(Producer, u64), Failure> {
     if let Some(restored) = last_state(args)? {
         for (file, why) in &restored.passed_over {
@@ -61,7 +67,8 @@ fn begin(args: &Args) -> Result<(Producer, u64), Failure> {
     Ok((producer, 0))
 }
 
-/// What `tcasm keep` holds in memory, if it runs; else the newest checkpoint that can be read, if there is any.
+/// Restores the version that `tcasm keep` holds in memory, if it runs, or else the newest readable
+/// checkpoint, if there is one.
 fn last_state(args: &Args) -> Result<Option<Restored>, RestoreError> {
     match Producer::restore_kept(&args.name) {
         Err(RestoreError::NotKept { .. } | RestoreError::NothingKept(_)) => {}

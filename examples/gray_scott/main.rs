@@ -1,4 +1,4 @@
-//! Gray-Scott reaction-diffusion in a TCASM region, where other programs look at it while it runs.
+//! Gray-Scott reaction-diffusion in a TCASM region, where other programs can read it while it runs.
 
 use clap::Parser;
 use tcasm_checkpoint::Checkpoint;
@@ -19,7 +19,7 @@ fn main() -> Outcome {
     let solver = GrayScott::new(args.run.params()?);
     let shape = args.run.shape();
 
-    // u and v as they are, and room for what they will be after the next step.
+    // u and v of the current step, and of the next step.
     let room = arrays::room_for(args.run.bytes()) * 2;
     let mut producer = Producer::builder(&args.region.name)
         .capacity(room)

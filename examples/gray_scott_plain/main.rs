@@ -1,4 +1,4 @@
-//! Gray-Scott reaction-diffusion in ordinary memory: the program before TCASM comes in.
+//! Gray-Scott reaction-diffusion in ordinary memory: the program before it uses TCASM.
 
 use clap::Parser;
 use tcasm_examples::{GrayScott, Outcome, Progress, RunArgs};
@@ -15,7 +15,7 @@ fn main() -> Outcome {
     let solver = GrayScott::new(args.run.params()?);
     let shape = args.run.shape();
 
-    // u and v as they are, and room for what they will be after the next step.
+    // u and v of the current step, and of the next step.
     let mut arrays = [(); 4].map(|()| ndarray::Array3::zeros(shape));
 
     let [u, v, ..] = &mut arrays;

@@ -1,4 +1,5 @@
-//! The smallest analysis: attach to `hello`, and print what each version holds until the producer ends.
+//! The smallest observer: attaches to `hello` and prints the field of each version until the
+//! producer ends.
 
 use tcasm_examples::{Outcome, region_name};
 use tcasm_observer::Observer;

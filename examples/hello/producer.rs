@@ -1,4 +1,5 @@
-//! The smallest simulation: a field of eight numbers, published ten times a second for half a minute.
+//! The smallest producer: a field of eight numbers, published ten times per second for half a
+//! minute.
 
 use std::{thread::sleep, time::Duration};
 use tcasm_examples::{Outcome, region_name};

@@ -1,14 +1,14 @@
-//! The parts of the command line that several programs have.
+//! Command-line arguments that several programs share.
 
 use crate::arrays::Capture;
 use crate::{Params, ParamsError};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-/// Which problem to compute, for how long, and how often to show it.
+/// The arguments that select the problem, the number of steps, and how often to show them.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunArgs {
-    /// Read F, k, Du, Dv, dt, noise and seed from this TOML file [default: the tutorial's values]
+    /// Read F, k, Du, Dv, dt, noise and seed from this TOML file [default: built-in values]
     #[arg(long, value_name = "FILE.toml")]
     params: Option<PathBuf>,
 
@@ -21,7 +21,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub steps: u64,
 
-    /// Print a line of progress (and publish, where there is somebody to see it) every N steps
+    /// Print a line of progress every N steps; in a region, also publish a version
     #[arg(
         long,
         visible_alias = "print-every",
@@ -32,49 +32,50 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The parameters asked for, or the defaults.
+    /// Returns the parameters of the file, or the defaults if none was given.
     pub fn params(&self) -> Result<Params, ParamsError> {
         self.params
             .as_deref()
             .map_or_else(|| Ok(Params::default()), Params::read)
     }
 
-    /// The grid: `size` cells along z, y and x.
+    /// Returns the shape of the grid: `size` cells along z, y and x.
     pub fn shape(&self) -> [usize; 3] {
         [self.size as usize; 3]
     }
 
-    /// Bytes of one field of doubles.
+    /// Returns the size in bytes of one field of doubles.
     pub fn bytes(&self) -> usize {
         self.shape().iter().product::<usize>() * size_of::<f64>()
     }
 
-    /// Whether `step` is one to be shown: every so many steps, and the last.
+    /// Returns true if `step` is to be shown: every `publish_every` steps, and the last step.
     pub fn is_due(&self, step: u64) -> bool {
         step.is_multiple_of(self.publish_every.get()) || step == self.steps
     }
 }
 
-/// Where the region is, and where its content comes from.
+/// The arguments of a program that computes in a region.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RegionArgs {
-    /// Name of the region, by which observers find it
+    /// Name of the region; observers attach by this name
     #[arg(long, default_value = "gray_scott")]
     pub name: String,
 
-    /// Continue from this checkpoint, or from the newest in these folders that can be read
+    /// Continue from this checkpoint, or from the newest readable one in these folders
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub restart: Vec<PathBuf>,
 
-    /// How versions come by what was computed
-    #[arg(long, value_name = "WAY", default_value = "hand-over")]
+    /// How the computed arrays become part of a version
+    #[arg(long, value_name = "MODE", default_value = "hand-over")]
     pub capture: Capture,
 }
 
-/// The region's name for programs with no other argument: `--name`, else `default`.
+/// Parses the command line of a program whose only argument is the name of the region. Returns
+/// `--name`, or `default`.
 pub fn region_name(default: &'static str) -> String {
     let name = clap::Arg::new("name").long("name").default_value(default);
-    let name = name.help("Name of the region, by which observers find it");
+    let name = name.help("Name of the region; observers attach by this name");
     let matches = clap::Command::new(default).arg(name).get_matches();
     matches
         .get_one::<String>("name")

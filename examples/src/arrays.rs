@@ -1,42 +1,44 @@
-//! The arrays of the simulation in a region: u and v as they are, and as they will be after the next step.
+//! The arrays of the simulation in a region: u and v of the current step and of the next step.
 
 use clap::ValueEnum;
 use ndarray::{ArrayView3, ArrayViewMut3, Ix3};
 use tcasm_producer::{Buffer, DefineError, Field, HandedOver, InPlace, Producer, ViewError};
 
-/// How versions come by what was computed.
+/// How the computed arrays become part of a version.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Capture {
-    /// Hand the arrays over: each step writes all of them, so that versions can have their pages without a copy
+    /// Hand the arrays over: their pages become pages of the version, without a copy. This needs
+    /// steps that write the arrays whole
     HandOver,
-    /// Copy what was written: what a code does that rewrites its arrays in part
+    /// Copy the pages that were written, for codes that rewrite their arrays in part
     Copy,
 }
 
-/// Bytes of region that a field of `bytes` bytes needs: handed-over ones begin at multiples of 2 MiB.
+/// Returns the bytes of region that two buffers of `bytes` bytes need. Buffers that are handed over
+/// begin at multiples of 2 MiB.
 pub fn room_for(bytes: usize) -> usize {
     2 * bytes.next_multiple_of(2 << 20)
 }
 
-/// u and v, and room for what they will be.
+/// The arrays u and v of the current step, and those of the next step.
 pub trait Arrays {
-    /// u and v as they are.
+    /// Returns u and v, to set their initial values.
     fn initial<'p>(
         &self,
         producer: &'p mut Producer,
     ) -> Result<[ArrayViewMut3<'p, f64>; 2], ViewError>;
 
-    /// u and v as they are, and room for what they will be.
+    /// Returns u and v of the current step, and the arrays for the next step, to be written whole.
     fn views<'p>(&self, producer: &'p mut Producer) -> Result<Views<'p>, ViewError>;
 
-    /// The next version shows what was computed.
+    /// Binds the fields to the arrays of the next step, which the next version then shows.
     fn show(&self, producer: &mut Producer) -> Result<(), DefineError>;
 
-    /// What was computed is what is now.
+    /// Makes the next step the current one.
     fn swap(&mut self);
 }
 
-/// u, v, u_next, v_next.
+/// The views of u, v, u_next and v_next.
 pub type Views<'p> = (
     ArrayView3<'p, f64>,
     ArrayView3<'p, f64>,
@@ -44,7 +46,7 @@ pub type Views<'p> = (
     ArrayViewMut3<'p, f64>,
 );
 
-/// What has to be done to a buffer before it is written.
+/// Prepares a buffer to be written.
 type Begin<M> = fn(&mut Producer, Buffer<f64, Ix3, M>) -> Result<(), ViewError>;
 
 struct Double<M> {
@@ -54,7 +56,7 @@ struct Double<M> {
     begin: Begin<M>,
 }
 
-/// Two fields of `shape`, each with two buffers.
+/// Creates two fields of `shape`, each with two buffers.
 pub fn create(
     producer: &mut Producer,
     shape: [usize; 3],
@@ -64,7 +66,7 @@ pub fn create(
         Capture::HandOver => {
             let u = producer.field("u", shape).unit("1").handed_over().add()?;
             let v = producer.field("v", shape).unit("1").handed_over().add()?;
-            // Other pages, if a version has those that the buffer has.
+            // A version may own the pages that the buffer had: `rewrite` gives it other pages.
             double::<HandedOver>(producer, [u, v], |p, next| p.rewrite(next).map(|_| ()))
         }
         Capture::Copy => {

@@ -1,12 +1,14 @@
-//! One number that says whether two runs ended with the same bits.
+//! A checksum, to find out whether two runs ended with the same bits.
 
 use ndarray::{ArrayView3, Axis, Zip};
 use rayon::prelude::*;
 
-/// A checksum of every bit of `cells`: the sum of `bits[i] * (2 i + 1)` modulo 2^64, in C order.
+/// Returns a checksum of every bit of `cells`: the sum of `bits[i] * (2 i + 1)` modulo 2^64, in C
+/// order.
 ///
-/// The multipliers are odd, so that a change of any one cell shows; they differ, so that cells that changed places
-/// show as well. In numpy: `(a.view('u8').ravel() * (2 * np.arange(a.size, dtype='u8') + 1)).sum()`.
+/// The multipliers are odd, so a change of one cell always changes the sum. They differ, so that
+/// exchanged cells change it as well. In numpy:
+/// `(a.view('u8').ravel() * (2 * np.arange(a.size, dtype='u8') + 1)).sum()`.
 pub fn checksum(cells: ArrayView3<'_, f64>) -> u64 {
     let plane = cells.len_of(Axis(1)) * cells.len_of(Axis(2));
     let planes: Vec<_> = cells.axis_iter(Axis(0)).collect();

@@ -1,12 +1,14 @@
-//! How an example program ends when something fails: with a message for people, and exit status 1.
+//! The error type of the example programs. A program that fails prints its message and exits with
+//! status 1.
 
 use std::error::Error;
 use std::fmt;
 
-/// What `main` of an example returns.
+/// The result of `main` of an example.
 pub type Outcome = Result<(), Failure>;
 
-/// Any error. Rust prints what `main` returns by `Debug`, which here is the message itself.
+/// Any error. Rust prints the error that `main` returns with `Debug`, which here prints the plain
+/// message.
 pub struct Failure(Box<dyn Error>);
 
 impl<E: Error + 'static> From<E> for Failure {

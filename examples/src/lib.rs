@@ -1,7 +1,9 @@
-//! What the example programs share: a Gray-Scott solver, its parameters and its command line.
+//! The code that the example programs share: a Gray-Scott solver, its parameters and its command
+//! line.
 //!
-//! Only [`arrays`] knows TCASM. The solver works on arrays that its caller owns, so that the same code runs in
-//! ordinary memory (`gray_scott_plain`) and in a region that other processes look at (`gray_scott`).
+//! Only [`arrays`] uses TCASM. The solver works on arrays that its caller owns, so the same code
+//! runs in ordinary memory (`gray_scott_plain`) and in a region that other processes read
+//! (`gray_scott`).
 
 mod args;
 pub mod arrays;
@@ -21,7 +23,7 @@ pub use params::{Params, ParamsError};
 pub use progress::Progress;
 pub use solver::GrayScott;
 
-/// The programs in the README and the guide compile.
+/// Compiles the programs in the README and the guide as doc tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../README.md")]

@@ -1,7 +1,8 @@
 //! Noise that is a pure function of (seed, step, cell).
 //!
-//! A generator with a state would have to be saved in checkpoints and shared out among threads. A hash needs neither:
-//! any thread may compute any cell, and a run continued at step n draws what an uninterrupted one draws.
+//! A generator with a state would have to be saved in checkpoints and divided among threads. A hash
+//! needs neither: any thread can compute any cell, and a run that is continued at step n gets the
+//! same noise as an uninterrupted one.
 
 /// The noise of one step.
 #[derive(Clone, Copy, Debug)]
@@ -10,23 +11,23 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The noise of step `step` in the run seeded with `seed`.
+    /// Creates the noise of step `step` in the run seeded with `seed`.
     pub fn new(seed: u64, step: u64) -> Self {
         Noise {
             key: mix(mix(seed.wrapping_add(WEYL)).wrapping_add(step)),
         }
     }
 
-    /// A number uniform in [-1, 1) for the cell with index `cell`.
+    /// Returns a number, uniform in [-1, 1), for the cell with index `cell`.
     #[inline(always)]
     pub fn at(self, cell: u64) -> f64 {
         let bits = mix(self.key.wrapping_add(cell.wrapping_mul(WEYL)));
-        // The upper 53 bits as a signed integer are exact in an f64; 2^52 of them make one.
+        // The upper 53 bits, as a signed integer, are exact in an f64. 2^52 of them make one.
         (bits as i64 >> 11) as f64 * (1.0 / (1u64 << 52) as f64)
     }
 }
 
-/// 2^64 divided by the golden ratio, odd: its multiples are spread evenly.
+/// 2^64 divided by the golden ratio, rounded to an odd number. Its multiples are spread evenly.
 const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of splitmix64: every bit of the result depends on every bit of `x`.

@@ -1,10 +1,10 @@
-//! The parameters of the Gray-Scott equations, as a TOML file.
+//! The parameters of the Gray-Scott equations, read from a TOML file.
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The parameters, with the names that the literature uses. A file need not give all of them.
+/// The parameters, with the names that the literature uses. A file may omit any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -42,35 +42,54 @@ impl Default for Params {
     }
 }
 
-/// Why a file of parameters cannot be used.
+/// An error of a file of parameters.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum ParamsError {
+    /// The file cannot be read.
     #[error("cannot read the parameters in {path:?}: {source}")]
     Read {
+        /// The file.
         path: PathBuf,
+        /// The error of the system.
         source: std::io::Error,
     },
+    /// The content of the file is wrong.
     #[error("cannot use the parameters in {path:?}: {problem}")]
     Use {
+        /// The file.
         path: PathBuf,
+        /// What is wrong.
         problem: Box<ParamsError>,
     },
+    /// The text is no TOML, or has an unknown name or a wrong type.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    #[error("{name} = {value} makes no sense; give a finite number that is not negative")]
-    NotAnAmount { name: &'static str, value: f64 },
-    #[error("dt = 0 would never advance; give a step above 0")]
+    /// A parameter is negative, infinite or NaN.
+    #[error("{name} = {value} is not valid; give a finite number that is not negative")]
+    NotAnAmount {
+        /// The name of the parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// The length of a step is 0.
+    #[error("dt = 0 would never advance; give a dt above 0")]
     NoStep,
+    /// The step is too long for an explicit scheme.
     #[error(
         "dt = {dt} with a diffusion of {diffusion} is unstable; give a dt of at most {}",
         1.0 / diffusion
     )]
-    Unstable { dt: f64, diffusion: f64 },
+    Unstable {
+        /// The length of a step.
+        dt: f64,
+        /// The larger diffusion of the two.
+        diffusion: f64,
+    },
 }
 
 impl Params {
-    /// Read and check the file at `path`.
+    /// Reads and checks the file at `path`.
     pub fn read(path: &Path) -> Result<Self, ParamsError> {
         let text = std::fs::read_to_string(path).map_err(|source| ParamsError::Read {
             path: path.to_owned(),
@@ -82,7 +101,8 @@ impl Params {
         })
     }
 
-    /// Read and check the parameters in `text`; what it does not name keeps its default.
+    /// Reads and checks the parameters in `text`. A parameter that it does not name keeps its
+    /// default.
     pub fn parse(text: &str) -> Result<Self, ParamsError> {
         let params: Params = toml::from_str(text)?;
         params.check()?;
@@ -108,7 +128,8 @@ impl Params {
         self.check_stability()
     }
 
-    /// The shortest wave grows unless dt * D <= 1, the Laplacian here being the mean of the neighbours less the cell.
+    /// Checks that dt * D <= 1; otherwise the shortest wave grows. (The Laplacian of the solver is
+    /// the mean of the neighbours minus the cell.)
     fn check_stability(&self) -> Result<(), ParamsError> {
         let (dt, diffusion) = (self.dt, self.diffusion_u.max(self.diffusion_v));
         if dt * diffusion > 1.0 {

@@ -1,21 +1,24 @@
-//! Heat in a square plate, with cold edges and a hot point that runs around on it: explicit Euler steps of the heat equation.
+//! Heat in a square plate with cold edges and a hot point that moves in a circle: explicit Euler
+//! steps of the heat equation.
 
 use ndarray::{Array2, ArrayViewMut2, Zip, s};
 
-/// Kelvin, of the plate at the beginning and of its edges at all times.
+/// Temperature of the plate at the beginning, and of its edges at all times, in kelvin.
 const COLD: f64 = 293.15;
+/// Temperature of the hot point, in kelvin.
 const HOT: f64 = 1000.0;
-/// Diffusivity times time step over the square of the distance of points: at most 1/4 is stable.
+/// Diffusivity times time step, divided by the square of the distance of points. The scheme is
+/// stable up to 1/4.
 const RATE: f64 = 0.2;
-/// Seconds.
+/// Length of a step, in seconds.
 const STEP: f64 = 1e-3;
 
-/// The plate at the beginning.
+/// Sets the initial state of the plate.
 pub fn initialise(mut t: ArrayViewMut2<'_, f64>) {
     t.fill(COLD);
 }
 
-/// From step `step` - 1 to `step`.
+/// Computes step `step` in place, from step `step` - 1.
 pub fn step(mut t: ArrayViewMut2<'_, f64>, step: u64) {
     let old: Array2<f64> = t.to_owned();
     let (rows, columns) = t.dim();
@@ -28,12 +31,13 @@ pub fn step(mut t: ArrayViewMut2<'_, f64>, step: u64) {
     t[hot] = HOT;
 }
 
-/// Simulated time.
+/// Returns the simulated time after step `step`, in seconds.
 pub fn time(step: u64) -> f64 {
     step as f64 * STEP
 }
 
-/// On a circle around the middle, half as wide as the plate.
+/// Returns the position of the hot point, on a circle around the middle with half the width of the
+/// plate.
 fn hot_point(side: usize, step: u64) -> [usize; 2] {
     let (angle, half) = (step as f64 * 0.01, side as f64 / 2.0);
     [angle.sin(), angle.cos()].map(|x| (half * (1.0 + 0.5 * x)) as usize)

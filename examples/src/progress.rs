@@ -1,14 +1,14 @@
-//! A line of progress every now and then.
+//! Prints lines of progress.
 
 use crate::checksum;
 use ndarray::ArrayView3;
 use std::io::{Write, stdout};
 use std::time::Instant;
 
-/// Prints how far the run is, how v looks, how fast it goes, and a checksum of both fields.
+/// Prints the step, the range of v, the speed, and checksums of both fields.
 ///
-/// Runs of the same parameters print the same checksums at the same steps, wherever their arrays lie and however
-/// often they were stopped and continued.
+/// Runs with the same parameters print the same checksums at the same steps, wherever their arrays
+/// are in memory and however often they were stopped and continued.
 pub struct Progress {
     cells: usize,
     step: u64,
@@ -16,7 +16,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A run over a grid of `shape` that has done `step` steps.
+    /// Starts the progress of a run over a grid of `shape` that has done `step` steps.
     pub fn new(shape: [usize; 3], step: u64) -> Self {
         Progress {
             cells: shape.iter().product(),
@@ -25,13 +25,13 @@ impl Progress {
         }
     }
 
-    /// Print a line for `step`; the rate is that since the last line.
+    /// Prints a line for `step`. The speed is the mean since the last line.
     pub fn print(&mut self, step: u64, u: ArrayView3<'_, f64>, v: ArrayView3<'_, f64>) {
         let cells = (step - self.step) as f64 * self.cells as f64;
         let rate = cells / self.since.elapsed().as_secs_f64();
         let (min, max) = min_max(v);
         let (u_sum, v_sum) = (checksum(u), checksum(v));
-        // A simulation goes on when nobody reads its progress any more.
+        // Ignore errors: the simulation must continue even if nobody reads its output any more.
         let _ = writeln!(
             stdout(),
             "step {step:>7}  v {min:.4} .. {max:.4}  {rate:.2e} cells/s  \

@@ -5,30 +5,33 @@
 //! dv/dt = Dv lap(v) + u v^2 - (F + k) v
 //! ```
 //!
-//! Explicit Euler steps, from one pair of arrays into another. Each cell is computed by one thread from the old arrays
-//! alone, always in the same order of operations: the result does not depend on the number of threads, to the bit.
+//! Explicit Euler steps, from one pair of arrays into another. Each cell is computed by one thread,
+//! only from the old arrays, and always with the same order of operations. So every bit of the
+//! result is independent of the number of threads.
 
 use crate::{Noise, Params};
 use ndarray::{ArrayView3, ArrayViewMut2, ArrayViewMut3, Axis, Zip, s};
 
-/// A solver with its parameters. It keeps no other state: u, v and the number of the step are all there is.
+/// A solver with its parameters. It has no other state: u, v and the number of the step are the
+/// whole state of a run.
 #[derive(Clone, Debug)]
 pub struct GrayScott {
     params: Params,
 }
 
 impl GrayScott {
-    /// A solver for `params`.
+    /// Creates a solver for `params`.
     pub fn new(params: Params) -> Self {
         GrayScott { params }
     }
 
-    /// Simulated time at the end of `step`.
+    /// Returns the simulated time at the end of `step`.
     pub fn time(&self, step: u64) -> f64 {
         step as f64 * self.params.dt
     }
 
-    /// The state before step 1: u = 1 and v = 0, but for a cube in the middle that starts the reaction.
+    /// Sets the state before step 1: u = 1 and v = 0, except in a cube in the middle that starts
+    /// the reaction.
     pub fn initialise(&self, mut u: ArrayViewMut3<'_, f64>, mut v: ArrayViewMut3<'_, f64>) {
         u.fill(1.0);
         v.fill(0.0);
@@ -37,10 +40,11 @@ impl GrayScott {
         v.slice_mut(s![z, y, x]).fill(0.33);
     }
 
-    /// Compute step `step` (1, 2, 3, ...): from `u` and `v` into `u_next` and `v_next`.
+    /// Computes step `step` (1, 2, 3, ...) from `u` and `v` into `u_next` and `v_next`.
     ///
     /// # Panics
-    /// If the four arrays differ in shape, or their last index is not the fastest one in memory.
+    /// Panics if the four arrays differ in shape, or if their last index is not the fastest one in
+    /// memory.
     pub fn step(
         &self,
         u: ArrayView3<'_, f64>,
@@ -58,7 +62,7 @@ impl GrayScott {
             .par_for_each(|z, u_plane, v_plane| self.plane(u, v, u_plane, v_plane, z, noise));
     }
 
-    /// One plane of constant z: the unit of work of a thread.
+    /// Computes one plane of constant z, the unit of work of a thread.
     fn plane(
         &self,
         u: ArrayView3<'_, f64>,
@@ -76,7 +80,8 @@ impl GrayScott {
         }
     }
 
-    /// One row along x. Only its two ends wrap round; the rest is a loop that the compiler can vectorise.
+    /// Computes one row along x. Only its two ends wrap around; the rest is a loop that the
+    /// compiler can vectorise.
     fn row(
         &self,
         (u, v): (Stencil<'_>, Stencil<'_>),
@@ -100,7 +105,7 @@ impl GrayScott {
         }
     }
 
-    /// The equations themselves.
+    /// Applies the equations to one cell.
     #[inline(always)]
     fn cell(&self, u: f64, v: f64, u_lap: f64, v_lap: f64, random: f64) -> (f64, f64) {
         let p = &self.params;
@@ -111,13 +116,13 @@ impl GrayScott {
     }
 }
 
-/// The cells in the middle of an axis: 12 of them, or half of a small grid.
+/// Returns the cells in the middle of an axis: 12 of them, or half of a small grid.
 fn middle(n: usize) -> std::ops::Range<usize> {
     let half = (n / 4).clamp(1, 6).min(n / 2);
     n / 2 - half..n / 2 + half
 }
 
-/// The row of cells at (z, y), and the four rows beside it.
+/// The row of cells at (z, y) and the four rows next to it.
 #[derive(Clone, Copy)]
 struct Stencil<'a> {
     here: &'a [f64],
@@ -139,7 +144,7 @@ impl<'a> Stencil<'a> {
         }
     }
 
-    /// Tell the compiler that every row has `n` cells, so that it checks no index below.
+    /// Shortens every row to `n` cells. The compiler then knows the length and omits index checks.
     #[inline(always)]
     fn cut(self, n: usize) -> Self {
         Stencil {
@@ -148,7 +153,7 @@ impl<'a> Stencil<'a> {
         }
     }
 
-    /// Mean of the six neighbours, less the cell.
+    /// Returns the mean of the six neighbours minus the cell.
     #[inline(always)]
     fn laplacian(&self, left: usize, x: usize, right: usize) -> f64 {
         let [a, b, c, d] = self.sides;

@@ -1,4 +1,4 @@
-//! What a file of parameters may say, and what is said about one that makes no sense.
+//! Tests of files of parameters, and of the messages about wrong ones.
 
 use tcasm_examples::Params;
 
@@ -8,7 +8,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn an_empty_file_gives_the_defaults() {
+fn empty_file_gives_the_defaults() {
     assert_eq!(Params::parse("").unwrap(), Params::default());
 }
 
@@ -28,7 +28,7 @@ fn every_parameter_is_read_under_its_usual_name() {
 }
 
 #[test]
-fn an_unknown_name_is_refused_with_the_names_there_are() {
+fn unknown_name_is_refused_with_a_list_of_all_names() {
     let message = refusal("F = 0.03\nkk = 0.06\n");
     for part in [
         "line 2",
@@ -40,7 +40,7 @@ fn an_unknown_name_is_refused_with_the_names_there_are() {
 }
 
 #[test]
-fn amounts_that_make_no_sense_are_refused_by_name() {
+fn invalid_values_are_refused_with_their_names() {
     assert!(refusal("k = -0.1").contains("k = -0.1"));
     assert!(refusal("noise = inf").contains("noise = inf"));
     assert!(refusal("Dv = nan").contains("Dv = NaN"));
@@ -49,21 +49,21 @@ fn amounts_that_make_no_sense_are_refused_by_name() {
 }
 
 #[test]
-fn a_step_too_long_for_the_diffusion_is_refused_with_the_longest_possible() {
+fn unstable_step_is_refused_with_the_longest_stable_one() {
     let message = refusal("Du = 0.25\ndt = 4.5");
     assert!(message.contains("at most 4"), "{message}");
     assert!(Params::parse("Du = 0.25\ndt = 4").is_ok());
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn missing_file_is_named() {
     let path = std::path::Path::new("/nowhere/params.toml");
     let message = Params::read(path).expect_err("read").to_string();
     assert!(message.contains("/nowhere/params.toml"), "{message}");
 }
 
 #[test]
-fn the_file_in_the_folder_of_the_example_holds_the_defaults() {
+fn params_file_of_the_example_holds_the_defaults() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gray_scott/params.toml");
     let params = Params::read(std::path::Path::new(path)).unwrap();
     assert_eq!(params, Params::default());

@@ -1,4 +1,5 @@
-//! The programs themselves: that the simulations compute the same, and how little they differ in text.
+//! Tests that run the programs: the simulations compute the same results, and their sources differ
+//! in few lines.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use tcasm_checkpoint::{Checkpointer, Options, Snapshot};
 use tcasm_examples::{GrayScott, Params};
 use tcasm_observer::{DType, FieldDesc, FieldTable, Stamp};
 
-/// A folder for sockets, gone with the test.
+/// A runtime folder, which is removed at the end of the test.
 struct RuntimeDir(PathBuf);
 
 impl RuntimeDir {
@@ -31,11 +32,11 @@ impl Drop for RuntimeDir {
     }
 }
 
-/// The ways in which versions come by what was computed. (In a build with debug assertions, a cell that a handed-over array
-/// misses is NaN.)
+/// The modes of capture. (In a build with debug assertions, a cell that a step does not write to an
+/// array that is handed over is NaN.)
 const CAPTURE: [[&str; 2]; 2] = [["--capture", "hand-over"], ["--capture", "copy"]];
 
-/// The steps that a run printed, with the checksums of its fields.
+/// Runs a program and returns the steps that it prints, with the checksums of its fields.
 fn checksums(command: &mut Command) -> Vec<(String, String)> {
     let run = command.args(["--size", "20", "--steps", "50", "--publish-every", "7"]);
     let output = run.output().expect("the program starts");
@@ -50,7 +51,7 @@ fn checksums(command: &mut Command) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_simulation_computes_in_a_region_what_it_computes_in_ordinary_memory() {
+fn simulation_computes_the_same_in_a_region_and_in_ordinary_memory() {
     let runtime = RuntimeDir::new("same");
     let plain = checksums(&mut runtime.command(env!("CARGO_BIN_EXE_gray_scott_plain")));
     assert_eq!(plain.len(), 8, "{plain:?}");
@@ -61,7 +62,7 @@ fn the_simulation_computes_in_a_region_what_it_computes_in_ordinary_memory() {
 }
 
 #[test]
-fn the_simulation_continues_from_a_checkpoint_as_if_never_interrupted() {
+fn simulation_continues_from_a_checkpoint_with_the_same_bits() {
     let runtime = RuntimeDir::new("restart");
     let checkpoints = runtime.0.join("checkpoints");
     std::fs::create_dir(&checkpoints).expect("a new folder");
@@ -77,7 +78,7 @@ fn the_simulation_continues_from_a_checkpoint_as_if_never_interrupted() {
     }
 }
 
-/// Compute `steps` steps on a grid of `size` here, and write a checkpoint of them.
+/// Computes `steps` steps on a grid of `size` in this process, and writes a checkpoint of the last.
 fn write_checkpoint(dir: &Path, size: usize, steps: u64) {
     let solver = GrayScott::new(Params::default());
     let mut arrays = [(); 4].map(|()| ndarray::Array3::<f64>::zeros([size; 3]));
@@ -114,7 +115,7 @@ fn write_checkpoint(dir: &Path, size: usize, steps: u64) {
 }
 
 #[test]
-fn the_simulation_in_a_region_differs_by_fewer_than_30_lines() {
+fn simulation_in_a_region_differs_by_fewer_than_30_lines() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR"));
     let [plain, observed] =
         ["gray_scott_plain", "gray_scott"].map(|name| examples.join(name).join("main.rs"));
@@ -125,7 +126,7 @@ fn the_simulation_in_a_region_differs_by_fewer_than_30_lines() {
 }
 
 #[test]
-fn the_hello_observer_sees_steps_of_the_hello_producer_until_it_is_killed() {
+fn hello_observer_reads_steps_of_the_hello_producer() {
     let runtime = RuntimeDir::new("hello");
     let mut producer = runtime.command(env!("CARGO_BIN_EXE_hello_producer"));
     let mut producer = producer.spawn().expect("the producer starts");
@@ -145,7 +146,7 @@ fn the_hello_observer_sees_steps_of_the_hello_producer_until_it_is_killed() {
     }
 }
 
-/// The first `n` lines of what `command` prints; it is killed then.
+/// Returns the first `n` lines of the output of `command`, and kills it.
 fn first_lines(mut command: Command, n: usize) -> Vec<String> {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the program starts");

@@ -1,4 +1,5 @@
-//! The solver against a naive one, and what makes its runs comparable: the same bits however they are computed.
+//! Compares the solver with a naive one, and checks that runs have the same bits however they are
+//! computed.
 
 use ndarray::Array3;
 use proptest::prelude::*;
@@ -30,7 +31,7 @@ fn bits([u, v]: &Pair) -> Vec<u64> {
     u.iter().chain(v).map(|x| x.to_bits()).collect()
 }
 
-/// The equations, cell by cell, as a textbook has them.
+/// Computes a step cell by cell, with the equations as in a textbook.
 fn naive_step(p: &Params, [u, v]: &Pair, number: u64) -> Pair {
     let (nz, ny, nx) = u.dim();
     let laplacian = |a: &Array3<f64>, z: usize, y: usize, x: usize| {
@@ -90,7 +91,7 @@ fn params() -> impl Strategy<Value = Params> {
 
 proptest! {
     #[test]
-    fn a_step_is_what_the_textbook_computes(grid in grids(), params in params(), number: u64) {
+    fn step_equals_the_naive_step(grid in grids(), params in params(), number: u64) {
         let fast = step(&GrayScott::new(params), &grid, number);
         let naive = naive_step(&params, &grid, number);
         for (a, b) in fast.iter().flatten().zip(naive.iter().flatten()) {
@@ -99,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn the_number_of_threads_does_not_change_a_bit(
+    fn number_of_threads_does_not_change_a_bit(
         grid in grids(), params in params(), threads in 2..8usize
     ) {
         let solver = GrayScott::new(params);
@@ -111,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_continued_from_its_state_is_the_uninterrupted_run(
+    fn continued_run_equals_the_uninterrupted_run(
         params in params(), before in 0..6u64, after in 1..6u64
     ) {
         let solver = GrayScott::new(params);
@@ -123,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn without_feed_kill_and_noise_nothing_is_gained_or_lost(grid in grids(), seed: u64) {
+    fn sum_is_conserved_without_feed_kill_and_noise(grid in grids(), seed: u64) {
         let params = Params { feed: 0.0, kill: 0.0, noise: 0.0, seed, ..Params::default() };
         let sum = |pair: &Pair| pair.iter().flatten().sum::<f64>();
         let after = run(&GrayScott::new(params), grid.clone(), 1..=5);
@@ -131,7 +132,9 @@ proptest! {
     }
 
     #[test]
-    fn the_checksum_shows_a_change_of_any_bit(grid in grids(), place: prop::sample::Index, bit in 0..64) {
+    fn checksum_changes_with_any_bit(
+        grid in grids(), place: prop::sample::Index, bit in 0..64
+    ) {
         let [mut cells, _] = grid;
         let (before, count) = (checksum(cells.view()), cells.len());
         let cell = cells.iter_mut().nth(place.index(count)).unwrap();
@@ -141,18 +144,18 @@ proptest! {
 }
 
 #[test]
-fn without_noise_and_v_nothing_happens() {
+fn state_without_noise_and_v_does_not_change() {
     let params = Params {
         noise: 0.0,
         ..Params::default()
     };
-    let rest = [Array3::ones((5, 6, 7)), Array3::zeros((5, 6, 7))];
-    let after = run(&GrayScott::new(params), rest.clone(), 1..=10);
-    assert_eq!(bits(&rest), bits(&after));
+    let before = [Array3::ones((5, 6, 7)), Array3::zeros((5, 6, 7))];
+    let after = run(&GrayScott::new(params), before.clone(), 1..=10);
+    assert_eq!(bits(&before), bits(&after));
 }
 
 #[test]
-fn the_cube_in_the_middle_keeps_reacting() {
+fn cube_in_the_middle_keeps_reacting() {
     let solver = GrayScott::new(Params::default());
     let [u, v] = run(&solver, start(&solver, [32; 3]), 1..=200);
     let max = v.iter().copied().fold(0.0, f64::max);
@@ -161,7 +164,7 @@ fn the_cube_in_the_middle_keeps_reacting() {
 }
 
 #[test]
-fn the_checksum_is_the_formula_that_its_documentation_gives() {
+fn checksum_equals_its_documented_formula() {
     let cells = Array3::from_shape_fn((3, 4, 5), |(z, y, x)| (z * 100 + y * 10 + x) as f64);
     let term = |(i, x): (usize, &f64)| x.to_bits().wrapping_mul(2 * i as u64 + 1);
     let sum = cells

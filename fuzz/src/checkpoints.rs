@@ -1,7 +1,8 @@
-//! Manifests, lists and files of checkpoints from outside.
+//! Tests of the code that reads manifests and files of checkpoints from untrusted sources.
 //!
-//! HDF5 gets to see what has an unbroken seal only: its C code crashes on damaged structures. So damage here is not sealed anew,
-//! but for that of the fields' own bytes, which no seal covers: the decompressors see it.
+//! HDF5 gets only files whose seal is intact, because its C code crashes on damaged structures. So
+//! the damage that is done here does not get a new seal. No seal covers the bytes of the fields, so
+//! damage to these reaches the decompressors.
 
 use std::fs;
 use std::hint::black_box;
@@ -14,11 +15,11 @@ use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Values of the one field.
+/// The number of values of the only field.
 const COUNT: usize = 3000;
 
-/// Read a manifest made of `data`, and open a tier with it. The first byte says how: as it is, as lines with their checksums, or as
-/// damage to a sound one.
+/// Reads a manifest made of `data`, and opens a tier with it. The first byte selects how `data` is
+/// used: as it is, as lines to which checksums are added, or as damage to a valid manifest.
 pub fn read_manifest(data: &[u8]) {
     let Some((how, data)) = data.split_first() else {
         return;
@@ -44,7 +45,7 @@ pub fn read_manifest(data: &[u8]) {
         }
     }
     let kept = dir.path().with_extension("kept");
-    fs::write(&kept, "of somebody else").expect("a file");
+    fs::write(&kept, "of another program").expect("a file");
     drop(black_box(Checkpointer::new(
         dir.path(),
         "run",
@@ -52,11 +53,11 @@ pub fn read_manifest(data: &[u8]) {
     )));
     assert!(
         fs::remove_file(kept).is_ok(),
-        "a file of somebody else is gone"
+        "a file of another program is gone"
     );
 }
 
-/// The lines of `data` as those of a manifest.
+/// Returns a manifest with the lines of `data` and their checksums.
 fn summed(data: &[u8]) -> Vec<u8> {
     let begin = br#"{"event":"begin","format":1,"run":"a","region":"run","created":0}"#;
     let lines = std::iter::once(&begin[..]).chain(data.split(|b| *b == b'\n'));
@@ -64,8 +65,9 @@ fn summed(data: &[u8]) -> Vec<u8> {
     lines.flat_map(line).collect()
 }
 
-/// Open a folder of checkpoints of which one file is damaged: what is read of it is an error or right. The first byte says which
-/// file of which chain; the next, what is done to it.
+/// Opens a folder of checkpoints in which one file is damaged. Reading from it must give an error
+/// or the right values. The first byte selects the file and the chain, and the second byte selects
+/// the kind of damage.
 pub fn read_checkpoint(data: &[u8]) {
     let [which, how, data @ ..] = data else {
         return;
@@ -75,7 +77,7 @@ pub fn read_checkpoint(data: &[u8]) {
     let dir = tempfile::tempdir().expect("a folder");
     for (i, (name, bytes)) in chain.iter().enumerate() {
         let bytes = match i == number {
-            true => spoilt(bytes, *how, data),
+            true => spoiled(bytes, *how, data),
             false => bytes.clone(),
         };
         fs::write(dir.path().join(name), bytes).expect("a file");
@@ -86,12 +88,13 @@ pub fn read_checkpoint(data: &[u8]) {
     let _ = black_box(Checkpoint::restart(&[dir.path()], None).map(|found| check(&found)));
 }
 
-fn spoilt(bytes: &[u8], how: u8, data: &[u8]) -> Vec<u8> {
+/// Returns a damaged copy of the bytes of a file; `how` selects the kind of damage.
+fn spoiled(bytes: &[u8], how: u8, data: &[u8]) -> Vec<u8> {
     let tail = bytes.len().saturating_sub(data.len());
     match how % 4 {
         0 => damaged(bytes, data),
         1 => data.to_vec(),
-        // Another seal, and one more.
+        // `data` replaces the end of the file, where the seal is, or follows it.
         2 => [&bytes[..tail], data].concat(),
         _ => [bytes, data].concat(),
     }
@@ -106,7 +109,8 @@ fn check(checkpoint: &Checkpoint) {
     }
 }
 
-/// `bytes` with some of them changed: four bytes each say where, one what.
+/// Returns `bytes` with some of them changed. Each change takes five bytes of `data`: four for the
+/// position, and one for the value that is combined with the byte there by XOR.
 fn damaged(bytes: &[u8], data: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for part in data.chunks_exact(5) {
@@ -117,7 +121,7 @@ fn damaged(bytes: &[u8], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The values of a step: those of each page differ from step to step, or do not.
+/// Returns the values of a step. In every second page they differ from step to step.
 fn state(step: u64) -> Vec<u8> {
     let value = |i: usize| (i as u64 % 97) * (1 + step * (i as u64 / 512 % 2));
     (0..COUNT).flat_map(|i| value(i).to_le_bytes()).collect()
@@ -130,7 +134,8 @@ fn file(files: &Files, name: &str) -> Vec<u8> {
     found.map(|(_, bytes)| bytes.clone()).unwrap_or_default()
 }
 
-/// Folders with a full checkpoint and two increments, stored in all ways.
+/// Returns folders with a full checkpoint and two increments each, for several layouts and
+/// compressions.
 fn sound() -> &'static [Files] {
     static FILES: OnceLock<Vec<Files>> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -186,7 +191,7 @@ fn chain(layout: Layout, compression: Compression) -> Files {
         .flatten()
         .map(read)
         .collect();
-    files.retain(|(_, bytes)| !bytes.is_empty()); // the lock
+    files.retain(|(_, bytes)| !bytes.is_empty()); // drops the lock file
     files.sort();
     files
 }

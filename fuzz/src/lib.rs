@@ -1,7 +1,8 @@
-//! What is done with bytes from outside: everything that reads them. It must not panic, and come to an end.
+//! Functions that give arbitrary bytes to the code that reads bytes from untrusted sources. That
+//! code must not panic, and must terminate.
 //!
-//! The targets of the fuzzer call these functions, and so does a test of the workspace, which takes this file by its
-//! path and needs no fuzzer.
+//! The targets of the fuzzer call these functions. A test of the workspace also calls them; it
+//! includes this file by its path, and needs no fuzzer.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +15,11 @@ use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::wire;
 
-/// Read an index made of `data`.
+/// Reads an index made of `data`.
 ///
-/// The first byte says how: as it is, with the first words put right, or as damage to a sound index, six bytes each
-/// (where, four bytes; what, two). Otherwise nearly all data would end at the first check.
+/// The first byte selects how `data` is used: as it is, with correct first words, or as damage to a
+/// valid index. Each damage takes six bytes: four for the position, and two for the value. If all
+/// data were used as it is, nearly all of it would fail at the first check.
 pub fn read_index(data: &[u8]) {
     let Some((how, data)) = data.split_first() else {
         return;
@@ -27,13 +29,13 @@ pub fn read_index(data: &[u8]) {
         1 => with_magic(data),
         _ => damaged(data),
     };
-    // What is wrong is of no interest here, only that it is an error.
+    // Damage must give an error. Which error it is does not matter here.
     let _ = black_box(read_all(&words));
     let _ =
         black_box(FieldTable::decode(data, 1 << 20, 4096).map(|table| use_table(&table, 1 << 20)));
 }
 
-/// Decode `data` as each of the messages there are.
+/// Decodes `data` as each kind of message.
 pub fn decode_messages(data: &[u8]) {
     black_box((
         wire::Request::decode(data),
@@ -42,7 +44,10 @@ pub fn decode_messages(data: &[u8]) {
     ));
     if let Some(rows) = wire::decode_rows(data) {
         let again = wire::encode_rows(&rows);
-        assert!(again.len() <= data.len(), "a list grew");
+        assert!(
+            again.len() <= data.len(),
+            "the encoded list is longer than the message"
+        );
     }
 }
 
@@ -55,7 +60,8 @@ fn words_of(data: &[u8]) -> Vec<AtomicU64> {
     data.chunks(8).map(word).collect()
 }
 
-/// Magic, version and a plausible shape, and zeros behind it as far as the shape needs them.
+/// Returns an index made of `data` with the correct magic number, version and page size, and with
+/// valid numbers of pages and slots. Zeros follow `data`, as many as the layout needs.
 fn with_magic(data: &[u8]) -> Vec<AtomicU64> {
     let mut words = words_of(data);
     words.resize_with(words.len().max(1 << 17), AtomicU64::default);
@@ -74,20 +80,22 @@ fn with_magic(data: &[u8]) -> Vec<AtomicU64> {
     words
 }
 
-/// A sound index with some of its words changed.
+/// Returns a valid index in which some words are changed.
 fn damaged(data: &[u8]) -> Vec<AtomicU64> {
     let words = sound_index();
     for part in data.chunks_exact(6) {
         let at = u32::from_le_bytes([part[0], part[1], part[2], part[3]]) as usize;
         let value = u64::from(u16::from_le_bytes([part[4], part[5]]));
-        // The header, heads and maps are a small part of all words: half of the damage goes there.
+        // Half of the damage goes to the header, heads and maps, which are a small part of all
+        // words.
         let most = if at & 1 == 0 {
             HEADER_BYTES / 8 + 400
         } else {
             words.len()
         };
         let word = &words[(at >> 1) % most];
-        // Low or high, one byte everywhere, or all but that.
+        // A low value, a high value, one byte repeated, a value with inverted bits, or one bit that
+        // is flipped.
         let value = match part[3] % 5 {
             0 => value,
             1 => value << 48,
@@ -100,11 +108,11 @@ fn damaged(data: &[u8]) -> Vec<AtomicU64> {
     words
 }
 
-/// Pages of the sound index: two chunks and a part of a third.
+/// The pages of the valid index: two chunks and a part of a third.
 const PAGES: usize = 1100;
 const SLOTS: usize = 3;
 
-/// An index with three versions, whole chunks and leaves.
+/// Returns a valid index with three versions, whose maps have whole chunks and leaves.
 pub fn sound_index() -> Vec<AtomicU64> {
     let layout = Layout::new(PAGES, 4096, SLOTS).expect("a small region has a layout");
     let words: Vec<AtomicU64> = (0..layout.total / 8).map(|_| AtomicU64::new(0)).collect();
@@ -163,7 +171,8 @@ fn field(name: &str, offset: u64, shape: &[usize]) -> FieldDesc {
     desc
 }
 
-/// Everything that an observer reads of an index. What one part says does not keep the others from being read.
+/// Reads everything that an observer reads in an index. An error in one part does not prevent the
+/// other parts from being read.
 fn read_all(words: &[AtomicU64]) -> Result<(), IndexError> {
     let index = Index::open(words)?;
     black_box((index.closed()?, index.latest()?, index.versions()?));
@@ -195,7 +204,7 @@ fn read_slot(index: &Index<'_>, slot: usize) -> Result<(), IndexError> {
     let changed = index.changed(slot)?;
     assert!(
         changed.iter().all(|page| page < layout.pages),
-        "a page that the region has not"
+        "a page outside the region"
     );
     let map = PageMap::new(*index, slot);
     if let Ok(table) = index.table(slot) {
@@ -218,7 +227,7 @@ fn read_slot(index: &Index<'_>, slot: usize) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Whoever maps runs believes them.
+/// Checks runs, because the code that maps runs does not check them again.
 fn check_runs(runs: &[Run], layout: &Layout) {
     for run in runs {
         assert!(
@@ -232,7 +241,8 @@ fn check_runs(runs: &[Run], layout: &Layout) {
     }
 }
 
-/// A table that decodes is believed: bytes, shapes and strides are worked with.
+/// Uses the bytes, shapes and strides of a table, because the code that gets a decoded table does
+/// not check it again.
 fn use_table(table: &FieldTable, region: usize) {
     for field in &table.fields {
         assert!(

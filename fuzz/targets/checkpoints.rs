@@ -1,7 +1,7 @@
-//! Any damage to files of checkpoints.
+//! Fuzz target: damaged files of checkpoints.
 #![no_main]
 
-#[allow(dead_code)] // the other target's
+#[allow(dead_code)] // some functions are used by the other target only
 #[path = "../src/checkpoints.rs"]
 mod checkpoints;
 

@@ -1,4 +1,4 @@
-//! Any bytes as an index.
+//! Fuzz target: any bytes as an index.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| tcasm_fuzz::read_index(data));

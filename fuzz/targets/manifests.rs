@@ -1,7 +1,7 @@
-//! Any bytes as a manifest of checkpoints.
+//! Fuzz target: any bytes as a manifest of checkpoints.
 #![no_main]
 
-#[allow(dead_code)] // the other target's
+#[allow(dead_code)] // some functions are used by the other target only
 #[path = "../src/checkpoints.rs"]
 mod checkpoints;
 

@@ -1,4 +1,4 @@
-//! Attaching: connect, greet, check everything that comes back.
+//! Attaching: connects, greets, and checks everything that the producer sends.
 
 use crate::error::AttachError;
 use crate::session::Session;
@@ -10,7 +10,7 @@ use tcasm_core::index::Index;
 use tcasm_core::layout::{LAYOUT_VERSION, MAX_SLOTS};
 use tcasm_core::lease::Lease;
 use tcasm_core::place::{check_name, lock_path, runtime_dir_is_chosen};
-use tcasm_core::sys::closer::{self, Suspect};
+use tcasm_core::sys::closer::{self, Untrusted};
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::object::sealed_len;
 use tcasm_core::sys::owner::{Owner, owner};
@@ -19,11 +19,11 @@ use tcasm_core::sys::socket;
 use tcasm_core::sys::time::deadline;
 use tcasm_core::wire::{self, Answer};
 
-/// How often an attaching observer looks whether the producer lives.
+/// How often an attaching observer checks that the producer lives.
 const LIVENESS: Duration = Duration::from_millis(50);
 
-/// Attach to the region `name`, waiting at most `timeout` for whoever listens at `path` to answer: its producer, or who keeps
-/// what that has left.
+/// Attaches to the region `name`. Waits at most `timeout` for an answer of the process that listens
+/// at `path`: the producer, or the process that keeps what a dead producer has left.
 pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Session, AttachError> {
     check_name(name)?;
     let deadline = deadline(timeout);
@@ -35,19 +35,20 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
         return Err(os(path, Errno::EBUSY));
     }
     let stream = connect(name, path, deadline).ok_or_else(no_answer)??;
-    let mut stream = Suspect::new(stream);
+    let mut stream = Untrusted::new(stream);
     let peer = Peer::of(&*stream).map_err(|e| os(path, e))?;
     if !peer.alive() {
         return Err(dead(name, path));
     }
     let own = nix::unistd::getuid().as_raw();
     if !runtime_dir_is_chosen() && ![own, 0].contains(&peer.uid) {
-        return Err(AttachError::Stranger {
+        return Err(AttachError::OtherUser {
             name: name.to_owned(),
             uid: peer.uid,
         });
     }
-    // A refusal may have been sent already, with the connection closed behind it.
+    // The producer may have sent a refusal already and closed the connection. Then sending fails,
+    // and the refusal is read below.
     match socket::send(&stream, &wire::hello(), &[]) {
         Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => {}
         Err(e) => return Err(os(path, e)),
@@ -66,17 +67,20 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
         }
     }
     let fds = welcome(name, path, &stream)?;
-    // No more descriptors are wanted. If none wait, and none can come, closing the socket cannot block.
+    // No more descriptors are expected. If none wait and none can come, closing the socket cannot
+    // block.
     if socket::refuse_descriptors(&stream).is_ok() && socket::is_quiet(&stream) {
         stream.clear();
     }
     session(name, stream, peer, fds)
 }
 
-/// Connects, again and again while the producer has no time to accept; `None` when the deadline passes before.
+/// Connects. Tries again while the backlog of the socket is full, and returns `None` if the
+/// deadline passes meanwhile.
 ///
-/// Not where the owner of the name is dead: a forked child of it may still have the socket, with nobody to accept. Each
-/// connection would stay there, until there is no room for more and the dead looks busy.
+/// Does not connect if the owner of the name is dead. A forked child of the owner may still have
+/// the socket, and accepts nothing. Each connection would stay in the backlog until that is full,
+/// and then the dead producer would look busy.
 fn connect(name: &str, path: &Path, deadline: Instant) -> Option<Result<OwnedFd, AttachError>> {
     loop {
         if abandoned(path) {
@@ -103,13 +107,14 @@ fn connect(name: &str, path: &Path, deadline: Instant) -> Option<Result<OwnedFd,
     }
 }
 
-/// Returns true if it is certain that whoever listened at `path` is dead. Where there is no lock file, or it cannot be
-/// opened, only connecting tells.
+/// Returns true if it is certain that the owner of the name at `path` is dead. If there is no lock
+/// file, or it cannot be opened, only connecting can tell.
 fn abandoned(path: &Path) -> bool {
     matches!(owner(&lock_path(path)), Ok(Owner::Nobody))
 }
 
-/// The error for a name that nobody owns: its owner has died, or is just giving the name up.
+/// Returns the error for a name that has no owner: the owner has died, or is giving the name up
+/// just now.
 fn dead(name: &str, path: &Path) -> AttachError {
     if path.symlink_metadata().is_err() {
         return not_found(name, path);
@@ -137,18 +142,19 @@ fn os(path: &Path, error: Errno) -> AttachError {
     }
 }
 
-/// The producer's answer: descriptors, or why not.
+/// Reads the producer's answer: descriptors, or the reason for a refusal.
 fn welcome(
     name: &str,
     path: &Path,
     stream: &OwnedFd,
-) -> Result<Suspect<Vec<OwnedFd>>, AttachError> {
+) -> Result<Untrusted<Vec<OwnedFd>>, AttachError> {
     let own = || name.to_owned();
     let mut buffer = [0; 64];
     let (n, fds) = match socket::receive(stream, &mut buffer) {
         Ok((0, _)) | Err(Errno::ECONNRESET) => return Err(AttachError::Ended { name: own() }),
         Ok(got) => got,
-        // The kernel drops descriptors for which the process has no room, and says that it cut something short.
+        // The kernel drops descriptors for which the process has no room, and reports a truncated
+        // message.
         Err(Errno::EMSGSIZE) => return Err(AttachError::NoDescriptors { needed: MAX_SLOTS }),
         Err(error) => return Err(os(path, error)),
     };
@@ -157,7 +163,7 @@ fn welcome(
         what: what.to_owned(),
     };
     let (theirs, answer) =
-        wire::decode_answer(&buffer[..n]).ok_or_else(|| bad("its answer is no answer"))?;
+        wire::decode_answer(&buffer[..n]).ok_or_else(|| bad("its answer cannot be decoded"))?;
     match answer {
         _ if theirs != LAYOUT_VERSION => Err(AttachError::OtherLayout {
             name: own(),
@@ -177,12 +183,13 @@ fn welcome(
     }
 }
 
-/// Check the objects: sealed, large enough, and as many planes as the index says (I9).
+/// Checks the objects: they must be sealed and large enough, and there must be as many planes as
+/// the index says (I9).
 fn session(
     name: &str,
-    stream: Suspect<OwnedFd>,
+    stream: Untrusted<OwnedFd>,
     peer: Peer,
-    fds: Suspect<Vec<OwnedFd>>,
+    fds: Untrusted<Vec<OwnedFd>>,
 ) -> Result<Session, AttachError> {
     let bad = |what: String| AttachError::BadAnswer {
         name: name.to_owned(),
@@ -196,14 +203,16 @@ fn session(
     let index = Mapping::shared(index.as_fd(), len as usize, false)?;
     index.dont_fork_or_dump()?;
     let (layout, info) = {
-        // SAFETY-relevant facts (size, seal) were checked just above; the unsafe call is the session's.
+        // Size and seal were checked just above. `session::words` relies on that in its unsafe
+        // code.
         let words = crate::session::words(&index);
         let index = Index::open(words)?;
         let layout = *index.layout();
         check_planes(planes, layout.slots, layout.region_bytes() as u64).map_err(bad)?;
         (layout, index.header()?)
     };
-    // All are sealed objects, as was checked: closing one cannot block. The lease is mapped, and not needed any more.
+    // All are sealed objects, as was checked, so closing one cannot block. The lease is mapped, and
+    // its descriptor is not needed any more.
     let objects = fds.into_inner().split_off(1);
     let index = (index, layout);
     Ok(Session::new(stream, peer, index, info, objects, lease))

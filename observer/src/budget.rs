@@ -1,13 +1,15 @@
-//! How many mappings windows may take: the kernel's limit is for the process, which has other uses for them.
+//! Limits how many mappings windows take. The kernel's limit is for the whole process, which needs
+//! mappings for other purposes too.
 //!
-//! All windows of all observers of this process share half of the limit. A window may take half of what the others have
-//! left of it, so that each finds some, and all together never exceed it.
+//! All windows of all observers of this process share half of the limit. A window may take half of
+//! what the others have left of it. So each window finds some, and all together never exceed their
+//! half.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tcasm_core::sys::mem::max_map_count;
 
-/// Runs of all windows of this process.
+/// The number of runs of all windows of this process.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
 fn limit() -> usize {
@@ -15,26 +17,27 @@ fn limit() -> usize {
     *LIMIT.get_or_init(|| max_map_count() / 2)
 }
 
-/// What one window has taken; given back when it is dropped.
+/// The runs that one window has taken. They are given back when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     runs: usize,
 }
 
 impl Share {
-    /// The most that this window may take now, what it has included. (Threads that ask at the same time may get a little
-    /// more together: half of the kernel's limit is left for that.)
+    /// Returns the most runs that this window may have now, including those that it has. (Threads
+    /// that ask at the same time may together get a little more. The other half of the kernel's
+    /// limit allows for that.)
     pub(crate) fn most(&self) -> usize {
         let others = TAKEN.load(Ordering::Relaxed).saturating_sub(self.runs);
         limit().saturating_sub(others) / 2
     }
 
-    /// Runs that are taken.
+    /// Returns the number of runs that are taken.
     pub(crate) fn runs(&self) -> usize {
         self.runs
     }
 
-    /// Take so many from now on.
+    /// Takes `runs` runs from now on, instead of those taken before.
     pub(crate) fn set(&mut self, runs: usize) {
         TAKEN.fetch_add(runs, Ordering::Relaxed);
         TAKEN.fetch_sub(self.runs, Ordering::Relaxed);
@@ -53,8 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn however_many_windows_ask_they_never_take_more_than_half_of_the_mappings_and_give_them_back()
-    {
+    fn windows_take_at_most_half_of_the_mappings_and_give_them_back() {
         let mut shares: Vec<Share> = Vec::new();
         for _ in 0..100 {
             let mut share = Share::default();

@@ -1,7 +1,8 @@
 //! A window's own memory, for chunks that are too fragmented to be mapped.
 //!
-//! It is an object of the same shape as a plane, mapped twice: here, to write, and in the window, to read. So a copy is
-//! renewed page by page without changing any mapping, and what a window shows is never writable.
+//! It is an object of the same size as a plane. It is mapped twice: writable here, and read-only in
+//! the window. So a copy is renewed page by page without a change of mappings, and a window is
+//! never writable.
 
 use crate::error::ViewError;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +10,7 @@ use tcasm_core::pagemap::Run;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::object::{Object, read_at};
 
-/// Memory for the copies of one window. Sparse: a chunk that is not copied takes none.
+/// Memory for the copies of one window. It is sparse: a chunk that is not copied takes none.
 #[derive(Debug)]
 pub(crate) struct Copies {
     object: Object,
@@ -17,7 +18,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Memory for a window of `bytes` bytes over the region `name`.
+    /// Creates the memory for a window of `bytes` bytes over the region `name`.
     pub(crate) fn create(name: &str, bytes: usize) -> Result<Self, ViewError> {
         let object = Object::create(&format!("tcasm-{name}-copies"), bytes as u64)
             .map_err(|source| ViewError::Copies { bytes, source })?;
@@ -26,18 +27,18 @@ impl Copies {
         Ok(Copies { object, map })
     }
 
-    /// The object, to be mapped where a window shows a copy.
+    /// Returns the object, to be mapped where a window shows a copy.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.object.as_fd()
     }
 
-    /// Get memory for `at..at+len`, all at once: page by page it costs more.
+    /// Allocates memory for `at..at + len` at once, which costs less than page by page.
     pub(crate) fn populate(&self, at: usize, len: usize) {
-        // Pages that are not mapped here take a fault each when they are filled.
+        // If this fails, each page takes a fault when it is filled.
         let _ = self.map.populate(at, len);
     }
 
-    /// Copy the pages of `run` from their plane.
+    /// Copies the pages of `run` from their plane.
     #[allow(unsafe_code)]
     pub(crate) fn fill(
         &mut self,
@@ -47,8 +48,9 @@ impl Copies {
     ) -> Result<(), ViewError> {
         let (at, len) = (run.pages.start * page_size, run.pages.len() * page_size);
         assert!(at + len <= self.map.len(), "runs lie in the region");
-        // SAFETY: inside the mapping, which is writable and whose object cannot shrink; `&mut self` is that of the
-        // window's owner, so nobody has borrowed what the window shows of it.
+        // SAFETY: the range is inside the mapping, which is writable and whose object cannot
+        // shrink. `&mut self` belongs to the owner of the window, so nothing is borrowed from the
+        // part of the window that shows it.
         let part = unsafe { std::slice::from_raw_parts_mut(self.map.ptr().add(at), len) };
         match run.plane() {
             Some(plane) => read_at(&planes[plane], part, at as u64)?,
@@ -57,7 +59,8 @@ impl Copies {
         Ok(())
     }
 
-    /// Give the memory of `at..at+len` back. A failure leaves it held until the window goes.
+    /// Returns the memory of `at..at + len` to the system. If this fails, the memory stays
+    /// allocated until the window is dropped.
     pub(crate) fn release(&self, at: usize, len: usize) {
         let _ = self.object.punch(at as u64..(at + len) as u64);
     }

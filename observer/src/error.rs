@@ -1,4 +1,4 @@
-//! What can go wrong, verb by verb.
+//! The errors of an observer, one enum for each operation.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,153 +12,288 @@ use thiserror::Error;
 
 /// Why attaching failed.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum AttachError {
+    /// The name of the region is not valid.
     #[error(transparent)]
     Name(#[from] BadName),
+    /// No process listens for the region.
     #[error(
-        "there is no region {name:?}: nothing listens at {path:?}; start the producer, or set TCASM_RUNTIME_DIR as it does"
+        "there is no region {name:?}: nothing listens at {path:?}; start the producer, or set \
+         TCASM_RUNTIME_DIR to the folder that it uses"
     )]
-    NotFound { name: String, path: PathBuf },
+    NotFound {
+        /// Name of the region.
+        name: String,
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The producer has died, and its socket is left.
     #[error(
-        "the producer of {name:?} is dead: its socket {path:?} is stale; start it again, the socket is taken over"
+        "the producer of {name:?} is dead: its socket {path:?} is stale; start the producer \
+         again, it replaces the socket"
     )]
-    Dead { name: String, path: PathBuf },
+    Dead {
+        /// Name of the region.
+        name: String,
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The producer does not allow this user to attach.
     #[error("this user may not attach to {name:?}; the producer decides who may (Builder::allow)")]
-    NotAllowed { name: String },
+    NotAllowed {
+        /// Name of the region.
+        name: String,
+    },
+    /// The producer belongs to another user, who is not trusted by default.
     #[error(
-        "the producer of {name:?} belongs to user {uid}; set TCASM_RUNTIME_DIR to its folder if that is what you want"
+        "the producer of {name:?} belongs to user {uid}; set TCASM_RUNTIME_DIR to its folder if \
+         you trust that user"
     )]
-    Stranger { name: String, uid: u32 },
+    OtherUser {
+        /// Name of the region.
+        name: String,
+        /// The producer's user.
+        uid: u32,
+    },
+    /// The producer uses another version of the layout.
     #[error(
-        "the producer of {name:?} uses layout version {theirs}, this program {ours}; build both from the same release"
+        "the producer of {name:?} uses layout version {theirs}, this program {ours}; build both \
+         from the same release"
     )]
     OtherLayout {
+        /// Name of the region.
         name: String,
+        /// The producer's layout version.
         theirs: u64,
+        /// The layout version of this program.
         ours: u64,
     },
+    /// The most observers that the producer allows are attached.
     #[error(
-        "as many observers as {name:?} allows are attached; end one, or raise the producer's max_observers"
+        "as many observers as {name:?} allows are attached; end one, or raise the producer's \
+         max_observers"
     )]
-    Full { name: String },
+    Full {
+        /// Name of the region.
+        name: String,
+    },
+    /// The producer could not create a lease.
     #[error(
-        "the producer of {name:?} could not make a lease: it is out of memory or descriptors; try again later"
+        "the producer of {name:?} could not make a lease: it is out of memory or descriptors; try \
+         again later"
     )]
-    Failed { name: String },
+    Failed {
+        /// Name of the region.
+        name: String,
+    },
+    /// The producer did not answer in time.
     #[error("the producer of {name:?} did not answer within {timeout:?}; it may be stopped")]
-    NoAnswer { name: String, timeout: Duration },
-    #[error("what answered for {name:?} is not a producer of TCASM: {what}")]
-    BadAnswer { name: String, what: String },
+    NoAnswer {
+        /// Name of the region.
+        name: String,
+        /// How long this waited.
+        timeout: Duration,
+    },
+    /// The answer is not that of a producer.
+    #[error("the process that answered for {name:?} is not a producer of TCASM: {what}")]
+    BadAnswer {
+        /// Name of the region.
+        name: String,
+        /// What is wrong with the answer.
+        what: String,
+    },
+    /// The producer closed the connection before it answered.
     #[error("the producer of {name:?} ended while attaching")]
-    Ended { name: String },
+    Ended {
+        /// Name of the region.
+        name: String,
+    },
+    /// This process cannot open more descriptors.
     #[error(
-        "this process has no file descriptors left (needs {needed}); raise its limit (ulimit -n) or hold fewer"
+        "this process has no file descriptors left (needs {needed}); raise its limit (ulimit -n) \
+         or close some"
     )]
-    NoDescriptors { needed: usize },
+    NoDescriptors {
+        /// Descriptors that attaching may need.
+        needed: usize,
+    },
+    /// The index or the lease could not be mapped.
     #[error("cannot map what the producer shares: {0}")]
     Map(#[from] MapError),
+    /// The index is not valid.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// The lease is not valid.
     #[error(transparent)]
     Lease(#[from] LeaseError),
+    /// A system call failed.
     #[error("cannot connect to {path:?}: {source}")]
-    Os { path: PathBuf, source: io::Error },
+    Os {
+        /// The socket.
+        path: PathBuf,
+        /// What the system reported.
+        source: io::Error,
+    },
 }
 
-/// Why there is no version to be had.
+/// Why there is no version.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum ObserveError {
-    #[error("no (newer) version is there yet")]
+    /// There is no version yet, or none that is newer.
+    #[error("there is no (newer) version yet")]
     NotReady,
+    /// The producer has closed the region.
     #[error("end of stream: the producer has closed the region")]
     EndOfStream,
+    /// The producer died.
     #[error("the producer is lost: it died without closing the region")]
     ProducerLost,
+    /// The producer has revoked the lease.
     #[error("the producer has revoked this observer's lease; attach again")]
-    Ousted,
+    Revoked,
+    /// The version does not exist (any more).
     #[error("version {version} is not there (any more); there are {available:?}")]
-    Gone { version: u64, available: Vec<u64> },
-    #[error("{pins} versions are held already, the most at once; drop some")]
-    TooManyPins { pins: usize },
+    Gone {
+        /// Number that was asked for.
+        version: u64,
+        /// Numbers of the versions that exist.
+        available: Vec<u64>,
+    },
+    /// All pin words of the lease are in use.
+    #[error("this observer holds {pins} versions, which is the most at once; drop some")]
+    TooManyPins {
+        /// Pin words of a lease.
+        pins: usize,
+    },
+    /// This process is a forked child of the observer.
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,
+    /// The descriptors of the region could not be duplicated.
     #[error("the descriptors of the region cannot be duplicated: {0}; raise the limit (ulimit -n)")]
     Descriptors(io::Error),
+    /// The index could not be read.
     #[error(transparent)]
     Index(IndexError),
 }
 
 /// Why a version could not be mapped, or its content not be viewed.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum ViewError {
+    /// The version has no field of this name.
     #[error("there is no field {name:?}; the version has {available:?}")]
     NoField {
+        /// Name that was asked for.
         name: String,
+        /// Names of the fields of the version.
         available: Vec<String>,
     },
+    /// The field cannot be viewed as such an array.
     #[error(transparent)]
     Array(#[from] ArrayError),
+    /// The field holds other structures than were asked for.
     #[error("{name:?} holds {stored}, not {asked} of {size} bytes; use the producer's own type")]
     RawType {
+        /// Name of the field.
         name: String,
+        /// What the field holds.
         stored: String,
+        /// Type that was asked for.
         asked: String,
+        /// Bytes of that type.
         size: usize,
     },
+    /// The address is outside the region, or is not aligned for the type.
     #[error("address {address:#x} is not that of a {asked} in the region {base:#x}..{end:#x}")]
     Pointer {
+        /// Address that was asked for.
         address: u64,
+        /// Type that was asked for.
         asked: String,
+        /// First address of the region.
         base: u64,
+        /// End of the region.
         end: u64,
     },
+    /// The producer's address is taken in this process.
     #[error(
-        "{0}. One view at a time can lie at the producer's address, and an observer keeps it for its next view: use that observer, or map elsewhere with view()"
+        "{0}. One view at a time can lie at the producer's address, and an observer keeps it for \
+         its next view: use that observer, or map elsewhere with view()"
     )]
     Base(MapError),
+    /// The version could not be mapped.
     #[error("cannot map the version: {0}")]
     Map(#[from] MapError),
+    /// Pages of a plane could not be read.
     #[error("cannot read a plane: {0}")]
     Read(#[from] io::Error),
+    /// The version has more runs than can be mapped, and there is no memory for copies.
     #[error(
-        "the version is scattered over more runs than can be mapped, and memory for a copy of {bytes} bytes cannot be had: {source}; hold fewer views, or read without mapping"
+        "the version is scattered over more runs than can be mapped, and there is no memory for a \
+         copy of {bytes} bytes: {source}; hold fewer views, or read without mapping"
     )]
-    Copies { bytes: usize, source: io::Error },
+    Copies {
+        /// Bytes of the region.
+        bytes: usize,
+        /// What the system reported.
+        source: io::Error,
+    },
+    /// This process is a forked child of the observer.
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,
+    /// The description is of a field of another region.
     #[error(
-        "field {name:?} ends at byte {end} of a region of {bytes}: it is described for another region"
+        "field {name:?} ends at byte {end} of a region of {bytes}: it is described for another \
+         region"
     )]
-    OtherRegion { name: String, end: u64, bytes: u64 },
+    OtherRegion {
+        /// Name of the field.
+        name: String,
+        /// End of the field in the description.
+        end: u64,
+        /// Bytes of the region.
+        bytes: u64,
+    },
+    /// The index could not be read.
     #[error(transparent)]
     Index(IndexError),
 }
 
 /// Why bytes of a version could not be read.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum ReadError {
+    /// The version has no field of this name.
     #[error("there is no field {name:?}; the version has {available:?}")]
     NoField {
+        /// Name that was asked for.
         name: String,
+        /// Names of the fields of the version.
         available: Vec<String>,
     },
+    /// The range is not in the field.
     #[error("bytes {start}..{end} were asked for, of {bytes}")]
-    Range { start: u64, end: u64, bytes: u64 },
+    Range {
+        /// First byte that was asked for.
+        start: u64,
+        /// End of what was asked for.
+        end: u64,
+        /// Bytes of the field.
+        bytes: u64,
+    },
+    /// The producer revoked the lease meanwhile.
     #[error("the lease was revoked while reading; attach again")]
-    Ousted,
+    Revoked,
+    /// This process is a forked child of the observer.
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,
+    /// Pages of a plane could not be read.
     #[error("cannot read a plane: {0}")]
     Io(#[from] io::Error),
+    /// The index could not be read.
     #[error(transparent)]
     Index(IndexError),
 }
 
-/// A forked child is told the same whichever verb finds out that it is one.
+/// Converts index errors. A forked child gets the same error, whichever operation notices it.
 macro_rules! forked_or_index {
     ($($error:ident),*) => {
         $(impl From<IndexError> for $error {

@@ -1,11 +1,11 @@
-//! What is known of a region besides its versions.
+//! Information about a region besides its versions.
 
 use crate::error::ObserveError;
 use crate::session::Session;
 use tcasm_core::index::IndexError;
 use tcasm_core::stats::{Counter, Stats};
 
-/// What is known of a region besides its versions.
+/// Information about a region besides its versions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionInfo {
     /// Name of the region.
@@ -58,7 +58,8 @@ impl RegionInfo {
         })
     }
 
-    /// A counter by its name, as `Counter` in `tcasm_core::stats` has it: `HeldBytes`. None if there is none of that name.
+    /// Returns a counter by the name that it has in `Counter` of `tcasm_core::stats`, for example
+    /// `HeldBytes`. Returns `None` if there is none of that name.
     pub fn counter(&self, name: &str) -> Option<u64> {
         let found = self.counters.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| *value)
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_found_by_its_name_and_no_other() {
+    fn counter_is_found_by_its_exact_name() {
         let info = RegionInfo {
             counters: vec![("Skips", 3), ("HeldBytes", 0)],
             ..RegionInfo::default()

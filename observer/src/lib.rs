@@ -1,8 +1,9 @@
-//! Map consistent versions of a running simulation's memory, read-only and without copying.
+//! Maps consistent versions of a running simulation's memory, read-only and without copying.
 //!
-//! An [`Observer`] attaches to a region by name. [`Observer::latest`] and its relatives pin a [`Version`]: while it is
-//! held, nothing of it is reused. [`Version::view`] maps it as one contiguous piece of memory, in which fields are
-//! ndarray views and raw structures are references. Nothing an observer does can make the simulation wait.
+//! An [`Observer`] attaches to a region by name. [`Observer::latest`] and similar functions pin a
+//! [`Version`]: while it is held, no memory of it is reused. [`Version::view`] maps it as one
+//! contiguous piece of memory, in which fields are ndarray views and raw structures are references.
+//! An observer cannot make the simulation wait.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -20,10 +21,11 @@
 //! ```
 //!
 //! # Why references into shared memory are sound here
-//! `&[T]` over shared pages is handed out only for pinned versions, whose pages the protocol never writes (
-//! invariants I1 and I3 in `docs/design.md`); control words are only ever read as atomics at checked offsets. What the
-//! protocol cannot rule out is a *hostile* producer that writes pages it has published; attach to producers that you
-//! trust as far as you trust a library that you link.
+//!
+//! `&[T]` over shared pages is handed out only for pinned versions, whose pages the protocol never
+//! writes (invariants I1 and I3 in `docs/design.md`). Control words are only read as atomics at
+//! checked offsets. The protocol cannot rule out a *hostile* producer that writes pages it has
+//! published. So attach only to producers that you trust like a library that you link.
 #![deny(unsafe_code)]
 
 mod attach;
@@ -35,9 +37,9 @@ mod info;
 mod observer;
 mod plan;
 mod session;
-mod shelf;
 mod sockets;
 mod streams;
+mod table_cache;
 mod version;
 mod view;
 mod window;

@@ -1,4 +1,4 @@
-//! The observer: attach, ask for versions, wait for newer ones.
+//! The observer: attaches to a region, asks for versions, and waits for newer ones.
 
 use crate::attach;
 use crate::error::{AttachError, ObserveError};
@@ -17,42 +17,43 @@ use tcasm_core::sys::time::deadline;
 use tcasm_core::sys::{futex, socket};
 use tcasm_core::wire::{self, ObserverRow, Request};
 
-/// The state of the stream, as the field knows it.
+/// The state of the stream of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The producer runs, and there is a version.
     Ok,
-    /// The producer runs, and has published nothing yet.
+    /// The producer runs, but has published nothing yet.
     NotReady,
-    /// The producer has closed the region. What it published last can still be had.
+    /// The producer has closed the region. Its last version is still available.
     EndOfStream,
-    /// The producer died. What it published last can still be had.
+    /// The producer died. Its last version is still available.
     ProducerLost,
-    /// The producer has revoked this observer's lease: what it holds may change under it.
-    Ousted,
+    /// The producer has revoked this observer's lease. The versions that it holds may change.
+    Revoked,
 }
 
 /// An attachment to a region.
 pub struct Observer {
     session: Arc<Session>,
-    /// The newest version that was handed out by a call that goes forward.
+    /// The newest version that `latest`, `wait_newer` or `next` has returned, or 0.
     seen: u64,
     subscribed: bool,
 }
 
 /// How long an attaching observer waits for the producer's answer.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a waiting observer looks whether the producer lives.
+/// How often a waiting observer checks that the producer lives.
 const LIVENESS: Duration = Duration::from_millis(50);
 
 impl Observer {
-    /// Attach to the region `name`.
+    /// Attaches to the region `name`.
     pub fn attach(name: &str) -> Result<Observer, AttachError> {
         Observer::attach_at(name, &socket_path(name))
     }
 
-    /// Attach to what a dead producer of the region `name` has left, where somebody keeps it (`tcasm keep`). Nothing newer will
-    /// come, and what is there stays as long as this does.
+    /// Attaches to what a dead producer of the region `name` has left, if a process keeps it
+    /// (`tcasm keep`). No newer version will come, and the existing ones stay as long as this
+    /// observer.
     pub fn attach_kept(name: &str) -> Result<Observer, AttachError> {
         Observer::attach_at(name, &kept_path(name))
     }
@@ -66,7 +67,7 @@ impl Observer {
         })
     }
 
-    /// Attach to the region `name`, waiting up to `timeout` for its producer to start.
+    /// Attaches to the region `name`. Waits up to `timeout` for its producer to start.
     pub fn attach_wait(name: &str, timeout: Duration) -> Result<Observer, AttachError> {
         let deadline = deadline(timeout);
         loop {
@@ -83,11 +84,11 @@ impl Observer {
         }
     }
 
-    /// The state of the stream.
+    /// Returns the state of the stream.
     pub fn status(&self) -> Result<Status, ObserveError> {
         let index = self.session.index()?;
         Ok(if self.session.check().is_err() {
-            Status::Ousted
+            Status::Revoked
         } else if index.closed()? {
             Status::EndOfStream
         } else if self.session.producer_gone() {
@@ -107,7 +108,7 @@ impl Observer {
         }
     }
 
-    /// The newest version, also after the end of the stream or the producer's death.
+    /// Returns the newest version, also after the end of the stream or the producer's death.
     pub fn latest(&mut self) -> Result<Version, ObserveError> {
         self.acknowledge();
         loop {
@@ -120,14 +121,15 @@ impl Observer {
                 self.seen = self.seen.max(n);
                 return Ok(version);
             }
-            // Gone already: then a newer one was visible before. Else looking again would never end.
+            // The version is gone, so a newer one was visible before. If the index does not show a
+            // newer one it is wrong, and trying again would never end.
             if self.session.index()?.latest()? == n {
                 return Err(no_such_version(n).into());
             }
         }
     }
 
-    /// Version `number`, if it is still there.
+    /// Returns version `number`, if it still exists.
     pub fn version(&mut self, number: u64) -> Result<Version, ObserveError> {
         self.session.check()?;
         let gone = |available| ObserveError::Gone {
@@ -140,13 +142,14 @@ impl Observer {
         }
     }
 
-    /// Numbers of the versions that are there at this moment, oldest first.
+    /// Returns the numbers of the versions that exist at this moment, oldest first.
     pub fn available(&self) -> Result<Vec<u64>, ObserveError> {
         self.check()?;
         Ok(self.session.index()?.versions()?)
     }
 
-    /// The newest version, once it is newer than all that were handed out; waits up to `timeout`.
+    /// Waits up to `timeout` until there is a version that is newer than all that were returned
+    /// before. Returns the newest one.
     pub fn wait_newer(&mut self, timeout: Duration) -> Result<Version, ObserveError> {
         let seen = self.seen;
         self.wait(timeout, |o| match o.latest() {
@@ -156,11 +159,13 @@ impl Observer {
         })
     }
 
-    /// The oldest version that is there and newer than all that were handed out; waits up to `timeout`. Versions that
-    /// were reclaimed before are left out: the producer keeps as many as its `history` says.
+    /// Waits up to `timeout` until there is a version that is newer than all that were returned
+    /// before. Returns the oldest one. Versions that were reclaimed before are left out: the
+    /// producer keeps as many as its `history` says.
     pub fn next(&mut self, timeout: Duration) -> Result<Version, ObserveError> {
         let seen = self.seen;
         self.wait(timeout, |o| {
+            o.acknowledge();
             o.session.check()?;
             for n in o.available()? {
                 if n > seen
@@ -174,7 +179,7 @@ impl Observer {
         })
     }
 
-    /// Look until there is something, the stream has ended, or the time is over.
+    /// Calls `look` until it returns a version, the stream has ended, or the time is over.
     fn wait(
         &mut self,
         timeout: Duration,
@@ -185,8 +190,9 @@ impl Observer {
             self.session.check()?;
             let session = self.session.clone();
             let event = session.index()?.event()?;
-            // Order matters: first what was the count, then whether the stream has ended, then what is there. A version
-            // that comes after the look changes the count; one that came before the end is not missed.
+            // Order matters: first read the event counter, then whether the stream has ended, then
+            // look for a version. A version that comes after `look` changes the counter, so the
+            // wait returns at once. A version that came before the end is not missed.
             let count = event.load(Ordering::SeqCst);
             let ended = self.why_nothing()?;
             if let Some(version) = look(self)? {
@@ -200,18 +206,18 @@ impl Observer {
         }
     }
 
-    /// All versions from now on, one after the other, until the stream ends.
+    /// Returns all versions from now on, one after the other, until the stream ends.
     pub fn versions(&mut self) -> crate::streams::Versions<'_> {
         crate::streams::Versions::new(self)
     }
 
-    /// Why no version comes.
+    /// Returns why there is no version.
     fn why_nothing(&self) -> Result<ObserveError, ObserveError> {
         Ok(match self.status()? {
             Status::Ok | Status::NotReady => ObserveError::NotReady,
             Status::EndOfStream => ObserveError::EndOfStream,
             Status::ProducerLost => ObserveError::ProducerLost,
-            Status::Ousted => ObserveError::Ousted,
+            Status::Revoked => ObserveError::Revoked,
         })
     }
 
@@ -225,22 +231,30 @@ impl Observer {
         }
     }
 
-    /// A descriptor that becomes readable when something happens, for poll, select and event loops; the next call that
-    /// asks for a version makes it quiet again. Notices may run together, so look what is there; and look once after the
-    /// first call, before waiting: what was there before is not told.
+    /// Returns a descriptor for poll, select and event loops. It becomes readable when something
+    /// happens. [`Observer::latest`], [`Observer::wait_newer`], [`Observer::next`] and
+    /// [`Observer::acknowledge`] read the notices, so that it is not readable any more.
+    ///
+    /// Several notices may become one, so look for all versions that exist: call
+    /// [`Observer::next`] with a timeout of zero until it returns [`ObserveError::NotReady`].
+    /// There is no notice of what happened before the first call, so look once between the first
+    /// call and waiting.
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, ObserveError> {
         self.check()?;
         if !self.subscribed {
-            // A lost producer makes the descriptor readable for ever, which is what an event loop needs to see.
+            // If the producer is lost, the descriptor is readable for ever. An event loop needs to
+            // see that.
             let _ = socket::send(&self.session.socket, &Request::Subscribe.encode(), &[]);
             self.subscribed = true;
-            // Any answer to a later request says that the subscription stands: what comes from now on is not missed.
+            // The producer answers requests in order, so its answer to this one shows that it has
+            // subscribed this observer. No later notice is missed.
             self.observers()?;
         }
         Ok(self.session.socket.as_fd())
     }
 
-    /// Read the notices that have come. (In a forked child they are the parent's.)
+    /// Reads the notices that have come. Does nothing in a forked child, because they are the
+    /// parent's.
     pub fn acknowledge(&mut self) {
         let mut buffer = [0; 16];
         while self.subscribed
@@ -250,14 +264,16 @@ impl Observer {
         }
     }
 
-    /// Who is attached, as the producer sees it. None after its death.
+    /// Returns the observers that are attached, as the producer sees them. Returns none after its
+    /// death.
     pub fn observers(&mut self) -> Result<Vec<ObserverRow>, ObserveError> {
         let rows = self.observers_within(ATTACH_TIMEOUT)?;
         Ok(rows.unwrap_or_default())
     }
 
-    /// As [`observers`](Observer::observers), for those who cannot wait: `None` when the producer does not answer in time (it may
-    /// be stopped). What comes late may be the answer to the next question.
+    /// Returns the same as [`observers`](Observer::observers), for callers that cannot wait.
+    /// Returns `None` if the producer does not answer in time (it may be stopped). An answer that
+    /// comes late may be taken for the answer to the next request.
     pub fn observers_within(
         &mut self,
         timeout: Duration,
@@ -285,20 +301,21 @@ impl Observer {
         Ok(None)
     }
 
-    /// Read-only descriptors of the region's index and planes, in this order: what another process needs to see all versions
-    /// that are there. No pin goes with them, so they are of use when the producer is gone.
+    /// Returns read-only descriptors of the region's index and planes, in this order. Another
+    /// process needs them to see all existing versions. They include no pin, so they are useful
+    /// when the producer is gone.
     pub fn objects(&self) -> Result<Vec<OwnedFd>, ObserveError> {
         self.check()?;
         self.session.objects().map_err(ObserveError::Descriptors)
     }
 
-    /// What is known of the region besides its versions.
+    /// Returns information about the region besides its versions.
     pub fn info(&self) -> Result<RegionInfo, ObserveError> {
         self.check()?;
         RegionInfo::of(&self.session)
     }
 
-    /// Whether the producer runs.
+    /// Returns true if the producer runs.
     pub fn producer_alive(&self) -> bool {
         !self.session.producer_gone()
     }

@@ -1,8 +1,8 @@
-//! What has to change in a window so that it shows another version.
+//! Finds out what must change in a window so that it shows another version.
 //!
-//! Only chunks that may differ are looked at. From a version to the one that follows these are the ones that are marked as
-//! changed; after any other version, all that are in use. Then the maps themselves are compared: leaves and slots may have
-//! been used anew since.
+//! Only chunks that may differ are looked at. If the new version directly follows the one shown,
+//! these are the chunks that it marks as changed. Otherwise these are all chunks in use, and their
+//! maps are compared, because leaves and frames may have been used anew since.
 
 use crate::version::Version;
 use std::sync::atomic::Ordering;
@@ -10,10 +10,10 @@ use tcasm_core::index::{Index, IndexError};
 use tcasm_core::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
 use tcasm_core::pageset::ChunkBits;
 
-/// What a chunk of a window shows.
+/// The content that a chunk of a window shows.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Shown {
-    /// These pages of planes.
+    /// These pages of planes, mapped.
     Mapped(ChunkMap),
     /// A copy of the pages as the window's version has them.
     Copied,
@@ -23,18 +23,18 @@ pub(crate) enum Shown {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) shown: Shown,
-    /// Runs that are mapped, if there are several; else 0.
+    /// The number of runs that are mapped, or 0 if there is only one.
     pub(crate) runs: usize,
 }
 
 impl Chunk {
-    /// As a new window shows it.
+    /// A chunk of a new window.
     pub(crate) const ZERO: Chunk = Chunk {
         shown: Shown::Mapped(ChunkMap::Whole(ZERO)),
         runs: 0,
     };
 
-    /// The change has been made.
+    /// Records that `change` was made.
     pub(crate) fn becomes(&mut self, change: Change) {
         self.runs = change.runs();
         self.shown = match change.copy {
@@ -44,22 +44,22 @@ impl Chunk {
     }
 }
 
-/// A chunk that is to show something else.
+/// A change of one chunk.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) chunk: usize,
-    /// Where its pages are. One code for all is always said as such.
+    /// The place of its pages. If all have one code, this is `Whole`.
     pub(crate) want: ChunkMap,
-    /// Runs that `want` consists of.
+    /// The number of runs in `want`.
     fragments: usize,
-    /// To be copied, and not mapped.
+    /// True if the chunk is to be copied instead of mapped.
     pub(crate) copy: bool,
-    /// The pages that changed since what is shown, where that is known.
+    /// The pages that changed since the version that is shown, if known.
     pub(crate) changed: Option<ChunkBits>,
 }
 
 impl Change {
-    /// Runs to be mapped, if there are several.
+    /// Returns the number of runs to map, or 0 if there is only one.
     pub(crate) fn runs(&self) -> usize {
         match self.copy || self.fragments == 1 {
             true => 0,
@@ -73,12 +73,12 @@ struct Reader<'a> {
     index: Index<'a>,
     map: PageMap<'a>,
     slot: usize,
-    /// Whether it follows the version that is shown.
+    /// True if it directly follows the version that is shown.
     follows: bool,
 }
 
-/// The changes, in order, from what `chunks` show of version number `shown`, with `mapped` runs, to `version`, so that at most
-/// `most` runs are mapped.
+/// Returns the changes from version number `shown` to `version`, in order of chunks. `chunks` is
+/// what the window shows, with `mapped` runs. At most `most` runs are mapped afterwards.
 pub(crate) fn changes(
     chunks: &[Chunk],
     (shown, mapped): (u64, usize),
@@ -109,10 +109,10 @@ pub(crate) fn changes(
     Ok(changes)
 }
 
-/// What a window shows of chunks that it has not come to yet.
+/// The content of a chunk that has no entry in a window yet.
 static NEW: Chunk = Chunk::ZERO;
 
-/// The runs of the chunks that change, before and after.
+/// Returns the number of runs of the chunks that change, before and after.
 pub(crate) fn runs(chunks: &[Chunk], changes: &[Change]) -> (usize, usize) {
     let before = changes.iter().filter_map(|c| chunks.get(c.chunk));
     (
@@ -122,7 +122,8 @@ pub(crate) fn runs(chunks: &[Chunk], changes: &[Change]) -> (usize, usize) {
 }
 
 impl Reader<'_> {
-    /// Whether a chunk shows what the version has there. Of a copy that cannot be known.
+    /// Returns true if a chunk shows what the version has there. Always false for a copy, because
+    /// that is not known.
     fn shows(&self, chunk: usize, is: &Chunk) -> Result<bool, IndexError> {
         Ok(match (&is.shown, self.map.entry(chunk)?) {
             (Shown::Mapped(ChunkMap::Whole(code)), Entry::Whole(now)) => *code == now,
@@ -152,13 +153,15 @@ impl Reader<'_> {
             chunk,
             want,
             fragments,
-            // What was too fragmented once stays copied: renewing it costs less than mapping it, unless it was put together.
+            // A copied chunk stays copied, because renewing the copy costs less than mapping the
+            // chunk. It is mapped again when it is in few runs, for example after compaction.
             copy: is.shown == Shown::Copied && fragments > FEW_RUNS,
             changed: self.changed(chunk)?,
         })
     }
 
-    /// The pages that changed in a chunk that is marked as changed since the version that is shown.
+    /// Returns the pages that changed in a chunk since the version that is shown, if the new one
+    /// follows it.
     fn changed(&self, chunk: usize) -> Result<Option<ChunkBits>, IndexError> {
         if !self.follows {
             return Ok(None);
@@ -171,7 +174,8 @@ impl Reader<'_> {
         Ok(Some(bits))
     }
 
-    /// Copy the most fragmented chunks, whether they change or not, until at most `most` runs are mapped.
+    /// Copies the most fragmented chunks, whether they change or not, until at most `most` runs are
+    /// mapped.
     fn copy_some(
         &self,
         chunks: &[Chunk],
@@ -186,7 +190,7 @@ impl Reader<'_> {
             let at = match changes.binary_search_by_key(&chunk, |c| c.chunk) {
                 Ok(at) => at,
                 Err(at) => {
-                    // A mapped chunk that does not change: none of its pages is copied yet.
+                    // This chunk is mapped and does not change, so none of its pages is copied yet.
                     changes.insert(at, self.change(chunk, &chunks[chunk])?);
                     at
                 }
@@ -197,7 +201,7 @@ impl Reader<'_> {
     }
 }
 
-/// The fewest chunks without which at most `most` runs are left.
+/// Returns the fewest chunks without which at most `most` runs are left.
 fn too_many(runs: &[usize], most: usize) -> Vec<usize> {
     let mut chunks: Vec<usize> = (0..runs.len()).filter(|c| runs[*c] > 0).collect();
     chunks.sort_unstable_by_key(|c| std::cmp::Reverse(runs[*c]));
@@ -216,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_fragmented_chunks_are_copied_and_no_more_than_needed() {
+    fn most_fragmented_chunks_are_copied_and_no_more_than_needed() {
         let runs = [10, 0, 500, 2, 300];
         assert_eq!(too_many(&runs, 812), []);
         assert_eq!(too_many(&runs, 811), [2]);

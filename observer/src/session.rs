@@ -1,7 +1,7 @@
-//! One attachment: the producer's shared objects, our lease, and the pins in it.
+//! One attachment: the producer's shared objects, this observer's lease, and the pins in it.
 
 use crate::error::ObserveError;
-use crate::shelf::Shelf;
+use crate::table_cache::TableCache;
 use crate::window::Window;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,42 +12,44 @@ use tcasm_core::layout::Layout;
 use tcasm_core::lease::{Lease, PINS};
 use tcasm_core::place::Extent;
 use tcasm_core::protocol;
-use tcasm_core::sys::closer::Suspect;
+use tcasm_core::sys::closer::Untrusted;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
-/// Everything that one attachment holds. Versions and views share it.
+/// The state of one attachment. Versions and views share it.
 pub(crate) struct Session {
-    /// Suspected, as what listened for the region may be an impostor.
-    pub(crate) socket: Suspect<OwnedFd>,
+    /// The connection. It is untrusted, because the process that listened may not be the producer.
+    pub(crate) socket: Untrusted<OwnedFd>,
     pub(crate) peer: Peer,
     index: Mapping,
     layout: Layout,
     pub(crate) info: HeaderInfo,
-    /// The index, then the planes.
+    /// Descriptors of the index, then of the planes.
     objects: Vec<OwnedFd>,
     lease: Lease,
-    /// Which pin words are taken, a bit each.
+    /// The pin words that are taken, one bit each.
     taken: AtomicU64,
-    /// Mapped address ranges that no view uses at the moment: the next view changes only what differs.
+    /// Mapped address ranges that no view uses at the moment. The next view takes one and changes
+    /// only chunks that differ.
     pub(crate) windows: Mutex<Vec<Window>>,
-    /// Page tables of planes that no window shows at the moment.
-    pub(crate) shelf: Mutex<Shelf>,
+    /// Page tables of planes that no window uses at the moment.
+    pub(crate) table_cache: Mutex<TableCache>,
     process: Process,
 }
 
-/// The words of an index that was mapped whole and checked to be sealed.
+/// Returns the words of an index that was mapped whole and checked to be sealed.
 #[allow(unsafe_code)]
 pub(crate) fn words(index: &Mapping) -> &[AtomicU64] {
-    // SAFETY: `attach` maps the index whole, readable, after `sealed_len` has shown that it cannot shrink.
+    // SAFETY: `attach` maps the index whole and readable, after `sealed_len` has shown that it
+    // cannot shrink.
     unsafe { index.words() }
 }
 
 impl Session {
     pub(crate) fn new(
-        socket: Suspect<OwnedFd>,
+        socket: Untrusted<OwnedFd>,
         peer: Peer,
         (index, layout): (Mapping, Layout),
         info: HeaderInfo,
@@ -64,13 +66,13 @@ impl Session {
             lease,
             taken: AtomicU64::new(0),
             windows: Mutex::default(),
-            shelf: Mutex::default(),
+            table_cache: Mutex::default(),
             process: Process::current(),
         }
     }
 
-    /// The index, with the layout that attaching has checked. An error in a forked child, which has
-    /// not inherited it.
+    /// Returns the index, with the layout that attaching has checked. Fails in a forked child,
+    /// which has not inherited the index.
     pub(crate) fn index(&self) -> Result<Index<'_>, IndexError> {
         match self.forked() {
             true => Err(IndexError::Forked),
@@ -78,17 +80,17 @@ impl Session {
         }
     }
 
-    /// The planes.
+    /// Returns the descriptors of the planes.
     pub(crate) fn planes(&self) -> &[OwnedFd] {
         &self.objects[1..]
     }
 
-    /// More descriptors of the index and the planes.
+    /// Duplicates the descriptors of the index and the planes.
     pub(crate) fn objects(&self) -> io::Result<Vec<OwnedFd>> {
         self.objects.iter().map(OwnedFd::try_clone).collect()
     }
 
-    /// Where the region lies in the producer.
+    /// Returns the address and the size of the region in the producer.
     pub(crate) fn extent(&self) -> Extent {
         Extent {
             base: self.info.base,
@@ -96,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Whether this process is a forked child of the one that attached.
+    /// Returns true if this process is a forked child of the one that attached.
     pub(crate) fn forked(&self) -> bool {
         !self.process.is_current()
     }
@@ -106,18 +108,19 @@ impl Session {
         if self.forked() {
             Err(ObserveError::Forked)
         } else if self.lease.revoked() {
-            Err(ObserveError::Ousted)
+            Err(ObserveError::Revoked)
         } else {
             Ok(())
         }
     }
 
-    /// Whether the producer is gone: its process ended, or its end of the connection.
+    /// Returns true if the producer is gone: its process or its end of the connection has ended.
     pub(crate) fn producer_gone(&self) -> bool {
         socket::hung_up(&*self.socket) || !self.peer.alive()
     }
 
-    /// Pin version `n`, which slot `slot` held a moment ago. None: it is gone.
+    /// Pins version `n`, which slot `slot` held a moment ago. Returns the pin word, or `None` if
+    /// the version is gone.
     pub(crate) fn pin(&self, slot: usize, n: u64) -> Result<Option<usize>, ObserveError> {
         let index = self.index()?;
         let word = self.take_word()?;
@@ -128,9 +131,9 @@ impl Session {
         Ok(None)
     }
 
-    /// Let go of the pin in `word`.
+    /// Releases the pin in `word`.
     pub(crate) fn unpin(&self, word: usize) {
-        // A forked child shares the lease's page: the pin is the parent's.
+        // A forked child shares the page of the lease, and the pin is the parent's.
         if !self.forked() {
             protocol::unpin(&self.lease.pins()[word]);
             self.give_word(word);

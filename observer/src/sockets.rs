@@ -1,20 +1,22 @@
-//! Which regions there are: the sockets in the folder where producers put them.
+//! Lists regions: finds the sockets in the folder where producers put them.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use tcasm_core::place::check_name;
 
-/// A socket of a region. Whether somebody still answers there is known only to who attaches.
+/// A socket of a region. Only attaching shows whether a process still answers there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Socket {
     /// Name of the region.
     pub name: String,
-    /// It is not the producer's, but that of who keeps what a dead one has left.
+    /// True if it is not the producer's, but that of a process that keeps what a dead producer has
+    /// left.
     pub kept: bool,
 }
 
-/// The sockets in a folder ([`runtime_dir`](crate::runtime_dir)), in the order of their names. No folder, no sockets.
+/// Returns the sockets in a folder ([`runtime_dir`](crate::runtime_dir)), in the order of their
+/// names. Returns none if there is no such folder.
 pub fn sockets(folder: &Path) -> io::Result<Vec<Socket>> {
     let entries = match folder.read_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -26,7 +28,7 @@ pub fn sockets(folder: &Path) -> io::Result<Vec<Socket>> {
     Ok(sockets)
 }
 
-/// The region of a file, as `socket_path` and `kept_path` name them.
+/// Returns the region of a file, if the file is named by `socket_path` or `kept_path`.
 fn socket(file: OsString) -> Option<Socket> {
     let file = file.into_string().ok()?;
     let (name, kept) = match file.strip_suffix(".sock") {
@@ -44,7 +46,7 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn each_socket_of_a_region_is_listed_and_nothing_else_of_the_folder() {
+    fn only_sockets_of_regions_are_listed() {
         let folder = tempfile::tempdir().unwrap();
         for file in [
             "heat.sock",
@@ -66,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_folder_is_no_region_is_and_what_is_no_folder_is_told() {
+    fn missing_folder_has_no_sockets_and_other_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("none");
         assert_eq!(sockets(&path).unwrap(), []);

@@ -5,10 +5,11 @@ use crate::observer::Observer;
 use crate::version::Version;
 use std::time::Duration;
 
-/// Every version that can be had, in order, until the stream ends: see [`Observer::versions`].
+/// An iterator over every available version, in order, until the stream ends: see
+/// [`Observer::versions`].
 ///
-/// Waits for the producer. The end of the stream ends the iteration; a producer that dies, or a lease that is revoked,
-/// comes as an error, once.
+/// It waits for the producer. The end of the stream ends the iteration. If the producer dies or
+/// revokes the lease, the iterator returns an error and then ends.
 pub struct Versions<'o> {
     observer: &'o mut Observer,
     over: bool,

@@ -1,4 +1,4 @@
-//! A pinned version: immutable while it is held.
+//! Pinned versions, which are immutable while they are held.
 
 use crate::error::{ObserveError, ReadError, ViewError};
 use crate::session::Session;
@@ -14,13 +14,14 @@ use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 use tcasm_core::sys::object::read_at;
 
-/// A version that this observer has pinned. Clones share the pin; the last one to go lets go of the version.
+/// A version that this observer has pinned. Clones share the pin. Dropping the last clone releases
+/// the version.
 #[derive(Clone)]
 pub struct Version {
     pin: Arc<Pin>,
 }
 
-/// The pin itself, and what was read of the version.
+/// The pin, and what was read of the version.
 struct Pin {
     session: Arc<Session>,
     slot: usize,
@@ -37,18 +38,19 @@ impl Drop for Pin {
     }
 }
 
-/// What differs between two versions.
+/// The difference between two versions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
-    /// The pages whose bytes may differ. Between versions that follow each other they were captured; between others, some of
-    /// them may only have been put together with their neighbours.
+    /// The pages whose bytes may differ. Between versions that directly follow each other these are
+    /// the captured pages. Between other versions some of the pages may only have been compacted.
     pub pages: PageSet,
-    /// Names of the newer version's fields that have such pages, are new, or lie elsewhere.
+    /// Names of the newer version's fields that have such pages, are new, or lie in another place.
     pub fields: Vec<String>,
 }
 
 impl Version {
-    /// Read what belongs to a version that pin word `word` holds. The word is given back if that fails.
+    /// Reads the properties of the version that pin word `word` holds. Releases the word if that
+    /// fails.
     pub(crate) fn new(
         session: Arc<Session>,
         slot: usize,
@@ -88,52 +90,52 @@ impl Version {
         }
     }
 
-    /// Number of the version.
+    /// Returns the number of the version.
     pub fn number(&self) -> u64 {
         self.pin.stamp.version
     }
 
-    /// Step of the simulation.
+    /// Returns the step of the simulation.
     pub fn step(&self) -> u64 {
         self.pin.stamp.step
     }
 
-    /// Simulated time.
+    /// Returns the simulated time.
     pub fn time(&self) -> f64 {
         self.pin.stamp.time
     }
 
-    /// Number, step and time together.
+    /// Returns number, step and time together.
     pub fn stamp(&self) -> Stamp {
         self.pin.stamp
     }
 
-    /// How many pages changed since the version before.
+    /// Returns how many pages changed since the version before.
     pub fn changed_pages(&self) -> u64 {
         self.pin.changed
     }
 
-    /// When the version was published: nanoseconds of the Unix epoch.
+    /// Returns when the version was published, in nanoseconds of the Unix epoch.
     pub fn published(&self) -> u64 {
         self.pin.published
     }
 
-    /// Name of the region.
+    /// Returns the name of the region.
     pub fn region(&self) -> &str {
         &self.session().info.name
     }
 
-    /// Where the region lies in the producer, and how large it is.
+    /// Returns the address and the size of the region in the producer.
     pub fn extent(&self) -> Extent {
         self.session().extent()
     }
 
-    /// The fields and attributes of this version.
+    /// Returns the fields and attributes of this version.
     pub fn table(&self) -> &FieldTable {
         &self.pin.table
     }
 
-    /// The description of one field.
+    /// Returns the description of one field.
     pub fn field(&self, name: &str) -> Option<&FieldDesc> {
         self.pin.table.get(name)
     }
@@ -142,49 +144,52 @@ impl Version {
         &self.pin.session
     }
 
-    /// The slot of the ring that holds the version.
+    /// Returns the slot of the ring that holds the version.
     pub(crate) fn slot(&self) -> usize {
         self.pin.slot
     }
 
-    /// The page map.
+    /// Returns the page map.
     pub(crate) fn map(&self) -> Result<PageMap<'_>, IndexError> {
         Ok(PageMap::new(self.pin.session.index()?, self.pin.slot))
     }
 
-    /// Bytes of a page of the region.
+    /// Returns the bytes of a page of the region.
     pub fn page_size(&self) -> Result<u64, IndexError> {
         Ok(self.session().index()?.layout().page_size as u64)
     }
 
-    /// Whether the lease still stands. After it was revoked, what was read from this version since may be wrong: check
-    /// after reading, where the producer revokes leases at all.
+    /// Checks that the lease still stands. What was read from this version after the lease was
+    /// revoked may be wrong. So call this after reading, if the producer revokes leases at all.
     pub fn check(&self) -> Result<(), ObserveError> {
         self.session().check()
     }
 
-    /// Map the version as one contiguous piece of memory, wherever there is room.
+    /// Maps the version as one contiguous piece of memory, at any free address.
     pub fn view(&self) -> Result<View, ViewError> {
         View::map(self.clone(), Place::Anywhere)
     }
 
-    /// Map the version at the producer's own address, so that plain pointers stored in it work. One view at a time.
+    /// Maps the version at the producer's own address, so that plain pointers stored in it work.
+    /// There can be one such view at a time.
     pub fn view_at_base(&self) -> Result<View, ViewError> {
         View::map(self.clone(), Place::Base)
     }
 
-    /// The pages that this version changed against the one before it (which may be gone).
+    /// Returns the pages that this version changed against the one before it, which may be gone.
     pub fn changes(&self) -> Result<Changes, IndexError> {
         let pages = self.pin.session.index()?.changed(self.pin.slot)?;
         Ok(self.describe(pages, None))
     }
 
-    /// What differs from `older`, another version of the same region that is held too. Costs a comparison of maps; no
-    /// byte is read. From a version of another region (or of the same name after a restart) everything differs.
+    /// Returns what differs from `older`, another version of the same region that is held too. This
+    /// compares page maps and reads no page. Against a version of another region (or of the same
+    /// name after a restart) everything differs.
     pub fn changes_since(&self, older: &Version) -> Result<Changes, IndexError> {
         let same = self.session().info == older.session().info;
         let pages = if same && older.number().checked_add(1) == Some(self.number()) {
-            // The newer one says it itself, and for less than a comparison.
+            // The newer version stores its changed pages, and reading them costs less than a
+            // comparison.
             self.session().index()?.changed(self.pin.slot)?
         } else if same {
             self.map()?.differing(&older.map()?)?
@@ -220,15 +225,16 @@ impl Version {
         }
     }
 
-    /// The runs of pages that make up a range of the region's bytes, and the plane that holds each.
+    /// Returns the runs of pages that make up a range of the region's bytes, and the plane that
+    /// holds each.
     pub fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, IndexError> {
         let page = self.session().index()?.layout().page_size as u64;
         self.map()?
             .runs((range.start / page) as usize..range.end.div_ceil(page) as usize)
     }
 
-    /// Copy bytes of field `name` from `offset` of it, without mapping anything. Right or an error, also when the lease is
-    /// revoked meanwhile.
+    /// Copies bytes of field `name`, from `offset` in the field, without mapping anything. Fails if
+    /// the lease is revoked meanwhile, so the bytes are never wrong.
     pub fn read_bytes(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
         let Some(field) = self.field(name) else {
             let available = self.table().fields.iter().map(|f| f.name.clone()).collect();
@@ -248,10 +254,10 @@ impl Version {
         }
     }
 
-    /// Copy bytes of the region from `offset`, run by run.
+    /// Copies bytes of the region from `offset`, run by run.
     fn read_region(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
         if self.session().forked() {
-            // The pin is the parent's, who may let go of it at any time.
+            // The pin is the parent's, which may release it at any time.
             return Err(ReadError::Forked);
         }
         let page = self.session().index()?.layout().page_size as u64;
@@ -265,7 +271,7 @@ impl Version {
                 Some(plane) => read_at(&self.session().planes()[plane], part, from)?,
             }
         }
-        self.session().check().map_err(|_| ReadError::Ousted)
+        self.session().check().map_err(|_| ReadError::Revoked)
     }
 }
 

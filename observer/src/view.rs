@@ -1,4 +1,4 @@
-//! A version as one contiguous piece of memory, and typed access to it.
+//! Views: a version as one contiguous piece of memory, and typed access to it.
 
 use crate::error::ViewError;
 use crate::version::Version;
@@ -6,10 +6,11 @@ use crate::window::{Place, Window};
 use ndarray::ArrayViewD;
 use tcasm_core::field::{self, Element, FieldDesc, Kind, RegionPtr};
 
-/// A mapped version. It keeps the version pinned; what is borrowed from it lives as long as the view.
+/// A mapped version. It keeps the version pinned, and borrows from it live at most as long as the
+/// view.
 pub struct View {
     version: Version,
-    /// None only while dropping.
+    /// `None` only while dropping.
     window: Option<Window>,
 }
 
@@ -22,7 +23,7 @@ impl View {
         })
     }
 
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> &Version {
         &self.version
     }
@@ -32,8 +33,8 @@ impl View {
         window.expect("a view has a window until it is dropped")
     }
 
-    /// All bytes of the region. An error in a forked child: the pin is the parent's, who may let go
-    /// of it at any time.
+    /// Returns all bytes of the region. Fails in a forked child: the pin is the parent's, which may
+    /// release it at any time.
     fn memory(&self) -> Result<&[u8], ViewError> {
         match self.version.session().forked() {
             true => Err(ViewError::Forked),
@@ -41,13 +42,13 @@ impl View {
         }
     }
 
-    /// Address at which the region is mapped, in the process that made the view and not in its
-    /// forked children.
+    /// Returns the address at which the region is mapped, in the process that made the view and not
+    /// in its forked children.
     pub fn address(&self) -> usize {
         self.window().address()
     }
 
-    /// The description of a field.
+    /// Returns the description of a field.
     pub fn field(&self, name: &str) -> Result<&FieldDesc, ViewError> {
         self.version.field(name).ok_or_else(|| ViewError::NoField {
             name: name.to_owned(),
@@ -61,12 +62,12 @@ impl View {
         })
     }
 
-    /// The bytes of a field, as the producer laid them out.
+    /// Returns the bytes of a field, as the producer laid them out.
     pub fn bytes(&self, name: &str) -> Result<&[u8], ViewError> {
         self.bytes_of(self.field(name)?)
     }
 
-    /// The bytes of a field of this view's version.
+    /// Returns the bytes of a field of this view's version.
     pub fn bytes_of(&self, desc: &FieldDesc) -> Result<&[u8], ViewError> {
         let (memory, range) = (self.memory()?, desc.range());
         let bytes = memory.get(range.start as usize..range.end as usize);
@@ -77,19 +78,20 @@ impl View {
         })
     }
 
-    /// A field as an array, ghost layers included; vectors have their components as last axis.
+    /// Returns a field as an array, ghost layers included. The last axis of a vector is its
+    /// components.
     pub fn array<T: Element>(&self, name: &str) -> Result<ArrayViewD<'_, T>, ViewError> {
         let desc = self.field(name)?;
         Ok(field::view(desc, self.bytes_of(desc)?)?)
     }
 
-    /// A field as an array, without its ghost layers.
+    /// Returns a field as an array, without its ghost layers.
     pub fn interior<T: Element>(&self, name: &str) -> Result<ArrayViewD<'_, T>, ViewError> {
         let cut = field::interior(self.field(name)?);
         Ok(self.array::<T>(name)?.slice_move(cut.as_slice()))
     }
 
-    /// Raw structures of the producer's type `T`.
+    /// Returns raw structures of the producer's type `T`.
     pub fn raw<T: bytemuck::AnyBitPattern>(&self, name: &str) -> Result<&[T], ViewError> {
         let desc = self.field(name)?;
         let (stored, align) = match &desc.kind {
@@ -109,7 +111,8 @@ impl View {
         bytemuck::try_cast_slice(self.bytes_of(desc)?).map_err(|_| mismatch())
     }
 
-    /// Follow a pointer that the producer stored in the region: checked, and translated to where this view is mapped.
+    /// Follows a pointer that the producer stored in the region. Checks it, and translates it to
+    /// the address of this view.
     pub fn deref<T: bytemuck::AnyBitPattern>(
         &self,
         pointer: RegionPtr<T>,

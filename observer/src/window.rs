@@ -1,15 +1,16 @@
-//! Windows: address ranges over which versions are mapped, and re-mapped where the next version differs.
+//! Windows: address ranges over which versions are mapped.
 //!
-//! A window remembers what is mapped where. When a view is dropped its window is parked; the next view takes it and
-//! changes only what differs: whole chunks move in from the shelf with their page tables, single runs are mapped, and
-//! chunks that are too fragmented for the number of mappings a process can have are copied.
+//! A window remembers what is mapped where. When a view is dropped its window is parked. The next
+//! view takes the window and changes only chunks that differ: whole chunks move in from the
+//! page-table cache with their page tables, single runs are mapped, and chunks that are too
+//! fragmented for the number of mappings that a process can have are copied.
 
 use crate::budget::Share;
 use crate::copies::Copies;
 use crate::error::ViewError;
 use crate::plan::{self, Change, Chunk, Shown};
 use crate::session::Session;
-use crate::shelf::Shelf;
+use crate::table_cache::TableCache;
 use crate::version::Version;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -19,15 +20,15 @@ use tcasm_core::pagemap::{ChunkMap, Run, Runs, ZERO};
 use tcasm_core::pageset::{CHUNK_PAGES, runs_of};
 use tcasm_core::sys::mem::{MapError, Mapping};
 
-/// Parked windows that are kept.
+/// The most parked windows that are kept.
 const PARKED: usize = 4;
 
-/// Where a view is wanted.
+/// The address at which a view is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// At the producer's address.
     Base,
-    /// Wherever there is room.
+    /// At any free address.
     Anywhere,
 }
 
@@ -37,16 +38,16 @@ pub(crate) struct Window {
     range: Mapping,
     place: Place,
     layout: Layout,
-    /// Those behind the last are as a new window has them.
+    /// What each chunk shows. Chunks beyond the last entry are as in a new window.
     chunks: Vec<Chunk>,
-    /// The version that is shown; 0: none.
+    /// The number of the version that is shown, or 0 if there is none.
     version: u64,
     share: Share,
     copies: Option<Copies>,
 }
 
 impl Window {
-    /// A window that shows `version`.
+    /// Returns a window that shows `version`.
     pub(crate) fn for_version(version: &Version, place: Place) -> Result<Window, ViewError> {
         let session = version.session();
         if session.forked() {
@@ -56,8 +57,9 @@ impl Window {
         let mut window = Window::take(session, place, &layout)?;
         match window.show(version, window.share.most()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                // Others have taken more than half of the process's mappings. What parked windows hold can be had back; a
-                // fresh window is whole again after a failure in the middle; and what is fragmented is copied.
+                // Other code has taken more than half of the process's mappings. Dropping the
+                // parked windows frees theirs. A new window replaces this one, which is mapped in
+                // part. All fragmented chunks are copied.
                 drop(window);
                 lock(&session.windows).clear();
                 window = Window::reserve(session, place, &layout)?;
@@ -68,10 +70,10 @@ impl Window {
         Ok(window)
     }
 
-    /// A parked window, or a new one.
+    /// Takes a parked window, or reserves a new one.
     fn take(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
         let mut parked = lock(&session.windows);
-        // The last parked one shows the newest version, the least to change.
+        // The window that was parked last shows the newest version, so it has the least to change.
         let found = parked.iter().rposition(|w| w.place == place);
         match found {
             Some(i) => Ok(parked.remove(i)),
@@ -79,19 +81,19 @@ impl Window {
         }
     }
 
-    /// A window in which all pages are zero.
+    /// Reserves a new window in which all pages are zero.
     #[allow(unsafe_code)]
     fn reserve(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
         let bytes = layout.region_bytes();
         let range = match place {
-            // As the homes on the shelf: between them page tables move whole.
+            // Aligned like the cache mappings, so that page tables move between them as a whole.
             Place::Anywhere => Mapping::reserve_aligned(bytes)?,
             Place::Base => {
                 let base = session.info.base as usize;
                 Mapping::reserve_at(base, bytes).map_err(ViewError::Base)?
             }
         };
-        // SAFETY: a fresh reservation, of which nothing is borrowed.
+        // SAFETY: the reservation is new, so nothing is borrowed from it.
         unsafe { range.put_zero(0, bytes, false)? };
         range.dont_fork_or_dump()?;
         Ok(Window {
@@ -105,8 +107,9 @@ impl Window {
         })
     }
 
-    /// Give the window back, for the next view. (In a forked child it just goes: another thread of
-    /// the parent may have held the lock at the fork, and then nobody here ever releases it.)
+    /// Parks the window for the next view. In a forked child it is dropped instead: another thread
+    /// of the parent may have held the lock at the fork, and then no thread of the child ever
+    /// releases it.
     pub(crate) fn park(self, session: &Session) {
         if session.forked() {
             return;
@@ -118,22 +121,26 @@ impl Window {
         }
     }
 
-    /// First address.
+    /// Returns the first address of the window.
     pub(crate) fn address(&self) -> usize {
         self.range.addr()
     }
 
-    /// The bytes: only for the view that owns the window, which keeps the version pinned.
+    /// Returns the bytes of the window. Only the view that owns the window may call this, because
+    /// it keeps the version pinned.
     #[allow(unsafe_code)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: this process made the window, as the caller has seen, and `show` has mapped the
-        // whole range readable; its pages are of a pinned version, which nobody writes, or the
-        // window's own; the range stays mapped as long as `self`, and is changed only by `show`,
-        // which takes `&mut self`.
+        // SAFETY:
+        // - This process made the window, as the caller has checked, and `show` has mapped the
+        //   whole range readable.
+        // - The pages belong to a pinned version, which nobody writes, or are the window's own.
+        // - The range stays mapped as long as `self`. Only `show` changes it, which takes
+        //   `&mut self`.
         unsafe { std::slice::from_raw_parts(self.range.ptr(), self.range.len()) }
     }
 
-    /// Show another version with at most `most` runs. After an error the window must be dropped: it is mapped in part.
+    /// Shows another version with at most `most` runs. After an error the window is mapped in part
+    /// and must be dropped.
     fn show(&mut self, version: &Version, most: usize) -> Result<(), ViewError> {
         if version.number() == self.version {
             return Ok(());
@@ -159,7 +166,8 @@ impl Window {
         Ok(())
     }
 
-    /// Chunks that are in one plane, before or after: their page tables go home, or come from there.
+    /// Changes the chunks that are in one plane, before or after: moves their old page tables into
+    /// the cache, and their new ones from there.
     #[allow(unsafe_code)]
     fn exchange(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
         let (mut leave, mut come) = (Runs::default(), Runs::default());
@@ -177,34 +185,42 @@ impl Window {
                 come.push(pages, *code);
             }
         }
-        let mut shelf = lock(&session.shelf);
+        let mut cache = lock(&session.table_cache);
         for run in &leave.runs {
             if let Some(plane) = run.plane() {
-                let home = (plane, &session.planes()[plane]);
+                let cached = (plane, &session.planes()[plane]);
                 let (at, len) = self.span(&run.pages);
-                // SAFETY: `&mut self`: nothing is borrowed from the window.
-                unsafe { shelf.bring_home(home, &self.range, at, len) };
+                // SAFETY: `&mut self`, so nothing is borrowed from the window, which is as long
+                // as a plane.
+                unsafe { cache.put_back(cached, &self.range, at, len) };
             }
         }
         come.runs
             .iter()
-            .try_for_each(|run| self.bring(run, &mut shelf, session))
+            .try_for_each(|run| self.bring(run, &mut cache, session))
     }
 
+    /// Shows `run`: moves its page tables in from the cache, or maps it anew.
     #[allow(unsafe_code)]
-    fn bring(&mut self, run: &Run, shelf: &mut Shelf, session: &Session) -> Result<(), ViewError> {
+    fn bring(
+        &mut self,
+        run: &Run,
+        cache: &mut TableCache,
+        session: &Session,
+    ) -> Result<(), ViewError> {
         let (at, len) = self.span(&run.pages);
-        let lent = run.plane().is_some_and(|plane| {
-            // SAFETY: `&mut self`: nothing is borrowed from the window.
-            unsafe { shelf.lend(plane, &self.range, at, len) }
+        let taken = run.plane().is_some_and(|plane| {
+            // SAFETY: `&mut self`, so nothing is borrowed from the window, which is as long as a
+            // plane.
+            unsafe { cache.take(plane, &self.range, at, len) }
         });
-        match lent {
+        match taken {
             true => Ok(()),
             false => self.put(run, session),
         }
     }
 
-    /// Map what differs in chunks that are in several planes.
+    /// Maps the pages that differ in chunks that are in several planes.
     fn map(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
         let mut runs = Runs::default();
         for change in changes.iter().filter(|c| !c.copy) {
@@ -219,13 +235,14 @@ impl Window {
         runs.runs.iter().try_for_each(|run| self.put(run, session))
     }
 
+    /// Maps `run`.
     #[allow(unsafe_code)]
     fn put(&mut self, run: &Run, session: &Session) -> Result<(), ViewError> {
         let (at, len) = self.span(&run.pages);
         match run.plane() {
             Some(plane) => {
                 let plane = session.planes()[plane].as_fd();
-                // SAFETY: `&mut self`: nothing is borrowed from the window.
+                // SAFETY: `&mut self`, so nothing is borrowed from the window.
                 unsafe { self.range.put_shared(at, len, plane, at)? };
             }
             // SAFETY: as above.
@@ -234,7 +251,7 @@ impl Window {
         Ok(())
     }
 
-    /// Make or renew copies, and give back those that are not shown any more.
+    /// Makes or renews copies, and returns the memory of those that are not shown any more.
     fn copy(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
         for change in changes {
             let was = self.chunks[change.chunk].shown == Shown::Copied;
@@ -248,8 +265,9 @@ impl Window {
         Ok(())
     }
 
-    /// A copy is renewed where it is known to have changed, else whole: where a page lies does not tell, since its slot may
-    /// have been filled anew after the version that was shown.
+    /// Renews the copy of a chunk. If the changed pages are known only these are read, otherwise
+    /// all are. The place of a page does not say whether it changed: its frame may have been
+    /// written anew after the version that was shown.
     #[allow(unsafe_code)]
     fn renew(&mut self, change: &Change, was: bool, session: &Session) -> Result<(), ViewError> {
         let (pages, page_size) = (self.pages(change.chunk), self.layout.page_size);
@@ -270,15 +288,15 @@ impl Window {
         }
         if !was {
             copies.populate(at, len);
-            // SAFETY: `&mut self`: nothing is borrowed from the window.
+            // SAFETY: `&mut self`, so nothing is borrowed from the window.
             unsafe { self.range.put_shared(at, len, copies.fd(), at)? };
         }
         let mut runs = runs.runs.iter();
         runs.try_for_each(|run| copies.fill(run, page_size, session.planes()))
     }
 
-    /// What was mapped anew would be inherited by forked children, for whom nobody holds the
-    /// version.
+    /// Excludes the changed chunks from forked children. New mappings would be inherited, and
+    /// nothing pins the version for a child.
     fn keep_from_children(&self, changes: &[Change]) -> Result<(), ViewError> {
         for run in changes.chunk_by(|a, b| a.chunk + 1 == b.chunk) {
             let (first, last) = (run[0].chunk, run[run.len() - 1].chunk);
@@ -289,20 +307,20 @@ impl Window {
         Ok(())
     }
 
-    /// The pages of a chunk.
+    /// Returns the pages of a chunk.
     fn pages(&self, chunk: usize) -> Range<usize> {
         let start = chunk * CHUNK_PAGES;
         start..start + self.layout.pages_in(chunk)
     }
 
-    /// Where pages begin in bytes, and how many bytes they are.
+    /// Returns the offset of pages in bytes, and their number of bytes.
     fn span(&self, pages: &Range<usize>) -> (usize, usize) {
         let size = self.layout.page_size;
         (pages.start * size, pages.len() * size)
     }
 }
 
-/// The code of all pages of a chunk that is mapped from one plane.
+/// Returns the code of a chunk that is mapped from one plane.
 fn whole(shown: &Shown) -> Option<u8> {
     match shown {
         Shown::Mapped(ChunkMap::Whole(code)) => Some(*code),
@@ -310,7 +328,7 @@ fn whole(shown: &Shown) -> Option<u8> {
     }
 }
 
-/// Add those of `pages`, the pages of one chunk, whose code is not the old one.
+/// Adds to `runs` those of `pages`, the pages of one chunk, whose code differs from the old one.
 fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &mut Runs) {
     let start = pages.start;
     for page in pages.clone().step_by(8) {
@@ -318,7 +336,7 @@ fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &m
         if let (ChunkMap::Mixed(old), ChunkMap::Mixed(want)) = (old, want)
             && old[eight.clone()] == want[eight]
         {
-            continue; // as most are
+            continue; // most are equal
         }
         for page in page..(page + 8).min(pages.end) {
             let code = want.code(page - start);
@@ -329,8 +347,8 @@ fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &m
     }
 }
 
-/// A panic while one of these was held leaves it usable: parked windows are only pushed and removed, and whatever the
-/// shelf holds is right.
+/// Locks a mutex of the session. A panic while it was held leaves the value usable: parked windows
+/// are only pushed and removed, and any content of the page-table cache is valid.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

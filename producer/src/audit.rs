@@ -1,7 +1,7 @@
-//! The audit: what planes have beyond the account goes back to the system.
+//! The audit: finds stray memory in planes and gives it back to the system.
 //!
-//! A process that reads a hole of a plane through a mapping allocates memory there, as `mlockall` does. It
-//! counts nowhere, and would stay for as long as the region does.
+//! A process that reads a hole of a plane through a mapping allocates memory there. `mlockall` does
+//! so too. No account counts this memory, and it would stay for as long as the region does.
 
 use crate::keeper::{give_back, lock};
 use std::io;
@@ -9,29 +9,31 @@ use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::lock::Lock;
 
-/// Compares planes with their account, and gives strays back. `told` is what was warned of so far, in pages.
-pub(crate) fn audit(store: &Lock<Store>, told: &mut usize) {
+/// Compares the memory of the planes with their account, and gives stray memory back. `before` is
+/// the number of stray pages that the call before this one could not give back; it is updated. A
+/// larger number is logged.
+pub(crate) fn audit(store: &Lock<Store>, before: &mut usize) {
     let stays = match expel(store) {
         Ok(stays) => stays,
         Err(error) => return tracing::warn!(%error, "the memory of planes could not be audited"),
     };
-    if stays > *told {
+    if stays > *before {
         tracing::warn!(
-            "{stays} pages of planes were allocated by other processes (or by mlockall), and stay until \
-             fewer versions are pinned"
+            "{stays} pages of planes were allocated by other processes (or by mlockall), and stay \
+             until fewer versions are pinned"
         );
     }
-    *told = stays;
+    *before = stays;
 }
 
-/// Gives strays back. Returns how many pages of them are left.
+/// Gives stray memory back. Returns how many stray pages are left.
 fn expel(store: &Lock<Store>) -> io::Result<usize> {
     let found = lock(store).audit()?;
     if found.strays.is_empty() {
         return note(store, 0, 0);
     }
     for strays in &found.strays {
-        // Found outside the lock: it takes as long as there are extents.
+        // The lock is not held here: the call takes as long as the plane has extents.
         let present = strays.present()?;
         let leaving = lock(store).expel(strays, present);
         give_back(store, leaving);
@@ -40,7 +42,8 @@ fn expel(store: &Lock<Store>) -> io::Result<usize> {
     note(store, stays, found.stray_pages().saturating_sub(stays))
 }
 
-/// Counts strays that stay and those that are gone, in pages.
+/// Updates the counters of stray memory: `stays` pages that are left, and `gone` pages that were
+/// given back. Returns `stays`.
 fn note(store: &Lock<Store>, stays: usize, gone: usize) -> io::Result<usize> {
     let store = lock(store);
     let bytes = |pages: usize| (pages * store.page_size()) as u64;

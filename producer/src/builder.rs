@@ -1,10 +1,10 @@
-//! The builder of a region: name, capacity, address, bounds, who may attach, tracker.
+//! The builder of a region: its name, capacity, address, bounds, access rights and tracker.
 
-use crate::adapt::{Adaptive, CaptureMode};
-use crate::calm::Calm;
 use crate::claim::Claim;
+use crate::cold::ColdChunks;
 use crate::error::CreateError;
 use crate::keeper::{self, Keeper, lock};
+use crate::policy::{CaptureMode, CapturePolicy};
 use crate::producer::{Parts, Producer};
 use crate::region::Region;
 use crate::service::Service;
@@ -21,21 +21,21 @@ use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::sys::time::unix_ns;
 use tcasm_core::track::{self, Probe, Span, TrackerKind};
 
-/// Who may attach.
+/// Which users may attach.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Access {
     /// Processes of the producer's own user (and root).
     #[default]
     SameUser,
-    /// These users, by uid, besides the producer's own. They must be able to enter the folder of the socket: set
-    /// `TCASM_RUNTIME_DIR` to one that they can.
+    /// These users, by uid, besides the producer's own user and root. They must be able to enter
+    /// the folder of the socket: set `TCASM_RUNTIME_DIR` to a folder that they can enter.
     Users(Vec<u32>),
     /// Every user who can reach the socket.
     Everyone,
 }
 
 impl Access {
-    /// Whether `uid` may attach to a producer of user `own`.
+    /// Returns true if user `uid` may attach to a producer of user `own`.
     pub(crate) fn allows(&self, uid: u32, own: u32) -> bool {
         let other = match self {
             Access::SameUser => false,
@@ -46,18 +46,20 @@ impl Access {
     }
 }
 
-/// The environment variable that says when densely written chunks are captured.
+/// The environment variable that sets when densely written chunks are captured.
 const CAPTURE_ENV: &str = "TCASM_CAPTURE";
-/// The environment variable that says whether live memory may rest on planes.
+/// The environment variable that sets whether live memory may be shared with planes.
 const SHARED_ENV: &str = "TCASM_SHARED_BACKING";
 
-/// The largest number that the first version can have: far more can follow than ever will.
+/// The largest number that the first version can have. The numbers that follow cannot run out
+/// within the life of a run.
 pub(crate) const LAST_FIRST: u64 = u64::MAX >> 2;
 
-/// Pages that a region has more than its capacity asks for: fields start on pages, so each is rounded up.
+/// The pages that a region has in addition to its capacity. Fields start on pages, so the size of
+/// each is rounded up.
 const ROUNDING_PAGES: usize = 64;
 
-/// Settings of a region to be: see [`Producer::builder`].
+/// The settings of a region that is not created yet: see [`Producer::builder`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     name: String,
@@ -71,7 +73,7 @@ pub struct Builder {
     capture: CaptureMode,
     wait_for_capture: bool,
     shared_backing: bool,
-    calm_versions: Option<u32>,
+    cold_versions: Option<u32>,
     compact_after: Option<u32>,
     keeper: bool,
     copiers: Settings,
@@ -95,7 +97,7 @@ impl Builder {
             capture: CaptureMode::Auto,
             wait_for_capture: false,
             shared_backing: true,
-            calm_versions: None,
+            cold_versions: None,
             compact_after: None,
             keeper: true,
             copiers: Settings::default(),
@@ -106,20 +108,21 @@ impl Builder {
         }
     }
 
-    /// Bytes of all fields and buffers together. What is never touched takes no memory, only address space; but each publish
-    /// looks at every 2 MiB of it, about a millisecond for 64 GiB.
+    /// Sets the capacity: the bytes of all fields and buffers together. Memory that is never
+    /// touched takes only address space. But each publish looks at every 2 MiB of the capacity,
+    /// which takes about a millisecond for 64 GiB.
     pub fn capacity(mut self, bytes: usize) -> Self {
         self.capacity = bytes;
         self
     }
 
-    /// Place the region at this address instead of the one that follows from its name.
+    /// Places the region at this address instead of the one that follows from its name.
     pub fn base(mut self, address: usize) -> Self {
         self.base = Some(address);
         self
     }
 
-    /// Place the region where another one lay, and make it as large: one that is rebuilt.
+    /// Places the region where another one lay, with the same size. Used to rebuild a region.
     pub fn extent(mut self, extent: Extent) -> Self {
         let rounding = (ROUNDING_PAGES * page_size()) as u64;
         self.capacity = extent.bytes.saturating_sub(rounding).max(1) as usize;
@@ -127,130 +130,146 @@ impl Builder {
         self
     }
 
-    /// Most versions alive at once, the newest included (2 to 64; 8 unless set). At the bound publish skips.
+    /// Sets the most versions that are alive at once, the newest included (2 to 64; default 8). At
+    /// the bound publish skips.
     pub fn versions(mut self, versions: usize) -> Self {
         self.versions = versions;
         self
     }
 
-    /// Versions kept besides the newest although nobody pins them (1 unless set).
+    /// Sets how many versions besides the newest are kept although nobody pins them (default 1).
     pub fn history(mut self, history: usize) -> Self {
         self.history = history;
         self
     }
 
-    /// The number of the first version (1 unless set): a program that was restarted from version `n` of another run goes on
-    /// with `n + 1`.
+    /// Sets the number of the first version (default 1). A program that is restarted from version
+    /// `n` of another run continues with `n + 1`.
     pub fn first_version(mut self, version: u64) -> Self {
         self.first_version = version;
         self
     }
 
-    /// Most bytes of memory that all versions together may hold (four times the capacity unless set). At the bound publish skips.
+    /// Sets the most bytes of memory that all versions together may hold (default: four times the
+    /// capacity). At the bound publish skips.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// How writes are tracked, instead of the best way that works here. `TCASM_TRACKER` overrides both.
+    /// Sets how writes are tracked, instead of the best tracker that works here. `TCASM_TRACKER`
+    /// overrides both.
     pub fn tracker(mut self, tracker: TrackerKind) -> Self {
         self.tracker = Some(tracker);
         self
     }
 
-    /// When chunks of 2 MiB are captured that are written densely: inside publish, or after it has returned.
-    /// `TCASM_CAPTURE` (`auto`, `now`, `later`) overrides this.
+    /// Sets when densely written chunks of 2 MiB are captured: inside publish, or after it has
+    /// returned. `TCASM_CAPTURE` (`auto`, `inline`, `deferred`) overrides this.
     pub fn capture(mut self, mode: CaptureMode) -> Self {
         self.capture = mode;
         self
     }
 
-    /// Have publish wait for the capture of the last version, when that still goes on, instead of skipping.
+    /// Makes publish wait for the capture of the last version if it still runs, instead of
+    /// skipping.
     pub fn wait_for_capture(mut self, wait: bool) -> Self {
         self.wait_for_capture = wait;
         self
     }
 
-    /// Whether live memory that has not been written for some versions exists once, in the newest version and for the program
-    /// (unless set, yes, where writes are tracked by `uffd-async`). `TCASM_SHARED_BACKING` (`0` or `1`) overrides this.
+    /// Sets whether live memory that was not written for some versions is shared with the newest
+    /// version, so that it exists once. The default is yes. It takes effect only where writes are
+    /// tracked by `uffd-async`. `TCASM_SHARED_BACKING` (`0` or `1`) overrides this.
     ///
-    /// A program notices it in three ways. A first store to such a page copies it. After `MADV_DONTNEED` on a part of a field
-    /// its content is undefined: it is not zeros, as elsewhere, but what some version held, or another will; so write zeros
-    /// instead. And what a program has set for the mapping of a field (`mprotect`, `mbind`, advice) is lost when a part of it
-    /// comes to rest. Nothing comes to rest while devices may have memory of the process pinned: while it has registered I/O
-    /// buffers, or a device open.
+    /// A program can notice sharing in three ways:
+    ///
+    /// - The first store to a shared page copies it.
+    /// - After `MADV_DONTNEED` on a part of a field, its content is undefined. It is not zero, as
+    ///   elsewhere, but what some version held or will hold. Write zeros instead.
+    /// - Settings that the program made for the mapping of a field (`mprotect`, `mbind`, advice)
+    ///   are lost when a part of it is shared.
+    ///
+    /// Nothing is shared while memory of the process may be locked for DMA: while it has registered
+    /// I/O buffers or a device open.
     pub fn shared_backing(mut self, shared: bool) -> Self {
         self.shared_backing = shared;
         self
     }
 
-    /// Half of the versions after which chunks that nobody disturbed come to rest: for tests.
+    /// Sets half of the number of versions after which an undisturbed chunk is shared. For tests.
     #[doc(hidden)]
-    pub fn calm_versions(mut self, versions: u32) -> Self {
-        self.calm_versions = Some(versions);
+    pub fn cold_versions(mut self, versions: u32) -> Self {
+        self.cold_versions = Some(versions);
         self
     }
 
-    /// Half of the versions after which chunks that did not change are put together, and the keeper looks all the time: for
-    /// tests.
+    /// Sets half of the number of versions after which an unchanged chunk is compacted, and makes
+    /// the keeper scan all the time. For tests.
     #[doc(hidden)]
     pub fn compact_after(mut self, versions: u32) -> Self {
         self.compact_after = Some(versions);
         self
     }
 
-    /// Whether memory that nobody needs is given back by and by: for tests that count it.
+    /// Sets whether the keeper runs, which gives unused memory back. For tests that count memory.
     #[doc(hidden)]
     pub fn keeper(mut self, keeper: bool) -> Self {
         self.keeper = keeper;
         self
     }
 
-    /// How many threads copy what is captured (unless set, one for each two processors, four at most).
+    /// Sets how many threads copy captured pages (default: one for each two processors, at most
+    /// four).
     pub fn copiers(mut self, threads: usize) -> Self {
         self.copiers.threads = Some(threads.max(1));
         self
     }
 
-    /// The processors that copier threads run on (any, unless set).
+    /// Sets the processors that copier threads run on (default: any).
     pub fn copier_affinity(mut self, processors: &[usize]) -> Self {
         self.copiers.processors = processors.to_vec();
         self
     }
 
-    /// The nice value of copier threads (the program's own, unless set).
+    /// Sets the nice value of copier threads (default: that of the program).
     pub fn copier_nice(mut self, nice: i32) -> Self {
         self.copiers.nice = Some(nice);
         self
     }
 
-    /// Whether to check that the program keeps to what handed-over fields ask of it (unless set, in builds with debug
-    /// assertions): a store to one that was published and not begun anew is a SIGSEGV at its place, and elements that a
-    /// rewriting leaves out are bytes of 0xFF, NaN in floats. It costs a fill per rewriting and page faults.
+    /// Sets whether to check that the program uses handed-over fields correctly (default: in builds
+    /// with debug assertions).
+    ///
+    /// With the check, a store to a field that was published and not begun anew raises SIGSEGV at
+    /// the store. Elements that a rewriting leaves out are bytes of 0xFF, which is NaN in floats.
+    /// The check costs a fill per rewriting, and page faults.
     pub fn check_hand_over(mut self, check: bool) -> Self {
         self.check_hand_over = check;
         self
     }
 
-    /// Who may attach besides processes of the same user.
+    /// Sets which users may attach besides the producer's own.
     pub fn allow(mut self, access: Access) -> Self {
         self.access = access;
         self
     }
 
-    /// Most observers at once (64 unless set): each costs the producer two descriptors and a page.
+    /// Sets the most observers that may be attached at once (default 64). Each costs the producer
+    /// two descriptors and a page.
     pub fn max_observers(mut self, observers: usize) -> Self {
         self.max_observers = observers;
         self
     }
 
-    /// A free attribute of the region: the simulation's name, a parameter.
+    /// Sets an attribute of the region under any name, for example the simulation's name or a
+    /// parameter.
     pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
         self.attrs.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Create the region and let observers attach.
+    /// Creates the region and lets observers attach.
     pub fn create(self) -> Result<Producer, CreateError> {
         check_name(&self.name)?;
         let pages = self.pages()?;
@@ -263,7 +282,8 @@ impl Builder {
         let kind = track::choose(self.tracker, &probe)?;
         let mode = capture_mode(self.capture)?;
         let shared = shared_backing(self.shared_backing)? && kind == TrackerKind::UffdAsync;
-        // The name before the memory: the likeliest error is cheap, and a stale socket is gone.
+        // Claim the name before taking memory: a name in use is the likeliest error, and it costs
+        // little to find out. Claiming also removes a stale socket.
         let claim = Claim::take(&self.name, socket_path(&self.name), &self.access)?;
         let reservation = self.reserve(pages)?;
         let span = Span {
@@ -283,8 +303,8 @@ impl Builder {
         let parts = Parts {
             keeper,
             copiers,
-            adaptive: Adaptive::new(pages, mode, gate),
-            calm: shared.then(|| Calm::new(pages, self.calm_versions)),
+            policy: CapturePolicy::new(pages, mode, gate),
+            cold: shared.then(|| ColdChunks::new(pages, self.cold_versions)),
             wait_for_capture: self.wait_for_capture,
             first_version: self.first_version,
             region,
@@ -347,7 +367,8 @@ impl Builder {
         }
     }
 
-    /// Reserve the region's addresses: those asked for or none; else those of the name, or the next that are free.
+    /// Reserves the region's addresses. If the program asks for an address, uses that one or fails.
+    /// Otherwise uses the address of the name, or the next one that is free.
     fn reserve(&self, pages: usize) -> Result<Mapping, CreateError> {
         let bytes = pages * page_size();
         if let Some(base) = self.base {
@@ -373,18 +394,19 @@ impl Builder {
     }
 }
 
-/// The way of capture that the environment names, or else the program.
+/// Returns the capture mode that the environment names, or else the program's.
 fn capture_mode(set: CaptureMode) -> Result<CaptureMode, CreateError> {
     match std::env::var(CAPTURE_ENV).as_deref() {
         Err(_) => Ok(set),
         Ok("auto") => Ok(CaptureMode::Auto),
-        Ok("now") => Ok(CaptureMode::Now),
-        Ok("later") => Ok(CaptureMode::Later),
+        Ok("inline") => Ok(CaptureMode::Inline),
+        Ok("deferred") => Ok(CaptureMode::Deferred),
         Ok(other) => Err(CreateError::UnknownCapture(other.to_owned())),
     }
 }
 
-/// Whether live memory may rest on planes, as the environment says, or else the program.
+/// Returns true if live memory may be shared with planes, as the environment or else the program
+/// says.
 fn shared_backing(set: bool) -> Result<bool, CreateError> {
     match std::env::var(SHARED_ENV).as_deref() {
         Err(_) => Ok(set),
@@ -394,8 +416,9 @@ fn shared_backing(set: bool) -> Result<bool, CreateError> {
     }
 }
 
-/// The gate for captures after publish: only where writes from inside system calls were seen to wait there, too. Elsewhere
-/// everything is captured inside publish, unless the program insists.
+/// Opens the gate for deferred captures. This needs a kernel on which writes from inside system
+/// calls wait at the gate too, as the probe found out. Elsewhere everything is captured inside
+/// publish, and it is an error if the program insists on deferred capture.
 fn open_gate(
     mode: CaptureMode,
     kind: TrackerKind,
@@ -407,9 +430,10 @@ fn open_gate(
         (kind, _) => Some(format!("the tracker is {kind}, not uffd-async")),
     };
     match (mode, reason) {
-        (CaptureMode::Later, Some(reason)) => Err(CreateError::NoLaterCapture { reason }),
-        (CaptureMode::Now, _) | (_, Some(_)) => Ok(None),
-        // Opened right after another was: only descriptors can have run out, and then there is the other way.
+        (CaptureMode::Deferred, Some(reason)) => Err(CreateError::NoDeferredCapture { reason }),
+        (CaptureMode::Inline, _) | (_, Some(_)) => Ok(None),
+        // The probe has just opened a gate, so only a lack of descriptors can make this fail. Then
+        // everything is captured inside publish.
         _ => Ok(Gate::open().ok().map(Arc::new)),
     }
 }

@@ -1,7 +1,9 @@
-//! Claiming a name: its lock file says who owns it, its socket carries messages.
+//! Claiming a name: the lock file of a name says which process owns it, and its socket carries
+//! messages.
 //!
-//! Whoever has the lock file locked owns the name (`tcasm_core::sys::owner`), and the lock ends with its process. So a name
-//! is taken over as soon as its owner is dead, whatever has become of the socket.
+//! The process that has locked the lock file owns the name (`tcasm_core::sys::owner`), and the lock
+//! ends with the process. So another producer can take a name over as soon as its owner is dead,
+//! whatever the state of the socket.
 
 use crate::builder::Access;
 use crate::error::CreateError;
@@ -18,12 +20,13 @@ use tcasm_core::place::{lock_path, open_runtime_dir, runtime_dir};
 use tcasm_core::sys::owner::{Ownership, TakeError};
 use tcasm_core::sys::socket;
 
-/// How long a producer that starts waits for others that do.
+/// How long a producer that starts waits for others that start.
 const STARTING: Duration = Duration::from_secs(5);
-/// The same for one that ends: it leaves its lock file rather than wait.
+/// How long a producer that ends waits for them. After that it leaves its lock file behind.
 const ENDING: Duration = Duration::from_millis(100);
 
-/// A name that this process owns until this is dropped, and the socket that observers find under it.
+/// A name that this process owns until the claim is dropped, and the socket where observers find
+/// it.
 #[derive(Debug)]
 pub(crate) struct Claim {
     folder: PathBuf,
@@ -58,7 +61,8 @@ impl Claim {
                 Ok((claim, listener))
             }
             Err(source) => {
-                // Left behind, the file would say that the socket is a dead producer's.
+                // If the lock file stayed, it would mean that the socket is that of a dead
+                // producer.
                 if !ownership.existed() {
                     ownership.remove_file();
                 }
@@ -68,27 +72,29 @@ impl Claim {
     }
 }
 
-/// Gives the name up: new observers find nothing, and another producer can have it.
+/// Gives the name up: new observers find nothing, and another producer can claim it.
 impl Drop for Claim {
     fn drop(&mut self) {
         if !self.ownership.is_own() {
             return;
         }
-        // Only our own socket: after a forced removal another producer may listen there.
+        // Remove only the socket of this process. If the socket was removed by force, another
+        // producer may listen at the path now.
         if fs::symlink_metadata(&self.path).is_ok_and(|m| m.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
-        // Another producer may be about to lock the file, unless the folder is locked. The file may stay: it says that
-        // nobody owns the name.
+        // The lock file is removed only while the folder is locked, because another producer may be
+        // about to lock the file. If the folder cannot be locked, the file stays. That does no
+        // harm: it says that nobody owns the name.
         if let Ok(_lock) = File::open(&self.folder).and_then(|folder| lock(folder, ENDING)) {
             self.ownership.remove_file();
         }
     }
 }
 
-/// Owns the name whose lock file is at `path`, or says who does.
+/// Takes ownership of the name whose lock file is at `path`. The error says which process owns it.
 fn own(name: &str, path: PathBuf, access: &Access) -> Result<Ownership, CreateError> {
-    // Those who can connect can also ask who owns the name.
+    // A user who can connect must also be able to find out who owns the name.
     let mode = if *access == Access::SameUser {
         0o600
     } else {
@@ -105,8 +111,9 @@ fn own(name: &str, path: PathBuf, access: &Access) -> Result<Ownership, CreateEr
 
 /// Listens at `path`, in place of a socket that a dead owner of the name has left.
 fn replace(path: &Path, ownership: &Ownership, access: &Access) -> io::Result<(OwnedFd, u64)> {
-    // A forked child of the dead owner may still have the socket, with nobody to accept. Without a lock file the socket
-    // is not of a producer, and whoever listens there is left alone.
+    // A socket beside a lock file is a dead producer's. It is replaced even if something listens: a
+    // forked child of the dead owner may still have it, and accepts nothing. A socket without a
+    // lock file is not a producer's, so a program that listens there is left alone.
     if !ownership.existed() && listens(path) {
         return Err(io::Error::other(
             "another program listens there; end it, or choose another name",
@@ -125,8 +132,8 @@ fn listens(path: &Path) -> bool {
     )
 }
 
-/// Keeps other producers from claiming and giving up names at the same time, for at most `patience`. This says nothing of
-/// who lives.
+/// Locks the folder, so that no other producer claims or gives up a name meanwhile. Waits for at
+/// most `patience`. This lock says nothing about which producers are alive.
 fn lock(mut folder: File, patience: Duration) -> io::Result<Flock<File>> {
     let deadline = Instant::now() + patience;
     loop {
@@ -151,10 +158,12 @@ fn listen(path: &Path, access: &Access) -> io::Result<OwnedFd> {
     } else {
         0o666
     };
-    // Whoever owns the folder could put a link in its place meanwhile, to a file of ours.
+    // The owner of the folder could replace the socket with a link to a file of this user. So links
+    // are not followed.
     let no_link = FchmodatFlags::NoFollowSymlink;
     match fchmodat(AT_FDCWD, path, Mode::from_bits_truncate(mode), no_link) {
-        // C libraries before 2.32 cannot do it so; the folder at least was looked at.
+        // C libraries before 2.32 cannot do this. There the checks of the folder are the only
+        // protection.
         Err(Errno::EOPNOTSUPP) => fs::set_permissions(path, Permissions::from_mode(mode))?,
         done => done?,
     }

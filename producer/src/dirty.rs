@@ -1,4 +1,4 @@
-//! Writes that no tracker sees: what the program says about them.
+//! Writes that no tracker sees: the program reports them here.
 
 use crate::fields::Memory;
 use crate::handles::{Buffer, InPlace};
@@ -9,9 +9,12 @@ use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::track::TrackerKind;
 
 impl Producer {
-    /// Say that `buffer` was written in a way that no tracker sees: by a device, or through another mapping. Here and below
-    /// a field stands for the buffer that it is bound to, as in [`Producer::view_mut`]. In a forked child this does
-    /// nothing: the region is the parent's.
+    /// Marks `buffer` as written. Call this after a write that no tracker sees: by a device, or
+    /// through another mapping.
+    ///
+    /// Here and in the functions below a field stands for the buffer that it is bound to, as in
+    /// [`Producer::view_mut`]. In a forked child this does nothing, because the region is the
+    /// parent's.
     pub fn mark_dirty<T, D>(&mut self, buffer: impl Viewable<T, D, InPlace>) {
         if self.forked() {
             return;
@@ -20,7 +23,7 @@ impl Producer {
         self.mark(pages);
     }
 
-    /// As [`Producer::mark_dirty`], for bytes `range` of the buffer only.
+    /// Does the same as [`Producer::mark_dirty`] for bytes `range` of the buffer only.
     pub fn mark_dirty_bytes<T, D>(
         &mut self,
         buffer: impl Viewable<T, D, InPlace>,
@@ -38,9 +41,12 @@ impl Producer {
         self.mark((pages.start + range.start / size).min(end)..end);
     }
 
-    /// Devices write `buffer` from now on (RDMA, GPU, registered I/O buffers): it is captured in every version, and always
-    /// inside publish. In a forked child this does nothing. (Protected pages stop no device. Nor do versions: so handed-over buffers, which a device would go on
-    /// writing when a version has them, are refused by type.)
+    /// Declares that devices write `buffer` from now on (RDMA, GPU, registered I/O buffers). The
+    /// buffer is then captured in every version, and always inside publish. In a forked child this
+    /// does nothing.
+    ///
+    /// Write protection does not stop a device, and a device would go on writing pages that a
+    /// version has. So handed-over buffers are refused by their type.
     pub fn register_dma<T, D>(&mut self, buffer: impl Viewable<T, D, InPlace>) {
         if self.forked() {
             return;
@@ -53,28 +59,30 @@ impl Producer {
 
     fn mark(&mut self, pages: Range<usize>) {
         self.keep_from_gate(pages.clone());
-        // The `cow` tracker re-arms by replacing pages, under a device that still writes the old one: never here.
+        // The `cow` tracker protects pages again by replacing them, and a device would still write
+        // the old ones. So it must never do this here.
         if self.region.tracker.kind() == TrackerKind::Cow {
             self.region.tracker.pin(pages.clone());
         }
         self.pending.insert_range(pages);
     }
 
-    /// Capture these pages inside publish from now on, and let none rest on a plane.
+    /// Makes publish capture these pages inside the call from now on, and shares none of them with
+    /// a plane.
     fn keep_from_gate(&mut self, pages: Range<usize>) {
-        if !off(Guard::RestsInPlace) {
+        if !off(Guard::SharedInPlace) {
             self.own_in_place(&pages);
         }
-        if !self.adaptive.has_later(&pages) {
+        if !self.policy.has_deferred(&pages) {
             return self.devices.insert_range(pages);
         }
         self.end_capture();
-        self.adaptive
-            .expel(&pages, &mut self.region, &mut self.suspect);
+        self.policy
+            .expel(&pages, &mut self.region, &mut self.maybe_dirty);
         self.devices.insert_range(pages);
     }
 
-    /// Pages of a buffer; none for a handle of another producer.
+    /// Returns the pages of a buffer, or none for a handle of another producer.
     fn pages_of<T, D>(&self, buffer: Buffer<T, D>) -> Range<usize> {
         let own = self
             .buffers

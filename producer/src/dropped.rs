@@ -1,14 +1,14 @@
-//! Copies of pages at rest that the program has dropped.
+//! Finds copies of shared pages that the program has dropped.
 //!
-//! A page of a chunk at rest that differs from its slot has a copy of its own. `MADV_DONTNEED`
-//! takes the copy away without a fault, and live memory is the slot again, which nobody holds for
-//! it: the newest version has the page elsewhere. No tracker reports that, because the kernel keeps
-//! such a page protected. So publish looks into the page map, at a few chunks at a time: it
-//! compares what it finds with the newest version, as it does everything that may have been
-//! written, and copies it in place.
+//! A page of a shared chunk that differs from its frame has a copy of its own. `MADV_DONTNEED`
+//! takes the copy away without a fault, and live memory is the frame again. No version keeps that
+//! frame for live memory: the newest version has the page elsewhere. No tracker reports this,
+//! because the kernel keeps such a page write-protected. So publish reads the page map of the
+//! process, a few chunks at a time. A page that it finds is compared with the newest version, like
+//! every maybe dirty page, and is copied in place.
 //!
-//! An event of userfaultfd (`UFFD_EVENT_REMOVE`) would tell at once, but the program would wait in
-//! `madvise` until a thread of ours has read it.
+//! An event of userfaultfd (`UFFD_EVENT_REMOVE`) would report the drop at once, but then the
+//! program would wait in `madvise` until a thread of the producer has read it.
 
 use crate::keeper::lock;
 use crate::producer::Producer;
@@ -18,12 +18,12 @@ use tcasm_core::pageset::{CHUNK_PAGES, ChunkBits, PageSet};
 use tcasm_core::sys::mem::swap_in_use;
 use tcasm_core::track::TrackError;
 
-/// One part in `SHARE` of the run may go into looks.
+/// The checks may take one part in `SHARE` of the run time.
 const SHARE: u32 = 256;
-/// The most that one publish may take for them.
+/// The longest time that the checks of one publish may take.
 const MOST: Duration = Duration::from_millis(1);
 
-/// Which chunk is next, and how long looks may take.
+/// The chunk that is checked next, and the time that checks may take.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     next: usize,
@@ -40,14 +40,16 @@ impl Rounds {
         }
     }
 
-    /// Earns time for the run since the last look, which ended long before `now`.
+    /// Adds the time that was earned since the last check. The last check may have ended long
+    /// before `now`.
     fn earn(&mut self, now: Instant) {
         let passed = now.saturating_duration_since(self.reckoned);
         self.credit = (self.credit + passed / SHARE).min(MOST);
         self.reckoned = now;
     }
 
-    /// Spends what a look at `chunk` took, which has ended `now`. Returns true if time is left.
+    /// Subtracts the time that the check of `chunk` took. The check ended at `now`. Returns true if
+    /// time is left.
     fn spend(&mut self, chunk: usize, now: Instant) -> bool {
         let taken = now.saturating_duration_since(self.reckoned);
         self.credit = self.credit.saturating_sub(taken);
@@ -57,8 +59,8 @@ impl Rounds {
 }
 
 impl Producer {
-    /// Finds copies that the program has dropped: from now on they are suspect, and copies again.
-    /// After an error there may be such pages, and perhaps no memory to read them.
+    /// Finds copies that the program has dropped, marks their pages as maybe dirty, and copies them
+    /// again. After an error there may still be such pages, and perhaps no memory to read them.
     pub(crate) fn find_dropped(&mut self) -> Result<(), TrackError> {
         let found = self.look_for_dropped()?;
         if found.is_empty() {
@@ -66,63 +68,66 @@ impl Producer {
         }
         tracing::warn!(
             pages = found.len(),
-            "pages of fields were dropped (MADV_DONTNEED): they have old bytes, which the next version shows"
+            "the program dropped pages of fields (MADV_DONTNEED): they have old bytes, and the \
+             next version shows these"
         );
-        self.suspect.union(&found);
+        self.maybe_dirty.union(&found);
         for run in found.runs() {
             self.copy_again(&run)?;
         }
         Ok(())
     }
 
-    /// Looks at as many chunks as there is time for.
+    /// Checks as many chunks as there is time for. Returns the pages whose copies were dropped.
     fn look_for_dropped(&mut self) -> Result<PageSet, TrackError> {
         let mut dropped = PageSet::new(self.region.span.pages);
-        let resting = &mut self.region.resting;
-        resting.rounds.earn(Instant::now());
-        // Pages that are in swap are left there.
-        let absent = resting.chunks() != 0 && !swap_in_use();
+        let shared = &mut self.region.shared;
+        shared.rounds.earn(Instant::now());
+        // An absent page may be in swap, and checking it would bring it in. So absent pages are
+        // checked only if no swap is in use.
+        let absent = shared.chunks() != 0 && !swap_in_use();
         let mut copies = PageSet::new(self.region.span.pages);
-        for _ in 0..resting.chunks() {
-            let Some(chunk) = resting.next_from(resting.rounds.next) else {
+        for _ in 0..shared.chunks() {
+            let Some(chunk) = shared.next_from(shared.rounds.next) else {
                 break;
             };
-            let own = resting.copies(chunk);
+            let own = shared.copies(chunk);
             if own != ChunkBits::default() {
                 *copies.chunk_mut(chunk) = own;
                 let tracker = &mut self.region.tracker;
                 tracker.not_copied(&pages_of(chunk), &copies, absent, &mut dropped)?;
             }
-            if !resting.rounds.spend(chunk, Instant::now()) {
+            if !shared.rounds.spend(chunk, Instant::now()) {
                 break;
             }
         }
         Ok(dropped)
     }
 
-    /// Copies pages where they are, so that nothing else shows in them any more. They are reported
-    /// as written then.
+    /// Copies pages in place, so that nothing else can show in them any more. The tracker reports
+    /// them as written afterwards.
     fn copy_again(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.take_memory_for(pages);
-        self.adaptive.unarmed.insert_range(pages.clone());
+        self.policy.unarmed.insert_range(pages.clone());
         self.region.tracker.own_in_place(pages)
     }
 
-    /// Copying reads the slots beneath. One without memory gets some by that, which is to be
-    /// counted.
+    /// Reserves memory for the frames that are copied from. Copying a frame reads it, and a frame
+    /// without memory gets some by that, which must be counted.
     fn take_memory_for(&self, pages: &Range<usize>) {
-        let mut slots = PageSet::new(self.region.span.pages);
-        slots.insert_range(pages.clone());
+        let mut frames = PageSet::new(self.region.span.pages);
+        frames.insert_range(pages.clone());
         for chunk in pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES) {
-            let Some(plane) = self.region.resting.plane(chunk) else {
+            let Some(plane) = self.region.shared.plane(chunk) else {
                 continue;
             };
             let whole = pages_of(chunk);
-            let mut own = slots.clone();
+            let mut own = frames.clone();
             own.remove_range(0..whole.start);
             own.remove_range(whole.end..self.region.span.pages);
-            // Without it they are read all the same: the program has done so, or is about to.
-            let _ = lock(&self.store).make_bed(plane, &whole, &own);
+            // If this fails the frames are read all the same: the program has done so already, or
+            // is about to.
+            let _ = lock(&self.store).reserve_backing(plane, &whole, &own);
         }
     }
 }
@@ -136,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_take_a_small_share_of_the_run_and_never_long_at_once() {
+    fn checks_take_a_small_share_of_the_run_and_never_long_at_once() {
         let mut rounds = Rounds::new();
         let (mut now, mut taken) = (rounds.reckoned, Duration::ZERO);
         let (look, step) = (Duration::from_micros(4), Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! Adding fields, buffers and raw structures, and binding fields to buffers.
+//! Adds fields, buffers and raw structures, and binds fields to buffers.
 
 use crate::error::DefineError;
 use crate::handles::{Buffer, Field, HandedOver, InPlace, Raw};
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order};
 
-/// Memory of the region that was handed out.
+/// A part of the region's memory that was handed out.
 #[derive(Debug)]
 pub(crate) struct BufferInfo {
     pub(crate) pages: Range<usize>,
@@ -17,7 +17,7 @@ pub(crate) struct BufferInfo {
 }
 
 impl BufferInfo {
-    /// Its pages, if writes to them are tracked.
+    /// Returns its pages if writes to them are tracked, or none.
     pub(crate) fn tracked(&self) -> Range<usize> {
         match self.memory {
             Memory::Tracked => self.pages.clone(),
@@ -26,18 +26,18 @@ impl BufferInfo {
     }
 }
 
-/// What live memory of a buffer is.
+/// The kind of live memory that a buffer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
-    /// Private; writes to it are tracked.
+    /// Private memory. Writes to it are tracked.
     Tracked,
-    /// Private, and never captured.
+    /// Private memory that is never captured.
     Scratch,
-    /// Pages of a plane: buffer number so of those that the store hands over.
-    Lent(usize),
+    /// Pages of a plane, for a handed-over buffer. The number is the store's for this buffer.
+    HandedOver(usize),
 }
 
-/// The live memory that a buffer is to have.
+/// The kind of live memory that a new buffer is to have.
 #[derive(Clone, Copy, Debug)]
 enum Want {
     Tracked,
@@ -45,14 +45,14 @@ enum Want {
     HandedOver,
 }
 
-/// A field of the table, and the buffer it is bound to.
+/// A field of the table, and the buffer that it is bound to.
 #[derive(Debug)]
 pub(crate) struct FieldInfo {
     pub(crate) desc: FieldDesc,
     pub(crate) buffer: usize,
 }
 
-/// A field to be: see [`Producer::field`].
+/// A field that is not added yet: see [`Producer::field`].
 #[must_use = "a field exists after add()"]
 pub struct FieldBuilder<'p, T, D, M = InPlace> {
     producer: &'p mut Producer,
@@ -63,14 +63,17 @@ pub struct FieldBuilder<'p, T, D, M = InPlace> {
 }
 
 impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
-    /// The program writes the field whole each time before it publishes: versions get its pages without a copy.
+    /// Makes the field a handed-over one: the program rewrites it whole before each publish, and
+    /// versions get its pages without a copy.
     ///
-    /// What was published is then read only. [`Producer::rewrite`] begins the next rewriting, for which the buffer has other
-    /// pages, of undefined content: every element has to be written, ghost layers included. (Codes that keep two copies of a
-    /// field hand both over and bind them in turn.)
+    /// After publish the field can only be read. [`Producer::rewrite`] begins the next rewriting.
+    /// The buffer then has other pages of undefined content, so every element must be written,
+    /// ghost layers included. (Programs that keep two copies of a field hand both over and bind
+    /// them in turn.)
     ///
-    /// The field begins at a multiple of 2 MiB, which has to be counted into the capacity, and its live memory counts against
-    /// the bound on memory. Memory for the versions that are alive at once is taken here, not in the first steps.
+    /// The field begins at a multiple of 2 MiB, which the capacity must allow for. Its live memory
+    /// counts against the bound on memory. Memory for all versions that may be alive at once is
+    /// taken here, not in the first steps.
     pub fn handed_over(self) -> FieldBuilder<'p, T, D, HandedOver> {
         FieldBuilder {
             producer: self.producer,
@@ -81,50 +84,53 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         }
     }
 
-    /// The last axis of the shape is the components of a vector (or tensor) at each point. In memory they lie side by
-    /// side, whatever the order.
+    /// Makes the last axis of the shape the components of a vector (or tensor) at each point. In
+    /// memory the components lie side by side, whatever the order.
     pub fn vector(mut self) -> Self {
         self.vector = true;
         self
     }
 
-    /// First index fastest, as in Fortran: the shape reads `(nx, ny, nz)`.
+    /// Lays the array out with the first index fastest, as in Fortran: the shape reads
+    /// `(nx, ny, nz)`.
     pub fn fortran_order(mut self) -> Self {
         self.desc.order = Order::F;
         self
     }
 
-    /// Ghost layers before and after the interior, a pair for each dimension. The shape includes them.
+    /// Sets the ghost layers before and after the interior, a pair for each dimension. The shape
+    /// includes them.
     pub fn ghosts(mut self, layers: &[[usize; 2]]) -> Self {
         self.desc.ghosts = layers.to_vec();
         self
     }
 
-    /// Unit of the values (`"m/s"`).
+    /// Sets the unit of the values (`"m/s"`).
     pub fn unit(mut self, unit: &str) -> Self {
         self.desc.unit = unit.to_owned();
         self
     }
 
-    /// Values sit in the cells of the mesh, not on its points.
+    /// Places the values in the cells of the mesh, not on its points.
     pub fn cell_centred(mut self) -> Self {
         self.desc.centering = Centering::Cell;
         self
     }
 
-    /// The uniform mesh: coordinates (x, y, z) of the first interior point, and the distance of points.
+    /// Sets the uniform mesh: the coordinates (x, y, z) of the first interior point, and the
+    /// distance between points.
     pub fn mesh(mut self, origin: [f64; 3], spacing: [f64; 3]) -> Self {
         self.desc.mesh = Some(Mesh { origin, spacing });
         self
     }
 
-    /// A free attribute.
+    /// Sets an attribute of the field, under any name.
     pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
         self.desc.attrs.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Add the field, bound to a buffer of its own.
+    /// Adds the field, bound to a buffer of its own.
     pub fn add(mut self) -> Result<Field<T, D, M>, DefineError> {
         if self.vector {
             split_components(&mut self.desc)?;
@@ -145,7 +151,7 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     }
 }
 
-/// The last axis becomes the components.
+/// Takes the last axis of the shape as the components.
 fn split_components(desc: &mut FieldDesc) -> Result<(), DefineError> {
     let Some(components) = desc.shape.pop() else {
         return Err(DefineError::NoComponents {
@@ -158,7 +164,7 @@ fn split_components(desc: &mut FieldDesc) -> Result<(), DefineError> {
     Ok(())
 }
 
-/// Raw structures to be: see [`Producer::raw`].
+/// Raw structures that are not added yet: see [`Producer::raw`].
 #[must_use = "the structures exist after add()"]
 pub struct RawBuilder<'p, T> {
     producer: &'p mut Producer,
@@ -167,13 +173,13 @@ pub struct RawBuilder<'p, T> {
 }
 
 impl<T: bytemuck::Pod> RawBuilder<'_, T> {
-    /// A free attribute.
+    /// Sets an attribute of the structures, under any name.
     pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
         self.desc.attrs.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Add the structures.
+    /// Adds the structures.
     pub fn add(self) -> Result<Raw<T>, DefineError> {
         self.producer.check_new(&self.desc.name)?;
         let page_size = self.producer.region.span.page_size;
@@ -195,7 +201,8 @@ impl<T: bytemuck::Pod> RawBuilder<'_, T> {
 }
 
 impl Producer {
-    /// A field `name` of `shape`, an array (`[nz, ny, nx]`) or a vector of extents, ghost layers included.
+    /// Begins a field `name` of `shape`: an array (`[nz, ny, nx]`) or a vector of extents, ghost
+    /// layers included.
     pub fn field<T: Element, S: IntoDimension>(
         &mut self,
         name: &str,
@@ -211,8 +218,9 @@ impl Producer {
         }
     }
 
-    /// `count` structures of plain data under `name`, for content that is no array: trees, lists, particles. With
-    /// [`crate::RegionPtr`] they can point at each other, and observers follow the pointers.
+    /// Begins `count` structures of plain data under `name`, for content that is not an array:
+    /// trees, lists, particles. The structures can point at each other with [`crate::RegionPtr`],
+    /// and observers can follow these pointers.
     pub fn raw<T: bytemuck::Pod>(&mut self, name: &str, count: usize) -> RawBuilder<'_, T> {
         let mut desc = FieldDesc::new(name, DType::U8, &[count]);
         desc.components = size_of::<T>();
@@ -227,7 +235,8 @@ impl Producer {
         }
     }
 
-    /// A second buffer for a field, to be bound in turn ([`Producer::bind`]): codes that keep two copies swap them.
+    /// Returns another buffer like that of a field, to be bound in turn ([`Producer::bind`]).
+    /// Programs that keep two copies of a field swap them this way.
     pub fn buffer_like<T: Element, D: Dimension, M>(
         &mut self,
         like: impl Into<Buffer<T, D, M>>,
@@ -238,7 +247,7 @@ impl Producer {
         let want = match self.buffers[like.buffer].memory {
             Memory::Tracked => Want::Tracked,
             Memory::Scratch => Want::Scratch,
-            Memory::Lent(_) => Want::HandedOver,
+            Memory::HandedOver(_) => Want::HandedOver,
         };
         let buffer = self.allocate(&desc, want)?;
         Ok(Buffer {
@@ -248,7 +257,8 @@ impl Producer {
         })
     }
 
-    /// A scratch buffer: in the region, so that it can be viewed with the fields, but never tracked nor captured.
+    /// Returns a scratch buffer. It lies in the region, so it can be viewed together with fields,
+    /// but it is never tracked or captured.
     pub fn scratch<T: Element, S: IntoDimension>(
         &mut self,
         shape: S,
@@ -262,8 +272,9 @@ impl Producer {
         })
     }
 
-    /// From the next publish on, `field` is the content of `buffer`. Returns the buffer that it was bound to, free to
-    /// compute the next step in: `next = producer.bind(u, next)?` is the pointer swap of double-buffered codes.
+    /// Binds `field` to `buffer`: from the next publish on, the content of the buffer is the
+    /// field's. Returns the buffer that the field was bound to, in which the next step can be
+    /// computed. `next = producer.bind(u, next)?` is the pointer swap of double-buffered programs.
     pub fn bind<T: Element, D: Dimension, M>(
         &mut self,
         field: Field<T, D, M>,
@@ -343,7 +354,7 @@ impl Producer {
         let (pages, memory) = match want {
             Want::Tracked => (self.region.allocate(&what, bytes)?, Memory::Tracked),
             Want::Scratch => (self.region.allocate_scratch(&what, bytes)?, Memory::Scratch),
-            Want::HandedOver => self.lend(&what, bytes)?,
+            Want::HandedOver => self.allocate_handed_over(&what, bytes)?,
         };
         let mut desc = desc.clone();
         desc.offset = (pages.start * self.region.span.page_size) as u64;
@@ -371,7 +382,8 @@ impl Producer {
     }
 }
 
-/// The last part of a type's path: what users recognise, and what a C or Fortran name would be.
+/// Returns the last part of a type's path. Users recognise it, and a C or Fortran type would have
+/// such a name.
 fn short_type_name<T>() -> String {
     let name = std::any::type_name::<T>();
     name.rsplit("::").next().unwrap_or(name).to_owned()

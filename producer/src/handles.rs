@@ -1,10 +1,14 @@
-//! Handles of fields and buffers: small, copyable, typed by element and dimension.
+//! Handles of fields and buffers. They are small, can be copied, and are typed by element and
+//! dimension.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 macro_rules! handle {
-    ($(#[$doc:meta])* $name:ident<$($p:ident $(= $default:ty)?),+> { $($field:ident: $t:ty),+ }) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident<$($p:ident $(= $default:ty)?),+> { $($field:ident: $t:ty),+ }
+    ) => {
         $(#[$doc])*
         pub struct $name<$($p $(= $default)?),+> {
             pub(crate) region: u64,
@@ -24,28 +28,32 @@ macro_rules! handle {
         }
         impl<$($p),+> fmt::Debug for $name<$($p),+> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name))$(.field(stringify!($field), &self.$field))+.finish()
+                f.debug_struct(stringify!($name))
+                    $(.field(stringify!($field), &self.$field))+
+                    .finish()
             }
         }
     };
 }
 
-/// Mark of fields and buffers that are computed in place: what was written is captured.
+/// Marks fields and buffers that are computed in place: written pages are captured.
 #[derive(Debug)]
 pub enum InPlace {}
 
-/// Mark of fields and buffers that are handed over: rewritten whole, and captured without a copy. See
-/// [`FieldBuilder::handed_over`](crate::FieldBuilder::handed_over).
+/// Marks fields and buffers that are handed over: they are rewritten whole and captured without a
+/// copy. See [`FieldBuilder::handed_over`](crate::FieldBuilder::handed_over).
 #[derive(Debug)]
 pub enum HandedOver {}
 
 handle! {
-    /// Memory of the region for an array of `T` with dimensions `D`. It is seen by observers while it is bound to a field.
+    /// Memory of the region for an array of `T` with dimensions `D`. Observers see it while it is
+    /// bound to a field.
     Buffer<T, D, M = InPlace> { buffer: usize }
 }
 
 handle! {
-    /// A named field. As a buffer it stands for the one it was made with, whatever it is bound to later.
+    /// A named field. Where a buffer is asked for, it stands for the buffer that it was made with,
+    /// whatever it is bound to later.
     Field<T, D, M = InPlace> { field: usize, buffer: usize }
 }
 
@@ -55,17 +63,20 @@ handle! {
 }
 
 handle! {
-    /// A buffer, to read: for [`Producer::views_mut`](crate::Producer::views_mut).
+    /// A buffer that is viewed for reading only: for
+    /// [`Producer::views_mut`](crate::Producer::views_mut).
     Read<T, D, M = InPlace> { buffer: usize }
 }
 
 handle! {
-    /// A buffer whose rewriting begins: for [`Producer::views_mut`](crate::Producer::views_mut).
+    /// A buffer whose next rewriting begins: for
+    /// [`Producer::views_mut`](crate::Producer::views_mut).
     Rewrite<T, D> { buffer: usize }
 }
 
 impl<T, D, M> Buffer<T, D, M> {
-    /// The buffer, to read it while others are written: `producer.views_mut((now.read(), next))`.
+    /// Returns the buffer for reading, while other buffers are written:
+    /// `producer.views_mut((now.read(), next))`.
     pub fn read(self) -> Read<T, D, M> {
         Read {
             region: self.region,
@@ -76,8 +87,9 @@ impl<T, D, M> Buffer<T, D, M> {
 }
 
 impl<T, D> Buffer<T, D, HandedOver> {
-    /// The buffer, to begin its next rewriting while others are viewed: `producer.views_mut((now.read(), next.rewrite()))`.
-    /// For one alone there is [`Producer::rewrite`](crate::Producer::rewrite).
+    /// Returns the buffer for its next rewriting, while other buffers are viewed:
+    /// `producer.views_mut((now.read(), next.rewrite()))`. To rewrite one buffer alone there is
+    /// [`Producer::rewrite`](crate::Producer::rewrite).
     pub fn rewrite(self) -> Rewrite<T, D> {
         Rewrite {
             region: self.region,
@@ -88,7 +100,7 @@ impl<T, D> Buffer<T, D, HandedOver> {
 }
 
 impl<T, D, M> Field<T, D, M> {
-    /// The buffer that the field was made with.
+    /// Returns the buffer that the field was made with.
     pub fn buffer(self) -> Buffer<T, D, M> {
         Buffer {
             region: self.region,

@@ -1,7 +1,9 @@
-//! The keeper: a thread that gives memory back while the simulation computes, and puts together what lies scattered.
+//! The keeper: a thread that returns memory to the system while the simulation computes, compacts
+//! scattered pages, and audits planes.
 //!
-//! Observers let go of versions by a store to their lease, which wakes nobody; so it looks a few times a second. What it does
-//! under the lock of the store takes microseconds; punching holes and copying happen outside.
+//! Observers release versions by a store to their lease, which wakes no thread. So the keeper scans
+//! a few times a second. The work that it does under the lock of the store takes microseconds. It
+//! punches holes and copies pages outside the lock.
 
 use crate::audit::audit;
 use std::io;
@@ -17,15 +19,16 @@ use tcasm_core::sys::heap;
 use tcasm_core::sys::lock::{Guard, Lock};
 use tcasm_core::sys::thread;
 
-/// How often it looks, unless told otherwise.
+/// The time between two scans, unless set otherwise.
 pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 
-/// The store, for as long as the result lives. A panic while it was held was ours: what the store says is checked anyway.
+/// Locks the store for as long as the result lives. A panic while the lock was held leaves the
+/// store usable, because what it says is checked anyway.
 pub(crate) fn lock(store: &Lock<Store>) -> Guard<'_, Store> {
     store.lock()
 }
 
-/// The running thread; it ends when this is dropped.
+/// The running keeper thread. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     stop: Arc<(Mutex<bool>, Condvar)>,
@@ -34,7 +37,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Keep `store` tidy, with a look every `period`; `pinned` says whether a lease names a version.
+    /// Starts the thread, which scans `store` every `period`. `pinned` returns true if a lease
+    /// names the version.
     pub(crate) fn start(
         store: Arc<Lock<Store>>,
         period: Duration,
@@ -44,13 +48,14 @@ impl Keeper {
         let stopped = stop.clone();
         let named = Builder::new().name("tcasm-keeper".into());
         let thread = thread::spawn(named, move || {
-            let mut told = 0;
+            let mut strays = 0;
             while !wait(&stopped, period) {
-                // An allocation that fails would end the simulation.
+                // An allocation that fails would end the simulation, so the keeper first checks
+                // that there is enough heap.
                 let needed = lock(&store).heap();
                 if heap::has(needed) {
-                    audit(&store, &mut told);
-                    tidy(&store, &pinned);
+                    audit(&store, &mut strays);
+                    return_memory(&store, &pinned);
                     compact(&store);
                 }
             }
@@ -62,13 +67,13 @@ impl Keeper {
         })
     }
 
-    /// End the thread.
+    /// Ends the thread.
     pub(crate) fn stop(&mut self) {
         let Some(thread) = self.thread.take() else {
             return;
         };
         if !self.process.is_current() {
-            // A forked child has no such thread, and perhaps a lock that nobody will ever release.
+            // A forked child has no such thread, and its copy of the lock may be held for ever.
             return std::mem::forget(thread);
         }
         *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -83,38 +88,39 @@ impl Drop for Keeper {
     }
 }
 
-/// Sleep for a while; true: it is over.
+/// Sleeps for `period`. Returns true if the thread must end.
 fn wait((stop, bell): &(Mutex<bool>, Condvar), period: Duration) -> bool {
     let stop = stop.lock().unwrap_or_else(PoisonError::into_inner);
     let waited = bell.wait_timeout_while(stop, period, |stop| !*stop);
     *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
-/// Give back what can be, a little at a time.
-fn tidy(store: &Lock<Store>, pinned: &dyn Fn(u64) -> bool) {
+/// Returns unused memory to the system, a little at a time.
+fn return_memory(store: &Lock<Store>, pinned: &dyn Fn(u64) -> bool) {
     lock(store).look();
     loop {
-        let tidied = lock(store).tidy(pinned);
-        let leaving = match tidied {
+        let begun = lock(store).begin_return(pinned);
+        let leaving = match begun {
             Ok(leaving) if leaving.is_empty() => return,
             Ok(leaving) => leaving,
-            Err(error) => return tracing::warn!(%error, "memory is not given back"),
+            Err(error) => return tracing::warn!(%error, "no memory is returned to the system"),
         };
         if !give_back(store, leaving) {
-            // Again at the next look, not at once.
+            // Tries again at the next scan, not at once.
             return;
         }
     }
 }
 
-/// Gives the memory of slots back that leave. Returns false if some of it could not be given back.
+/// Returns the memory of the frames in `leaving` to the system. Returns false if some of it could
+/// not be given back.
 pub(crate) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
-    let punched = |slots: Leaving| {
-        let punched = slots.punch();
+    let punched = |frames: Leaving| {
+        let punched = frames.punch();
         if let Err(error) = &punched {
-            tracing::warn!(%error, "memory of free pages could not be given back");
+            tracing::warn!(%error, "memory of free frames could not be returned to the system");
         }
-        (slots, punched.is_ok())
+        (frames, punched.is_ok())
     };
     let leaving: Vec<_> = leaving.into_iter().map(punched).collect();
     let mut store = lock(store);
@@ -125,17 +131,18 @@ pub(crate) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
     leaving.iter().all(|(_, punched)| *punched)
 }
 
-/// Put together some of what lies scattered over planes: the next version uses it.
+/// Copies some pages that are scattered over planes into one plane. The next version refers to the
+/// copies.
 fn compact(store: &Lock<Store>) {
     let chosen = lock(store).gather();
     let gather = match chosen {
         Ok(Some(gather)) => gather,
         Ok(None) => return,
-        Err(error) => return tracing::warn!(%error, "pages stay where they are"),
+        Err(error) => return tracing::warn!(%error, "pages are not compacted"),
     };
     let copied = gather.copy();
     if let Err(error) = &copied {
-        tracing::warn!(%error, "pages stay where they are");
+        tracing::warn!(%error, "pages are not compacted");
     }
     let mut store = lock(store);
     let pages = store.gathered(copied.is_ok()) as u64;

@@ -1,4 +1,4 @@
-//! What a dead producer has left, served in its place.
+//! Serves the memory of a region whose producer is dead.
 
 use crate::builder::Access;
 use crate::claim::Claim;
@@ -7,19 +7,21 @@ use crate::service::Service;
 use std::os::fd::OwnedFd;
 use tcasm_core::place::{check_name, kept_path};
 
-/// As many may ask for it at once.
+/// The most processes that may be attached at once.
 const MOST_OBSERVERS: usize = 64;
 
-/// The shared objects of a region whose producer is gone, for whoever asks at the socket `<name>.kept`: another
-/// producer that is to go on from there. Nobody writes them any more, so all their versions stay as they are.
+/// The shared objects of a region whose producer is dead, served at the socket `<name>.kept`.
+/// Another producer can attach there to continue the run. Nobody writes the objects any more, so
+/// all their versions stay as they are.
 #[derive(Debug)]
 pub struct Kept {
-    /// Ends with this.
+    /// The service, which ends when this is dropped.
     _service: Service,
 }
 
 impl Kept {
-    /// Serve `objects` (read-only descriptors of the index and the planes, in this order) of the region `name`.
+    /// Serves `objects` of the region `name`: read-only descriptors of the index and the planes, in
+    /// this order.
     pub fn serve(name: &str, objects: Vec<OwnedFd>, access: Access) -> Result<Kept, CreateError> {
         check_name(name)?;
         let claim = Claim::take(name, kept_path(name), &access)?;

@@ -1,9 +1,10 @@
-//! Publish consistent versions of a running simulation's memory.
+//! Publishes consistent versions of a running simulation's memory.
 //!
-//! A [`Producer`] owns a *region* of memory at a fixed address. The simulation computes in its *fields* in place, and calls
-//! [`Producer::publish`] when a step is complete: from then on any number of observers, in other processes, can map the
-//! state of that moment, read-only and without copying it. They come and go, stall and crash as they like: the
-//! simulation never waits for them.
+//! A [`Producer`] owns a *region* of memory at a fixed address. The simulation computes in its
+//! *fields* in place, and calls [`Producer::publish`] when a step is complete. From then on any
+//! number of observers, in other processes, can map the state of that moment, read-only and without
+//! copying it. Observers come and go, stall and crash as they like: the simulation never waits for
+//! them.
 //!
 //! ```
 //! use tcasm_producer::Producer;
@@ -20,12 +21,11 @@
 //! ```
 #![deny(unsafe_code)]
 
-mod adapt;
 mod audit;
 mod builder;
-mod calm;
 mod capture;
 mod claim;
+mod cold;
 mod dirty;
 mod dropped;
 mod error;
@@ -34,24 +34,25 @@ mod handles;
 mod handover;
 mod keeper;
 mod kept;
+mod policy;
 mod producer;
 mod publish;
 mod rebuild;
 mod receipt;
 mod region;
-mod resting;
 mod rollback;
 mod service;
+mod shared;
 mod sharing;
 mod views;
 
-pub use adapt::CaptureMode;
 pub use builder::{Access, Builder};
 pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
 pub use fields::{FieldBuilder, RawBuilder};
 pub use handles::{Buffer, Field, HandedOver, InPlace, Raw, Read, Rewrite};
 pub use handover::WriteOnly;
 pub use kept::Kept;
+pub use policy::CaptureMode;
 pub use producer::{Producer, ProducerStats};
 pub use receipt::{GivenUp, Published, Receipt};
 pub use rollback::RolledBack;

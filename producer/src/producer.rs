@@ -1,11 +1,11 @@
-//! The producer itself: what it is made of, its statistics, its end.
+//! The producer: its parts, its statistics and its end.
 
-use crate::adapt::Adaptive;
 use crate::builder::Builder;
-use crate::calm::Calm;
+use crate::cold::ColdChunks;
 use crate::error::DefineError;
 use crate::fields::{BufferInfo, FieldInfo};
 use crate::keeper::{Keeper, lock};
+use crate::policy::CapturePolicy;
 use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
@@ -23,65 +23,66 @@ use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::track::TrackerKind;
 
-/// A region of memory whose versions observers can map. See the crate's documentation.
+/// A region of memory whose versions observers can map. See the documentation of the crate.
 pub struct Producer {
-    /// Tells handles of different producers apart.
+    /// Identifies the producer, so that handles of another producer are refused.
     pub(crate) id: u64,
     pub(crate) name: String,
-    /// The process that made it: a forked child must not touch what it inherited.
+    /// The process that created it. A forked child must not touch what it inherited.
     process: Process,
     pub(crate) attrs: BTreeMap<String, Attr>,
-    /// Dropped before what the threads work on: the store and the region.
+    /// The copier threads. They are declared before the store and the region on which they work, so
+    /// they are dropped first.
     pub(crate) copiers: Copiers,
-    pub(crate) adaptive: Adaptive,
-    /// What may come to rest on planes; none: nothing.
-    pub(crate) calm: Option<Calm>,
-    /// Whether publish waits for the capture of the last version.
+    pub(crate) policy: CapturePolicy,
+    /// The cold chunks that may be shared with planes, or `None` if sharing is off.
+    pub(crate) cold: Option<ColdChunks>,
+    /// True if publish waits for the capture of the last version.
     pub(crate) wait_for_capture: bool,
     pub(crate) region: Region,
     pub(crate) buffers: Vec<BufferInfo>,
     pub(crate) fields: Vec<FieldInfo>,
-    /// The encoded field table, while it is up to date.
+    /// The encoded field table, or `None` if it must be encoded again.
     pub(crate) table: Option<Vec<u8>>,
-    /// Pages of buffers that are bound to a field: those that are captured.
+    /// Pages of the buffers that are bound to a field. Only these are captured.
     pub(crate) bound: PageSet,
     /// Pages written since they were last captured (I4: kept until a version with them is visible).
     pub(crate) pending: PageSet,
-    /// Pages that may have been written: compared before they are captured.
-    pub(crate) suspect: PageSet,
-    /// Pages that the last harvest found because they faulted.
+    /// Maybe dirty pages, which are compared before they are captured.
+    pub(crate) maybe_dirty: PageSet,
+    /// Pages that the last harvest reported because they faulted.
     pub(crate) faulted: PageSet,
-    /// Pages that devices write behind the tracker's back: captured every time.
+    /// Pages that devices write without the tracker noticing. They are captured every time.
     pub(crate) always: PageSet,
-    /// Pages that devices write or wrote: captured inside publish only.
+    /// Pages that devices write or wrote. They are captured inside publish only.
     pub(crate) devices: PageSet,
     pub(crate) store: Arc<Lock<Store>>,
-    /// Gives memory back meanwhile.
+    /// The thread that returns memory to the system meanwhile.
     pub(crate) keeper: Option<Keeper>,
     pub(crate) service: Service,
-    /// Tells subscribers of a version that has become visible.
+    /// Called when a version has become visible, to notify observers.
     pub(crate) notifier: Arc<dyn Fn() + Send + Sync>,
-    /// Whether the last call of publish found no room under the bound on memory.
+    /// True if the last call of publish found no room under the bound on memory.
     pub(crate) tight: bool,
-    /// How far a capture had come, and when, at the first call of publish that found it there.
+    /// The progress of the running capture, and when a call of publish first found it there.
     pub(crate) stalled: Option<(Stalled, Instant)>,
     pub(crate) next_version: u64,
     pub(crate) closed: bool,
 }
 
-/// How far a capture has come.
+/// The progress of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stalled {
     pub(crate) version: u64,
-    /// Pieces that are not saved.
+    /// Pieces that are not saved yet.
     pub(crate) left: usize,
 }
 
-/// What a producer is put together from.
+/// The parts that a producer consists of.
 pub(crate) struct Parts {
     pub(crate) copiers: Copiers,
-    pub(crate) adaptive: Adaptive,
-    pub(crate) calm: Option<Calm>,
+    pub(crate) policy: CapturePolicy,
+    pub(crate) cold: Option<ColdChunks>,
     pub(crate) wait_for_capture: bool,
     pub(crate) first_version: u64,
     pub(crate) region: Region,
@@ -90,7 +91,7 @@ pub(crate) struct Parts {
     pub(crate) service: Service,
 }
 
-/// What a producer has counted, and how long `publish` took.
+/// Counters of a producer, and how long `publish` took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProducerStats {
     /// Versions published.
@@ -101,31 +102,32 @@ pub struct ProducerStats {
     pub pages: u64,
     /// Bytes captured.
     pub bytes: u64,
-    /// Pages handed over: they became a version's without a copy.
+    /// Pages handed over: they became part of a version without a copy.
     pub handed_over: u64,
-    /// Bytes of memory that versions hold now, and live memory of handed-over fields.
+    /// Bytes of memory that versions hold now, with the live memory of handed-over fields.
     pub held_bytes: u64,
-    /// Bytes of memory in planes that other processes allocated, by reading where nothing is, and that
-    /// could not be given back so far.
+    /// Bytes of stray memory: other processes allocated it by reading holes of planes, and it could
+    /// not be given back so far.
     pub stray_bytes: u64,
-    /// Bytes of such memory that were given back, in all.
+    /// Bytes of stray memory that were given back, in all.
     pub stray_bytes_returned: u64,
-    /// Errors of the tracker, after each of which every page was compared.
+    /// Errors of the tracker. After each one every page was compared.
     pub tracker_errors: u64,
-    /// Versions whose capture went on after publish.
-    pub later: u64,
-    /// ... and was given up: their changes went into the next one.
+    /// Versions whose capture continued after publish.
+    pub deferred: u64,
+    /// Deferred captures that were given up. Their changes went into the next version.
     pub given_up: u64,
-    /// Stores that waited because they came before their chunk was saved. Of the last version they are counted by the next
-    /// publish, as are given-up ones.
+    /// Stores that waited because they came before their chunk was saved. Those of the last version
+    /// are counted by the next publish. So are captures that were given up.
     pub early_stores: u64,
-    /// Chunks that are captured later now.
-    pub chunks_later: u64,
-    /// Pages that are expected to be written now, and not protected.
+    /// Chunks whose capture is deferred now.
+    pub chunks_deferred: u64,
+    /// Pages that are expected to be written now, and are left unprotected.
     pub pages_expected: u64,
-    /// Bytes of live memory that rest on planes now: they exist once.
-    pub resting_bytes: u64,
-    /// Pages that were copied next to their neighbours, so that observers need fewer mappings.
+    /// Bytes of live memory that are shared with planes now, so that they exist once.
+    pub shared_bytes: u64,
+    /// Pages that were compacted: copied next to their neighbours, so that observers need fewer
+    /// mappings.
     pub pages_compacted: u64,
     /// Observers attached now.
     pub observers: usize,
@@ -138,7 +140,7 @@ pub struct ProducerStats {
 }
 
 impl Producer {
-    /// Begin a region called `name`: `Producer::builder("run").capacity(bytes).create()`.
+    /// Begins a region called `name`: `Producer::builder("run").capacity(bytes).create()`.
     pub fn builder(name: &str) -> Builder {
         Builder::new(name)
     }
@@ -156,13 +158,13 @@ impl Producer {
             table: None,
             bound: set(),
             pending: set(),
-            suspect: set(),
+            maybe_dirty: set(),
             faulted: set(),
             always: set(),
             devices: set(),
             copiers: parts.copiers,
-            adaptive: parts.adaptive,
-            calm: parts.calm,
+            policy: parts.policy,
+            cold: parts.cold,
             wait_for_capture: parts.wait_for_capture,
             region: parts.region,
             store: parts.store,
@@ -176,33 +178,33 @@ impl Producer {
         }
     }
 
-    /// The region's name.
+    /// Returns the region's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The region's address, the same in every process.
+    /// Returns the region's address, which is the same in every process.
     pub fn base(&self) -> usize {
         self.region.span.base
     }
 
-    /// How writes are tracked.
+    /// Returns how writes are tracked.
     pub fn tracker(&self) -> TrackerKind {
         self.region.tracker.kind()
     }
 
-    /// Whether this process is a forked child of the one that made the producer.
+    /// Returns true if this process is a forked child of the one that created the producer.
     pub(crate) fn forked(&self) -> bool {
         !self.process.is_current()
     }
 
-    /// Set a free attribute of the region, from the next version on.
+    /// Sets an attribute of the region under any name, from the next version on.
     pub fn set_attr(&mut self, name: &str, value: impl Into<Attr>) {
         self.attrs.insert(name.to_owned(), value.into());
         self.table = None;
     }
 
-    /// Bring the encoded field table up to date.
+    /// Encodes the field table.
     pub(crate) fn encode_table(&mut self) -> Result<(), DefineError> {
         let fields = self.fields.iter().map(|f| f.desc.clone()).collect();
         let bytes = FieldTable {
@@ -220,7 +222,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Count something; the counters are for people, so an index that cannot be written is no reason to fail.
+    /// Updates counters. The counters are for people, so an index that cannot be written is logged
+    /// and is not an error.
     pub(crate) fn count(
         &self,
         change: impl Fn(&Stats<'_>) -> Result<(), tcasm_core::words::OutOfRange>,
@@ -233,7 +236,7 @@ impl Producer {
         }
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn stats(&self) -> ProducerStats {
         if self.forked() {
             return ProducerStats::default();
@@ -252,12 +255,12 @@ impl Producer {
                 stray_bytes: stats.get(Counter::StrayBytes)?,
                 stray_bytes_returned: stats.get(Counter::StrayBytesReturned)?,
                 tracker_errors: stats.get(Counter::TrackerErrors)?,
-                later: stats.get(Counter::Later)?,
+                deferred: stats.get(Counter::Deferred)?,
                 given_up: stats.get(Counter::GivenUp)?,
                 early_stores: stats.get(Counter::EarlyStores)?,
-                chunks_later: stats.get(Counter::ChunksLater)?,
+                chunks_deferred: stats.get(Counter::ChunksDeferred)?,
                 pages_expected: stats.get(Counter::PagesExpected)?,
-                resting_bytes: stats.get(Counter::RestingBytes)?,
+                shared_bytes: stats.get(Counter::SharedBytes)?,
                 pages_compacted: stats.get(Counter::PagesCompacted)?,
                 observers: self.service.observers(),
                 publish_us_p50: us(0.5)?,
@@ -268,11 +271,12 @@ impl Producer {
         read().unwrap_or_default()
     }
 
-    /// Whether planes and page maps agree, and live memory rests on slots of the newest version only: for tests.
+    /// Returns true if planes and page maps agree, and live memory is shared with frames of the
+    /// newest version only. For tests.
     #[doc(hidden)]
     pub fn check_store(&self) -> Result<bool, IndexError> {
         let store = lock(&self.store);
-        for (plane, page) in self.region.resting.slots() {
+        for (plane, page) in self.region.shared.frames() {
             if !store.holds(plane, page)? {
                 return Ok(false);
             }
@@ -280,8 +284,8 @@ impl Producer {
         store.check()
     }
 
-    /// Give memory back that no version uses: after a burst of pinned versions, or before a phase that needs memory.
-    /// Returns the bytes given back.
+    /// Returns memory that no version uses to the system. Call it after a burst of pinned versions,
+    /// or before a phase that needs memory. Returns the number of bytes.
     pub fn trim(&mut self) -> std::io::Result<u64> {
         if self.forked() {
             return Ok(0);
@@ -295,21 +299,22 @@ impl Producer {
         Ok(bytes as u64)
     }
 
-    /// Revoke the lease of every observer that runs as process `pid`: its pins no longer count, and it is told. Returns how
-    /// many there were.
+    /// Revokes the lease of every observer that runs as process `pid`. Its pins no longer count,
+    /// and its status says so. Returns how many leases there were.
     ///
-    /// What such an observer still has mapped may change under it from now on; it can tell by its status.
-    pub fn oust(&mut self, pid: i32) -> usize {
+    /// The pages that such an observer still has mapped may change from now on. It can find out by
+    /// its status.
+    pub fn revoke(&mut self, pid: i32) -> usize {
         if self.forked() {
             return 0;
         }
-        let ousted = self.service.oust(pid);
-        self.count(|s| s.add(Counter::Ousted, ousted as u64));
-        ousted
+        let revoked = self.service.revoke(pid);
+        self.count(|s| s.add(Counter::Revoked, revoked as u64));
+        revoked
     }
 
-    /// End of the stream: observers keep what they have, and learn that nothing more will come. Dropping the producer does
-    /// the same.
+    /// Ends the stream: observers keep what they have, and learn that no version will follow.
+    /// Dropping the producer does the same.
     pub fn close(&mut self) {
         if self.closed || self.forked() {
             return;

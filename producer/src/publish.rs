@@ -1,4 +1,5 @@
-//! `publish`: harvest, capture, make visible. No other process has a part in it (I5).
+//! `publish`: harvests, captures, and makes the version visible. It waits for no other process
+//! (I5).
 
 use crate::capture::Dirty;
 use crate::error::PublishError;
@@ -14,15 +15,17 @@ use tcasm_core::store::{Progress, Skip};
 use tcasm_core::sys::heap;
 use tcasm_core::sys::time::deadline;
 
-/// A capture that has come no further for so long is helped.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time after which publish helps a deferred capture that makes no progress.
+const STALLED_AFTER: Duration = Duration::from_secs(1);
 
 impl Producer {
-    /// Publish the fields as they are now as the next version, of simulation step `step` and time `time`.
+    /// Publishes the fields as they are now, as the next version, of simulation step `step` and
+    /// time `time`.
     ///
-    /// Never waits for an observer. Where the bounds leave no room the call returns at once and says so in the receipt;
-    /// the changes go into the next version. When the call returns, everything may be written again, also what is captured
-    /// later: the receipt says whether some of the version is, and can be waited for.
+    /// Never waits for an observer. If the bounds leave no room the call returns at once, the
+    /// receipt says so, and the changes go into the next version. When the call returns, all fields
+    /// may be written again, even those whose capture is deferred. The receipt says whether a part
+    /// of the version is deferred, and can wait for it.
     pub fn publish(&mut self, step: u64, time: f64) -> Result<Receipt, PublishError> {
         let start = Instant::now();
         self.check_open()?;
@@ -32,7 +35,7 @@ impl Producer {
         self.finish_last();
         let capturing = lock(&self.store).capturing();
         if let Some(version) = capturing {
-            // Nothing is harvested: the changes stay where they are.
+            // Nothing is harvested, so no change is lost.
             self.help_capture(version);
             let (reason, duration) = (Skip::Capturing { version }, start.elapsed());
             self.account_skip(&reason);
@@ -72,7 +75,8 @@ impl Producer {
         Ok(Receipt::Published(published))
     }
 
-    /// As [`Producer::publish`], but where there is no room wait up to `timeout` for observers to let go of versions.
+    /// Publishes like [`Producer::publish`]. If there is no room, waits up to `timeout` for
+    /// observers to release versions.
     pub fn publish_wait(
         &mut self,
         step: u64,
@@ -87,13 +91,14 @@ impl Producer {
             if receipt.version().is_some() || left.is_zero() {
                 return Ok(receipt);
             }
-            // Observers let go by a store to their lease, which wakes nobody: look again, ever less often.
+            // Observers release versions by a store to their lease, which wakes no thread. So this
+            // tries again, with longer and longer pauses.
             std::thread::sleep(pause.min(left));
             pause = (pause * 2).min(Duration::from_millis(5));
         }
     }
 
-    /// What publish must never do: for the test of I5.
+    /// Waits until no version is pinned. Publish must never do this; it is for the test of I5.
     fn wait_for_observers(&self) {
         while lock(&self.store).versions().any(|n| self.service.pinned(n)) {
             std::thread::sleep(Duration::from_millis(1));
@@ -108,9 +113,9 @@ impl Producer {
         }
     }
 
-    /// Copies what is left of a capture that has come no further for a while. The threads that
-    /// should do it may be starved by those of the program, or a filter keeps them from being
-    /// woken: without help nothing would be published any more.
+    /// Copies the rest of a capture that makes no progress. The copier threads may be starved by
+    /// those of the program, or a filter of system calls may keep them from being woken. Without
+    /// this, nothing would be published any more.
     fn help_capture(&mut self, version: u64) {
         let Some(sweep) = lock(&self.store).sweep().cloned() else {
             return;
@@ -119,7 +124,7 @@ impl Producer {
         let now = Stalled { version, left };
         match self.stalled {
             Some((then, since)) if then == now => {
-                if since.elapsed() >= PATIENCE {
+                if since.elapsed() >= STALLED_AFTER {
                     sweep.help();
                 }
             }
@@ -127,7 +132,8 @@ impl Producer {
         }
     }
 
-    /// Why nothing can be published: an allocation that fails would end the simulation.
+    /// Returns why nothing can be published if there is too little heap. An allocation that fails
+    /// would end the simulation.
     fn lacks_heap(&self) -> Option<Skip> {
         let pages = self.region.tracked.len();
         let bytes = heap::for_sets(pages, lock(&self.store).most());
@@ -136,7 +142,8 @@ impl Producer {
         })
     }
 
-    /// Take note of how the capture of the last version has ended, if it goes on no longer.
+    /// Takes the result of the capture of the last version, if it has ended. Waits for its end
+    /// first if the builder asked for that.
     fn finish_last(&mut self) {
         let sweep = lock(&self.store).sweep().cloned();
         if self.wait_for_capture
@@ -165,20 +172,20 @@ impl Producer {
 
     fn account(&self, published: &Published) {
         let held = lock(&self.store).held_bytes();
-        let (later, expected) = (
-            self.adaptive.later() as u64,
-            self.adaptive.prediction.expected().len() as u64,
+        let (deferred, expected) = (
+            self.policy.deferred() as u64,
+            self.policy.prediction.expected().len() as u64,
         );
-        let resting = (self.region.resting.pages().len() * self.region.span.page_size) as u64;
+        let shared = (self.region.shared.pages().len() * self.region.span.page_size) as u64;
         self.count(|s| {
             s.set(Counter::HeldBytes, held)?;
-            s.set(Counter::ChunksLater, later)?;
+            s.set(Counter::ChunksDeferred, deferred)?;
             s.set(Counter::PagesExpected, expected)?;
-            s.set(Counter::RestingBytes, resting)?;
+            s.set(Counter::SharedBytes, shared)?;
             s.add(Counter::Pages, published.pages - published.handed_over)?;
             s.add(Counter::HandedOver, published.handed_over)?;
             s.add(Counter::Bytes, published.bytes)?;
-            s.add(Counter::Later, u64::from(published.later != 0))?;
+            s.add(Counter::Deferred, u64::from(published.deferred != 0))?;
             s.record_publish(published.duration.as_nanos() as u64)?;
             s.add(Counter::Publishes, 1)
         });
@@ -195,13 +202,13 @@ impl Producer {
         Published {
             version: self.next_version - 1,
             pages: copied + handed_over,
-            later: dirty.later.len() as u64,
+            deferred: dirty.deferred.len() as u64,
             handed_over,
             bytes: copied * self.region.span.page_size as u64,
             duration,
             sweep: match progress {
                 Progress::Visible => None,
-                Progress::Later(sweep) => Some(sweep),
+                Progress::Deferred(sweep) => Some(sweep),
             },
         }
     }

@@ -1,8 +1,10 @@
-//! What a restart needs: fields made from their descriptions, found by name, and their bytes.
+//! Rebuilds a region for a restart: adds fields from their descriptions, finds them by name, and
+//! gives access to their bytes.
 //!
-//! A table of fields that was saved with their bytes says all there is to know of them, but for the types that the program gave
-//! them. So a region is rebuilt without the program: [`Producer::define`], then [`Producer::field_bytes_mut`]; and the program asks
-//! for the handles that it works with, by name and type.
+//! A saved table of fields describes all of them completely, except for the types that the program
+//! used. So a region can be rebuilt without the program: [`Producer::define`] adds each field, and
+//! [`Producer::field_bytes_mut`] fills it. The program then asks for the handles that it works
+//! with, by name and type.
 
 use crate::error::{DefineError, Structure, ViewError};
 use crate::fields::{BufferInfo, FieldInfo, Memory};
@@ -14,10 +16,11 @@ use std::marker::PhantomData;
 use tcasm_core::field::{self, DType, Element, FieldDesc, Kind};
 
 impl Producer {
-    /// Add a field as it is described, at the offset that the description gives, computed in place, with a buffer of its own.
+    /// Adds a field as `desc` describes it, at the offset that the description gives. The field is
+    /// computed in place and has a buffer of its own.
     ///
-    /// Fields come in ascending order of offsets. The region goes on behind the last one; what is left out between them
-    /// stays unused, and takes no memory.
+    /// Fields must be added in ascending order of offsets. Memory of other fields follows the last
+    /// one. Gaps between fields stay unused, and take no memory.
     pub fn define(&mut self, desc: &FieldDesc) -> Result<(), DefineError> {
         self.check_new(&desc.name)?;
         desc.check_in(self.region.bytes())?;
@@ -32,7 +35,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Structures lie on pages, so that their alignment can be kept.
+    /// Checks that the alignment of structures can be kept. They begin at a page, so it is at most
+    /// the page size.
     fn check_structure(&self, desc: &FieldDesc) -> Result<(), DefineError> {
         let page_size = self.region.span.page_size;
         match desc.kind {
@@ -47,8 +51,9 @@ impl Producer {
         }
     }
 
-    /// The handle of a field that is there: an array of `T` with dimensions `D`, of which the components of a vector are the last.
-    /// As a buffer it stands for the one that the field is bound to now.
+    /// Returns the handle of an existing field: an array of `T` with dimensions `D`, of which the
+    /// last are the components of a vector. Where a buffer is asked for, the handle stands for the
+    /// buffer that the field is bound to now.
     pub fn handle<T: Element, D: Dimension>(&self, name: &str) -> Result<Field<T, D>, DefineError> {
         let (number, field) = self.existing(name)?;
         let desc = &field.desc;
@@ -62,7 +67,7 @@ impl Producer {
         })
     }
 
-    /// The handle of raw structures that are there. The structure must have the size and the alignment that they have.
+    /// Returns the handle of existing raw structures. `T` must have their size and alignment.
     pub fn raw_handle<T: bytemuck::Pod>(&self, name: &str) -> Result<Raw<T>, DefineError> {
         let (_, field) = self.existing(name)?;
         check_raw::<T>(&field.desc)?;
@@ -73,7 +78,7 @@ impl Producer {
         })
     }
 
-    /// A field that is computed in place, and its number.
+    /// Returns an existing field that is computed in place, and its number.
     fn existing(&self, name: &str) -> Result<(usize, &FieldInfo), DefineError> {
         self.check_usable()?;
         let found = self.fields.iter().position(|f| f.desc.name == name);
@@ -83,27 +88,27 @@ impl Producer {
         })?;
         let field = &self.fields[number];
         match self.buffers[field.buffer].memory {
-            Memory::Lent(_) => Err(DefineError::HandedOver {
+            Memory::HandedOver(_) => Err(DefineError::HandedOver {
                 name: name.to_owned(),
             }),
             _ => Ok((number, field)),
         }
     }
 
-    /// The description of a field, as the next version will have it.
+    /// Returns the description of a field, as the next version will have it.
     pub fn description(&self, name: &str) -> Option<&FieldDesc> {
         let found = self.fields.iter().find(|f| f.desc.name == name);
         found.map(|f| &f.desc)
     }
 
-    /// The bytes of a field as they lie in live memory, in the buffer that it is bound to.
+    /// Returns the bytes of a field in live memory, in the buffer that it is bound to.
     pub fn field_bytes(&self, name: &str) -> Result<&[u8], ViewError> {
         let buffer = self.buffer_of(name)?;
         Ok(self.memory(buffer))
     }
 
-    /// The same, to be changed: captured like any store. (A field that is handed over is only read from publish until
-    /// [`Producer::rewrite`].)
+    /// Returns the bytes of a field for writing. Changes are captured like any store. (A
+    /// handed-over field can only be read from publish until [`Producer::rewrite`].)
     pub fn field_bytes_mut(&mut self, name: &str) -> Result<&mut [u8], ViewError> {
         let buffer = self.buffer_of(name)?;
         self.prepare(&Request {
@@ -123,7 +128,8 @@ impl Producer {
     }
 }
 
-/// A vector of one component is stored as a scalar: it has that axis or not.
+/// Checks that a field has the dimensions of `D`. A vector of one component is stored as a scalar,
+/// so `D` may have an axis for components or not.
 fn check_dimensions<D: Dimension>(desc: &FieldDesc) -> Result<(), DefineError> {
     let shape = desc.array_shape();
     let more = shape.len() + usize::from(desc.components == 1);

@@ -1,4 +1,4 @@
-//! What `publish` answers.
+//! The receipt that `publish` returns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,12 @@ use thiserror::Error;
 pub struct Published {
     /// Number of the version.
     pub version: u64,
-    /// Pages that were captured: those that changed since the version before, and all of the chunks that are captured later.
+    /// Pages that were captured: those that changed since the version before, and all pages of
+    /// deferred chunks.
     pub pages: u64,
-    /// Of these, the pages that are captured after the call; 0: the version is visible.
-    pub later: u64,
-    /// Of these, the pages that were handed over: they became the version's without a copy.
+    /// Of these, the pages that are captured after the call. If 0, the version is visible.
+    pub deferred: u64,
+    /// Of these, the pages that were handed over: they became part of the version without a copy.
     pub handed_over: u64,
     /// Bytes copied, in the call or after it.
     pub bytes: u64,
@@ -25,22 +26,23 @@ pub struct Published {
 }
 
 impl Published {
-    /// Whether observers can see the version by now.
+    /// Returns true if observers can see the version by now.
     pub fn is_visible(&self) -> bool {
         self.sweep
             .as_ref()
             .is_none_or(|s| s.state() == Outcome::Saved)
     }
 
-    /// The chunks that are captured after the call: for tests.
+    /// Returns the chunks that are captured after the call. For tests.
     #[doc(hidden)]
-    pub fn chunks_later(&self) -> Vec<usize> {
+    pub fn chunks_deferred(&self) -> Vec<usize> {
         let pieces = self.sweep.iter().flat_map(|s| s.changes());
         pieces.map(|(chunk, _)| chunk).collect()
     }
 
-    /// Wait until observers can see the version, at most so long: whether they can. An error when its capture was given up:
-    /// what it would have shown is in the next version.
+    /// Waits until observers can see the version, for at most `timeout`. Returns true if they can.
+    /// It is an error if the capture was given up: the changes of the version are then in the next
+    /// one.
     pub fn wait_visible(&self, timeout: Duration) -> Result<bool, GivenUp> {
         match self.sweep.as_ref().map(|s| s.wait(timeout)) {
             None | Some(Outcome::Saved) => Ok(true),
@@ -59,20 +61,20 @@ impl Published {
     "the capture of version {version} was given up: {why}; its changes are in the next version"
 )]
 pub struct GivenUp {
-    /// The version.
+    /// Number of the version.
     pub version: u64,
-    /// What happened.
+    /// What went wrong.
     pub why: String,
 }
 
-/// What became of a call of `publish`.
+/// The result of a call of `publish`.
 #[derive(Clone, Debug)]
 pub enum Receipt {
     /// Observers can see the version, or will when the rest of it is captured.
     Published(Published),
-    /// Nothing was published; the changes are in the next version.
+    /// Nothing was published. The changes go into the next version.
     Skipped {
-        /// Why.
+        /// Why the version was skipped.
         reason: Skip,
         /// How long the call took.
         duration: Duration,
@@ -80,7 +82,7 @@ pub enum Receipt {
 }
 
 impl Receipt {
-    /// The version, if there is one.
+    /// Returns the number of the version, if one was published.
     pub fn version(&self) -> Option<u64> {
         match self {
             Receipt::Published(p) => Some(p.version),
@@ -88,7 +90,7 @@ impl Receipt {
         }
     }
 
-    /// Why there is none.
+    /// Returns why the version was skipped, if it was.
     pub fn skipped(&self) -> Option<&Skip> {
         match self {
             Receipt::Published(_) => None,

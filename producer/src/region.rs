@@ -1,7 +1,7 @@
-//! The region: reserved addresses, of which pages are handed out to buffers one after the other.
+//! The region: reserved addresses, whose pages are handed out to buffers one after the other.
 
 use crate::error::DefineError;
-use crate::resting::{Pinned, Resting};
+use crate::shared::{Pinned, SharedPages};
 use std::ops::Range;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
@@ -10,7 +10,8 @@ use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::readable::unreadable;
 use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
 
-/// Fields are dropped in this order: the tracker before the addresses it tracks.
+/// The region of a producer. Its members are dropped in this order: the tracker before the
+/// addresses that it tracks.
 pub(crate) struct Region {
     pub(crate) tracker: Box<dyn Tracker>,
     reservation: Mapping,
@@ -18,24 +19,25 @@ pub(crate) struct Region {
     next: usize,
     /// All pages that the tracker was told to track.
     pub(crate) tracked: PageSet,
-    /// Pages that could not be tracked again: compared every time.
+    /// Pages that could not be tracked again. They are compared in every version.
     pub(crate) untracked: PageSet,
-    /// What of it rests on planes.
-    pub(crate) resting: Resting,
-    /// Whether some of it may not move.
+    /// The live memory that is shared with planes.
+    pub(crate) shared: SharedPages,
+    /// Finds out whether live memory may be locked for DMA.
     pub(crate) pinned: Pinned,
 }
 
 impl Region {
-    /// Track the reserved pages of `span` with a tracker of `kind`.
+    /// Tracks the reserved pages of `span` with a tracker of `kind`.
     #[allow(unsafe_code)]
     pub(crate) fn create(
         reservation: Mapping,
         kind: TrackerKind,
         span: Span,
     ) -> Result<Self, TrackError> {
-        // SAFETY: the span is the reservation, which is kept as long as the tracker (they are dropped together, the tracker
-        // first); nothing else maps over it, and nothing is borrowed from pages before they are handed out.
+        // SAFETY: the span is the reservation, which is kept as long as the tracker (they are
+        // dropped together, the tracker first). Nothing else maps over it. Nothing is borrowed from
+        // pages before they are handed out.
         let tracker = unsafe { track::create(kind, span)? };
         Ok(Region {
             tracker,
@@ -44,22 +46,22 @@ impl Region {
             next: 0,
             tracked: PageSet::new(span.pages),
             untracked: PageSet::new(span.pages),
-            resting: Resting::new(span.pages),
+            shared: SharedPages::new(span.pages),
             pinned: Pinned::default(),
         })
     }
 
-    /// Bytes of the region.
+    /// Returns the bytes of the region.
     pub(crate) fn bytes(&self) -> u64 {
         (self.span.pages * self.span.page_size) as u64
     }
 
-    /// First byte of live memory.
+    /// Returns a pointer to the first byte of live memory.
     pub(crate) fn ptr(&self) -> *mut u8 {
         self.reservation.ptr()
     }
 
-    /// Tracked live memory for `bytes` bytes.
+    /// Allocates tracked live memory for `bytes` bytes.
     pub(crate) fn allocate(&mut self, what: &str, bytes: u64) -> Result<Range<usize>, DefineError> {
         let pages = self.room(what, bytes, 1)?;
         self.tracker.map(pages.clone())?;
@@ -68,7 +70,8 @@ impl Region {
         Ok(pages)
     }
 
-    /// Tracked live memory where a field is described to be, behind all that was handed out. It lies in the region.
+    /// Allocates tracked live memory at the offset that `desc` gives. The field must lie in the
+    /// region, behind all memory that was handed out.
     pub(crate) fn allocate_at(&mut self, desc: &FieldDesc) -> Result<Range<usize>, DefineError> {
         let page_size = self.span.page_size as u64;
         let (name, offset) = (|| desc.name.clone(), desc.offset);
@@ -92,7 +95,7 @@ impl Region {
         Ok(pages)
     }
 
-    /// Live memory that is not tracked.
+    /// Allocates live memory that is not tracked.
     pub(crate) fn allocate_scratch(
         &mut self,
         what: &str,
@@ -104,7 +107,8 @@ impl Region {
         Ok(pages)
     }
 
-    /// Pages for `bytes` bytes that begin with a chunk, and share the last one with nobody. They are not mapped.
+    /// Allocates pages for `bytes` bytes that begin with a chunk and share their last chunk with no
+    /// other buffer. The pages are not mapped.
     pub(crate) fn allocate_chunks(
         &mut self,
         what: &str,
@@ -115,7 +119,7 @@ impl Region {
         Ok(pages)
     }
 
-    /// The next pages for `bytes` bytes, from a multiple of `align` on.
+    /// Returns the next free pages for `bytes` bytes, from a multiple of `align` on.
     fn room(&self, what: &str, bytes: u64, align: usize) -> Result<Range<usize>, DefineError> {
         let page = self.span.page_size as u64;
         let start = self.next.next_multiple_of(align);
@@ -132,20 +136,21 @@ impl Region {
         Ok(start..start + bytes.div_ceil(page) as usize)
     }
 
-    /// Where pages lie.
+    /// Returns the addresses of pages.
     pub(crate) fn addresses(&self, pages: &Range<usize>) -> Range<usize> {
         let at = |page: usize| self.span.base + page * self.span.page_size;
         at(pages.start)..at(pages.end)
     }
 
-    /// Leave the pages, whole chunks, to others: the tracker reports nothing in them any more, and none rests on a plane. Nobody
-    /// may write during the call.
+    /// Suspends tracking of `pages`, whole chunks, so that the gate can watch them. The tracker
+    /// reports nothing in them any more, and none is shared with a plane. Nobody may write during
+    /// the call.
     pub(crate) fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.own(pages)?;
         self.tracker.suspend(pages)
     }
 
-    /// Have the pages tracked again, from now on. Where that fails, they count as written every time.
+    /// Tracks the pages again, from now on. If that fails, they are compared in every version.
     pub(crate) fn resume(&mut self, pages: Range<usize>) {
         if let Err(error) = self.tracker.resume(&pages) {
             tracing::warn!(%error, "pages {pages:?} are compared in every version");
@@ -154,9 +159,9 @@ impl Region {
         }
     }
 
-    /// Take out of `pages` those that cannot be read: the program has unmapped or protected them.
-    /// What can be read ahead as a whole can be read; the kernel is asked for single pages only in
-    /// the rest.
+    /// Removes from `pages` those that cannot be read because the program has unmapped or protected
+    /// them. Pages that can be read ahead as a whole can be read. The kernel is asked for single
+    /// pages only in the rest.
     pub(crate) fn keep_readable(&self, pages: &mut PageSet) {
         for run in pages.clone().runs() {
             for start in run.clone().step_by(CHUNK_PAGES) {
@@ -184,7 +189,7 @@ impl Region {
             pages.start * self.span.page_size,
             pages.len() * self.span.page_size,
         );
-        // SAFETY: pages past `next` were never handed out, so nothing is borrowed from them.
+        // SAFETY: pages from `next` on were never handed out, so nothing is borrowed from them.
         unsafe { self.reservation.put_zero(at, len, true)? };
         Ok(())
     }

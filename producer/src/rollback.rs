@@ -1,8 +1,9 @@
-//! `rollback`: a version that is still there is put back under the running simulation.
+//! `rollback`: copies a version that still exists back into the live memory of the running
+//! simulation.
 //!
-//! The version is read, live memory is written, and nothing else changes: to the trackers, this is a program that stores some
-//! pages. So versions need no rules of their own for it, and the next publish publishes what was restored, and whatever is
-//! written afterwards.
+//! It reads the version and writes live memory, and changes nothing else. To the trackers this
+//! looks like a program that stores to some pages. So versions need no rules of their own for it.
+//! The next publish publishes what was restored, and whatever is written afterwards.
 
 use crate::error::RollbackError;
 use crate::fields::{FieldInfo, Memory};
@@ -11,55 +12,61 @@ use crate::producer::Producer;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::store::{Patch, Place, Recalled, Store};
 
-/// A version that was put back.
+/// The version that live memory was rolled back to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RolledBack {
-    /// Its number.
+    /// Number of the version.
     pub version: u64,
-    /// Its simulation step.
+    /// Simulation step of the version.
     pub step: u64,
-    /// Its simulated time.
+    /// Simulated time of the version.
     pub time: f64,
-    /// Pages that were copied: those that were not what they are in the version.
+    /// Pages that were copied, because they differed from the version.
     pub pages: u64,
 }
 
-/// What is to be done to live memory.
+/// The changes to make in live memory.
 #[derive(Default)]
 struct Plan {
     patches: Vec<Patch>,
-    /// Handed-over buffers that a version has, and that must be begun anew first.
+    /// Handed-over buffers that a version has, by the name of their field and their number. They
+    /// must be begun anew first.
     anew: Vec<(String, usize)>,
 }
 
 impl Producer {
-    /// Let every field be what it is in version `version`, which must still be there: kept by
-    /// [`history`](crate::Builder::history), or because an observer holds it. Only pages that differ are copied.
+    /// Restores every field to its content in version `version`. The version must still exist,
+    /// because of [`history`](crate::Builder::history) or because an observer holds it. Only pages
+    /// that differ are copied.
     ///
-    /// The content goes to the buffers that the fields are bound to now. Other buffers, scratch and attributes stay as they
-    /// are. The version and all others stay too, and the next publish has a number of its own. A handed-over field that was
-    /// published and is not what it is to be has its next rewriting begun by this: it can be written until the next publish.
+    /// The content goes to the buffers that the fields are bound to now. Other buffers, scratch
+    /// buffers and attributes stay as they are. All versions stay as they are too, and the next
+    /// publish has a new number. If a handed-over field was published and differs from the version,
+    /// this begins its next rewriting: it can be written until the next publish.
     ///
-    /// A capture that goes on is waited for. After an error nothing has changed.
+    /// Waits for a capture that runs. After an error nothing has changed.
     #[allow(unsafe_code)]
     pub fn rollback(&mut self, version: u64) -> Result<RolledBack, RollbackError> {
         self.check_rollback()?;
         self.end_capture();
         let sound = self.harvest();
         let (store, base) = (self.store.clone(), self.region.ptr());
-        // Held to the end: the keeper must not reclaim the version meanwhile.
+        // The lock is held to the end, so that the keeper does not reclaim the version meanwhile.
         let mut store = lock(&store);
         let recalled = self.recall(&store, version)?;
         let plan = self.plan_rollback(&store, &recalled, sound)?;
         let buffers: Vec<usize> = plan.anew.iter().map(|(_, number)| *number).collect();
-        // SAFETY: the region's live memory; views of it borrow the producer, which is borrowed here.
+        // SAFETY: `base` is the region's live memory, which is where it was for `hand_over`. Views
+        // of it borrow the producer, which is borrowed mutably here, so nothing is borrowed from
+        // the buffers.
         unsafe { store.begin_anew(base, &buffers) }.map_err(|source| RollbackError::Rewrite {
             fields: plan.anew.into_iter().map(|(name, _)| name).collect(),
             source,
         })?;
         for patch in &plan.patches {
-            // SAFETY: as above. The pages are private, or those of handed-over buffers that no version has (any more), and
-            // writable. The store has been locked since the patches were made.
+            // SAFETY: `base` and borrows are as above. The pages are writable: they are private, or
+            // those of handed-over buffers that no version has (any more). The store was locked
+            // since the patches were made, so no version was reclaimed.
             unsafe { store.put_back(base, patch) };
         }
         Ok(RolledBack {
@@ -78,7 +85,7 @@ impl Producer {
         }
     }
 
-    /// The version, if it is there and has all fields as they are now.
+    /// Returns the version if it still exists and has all fields of the region.
     fn recall(&self, store: &Store, version: u64) -> Result<Recalled, RollbackError> {
         if version >= self.next_version {
             let newest = store.versions().last();
@@ -104,14 +111,14 @@ impl Producer {
         Ok(recalled)
     }
 
-    /// What must be copied; nothing has been touched yet.
+    /// Finds out what must be copied. Live memory is not touched yet.
     fn plan_rollback(
         &self,
         store: &Store,
         recalled: &Recalled,
         sound: bool,
     ) -> Result<Plan, RollbackError> {
-        let suspects = self.unlike_version(store, recalled)?;
+        let suspects = self.pages_unlike(store, recalled)?;
         let mut plan = Plan::default();
         for field in &self.fields {
             let (buffer, place) = (&self.buffers[field.buffer], self.place(field, recalled)?);
@@ -126,7 +133,8 @@ impl Producer {
         Ok(plan)
     }
 
-    /// Where a field is now, and where it is in the version, which has it in the same shape.
+    /// Returns where a field is now and where it is in the version. It is an error if the version
+    /// has it in another shape.
     fn place(&self, field: &FieldInfo, recalled: &Recalled) -> Result<Place, RollbackError> {
         let now = &field.desc;
         let name = || now.name.clone();
@@ -156,17 +164,19 @@ impl Producer {
         })
     }
 
-    /// Pages of bound buffers that may not be what the version has in the same place: those that it has in other slots than the
-    /// newest, and those that may have been written since that. The harvest was just taken, and no capture goes on.
-    fn unlike_version(&self, store: &Store, recalled: &Recalled) -> Result<PageSet, RollbackError> {
+    /// Returns the pages of bound buffers that may differ from the version in the same place: those
+    /// that the version has in other frames than the newest one, and those that may have been
+    /// written since. The harvest was just taken, and no capture runs.
+    fn pages_unlike(&self, store: &Store, recalled: &Recalled) -> Result<PageSet, RollbackError> {
         let mut pages = store.changed_since(recalled)?;
         pages.union(&self.pending);
-        pages.union(&self.suspect);
-        pages.union(&self.adaptive.later_in(&self.bound));
+        pages.union(&self.maybe_dirty);
+        pages.union(&self.policy.deferred_in(&self.bound));
         Ok(pages)
     }
 
-    /// Where tracking failed, the program may have unmapped pages. (Where it did not, all are there.)
+    /// Checks that pages can be read. The program may have unmapped pages only if tracking failed;
+    /// otherwise all are mapped.
     fn check_readable(
         &self,
         field: &FieldInfo,
@@ -195,12 +205,13 @@ impl Producer {
         plan: &mut Plan,
     ) -> Result<(), RollbackError> {
         let base = self.region.ptr();
-        // SAFETY: the region's live memory, mapped where fields are bound, or found readable just now; `&mut` of the producer,
-        // which `rollback` has, excludes writers.
-        let mut patch = unsafe { store.unlike(recalled, base, pages, place)? };
+        // SAFETY: `base` is the region's live memory, mapped where fields are bound, or found
+        // readable just now. `rollback` has `&mut` of the producer, which excludes writers.
+        let mut patch = unsafe { store.differing(recalled, base, pages, place)? };
         match self.buffers[field.buffer].memory {
-            Memory::Lent(number) if store.is_frozen(number) && !patch.is_empty() => {
-                // Its pages are a version's. It gets others, in which nothing is of use.
+            Memory::HandedOver(number) if store.is_frozen(number) && !patch.is_empty() => {
+                // A version has the pages of this buffer. It gets other pages, whose content is
+                // undefined, so all of them must be copied.
                 patch = store.all_of(recalled, place)?;
                 plan.anew.push((field.desc.name.clone(), number));
             }

@@ -1,76 +1,84 @@
-//! Shared backing: calm chunks of live memory rest on planes.
+//! Shared backing: cold chunks of live memory are shared with planes.
 //!
-//! A chunk is calm when nothing was written in it lately but what is expected to be. Then most of its pages exist twice, in
-//! live memory and in some plane. At the end of a publish, while nobody writes, a few such chunks become private mappings of
-//! that plane: [`crate::resting`]. What is expected to be written has copies of its own from the beginning, so that it costs
-//! no fault afterwards.
+//! A chunk is cold when nothing was written in it lately but expected pages. Most of its pages then
+//! exist twice, in live memory and in some plane. At the end of a publish, while nobody writes, a
+//! few such chunks become private mappings of that plane (see [`crate::shared`]). Expected pages
+//! get copies of their own at once, so that writing them costs no fault afterwards.
 
-use crate::calm::Calm;
 use crate::capture::Dirty;
+use crate::cold::ColdChunks;
 use crate::keeper::lock;
 use crate::producer::Producer;
 use std::ops::Range;
 use std::time::Instant;
 use tcasm_core::fault;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
-use tcasm_core::store::Bed;
+use tcasm_core::store::ShareTarget;
 
-/// Chunks that are looked at in one publish, at most.
+/// The most chunks that one publish looks at.
 const LOOKS: usize = 32;
-/// Pages of a chunk that must be able to rest, and so many more than do already.
+/// The fewest pages of a chunk that must be shareable for the chunk to be shared.
 const FEWEST: usize = CHUNK_PAGES * 3 / 4;
+/// How many more pages than now must become shared for the chunk to be shared again.
 const GAIN: usize = CHUNK_PAGES / 4;
 
-/// A calm chunk, and where it can rest.
+/// A cold chunk, and the plane that it can be shared with.
 struct Plan {
     chunk: usize,
-    bed: Bed,
+    target: ShareTarget,
 }
 
 impl Producer {
-    /// Let calm chunks rest, a few at a time. Nobody has written since the harvest of the version that was just captured.
+    /// Shares cold chunks with planes, a few at a time. Nobody may have written since the harvest
+    /// of the version that was just captured.
     pub(crate) fn share(&mut self, dirty: &Dirty) {
-        let Some(calm) = &mut self.calm else {
+        let Some(cold) = &mut self.cold else {
             return;
         };
-        calm.pass();
-        let most = calm.allowance(Instant::now());
+        cold.pass();
+        let most = cold.allowance(Instant::now());
         let mut plans = self.plan(dirty, most);
         if plans.is_empty() {
             return;
         }
-        self.calm
+        self.cold
             .iter_mut()
-            .for_each(|calm| calm.spend(plans.len()));
+            .for_each(|cold| cold.spend(plans.len()));
         let pinned = self.region.pinned.reason();
         let taken = self.region.pinned.take_time();
-        self.calm.iter_mut().for_each(|calm| calm.charge(taken));
+        self.cold.iter_mut().for_each(|cold| cold.charge(taken));
         if let Some(reason) = pinned {
-            tracing::debug!(%reason, "live memory stays where it is");
+            tracing::debug!(%reason, "cold chunks are not shared: memory may be locked for DMA");
             plans.iter().for_each(|plan| self.ask_again(plan.chunk));
-            return self.calm.iter_mut().for_each(Calm::put_off);
+            return self.cold.iter_mut().for_each(ColdChunks::put_off);
         }
         plans.retain(|plan| self.is_same(plan));
-        fault::pass("resting");
-        let together = |a: &Plan, b: &Plan| a.chunk + 1 == b.chunk && a.bed.plane == b.bed.plane;
-        plans.chunk_by(together).for_each(|plans| self.rest(plans));
-        fault::pass("rested");
+        fault::pass("sharing");
+        let together =
+            |a: &Plan, b: &Plan| a.chunk + 1 == b.chunk && a.target.plane == b.target.plane;
+        plans
+            .chunk_by(together)
+            .for_each(|plans| self.share_run(plans));
+        fault::pass("shared");
     }
 
     fn plan(&mut self, dirty: &Dirty, most: usize) -> Vec<Plan> {
         let mut plans = Vec::new();
-        let mut unlike = None;
+        let mut may_differ = None;
         for _ in 0..LOOKS {
             let next = self
-                .calm
+                .cold
                 .as_mut()
                 .filter(|_| plans.len() < most)
-                .and_then(Calm::next);
+                .and_then(ColdChunks::next);
             let Some(chunk) = next else {
                 break;
             };
-            match self.bed(chunk, unlike.get_or_insert_with(|| self.unlike(dirty))) {
-                Some(bed) => plans.push(Plan { chunk, bed }),
+            match self.share_target(
+                chunk,
+                may_differ.get_or_insert_with(|| self.may_differ(dirty)),
+            ) {
+                Some(target) => plans.push(Plan { chunk, target }),
                 None => self.ask_again(chunk),
             }
         }
@@ -78,93 +86,105 @@ impl Producer {
     }
 
     fn ask_again(&mut self, chunk: usize) {
-        self.calm.iter_mut().for_each(|calm| calm.again(chunk));
+        self.cold.iter_mut().for_each(|cold| cold.again(chunk));
     }
 
-    /// Pages that may differ from the newest version, or are going to.
-    fn unlike(&self, dirty: &Dirty) -> PageSet {
+    /// Returns the pages that may differ from the newest version, or are expected to be written.
+    fn may_differ(&self, dirty: &Dirty) -> PageSet {
         let mut pages = self.pending.clone();
-        pages.union(&self.suspect);
-        pages.union(&self.adaptive.unarmed);
-        pages.union(self.adaptive.prediction.expected());
-        // Of a version that is not visible yet, the newest one knows nothing.
+        pages.union(&self.maybe_dirty);
+        pages.union(&self.policy.unarmed);
+        pages.union(self.policy.prediction.expected());
+        // A version that is not visible yet is not the newest one, so its pages are not in the
+        // newest either.
         pages.union(&dirty.all);
         pages
     }
 
-    /// Where `chunk` can rest, if that is worth it: with the pages that can.
-    fn bed(&self, chunk: usize, unlike: &PageSet) -> Option<Bed> {
+    /// Returns the plane with which `chunk` can be shared, and the pages that can. Returns `None`
+    /// if sharing is impossible or gains too little.
+    fn share_target(&self, chunk: usize, may_differ: &PageSet) -> Option<ShareTarget> {
         let pages = pages_of(chunk);
         let whole = self.bound.chunk(chunk).iter().all(|w| *w == !0);
         let others = self.devices.intersects(pages.clone())
             || self.region.untracked.intersects(pages.clone())
-            || self.adaptive.has_later(&pages);
-        if !whole || others || !self.region.resting.has_room() {
+            || self.policy.has_deferred(&pages);
+        if !whole || others || !self.region.shared.has_room() {
             return None;
         }
-        let bed = lock(&self.store).bed(chunk);
-        let mut bed = bed
+        let target = lock(&self.store).share_target(chunk);
+        let mut target = target
             .inspect_err(|error| tracing::warn!(%error, "chunk {chunk}"))
             .ok()??;
-        bed.bits
+        target
+            .bits
             .iter_mut()
-            .zip(unlike.chunk(chunk))
+            .zip(may_differ.chunk(chunk))
             .for_each(|(b, u)| *b &= !u);
-        let can = bed
+        let can = target
             .bits
             .iter()
             .map(|w| w.count_ones() as usize)
             .sum::<usize>();
-        let does = self.region.resting.pages().count_in(pages);
-        (can >= FEWEST && can >= does + GAIN).then_some(bed)
+        let does = self.region.shared.pages().count_in(pages);
+        (can >= FEWEST && can >= does + GAIN).then_some(target)
     }
 
-    /// Whether live memory has the bytes that it is to rest on. What differs was written unseen, and is captured next time.
+    /// Returns true if live memory has the bytes of the frames that it is to be shared with. A page
+    /// that differs was written without the tracker noticing. It is captured in the next version,
+    /// and the chunk is not shared.
     #[allow(unsafe_code)]
     fn is_same(&mut self, plan: &Plan) -> bool {
-        let (base, Bed { plane, bits, .. }) = (self.region.ptr(), &plan.bed);
-        // SAFETY: live memory, mapped where fields are bound; `&mut self` excludes writers; the bed is the newest version's.
-        let strangers = unsafe { lock(&self.store).strangers(base, plan.chunk, *plane, bits) };
-        if !strangers.is_empty() {
+        let (base, ShareTarget { plane, bits, .. }) = (self.region.ptr(), &plan.target);
+        // SAFETY: `base` is the region's live memory, which is mapped where fields are bound.
+        // `&mut self` excludes writers. The target is a plane that the newest version refers to.
+        let unseen = unsafe { lock(&self.store).differing_pages(base, plan.chunk, *plane, bits) };
+        if !unseen.is_empty() {
             tracing::warn!(
-                "pages {strangers:?} were written and not noticed: by a device? (mark_dirty)"
+                "pages {unseen:?} were written without the tracker noticing; if a device writes \
+                 them, call mark_dirty() or register_dma()"
             );
-            self.pending.union(&strangers);
+            self.pending.union(&unseen);
             self.ask_again(plan.chunk);
         }
-        strangers.is_empty()
+        unseen.is_empty()
     }
 
-    /// Let neighbouring chunks rest on the same plane.
+    /// Shares neighbouring chunks with the same plane.
     #[allow(unsafe_code)]
-    fn rest(&mut self, plans: &[Plan]) {
+    fn share_run(&mut self, plans: &[Plan]) {
         let (first, last) = (&plans[0], &plans[plans.len() - 1]);
         let pages = pages_of(first.chunk).start..pages_of(last.chunk).end;
         let mut own = PageSet::new(self.region.span.pages);
         for plan in plans {
-            *own.chunk_mut(plan.chunk) = plan.bed.bits.map(|w| !w);
+            *own.chunk_mut(plan.chunk) = plan.target.bits.map(|w| !w);
         }
-        // Held until they rest: no slot leaves meanwhile.
+        // The lock is held until the chunks are shared, so that no memory of frames is returned
+        // meanwhile.
         let store = self.store.clone();
         let mut store = lock(&store);
-        let plane = (first.bed.plane, &*first.bed.memory);
-        let rested = match store.make_bed(plane.0, &pages, &own) {
+        let plane = (first.target.plane, &*first.target.memory);
+        let rested = match store.reserve_backing(plane.0, &pages, &own) {
             Ok(false) => return plans.iter().for_each(|plan| self.ask_again(plan.chunk)),
-            // SAFETY: `&mut self` excludes writers, nothing is pinned, and the newest version has these pages in the plane
-            // with the same bytes, as was just seen; reclaiming leaves it alone.
-            Ok(true) => unsafe { self.region.rest(&pages, plane, &own) }.map_err(|e| e.to_string()),
+            Ok(true) => {
+                // SAFETY: `&mut self` excludes writers, and no device has memory locked for DMA.
+                // `is_same` has just checked that the newest version has these pages in the plane
+                // with the same bytes. Reclaiming leaves the newest version alone.
+                unsafe { self.region.share(&pages, plane, &own) }.map_err(|e| e.to_string())
+            }
             Err(error) => Err(error.to_string()),
         };
-        store.rests(&pages, rested.is_ok().then_some(plane.0));
+        store.shared_with(&pages, rested.is_ok().then_some(plane.0));
         if let Err(error) = rested {
-            tracing::warn!(%error, "pages {pages:?} keep memory of their own");
+            tracing::warn!(%error, "pages {pages:?} are not shared with a plane");
         }
     }
 
-    /// Pages of chunks that were copied in place are reported as written although they may not be: they are compared.
+    /// Copies the shared pages of `pages` in place. The tracker may then report them as written
+    /// although they were not, so they are compared at the next harvest.
     pub(crate) fn own_in_place(&mut self, pages: &Range<usize>) {
         for run in self.region.own_in_place(pages) {
-            self.adaptive.unarmed.insert_range(run);
+            self.policy.unarmed.insert_range(run);
         }
     }
 }

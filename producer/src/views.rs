@@ -7,21 +7,22 @@ use crate::producer::Producer;
 use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, IxDyn, RawData};
 use tcasm_core::field::{self, Element, FieldDesc};
 
-/// What can be viewed together with others: a [`Buffer`], to compute in; [`Read`], to read only; [`Rewrite`], to write anew.
+/// An item that can be viewed together with others: a [`Buffer`], to compute in; [`Read`], to read
+/// only; [`Rewrite`], to write anew.
 pub trait Part {
-    /// The view.
+    /// The type of the view.
     type View<'a>;
 
-    /// Which buffer, and what for.
+    /// Returns the buffer, and how it is accessed.
     #[doc(hidden)]
     fn request(&self) -> Request;
 
-    /// The view of the memory in `bytes`.
+    /// Returns the view of the memory in `bytes`.
     #[doc(hidden)]
     fn view<'a>(desc: &FieldDesc, bytes: &'a mut [u8]) -> Result<Self::View<'a>, ViewError>;
 }
 
-/// A buffer, by its region and number, and what is done with it.
+/// A buffer, by its region and number, and how it is accessed.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -30,15 +31,15 @@ pub struct Request {
     pub(crate) access: Access,
 }
 
-/// What is done with a buffer that is viewed.
+/// How a viewed buffer is accessed.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It is read.
+    /// The buffer is read.
     Read,
-    /// It is changed in place.
+    /// The buffer is changed in place.
     Write,
-    /// It is written anew.
+    /// The next rewriting of the buffer begins.
     Rewrite,
 }
 
@@ -87,16 +88,16 @@ fn to_rewrite<'a, T: Element, D: Dimension>(
     to_write(desc, bytes).map(write_only)
 }
 
-/// A set of buffers that can be viewed at once: arrays, and tuples of up to eight, of [`Part`]s.
+/// A set of buffers that can be viewed at once: an array or a tuple of up to eight [`Part`]s.
 pub trait Buffers {
-    /// The views.
+    /// The types of the views.
     type Views<'a>;
 
-    /// The buffers.
+    /// Returns the buffers, and how they are accessed.
     #[doc(hidden)]
     fn requests(&self) -> Vec<Request>;
 
-    /// Views of the memory that `memory` gives, in the order of `requests`.
+    /// Returns views of the memory that `memory` returns, which it does in the order of `requests`.
     #[doc(hidden)]
     fn views<'a>(
         &self,
@@ -111,7 +112,8 @@ fn next_view<'a, P: Part>(
     P::view(desc, bytes)
 }
 
-/// The array with the dimension of its handle. (A vector of one component is stored as a scalar, without that axis.)
+/// Returns the array with the dimension of its handle. (A vector of one component is stored as a
+/// scalar, without that axis.)
 fn of_dimension<S: RawData, D: Dimension>(array: ArrayBase<S, IxDyn>) -> ArrayBase<S, D> {
     let last = Axis(array.ndim());
     let array = if D::NDIM == Some(array.ndim() + 1) {
@@ -173,8 +175,9 @@ tuple!(A 0, B 1, C 2, E 3, F 4, G 5, H 6);
 tuple!(A 0, B 1, C 2, E 3, F 4, G 5, H 6, I 7);
 
 impl Producer {
-    /// Live memory of one field or buffer, to compute in. A field stands for the buffer that it is bound to.
-    /// One that is handed over is only read from publish until [`Producer::rewrite`].
+    /// Returns live memory of one field or buffer, to compute in. A field stands for the buffer
+    /// that it is bound to. A handed-over buffer can only be read from publish until
+    /// [`Producer::rewrite`].
     pub fn view_mut<T: Element, D: Dimension, M>(
         &mut self,
         of: impl Viewable<T, D, M>,
@@ -184,7 +187,7 @@ impl Producer {
         Ok(view)
     }
 
-    /// Live memory of one field or buffer, to read.
+    /// Returns live memory of one field or buffer, to read.
     pub fn view<T: Element, D: Dimension, M>(
         &self,
         of: impl Viewable<T, D, M>,
@@ -195,9 +198,10 @@ impl Producer {
         to_read(desc, self.memory(buffer.buffer))
     }
 
-    /// Live memory of several buffers at once, each of them once: `producer.views_mut([a, b])`, or a tuple where types or
-    /// uses differ: `producer.views_mut((a, b.read()))`. The views borrow the producer, so nothing can be published while
-    /// somebody may still write.
+    /// Returns live memory of several buffers at once, each of them once:
+    /// `producer.views_mut([a, b])`, or a tuple if types or accesses differ:
+    /// `producer.views_mut((a, b.read()))`. The views borrow the producer, so nothing can be
+    /// published while the program may still write.
     pub fn views_mut<B: Buffers>(&mut self, buffers: B) -> Result<B::Views<'_>, ViewError> {
         let requests = buffers.requests();
         for (i, request) in requests.iter().enumerate() {
@@ -217,13 +221,13 @@ impl Producer {
         })
     }
 
-    /// Raw structures, to change.
+    /// Returns raw structures, to change.
     pub fn raw_mut<T: bytemuck::Pod>(&mut self, raw: Raw<T>) -> Result<&mut [T], ViewError> {
         self.check_view(raw.region)?;
         Ok(bytemuck::cast_slice_mut(self.memory_mut(raw.buffer)))
     }
 
-    /// The address of structure `i`, for others to point at.
+    /// Returns the address of structure `i`, which other structures can point at.
     pub fn raw_ptr<T: bytemuck::Pod>(
         &self,
         raw: Raw<T>,
@@ -248,28 +252,31 @@ impl Producer {
     pub(crate) fn memory(&self, buffer: usize) -> &[u8] {
         let info = &self.buffers[buffer];
         let at = info.desc.offset as usize;
-        // SAFETY: live memory of a buffer that was mapped readable at that offset for at least that many bytes; no other
-        // process can write it, and in this one writing it needs `&mut self`.
+        // SAFETY: live memory of the buffer was mapped readable at that offset, for at least that
+        // many bytes. No other process can write it, and writing it in this process needs
+        // `&mut self`.
         unsafe { std::slice::from_raw_parts(self.region.ptr().add(at), info.desc.bytes() as usize) }
     }
 
-    /// Only for callers that hold `&mut self` and ask for each buffer once.
+    /// Returns the bytes of a buffer for writing. The caller must hold `&mut self` and ask for each
+    /// buffer once.
     #[allow(unsafe_code, clippy::mut_from_ref)]
     pub(crate) fn memory_mut(&self, buffer: usize) -> &mut [u8] {
         let info = &self.buffers[buffer];
         let at = info.desc.offset as usize;
-        // SAFETY: as in `memory`, and mapped writable, but for frozen buffers, of which `prepare` lets only views to read
-        // through; buffers lie apart from each other, and the callers hold `&mut self` and take each buffer once, so this is
-        // the only reference to its bytes.
+        // SAFETY: as in `memory`. The memory is also mapped writable, except for frozen buffers,
+        // which `prepare` lets be viewed for reading only. Buffers do not overlap, and the callers
+        // hold `&mut self` and take each buffer once, so this is the only reference to its bytes.
         unsafe {
             std::slice::from_raw_parts_mut(self.region.ptr().add(at), info.desc.bytes() as usize)
         }
     }
 }
 
-/// What can be viewed: a buffer, or a field through the buffer it is bound to.
+/// A handle that can be viewed: a buffer, or a field, which stands for the buffer that it is bound
+/// to.
 pub trait Viewable<T, D, M> {
-    /// The buffer.
+    /// Returns the buffer.
     #[doc(hidden)]
     fn buffer_in(self, producer: &Producer) -> Buffer<T, D, M>;
 }

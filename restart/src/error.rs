@@ -7,50 +7,94 @@ use tcasm_observer::{AttachError, ObserveError, ReadError};
 use tcasm_producer::{CreateError, DefineError, ViewError};
 use thiserror::Error;
 
-/// Why a region could not be rebuilt, or not be filled.
+/// Why a region could not be rebuilt, or its fields not be loaded.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum RestoreError {
+    /// A checkpoint could not be read.
     #[cfg(feature = "files")]
     #[error(transparent)]
     File(#[from] tcasm_checkpoint::ReadError),
+    /// No `tcasm keep` holds versions of the region.
     #[error(
-        "nobody keeps what a producer of {name:?} has left: nothing listens at {path:?}; run `tcasm keep {name}` beside it, or restart from files"
+        "no `tcasm keep` holds versions of {name:?}: nothing listens at {path:?}; run `tcasm keep \
+         {name}` beside the producer, or restart from files"
     )]
-    NotKept { name: String, path: PathBuf },
+    NotKept {
+        /// The name of the region.
+        name: String,
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The dead producer had published nothing.
     #[error("the producer of {0:?} had published nothing when it died; restart from files")]
     NothingKept(String),
+    /// The producer has not died.
     #[error(
-        "the producer of {name:?}, process {pid}, still runs: what it leaves can be had when it is gone; attach to it, or end it"
+        "the producer of {name:?}, process {pid}, still runs: its versions can be restored only \
+         when it is gone; attach to it, or end it"
     )]
-    Runs { name: String, pid: u64 },
-    #[error("what {name:?} has left is kept by {} already; one keeper is enough", owner::text(*pid))]
-    KeptBy { name: String, pid: i32 },
+    Runs {
+        /// The name of the region.
+        name: String,
+        /// The process id of the producer.
+        pid: u64,
+    },
+    /// Another process already holds the versions of the region.
+    #[error(
+        "{} already holds the versions of {name:?}; one `tcasm keep` is enough",
+        owner::text(*pid)
+    )]
+    KeptBy {
+        /// The name of the region.
+        name: String,
+        /// The process id.
+        pid: i32,
+    },
+    /// A region cannot have this name.
     #[error(transparent)]
     Name(#[from] BadName),
+    /// Attaching to the region failed.
     #[error(transparent)]
     Attach(#[from] AttachError),
+    /// Waiting for a version failed.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    #[error("what is kept cannot be read: {0}")]
+    /// A version in memory could not be read.
+    #[error("the version in memory cannot be read: {0}")]
     Kept(#[from] ReadError),
+    /// The region could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
+    /// A field of the region could not be defined.
     #[error(transparent)]
     Define(#[from] DefineError),
+    /// A field of the region could not be written to.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// The state has a field that the producer does not have.
     #[error(
-        "the producer has no field {name:?}, which the state of {region:?} has; add it before loading"
+        "the producer has no field {name:?}, which the state of {region:?} has; add it before \
+         loading"
     )]
-    NoField { region: String, name: String },
+    NoField {
+        /// The region of the state.
+        region: String,
+        /// The name of the field.
+        name: String,
+    },
+    /// A field of the producer differs from that of the state.
     #[error(
-        "field {name:?} has another {what} than in the state: {here} here, {there} there; a state fits the program that it is of"
+        "field {name:?} has another {what} than in the state: {here} here, {there} there; load a \
+         state of the same program"
     )]
     OtherField {
+        /// The name of the field.
         name: String,
+        /// The property that differs.
         what: &'static str,
+        /// Its value in the producer.
         here: String,
+        /// Its value in the state.
         there: String,
     },
 }

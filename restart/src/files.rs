@@ -1,4 +1,4 @@
-//! States in files.
+//! States in files: checkpoints.
 
 use crate::error::RestoreError;
 use crate::state::State;

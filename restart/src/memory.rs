@@ -1,4 +1,4 @@
-//! States in memory: versions of a producer that is gone, which somebody keeps.
+//! States in memory: versions of a producer that has died, which `tcasm keep` holds.
 
 use crate::error::RestoreError;
 use crate::state::State;
@@ -8,9 +8,9 @@ use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 use tcasm_observer::{AttachError, ObserveError, Observer, ReadError, Version};
 
-/// More threads do not make memory faster.
+/// The largest number of threads that read a field. More do not make memory faster.
 const MOST_THREADS: usize = 4;
-/// Less is not worth a thread.
+/// The smallest number of bytes that is worth a thread.
 const PART: usize = 8 << 20;
 
 impl State for Version {
@@ -30,7 +30,8 @@ impl State for Version {
         Some(self.extent())
     }
 
-    /// By several threads: most of the time goes into pages that are touched for the first time.
+    /// Reads the field with several threads, because most of the time is spent on pages that are
+    /// touched for the first time.
     fn read(&self, name: &str, bytes: &mut [u8]) -> Result<(), RestoreError> {
         let threads = available_parallelism().map_or(1, usize::from);
         let threads = threads.min(MOST_THREADS).min(bytes.len() / PART).max(1);
@@ -53,12 +54,13 @@ impl State for Version {
     }
 }
 
-/// A thread that panicked has read nothing.
+/// Returns the error for a thread that panicked.
 fn lost() -> Result<(), ReadError> {
-    Err(std::io::Error::other("a thread that reads has failed").into())
+    Err(std::io::Error::other("a reading thread has panicked").into())
 }
 
-/// The newest version of the region `name` that a dead producer has left, and somebody keeps (`tcasm keep`).
+/// Returns the newest version that a dead producer of the region `name` has left, if `tcasm keep`
+/// holds it.
 pub fn kept(name: &str) -> Result<Version, RestoreError> {
     let mut observer = Observer::attach_kept(name).map_err(|error| match error {
         AttachError::NotFound { name, path } | AttachError::Dead { name, path } => {
@@ -75,8 +77,9 @@ pub fn kept(name: &str) -> Result<Version, RestoreError> {
     }
 }
 
-/// What a producer leaves is served while it still runs, so that who starts right after its death finds it. Until then its
-/// versions come and go, and nothing would hold them.
+/// Returns an error if the producer still runs. `tcasm keep` serves its versions from the
+/// beginning, so that a program that starts right after its death finds them. While the producer
+/// runs, it reclaims versions, and nothing would protect them from that.
 fn check_gone(name: &str, kept: &Observer) -> Result<(), RestoreError> {
     use AttachError::{Dead, Ended, NotFound};
     let runs = match Observer::attach(name) {

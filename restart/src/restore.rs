@@ -1,4 +1,4 @@
-//! Rebuilding a region, and filling one.
+//! Rebuilds a region, or loads the fields of one.
 
 use crate::error::RestoreError;
 use crate::memory;
@@ -9,28 +9,31 @@ use tcasm_core::place::kept_path;
 use tcasm_core::stamp::Stamp;
 use tcasm_producer::{Builder, Producer};
 
-/// What was rebuilt.
+/// A region that was rebuilt.
 #[derive(Debug)]
 pub struct Restored {
-    /// The region, whose next version gets the number that follows.
+    /// The producer of the region. Its next version gets the number that follows that of the state.
     pub producer: Producer,
-    /// The moment that it is at.
+    /// The number, the step and the time of the state.
     pub stamp: Stamp,
-    /// The file, or the socket of who kept it.
+    /// The file, or the socket of the process that held the version.
     pub from: PathBuf,
-    /// Newer checkpoints that could not be used, and why.
+    /// Newer checkpoints that could not be used, with their errors.
     pub passed_over: Vec<(PathBuf, RestoreError)>,
 }
 
-/// Rebuild a whole region as it was: at its old address, so that pointers into it hold, with its fields at their offsets, computed in
-/// place, and its attributes. The program asks for the handles that it works with ([`Producer::handle`]).
+/// Rebuilds a whole region as it was: at its old address, so that pointers into it stay valid, with
+/// its attributes and its fields at their offsets. The fields are computed in place. The program
+/// asks for the handles that it works with ([`Producer::handle`]).
 pub trait Restore: Sized {
-    /// From the newest checkpoint in `dirs` (tiers of a run, fastest first) that can be read: damaged ones are passed over,
-    /// and told.
+    /// Rebuilds a region from the newest checkpoint in `dirs` that can be read. `dirs` are the
+    /// tiers of a run, fastest first. Damaged checkpoints are passed over, and
+    /// [`Restored::passed_over`] lists them.
     #[cfg(feature = "files")]
     fn restore<P: AsRef<std::path::Path>>(dirs: &[P]) -> Result<Restored, RestoreError>;
 
-    /// From the newest version of the region `name` that a dead producer has left, and somebody keeps: without any file.
+    /// Rebuilds the region `name` from the newest version that a dead producer has left, if `tcasm
+    /// keep` holds it. This reads no file.
     fn restore_kept(name: &str) -> Result<Restored, RestoreError>;
 }
 
@@ -63,7 +66,8 @@ impl Restore for Producer {
     }
 }
 
-/// Build the region of `state` with what else `builder` says: its bounds, who may attach, its tracker.
+/// Rebuilds the region of `state`. `builder` provides all other settings: the bounds, who may
+/// attach, and the tracker.
 pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, RestoreError> {
     let table = state.table();
     let mut builder = builder.continue_from(state).extent_of(state);
@@ -80,12 +84,12 @@ pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, Restore
     Ok(producer)
 }
 
-/// Settings that follow from what a run goes on from.
+/// Settings of a producer that follow from the state that it continues from.
 pub trait Continue: Sized {
-    /// Have the first version the number that follows that of `state`.
+    /// Gives the first version the number that follows that of `state`.
     fn continue_from(self, state: &impl State) -> Self;
 
-    /// Place the region where that of `state` lay, and make it as large.
+    /// Places the region where that of `state` lay, with the same size.
     fn extent_of(self, state: &impl State) -> Self;
 }
 
@@ -97,23 +101,27 @@ impl Continue for Builder {
     fn extent_of(self, state: &impl State) -> Self {
         match state.extent() {
             Some(extent) => self.extent(extent),
-            // Files of programs that did not tell: the address that its name gives, as before.
+            // The file is from a program that did not store the extent. The address then follows
+            // from the name of the region.
             None => self.capacity(end_of(state.table())),
         }
     }
 }
 
-/// Bytes of a region in which these fields fit.
+/// Returns the bytes that a region needs for these fields.
 fn end_of(table: &FieldTable) -> usize {
     let ends = table.fields.iter().map(|field| field.range().end);
     ends.max().unwrap_or(1) as usize
 }
 
-/// Filling the fields of a region.
+/// Loads the fields of a region from a state.
 pub trait Load {
-    /// Read every field of `state` into the field of that name, which has the same shape, dtype and order; fields that the state has
-    /// not keep what they hold. Before the first version is published, fields that are handed over can be filled too; later
-    /// those that were begun anew. After an error, what the fields hold is of no use.
+    /// Reads every field of `state` into the field of the same name, which must have the same
+    /// shape, dtype and order. Fields that are not in the state keep their values.
+    ///
+    /// Before the first version is published, buffers that are handed over can be loaded too.
+    /// Later, only those that were begun anew can. After an error, the values of the fields are
+    /// unspecified.
     fn load(&mut self, state: &impl State) -> Result<Stamp, RestoreError>;
 }
 
@@ -131,7 +139,7 @@ impl Load for Producer {
     }
 }
 
-/// Whether the bytes of a field mean the same here as they meant there.
+/// Checks that the bytes of a field have the same meaning here and in the state.
 fn check(region: &str, here: Option<&FieldDesc>, there: &FieldDesc) -> Result<(), RestoreError> {
     let name = there.name.clone();
     let Some(here) = here else {

@@ -1,25 +1,25 @@
-//! What a run can go on from.
+//! The states that a run can continue from.
 
 use crate::error::RestoreError;
 use tcasm_core::field::FieldTable;
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
-/// A state of a region: a checkpoint, or a version that is held.
+/// A state of a region: a checkpoint, or a version in memory.
 pub trait State {
-    /// Name of the region.
+    /// Returns the name of the region.
     fn region(&self) -> &str;
 
-    /// Number, step and time of the version.
+    /// Returns the number, the step and the time of the version.
     fn stamp(&self) -> Stamp;
 
-    /// Its fields and attributes.
+    /// Returns the fields and attributes of the version.
     fn table(&self) -> &FieldTable;
 
-    /// Where the region lay, where that is known.
+    /// Returns where the region lay, if that is known.
     fn extent(&self) -> Option<Extent>;
 
-    /// Read the field `name` into `bytes`, as many as it has, as they lay in memory. After an error, what `bytes` holds is of no
-    /// use.
+    /// Reads the field `name` into `bytes` as it lay in memory. `bytes` must have the size of the
+    /// field. After an error, the contents of `bytes` are unspecified.
     fn read(&self, name: &str, bytes: &mut [u8]) -> Result<(), RestoreError>;
 }

@@ -1,7 +1,8 @@
-//! One producer, from the moment that a keeper attaches to what it leaves.
+//! One producer that a [`Holder`](crate::Holder) is attached to, and the versions that are held of
+//! it.
 
 use crate::error::RestoreError;
-use crate::keeper::LOOK;
+use crate::holder::POLL;
 use std::collections::VecDeque;
 use tcasm_core::stamp::Stamp;
 use tcasm_observer::{ObserveError, Observer, Version};
@@ -10,29 +11,34 @@ use tcasm_producer::{Access, CreateError, Kept};
 /// A producer that is watched, and what is held of it.
 pub(crate) struct Watch {
     observer: Observer,
+    /// The largest number of versions to hold.
     most: usize,
     held: Held,
 }
 
-/// What is held of a producer. Who has got it from here has it for good: memory lives as long as somebody has it.
+/// What is held of a producer. A process that has received it from here does not depend on this one
+/// any more: memory lives as long as any process has it.
 #[derive(Default)]
 pub(crate) struct Held {
-    /// It is served from the beginning: who starts right after the producer's death must find it.
+    /// The socket on which the versions are served. It exists from the beginning, because a program
+    /// that starts right after the producer's death must find it.
     kept: Option<Kept>,
+    /// The held versions, oldest first.
     versions: VecDeque<Version>,
 }
 
-/// What has become of the producer.
+/// The result of watching the producer for a while.
 pub(crate) enum Step {
-    /// It has published.
+    /// It has published a version.
     Published(Stamp),
-    /// Nothing is new.
+    /// It has not published.
     Quiet,
-    /// It is gone, and had closed the region or not.
+    /// It is gone. `closed` is true if it had closed the region.
     Gone { closed: bool },
 }
 
 impl Watch {
+    /// Watches the producer of `observer`, and holds at most `most` of its versions.
     pub(crate) fn new(observer: Observer, most: usize) -> Self {
         Watch {
             observer,
@@ -41,7 +47,7 @@ impl Watch {
         }
     }
 
-    /// Serve what it leaves, from now on.
+    /// Serves the versions of the producer to others from now on.
     pub(crate) fn serve(&mut self, name: &str, access: &Access) -> Result<(), RestoreError> {
         if self.held.kept.is_none() {
             let kept = Kept::serve(name, self.observer.objects()?, access.clone());
@@ -53,14 +59,16 @@ impl Watch {
         Ok(())
     }
 
-    /// Wait a little for something to happen.
+    /// Waits at most [`POLL`] for something to happen.
     pub(crate) fn step(&mut self) -> Result<Step, RestoreError> {
-        match self.observer.wait_newer(LOOK) {
+        match self.observer.wait_newer(POLL) {
             Ok(version) => {
                 let stamp = version.stamp();
                 match self.most {
-                    // The newest stays by itself: it needs no pin, which would cost the producer memory, nor a look at each.
-                    1 => std::thread::sleep(LOOK),
+                    // The newest version is not reclaimed, so it needs no pin, which would cost the
+                    // producer memory. Versions in between are not needed, so sleep before the next
+                    // one.
+                    1 => std::thread::sleep(POLL),
                     _ => self.take(version),
                 }
                 Ok(Step::Published(stamp))
@@ -72,6 +80,7 @@ impl Watch {
         }
     }
 
+    /// Holds `version`, and releases the oldest if there are too many.
     fn take(&mut self, version: Version) {
         let versions = &mut self.held.versions;
         if versions.back().map(Version::number) != Some(version.number()) {
@@ -82,7 +91,7 @@ impl Watch {
         }
     }
 
-    /// Take the last version of the producer, which is gone; false: there is none.
+    /// Takes the last version of the producer, which is gone. Returns false if there is none.
     pub(crate) fn take_last(&mut self) -> Result<bool, RestoreError> {
         use ObserveError::{EndOfStream, NotReady, ProducerLost};
         match self.observer.latest() {
@@ -93,13 +102,14 @@ impl Watch {
         Ok(true)
     }
 
-    /// What is held of the producer.
+    /// Returns what is held of the producer.
     pub(crate) fn leave(self) -> Held {
         self.held
     }
 }
 
 impl Held {
+    /// Returns the stamps of the held versions, oldest first.
     pub(crate) fn stamps(&self) -> Vec<Stamp> {
         self.versions.iter().map(Version::stamp).collect()
     }

@@ -1,18 +1,18 @@
-//! A memory control group of a test's own, version 1 or 2, for the processes that the test starts.
+//! A memory control group, version 1 or 2, for the processes that a test starts.
 
 use crate::child::poll_until;
 use std::fs::{create_dir, read_to_string, remove_dir, write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The group. It goes when this is dropped; its processes must have ended before.
+/// A memory control group. Dropping this removes it; its processes must have ended before.
 #[derive(Debug)]
 pub struct Cgroup {
     folder: PathBuf,
     files: Files,
 }
 
-/// What the two versions call the same things.
+/// The names of the files, which differ between the two versions.
 #[derive(Clone, Copy, Debug)]
 struct Files {
     limit: &'static str,
@@ -36,8 +36,8 @@ const VERSION_2: Files = Files {
 };
 
 impl Cgroup {
-    /// A new group without a limit; none, with a line that says so, if the test is not root.
-    /// Where root cannot have one, the test fails.
+    /// Creates a group without a limit. Prints a line and returns `None` if the test is not root.
+    /// Fails the test if root cannot create one.
     pub fn create() -> Option<Cgroup> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if !nix::unistd::Uid::effective().is_root() {
@@ -57,7 +57,7 @@ impl Cgroup {
         Some(group)
     }
 
-    /// Makes a process one of the group's: memory that it takes from now on counts.
+    /// Adds a process to the group. The memory that it takes from now on counts.
     pub fn add(&self, pid: i32) {
         self.set("cgroup.procs", &pid.to_string());
     }
@@ -68,17 +68,17 @@ impl Cgroup {
         text.trim().parse().expect("the usage is a number")
     }
 
-    /// Lets the group use `more` bytes more than it does.
+    /// Sets the limit to `more` bytes above the present usage.
     pub fn leave(&self, more: u64) {
         self.set(self.files.limit, &(self.usage() + more).to_string());
     }
 
-    /// Takes the limit away.
+    /// Removes the limit.
     pub fn unlimit(&self) {
         self.set(self.files.limit, self.files.none);
     }
 
-    /// Returns how many processes the kernel has killed for want of memory.
+    /// Returns how many processes the kernel has killed because the group was out of memory.
     pub fn kills(&self) -> u64 {
         let text = self.get(self.files.events);
         let line = text.lines().find_map(|l| l.strip_prefix("oom_kill "));
@@ -98,7 +98,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The last process may not be quite gone.
+        // The last process may still be ending.
         let gone = || remove_dir(&self.folder).ok();
         if !std::thread::panicking() {
             poll_until("the control group goes", gone);
@@ -109,9 +109,9 @@ impl Drop for Cgroup {
     }
 }
 
-/// Where groups with memory limits can be made.
+/// Returns the folder in which groups with memory limits can be made.
 fn mounted() -> (PathBuf, Files) {
-    let mounts = read_to_string("/proc/self/mounts").expect("/proc is there");
+    let mounts = read_to_string("/proc/self/mounts").expect("/proc is mounted");
     let find = |kind: &str, option: &str| {
         mounts.lines().find_map(|line| {
             let words: Vec<&str> = line.split(' ').collect();

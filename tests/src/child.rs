@@ -1,4 +1,5 @@
-//! Programs that a test starts: talked to in lines, killed when the test is over, however it ends.
+//! Programs that a test starts. They talk to it in lines, and are killed when the test ends in any
+//! way.
 
 use crate::procfs::is_in_state;
 use nix::sys::prctl::set_pdeathsig;
@@ -10,29 +11,29 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// Far more than anything here takes: only what hangs reaches it.
+/// A time that is far longer than anything here takes. Only a program that hangs reaches it.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A running program. Dropped: killed.
+/// A running program. Dropping this kills it.
 #[derive(Debug)]
 pub struct Child {
     process: std::process::Child,
     lines: Receiver<String>,
 }
 
-/// What a program has said.
+/// The result of waiting for a line of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
     /// A line.
     Line(String),
-    /// Nothing (yet).
+    /// No line yet.
     Nothing,
-    /// Nothing, and it will not any more.
+    /// The program has closed its output.
     Ended,
 }
 
 impl Child {
-    /// Start `program`, with sockets in `dir`.
+    /// Starts `program`, with sockets in `dir`.
     pub fn start(program: &str, args: &[&str], dir: &Path, env: &[(&str, &str)]) -> Child {
         let mut command = Command::new(program);
         command
@@ -59,23 +60,23 @@ impl Child {
         Child { process, lines }
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> i32 {
         self.process.id() as i32
     }
 
-    /// Say a line to it. That it is dead shows in what it says.
+    /// Sends a line to the program. If the program is dead, `hear` reports that.
     pub fn tell(&mut self, line: &str) {
         let input = self.process.stdin.as_mut().expect("its input is a pipe");
         let _ = writeln!(input, "{line}");
     }
 
-    /// Tell it that no more lines will come.
+    /// Closes its standard input.
     pub fn finish(&mut self) {
         drop(self.process.stdin.take());
     }
 
-    /// What it says next, at once or within `timeout`.
+    /// Returns its next line, at once or within `timeout`.
     pub fn hear(&self, timeout: Duration) -> Said {
         if timeout.is_zero() {
             return match self.lines.try_recv() {
@@ -91,12 +92,13 @@ impl Child {
         }
     }
 
-    /// Send it a signal. It is our child and not waited for, so its id cannot be another's.
+    /// Sends it a signal. It is a child that has not been waited for, so no other process has its
+    /// id.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("a child can be signalled");
     }
 
-    /// SIGSTOP, and wait until no thread of it runs.
+    /// Sends SIGSTOP, and waits until none of its threads runs.
     pub fn stop(&self) {
         self.signal(Signal::SIGSTOP);
         poll_until("it is stopped", || {
@@ -104,19 +106,20 @@ impl Child {
         });
     }
 
-    /// SIGKILL, and wait until it is dead. Its standard input stays open: forked children of it may wait for its end.
+    /// Sends SIGKILL, and waits until it is dead. Its standard input stays open, because its forked
+    /// children may wait for the end of it.
     pub fn kill_alone(&self) {
         self.signal(Signal::SIGKILL);
         poll_until("it is dead", || is_in_state(self.pid(), 'Z').then_some(()));
     }
 
-    /// SIGKILL, and wait until it is gone.
+    /// Sends SIGKILL, and waits until the process is gone.
     pub fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 
-    /// Hear lines until one begins so; the rest of it.
+    /// Waits for a line that begins with `beginning` and returns the rest of it.
     pub fn hear_line(&self, beginning: &str) -> String {
         let mut heard = Vec::new();
         poll_until(beginning, || {
@@ -132,12 +135,12 @@ impl Child {
         })
     }
 
-    /// How it ended, if it has.
+    /// Returns its exit status if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.process.try_wait().expect("a child can be waited for")
     }
 
-    /// Wait until it has ended.
+    /// Waits until it has ended.
     pub fn wait(&mut self) -> ExitStatus {
         poll_until("the program ends", || self.ended())
     }
@@ -149,32 +152,30 @@ impl Drop for Child {
     }
 }
 
-/// The path of a program of this workspace, which `cargo build --workspace --bins` has built.
+/// Returns the path of a program of this workspace. A test run of the whole workspace builds all of
+/// them.
 pub fn program(name: &str) -> String {
     let test = std::env::current_exe().expect("a test knows its own path");
     let path = test.parent().and_then(Path::parent);
     let path = path.expect("tests are built into deps").join(name);
-    let hint = "run `cargo build --workspace --bins` first";
-    assert!(path.exists(), "{path:?} is not there: {hint}");
+    let hint = "run `cargo test --workspace --no-run` first";
+    assert!(path.exists(), "{path:?} does not exist: {hint}");
     path.to_str().expect("paths of tests are text").to_owned()
 }
 
-/// Look again and again until there is something; after [`DEADLINE`] the test fails.
+/// Calls `look` until it returns something. The test fails after [`DEADLINE`].
 pub fn poll_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(
-            Instant::now() < deadline,
-            "after {DEADLINE:?} still not: {what}"
-        );
+        assert!(Instant::now() < deadline, "not within {DEADLINE:?}: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// For the programs: die when the test does, also when it is killed and cannot clean up.
+/// Makes this program die with the test, even if the test is killed and cannot clean up.
 pub fn die_with_parent() {
     set_pdeathsig(Signal::SIGKILL).expect("SIGKILL is a signal");
 }

@@ -1,4 +1,4 @@
-//! Core dumps: where the kernel writes them, and what is in them.
+//! Core dumps: where the kernel writes them, and the memory in them.
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, raise, signal};
@@ -8,28 +8,28 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a program header of a 64-bit ELF file, and of the header of the file.
+/// The bytes of a program header of a 64-bit ELF file, and of the header of the file.
 const PROGRAM_HEADER: usize = 56;
 const FILE_HEADER: usize = 64;
 /// The type of a program header for memory.
 const PT_LOAD: u32 = 1;
 
-/// Whether the kernel writes core dumps into the folder that a process is in.
+/// Returns true if the kernel writes core dumps into the current folder of a process.
 pub fn written_to_current_folder() -> bool {
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     !pattern.trim_start().starts_with(['|', '/'])
 }
 
-/// Ends this process with a core dump in `folder`, where the kernel writes one there.
+/// Ends this process with a core dump in `folder`, if the kernel writes core dumps there.
 pub fn dump(folder: &Path) -> io::Result<()> {
     std::env::set_current_dir(folder)?;
     setrlimit(Resource::RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY)?;
-    // SAFETY: the default action is no handler of ours.
+    // SAFETY: the default action runs no handler of this program.
     unsafe { signal(Signal::SIGABRT, SigHandler::SigDfl) }?;
     Ok(raise(Signal::SIGABRT)?)
 }
 
-/// The core dump in `folder`.
+/// Returns the path of the core dump in `folder`.
 pub fn find(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let is_core = |path: &PathBuf| {
@@ -43,7 +43,7 @@ pub fn find(folder: &Path) -> Option<PathBuf> {
 #[derive(Debug)]
 pub struct CoreFile {
     file: File,
-    /// Addresses, and where their bytes are in the file.
+    /// Ranges of addresses, each with the offset of its bytes in the file.
     parts: Vec<(Range<u64>, u64)>,
 }
 
@@ -67,7 +67,7 @@ impl CoreFile {
         Ok(CoreFile { file, parts })
     }
 
-    /// The `len` bytes of memory at `address`; none, if the dump does not hold all of them.
+    /// Returns the `len` bytes of memory at `address`, or `None` if the dump lacks some of them.
     pub fn read(&self, mut address: u64, len: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; len];
         let mut rest = &mut bytes[..];

@@ -1,19 +1,19 @@
-//! Seccomp filters: system calls that fail with EPERM from now on.
+//! Seccomp filters, which make chosen system calls fail with EPERM.
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_no_new_privs;
 use std::io;
 
-/// A system call that is refused, wholly or with one value of an argument.
+/// A system call that is refused, always or for one value of an argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused {
     number: libc::c_long,
-    /// An argument, counted from 0, and the low half of its value.
+    /// The number of an argument, from 0, and the low half of its value.
     argument: Option<(u32, u32)>,
 }
 
 impl Refused {
-    /// A system call, whatever its arguments.
+    /// Refuses a system call with any arguments.
     pub const fn call(number: libc::c_long) -> Refused {
         Refused {
             number,
@@ -21,12 +21,12 @@ impl Refused {
         }
     }
 
-    /// An `ioctl` with this request.
+    /// Refuses an `ioctl` with this request.
     pub const fn ioctl(request: u32) -> Refused {
         Refused::with(libc::SYS_ioctl, 1, request)
     }
 
-    /// A system call with this value (its low half) of an argument, counted from 0.
+    /// Refuses a system call if the low half of an argument, counted from 0, has this value.
     pub const fn with(number: libc::c_long, argument: u32, value: u32) -> Refused {
         Refused {
             number,
@@ -34,8 +34,8 @@ impl Refused {
         }
     }
 
-    /// The statements of the filter for this call: the number of the system call is loaded before
-    /// and after.
+    /// Returns the statements of the filter for this call. They expect that the number of the
+    /// system call is loaded, and leave it loaded.
     fn statements(&self, action: u32) -> Vec<libc::sock_filter> {
         let refuse = back(action);
         let number = self.number as u32;
@@ -52,18 +52,18 @@ impl Refused {
     }
 }
 
-/// Where the filter finds the number of the system call, and its arguments (their low halves
-/// first).
+/// The offsets at which the filter finds the number of the system call and its arguments. The low
+/// half of an argument comes first.
 const NUMBER: u32 = 0;
 const ARGUMENTS: u32 = 16;
 
-/// Refuses the calls in all threads of the process, for good.
+/// Makes the calls fail in all threads of the process, until it ends.
 pub fn refuse(calls: &[Refused]) -> io::Result<()> {
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     install(calls, refuse, libc::SECCOMP_FILTER_FLAG_TSYNC)
 }
 
-/// Kills the process when the calling thread makes one of the calls, from now on.
+/// Makes the kernel kill the process when the calling thread makes one of the calls.
 pub fn die_of(calls: &[Refused]) -> io::Result<()> {
     install(calls, libc::SECCOMP_RET_KILL_PROCESS, 0)
 }
@@ -77,7 +77,7 @@ fn install(calls: &[Refused], action: u32, flags: libc::c_ulong) -> io::Result<(
         filter: program.as_mut_ptr(),
     };
     set_no_new_privs()?;
-    // SAFETY: the filter is a valid program, which the kernel checks and copies.
+    // SAFETY: the program is valid and lives during the call. The kernel checks and copies it.
     let set = unsafe {
         libc::syscall(
             libc::SYS_seccomp,
@@ -94,7 +94,7 @@ fn load(offset: u32) -> libc::sock_filter {
     statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, offset)
 }
 
-/// Goes on with the next statement if the loaded word is `value`, and skips `skip` if not.
+/// Goes on with the next statement if the loaded word is `value`, and else skips `skip` statements.
 fn unless(value: u32, skip: u8) -> libc::sock_filter {
     statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, skip, value)
 }
@@ -112,7 +112,7 @@ fn statement(code: u32, no: u8, k: u32) -> libc::sock_filter {
     }
 }
 
-/// Refusals by name: what a filter may keep from a simulation that runs already.
+/// Named sets of calls that a filter can refuse to a simulation that runs already.
 pub const REFUSALS: &[(&str, &[Refused])] = &[
     ("uffd-ioctls", &UFFD_IOCTLS),
     ("uffd-writeprotect", &[UFFD_IOCTLS[0]]),

@@ -1,4 +1,4 @@
-//! Observers that break every rule: connections that say what they like, and leases full of lies.
+//! Observers that break every rule: connections that send anything, and leases with false pins.
 
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -11,56 +11,57 @@ use tcasm_core::lease::Lease;
 use tcasm_core::sys::socket;
 use tcasm_core::wire;
 
-/// How long an honest producer may take to answer or to hang up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest time that an honest producer may take to answer or to close the connection.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A raw connection to a region's socket.
+/// A raw connection to a region's socket, on which a test can send anything.
 #[derive(Debug)]
-pub struct Stranger {
+pub struct HostileClient {
     /// The connection.
     pub socket: OwnedFd,
 }
 
-/// What comes with a welcome.
+/// The lease and the descriptors that an attach yields.
 #[derive(Debug)]
-pub struct Booty {
-    /// The lease, mapped.
+pub struct Attachment {
+    /// The mapped lease.
     pub lease: Lease,
-    /// All descriptors: of the lease, the index and the planes.
+    /// The descriptors of the lease, the index and the planes.
     pub objects: Vec<OwnedFd>,
 }
 
-/// The socket of region `name` in `dir`.
+/// Returns the path of the socket of region `name` in `dir`.
 pub fn socket_path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.sock"))
 }
 
-impl Stranger {
-    /// Connect to the region `name`, whose socket lies in `dir`.
-    pub fn connect(dir: &Path, name: &str) -> Stranger {
+impl HostileClient {
+    /// Connects to the region `name`, whose socket lies in `dir`.
+    pub fn connect(dir: &Path, name: &str) -> HostileClient {
         let path = socket_path(dir, name);
         let socket = crate::child::poll_until("a connection", || match socket::connect_to(&path) {
             Err(Errno::EAGAIN) => None, // the backlog is full for the moment
             result => Some(result.expect("the region's socket accepts connections")),
         });
-        Stranger { socket }
+        HostileClient { socket }
     }
 
-    /// Say something, with descriptors; whether it was taken.
+    /// Sends bytes and descriptors. Returns true if the kernel accepted them.
     pub fn say(&self, bytes: &[u8], descriptors: &[RawFd]) -> bool {
         socket::send(&self.socket, bytes, descriptors).is_ok()
     }
 
-    /// Says something with descriptors, or without them where the kernel refuses them; whether it was taken.
+    /// Sends bytes with descriptors, or without them if the kernel refuses them. Returns true if
+    /// the kernel accepted the bytes.
     pub fn say_anyhow(&self, bytes: &[u8], descriptors: &[RawFd]) -> bool {
         self.say(bytes, descriptors) || self.say(bytes, &[])
     }
 
-    /// Greet as an honest observer does.
-    pub fn attach(&self) -> Booty {
+    /// Attaches as an honest observer does.
+    pub fn attach(&self) -> Attachment {
         assert!(self.say(&wire::hello(), &[]));
         assert!(
-            socket::wait_readable(&self.socket, PATIENCE),
+            socket::wait_readable(&self.socket, TIMEOUT),
             "no answer to a greeting"
         );
         let mut buffer = [0; 64];
@@ -69,13 +70,13 @@ impl Stranger {
         assert_eq!(answer, Some(wire::Answer::Welcome));
         let lease = Lease::open(objects[0].as_fd()).expect("a lease");
         let objects = objects.into_inner();
-        Booty { lease, objects }
+        Attachment { lease, objects }
     }
 
-    /// Wait until the producer has ended the connection; what it said before is thrown away.
+    /// Waits until the producer has ended the connection. Messages that arrive before are dropped.
     pub fn is_hung_up_on(&self) -> bool {
         let mut buffer = vec![0; wire::REPLY_BYTES];
-        while socket::wait_readable(&self.socket, PATIENCE) {
+        while socket::wait_readable(&self.socket, TIMEOUT) {
             match socket::receive(&self.socket, &mut buffer) {
                 Ok((0, _)) | Err(Errno::ECONNRESET) => return true,
                 Ok(_) | Err(Errno::EAGAIN | Errno::EMSGSIZE) => {}
@@ -109,7 +110,7 @@ impl Lingering {
         lingering
     }
 
-    /// Lets the other end keep the socket's last descriptor from being closed, or not.
+    /// Sets whether the last close of the socket waits for the other end.
     fn linger(&self, on: bool) {
         let linger = libc::linger {
             l_onoff: on.into(),
@@ -118,14 +119,15 @@ impl Lingering {
         setsockopt(&self.socket, sockopt::Linger, &linger).expect("an option of TCP");
     }
 
-    /// Sends the socket through `stranger` so many times in one message, and forgets it. Returns the other end, and whether
-    /// the message was taken: the kernel may know that nobody wants descriptors. The receiver must be stopped, or it may close
-    /// its descriptors first, and the last close is here.
-    pub fn send(self, stranger: &Stranger, bytes: &[u8], times: usize) -> (TcpStream, bool) {
+    /// Sends the socket through `client`, `times` times in one message, and drops it here.
+    /// Returns the other end, and true if the kernel accepted the message (it may refuse
+    /// descriptors that the receiver does not want). The receiver must be stopped. Otherwise it may
+    /// close its descriptors first, and then the last close happens here.
+    pub fn send(self, client: &HostileClient, bytes: &[u8], times: usize) -> (TcpStream, bool) {
         use std::os::fd::AsRawFd;
-        let taken = stranger.say(bytes, &vec![self.socket.as_raw_fd(); times]);
+        let taken = client.say(bytes, &vec![self.socket.as_raw_fd(); times]);
         if !taken {
-            // The last close is ours then.
+            // Then the last close happens here, and must not block.
             self.linger(false);
         }
         (self.other, taken)

@@ -1,12 +1,12 @@
-//! What the tests share: names, trackers, child processes.
+//! Helpers that the tests share: names, trackers, child processes.
 
 pub mod cgroup;
 pub mod child;
 pub mod core_file;
+pub mod deferred;
 pub mod filter;
 pub mod hostile;
 pub mod invariants;
-pub mod later;
 pub mod limits;
 pub mod oracle;
 #[path = "../../fuzz/src/lib.rs"]
@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tcasm_producer::{CaptureMode, Producer, PublishError, Receipt, TrackerKind};
 
-/// A region name that no other test uses, in a folder of this test process.
+/// Returns a name for a region that no other test uses. Its folder belongs to this test process.
 pub fn name(stem: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     runtime_dir();
@@ -33,15 +33,17 @@ pub fn name(stem: &str) -> String {
     )
 }
 
-/// Give this process, and its children, a folder of their own for sockets; it goes when the process ends.
+/// Gives this process and its children a folder of their own for sockets. The folder is removed
+/// when the process ends.
 pub fn runtime_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
         if std::env::var_os("TCASM_RUNTIME_DIR").is_none() {
-            // SAFETY: every test of the process comes through here first, and `OnceLock` lets one in at a time; nothing else
-            // in the tests changes the environment.
+            // SAFETY: every test calls this function before anything that reads the environment.
+            // `OnceLock` runs this once, in one thread, and no other test code changes the
+            // environment.
             unsafe { std::env::set_var("TCASM_RUNTIME_DIR", own_dir()) };
-            // SAFETY: a plain function, which may be called at any time.
+            // SAFETY: the function is a plain one and may be called at any time.
             unsafe { libc::atexit(remove_own_dir) };
         }
         tcasm_core::place::runtime_dir()
@@ -52,22 +54,23 @@ fn own_dir() -> PathBuf {
     std::env::temp_dir().join(format!("tcasm-test-{}", std::process::id()))
 }
 
-/// By the process's own id, so that a forked child removes nothing of its parent's.
+/// Removes the folder of this process. The name has the process's own id, so a forked child does
+/// not remove the folder of its parent.
 extern "C" fn remove_own_dir() {
     let _ = std::fs::remove_dir_all(own_dir());
 }
 
-/// `auto`, `now` or `later`.
+/// Parses a capture mode: `auto`, `inline` or `deferred`.
 pub fn capture_mode(text: &str) -> Result<CaptureMode, String> {
     match text {
         "auto" => Ok(CaptureMode::Auto),
-        "now" => Ok(CaptureMode::Now),
-        "later" => Ok(CaptureMode::Later),
-        _ => Err(format!("Unknown: {text:?} is no mode of capture")),
+        "inline" => Ok(CaptureMode::Inline),
+        "deferred" => Ok(CaptureMode::Deferred),
+        _ => Err(format!("Unknown: {text:?} is not a capture mode")),
     }
 }
 
-/// Run a test with each tracker in turn. A tracker that does not work here fails the test.
+/// Runs a test with each tracker in turn. A tracker that does not work here fails the test.
 pub fn on_all_trackers(test: impl Fn(TrackerKind)) {
     for tracker in [
         TrackerKind::UffdAsync,
@@ -78,9 +81,9 @@ pub fn on_all_trackers(test: impl Fn(TrackerKind)) {
     }
 }
 
-/// For tests that look at a version right after it was published.
+/// Publishing for tests that read a version right after it was published.
 pub trait PublishVisible {
-    /// Publish, and wait until observers can see the version, if there is one.
+    /// Publishes, and waits until observers can see the version, if there is one.
     fn publish_visible(&mut self, step: u64, time: f64) -> Result<Receipt, PublishError>;
 }
 

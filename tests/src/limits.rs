@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::sys::resource::Resource;
 
-/// A changed soft limit of a process; the old one is back when this is dropped.
+/// A changed soft limit of a process. Dropping this restores the old limit.
 #[derive(Debug)]
 pub struct Limited {
     pid: i32,
@@ -27,14 +27,15 @@ impl Drop for Limited {
     }
 }
 
-/// Returns the limits as they were. A process that has ended has none.
+/// Changes the limit if `new` is given, and returns the old one. For a process that has ended it
+/// returns no limit.
 fn change(pid: i32, resource: Resource, new: Option<&libc::rlimit>) -> libc::rlimit {
     let mut old = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,
     };
     let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: both structures live during the call; the kernel reads the one and writes the other.
+    // SAFETY: both structures live during the call. The kernel reads the one and writes the other.
     let done = unsafe { libc::prlimit(pid, resource as _, new, &raw mut old) };
     match Errno::result(done) {
         Ok(_) | Err(Errno::ESRCH) => old,

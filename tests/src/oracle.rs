@@ -1,8 +1,9 @@
-//! A naive model of a region: whole images of its memory, kept for every version that should be there.
+//! A naive model of a region that keeps a whole image of its memory for every version.
 //!
-//! It knows nothing of planes, page maps or trackers. Each version is a copy of all bytes, and each page remembers which
-//! version captured it: that is enough to say what every byte must be, which versions must be there, when a publish
-//! must be skipped, and how much memory the versions in use hold at least.
+//! The model knows nothing of planes, page maps or trackers. Each version is a copy of all bytes,
+//! and records for each page which version captured it. From this the model derives what every byte
+//! must be, which versions must exist, when a publish must be skipped, and the least memory that
+//! the versions in use hold.
 
 mod rollback;
 
@@ -26,7 +27,7 @@ pub struct Expected {
     pub fields: Vec<(String, usize, usize)>,
     /// All bytes of the region, as the version shows them.
     pub image: Arc<Vec<u8>>,
-    /// For each page, the version that captured it; 0: none did.
+    /// For each page, the version that captured it, or 0 if none did.
     captured_by: Arc<Vec<u64>>,
 }
 
@@ -36,7 +37,7 @@ impl Expected {
         &self.image[field.1..field.1 + field.2]
     }
 
-    /// Whether fields of a version are where they must be.
+    /// Checks that the fields of a version are where they must be.
     pub fn check_table(&self, table: &FieldTable) -> Result<(), String> {
         let found = table
             .fields
@@ -49,63 +50,64 @@ impl Expected {
     }
 }
 
-/// A field: the buffer it shows, and the one it can be bound to in turn.
+/// A field, and the index of the buffer that it is bound to.
 #[derive(Clone, Debug)]
 struct FieldModel {
     name: String,
     buffer: usize,
 }
 
-/// What the producer and its observers are seen to do in one call of publish.
+/// The results of one call of `publish`, as the producer and its observers see them.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// What the call returned.
+    /// The value that the call returned.
     pub receipt: &'a Receipt,
-    /// The step that was given to it.
+    /// The step that was passed to the call.
     pub step: u64,
-    /// The versions that are there after it.
+    /// The versions that exist after the call.
     pub available: Vec<u64>,
-    /// The pages that the new version says it changed, if there is one.
+    /// The pages that the new version reports as changed, if there is a new version.
     pub changed: Option<PageSet>,
-    /// The chunks of it that were captured after the call; none if that was given up.
-    pub later: Option<Vec<usize>>,
-    /// Bytes of memory held before and after it.
+    /// The chunks of the new version that were captured after the call, or `None` if it was given
+    /// up.
+    pub deferred: Option<Vec<usize>>,
+    /// The bytes of memory held before and after the call.
     pub held: (u64, u64),
-    /// Every version that some observer pins.
+    /// All versions that some observer pins.
     pub pinned: BTreeSet<u64>,
 }
 
-/// How well the oracle knows what a tracker reports.
+/// How well the oracle can predict what a tracker reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exactness {
-    /// The bytes decide.
+    /// A page is reported if its bytes differ.
     Bytes,
-    /// Pages that are stored to, but for those that are expected to be: there, the bytes decide.
+    /// A page is reported if it was stored to. An expected page is reported if its bytes differ.
     Stores,
-    /// The same; which chunks went behind the gate, and are learnt anew, the oracle does not know. In those captured later
-    /// the bytes decide.
+    /// As `Stores`, but chunks may become deferred and are learnt anew, which the oracle does not
+    /// know. In a deferred chunk a page is reported if its bytes differ.
     Gate,
-    /// It gives errors.
+    /// The tracker gives errors and may report any page.
     Broken,
 }
 
-/// What the tracker may report, page by page.
+/// The pages that the tracker may report.
 #[derive(Debug)]
 struct Reports {
     exact: Exactness,
-    /// Stored to since the last harvest.
+    /// Pages stored to since the last harvest.
     stored: PageSet,
-    /// Reported as stored to, and in no version since.
+    /// Pages reported as stored to, and in no version since.
     pending: PageSet,
-    /// Declared as written, and in no version since.
+    /// Pages declared as written, and in no version since.
     marked: PageSet,
-    /// Declared as written by devices: in every version.
+    /// Pages declared as written by devices. They are in every version.
     always: PageSet,
-    /// Reported every time, stored to or not.
+    /// Pages reported every time, whether they were stored to or not.
     pinned: PageSet,
-    /// Not protected at the last harvest.
-    unarmed: PageSet,
-    /// The library's own, which has a model of its own.
+    /// Pages that were not protected at the last harvest.
+    unprotected: PageSet,
+    /// The prediction of the library itself. Its own tests compare it with a model.
     prediction: Prediction,
 }
 
@@ -119,7 +121,7 @@ impl Reports {
             marked: set(),
             always: set(),
             pinned: set(),
-            unarmed: set(),
+            unprotected: set(),
             prediction: Prediction::new(pages),
         }
     }
@@ -127,18 +129,18 @@ impl Reports {
     fn harvest(&mut self) {
         match self.exact {
             Exactness::Bytes => self.stored.clear(),
-            Exactness::Stores => self.stored.subtract(&self.unarmed),
+            Exactness::Stores => self.stored.subtract(&self.unprotected),
             Exactness::Gate | Exactness::Broken => {}
         }
         self.pending.union(&self.stored);
         self.stored.clear();
-        self.unarmed = self.prediction.expected().clone();
+        self.unprotected = self.prediction.expected().clone();
     }
 
-    /// Pages that may be reported although their bytes are the same.
+    /// Returns the pages that may be reported although their bytes are the same.
     fn unchanged_too(&self) -> PageSet {
         let mut set = match self.exact {
-            // Where protecting failed half-way, pages look as if they had come into being.
+            // Where protecting failed half-way, all pages look as if they were new.
             Exactness::Broken => {
                 let mut all = PageSet::new(self.pending.capacity());
                 all.insert_range(0..all.capacity());
@@ -152,12 +154,12 @@ impl Reports {
         set
     }
 
-    /// A version was captured, of the pages `bound`; it changed `changed`.
-    fn learn(&mut self, bound: &PageSet, changed: &PageSet, later: &[usize]) {
+    /// Records that a version captured the pages `bound` and changed the pages `changed`.
+    fn learn(&mut self, bound: &PageSet, changed: &PageSet, deferred: &[usize]) {
         self.pending.subtract(bound);
         self.marked.subtract(bound);
         let (mut seen, mut changed) = (bound.clone(), changed.clone());
-        for chunk in later {
+        for chunk in deferred {
             seen.remove_range(pages_of_chunk(*chunk));
         }
         changed.intersect(&seen);
@@ -166,8 +168,8 @@ impl Reports {
 }
 
 impl Seen<'_> {
-    fn chunks_later(&self) -> &[usize] {
-        self.later.as_deref().unwrap_or_default()
+    fn chunks_deferred(&self) -> &[usize] {
+        self.deferred.as_deref().unwrap_or_default()
     }
 }
 
@@ -176,27 +178,28 @@ impl Seen<'_> {
 pub struct Oracle {
     page: usize,
     bounds: Bounds,
-    /// What the program has written.
+    /// The bytes that the program has written.
     live: Vec<u8>,
-    /// What the newest version shows, unbound pages included.
+    /// The bytes of the newest version, including pages that no field is bound to.
     image: Vec<u8>,
     captured_by: Vec<u64>,
-    /// Bytes of each buffer; they start on pages, one after the other.
+    /// The bytes of each buffer. Buffers start on pages and follow one another.
     buffers: Vec<Range<usize>>,
     fields: Vec<FieldModel>,
     reports: Reports,
-    /// The versions that must be there, oldest first.
+    /// The versions that must exist, oldest first.
     pub versions: Vec<Expected>,
-    /// Number of the next version.
+    /// The number of the next version.
     pub next: u64,
-    /// Whether chunks may be captured later.
+    /// True if chunks may be deferred.
     gate: bool,
-    /// A version was given up, because the gate met a page that was replaced: once at most, there is no gate any more.
+    /// True if a version was given up because the gate met a page that was replaced. This happens
+    /// at most once, because there is no gate afterwards.
     gave_up: bool,
 }
 
 impl Oracle {
-    /// An empty region of `pages` pages.
+    /// Returns the model of an empty region of `pages` pages.
     pub fn new(pages: usize, page: usize, bounds: Bounds, exact: Exactness) -> Self {
         Oracle {
             page,
@@ -214,7 +217,7 @@ impl Oracle {
         }
     }
 
-    /// A buffer of `bytes` bytes is handed out.
+    /// Adds a buffer of `bytes` bytes and returns its index.
     pub fn add_buffer(&mut self, bytes: usize) -> usize {
         let start = self
             .buffers
@@ -224,7 +227,7 @@ impl Oracle {
         self.buffers.len() - 1
     }
 
-    /// A field is added, bound to `buffer`.
+    /// Adds a field that is bound to `buffer`.
     pub fn add_field(&mut self, name: &str, buffer: usize) {
         self.fields.push(FieldModel {
             name: name.to_owned(),
@@ -232,22 +235,22 @@ impl Oracle {
         });
     }
 
-    /// Pages that are left for buffers.
+    /// Returns the number of pages that are left for buffers.
     pub fn room(&self) -> usize {
         self.captured_by.len() - self.buffers.last().map_or(0, |b| b.end.div_ceil(self.page))
     }
 
-    /// Bytes of a buffer.
+    /// Returns the bytes of a buffer.
     pub fn len_of(&self, buffer: usize) -> usize {
         self.buffers[buffer].len()
     }
 
-    /// Field `field` shows `buffer` from the next version on.
+    /// Binds `field` to `buffer` from the next version on.
     pub fn bind(&mut self, field: usize, buffer: usize) {
         self.fields[field].buffer = buffer;
     }
 
-    /// Bytes of `buffer` are written.
+    /// Writes `value` to some bytes of `buffer`.
     pub fn write(&mut self, buffer: usize, at: Range<usize>, value: u8) {
         let pages = self.pages_of(buffer, at.clone());
         self.reports.stored.insert_range(pages);
@@ -255,25 +258,25 @@ impl Oracle {
         self.live[start + at.start..start + at.end].fill(value);
     }
 
-    /// Bytes of `buffer` are declared to be written.
+    /// Declares some bytes of `buffer` as written.
     pub fn mark(&mut self, buffer: usize, at: Range<usize>) {
         let pages = self.pages_of(buffer, at);
         self.reports.marked.insert_range(pages);
     }
 
-    /// Bytes of `buffer` are captured by every version from now on.
+    /// Declares that every version from now on captures these bytes of `buffer`.
     pub fn stick(&mut self, buffer: usize, at: Range<usize>) {
         let pages = self.pages_of(buffer, at);
         self.reports.always.insert_range(pages);
     }
 
-    /// Bytes of `buffer` may be reported as written every time from now on.
+    /// Allows these bytes of `buffer` to be reported as written every time from now on.
     pub fn pin(&mut self, buffer: usize, at: Range<usize>) {
         let pages = self.pages_of(buffer, at);
         self.reports.pinned.insert_range(pages);
     }
 
-    /// From now on the tracker gives errors, and may report more than was written.
+    /// Makes the tracker give errors from now on. It may then report more than was written.
     pub fn break_tracker(&mut self) {
         self.reports.exact = Exactness::Broken;
     }
@@ -283,22 +286,23 @@ impl Oracle {
         (start + at.start) / self.page..(start + at.end).div_ceil(self.page)
     }
 
-    /// What the program has written to a buffer.
+    /// Returns the bytes that the program has written to a buffer.
     pub fn live(&self, buffer: usize) -> &[u8] {
         &self.live[self.buffers[buffer].clone()]
     }
 
-    /// The version `number`, which must be there.
+    /// Returns the version `number` if it must exist.
     pub fn expected(&self, number: u64) -> Option<&Expected> {
         self.versions.iter().find(|v| v.number == number)
     }
 
-    /// Numbers of the versions that must be there.
+    /// Returns the numbers of the versions that must exist.
     pub fn numbers(&self) -> Vec<u64> {
         self.versions.iter().map(|v| v.number).collect()
     }
 
-    /// The pages that are at least one version's, each as often as it was captured: memory that must be held.
+    /// Returns the memory that must be held, in bytes. It counts each page once for each version in
+    /// use that captured it.
     pub fn busy_bytes(&self) -> u64 {
         let count = |page: usize| {
             let by: BTreeSet<u64> = self.versions.iter().map(|v| v.captured_by[page]).collect();
@@ -307,7 +311,7 @@ impl Oracle {
         ((0..self.captured_by.len()).map(count).sum::<usize>() * self.page) as u64
     }
 
-    /// Pages of buffers that fields are bound to.
+    /// Returns the pages of the buffers that fields are bound to.
     fn bound(&self) -> PageSet {
         let mut set = self.no_pages();
         for field in &self.fields {
@@ -320,7 +324,7 @@ impl Oracle {
         PageSet::new(self.captured_by.len())
     }
 
-    /// The pages that differ from the newest version.
+    /// Returns the pages that differ from the newest version.
     fn different(&self) -> PageSet {
         let mut set = self.no_pages();
         let pages = self
@@ -332,7 +336,7 @@ impl Oracle {
         set
     }
 
-    /// The pages that the next version may say it changed.
+    /// Returns the pages that the next version may report as changed.
     fn candidates(&self) -> PageSet {
         let mut set = self.different();
         set.union(&self.reports.unchanged_too());
@@ -340,7 +344,8 @@ impl Oracle {
         set
     }
 
-    /// Pages that the next version may copy at most: where chunks are captured later, they are copied as a whole.
+    /// Returns the most pages that the next version may copy. A deferred chunk is copied as a
+    /// whole.
     fn most(&self) -> usize {
         let (mut set, bound) = (self.candidates(), self.bound());
         let whole = |chunk: &usize| bound.chunk(*chunk).iter().all(|w| *w == !0);
@@ -351,13 +356,13 @@ impl Oracle {
         set.len()
     }
 
-    /// The oldest versions that nobody pins go, until `keep` are left; the newest stays.
+    /// Removes the oldest versions that nobody pins until `keep` are left. The newest always stays.
     fn reclaim(&mut self, keep: usize, pinned: &BTreeSet<u64>) {
         let left = reclaimed(self.numbers(), keep, pinned);
         self.versions.retain(|v| left.contains(&v.number));
     }
 
-    /// Check one call of publish, and follow it.
+    /// Checks the results of one call of `publish`, and updates the model.
     pub fn publish(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         self.reports.harvest();
         ensure(seen.held.1 <= self.bounds.bytes.max(seen.held.0), || {
@@ -403,7 +408,7 @@ impl Oracle {
             } => {
                 self.skipped_for_memory(seen, *needed + *held, *bound)?;
             }
-            Receipt::Published(p) if seen.later.is_none() => {
+            Receipt::Published(p) if seen.deferred.is_none() => {
                 ensure(
                     self.reports.exact == Exactness::Broken && !self.gave_up,
                     || format!("version {} was given up", p.version),
@@ -412,7 +417,7 @@ impl Oracle {
                 self.gave_up = true;
                 self.next += 1;
                 if seen.available != self.numbers() {
-                    self.reclaim(1, &seen.pinned); // for want of memory
+                    self.reclaim(1, &seen.pinned); // to make room in memory
                 }
             }
             Receipt::Published(p) => {
@@ -421,15 +426,15 @@ impl Oracle {
                     .as_ref()
                     .ok_or("the new version is not there")?;
                 let mut captured = set.clone();
-                for chunk in seen.chunks_later() {
+                for chunk in seen.chunks_deferred() {
                     captured.insert_range(pages_of_chunk(*chunk));
                 }
-                let (pages, later) = (
+                let (pages, deferred) = (
                     captured.len() as u64,
-                    seen.chunks_later().len() * CHUNK_PAGES,
+                    seen.chunks_deferred().len() * CHUNK_PAGES,
                 );
-                let numbers = (p.version, p.pages, p.bytes, p.later);
-                let expected = (self.next, pages, pages * self.page as u64, later as u64);
+                let numbers = (p.version, p.pages, p.bytes, p.deferred);
+                let expected = (self.next, pages, pages * self.page as u64, deferred as u64);
                 ensure(numbers == expected, || {
                     format!("receipt {p:?}, expected {expected:?}")
                 })?;
@@ -444,7 +449,8 @@ impl Oracle {
         })
     }
 
-    /// The publish was skipped for want of memory: rightly so if what must stay and what may be new do not fit.
+    /// Checks a publish that was skipped because of the bound on memory. The skip is right if the
+    /// versions that must stay and the pages that may be new do not fit together.
     fn skipped_for_memory(
         &mut self,
         seen: &Seen<'_>,
@@ -469,7 +475,7 @@ impl Oracle {
     ) -> Result<(), String> {
         let new = (captured.len() * self.page) as u64;
         if seen.held.0 + new > self.bounds.bytes
-            && seen.available != self.calm(&seen.pinned, !seen.chunks_later().is_empty())
+            && seen.available != self.settled(&seen.pinned, !seen.chunks_deferred().is_empty())
         {
             self.reclaim(1, &seen.pinned);
         }
@@ -486,7 +492,7 @@ impl Oracle {
             self.captured_by[page] = self.next;
         }
         self.reports
-            .learn(&self.bound(), changed, seen.chunks_later());
+            .learn(&self.bound(), changed, seen.chunks_deferred());
         let field = |f: &FieldModel| {
             let place = &self.buffers[f.buffer];
             (f.name.clone(), place.start, place.len())
@@ -499,25 +505,25 @@ impl Oracle {
             captured_by: Arc::new(self.captured_by.clone()),
         });
         self.next += 1;
-        if seen.chunks_later().is_empty() {
+        if seen.chunks_deferred().is_empty() {
             self.reclaim(self.bounds.history + 1, &seen.pinned);
         }
         Ok(())
     }
 
-    /// The versions after a publish for which there was memory enough.
-    fn calm(&self, pinned: &BTreeSet<u64>, later: bool) -> Vec<u64> {
+    /// Returns the versions after a publish for which there was enough memory.
+    fn settled(&self, pinned: &BTreeSet<u64>, deferred: bool) -> Vec<u64> {
         let mut numbers = self.numbers();
         numbers.push(self.next);
-        match later {
-            // Nobody reclaims when the last chunk is saved; the next publish does.
+        match deferred {
+            // No version is reclaimed when the last chunk is saved. The next publish does that.
             true => numbers,
             false => reclaimed(numbers, self.bounds.history + 1, pinned),
         }
     }
 
-    /// Every page that differs, and every page that was declared, must be among the changed ones; of the others only those
-    /// that were reported as written.
+    /// Checks the changed pages of a version. Every page that differs and every page that was
+    /// declared must be among them. Any other page must have been reported as written.
     fn check_changed(&self, changed: &PageSet) -> Result<(), String> {
         let mut missed = self.different();
         missed.union(&self.reports.marked);
@@ -539,7 +545,7 @@ impl Oracle {
         })
     }
 
-    /// The pages that are not in `pages` must be the same in both versions.
+    /// Checks that pages that are not in `pages` are the same in both versions.
     pub fn check_changes(
         &self,
         older: &Expected,
@@ -562,7 +568,7 @@ impl Oracle {
     }
 }
 
-/// An error unless `fine`.
+/// Returns an error unless `fine`.
 pub fn ensure(fine: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if fine { Ok(()) } else { Err(what()) }
 }
@@ -571,7 +577,8 @@ fn pages_of_chunk(chunk: usize) -> Range<usize> {
     chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES
 }
 
-/// What is left of `numbers` when the oldest that nobody pins go, until `keep` are left; the newest stays.
+/// Returns `numbers` without the oldest that nobody pins, so that `keep` are left. The newest
+/// always stays.
 fn reclaimed(mut numbers: Vec<u64>, keep: usize, pinned: &BTreeSet<u64>) -> Vec<u64> {
     let mut i = 0;
     while numbers.len() > keep.max(1) && i + 1 < numbers.len() {

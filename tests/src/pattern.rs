@@ -1,47 +1,49 @@
-//! What the tests write into pages, so that an observer can tell for every page of every version
+//! The contents that tests write into pages. An observer can tell for every page of every version
 //! whether it is the right one.
 //!
-//! Which pages a version rewrites follows from its number by hashing. Every page carries the number
-//! of the version that wrote it last, its own number, words of filling all over it, and a checksum.
-//! So a page that is too old, too new, another page's, or half one and half the other is noticed.
+//! The number of a version determines by hashing which pages it rewrites. Every page carries the
+//! number of the version that wrote it last, its own number, words of filling all over it, and a
+//! checksum. So a reader notices a page that is too old, too new, in the wrong place, or mixed from
+//! two pages.
 
 use std::fmt;
 use tcasm_observer::{Attr, FieldTable};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Words of filling in a page, at equal distances, the last one at its very end.
+/// The number of words of filling in a page. They are at equal distances, the last at the end.
 const FILLING: usize = 8;
 
-/// Words of 64 bits in a page.
+/// Returns the number of 64-bit words in a page.
 pub fn words_per_page() -> usize {
     tcasm_core::sys::mem::page_size() / 8
 }
 
-/// A number that looks random, from three others.
+/// Returns a number that looks random, made from three others.
 pub fn mix(a: u64, b: u64, c: u64) -> u64 {
     let mut x = a ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ c.wrapping_mul(0xd6e8_feb8_6659_fd93);
     x = (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     x ^ x >> 29
 }
 
-/// Which pages of a field each version rewrites.
+/// A rule that says which pages of a field each version rewrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Tells fields (and runs) apart.
+    /// A number that makes fields (and runs) differ.
     pub seed: u64,
-    /// Every so many versions all pages are rewritten, the first version's included.
+    /// The distance between versions that rewrite all pages. Version 1 is one of them.
     pub dense_every: u64,
-    /// In the others, one page in so many at most, and at least one of the first sixteen.
+    /// The other versions rewrite at most one page in this many, and at least one of the first 16.
     pub one_in: u64,
 }
 
 impl Pattern {
-    /// Whether `version` rewrites the whole field.
+    /// Returns true if `version` rewrites the whole field.
     pub fn dense(&self, version: u64) -> bool {
         (version - 1).is_multiple_of(self.dense_every)
     }
 
-    /// Which pages `version` rewrites: some versions change much, some very little.
+    /// Returns a test for the pages that `version` rewrites. Some versions change much, others
+    /// little.
     pub fn rewrites(&self, version: u64) -> impl Fn(usize) -> bool + use<> {
         let (seed, dense) = (self.seed, self.dense(version));
         let one_in = self.one_in << (mix(seed, version, 0) % 4 * 3);
@@ -53,7 +55,7 @@ impl Pattern {
         }
     }
 
-    /// For each of `pages` pages, the last version that rewrote it, seen from `version`.
+    /// Returns for each of `pages` pages the last version up to `version` that rewrote it.
     pub fn last_writers(&self, version: u64, pages: usize) -> Vec<u64> {
         let dense = version - (version - 1) % self.dense_every;
         let mut last = vec![dense; pages];
@@ -66,12 +68,12 @@ impl Pattern {
         last
     }
 
-    /// As an attribute of the region, for observers.
+    /// Returns the pattern as an attribute of the region, for observers.
     pub fn attr(&self) -> String {
         format!("{} {} {}", self.seed, self.dense_every, self.one_in)
     }
 
-    /// The pattern of `field`, as the version's table says.
+    /// Returns the pattern of `field` from the field table of a version.
     pub fn of(table: &FieldTable, field: &str) -> Option<Pattern> {
         let Attr::Text(text) = table.attrs.get(field)? else {
             return None;
@@ -101,7 +103,7 @@ fn checksum(page: &[u64]) -> u64 {
     xxh3_64(bytemuck::cast_slice(&sum))
 }
 
-/// Write page number `number` as `version` has it.
+/// Writes page number `number` as `version` has it.
 pub fn stamp(page: &mut [u64], version: u64, number: usize) {
     page[0] = version;
     page[1] = number as u64;
@@ -109,16 +111,16 @@ pub fn stamp(page: &mut [u64], version: u64, number: usize) {
     page[2] = checksum(page);
 }
 
-/// A page that is not as its version should have it.
+/// A page that differs from what its version must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Torn {
-    /// The page's number in its field.
+    /// The number of the page in its field.
     pub page: usize,
     /// The version that wrote it last.
     pub expected: u64,
-    /// What stands in it: version and page.
+    /// The version and the page number that stand in it.
     pub found: (u64, u64),
-    /// Whether its checksum is right.
+    /// True if its checksum is right.
     pub whole: bool,
 }
 
@@ -139,7 +141,7 @@ impl fmt::Display for Torn {
     }
 }
 
-/// Check that the page is page `number` as `version` wrote it.
+/// Checks that the page is page `number` as `version` wrote it.
 pub fn check(page: &[u64], version: u64, number: usize) -> Result<(), Torn> {
     let whole = checksum(page) == page[2];
     let filled = filling(version, number).all(|(at, word)| page[at] == word);
@@ -154,7 +156,7 @@ pub fn check(page: &[u64], version: u64, number: usize) -> Result<(), Torn> {
     })
 }
 
-/// Check consecutive pages, the first of which is page `first`.
+/// Checks consecutive pages that begin with page `first`.
 pub fn check_all(words: &[u64], first: usize, last_writers: &[u64]) -> Result<(), Torn> {
     let pages = words
         .chunks_exact(words_per_page())
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_version_or_place_is_torn() {
+    fn page_of_another_version_or_place_is_torn() {
         assert_eq!(check(&page(7, 3), 7, 3), Ok(()));
         assert!(check(&page(6, 3), 7, 3).is_err());
         assert!(check(&page(7, 4), 7, 3).is_err());
@@ -185,17 +187,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_mixture_of_two_versions_is_torn(cut in 1..words_per_page()) {
+        fn mixture_of_two_versions_is_torn(cut in 1..words_per_page()) {
             let (mut old, new) = (page(6, 3), page(7, 3));
             old[..cut].copy_from_slice(&new[..cut]);
             prop_assert!(check(&old, 7, 3).is_err() && check(&old, 6, 3).is_err());
         }
 
         #[test]
-        fn the_last_writer_is_the_newest_version_that_rewrote_the_page(seed: u64, version in 1u64..40) {
+        fn last_writer_is_the_newest_version_that_rewrote_the_page(seed: u64, version in 1u64..40) {
             let pattern = Pattern { seed, dense_every: 9, one_in: 2 };
             for (page, last) in pattern.last_writers(version, 50).into_iter().enumerate() {
-                prop_assert_eq!((1..=version).rev().find(|v| pattern.rewrites(*v)(page)), Some(last));
+                let newest = (1..=version).rev().find(|v| pattern.rewrites(*v)(page));
+                prop_assert_eq!(newest, Some(last));
             }
         }
     }

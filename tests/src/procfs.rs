@@ -1,11 +1,12 @@
-//! What the kernel says of a process from outside.
+//! Facts that the kernel reports about a process in `/proc`.
 
 use std::fs;
 use std::ops::Range;
 use std::os::linux::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// A number of `/proc/PID/status`, in bytes if it has a unit; none when the process is gone.
+/// Returns a number of `/proc/PID/status`, in bytes if it has a unit, or `None` if the process is
+/// gone.
 pub fn status(pid: i32, key: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = text
@@ -19,12 +20,13 @@ pub fn status(pid: i32, key: &str) -> Option<u64> {
 /// Returns true if the process is stopped, as by SIGSTOP.
 pub fn is_stopped(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name of the program, which is in brackets, may contain anything.
+    // The name of the program is in brackets and may contain any character.
     let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     state.starts_with('T')
 }
 
-/// Whether all threads of a process are in `state`: `T` is stopped, `Z` is dead and not waited for.
+/// Returns true if all threads of a process are in `state`: `T` is stopped, `Z` is dead and not
+/// waited for.
 pub fn is_in_state(pid: i32, state: char) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;
@@ -32,13 +34,13 @@ pub fn is_in_state(pid: i32, state: char) -> bool {
     let stats = threads
         .flatten()
         .map(|t| fs::read_to_string(t.path().join("stat")));
-    // The name before it is in brackets, and may have any.
+    // The name before the state is in brackets and may contain any character.
     let of = |stat: String| stat.rsplit(") ").next()?.chars().next();
     let mut states = stats.map(|stat| stat.ok().and_then(of));
     states.all(|found| found == Some(state))
 }
 
-/// What the open descriptors of a process stand for, with the path that leads to each.
+/// Returns the path and the target of each open descriptor of a process.
 pub fn descriptors(pid: i32) -> Vec<(PathBuf, String)> {
     let Ok(folder) = fs::read_dir(format!("/proc/{pid}/fd")) else {
         return Vec::new();
@@ -51,7 +53,7 @@ pub fn descriptors(pid: i32) -> Vec<(PathBuf, String)> {
     named.collect()
 }
 
-/// Bytes of memory in all planes that a process holds, counted by the kernel.
+/// Returns the bytes of memory in all planes that a process holds, as the kernel counts them.
 pub fn plane_bytes(pid: i32) -> u64 {
     let mut planes: Vec<(u64, u64)> = descriptors(pid)
         .into_iter()
@@ -60,17 +62,17 @@ pub fn plane_bytes(pid: i32) -> u64 {
         .map(|meta| (meta.st_ino(), meta.st_blocks() * 512))
         .collect();
     planes.sort_unstable();
-    planes.dedup_by_key(|(inode, _)| *inode); // each is open twice: to write, and read-only
+    planes.dedup_by_key(|(inode, _)| *inode); // each plane is open twice: for writing and read-only
     planes.iter().map(|(_, bytes)| bytes).sum()
 }
 
-/// Bytes of this process's mappings that are in swap, shared objects included.
+/// Returns the bytes of this process's mappings that are in swap, shared objects included.
 pub fn swapped() -> u64 {
     let text = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
     kibibytes(&text, "Swap:") << 10
 }
 
-/// Bytes of swap that this machine has.
+/// Returns the bytes of swap that this machine has.
 pub fn swap() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     kibibytes(&text, "SwapTotal:") << 10
@@ -82,14 +84,14 @@ fn kibibytes(text: &str, name: &str) -> u64 {
     number.unwrap_or(0)
 }
 
-/// This process's mappings whose name contains `part`.
+/// Returns this process's mappings whose line in `/proc/self/maps` contains `part`.
 pub fn mappings(part: &str) -> Vec<Range<usize>> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let wanted = maps.lines().filter(|line| line.contains(part));
     wanted.filter_map(range).collect()
 }
 
-/// Whether this process has all of `range` mapped.
+/// Returns true if this process has all of `range` mapped.
 pub fn is_mapped(range: &Range<usize>) -> bool {
     let mut end = range.start;
     for mapping in mappings("") {
@@ -106,7 +108,7 @@ fn range(line: &str) -> Option<Range<usize>> {
     Some(hex(from)?..hex(to)?)
 }
 
-/// Bytes of memory of this process's own that lie in `addresses`: what the mappings there say, those that begin there.
+/// Returns the bytes of anonymous memory of this process in the mappings that begin in `addresses`.
 pub fn anonymous_in(addresses: std::ops::Range<usize>) -> u64 {
     let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     let (mut inside, mut kib) = (false, 0);

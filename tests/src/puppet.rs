@@ -1,10 +1,10 @@
-//! The test's end of the program `puppet`: a process that has producers and observers, and does
-//! with them what it is told, a line at a time. See `bin/puppet` for what it understands.
+//! The client side of the program `puppet`, a process with producers and observers. It obeys
+//! commands, one per line. See `bin/puppet` for the commands.
 
 use crate::child::{Child, DEADLINE, Said};
 use std::path::Path;
 
-/// A puppet.
+/// A running `puppet`.
 #[derive(Debug)]
 pub struct Puppet {
     /// The process.
@@ -12,18 +12,18 @@ pub struct Puppet {
 }
 
 impl Puppet {
-    /// Start `program`, which must be the puppet, with sockets in `dir`.
+    /// Starts `program`, which must be `puppet`, with sockets in `dir`.
     pub fn start(program: &str, dir: &Path) -> Puppet {
         Puppet::with_env(program, dir, &[])
     }
 
-    /// The same with variables in its environment.
+    /// Does the same with additional environment variables.
     pub fn with_env(program: &str, dir: &Path, env: &[(&str, &str)]) -> Puppet {
         let child = Child::start(program, &[], dir, env);
         Puppet { child }
     }
 
-    /// Tell it something, and hear its answer; none if it dies.
+    /// Sends a command and returns the answer, or `None` if the process dies.
     pub fn ask(&mut self, command: &str) -> Option<String> {
         self.child.tell(command);
         match self.child.hear(DEADLINE) {
@@ -33,7 +33,7 @@ impl Puppet {
         }
     }
 
-    /// What it answers to something that must work.
+    /// Returns the answer to a command that must succeed.
     pub fn ok(&mut self, command: &str) -> String {
         let answer = self
             .ask(command)
@@ -44,7 +44,8 @@ impl Puppet {
         }
     }
 
-    /// What it answers to something that must fail: the error's variant and its text.
+    /// Returns the answer to a command that must fail: the name of the variant and the text of the
+    /// error.
     pub fn error(&mut self, command: &str) -> String {
         let answer = self
             .ask(command)
@@ -55,20 +56,20 @@ impl Puppet {
         }
     }
 
-    /// Tell it something that it does not survive.
+    /// Sends a command that the process must not survive.
     pub fn dies_of(&mut self, command: &str) {
         assert_eq!(self.ask(command), None, "{command:?}");
         self.child.wait();
     }
 
-    /// The number behind `key=` in what it answers.
+    /// Returns the number after `key=` in the answer to a command.
     pub fn number(&mut self, command: &str, key: &str) -> u64 {
         let answer = self.ok(command);
         number(&answer, key).unwrap_or_else(|| panic!("{command:?}: no {key} in {answer:?}"))
     }
 }
 
-/// The number behind `key=` in a line.
+/// Returns the number after `key=` in a line.
 pub fn number(line: &str, key: &str) -> Option<u64> {
     let value = |word: &str| word.strip_prefix(key)?.strip_prefix('=')?.parse().ok();
     line.split(' ').find_map(value)

@@ -1,9 +1,10 @@
-//! Threads of a child process that do not run for a while, as if others took all processors.
+//! Threads of a child process that are stopped for a while, as if other programs took all
+//! processors.
 
 use nix::errno::Errno;
 use std::fs::{read_dir, read_to_string};
 
-/// Threads that are stopped until this is dropped, by the thread of the test that stopped them.
+/// Threads that are stopped until this is dropped. The thread that stopped them must drop it.
 #[derive(Debug)]
 pub struct Starved {
     threads: Vec<i32>,
@@ -25,7 +26,8 @@ impl Starved {
         for thread in &starved.threads {
             trace(libc::PTRACE_SEIZE, *thread);
             trace(libc::PTRACE_INTERRUPT, *thread);
-            // SAFETY: nothing is written; the thread is a child's, and traced by this one.
+            // SAFETY: the null pointer means that no status is written. The thread belongs to a
+            // child and is traced by this thread.
             let seen = unsafe { libc::waitpid(*thread, std::ptr::null_mut(), libc::__WALL) };
             assert_eq!(seen, *thread, "{}", Errno::last());
         }

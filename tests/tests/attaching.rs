@@ -1,10 +1,10 @@
-//! Attaching when the producer is stopped, when the folder is full, and very often.
+//! Attaching while the producer is stopped, while the folder is full, and very often.
 
 use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
 use tcasm_observer::Observer;
 use tcasm_tests::child::{DEADLINE, Said, poll_until};
-use tcasm_tests::hostile::Stranger;
+use tcasm_tests::hostile::HostileClient;
 use tcasm_tests::puppet::Puppet;
 use tcasm_tests::{name, procfs, runtime_dir};
 use tempfile::TempDir;
@@ -34,8 +34,8 @@ fn observers_of_a_stopped_producer_attach_when_it_goes_on() {
         producer.child.stop();
         let mut waiting: Vec<Puppet> = (0..6).map(|_| Puppet::start(PUPPET, dir.path())).collect();
         waiting.iter_mut().for_each(|o| o.child.tell("attach x"));
-        // Others come and go meanwhile, and leave their connections in the socket.
-        (0..40).for_each(|_| drop(Stranger::connect(dir.path(), "x")));
+        // Other connections come and go meanwhile and wait in the socket.
+        (0..40).for_each(|_| drop(HostileClient::connect(dir.path(), "x")));
         for observer in &waiting {
             assert_eq!(
                 observer.child.hear(Duration::from_millis(50)),
@@ -107,7 +107,7 @@ fn full_folder_refuses_new_regions_and_nothing_else() {
     assert_eq!(puppet.ok("list-folder"), "");
 }
 
-/// What a process has, of which nothing may grow.
+/// Counts of what a process holds. None of them may grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     descriptors: usize,
@@ -124,7 +124,7 @@ fn held(pid: i32) -> Held {
     }
 }
 
-/// Attaches and detaches 1,000 times a second, as far as the machine can.
+/// Attaches and detaches `count` times, at most 1,000 times a second.
 fn cycles(name: &str, count: u32) {
     let start = Instant::now();
     for i in 0..count {
@@ -135,9 +135,10 @@ fn cycles(name: &str, count: u32) {
     }
 }
 
-/// Neither side has more after many cycles than after a few.
+/// Checks that neither side holds more after many cycles than after a few.
 fn nothing_grows(count: u32) {
-    /// What allocators may keep. A leak of 100 bytes per cycle is more in the long form.
+    /// The bytes that allocators may keep. In the long test a leak of 100 bytes per cycle exceeds
+    /// them.
     const SLACK: u64 = 4 << 20;
     let name = name("cycles");
     let mut producer = Puppet::start(PUPPET, runtime_dir());
@@ -164,7 +165,7 @@ fn nothing_grows(count: u32) {
     assert_eq!(producer.number("publish 1", "published"), 1);
 }
 
-/// Runs `inside` in a process of its own, where no other test opens and maps things meanwhile.
+/// Runs `inside` in a process of its own, in which no other test opens and maps things meanwhile.
 fn alone(test: &str, inside: impl FnOnce()) {
     const MARK: &str = "TCASM_TEST_ALONE";
     if std::env::var_os(MARK).is_some() {
@@ -179,15 +180,15 @@ fn alone(test: &str, inside: impl FnOnce()) {
 }
 
 #[test]
-fn attaching_and_detaching_leaves_nothing() {
-    alone("attaching_and_detaching_leaves_nothing", || {
+fn attaching_and_detaching_leaks_nothing() {
+    alone("attaching_and_detaching_leaks_nothing", || {
         nothing_grows(3000)
     });
 }
 
 #[test]
-#[ignore = "takes a minute: make soak"]
-fn attaching_and_detaching_for_a_minute_leaves_nothing() {
-    let test = "attaching_and_detaching_for_a_minute_leaves_nothing";
+#[ignore = "takes a minute; run by make soak"]
+fn attaching_and_detaching_for_a_minute_leaks_nothing() {
+    let test = "attaching_and_detaching_for_a_minute_leaks_nothing";
     alone(test, || nothing_grows(60_000));
 }

@@ -1,5 +1,6 @@
-//! The whole chain with the programs that users run: a simulation is checkpointed, killed, continued, and ends with the bits of
-//! a run that nobody disturbed; h5py and VTK read those bits from its checkpoint.
+//! The whole chain with the programs that users run. A simulation is checkpointed, killed and
+//! continued, and ends with the same bits as an undisturbed run. h5py and VTK read those bits from
+//! its checkpoint.
 
 use nix::sys::signal::Signal;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 
 const RUN: [&str; 6] = ["--size", "64", "--steps", "1200", "--publish-every", "10"];
 
-/// `step N ... checksum u X v Y` as (N, [X, Y]).
+/// Parses `step N ... checksum u X v Y` as (N, [X, Y]).
 fn progress(line: &str) -> Option<(u64, [String; 2])> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [.., "checksum", "u", u, "v", v] = words[..] else {
@@ -19,7 +20,7 @@ fn progress(line: &str) -> Option<(u64, [String; 2])> {
     Some((words[1].parse().ok()?, [u.to_owned(), v.to_owned()]))
 }
 
-/// Read lines until `enough` or the end; the last progress.
+/// Reads lines until `enough` or the end, and returns the last progress.
 fn follow(child: &mut Child, enough: impl Fn(u64) -> bool) -> (u64, [String; 2]) {
     let mut last = None;
     loop {
@@ -70,7 +71,8 @@ fn a_killed_simulation_continues_from_its_checkpoint_to_the_same_bits() {
     let mut first = simulate(&[]);
     let (mut killed_at, _) = follow(&mut first, |step| step >= 500);
     while newest(files.path()).is_none() {
-        // However slow the writer is, the simulation must not be over before it: from here on it goes line by line.
+        // The simulation must not end before a slow writer has written. So from here on it runs one
+        // line at a time.
         first.signal(Signal::SIGSTOP);
         std::thread::sleep(Duration::from_millis(50));
         first.signal(Signal::SIGCONT);
@@ -104,7 +106,7 @@ fn a_killed_simulation_continues_from_its_checkpoint_to_the_same_bits() {
     );
 }
 
-/// The checksums of u and v as h5py and as VTK read them.
+/// Returns the checksums of u and v as h5py and as VTK read them.
 fn read_by_others(file: &Path) -> [[String; 2]; 2] {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     assert!(

@@ -10,13 +10,14 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// Kinds of regions: what memory each takes, and from which threads.
+/// Returns settings of regions that differ in the memory that they take and in the threads that
+/// take it.
 fn settings() -> Vec<String> {
-    let now = TrackerKind::ALL.map(|tracker| format!("tracker={tracker} capture=now"));
-    let later = "tracker=uffd-async capture=later".to_owned();
-    let sharing = "tracker=uffd-async capture=now calm=1 compact=1".to_owned();
-    let mut all = now.to_vec();
-    all.extend([later, sharing]);
+    let inline = TrackerKind::ALL.map(|tracker| format!("tracker={tracker} capture=inline"));
+    let deferred = "tracker=uffd-async capture=deferred".to_owned();
+    let sharing = "tracker=uffd-async capture=inline cold=1 compact=1".to_owned();
+    let mut all = inline.to_vec();
+    all.extend([deferred, sharing]);
     all.iter()
         .map(|kind| format!("pages=2048 memory=1000000000 dense-every=4 one-in=20 {kind}"))
         .collect()
@@ -35,7 +36,8 @@ fn pair(settings: &str) -> (TempDir, Puppet, Puppet) {
     (dir, producer, observer)
 }
 
-/// What the producer publishes is right, whether it publishes or skips; it must answer.
+/// Publishes 8 times and checks every version. The producer must answer, even if it skips. Returns
+/// the number of versions published.
 fn publishes(producer: &mut Puppet, observer: &mut Puppet, what: &str) -> u64 {
     let mut published = 0;
     for _ in 0..8 {
@@ -50,7 +52,7 @@ fn publishes(producer: &mut Puppet, observer: &mut Puppet, what: &str) -> u64 {
     published
 }
 
-/// An observer may attach or be refused; the producer must survive either.
+/// Attaches an observer, which may be refused. The producer must survive both.
 fn attaches(dir: &Path, producer: &mut Puppet, what: &str) {
     let mut late = Puppet::start(PUPPET, dir);
     let answer = late.ask("attach x").expect("an observer without limits");
@@ -61,7 +63,8 @@ fn attaches(dir: &Path, producer: &mut Puppet, what: &str) {
     assert!(producer.ask("stats").is_some(), "{what}: {answer}");
 }
 
-/// The producer goes on while a limit is `soft`, and as if nothing had been afterwards.
+/// Checks that the producer goes on while a limit is `soft`, and that every publish works
+/// afterwards. Returns the settings and the number of versions published under the limit.
 fn producer_goes_on(resource: Resource, soft: impl Fn(i32) -> u64) -> Vec<(String, u64)> {
     let goes_on = |settings: String| {
         let what = format!("{resource:?} {settings}");
@@ -78,7 +81,7 @@ fn producer_goes_on(resource: Resource, soft: impl Fn(i32) -> u64) -> Vec<(Strin
     settings().into_iter().map(goes_on).collect()
 }
 
-/// Each publish got through.
+/// Checks that no publish was skipped.
 fn all_published(counts: &[(String, u64)]) {
     let less: Vec<_> = counts.iter().filter(|(_, n)| *n != 8).collect();
     assert!(less.is_empty(), "{less:?}");
@@ -115,7 +118,7 @@ fn a_limit_on_private_memory_that_is_reached_does_not_end_the_producer() {
 }
 
 #[test]
-fn an_observer_at_its_limits_reads_right_bytes_or_says_what_is_missing() {
+fn an_observer_at_its_limits_reads_right_bytes_or_reports_an_error() {
     let at = |resource, pid| match resource {
         Resource::RLIMIT_AS => procfs::status(pid, "VmSize").unwrap(),
         Resource::RLIMIT_DATA => procfs::status(pid, "VmData").unwrap(),
@@ -131,7 +134,8 @@ fn an_observer_at_its_limits_reads_right_bytes_or_says_what_is_missing() {
         let (_dir, mut producer, mut observer) = pair(&settings()[0]);
         let pid = observer.child.pid();
         let limited = Limited::set(pid, resource, at(resource, pid));
-        // Nothing for which the program of the test itself takes as much memory as a field has.
+        // Only commands for which the observer's own program does not need as much memory as a
+        // field.
         for command in ["view", "view-at-base", "attach x", "status", "available"] {
             producer.ok("publish 1");
             let answer = observer.ask(command);

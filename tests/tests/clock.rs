@@ -1,6 +1,6 @@
-//! The time of day is set, forwards and backwards, while a producer publishes.
+//! The time of day is set forwards and backwards while a producer publishes.
 //!
-//! The clock is this process's only: so this is one test, in a process of its own.
+//! The changed clock holds for this whole process, so this file has one test only.
 
 use std::time::Duration;
 use tcasm_core::sys::time::{pretend, unix_ns};
@@ -9,7 +9,8 @@ use tcasm_producer::Producer;
 use tcasm_tests::{PublishVisible, name};
 
 const SECOND: u64 = 1_000_000_000;
-/// Times of day: later, long ago, the epoch itself, as late as can be told, and standing still.
+/// Times of day: later, long ago, the epoch itself, the latest possible time, and one that stands
+/// still.
 const TIMES: [u64; 8] = [
     2_000_000_000 * SECOND,
     2_000_000_001 * SECOND,
@@ -21,10 +22,10 @@ const TIMES: [u64; 8] = [
     1_500_000_000 * SECOND,
 ];
 
-/// Publishes at each time; an observer must see each version, in order, with its time and bytes.
+/// Publishes at each time. An observer must see each version, in order, with its time and bytes.
 fn publish_at_all_times(name: &str) {
     let builder = Producer::builder(name).capacity(1 << 16).history(3);
-    let mut producer = builder.calm_versions(1).create().unwrap();
+    let mut producer = builder.cold_versions(1).create().unwrap();
     let created = unix_ns();
     let field = producer.field::<u64, _>("a", [1000]).add().unwrap();
     let mut observer = Observer::attach(name).unwrap();
@@ -41,7 +42,7 @@ fn publish_at_all_times(name: &str) {
         assert!(newest.is_sorted() && newest.last() == Some(&version));
         assert_eq!(observer.info().unwrap().created, created);
         assert_eq!(observer.status().unwrap(), Status::Ok);
-        // Others come at any time.
+        // An observer can attach at any time of day.
         let mut late = Observer::attach(name).unwrap();
         assert_eq!(late.latest().unwrap().number(), version);
     }
@@ -50,9 +51,9 @@ fn publish_at_all_times(name: &str) {
 }
 
 #[test]
-fn versions_follow_each_other_whatever_the_time_of_day_is_set_to() {
+fn changes_of_the_clock_do_not_affect_versions_and_waiting() {
     let name = name("clock");
-    // The second region begins at the very moment at which the first did.
+    // The second region is created at the same time of day as the first.
     for _ in 0..2 {
         pretend(TIMES[0]);
         publish_at_all_times(&name);

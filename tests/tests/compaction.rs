@@ -1,4 +1,4 @@
-//! Pages that lie scattered over planes and change no more are put together, and nobody sees a byte change.
+//! Compaction of cold pages that are scattered over planes. No observer sees a byte change.
 
 use std::ops::Range;
 use tcasm_observer::{Observer, Version, View};
@@ -11,7 +11,8 @@ const CHUNK: usize = 512;
 
 type Bytes = Field<u8, ndarray::Ix1>;
 
-/// A producer whose pages, all but the last chunk's, were written in several versions, and then no more.
+/// A producer whose pages were written in several versions, and then no more. Only the last chunk
+/// is written later.
 struct Scene {
     producer: Producer,
     field: Bytes,
@@ -24,11 +25,11 @@ impl Scene {
     fn new(chunks: usize, shared: bool) -> Scene {
         let name = name("compaction");
         let pages = chunks * CHUNK;
-        // What is captured later, as a whole, does not scatter.
+        // A chunk that is deferred is captured as a whole, and so is not scattered.
         let builder = Producer::builder(&name)
             .capacity(pages * PAGE)
-            .capture(CaptureMode::Now);
-        let builder = builder.shared_backing(shared).calm_versions(1);
+            .capture(CaptureMode::Inline);
+        let builder = builder.shared_backing(shared).cold_versions(1);
         let mut producer = builder.compact_after(2).create().unwrap();
         let field = producer.field("a", [pages * PAGE]).add().unwrap();
         let observer = Observer::attach(&name).unwrap();
@@ -40,7 +41,7 @@ impl Scene {
             step: 0,
         };
         scene.publish(0..pages, 1);
-        // Held versions keep planes apart.
+        // The held versions make the next ones use other planes.
         let first = scene.observer.latest().unwrap();
         scene.publish(1..pages - CHUNK, 3);
         let second = scene.observer.latest().unwrap();
@@ -49,7 +50,7 @@ impl Scene {
         scene
     }
 
-    /// Write every so many of these pages, and publish.
+    /// Writes every `every`-th of these pages and publishes.
     fn publish(&mut self, pages: Range<usize>, every: usize) {
         self.step += 1;
         let mut view = self.producer.view_mut(self.field).unwrap();
@@ -63,8 +64,8 @@ impl Scene {
         assert!(self.producer.check_store().unwrap());
     }
 
-    /// Publish one page elsewhere.
-    fn go_on(&mut self) -> Version {
+    /// Publishes a version that changes only a page of the last chunk.
+    fn publish_elsewhere(&mut self) -> Version {
         let elsewhere = self.pages - 1;
         self.publish(elsewhere..self.pages, 1);
         let version = self.observer.latest().unwrap();
@@ -74,17 +75,17 @@ impl Scene {
         version
     }
 
-    /// Runs of the pages that change no more.
+    /// Returns the number of runs of the pages that are no longer written.
     fn runs(&self, version: &Version) -> usize {
         let bytes = (self.pages - CHUNK) * PAGE;
         version.runs(0..bytes as u64).unwrap().len()
     }
 
-    /// Publish until few runs are left.
-    fn until_together(&mut self, mut each: impl FnMut(&Scene, Version)) -> Version {
+    /// Publishes until few runs are left.
+    fn until_compacted(&mut self, mut each: impl FnMut(&Scene, Version)) -> Version {
         let chunks = self.pages / CHUNK;
-        poll_until("pages are put together", || {
-            let version = self.go_on();
+        poll_until("pages are compacted", || {
+            let version = self.publish_elsewhere();
             each(self, version.clone());
             (self.runs(&version) <= 2 * chunks).then_some(version)
         })
@@ -99,8 +100,8 @@ impl Scene {
     }
 }
 
-/// Whoever looks, and however, sees what the simulation has.
-fn assert_all_see(scene: &Scene, old: &mut Observer) {
+/// Checks that old and new observers see live memory, in views and by reading.
+fn assert_all_views_are_right(scene: &Scene, old: &mut Observer) {
     let mut new = Observer::attach(scene.producer.name()).unwrap();
     for observer in [old, &mut new] {
         let version = observer.latest().unwrap();
@@ -113,7 +114,7 @@ fn assert_all_see(scene: &Scene, old: &mut Observer) {
 }
 
 #[test]
-fn what_changes_no_more_is_put_together_and_every_view_shows_the_same_bytes() {
+fn compaction_of_cold_pages_changes_no_byte_of_any_view() {
     for shared in [false, true] {
         let mut scene = Scene::new(6, shared);
         let mut old = Observer::attach(scene.producer.name()).unwrap();
@@ -121,8 +122,8 @@ fn what_changes_no_more_is_put_together_and_every_view_shows_the_same_bytes() {
         let (view, mut shown) = (held.view().unwrap(), None);
         let before = view.bytes("a").unwrap().to_vec();
         assert!(scene.runs(&held) > 5 * 300, "{}", scene.runs(&held));
-        scene.until_together(|scene, version| {
-            // One window follows from version to version.
+        scene.until_compacted(|scene, version| {
+            // The same window is used for one version after the other.
             shown = None;
             let view = version.view().unwrap();
             scene.assert_right(&view);
@@ -131,30 +132,31 @@ fn what_changes_no_more_is_put_together_and_every_view_shows_the_same_bytes() {
         assert!(scene.producer.stats().pages_compacted > 0);
         assert!(view.bytes("a").unwrap() == before, "a held version changed");
         drop(view);
-        assert_all_see(&scene, &mut old);
-        // And it is written again.
+        assert_all_views_are_right(&scene, &mut old);
+        // Compacted pages can be written again.
         scene.publish(7..scene.pages, 31);
-        assert_all_see(&scene, &mut old);
+        assert_all_views_are_right(&scene, &mut old);
     }
 }
 
 #[test]
-fn live_memory_that_rests_stays_where_it_is_while_its_neighbours_are_put_together() {
+fn live_memory_stays_shared_while_its_neighbours_are_compacted() {
     let mut scene = Scene::new(4, true);
-    let resting = |scene: &mut Scene| {
-        scene.go_on();
-        scene.producer.stats().resting_bytes as usize
+    let shared_bytes_now = |scene: &mut Scene| {
+        scene.publish_elsewhere();
+        scene.producer.stats().shared_bytes as usize
     };
-    // It comes to rest; then most is written, too little for it to come to rest elsewhere, and what is left rests on a plane that
-    // has fewer pages than another.
+    // First, memory becomes shared. Then most pages are written, which leaves too few for
+    // sharing with another plane. The pages that stay shared lie on a plane that has fewer pages
+    // than another one.
     let pages = scene.pages;
-    poll_until("memory rests", || {
-        (resting(&mut scene) > 2 * CHUNK * PAGE).then_some(())
+    poll_until("memory is shared", || {
+        (shared_bytes_now(&mut scene) > 2 * CHUNK * PAGE).then_some(())
     });
     scene.publish(0..pages - CHUNK, 2);
     scene.publish(1..pages - CHUNK, 8);
-    scene.until_together(|_, _| {});
+    scene.until_compacted(|_, _| {});
     assert!(scene.producer.check_store().unwrap());
     let mut observer = Observer::attach(scene.producer.name()).unwrap();
-    assert_all_see(&scene, &mut observer);
+    assert_all_views_are_right(&scene, &mut observer);
 }

@@ -1,4 +1,4 @@
-//! Edges: numbers that no version has, sizes of one, things done in the order that nobody meant.
+//! Edge cases: versions that do not exist, sizes of one, and operations in an unusual order.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// A region with one field of `bytes` bytes and no version.
+/// Returns a region with one field of `bytes` bytes and no version.
 fn region(stem: &str, bytes: usize) -> (Producer, tcasm_producer::Field<u8, ndarray::Ix1>) {
     let mut p = Producer::builder(&name(stem))
         .capacity(1 << 20)
@@ -28,7 +28,8 @@ fn region(stem: &str, bytes: usize) -> (Producer, tcasm_producer::Field<u8, ndar
     (p, f)
 }
 
-/// In another process, on its own: this very test, which takes the branch of `inside`.
+/// Runs `inside` in a process of its own. That process runs the same test, which then calls
+/// `inside`.
 fn alone(test: &str, inside: impl FnOnce()) {
     const MARK: &str = "TCASM_TEST_ALONE";
     if std::env::var_os(MARK).is_some() {
@@ -43,7 +44,7 @@ fn alone(test: &str, inside: impl FnOnce()) {
 }
 
 #[test]
-fn numbers_that_no_version_has_are_not_there() {
+fn versions_that_do_not_exist_are_reported_as_gone() {
     let (mut p, f) = region("numbers", 1);
     let mut o = Observer::attach(p.name()).unwrap();
     for step in 0..6 {
@@ -61,7 +62,7 @@ fn numbers_that_no_version_has_are_not_there() {
 }
 
 #[test]
-fn waiting_for_ever_is_no_overflow() {
+fn waiting_forever_does_not_overflow() {
     let (mut p, _) = region("for-ever", 1);
     let mut o = Observer::attach_wait(p.name(), Duration::MAX).unwrap();
     p.publish_wait(0, 0.0, Duration::MAX).unwrap();
@@ -96,7 +97,7 @@ fn a_vector_may_have_one_component() {
 }
 
 #[test]
-fn attributes_that_do_not_fit_are_told_and_can_be_replaced() {
+fn attributes_that_are_too_large_are_an_error_and_can_be_replaced() {
     let (mut p, f) = region("attributes", 1);
     p.view_mut(f).unwrap()[0] = 1;
     p.set_attr("long", "x".repeat(1 << 20));
@@ -107,11 +108,11 @@ fn attributes_that_do_not_fit_are_told_and_can_be_replaced() {
     let Receipt::Published(published) = p.publish_visible(0, 0.0).unwrap() else {
         panic!()
     };
-    assert_eq!(published.pages, 1, "the change was kept");
+    assert_eq!(published.pages, 1, "the next version has the change");
 }
 
 #[test]
-fn a_field_that_was_bound_anew_is_declared_where_it_is_now() {
+fn declared_writes_follow_a_field_to_its_new_buffer() {
     on_all_trackers(|tracker| {
         let mut p = Producer::builder(&name("declare"))
             .capacity(1 << 20)
@@ -157,19 +158,20 @@ fn a_version_published_while_the_subscription_is_under_way_is_not_missed() {
 #[test]
 fn a_signal_does_not_end_a_wait() {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: the handler does nothing; nothing else in this binary uses the signal. No SA_RESTART.
+    // SAFETY: the handler does nothing, and nothing else in this program uses the signal. A zeroed
+    // `sigaction` is valid and has no SA_RESTART, so calls are interrupted.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = nothing as *const () as usize;
         libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
     }
-    // SAFETY: a plain function.
+    // SAFETY: the call takes no arguments and always succeeds.
     let me = unsafe { libc::pthread_self() } as usize;
     std::thread::scope(|s| {
         s.spawn(move || {
             for _ in 0..5 {
                 std::thread::sleep(Duration::from_millis(30));
-                // SAFETY: the thread lives: it waits for this one at the end of the scope.
+                // SAFETY: the thread lives, because it waits for this one at the end of the scope.
                 unsafe { libc::pthread_kill(me as libc::pthread_t, libc::SIGUSR1) };
             }
         });
@@ -185,25 +187,25 @@ fn a_signal_does_not_end_a_wait() {
 }
 
 #[test]
-fn a_forked_child_cannot_oust_anybody() {
-    let (mut p, _) = region("child-oust", 1);
+fn a_forked_child_cannot_revoke_a_lease() {
+    let (mut p, _) = region("child-revoke", 1);
     let _o = Observer::attach(p.name()).unwrap();
     // SAFETY: the child makes one call, which takes no lock, and ends at once.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let ousted = p.oust(std::process::id() as i32);
-        // SAFETY: ends the process without running anything of the parent's.
-        unsafe { libc::_exit(ousted as i32) };
+        let revoked = p.revoke(std::process::id() as i32);
+        // SAFETY: the call ends the process without running anything of the parent's.
+        unsafe { libc::_exit(revoked as i32) };
     }
     let mut status = -1;
-    // SAFETY: waits for our own child.
+    // SAFETY: the child is ours, and `status` lives during the call.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
-    assert_eq!(status, 0, "a signal or a count");
+    assert_eq!(status, 0, "the child was killed, or revoked an observer");
     assert_eq!(p.stats().observers, 1);
 }
 
 #[test]
-fn who_was_ousted_takes_no_place() {
+fn revoked_observer_does_not_count_against_the_limit() {
     let mut p = Producer::builder(&name("place"))
         .capacity(1)
         .max_observers(1)
@@ -212,14 +214,14 @@ fn who_was_ousted_takes_no_place() {
     let first = Observer::attach(p.name()).unwrap();
     let error = Observer::attach(p.name()).unwrap_err();
     assert!(matches!(error, AttachError::Full { .. }), "{error}");
-    p.oust(std::process::id() as i32);
+    p.revoke(std::process::id() as i32);
     let second = Observer::attach(p.name()).unwrap();
-    assert_eq!(first.status().unwrap(), Status::Ousted);
+    assert_eq!(first.status().unwrap(), Status::Revoked);
     assert_eq!(second.status().unwrap(), Status::NotReady);
 }
 
 #[test]
-fn everything_differs_from_a_version_of_another_region() {
+fn changes_since_a_version_of_another_region_are_everything() {
     let (mut small, _) = region("small", 1);
     let mut large = Producer::builder(&name("large"))
         .capacity(64 << 20)
@@ -239,7 +241,7 @@ fn everything_differs_from_a_version_of_another_region() {
 }
 
 #[test]
-fn what_listens_at_the_place_of_a_name_is_left_alone() {
+fn socket_of_another_program_at_the_path_of_a_region_is_not_removed() {
     let name = name("stream");
     let path = socket_path(&name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -251,7 +253,7 @@ fn what_listens_at_the_place_of_a_name_is_left_alone() {
 }
 
 #[test]
-fn a_process_without_descriptors_takes_no_name_from_another() {
+fn process_without_descriptors_cannot_take_a_name_in_use() {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     producer.ok("create x pages=64");
@@ -266,7 +268,7 @@ fn a_process_without_descriptors_takes_no_name_from_another() {
 }
 
 #[test]
-fn an_observer_that_dies_lets_go_though_its_child_lives() {
+fn pins_of_a_dead_observer_are_released_although_its_child_lives() {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     producer.ok("create x pages=64 versions=2 dense-every=1");
@@ -284,9 +286,9 @@ fn an_observer_that_dies_lets_go_though_its_child_lives() {
 }
 
 #[test]
-fn memory_that_could_not_be_had_is_not_taken_for_memory() {
+fn failed_allocation_skips_publish_and_returns_its_memory() {
     alone(
-        "memory_that_could_not_be_had_is_not_taken_for_memory",
+        "failed_allocation_skips_publish_and_returns_its_memory",
         || {
             let (mut p, f) = region("no-memory", 1 << 20);
             p.view_mut(f).unwrap().fill(1);
@@ -302,7 +304,7 @@ fn memory_that_could_not_be_had_is_not_taken_for_memory() {
                 );
                 assert!(short, "{receipt:?}");
                 let held = (p.stats().held_bytes, plane_bytes(std::process::id() as i32));
-                assert_eq!(held, (0, 0), "what was had is given back");
+                assert_eq!(held, (0, 0), "a failed publish must return its memory");
             }
             run_out_of_memory_after(u64::MAX);
             let Receipt::Published(published) = p.publish_visible(3, 0.0).unwrap() else {
@@ -316,7 +318,7 @@ fn memory_that_could_not_be_had_is_not_taken_for_memory() {
 #[test]
 fn a_limit_on_file_sizes_is_an_error_and_no_signal() {
     alone("a_limit_on_file_sizes_is_an_error_and_no_signal", || {
-        // SAFETY: a plain call; the limit is this process's own.
+        // SAFETY: the structure lives during the call, and the limit holds for this process only.
         unsafe {
             let limit = libc::rlimit {
                 rlim_cur: 1 << 16,
@@ -333,7 +335,7 @@ fn a_limit_on_file_sizes_is_an_error_and_no_signal() {
 }
 
 #[test]
-fn a_part_of_the_region_that_was_unmapped_takes_nobody_down() {
+fn unmapped_part_of_the_region_does_not_stop_publish() {
     on_all_trackers(|tracker| {
         let name = name("hole");
         let builder = Producer::builder(&name).capacity(1 << 20).tracker(tracker);

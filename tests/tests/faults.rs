@@ -1,4 +1,4 @@
-//! The producer dies at each step of publish: what observers have stays right, and they are told.
+//! The producer is killed at each step of `publish`. Observers keep right versions and learn of it.
 
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
@@ -10,21 +10,21 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// Versions published before the one that is not survived.
+/// The number of versions that are published before the producer is killed in the next one.
 const BEFORE: usize = 3;
 
-/// Where a producer dies in its fourth version, and what it is to be for that.
+/// The point at which a producer is killed in its fourth version, and the settings for it.
 #[derive(Clone, Debug)]
 struct Death {
     point: &'static str,
-    /// How often it has passed the point by then.
+    /// The number of times that the producer passes the point before it is killed there.
     passes: usize,
     settings: String,
 }
 
-/// A death at every step of publish that a producer with `tracker` takes.
+/// Returns a death for every step of `publish` that a producer with `tracker` takes.
 fn deaths(tracker: TrackerKind) -> Vec<Death> {
-    // All of version 4 is new, and of the versions before that are held, some pages each.
+    // Version 4 changes all pages. Of each version before, some pages are held.
     let death = |(point, passes), size_and_mode: &str| Death {
         point,
         passes,
@@ -33,14 +33,14 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
     let all = |points: &[(&'static str, usize)], settings: &str| -> Vec<Death> {
         points.iter().map(|p| death(*p, settings)).collect()
     };
-    // Not every publish passes these.
+    // Not every publish passes these points.
     let elsewhere = [
         "protected",
         "early",
         "saving",
         "saved",
-        "resting",
-        "rested",
+        "sharing",
+        "shared",
         "gathering",
         "gathered",
     ];
@@ -48,20 +48,21 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
         .iter()
         .filter(|p| !elsewhere.contains(p))
         .map(|p| (*p, BEFORE));
-    // Little enough for one thread to copy it; then so much that several share the four chunks of versions 1 and 4.
-    let mut deaths = all(&once_each.collect::<Vec<_>>(), "pages=1000 capture=now");
+    // First so little that one thread copies it. Then so much that several threads share the four
+    // chunks of versions 1 and 4.
+    let mut deaths = all(&once_each.collect::<Vec<_>>(), "pages=1000 capture=inline");
     let shared = [("saving", 4), ("saving", 7), ("saved", 4), ("saved", 7)];
-    deaths.extend(all(&shared, "pages=2048 capture=now"));
+    deaths.extend(all(&shared, "pages=2048 capture=inline"));
     if tracker == TrackerKind::UffdAsync {
-        // Version 1 is captured in publish, by several threads; versions 2 to 4 later.
+        // Version 1 is captured inside `publish`, by several threads. Versions 2 to 4 are deferred.
         let first = [("harvested", 3), ("mapped", 3), ("protected", 2)];
         let then = [("saving", 12), ("saving", 14), ("saved", 12), ("saved", 15)];
         let last = [("visible", 3), ("notified", 3)];
         let later = [&first[..], &then, &last].concat();
-        deaths.extend(all(&later, "pages=2048 capture=later"));
-        // Of ten chunks, four come to rest in each version from the third on.
-        let rest = [("resting", 2), ("rested", 2)];
-        let settings = "pages=5120 capture=now calm=1";
+        deaths.extend(all(&later, "pages=2048 capture=deferred"));
+        // Four of ten chunks become shared with a plane in each version from the third on.
+        let rest = [("sharing", 2), ("shared", 2)];
+        let settings = "pages=5120 capture=inline cold=1";
         deaths.extend(rest.map(|(point, passes)| Death {
             point,
             passes,
@@ -71,7 +72,8 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
     deaths
 }
 
-/// A producer that will die in its next publish, and an observer that holds all its versions.
+/// Returns a producer that will die in its next publish, and an observer that holds all its
+/// versions.
 fn doomed(dir: &TempDir, death: &Death) -> (Puppet, Puppet) {
     let fault = format!("{}:{}", death.point, death.passes + 1);
     let mut producer = Puppet::with_env(PUPPET, dir.path(), &[("TCASM_FAULT", &fault)]);
@@ -86,10 +88,11 @@ fn doomed(dir: &TempDir, death: &Death) -> (Puppet, Puppet) {
     (producer, observer)
 }
 
-/// Whether a version is there although the producer died at `point`: from "visible" on.
+/// Returns true if the version exists although the producer died at `point`.
 fn survives(point: &str) -> bool {
     let index = |name| POINTS.iter().position(|p| *p == name).unwrap();
-    // The notice is sent before "visible" is passed, and after the version is.
+    // The version becomes visible first, then observers are notified, and then the point "visible"
+    // is passed.
     index(point) >= index("visible")
 }
 
@@ -119,12 +122,12 @@ fn dies(death: &Death) {
     assert_eq!(
         observer.ok("poll 0"),
         "readable",
-        "an event loop has to see the end"
+        "an event loop must see the end"
     );
 }
 
 #[test]
-fn a_producer_that_dies_in_publish_or_after_it_leaves_whole_versions_and_an_observer_that_knows() {
+fn producer_killed_in_publish_or_after_it_leaves_whole_versions_and_observers_learn_of_it() {
     for tracker in TrackerKind::ALL {
         deaths(tracker).iter().for_each(dies);
     }
@@ -145,7 +148,7 @@ fn the_name_of_a_dead_producer_is_free_at_once() {
         observer.ok("attach x");
         assert_eq!(observer.ok("newer"), "version=1");
         observer.ok("view-at-base");
-        // Who was attached to the old one keeps what it has, and is not moved to the new one.
+        // An observer of the dead producer keeps what it has and does not move to the new one.
         assert_eq!(left_over.ok("status"), "ProducerLost");
         left_over.ok("check");
     }
@@ -158,7 +161,7 @@ fn a_producer_that_dies_while_a_store_waits_leaves_whole_versions() {
         let fault = format!("early:{pass}");
         let mut producer = Puppet::with_env(PUPPET, dir.path(), &[("TCASM_FAULT", &fault)]);
         let mut observer = Puppet::start(PUPPET, dir.path());
-        producer.ok("create x pages=8192 capture=later hasty=");
+        producer.ok("create x pages=8192 capture=deferred hasty=");
         observer.ok("attach x");
         let mut seen = 0;
         while producer.ask("publish 1").is_some() {
@@ -170,26 +173,26 @@ fn a_producer_that_dies_while_a_store_waits_leaves_whole_versions() {
         assert_eq!(observer.ok("status"), "ProducerLost");
         observer.ok("check");
         let last = observer.number("latest", "version");
-        // It may have become visible a moment before.
+        // The version may have become visible just before the kill.
         assert!(last == seen || last == seen + 1, "{last} after {seen}");
     }
 }
 
 #[test]
-fn a_producer_that_dies_while_pages_are_put_together_leaves_whole_versions_and_its_name() {
+fn producer_killed_during_compaction_leaves_whole_versions_and_frees_its_name() {
     for fault in ["gathering:1", "gathering:40", "gathered:1", "gathered:3"] {
         let dir = TempDir::new().unwrap();
         let mut producer = Puppet::with_env(PUPPET, dir.path(), &[("TCASM_FAULT", fault)]);
         let mut observer = Puppet::start(PUPPET, dir.path());
         producer
-            .ok("create x pages=4096 capture=now compact=1 calm=1 dense-every=10000 one-in=300");
+            .ok("create x pages=4096 capture=inline compact=1 cold=1 dense-every=10000 one-in=300");
         observer.ok("attach x");
         let mut seen = 0;
         while producer.ask("publish 1").is_some() {
             observer.ok("release");
             seen = observer.number("latest", "version");
             observer.ok("view");
-            assert!(seen < 2000, "nothing is put together");
+            assert!(seen < 2000, "nothing is compacted");
         }
         producer.child.wait();
         assert_eq!(observer.ok("status"), "ProducerLost");
@@ -206,7 +209,7 @@ fn a_producer_that_dies_while_pages_are_put_together_leaves_whole_versions_and_i
 }
 
 #[test]
-fn a_waiting_observer_is_told_when_the_producer_dies() {
+fn waiting_observer_gets_an_error_when_the_producer_dies() {
     let dir = TempDir::new().unwrap();
     let death = Death {
         point: "harvested",
@@ -226,7 +229,7 @@ fn a_waiting_observer_is_told_when_the_producer_dies() {
 }
 
 #[test]
-fn the_end_of_the_stream_is_not_taken_for_a_death() {
+fn end_of_stream_is_not_reported_as_a_lost_producer() {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     let mut observer = Puppet::start(PUPPET, dir.path());
@@ -243,12 +246,12 @@ fn the_end_of_the_stream_is_not_taken_for_a_death() {
 }
 
 #[test]
-fn without_the_order_of_publish_a_death_shows_a_version_that_is_not_whole() {
+fn without_the_guard_visible_last_a_killed_producer_leaves_a_partial_version() {
     let dir = TempDir::new().unwrap();
     let death = Death {
         point: "half-copied",
         passes: BEFORE,
-        settings: "pages=1000 versions=3 capture=now".to_owned(),
+        settings: "pages=1000 versions=3 capture=inline".to_owned(),
     };
     let (mut producer, mut observer) = doomed(&dir, &death);
     observer.ok("release");

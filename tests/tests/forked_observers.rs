@@ -1,8 +1,8 @@
-//! What a forked child can do with the views that it inherits from an observer: nothing, and it is
-//! told.
+//! Views that a forked child inherits from an observer. The child cannot use them and gets an
+//! error.
 //!
-//! A fork-based pool of workers gets such views without asking. The parent may let go of a version
-//! at any time, and then its pages are filled anew.
+//! In a pool of forked workers every child inherits such views. The parent may drop a version at
+//! any time, and then the producer fills its frames with new bytes.
 
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -35,7 +35,7 @@ impl Pair {
         let name = name(what);
         let bytes = PAGES * page_size();
         let builder = Producer::builder(&name).capacity(2 * bytes).versions(3);
-        let mut producer = builder.capture(CaptureMode::Now).create().unwrap();
+        let mut producer = builder.capture(CaptureMode::Inline).create().unwrap();
         let array = producer.field("array", [bytes / 8]).add().unwrap();
         producer.raw::<Node>("nodes", 4).add().unwrap();
         let observer = Observer::attach(&name).unwrap();
@@ -49,7 +49,7 @@ impl Pair {
         pair
     }
 
-    /// Publishes a version with `value` at the head of each of `pages`.
+    /// Publishes a version with `value` at the start of each of `pages`.
     fn publish(&mut self, value: u64, pages: impl Iterator<Item = usize>) {
         let mut view = self.producer.view_mut(self.array).unwrap();
         pages.for_each(|page| view[page * page_size() / 8] = value);
@@ -62,7 +62,7 @@ impl Pair {
     }
 }
 
-/// A forked child, and the two pipes that lead to it and back.
+/// A forked child, and the two pipes to it and back.
 struct Child {
     pid: Pid,
     go: Option<PipeWriter>,
@@ -70,20 +70,21 @@ struct Child {
 }
 
 impl Child {
-    /// Forks a child that waits for [`Child::go_on`], and then sends what `tell` returns. It ends
-    /// by itself when it hangs.
-    fn fork(tell: impl FnOnce() -> String) -> Child {
+    /// Forks a child that waits for [`Child::go_on`] and then sends what `report` returns. An alarm
+    /// ends it if it hangs.
+    fn fork(report: impl FnOnce() -> String) -> Child {
         let ((waiting, go), (answer, mut writer)) = (pipe().unwrap(), pipe().unwrap());
-        // SAFETY: the child uses what it inherited as this test wants to see it used, and ends
-        // without cleaning up.
+        // SAFETY: the child uses what it inherited, which is what this test is about. It ends
+        // without running destructors or exit handlers.
         match unsafe { fork() }.unwrap() {
             ForkResult::Child => {
                 drop(go);
-                // SAFETY: the default of this signal ends the process.
+                // SAFETY: the call takes an integer. The default action of this signal ends the
+                // process.
                 unsafe { libc::alarm(20) };
                 let _ = { waiting }.read(&mut [0]);
-                let _ = writer.write_all(tell().as_bytes());
-                // SAFETY: ends the process.
+                let _ = writer.write_all(report().as_bytes());
+                // SAFETY: the call ends the process and touches no memory.
                 unsafe { libc::_exit(0) }
             }
             ForkResult::Parent { child } => Child {
@@ -94,24 +95,27 @@ impl Child {
         }
     }
 
-    /// Lets the child go on, and returns what it said and how it ended.
+    /// Lets the child go on, and returns what it sent and how it ended.
     fn go_on(mut self) -> (String, WaitStatus) {
-        self.go = None;
+        // A byte, because the end of the pipe may never come: children that other tests fork at the
+        // same time inherit this end of it.
+        let told = self.go.take().map(|mut go| go.write_all(b"."));
+        told.transpose().unwrap();
         let mut said = String::new();
         self.answer.read_to_string(&mut said).unwrap();
         (said, waitpid(self.pid, None).unwrap())
     }
 }
 
-/// Returns what the child says, which must end in order.
-fn in_child(tell: impl FnOnce() -> String) -> String {
-    let (said, end) = Child::fork(tell).go_on();
+/// Returns what the child sends. The child must exit with status 0.
+fn in_child(report: impl FnOnce() -> String) -> String {
+    let (said, end) = Child::fork(report).go_on();
     assert!(matches!(end, WaitStatus::Exited(_, 0)), "{end:?}: {said}");
     said
 }
 
-/// Asks every accessor of a view that reaches shared memory; each line begins with the accessor's
-/// name.
+/// Calls every accessor of a view that reads shared memory. Each line has the name of the accessor
+/// and its result.
 fn ask_everything(view: &View, base: usize) -> Vec<String> {
     let line = |name: &str, error: Option<String>| {
         let error = error.map_or_else(|| "ok".to_owned(), |e| e.split('(').next().unwrap().into());
@@ -184,7 +188,7 @@ fn child_never_sees_other_bytes_under_the_number_of_a_version_that_the_parent_dr
 #[test]
 fn slices_that_were_taken_before_the_fork_fault_in_the_child() {
     let mut pair = Pair::new("slices");
-    // Shown afresh, then with page tables from the shelf, and in runs.
+    // The first view is mapped anew, later ones use the page-table cache, or several runs.
     for value in 2..8 {
         let few = value % 2 == 0;
         pair.publish(value, (0..PAGES).filter(|page| !few || page % 7 == 0));
@@ -201,7 +205,7 @@ fn slices_that_were_taken_before_the_fork_fault_in_the_child() {
     }
 }
 
-/// How many mappings this process has where the view lies.
+/// Returns the number of mappings of this process in the range of the view.
 fn mapped_in(view: &View) -> usize {
     let range = view.address()..view.address() + view.extent().bytes as usize;
     let inside = |m: &&std::ops::Range<usize>| m.start < range.end && range.start < m.end;
@@ -210,13 +214,13 @@ fn mapped_in(view: &View) -> usize {
 
 #[test]
 fn windows_with_copies_of_scattered_pages_are_not_inherited() {
-    // More runs than one window may take.
+    // The version has more runs than one window may map.
     let (name, pages) = (name("copies"), 40_000);
     let bytes = pages * page_size();
     let builder = Producer::builder(&name)
         .capacity(bytes)
         .memory(4 * bytes as u64);
-    let mut producer = builder.capture(CaptureMode::Now).create().unwrap();
+    let mut producer = builder.capture(CaptureMode::Inline).create().unwrap();
     let field = producer.field::<u8, _>("bytes", [bytes]).add().unwrap();
     let mut observer = Observer::attach(&name).unwrap();
     for (value, every) in [(1, 1), (2, 2)] {
@@ -272,7 +276,8 @@ fn child_drops_its_views_while_a_thread_of_the_parent_parks_windows() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                // More than are kept: the others are unmapped while the lock is held.
+                // These are more windows than are kept. The others are unmapped while the lock is
+                // held.
                 let views: Vec<View> = (0..12).map(|_| version.view().unwrap()).collect();
                 drop(views);
             }

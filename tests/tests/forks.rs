@@ -1,4 +1,4 @@
-//! Forked children: they inherit everything, and neither use nor harm what is their parent's.
+//! Forked children inherit everything. They can neither use nor harm what belongs to their parent.
 
 use tcasm_tests::child::poll_until;
 use tcasm_tests::puppet::{Puppet, number};
@@ -18,13 +18,13 @@ fn pair(settings: &str) -> (TempDir, Puppet, Puppet) {
     (dir, producer, observer)
 }
 
-/// What a forked child of the process answers.
+/// Returns the answer of a forked child of the process.
 fn child_of(parent: &mut Puppet, command: &str) -> String {
     parent.ok(&format!("fork {command}"))
 }
 
 #[test]
-fn a_forked_child_cannot_use_the_producer_and_its_end_harms_nobody() {
+fn forked_child_cannot_use_the_producer_and_its_end_does_no_harm() {
     for tracker in TRACKERS {
         let settings = format!("pages=700 versions=4 dense-every=4 one-in=2 tracker={tracker}");
         let (dir, mut producer, mut observer) = pair(&settings);
@@ -32,7 +32,7 @@ fn a_forked_child_cannot_use_the_producer_and_its_end_harms_nobody() {
             let error = child_of(&mut producer, command);
             assert!(error.starts_with("error Forked"), "{command}: {error}");
         }
-        // The children have dropped their producers, in all ways there are.
+        // Children can close or drop their copies of the producer.
         assert_eq!(child_of(&mut producer, "close"), "ok ");
         assert_eq!(child_of(&mut producer, "drop"), "ok ");
         assert_eq!(observer.ok("status"), "Ok");
@@ -51,7 +51,12 @@ fn a_forked_child_cannot_use_the_producer_and_its_end_harms_nobody() {
 
 #[test]
 fn forked_child_that_declares_device_writes_changes_nothing() {
-    for settings in ["", "capture=later", "calm=1 dense-every=8", "tracker=cow"] {
+    for settings in [
+        "",
+        "capture=deferred",
+        "cold=1 dense-every=8",
+        "tracker=cow",
+    ] {
         let (_dir, mut producer, mut observer) = pair(&format!("pages=1200 {settings}"));
         producer.ok("publish 6");
         for how in ["dirty", "bytes", "dma"] {
@@ -82,7 +87,7 @@ fn a_forked_child_can_make_a_region_of_its_own() {
 fn a_childs_own_memory_survives_the_end_of_the_producer_that_it_inherited() {
     for tracker in TRACKERS {
         let (_dir, mut producer, _observer) = pair(&format!("pages=64 tracker={tracker}"));
-        // Where the parent's region is, the child has room for something of its own.
+        // At the addresses of the parent's region the child can map memory of its own.
         let answer = child_of(&mut producer, "reuse-addresses");
         let reused = number(&answer, "reused").unwrap_or_else(|| panic!("{answer}"));
         assert!(reused > 0, "{answer}");
@@ -121,7 +126,7 @@ fn a_child_that_outlives_a_killed_producer_keeps_neither_its_name_nor_its_observ
 }
 
 #[test]
-fn a_forked_child_of_an_observer_can_neither_use_it_nor_let_go_of_its_pins() {
+fn forked_child_cannot_use_the_observer_or_release_its_pins() {
     let (_dir, mut producer, mut observer) = pair("pages=64 versions=3 dense-every=1");
     observer.ok("view");
     for command in [
@@ -138,7 +143,7 @@ fn a_forked_child_of_an_observer_can_neither_use_it_nor_let_go_of_its_pins() {
     }
     assert_eq!(child_of(&mut observer, "release"), "ok ");
     assert_eq!(child_of(&mut observer, "detach"), "ok ");
-    // Were the pin gone, the pages would be filled anew by now.
+    // If the pin were gone, these versions would overwrite the pages.
     producer.ok("publish 10");
     observer.ok("check");
     assert_eq!(observer.ok("status"), "Ok");
@@ -147,7 +152,7 @@ fn a_forked_child_of_an_observer_can_neither_use_it_nor_let_go_of_its_pins() {
 }
 
 #[test]
-fn a_forked_child_does_not_take_its_parents_notices() {
+fn forked_child_does_not_consume_its_parents_notifications() {
     let (_dir, mut producer, mut observer) = pair("pages=64");
     observer.ok("subscribe");
     producer.ok("publish 1");
@@ -157,6 +162,6 @@ fn a_forked_child_does_not_take_its_parents_notices() {
     assert_eq!(
         observer.ok("poll 0"),
         "readable",
-        "the notice was the parent's"
+        "the notification belongs to the parent"
     );
 }

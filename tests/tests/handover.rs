@@ -1,4 +1,4 @@
-//! Fields that are handed over: what versions show, what costs nothing, what is refused, what survives.
+//! Fields that are handed over: their versions, their cost, errors, and kills.
 
 use ndarray::{Array1, Ix1, Zip};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -19,7 +19,7 @@ use tcasm_tests::{name, runtime_dir};
 
 const BYTES: usize = 3 << 20;
 
-type Lent = Field<u64, Ix1, HandedOver>;
+type HandedField = Field<u64, Ix1, HandedOver>;
 
 fn pages() -> u64 {
     (BYTES / page_size()) as u64
@@ -29,13 +29,13 @@ fn builder(stem: &str) -> Builder {
     Producer::builder(&name(stem)).capacity(32 << 20)
 }
 
-fn region(builder: Builder) -> (Producer, Lent) {
+fn region(builder: Builder) -> (Producer, HandedField) {
     let mut p = builder.create().unwrap();
     let field = p.field("u", [BYTES / 8]).handed_over().add().unwrap();
     (p, field)
 }
 
-fn fill(p: &mut Producer, field: Lent, value: u64) {
+fn fill(p: &mut Producer, field: HandedField, value: u64) {
     let mut view = p.rewrite(field).unwrap();
     view.iter_mut().for_each(|x| x.write(value));
 }
@@ -61,7 +61,7 @@ fn all_are(version: &Version, value: u64) -> bool {
 }
 
 #[test]
-fn a_version_has_the_pages_without_a_copy_and_keeps_them_through_later_rewritings() {
+fn handed_over_pages_are_not_copied_and_never_change_in_their_version() {
     let (mut p, field) = region(builder("handed").versions(6));
     let mut observer = Observer::attach(p.name()).unwrap();
     let mut held = Vec::new();
@@ -85,7 +85,7 @@ fn a_version_has_the_pages_without_a_copy_and_keeps_them_through_later_rewriting
 }
 
 #[test]
-fn steps_that_hand_over_take_no_page_fault() {
+fn hand_over_causes_no_page_faults() {
     let (mut p, field) = region(builder("faults").check_hand_over(false));
     let faults = || {
         getrusage(UsageWho::RUSAGE_THREAD)
@@ -97,17 +97,17 @@ fn steps_that_hand_over_take_no_page_fault() {
         let before = faults();
         fill(&mut p, field, step);
         assert_eq!(published(&mut p, step).bytes, 0);
-        // From the first one on: memory was taken when the field was added.
+        // The first step is included: memory was taken when the field was added.
         most = most.max(faults() - before);
     }
-    // A few are the program's own; 768 pages were written in each.
+    // A few faults are the test's own. Each step writes 768 pages.
     assert!(most < 100, "{most} faults in a step");
 }
 
 #[test]
-fn a_published_field_is_read_and_not_written_until_it_is_begun_anew() {
+fn published_field_is_frozen_until_it_is_begun_anew() {
     let (mut p, field) = region(builder("frozen"));
-    p.view_mut(field).unwrap().fill(1); // it can be computed in place until it is published
+    p.view_mut(field).unwrap().fill(1); // allowed until it is published
     assert_eq!(published(&mut p, 1).handed_over, pages());
     assert!(matches!(p.view_mut(field), Err(ViewError::Frozen)));
     let buffer = field.buffer();
@@ -115,7 +115,8 @@ fn a_published_field_is_read_and_not_written_until_it_is_begun_anew() {
     assert!(p.view(field).unwrap().iter().all(|x| *x == 1));
     let error = ViewError::Frozen.to_string();
     assert!(error.contains("rewrite()"), "{error}");
-    // What was not rewritten is not published again, and what is, is what the views say.
+    // A field that was not rewritten is not published again. A field that was begun anew can also
+    // be written through views.
     assert_eq!(published(&mut p, 2).pages, 0);
     fill(&mut p, field, 2);
     p.view_mut(field).unwrap()[0] = 7;
@@ -126,7 +127,7 @@ fn a_published_field_is_read_and_not_written_until_it_is_begun_anew() {
 }
 
 #[test]
-fn two_copies_are_computed_from_each_other_and_bound_in_turn() {
+fn two_handed_over_buffers_can_be_bound_in_turn() {
     let (mut p, field) = region(builder("double"));
     let mut observer = Observer::attach(p.name()).unwrap();
     let (mut now, mut next) = (field.buffer(), p.buffer_like(field).unwrap());
@@ -135,7 +136,7 @@ fn two_copies_are_computed_from_each_other_and_bound_in_turn() {
         Zip::from(&old).map_assign_into(new, |x| x + 1);
         now = next;
         next = p.bind(field, next).unwrap();
-        // Not each step is shown; then the buffers are just written.
+        // Not every step is published. Buffers of the others are simply written again.
         if step % 3 != 1 {
             assert_eq!(published(&mut p, step).handed_over, pages());
             assert!(all_are(&observer.latest().unwrap(), step));
@@ -148,7 +149,7 @@ fn two_copies_are_computed_from_each_other_and_bound_in_turn() {
 }
 
 #[test]
-fn where_it_is_checked_elements_that_were_left_out_are_nan() {
+fn check_hand_over_sets_elements_that_were_not_written_to_nan() {
     let mut p = builder("poison").check_hand_over(true).create().unwrap();
     let field = p.field::<f64, _>("u", [1000]).handed_over().add().unwrap();
     for step in 0..4 {
@@ -174,9 +175,9 @@ fn with_every_version_pinned_publish_skips_and_nothing_is_lost() {
     }
     for step in 4..8 {
         fill(&mut p, field, step);
-        // Of four versions one is left for the pages that are rewritten.
+        // The bound is 3: one of the four slots is kept for the frames that are rewritten.
         assert_eq!(skip(&mut p, step), Skip::Versions { bound: 3 });
-        p.view_mut(field).unwrap()[0] = step; // it is still to be written
+        p.view_mut(field).unwrap()[0] = step; // not frozen, as it was not published
     }
     assert!(
         (1..)
@@ -192,7 +193,7 @@ fn with_every_version_pinned_publish_skips_and_nothing_is_lost() {
 
 #[test]
 fn at_the_bound_on_memory_publish_skips_and_nothing_is_lost() {
-    // Live memory, the newest version, and one more.
+    // The bound allows live memory, the newest version, and one more.
     let (mut p, field) = region(builder("bound").memory(3 * BYTES as u64));
     let mut observer = Observer::attach(p.name()).unwrap();
     fill(&mut p, field, 1);
@@ -224,7 +225,7 @@ fn a_field_that_cannot_be_handed_over_is_a_clear_error() {
         DefineError::HandOver(HandOverError::Versions { versions: 2 })
     );
     assert!(few && error.to_string().contains("versions()"), "{error}");
-    // Ordinary ones still can be added.
+    // Ordinary fields can still be added.
     two.field::<u8, _>("u", [1]).add().unwrap();
 
     let mut small = builder("small").memory(BYTES as u64 / 2).create().unwrap();
@@ -247,14 +248,14 @@ fn a_field_that_cannot_be_handed_over_is_a_clear_error() {
 }
 
 #[test]
-fn trimming_takes_neither_live_memory_nor_the_pages_for_the_next_rewriting() {
+fn trim_keeps_live_memory_and_the_frames_for_the_next_rewrite() {
     let (mut p, field) = region(builder("trim").check_hand_over(false));
     fill(&mut p, field, 1);
     p.trim().unwrap();
     assert!(p.view(field).unwrap().iter().all(|x| *x == 1));
     published(&mut p, 1);
     p.trim().unwrap();
-    // The version, and the spare.
+    // The version, and the spare frames for the next rewrite.
     assert_eq!(p.stats().held_bytes, 2 * BYTES as u64);
     fill(&mut p, field, 2);
     p.trim().unwrap();
@@ -263,27 +264,29 @@ fn trimming_takes_neither_live_memory_nor_the_pages_for_the_next_rewriting() {
 }
 
 #[test]
-fn a_forked_child_inherits_nothing_of_it_however_often_pages_changed_places() {
+fn forked_child_never_inherits_handed_over_memory() {
     let (mut p, field) = region(builder("fork"));
     for step in 0..7 {
         fill(&mut p, field, step);
         let at = p.view(field).unwrap().as_ptr();
-        // SAFETY: the child only makes system calls that are allowed after a fork of a program with threads, and exits.
+        // SAFETY: the child only makes system calls that are allowed after a fork of a program with
+        // threads, and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let inherited = readable(at.cast());
-            // SAFETY: ends the child at once.
+            // SAFETY: the call ends the child and touches no memory.
             unsafe { libc::_exit(if inherited { 1 } else { 0 }) };
         }
         let mut status = 0;
-        // SAFETY: waits for the child, which is ours; the status is a local.
+        // SAFETY: the child is ours, and `status` lives during the call.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0, "step {step}");
         published(&mut p, step);
     }
 }
 
-/// This very test in another process, where it takes the branch of `inside` and says what the test reads.
+/// Starts this test in another process, in which it runs `inside`. `outside` gets that process and
+/// reads what it prints.
 fn elsewhere(test: &str, inside: impl FnOnce(), outside: impl FnOnce(std::process::Child)) {
     const MARK: &str = "TCASM_TEST_ELSEWHERE";
     if std::env::var_os(MARK).is_some() {
@@ -303,7 +306,7 @@ fn a_producer_that_is_killed_while_it_rewrites_leaves_its_last_version_whole() {
     let inside = || {
         let (mut p, field) = region(builder("killed").check_hand_over(false));
         println!("\nname {}", p.name());
-        // Publishes 1, 2, 3, ... and between them writes what no version may show.
+        // Publishes 1, 2, 3, ... In between it writes a value that no version may show.
         for step in 1.. {
             fill(&mut p, field, u64::MAX);
             fill(&mut p, field, step);
@@ -328,20 +331,21 @@ fn a_producer_that_is_killed_while_it_rewrites_leaves_its_last_version_whole() {
 }
 
 #[test]
-fn where_it_is_checked_a_store_to_a_published_field_faults_at_the_culprit() {
+fn check_hand_over_makes_stores_to_a_published_field_fault() {
     let inside = || {
         let (mut p, field) = region(builder("culprit").check_hand_over(true));
         fill(&mut p, field, 1);
         let at = p.view_mut(field).unwrap().as_mut_ptr();
-        // SAFETY: live memory of the field, which is not published yet.
+        // SAFETY: the pointer is to live memory of the field, which is not published yet.
         unsafe { at.write_volatile(2) };
         published(&mut p, 1);
         println!("\nname published");
-        // SAFETY: what the test is about: the kernel stops it.
+        // SAFETY: this store is what the test is about. The memory is mapped read-only, so the
+        // kernel stops the process.
         unsafe { at.write_volatile(3) };
         println!("\nname written");
     };
-    let test = "where_it_is_checked_a_store_to_a_published_field_faults_at_the_culprit";
+    let test = "check_hand_over_makes_stores_to_a_published_field_fault";
     elsewhere(test, inside, |child| {
         let out = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&out.stdout);
@@ -353,8 +357,8 @@ fn where_it_is_checked_a_store_to_a_published_field_faults_at_the_culprit() {
     });
 }
 
-/// From here on, this thread gets no memory for planes by madvise(2) with MADV_POPULATE_WRITE, as where the machine has
-/// none; giving it back still works.
+/// Makes madvise(2) with MADV_POPULATE_WRITE fail in this thread from here on. So it gets no memory
+/// for planes, as if the machine had none. Returning memory still works.
 fn starve() {
     use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
     let op = |code: u32, jt, jf, k| sock_filter {
@@ -363,7 +367,7 @@ fn starve() {
         jf,
         k,
     };
-    let (number, advice) = (0, 32); // offsets in struct seccomp_data: nr, low half of args[2]
+    let (number, advice) = (0, 32); // offsets in seccomp_data: nr, low half of args[2]
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EFAULT as u32;
     let mut program = [
         op(BPF_LD | BPF_W | BPF_ABS, 0, 0, number),
@@ -382,7 +386,8 @@ fn starve() {
         len: program.len() as u16,
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: plain calls; the filter is a local that the kernel copies, and holds for this thread alone.
+    // SAFETY: the filter is a valid program that lives during the calls. The kernel copies it, and
+    // it holds for this thread only.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         let set = libc::prctl(
@@ -401,7 +406,8 @@ fn without_memory_publish_skips_and_nothing_is_lost() {
     fill(&mut p, field, 1);
     published(&mut p, 1);
     let first = observer.latest().unwrap();
-    // The version, and the spare for the next rewriting: that one is certain, what else was free is gone.
+    // What is left is the version and the spare frames for the next rewrite. These are certain.
+    // Other free frames have no memory any more.
     p.trim().unwrap();
     std::thread::scope(|scope| {
         let starved = scope.spawn(|| {
@@ -425,23 +431,24 @@ fn without_memory_publish_skips_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
+fn pages_handed_to_a_version_that_is_given_up_go_into_the_next() {
     let inside = || {
         for begun_anew in [false, true] {
-            let later = builder("given-up")
-                .capture(CaptureMode::Later)
+            let deferred = builder("given-up")
+                .capture(CaptureMode::Deferred)
                 .wait_for_capture(true);
-            let (mut p, field) = region(later);
+            let (mut p, field) = region(deferred);
             let mut observer = Observer::attach(p.name()).unwrap();
-            // It begins where the chunk behind the other begins, and is one chunk.
+            // This field begins at the first chunk behind `u`, and is one chunk long.
             let plain = p.field::<u64, _>("a", [page_size() * 64]).add().unwrap();
             let single = p.field::<u64, _>("w", [1000]).handed_over().add().unwrap();
             for step in 1..=4 {
-                // Later chunks are known from the second version on; all versions are held, so each takes fresh memory.
+                // Chunks are deferred from the second version on. All versions are held, so each
+                // takes new memory.
                 p.view_mut(plain).unwrap().fill(step);
                 fill(&mut p, field, step);
                 fill(&mut p, single, step);
-                // Copies into fresh memory fail, spare planes get theirs.
+                // Copies into new memory fail, but spare planes get their memory.
                 run_out_of_memory_after(if step == 4 { 0 } else { u64::MAX });
                 let receipt = published(&mut p, step);
                 let visible = receipt.wait_visible(Duration::from_secs(20));
@@ -451,7 +458,7 @@ fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
                     std::mem::forget(observer.latest().unwrap());
                     continue;
                 }
-                assert!(receipt.later > 0 && visible.is_err(), "{visible:?}");
+                assert!(receipt.deferred > 0 && visible.is_err(), "{visible:?}");
             }
             if begun_anew {
                 fill(&mut p, field, 5);
@@ -474,7 +481,7 @@ fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
         }
         println!("\nname all");
     };
-    let test = "what_a_version_was_handed_that_is_given_up_goes_into_the_next";
+    let test = "pages_handed_to_a_version_that_is_given_up_go_into_the_next";
     elsewhere(test, inside, |child| {
         let out = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&out.stdout);
@@ -483,7 +490,7 @@ fn what_a_version_was_handed_that_is_given_up_goes_into_the_next() {
 }
 
 #[test]
-fn the_rest_of_the_last_chunk_takes_no_memory() {
+fn unused_end_of_the_last_chunk_takes_no_memory() {
     let mut p = builder("rest").create().unwrap();
     p.field::<u8, _>("u", [page_size() + 1])
         .handed_over()
@@ -491,7 +498,7 @@ fn the_rest_of_the_last_chunk_takes_no_memory() {
         .unwrap();
     p.trim().unwrap();
     assert_eq!(p.stats().held_bytes, 2 * page_size() as u64);
-    // And the next field lies behind it.
+    // The next field lies behind the whole chunk.
     let next = p.field::<u8, _>("a", [1]).add().unwrap();
     let at = p.view(next).unwrap().as_ptr() as usize;
     assert_eq!(at - p.base(), 512 * page_size());

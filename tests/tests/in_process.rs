@@ -1,4 +1,4 @@
-//! Producer and observer in one process: what the interfaces promise, without the noise of several processes.
+//! The public interfaces, with producer and observer in one process.
 
 use std::time::Duration;
 use tcasm_observer::{ObserveError, Observer, Status};
@@ -8,7 +8,7 @@ use tcasm_producer::{
 use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
 #[test]
-fn a_version_is_what_the_memory_was_when_it_was_published() {
+fn a_version_shows_live_memory_as_it_was_at_publish() {
     on_all_trackers(|tracker| {
         let name = name("image");
         let mut p = Producer::builder(&name)
@@ -152,7 +152,7 @@ fn pointers_in_raw_structures_can_be_followed() {
     assert_eq!(seen, (0..1000).skip(3).step_by(7).collect::<Vec<u64>>());
     assert!(view.deref(RegionPtr::<Node>::new(8)).is_err());
     assert!(view.raw::<u64>("nodes").is_err());
-    // The producer itself lies at its address: the clear error of a process where it is taken.
+    // The producer itself is mapped at this address. The error must say that it is taken.
     let error = version.view_at_base().unwrap_err().to_string();
     assert!(error.contains("taken by the mapping"), "{error}");
 }
@@ -248,14 +248,15 @@ fn the_bound_on_memory_holds() {
             .iter()
             .all(|x| *x == 1)
     );
-    // What is newest is kept whoever pins it: the 64 pages never fit beside themselves. A part of them does.
+    // The newest version is kept even if no observer pins it, and its 64 pages do not fit twice. A
+    // smaller change fits.
     drop(held);
     assert!(p.publish_visible(3, 0.0).unwrap().version().is_none());
     p.view_mut(a).unwrap().fill(1);
 }
 
 #[test]
-fn the_end_of_the_stream_is_seen_and_the_last_version_stays() {
+fn end_of_stream_is_reported_and_the_last_version_stays() {
     let name = name("end");
     let mut p = Producer::builder(&name).capacity(4096).create().unwrap();
     let a = p.field::<f32, _>("a", [16]).add().unwrap();
@@ -272,7 +273,7 @@ fn the_end_of_the_stream_is_seen_and_the_last_version_stays() {
     assert_eq!(o.status().unwrap(), Status::EndOfStream);
     assert!(
         o.wait_newer(Duration::from_secs(9)).is_ok(),
-        "the last version was not handed out yet"
+        "this observer has not seen the last version yet"
     );
     assert!(matches!(
         o.wait_newer(Duration::from_secs(9)),
@@ -355,7 +356,7 @@ fn bad_input_gets_a_clear_error() {
 }
 
 #[test]
-fn every_tracker_can_be_asked_for() {
+fn every_tracker_can_be_requested() {
     for kind in [
         TrackerKind::UffdAsync,
         TrackerKind::Cow,
@@ -371,7 +372,7 @@ fn every_tracker_can_be_asked_for() {
 }
 
 #[test]
-fn versions_begin_with_the_number_that_was_asked_for() {
+fn versions_begin_with_the_requested_number() {
     let name = name("first");
     for version in [0, u64::MAX, u64::MAX >> 1] {
         let builder = Producer::builder(&name).capacity(1).first_version(version);

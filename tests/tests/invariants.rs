@@ -1,14 +1,15 @@
-//! Each invariant of `docs/design.md` holds, and its check goes red when the step that guards it is left out.
+//! Each invariant of `docs/design.md` holds, and its check fails when its guard is switched off.
 
 use std::time::Duration;
 use tcasm_core::sabotage::Guard;
 use tcasm_tests::child::{Child, Said};
 use tcasm_tests::invariants::MODE;
 
-/// Longer than any check may take, those included that wait to see that something hangs.
+/// A time that is longer than any check may take, including those that wait for a hang.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What the check says of regions that are captured in `mode`, with `guard` switched off if one is given.
+/// Returns what the check prints for regions captured in `mode`, with `guard` switched off if
+/// given.
 fn check(name: &str, mode: &str, guard: Option<Guard>) -> Said {
     let dir = tempfile::tempdir().expect("a folder for sockets");
     let number = guard.map(|g| (g as u8).to_string());
@@ -18,15 +19,15 @@ fn check(name: &str, mode: &str, guard: Option<Guard>) -> Said {
     child.hear(LIMIT)
 }
 
-/// However its regions are captured.
+/// Checks that the invariant holds in every capture mode.
 fn holds(name: &str) {
-    for mode in ["auto", "now", "later"] {
+    for mode in ["auto", "inline", "deferred"] {
         let said = check(name, mode, None);
         assert_eq!(said, Said::Line("holds".to_owned()), "{name}, {mode}");
     }
 }
 
-/// Without its guard it is violated, in the way that is expected.
+/// Checks that the invariant is violated in the expected way when its guard is switched off.
 fn violated(name: &str, guard: Guard, how: &str) {
     let said = check(name, "auto", Some(guard));
     let as_expected =
@@ -52,24 +53,24 @@ macro_rules! invariants {
 }
 
 invariants! {
-    "i1" i1_a_page_slot_in_use_is_never_written;
-        i1_without_its_guard_a_version_changes_while_it_is_held SlotInUse "changed while it was held";
+    "i1" i1_frame_in_use_is_never_written;
+        i1_without_its_guard_a_held_version_changes FrameInUse "changed while it was held";
     "i2" i2_a_version_is_visible_only_when_it_is_whole;
         i2_without_its_guard_a_killed_producer_leaves_half_a_version VisibleLast "after a kill at";
     "i3" i3_a_version_that_is_pinned_is_not_reclaimed;
-        i3_without_its_guard_a_version_changes_while_it_is_held PinCheck "changed while it was held";
+        i3_without_its_guard_a_held_version_changes PinCheck "changed while it was held";
     "i4" i4_no_change_is_lost_when_publish_fails;
         i4_without_its_guard_a_skipped_publish_loses_changes KeepHarvest "is not what was written";
     "i5" i5_stopped_and_killed_observers_change_nothing;
         i5_without_its_guard_stopped_observers_stop_the_producer NeverWait "not done after";
     "i6" i6_an_error_of_the_tracker_loses_nothing;
-        i6_without_its_guard_an_error_of_the_tracker_loses_changes ErrorMeansAll "is not what was written";
+        i6_without_its_guard_a_tracker_error_loses_changes ErrorMeansAll "is not what was written";
     "i7" i7_memory_stays_under_its_bound;
         i7_without_its_guard_memory_goes_over_the_bound Bound "the bound is";
-    "i8" i8_hostile_observers_waste_memory_at_most;
-        i8_without_its_guard_strangers_are_let_in CheckMessages "is let in";
+    "i8" i8_hostile_observers_waste_no_more_than_the_bound;
+        i8_without_its_guard_invalid_messages_are_accepted CheckMessages "is let in";
     "i9" i9_a_damaged_index_gives_errors;
-        i9_without_its_guard_a_damaged_index_ends_the_reader CheckIndex "a reader panics";
-    "i11" i11_memory_that_rests_on_a_plane_stays_what_it_is;
-        i11_without_its_guard_live_memory_changes_by_itself RestsInPlace "changed by itself";
+        i9_without_its_guard_a_damaged_index_makes_readers_panic CheckIndex "a reader panics";
+    "i11" i11_frame_shared_with_live_memory_is_not_changed;
+        i11_without_its_guard_live_memory_changes_by_itself SharedInPlace "changed by itself";
 }

@@ -1,4 +1,5 @@
-//! `tcasm keep`: what a killed simulation leaves in memory is there for its next start, and let go of when that has begun.
+//! `tcasm keep` keeps the versions of a killed simulation in memory for its next start, and
+//! releases them once that has published.
 
 use ndarray::Array2;
 use nix::sys::signal::{Signal, kill};
@@ -32,14 +33,14 @@ fn plate_run(name: &str) -> Child {
     start("checkpoint_restart", &args)
 }
 
-/// The number behind `what` in a line of `tcasm keep`, the last one in it.
+/// Returns the number after the last `what` in a line of `tcasm keep`.
 fn number(line: &str, what: &str) -> u64 {
     let rest = line.rsplit(what).next().unwrap();
     let digits = rest.trim_start().split([' ', ',']).next().unwrap();
     digits.parse().unwrap_or_else(|_| panic!("{line}"))
 }
 
-/// The undisturbed run.
+/// An undisturbed run, computed here.
 struct Reference {
     t: Array2<f64>,
     step: u64,
@@ -52,7 +53,7 @@ impl Reference {
         Reference { t, step: 0 }
     }
 
-    /// Whether `t` is what is computed undisturbed until `step`, bit by bit.
+    /// Checks that `t` equals the undisturbed run at `step`, bit by bit.
     fn check(&mut self, step: u64, t: ndarray::ArrayView2<'_, f64>) {
         assert!(step >= self.step, "{step} comes before {}", self.step);
         (self.step + 1..=step).for_each(|n| plate::step(self.t.view_mut(), n));
@@ -65,7 +66,7 @@ impl Reference {
     }
 }
 
-/// Objects of regions that process `pid` has open, or mapped.
+/// Returns the number of objects of regions that process `pid` has open.
 fn objects(pid: i32) -> usize {
     let fds = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     let target = |entry: fs::DirEntry| fs::read_link(entry.path()).ok();
@@ -76,12 +77,12 @@ fn objects(pid: i32) -> usize {
 }
 
 #[test]
-fn whenever_a_simulation_is_killed_its_next_start_goes_on_from_memory_with_the_same_bits() {
+fn killed_simulation_continues_from_kept_memory_with_the_same_bits() {
     let name = name("plate");
     let mut simulation = plate_run(&name);
     assert_eq!(simulation.hear_line("begins"), "");
-    let keeper = keep(&name, &[]);
-    keeper.hear_line("attached to");
+    let holder = keep(&name, &[]);
+    holder.hear_line("attached to");
     let mut reference = Reference::new(SIDE);
     for round in 0..12u64 {
         std::thread::sleep(Duration::from_micros(round * 3_700));
@@ -89,10 +90,10 @@ fn whenever_a_simulation_is_killed_its_next_start_goes_on_from_memory_with_the_s
         let reached = observer.wait_newer(DEADLINE).unwrap().step();
         drop(observer);
         simulation.kill();
-        let held = keeper.hear_line(&format!("{name} has died; held: "));
+        let held = holder.hear_line(&format!("{name} has died; held: "));
         let step = number(&held, "step");
         assert!(step >= reached, "{held}, but step {reached} was seen");
-        // Others can look at it, too.
+        // Other programs can read the kept version too.
         let version = tcasm_restart::kept(&name).unwrap();
         let view = version.view().unwrap();
         let t = view.array::<f64>("t").unwrap();
@@ -100,18 +101,18 @@ fn whenever_a_simulation_is_killed_its_next_start_goes_on_from_memory_with_the_s
         simulation = plate_run(&name);
         let from = simulation.hear_line("goes on from step ");
         assert_eq!(number(&format!("step {from}"), "step"), step);
-        keeper.hear_line(&format!("{name} goes on with version "));
+        holder.hear_line(&format!("{name} goes on with version "));
     }
-    assert!(reference.step > 100, "the run has come forward");
+    assert!(reference.step > 100, "the run has made progress");
 }
 
 #[test]
-fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before() {
+fn kept_versions_are_released_when_the_next_producer_has_published_and_not_before() {
     let name = name("held");
     let mut simulation = plate_run(&name);
     simulation.hear_line("begins");
-    let mut keeper = keep(&name, &["--versions", "3"]);
-    keeper.hear_line("attached to");
+    let mut holder = keep(&name, &["--versions", "3"]);
+    holder.hear_line("attached to");
     let mut observer = Observer::attach(&name).unwrap();
     let first = observer.wait_newer(DEADLINE).unwrap().number();
     poll_until("some versions are there", || {
@@ -119,7 +120,7 @@ fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before
     });
     drop(observer);
     simulation.kill();
-    let held = keeper.hear_line(&format!("{name} has died; held: "));
+    let held = holder.hear_line(&format!("{name} has died; held: "));
     assert_eq!(held.matches("version").count(), 3, "{held}");
     let mut kept = Observer::attach_kept(&name).unwrap();
     for text in held.split(", ") {
@@ -130,12 +131,12 @@ fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before
         Reference::new(SIDE).check(version.step(), t.into_dimensionality().unwrap());
     }
     drop(kept);
-    // One that dies before its first version changes nothing.
+    // A producer that dies before its first version changes nothing.
     let idle = Producer::builder(&name).capacity(1 << 20).create().unwrap();
-    keeper.hear_line("attached to");
+    holder.hear_line("attached to");
     drop(idle);
-    keeper.hear_line(&format!("{name} is gone, and had published nothing"));
-    let with_one = objects(keeper.pid());
+    holder.hear_line(&format!("{name} is gone, and had published nothing"));
+    let with_one = objects(holder.pid());
     let version = number(&held, "version");
     let restored = Producer::restore_kept(&name).unwrap();
     assert_eq!(
@@ -143,40 +144,40 @@ fn what_is_held_is_let_go_of_when_the_next_producer_has_published_and_not_before
         (version, kept_path(&name))
     );
     let mut producer = restored.producer;
-    keeper.hear_line("attached to");
+    holder.hear_line("attached to");
     assert!(
         Observer::attach_kept(&name).is_ok(),
-        "not before it has published"
+        "kept versions must stay until it has published"
     );
     let next = producer
         .publish_visible(restored.stamp.step + 1, 0.0)
         .unwrap();
     assert_eq!(next.version(), Some(version + 1));
-    keeper.hear_line(&format!("{name} goes on with version {}", version + 1));
+    holder.hear_line(&format!("{name} goes on with version {}", version + 1));
     let error = Producer::restore_kept(&name).unwrap_err();
     assert!(matches!(error, RestoreError::Runs { .. }), "{error}");
     poll_until("the old objects are closed", || {
-        (objects(keeper.pid()) <= with_one).then_some(())
+        (objects(holder.pid()) <= with_one).then_some(())
     });
-    keeper.signal(Signal::SIGTERM);
-    assert_eq!(keeper.wait().code(), Some(0));
-    // An observer that goes is nothing to the producer.
+    holder.signal(Signal::SIGTERM);
+    assert_eq!(holder.wait().code(), Some(0));
+    // The producer is not affected when an observer detaches.
     producer
         .publish_visible(restored.stamp.step + 2, 0.0)
         .unwrap();
 }
 
 #[test]
-fn what_a_simulation_that_has_ended_leaves_is_held_too_and_can_be_written_to_a_file() {
+fn versions_of_an_ended_simulation_are_kept_and_can_be_written_to_a_file() {
     let name = name("ended");
     let mut producer = Producer::builder(&name).capacity(1 << 20).create().unwrap();
     let t = producer.field::<f64, _>("t", [1000]).add().unwrap();
     producer.view_mut(t).unwrap().fill(4.5);
-    let keeper = keep(&name, &[]);
-    keeper.hear_line("attached to");
+    let holder = keep(&name, &[]);
+    holder.hear_line("attached to");
     producer.publish_visible(9, 0.9).unwrap();
     drop(producer);
-    let held = keeper.hear_line(&format!("{name} has ended; held: "));
+    let held = holder.hear_line(&format!("{name} has ended; held: "));
     assert_eq!(held, "version 1  step 9  t = 0.9");
     let dir = tempfile::TempDir::new().unwrap();
     let file = dir.path().join("left.vtkhdf");
@@ -191,13 +192,13 @@ fn what_a_simulation_that_has_ended_leaves_is_held_too_and_can_be_written_to_a_f
         .read_array::<f64>("t", values.view_mut())
         .unwrap();
     assert!(values.iter().all(|v| *v == 4.5) && checkpoint.stamp().step == 9);
-    // It is listed for what it is.
+    // `tcasm ls` lists it as kept.
     let ls = start("tcasm", &["ls"]);
     assert!(ls.hear_line(&name).contains("kept"));
 }
 
 #[test]
-fn a_large_field_is_read_by_several_threads_each_byte_to_its_place() {
+fn large_field_is_restored_by_several_threads_byte_for_byte() {
     let name = name("large");
     let words = 5 * (1 << 20) + 77;
     let builder = Producer::builder(&name).capacity(words * 8);
@@ -205,11 +206,11 @@ fn a_large_field_is_read_by_several_threads_each_byte_to_its_place() {
     let a = producer.field::<u64, _>("a", [words]).add().unwrap();
     let mut view = producer.view_mut(a).unwrap();
     view.iter_mut().zip(1..).for_each(|(word, n)| *word = n);
-    let keeper = keep(&name, &[]);
-    keeper.hear_line("attached to");
+    let holder = keep(&name, &[]);
+    holder.hear_line("attached to");
     producer.publish_visible(1, 0.0).unwrap();
     drop(producer);
-    keeper.hear_line(&format!("{name} has ended; held: "));
+    holder.hear_line(&format!("{name} has ended; held: "));
     let producer = Producer::restore_kept(&name).unwrap().producer;
     let a = producer.handle::<u64, ndarray::Ix1>("a").unwrap();
     let view = producer.view(a).unwrap();
@@ -217,7 +218,7 @@ fn a_large_field_is_read_by_several_threads_each_byte_to_its_place() {
 }
 
 #[test]
-fn a_second_keeper_says_so_and_leaves_the_first_alone() {
+fn second_keep_of_a_region_fails_and_does_not_disturb_the_first() {
     let name = name("twice");
     let mut simulation = plate_run(&name);
     simulation.hear_line("begins");
@@ -238,14 +239,14 @@ fn a_second_keeper_says_so_and_leaves_the_first_alone() {
     assert!(Producer::restore_kept(&name).is_ok(), "at once");
 }
 
-/// The process id of the simulation, once it has come to `step`.
+/// Returns the process id of the simulation once it has reached `step`.
 fn pid_at(name: &str, step: u64) -> i32 {
     let mut observer = Observer::attach_wait(name, DEADLINE).unwrap();
     while observer.wait_newer(DEADLINE).unwrap().step() < step {}
     observer.info().unwrap().pid as i32
 }
 
-/// A job that ends what it has started, also when the test fails.
+/// A job that ends what it has started, even when the test fails.
 struct Job(Child);
 
 impl Drop for Job {
@@ -257,7 +258,7 @@ impl Drop for Job {
     }
 }
 
-/// The batch script, with its folders in `site`.
+/// Starts the batch script, with its folders in `site`.
 fn job(site: &Path, steps: u64) -> Job {
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/checkpoint_restart/job.sh");
@@ -284,7 +285,7 @@ fn job(site: &Path, steps: u64) -> Job {
 }
 
 #[test]
-fn the_batch_script_brings_a_run_to_its_end_through_a_crash_and_a_time_limit() {
+fn batch_script_completes_a_run_through_a_crash_and_a_time_limit() {
     let site = tempfile::TempDir::new().unwrap();
     let mut first = job(site.path(), 100_000_000);
     first.0.hear_line("begins");
@@ -293,7 +294,7 @@ fn the_batch_script_brings_a_run_to_its_end_through_a_crash_and_a_time_limit() {
     let from = first.0.hear_line("goes on from step ");
     assert!(from.contains("plate.kept"), "{from}");
     pid_at("plate", number(&format!("step {from}"), "step") + 200);
-    // The time limit.
+    // This is what a time limit does.
     first.0.signal(Signal::SIGTERM);
     assert_eq!(first.0.wait().code(), Some(0));
     let newest = || Checkpoint::restart(&[site.path().join("slow")], None).unwrap();

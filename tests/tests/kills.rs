@@ -1,5 +1,5 @@
-//! Observers that are killed, stopped, too many, or hostile: the producer goes on, and so do the
-//! honest ones.
+//! Observers that are killed, stopped, too many or hostile. The producer and the honest observers
+//! go on.
 
 use nix::sys::signal::Signal;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tcasm_core::wire::{self, Request};
 use tcasm_tests::child::{DEADLINE, poll_until};
-use tcasm_tests::hostile::{Booty, Stranger};
+use tcasm_tests::hostile::{Attachment, HostileClient};
 use tcasm_tests::pattern::mix;
 use tcasm_tests::procfs;
 use tcasm_tests::puppet::{Puppet, number};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// A folder for sockets, and a producer of the region `x` in it.
+/// Returns a folder for sockets, and a producer of the region `x` in it.
 fn region(settings: &str) -> (TempDir, Puppet) {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
@@ -30,7 +30,7 @@ fn observer(dir: &TempDir) -> Puppet {
 }
 
 #[test]
-fn a_killed_observer_lets_go_of_what_it_pinned() {
+fn killed_observer_releases_its_pins() {
     let (dir, mut producer) = region("pages=64 versions=3");
     let mut greedy = observer(&dir);
     for _ in 0..3 {
@@ -51,7 +51,7 @@ fn a_killed_observer_lets_go_of_what_it_pinned() {
 }
 
 #[test]
-fn a_stopped_observer_keeps_what_it_pinned_and_nothing_else() {
+fn stopped_observer_keeps_its_pinned_version_and_blocks_nothing_else() {
     let (dir, mut producer) = region("pages=64 versions=3");
     let (mut stopped, mut other) = (observer(&dir), observer(&dir));
     producer.ok("publish 1");
@@ -69,37 +69,37 @@ fn a_stopped_observer_keeps_what_it_pinned_and_nothing_else() {
 }
 
 #[test]
-fn a_stopped_subscriber_does_not_keep_others_from_being_told() {
+fn stopped_subscriber_does_not_delay_notifications_to_others() {
     let (dir, mut producer) = region("pages=16 versions=3");
     let (mut stopped, mut awake) = (observer(&dir), observer(&dir));
     stopped.ok("subscribe");
     assert_eq!(awake.ok("poll 0"), "quiet");
     stopped.child.signal(Signal::SIGSTOP);
-    // Far more notices than fit in the stopped one's socket.
+    // Far more notifications than fit into the stopped observer's socket.
     for round in 1..=500 {
         producer.ok("publish 4");
         assert_eq!(awake.ok("poll 60000"), "readable", "round {round}");
-        awake.ok("latest"); // reads the notices
+        awake.ok("latest"); // reads the notifications
         awake.ok("release");
     }
     stopped.child.signal(Signal::SIGCONT);
     assert_eq!(stopped.ok("poll 60000"), "readable");
     assert_eq!(stopped.ok("latest"), "version=2000");
-    poll_until("no more notices", || {
+    poll_until("no more notifications", || {
         awake.ok("latest");
         (awake.ok("poll 20") == "quiet").then_some(())
     });
 }
 
 #[test]
-fn one_observer_too_many_is_told_so_and_let_in_when_another_leaves() {
+fn observer_over_the_limit_is_refused_until_another_detaches() {
     let (dir, mut producer) = region("pages=16 versions=3 observers=64");
     producer.ok("publish 1");
     let mut crowd = Puppet::start(PUPPET, dir.path());
     (0..64).for_each(|_| drop(crowd.ok("attach x")));
     assert_eq!(producer.number("stats", "observers"), 64);
     let mut late = Puppet::start(PUPPET, dir.path());
-    // Again and again: whichever side is faster, the answer must arrive.
+    // Many attempts, so that the answer must arrive whichever side is faster.
     for _ in 0..200 {
         let error = late.error("attach x");
         assert!(error.starts_with("Full"), "{error}");
@@ -112,9 +112,9 @@ fn one_observer_too_many_is_told_so_and_let_in_when_another_leaves() {
     assert_eq!(late.ok("latest"), "version=1");
 }
 
-/// Have `attack` at the region while it publishes and an honest observer looks: neither may notice,
-/// and nothing of it may stay with the producer.
-fn withstands(attack: impl Fn(&TempDir) + Sync) {
+/// Runs `attack` while the region publishes and an honest observer reads. Neither may be disturbed,
+/// and nothing of the attack may stay with the producer.
+fn survives(attack: impl Fn(&TempDir) + Sync) {
     let memory = 4 * 256 * 4096;
     let (dir, mut producer) = region(&format!("pages=256 versions=6 memory={memory}"));
     let mut honest = observer(&dir);
@@ -152,24 +152,24 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn garbage_and_messages_of_every_size_end_their_connection_only() {
-    withstands(|dir| {
+fn invalid_messages_of_every_size_end_only_their_connection() {
+    survives(|dir| {
         for len in (1..64).chain([500, 4096, 100_000]) {
             for greeted in [false, true] {
-                let stranger = Stranger::connect(dir.path(), "x");
-                let booty = greeted.then(|| stranger.attach());
-                // A hello is not garbage, and neither is a request after it.
-                assert!(stranger.say(&noise(len as u64, len), &[]));
-                assert!(stranger.is_hung_up_on(), "{len} bytes, greeted: {greeted}");
-                drop(booty);
+                let client = HostileClient::connect(dir.path(), "x");
+                let attached = greeted.then(|| client.attach());
+                // Noise is neither a hello nor a request.
+                assert!(client.say(&noise(len as u64, len), &[]));
+                assert!(client.is_hung_up_on(), "{len} bytes, greeted: {greeted}");
+                drop(attached);
             }
         }
     });
 }
 
 #[test]
-fn descriptors_that_nobody_asked_for_are_closed() {
-    withstands(|dir| {
+fn unrequested_descriptors_are_closed() {
+    survives(|dir| {
         let file = File::open("/dev/null").unwrap();
         for (round, count) in [1, 64, 66, 67, 100, 253]
             .into_iter()
@@ -178,44 +178,46 @@ fn descriptors_that_nobody_asked_for_are_closed() {
             .enumerate()
         {
             let many = vec![file.as_raw_fd(); count];
-            let stranger = Stranger::connect(dir.path(), "x");
+            let client = HostileClient::connect(dir.path(), "x");
             if round % 2 == 0 {
-                stranger.attach();
+                client.attach();
             }
             assert!(
-                stranger.say_anyhow(&noise(3, 8), &many),
+                client.say_anyhow(&noise(3, 8), &many),
                 "{count} descriptors"
             );
-            assert!(stranger.is_hung_up_on(), "{count} descriptors");
+            assert!(client.is_hung_up_on(), "{count} descriptors");
         }
     });
 }
 
 #[test]
-fn a_flood_of_requests_whose_answers_nobody_reads_ends() {
-    withstands(|dir| {
-        let strangers: Vec<Stranger> = (0..8).map(|_| Stranger::connect(dir.path(), "x")).collect();
-        let booty: Vec<Booty> = strangers.iter().map(Stranger::attach).collect();
+fn flood_of_requests_without_reading_replies_does_no_harm() {
+    survives(|dir| {
+        let clients: Vec<HostileClient> = (0..8)
+            .map(|_| HostileClient::connect(dir.path(), "x"))
+            .collect();
+        let attached: Vec<Attachment> = clients.iter().map(HostileClient::attach).collect();
         let request = Request::Observers.encode();
-        for stranger in strangers.iter().cycle().take(200_000) {
-            stranger.say(&request, &[]);
+        for client in clients.iter().cycle().take(200_000) {
+            client.say(&request, &[]);
         }
-        drop(strangers);
-        drop(booty);
+        drop(clients);
+        drop(attached);
     });
 }
 
 #[test]
-fn connections_that_come_and_go_leave_nothing() {
-    withstands(|dir| {
+fn short_connections_leak_nothing() {
+    survives(|dir| {
         for round in 0..2000 {
-            let stranger = Stranger::connect(dir.path(), "x");
+            let client = HostileClient::connect(dir.path(), "x");
             match round % 4 {
-                0 => drop(stranger),
-                1 => drop(stranger.say(&wire::hello(), &[])),
-                2 => drop(stranger.say(&wire::hello()[..12], &[])),
+                0 => drop(client),
+                1 => drop(client.say(&wire::hello(), &[])),
+                2 => drop(client.say(&wire::hello()[..12], &[])),
                 _ => nix::sys::socket::shutdown(
-                    stranger.socket.as_raw_fd(),
+                    client.socket.as_raw_fd(),
                     nix::sys::socket::Shutdown::Write,
                 )
                 .unwrap(),
@@ -225,11 +227,11 @@ fn connections_that_come_and_go_leave_nothing() {
 }
 
 #[test]
-fn a_lease_full_of_random_pins_wastes_memory_up_to_the_bound_and_nothing_else() {
-    withstands(|dir| {
-        let stranger = Stranger::connect(dir.path(), "x");
-        let booty = stranger.attach();
-        for descriptor in &booty.objects {
+fn lease_full_of_random_pins_wastes_no_more_than_the_bound() {
+    survives(|dir| {
+        let client = HostileClient::connect(dir.path(), "x");
+        let attached = client.attach();
+        for descriptor in &attached.objects {
             assert!(
                 nix::unistd::ftruncate(descriptor, 0).is_err(),
                 "sizes are sealed"
@@ -238,9 +240,9 @@ fn a_lease_full_of_random_pins_wastes_memory_up_to_the_bound_and_nothing_else() 
         let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
         let mut n = 0;
         while std::time::Instant::now() < end {
-            for pin in booty.lease.pins() {
+            for pin in attached.lease.pins() {
                 n += 1;
-                // Versions that are or will be there, versions that never were, and none.
+                // Versions that exist or will exist, versions that never existed, and 0 (no pin).
                 let word = mix(n, 1, 2);
                 let pinned = if n.is_multiple_of(3) {
                     word
@@ -257,9 +259,9 @@ fn a_lease_full_of_random_pins_wastes_memory_up_to_the_bound_and_nothing_else() 
 fn versions_pinned_by_a_hostile_lease_are_free_when_its_connection_ends() {
     let (dir, mut producer) = region("pages=64 versions=4");
     producer.ok("publish 3");
-    let stranger = Stranger::connect(dir.path(), "x");
-    let booty = stranger.attach();
-    for (pin, version) in booty.lease.pins().iter().zip(1..) {
+    let client = HostileClient::connect(dir.path(), "x");
+    let attached = client.attach();
+    for (pin, version) in attached.lease.pins().iter().zip(1..) {
         pin.store(version, Ordering::SeqCst);
     }
     let answer = producer.ok("publish 20");
@@ -267,25 +269,25 @@ fn versions_pinned_by_a_hostile_lease_are_free_when_its_connection_ends() {
         number(&answer, "skipped") > Some(15),
         "{answer}: every version is pinned"
     );
-    drop(stranger); // the lease stays mapped here, and counts no more
+    drop(client); // the lease stays mapped here, but its pins count no more
     poll_until("a version is published", || {
         (producer.number("publish 1", "published") == 1).then_some(())
     });
     assert_eq!(producer.number("publish 20", "skipped"), 0);
-    drop(booty);
+    drop(attached);
 }
 
 #[test]
-fn silent_connections_do_not_take_the_place_of_observers_for_ever() {
+fn silent_connections_do_not_keep_observers_out_forever() {
     let (dir, mut producer) = region("pages=16 versions=3 observers=16");
     producer.ok("publish 1");
     let mut subscriber = observer(&dir);
     subscriber.ok("subscribe");
-    let silent: Vec<Stranger> = (0..40)
-        .map(|_| Stranger::connect(dir.path(), "x"))
+    let silent: Vec<HostileClient> = (0..40)
+        .map(|_| HostileClient::connect(dir.path(), "x"))
         .collect();
     let mut honest = Puppet::start(PUPPET, dir.path());
-    // All the time there is something for the service thread to do.
+    // The service thread always has something to do.
     let start = std::time::Instant::now();
     while !honest.ask("attach x").unwrap().starts_with("ok") {
         producer.ok("publish 10");

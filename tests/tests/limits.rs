@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// A region `x` with two versions, and a process to observe it.
+/// Returns a region `x` with two versions, and a process to observe it.
 fn pair(settings: &str) -> (TempDir, Puppet, Puppet) {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
@@ -19,7 +19,7 @@ fn pair(settings: &str) -> (TempDir, Puppet, Puppet) {
 }
 
 #[test]
-fn an_observer_without_descriptors_is_told_so_and_keeps_none() {
+fn attach_without_descriptors_is_an_error_and_leaks_none() {
     let (_dir, mut producer, mut observer) = pair("pages=64 versions=4");
     let mut refused = 0;
     for free in 0..40 {
@@ -31,22 +31,23 @@ fn an_observer_without_descriptors_is_told_so_and_keeps_none() {
                 "{free} free: {answer}"
             ),
         }
-        // Some are closed by another thread.
+        // Another thread closes some of them.
         poll_until("no descriptor is left", || {
             (observer.number("descriptors", "open") == open).then_some(())
         });
         refused += 1;
     }
-    // A connection, an index, a lease and four planes at least; and at last it worked.
+    // An observer needs a connection, an index, a lease and four planes at least. With enough
+    // descriptors, attaching works.
     assert!((7..40).contains(&refused), "{refused}");
     assert_eq!(observer.ok("latest"), "version=2");
-    poll_until("those who failed are gone", || {
+    poll_until("the observers that failed are gone", || {
         (producer.number("stats", "observers") == 1).then_some(())
     });
 }
 
 #[test]
-fn a_producer_without_descriptors_goes_on_and_lets_observers_in_later() {
+fn producer_without_descriptors_publishes_and_accepts_observers_later() {
     let (dir, mut producer, mut observer) = pair("pages=64 versions=4");
     observer.ok("attach x");
     producer.ok("free-descriptors 0");
@@ -70,7 +71,7 @@ fn a_producer_without_descriptors_goes_on_and_lets_observers_in_later() {
     assert_eq!(late.ok("latest"), "version=49");
 }
 
-/// Every second page in another plane: as many runs as pages.
+/// Settings that put every second page into another plane, so that there are as many runs as pages.
 const SCATTERED: &str = "pages=16384 versions=4 dense-every=50 one-in=2";
 
 #[test]
@@ -88,13 +89,13 @@ fn an_observer_with_few_mappings_left_copies_and_reads_the_right_bytes() {
 }
 
 #[test]
-fn copied_pages_are_renewed_when_their_slots_are_filled_again() {
+fn copied_pages_are_renewed_when_their_frames_are_reused() {
     let (_dir, mut producer, mut observer) = pair(SCATTERED);
     observer.ok("attach x");
     producer.ok("publish 12");
     observer.ok("free-mappings 4000");
     for round in 0..30 {
-        // Nothing is held in between, so slots are used again, sometimes several versions later.
+        // Nothing is held in between, so frames are reused, sometimes several versions later.
         producer.ok(&format!("publish {}", 1 + round % 3));
         observer.ok("latest");
         observer.ok("view");
@@ -109,7 +110,7 @@ fn an_observer_without_mappings_gets_right_bytes_or_a_clear_error() {
         observer.ok("attach x");
         producer.ok("publish 12");
         observer.ok(&format!("free-mappings {free}"));
-        observer.ok("latest"); // needs none
+        observer.ok("latest"); // needs no mapping
         match observer.ask("view").unwrap() {
             answer if answer.starts_with("ok") => {}
             answer => {
@@ -142,13 +143,13 @@ fn one_process_can_have_two_regions_and_observe_two_at_their_addresses() {
     assert_eq!(other.number("view-at-base", "address"), y);
     both.ok("drop");
     assert_eq!(other.ok("status"), "EndOfStream");
-    both.ok("publish 1"); // the other one goes on
+    both.ok("publish 1"); // the other region goes on
     other.ok("attach x");
     assert_eq!(other.ok("latest"), "version=3");
 }
 
 #[test]
-fn a_region_whose_address_is_taken_goes_to_the_next_and_observers_follow() {
+fn region_whose_address_is_taken_uses_the_next_one_and_observers_follow() {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     let bytes = 1 << 20;
@@ -169,7 +170,7 @@ fn a_region_whose_address_is_taken_goes_to_the_next_and_observers_follow() {
 }
 
 #[test]
-fn where_the_producers_address_is_taken_an_observer_is_told_by_what_and_maps_elsewhere() {
+fn view_at_a_taken_base_names_the_mapping_and_other_views_still_work() {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     let mut observer = Puppet::start(PUPPET, dir.path());

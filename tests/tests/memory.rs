@@ -1,4 +1,4 @@
-//! What versions hold, as the system counts it, and that it is given back.
+//! The memory that versions hold, as the kernel counts it, and that it is returned.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use tcasm_tests::procfs::anonymous_in;
 
 const MIB: usize = 1 << 20;
 const BYTES: usize = 32 * MIB;
-/// What the issue of memory asks of giving back, with the time that a loaded machine may need besides.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time within which memory must be returned, with room for a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 type Words = Field<u64, ndarray::Ix1>;
 
@@ -32,17 +32,17 @@ fn step(producer: &mut Producer, field: Words, value: u64, every: usize) {
     let receipt = producer.publish(value, 0.0).unwrap();
     match receipt {
         tcasm_producer::Receipt::Published(p) => {
-            assert!(p.wait_visible(PATIENCE).unwrap());
+            assert!(p.wait_visible(TIMEOUT).unwrap());
         }
         skipped => panic!("{skipped:?}"),
     }
 }
 
-/// Bytes of the planes of `name`, by the blocks of the objects that this process has open.
+/// Returns the bytes of the planes of `name`: the blocks of the objects that this process has open.
 fn held(name: &str) -> usize {
     let plane = format!("/memfd:tcasm-{name}-plane");
     let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-    // Read-only descriptors, which the service and the observer have, are of the same objects.
+    // The service and the observer have read-only descriptors of the same objects.
     let mut planes = std::collections::BTreeMap::new();
     for entry in open {
         let path = entry.path();
@@ -56,13 +56,13 @@ fn held(name: &str) -> usize {
     planes.values().sum()
 }
 
-/// Wait until at most `bytes` are held.
+/// Waits until at most `bytes` are held.
 fn comes_down(name: &str, bytes: usize) {
     comes_true(&format!("{bytes} bytes are held"), || held(name) <= bytes);
 }
 
 fn comes_true(what: &str, is_true: impl Fn() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !is_true() {
         assert!(Instant::now() < until, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -79,7 +79,7 @@ fn pin(producer: &mut Producer, field: Words, observer: &mut Observer, n: u64) -
 }
 
 #[test]
-fn memory_of_pinned_versions_comes_back_without_another_publish() {
+fn memory_of_released_versions_is_returned_without_another_publish() {
     tcasm_tests::runtime_dir();
     let name = name("memory");
     let (mut producer, field, mut observer) = region(&name);
@@ -90,7 +90,7 @@ fn memory_of_pinned_versions_comes_back_without_another_publish() {
     assert!(held(&name) >= 8 * BYTES, "{}", held(&name) / MIB);
     let values: Vec<u64> = pins.iter().map(Version::step).collect();
     assert_eq!(values, (1000..1008).collect::<Vec<_>>());
-    // Held versions stay what they are while memory around them goes.
+    // Held versions stay as they are while memory around them is returned.
     std::thread::sleep(Duration::from_millis(600));
     for version in &pins {
         let view = version.view().unwrap();
@@ -103,12 +103,12 @@ fn memory_of_pinned_versions_comes_back_without_another_publish() {
     }
     drop(pins);
     comes_down(&name, before + before / 20);
-    // What is counted and what is held are seen one after the other, while memory may still go.
-    comes_true("the count is right", || {
+    // The two numbers are read one after the other, while memory may still be returned.
+    comes_true("stats() counts what is held", || {
         producer.stats().held_bytes as usize == held(&name)
     });
     assert!(producer.check_store().unwrap());
-    // And it goes on.
+    // The producer can publish again.
     step(&mut producer, field, 7, 3);
     let view = observer.latest().unwrap().view().unwrap();
     let array = view.array::<u64>("a").unwrap();
@@ -117,27 +117,28 @@ fn memory_of_pinned_versions_comes_back_without_another_publish() {
 }
 
 #[test]
-fn a_region_that_falls_silent_keeps_its_versions_and_little_else() {
+fn region_that_is_no_longer_written_holds_little_more_than_its_versions() {
     tcasm_tests::runtime_dir();
     let name = name("silent");
     let (mut producer, field, _observer) = region(&name);
     (0..6).for_each(|n| step(&mut producer, field, n + 1, 1));
-    // Pages that change no more need no free slots.
+    // Pages that are no longer written need no free frames.
     (0..120).for_each(|n| step(&mut producer, field, n + 1, 4096));
     comes_down(&name, BYTES + BYTES / 10);
 }
 
-/// Live memory and planes together, in hundredths of the field, after steps that all write the same pages, one in 20: as many
-/// as it takes for memory to come to rest, which has its share of the run's time, or 400 and so many that `patience` is over.
+/// Returns live memory and planes together, in percent of the field. Each step writes the same
+/// pages, one in 20. The steps end when memory is shared with planes, or after 400 steps and
+/// `timeout`. Sharing may only take a small part of the run time.
 fn hold_together(
     producer: &mut Producer,
     field: Words,
     observer: &mut Observer,
-    patience: Duration,
+    timeout: Duration,
 ) -> usize {
     let range = producer.base()..producer.base() + BYTES;
     let together = |p: &Producer| held(p.name()) + anonymous_in(range.clone()) as usize;
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     for n in 1.. {
         let mut view = producer.view_mut(field).unwrap();
         let words = view.as_slice_mut().unwrap();
@@ -150,12 +151,12 @@ fn hold_together(
         }
         let receipt = producer.publish(n, 0.0).unwrap();
         assert!(receipt.version().is_some(), "{receipt:?}");
-        // An observer that is always at the newest version.
+        // An observer that always reads the newest version.
         let view = observer.latest().unwrap().view().unwrap();
         assert_eq!(view.array::<u64>("a").unwrap()[0], n);
-        let resting = producer.stats().resting_bytes as usize;
-        let rests = together(producer) <= BYTES * 120 / 100 && resting > BYTES * 9 / 10;
-        if rests || (n >= 400 && Instant::now() > until) {
+        let shared = producer.stats().shared_bytes as usize;
+        let is_shared = together(producer) <= BYTES * 120 / 100 && shared > BYTES * 9 / 10;
+        if is_shared || (n >= 400 && Instant::now() > until) {
             break;
         }
     }
@@ -164,25 +165,25 @@ fn hold_together(
 }
 
 #[test]
-fn memory_that_is_not_written_exists_once() {
+fn unchanged_memory_exists_once() {
     let name = name("shared");
     let (mut producer, field, mut observer) = region(&name);
-    let percent = hold_together(&mut producer, field, &mut observer, PATIENCE);
+    let percent = hold_together(&mut producer, field, &mut observer, TIMEOUT);
     assert!(percent <= 120, "{percent} %");
-    let resting = producer.stats().resting_bytes as usize;
-    assert!(resting > BYTES * 9 / 10, "{resting}");
+    let shared = producer.stats().shared_bytes as usize;
+    assert!(shared > BYTES * 9 / 10, "{shared}");
 }
 
 #[test]
-fn a_program_that_wants_its_memory_to_itself_has_it() {
+fn shared_backing_can_be_switched_off() {
     let name = name("unshared");
     let builder = Producer::builder(&name)
         .capacity(BYTES)
         .shared_backing(false);
-    let mut producer = builder.calm_versions(1).create().unwrap();
+    let mut producer = builder.cold_versions(1).create().unwrap();
     let field = producer.field("a", [BYTES / 8]).add().unwrap();
     let mut observer = Observer::attach(&name).unwrap();
     let percent = hold_together(&mut producer, field, &mut observer, Duration::ZERO);
     assert!(percent >= 200, "{percent} %");
-    assert_eq!(producer.stats().resting_bytes, 0);
+    assert_eq!(producer.stats().shared_bytes, 0);
 }

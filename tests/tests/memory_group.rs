@@ -1,6 +1,7 @@
-//! A producer in a memory control group that reaches its limit: it goes on, and no version is torn.
+//! A producer in a memory control group that reaches its limit. It goes on, and no version is torn.
 //!
-//! The kernel kills a process of a full group that asks for more memory. So `publish` must not ask.
+//! If a process of a full group needs more memory, the kernel kills one. So `publish` must check
+//! first whether there is room.
 
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
@@ -14,12 +15,12 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// What a full group has left: less than any version here needs, and enough for what the kernel
-/// notes on the side.
+/// The bytes that a full group has left. No version here fits into them, but the small allocations
+/// of the kernel do.
 const LEFT: u64 = 1 << 20;
 
-/// A producer in the group, an observer outside that holds its first three versions, and no memory
-/// in any plane that a fourth could use.
+/// A producer in the group, and an observer outside that holds its first three versions. No plane
+/// has free memory that a fourth version could use.
 struct Scene {
     _dir: TempDir,
     producer: Puppet,
@@ -40,7 +41,7 @@ impl Scene {
         scene
     }
 
-    /// A producer and an observer without any version.
+    /// Starts a producer and an observer without any version.
     fn empty(group: Cgroup, settings: &str, fault: &str) -> Scene {
         let dir = TempDir::new().unwrap();
         let mut producer = Puppet::with_env(PUPPET, dir.path(), &[("TCASM_FAULT", fault)]);
@@ -57,25 +58,25 @@ impl Scene {
         }
     }
 
-    /// Has the producer publish, and fills the group when it stops where the fault says.
+    /// Makes the producer publish, and fills the group when it stops at the point of the fault.
     fn publish_until_full(&mut self) {
         self.producer.child.tell("publish 1");
         let pid = self.producer.child.pid();
-        poll_until(&format!("it stops, {}", self.what), || {
+        poll_until(&format!("the producer stops, {}", self.what), || {
             is_stopped(pid).then_some(())
         });
         self.group.leave(LEFT);
         self.producer.child.signal(Signal::SIGCONT);
     }
 
-    /// Has the producer publish until it stops where the fault says; returns the newest version that
-    /// was published by then. One more "publish 1" is still to be answered.
+    /// Makes the producer publish until it stops at the point of the fault. Returns the newest
+    /// version published by then. The last "publish 1" is still to be answered.
     fn publish_until_stopped(&mut self) -> u64 {
         let pid = self.producer.child.pid();
         for newest in 0..2000 {
             self.producer.child.tell("publish 1");
             let answer = poll_until(
-                &format!("it publishes or stops, {}", self.what),
+                &format!("the producer publishes or stops, {}", self.what),
                 || match self.producer.child.hear(Duration::ZERO) {
                     Said::Line(answer) => Some(Some(answer)),
                     _ => is_stopped(pid).then_some(None),
@@ -89,10 +90,11 @@ impl Scene {
             self.observer.ok("latest");
             self.observer.ok("view");
         }
-        panic!("it does not stop, {}", self.what)
+        panic!("the producer does not stop, {}", self.what)
     }
 
-    /// What the producer answers to "publish 1", which it was told; none if the kernel killed it.
+    /// Returns the number of versions that the last "publish 1" published, or `None` if the kernel
+    /// killed the producer.
     fn published(&mut self) -> Option<u64> {
         match self.producer.child.hear(DEADLINE) {
             Said::Line(answer) => Some(number(&answer, "published").expect(&answer)),
@@ -106,14 +108,15 @@ impl Scene {
         }
     }
 
-    /// All that the observer holds is right, and the newest version is `newest`.
+    /// Checks that all versions the observer holds are right, and that `newest` is the newest
+    /// version.
     fn is_whole(&mut self, newest: u64) {
         self.observer.ok("check");
         assert_eq!(self.observer.ok("latest"), format!("version={newest}"));
         self.observer.ok("view");
     }
 
-    /// With memory again, all goes on where it was.
+    /// Checks that the producer publishes again when there is memory.
     fn goes_on(&mut self, newest: u64) {
         self.group.unlimit();
         self.observer.ok("release");
@@ -123,15 +126,15 @@ impl Scene {
     }
 }
 
-/// Version 4 is all new: 8 MiB.
+/// Returns settings with which version 4 has 8 MiB of new pages.
 fn settings(tracker: TrackerKind, capture: &str) -> String {
     format!("tracker={tracker} dense-every=3 one-in=3 pages=2048 capture={capture}")
 }
 
 fn on_all_trackers(test: impl Fn(TrackerKind, &'static str, Cgroup)) {
-    let later = (TrackerKind::UffdAsync, "later");
-    let now = TrackerKind::ALL.map(|tracker| (tracker, "now"));
-    for (tracker, capture) in now.into_iter().chain([later]) {
+    let deferred = (TrackerKind::UffdAsync, "deferred");
+    let inline = TrackerKind::ALL.map(|tracker| (tracker, "inline"));
+    for (tracker, capture) in inline.into_iter().chain([deferred]) {
         if let Some(group) = Cgroup::create() {
             test(tracker, capture, group);
         }
@@ -154,7 +157,7 @@ fn publish_skips_in_a_full_group_and_goes_on_when_it_has_room() {
 }
 
 #[test]
-fn without_the_question_for_room_the_kernel_kills_the_producer() {
+fn without_the_guard_bound_the_kernel_kills_the_producer() {
     on_all_trackers(|tracker, capture, group| {
         let mut scene = Scene::begin(group, &settings(tracker, capture), "stop@harvested:4");
         scene.producer.ok("sabotage Bound");
@@ -164,16 +167,17 @@ fn without_the_question_for_room_the_kernel_kills_the_producer() {
     });
 }
 
-/// Steps of publish, how often a producer has passed them in its fourth version, and whether the
-/// kernel may end it when the group becomes full there: while memory is being taken that the group
-/// had when it was asked.
+/// Returns steps of publish, how often a producer has passed them in its fourth version, and
+/// whether the kernel may kill it when the group becomes full there. It may at steps at which
+/// memory is being taken for which there was room before.
 fn steps(capture: &str) -> Vec<(&'static str, usize, bool)> {
     let each = ["harvested", "reclaimed", "mapped", "visible", "notified"];
-    let taking = |point| capture == "later" && point == "mapped";
+    let taking = |point| capture == "deferred" && point == "mapped";
     let mut steps = each.map(|point| (point, 4, taking(point))).to_vec();
-    // Four chunks. Versions 1 and 4 are captured by several threads; later, all but the first.
+    // There are four chunks. Several threads capture versions 1 and 4 inside `publish`. In mode
+    // deferred they do so for version 1, and the later versions are deferred.
     match capture {
-        "later" => steps.extend([
+        "deferred" => steps.extend([
             ("protected", 3, true),
             ("saving", 14, true),
             ("saved", 14, true),
@@ -200,7 +204,10 @@ fn a_group_that_becomes_full_in_a_step_of_publish_tears_no_version() {
             let mut scene = Scene::begin(group, &settings(tracker, capture), &fault);
             scene.publish_until_full();
             let published = scene.published();
-            assert!(published.is_some() || may_end, "{what}: it was killed");
+            assert!(
+                published.is_some() || may_end,
+                "{what}: the producer was killed"
+            );
             let newest = scene.observer.number("latest", "version");
             assert!(
                 newest == 3 + published.unwrap_or(newest - 3),
@@ -214,22 +221,22 @@ fn a_group_that_becomes_full_in_a_step_of_publish_tears_no_version() {
     });
 }
 
-/// Steps of sharing and of compaction, and whether the kernel may end the producer when the group
-/// becomes full there: while pages are being copied for which there was room.
+/// Steps of sharing and of compaction, and whether the kernel may kill the producer when the group
+/// becomes full there. It may while pages are being copied for which there was room before.
 const STEPS_BESIDES: [(&str, &str, bool); 8] = [
-    ("resting:1", SHARING, false),
-    ("rested:1", SHARING, false),
-    ("resting:3", SHARING, false),
-    ("rested:3", SHARING, false),
+    ("sharing:1", SHARING, false),
+    ("shared:1", SHARING, false),
+    ("sharing:3", SHARING, false),
+    ("shared:3", SHARING, false),
     ("gathering:1", COMPACTING, true),
     ("gathering:40", COMPACTING, true),
     ("gathered:1", COMPACTING, false),
     ("gathered:3", COMPACTING, false),
 ];
-/// Of ten chunks, four come to rest in each version from the third on.
-const SHARING: &str = "pages=5120 capture=now calm=1 dense-every=100 one-in=1000000";
-/// Versions of few pages each, which lie scattered.
-const COMPACTING: &str = "pages=4096 capture=now compact=1 dense-every=10000 one-in=300";
+/// Settings with which four of ten chunks become shared in each version from the third on.
+const SHARING: &str = "pages=5120 capture=inline cold=1 dense-every=100 one-in=1000000";
+/// Settings with which each version changes few pages, which are scattered.
+const COMPACTING: &str = "pages=4096 capture=inline compact=1 dense-every=10000 one-in=300";
 
 #[test]
 fn a_group_that_becomes_full_in_a_step_of_sharing_or_compaction_tears_no_version() {
@@ -242,7 +249,10 @@ fn a_group_that_becomes_full_in_a_step_of_sharing_or_compaction_tears_no_version
         scene.group.leave(LEFT);
         scene.producer.child.signal(Signal::SIGCONT);
         let published = scene.published();
-        assert!(published.is_some() || may_end, "{fault}: it was killed");
+        assert!(
+            published.is_some() || may_end,
+            "{fault}: the producer was killed"
+        );
         let newest = scene.observer.number("latest", "version");
         assert!(newest >= seen, "{fault}: {newest} after {seen}");
         assert!(published.is_none_or(|published| newest == seen + published));

@@ -1,4 +1,4 @@
-//! Who owns a name: taken over from the dead, never from the living.
+//! The ownership of names. A name is taken over from a dead producer, never from a living one.
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -20,7 +20,7 @@ fn puppet(dir: &TempDir) -> Puppet {
     Puppet::start(PUPPET, dir.path())
 }
 
-/// A folder, and a producer of the region `x` in it.
+/// Returns a folder, and a producer of the region `x` in it.
 fn region() -> (TempDir, Puppet) {
     let dir = TempDir::new().unwrap();
     let mut producer = puppet(&dir);
@@ -29,7 +29,8 @@ fn region() -> (TempDir, Puppet) {
     (dir, producer)
 }
 
-/// A region whose producer is dead, and a forked child of it that holds the listening socket.
+/// Returns a region whose producer is dead, and a forked child of it that holds the listening
+/// socket.
 fn abandoned() -> (TempDir, Puppet) {
     let (dir, mut producer) = region();
     producer.ok("leave-child");
@@ -50,7 +51,7 @@ fn fill(socket: &Path) -> Vec<OwnedFd> {
             Err(Errno::EAGAIN) => return connections,
             Err(error) => panic!("{error}"),
         }
-        assert!(connections.len() < 1000, "somebody accepts");
+        assert!(connections.len() < 1000, "some process accepts connections");
     }
 }
 
@@ -149,7 +150,7 @@ fn process_cannot_have_two_regions_of_one_name() {
 }
 
 #[test]
-fn files_of_a_name_go_with_its_producer_or_with_the_next_one() {
+fn files_of_a_name_are_removed_by_its_producer_or_reused_by_the_next() {
     let (dir, mut producer) = region();
     let both = ["x.sock", "x.sock.lock"];
     assert_eq!(files(&dir), both);
@@ -167,7 +168,7 @@ fn files_of_a_name_go_with_its_producer_or_with_the_next_one() {
 }
 
 #[test]
-fn of_many_producers_that_start_at_once_one_gets_the_name() {
+fn exactly_one_of_many_simultaneous_producers_gets_the_name() {
     let dir = TempDir::new().unwrap();
     for _ in 0..10 {
         let mut all: Vec<Puppet> = (0..5).map(|_| puppet(&dir)).collect();
@@ -181,7 +182,7 @@ fn of_many_producers_that_start_at_once_one_gets_the_name() {
         let won = answers.iter().filter(|a| a.starts_with("ok")).count();
         let refused = answers.iter().filter(|a| a.starts_with("error InUse"));
         assert_eq!((won, refused.count()), (1, 4), "{answers:?}");
-        // Dropped here: all are killed, and leave what they leave.
+        // All producers are killed here, and their files stay.
     }
 }
 

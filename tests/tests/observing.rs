@@ -1,4 +1,4 @@
-//! The verbs of observers and producers that a run uses less often.
+//! Operations of observers and producers that are used less often.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,16 +83,16 @@ fn the_descriptor_becomes_readable_and_quiet_again() {
         socket::wait_readable(&fd, Duration::from_millis(ms))
     };
     assert!(!readable(&mut o, 20));
-    std::thread::sleep(Duration::from_millis(50)); // the subscription is a message
+    std::thread::sleep(Duration::from_millis(50)); // the subscription is sent as a message
     step(&mut p, f, 1);
     assert!(readable(&mut o, 5000));
     o.latest().unwrap();
     assert!(!readable(&mut o, 50));
     drop(p);
-    assert!(readable(&mut o, 5000), "the end is an event too");
+    assert!(readable(&mut o, 5000), "the end must make it readable too");
 }
 
-/// A producer of two versions at most, both of which an observer holds.
+/// Returns a producer of at most two versions, both of which an observer holds.
 fn with_no_room(name: &str) -> (Producer, Bytes, Observer, [Version; 2]) {
     let mut p = Producer::builder(name)
         .capacity(4096)
@@ -130,9 +130,9 @@ fn publish_wait_waits_for_room_and_no_longer() {
 }
 
 #[test]
-fn what_devices_write_is_captured_when_it_is_declared() {
-    // A store through /proc/self/mem is seen by every tracker, so declaring is tested by what it adds: pages that nobody
-    // wrote are captured.
+fn declared_device_writes_are_captured() {
+    // Every tracker sees a store through /proc/self/mem. So this test checks what declaring adds:
+    // pages that were not written are captured.
     on_all_trackers(|tracker| {
         let name = name("dma");
         let mut p = Producer::builder(&name)
@@ -163,15 +163,15 @@ fn what_devices_write_is_captured_when_it_is_declared() {
 }
 
 #[test]
-fn an_ousted_observer_is_told_and_can_attach_again() {
-    let name = name("oust");
+fn revoked_observer_gets_errors_and_can_attach_again() {
+    let name = name("revoke");
     let (mut p, f, mut o, [held, _newest]) = with_no_room(&name);
     assert_eq!(step(&mut p, f, 3).version(), None);
-    assert_eq!(p.oust(std::process::id() as i32), 1);
+    assert_eq!(p.revoke(std::process::id() as i32), 1);
     assert_eq!(step(&mut p, f, 4).version(), Some(3));
-    assert!(matches!(held.check(), Err(ObserveError::Ousted)));
+    assert!(matches!(held.check(), Err(ObserveError::Revoked)));
     assert!(held.read_bytes("b", 0, &mut [0; 10]).is_err());
-    assert!(matches!(o.latest(), Err(ObserveError::Ousted)));
+    assert!(matches!(o.latest(), Err(ObserveError::Revoked)));
     assert_eq!(
         Observer::attach(&name).unwrap().latest().unwrap().number(),
         3
@@ -179,8 +179,8 @@ fn an_ousted_observer_is_told_and_can_attach_again() {
 }
 
 #[test]
-fn programs_of_another_release_tell_each_other_so() {
-    // A producer meets an observer of another layout ...
+fn programs_of_different_layouts_refuse_each_other() {
+    // A producer meets an observer of another layout.
     let name_ = name("layout");
     let (_p, _) = small(&name_, 1);
     let stream = socket::connect_to(&socket_path(&name_)).unwrap();
@@ -195,7 +195,7 @@ fn programs_of_another_release_tell_each_other_so() {
         Some((LAYOUT_VERSION, Some(Answer::OtherLayout)))
     );
 
-    // ... and an observer a producer of another layout, or something that is no producer at all.
+    // An observer meets a producer of another layout, or a program that is not a producer.
     let newer: Vec<u8> = [
         hello[..8].to_vec(),
         99u64.to_le_bytes().to_vec(),
@@ -228,7 +228,7 @@ fn programs_of_another_release_tell_each_other_so() {
     assert!(error.contains("lease"), "{error}");
 }
 
-/// Attach to something that listens where a producer would, and answers so.
+/// Attaches to a socket that listens where a producer would and sends `answer`.
 fn attach_to(answer: Vec<u8>, fds: &[i32]) -> AttachError {
     let name = name("impostor");
     std::fs::create_dir_all(tcasm_observer::runtime_dir()).unwrap();
@@ -238,7 +238,7 @@ fn attach_to(answer: Vec<u8>, fds: &[i32]) -> AttachError {
             assert!(socket::wait_readable(&listener, Duration::from_secs(5)));
             let stream = socket::accept(&listener).unwrap();
             socket::send(&stream, &answer, fds).unwrap();
-            // Stay until the observer has hung up.
+            // Stay until the observer has closed the connection.
             let mut buffer = [0; 64];
             while !matches!(
                 socket::receive(&stream, &mut buffer),

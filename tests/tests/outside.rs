@@ -1,4 +1,5 @@
-//! Bytes from outside, without a fuzzer: the same functions as its targets call, for a few seconds.
+//! Bytes from outside, without a fuzzer. The tests call the same functions as the fuzz targets, for
+//! a few seconds.
 
 #[path = "../../fuzz/src/checkpoints.rs"]
 mod checkpoints;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use tcasm_tests::outside::{decode_messages, read_index, sound_index};
 use tcasm_tests::pattern::mix;
 
-/// How long each test runs: `TCASM_FUZZ_SECONDS`, or a few.
+/// Returns how long each test runs: `TCASM_FUZZ_SECONDS` seconds, or a few.
 fn duration() -> Duration {
     let seconds = std::env::var("TCASM_FUZZ_SECONDS")
         .ok()
@@ -17,7 +18,7 @@ fn duration() -> Duration {
     Duration::from_secs_f64(seconds.unwrap_or(3.0))
 }
 
-/// Bytes that look random, each time the same.
+/// Returns bytes that look random and are the same each time.
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let words = (0..len.div_ceil(8) as u64).flat_map(|i| mix(seed, i, 1).to_le_bytes());
     words.take(len).collect()
@@ -28,7 +29,7 @@ fn run(read: fn(&[u8]), kinds: std::ops::RangeInclusive<u8>, len: usize) {
     while Instant::now() < end {
         let mut data = bytes(seed, 1 + seed as usize * 7 % len);
         data[0] = kinds.start() + data[0] % (kinds.end() - kinds.start() + 1);
-        // A panic says nothing of the data: this does.
+        // A panic does not show the data, so print how to make it again.
         let survived = std::panic::catch_unwind(|| read(&data));
         assert!(
             survived.is_ok(),
@@ -62,7 +63,7 @@ fn fuzz_damaged_files_of_checkpoints_give_errors_or_what_was_written() {
 }
 
 #[test]
-fn fuzz_a_sound_index_with_single_bits_turned_never_panics() {
+fn fuzz_a_sound_index_with_flipped_bits_never_panics() {
     let sound = sound_index();
     let (end, mut i) = (Instant::now() + duration(), 0u64);
     while Instant::now() < end {
@@ -77,13 +78,21 @@ fn fuzz_a_sound_index_with_single_bits_turned_never_panics() {
 
 proptest! {
     #[test]
-    fn fuzz_any_bytes_as_a_message_never_panic(data in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn fuzz_any_bytes_as_a_message_never_panic(
+        data in proptest::collection::vec(any::<u8>(), 0..200),
+    ) {
         decode_messages(&data);
     }
 
     #[test]
-    fn fuzz_lists_of_any_numbers_never_panic(numbers in proptest::collection::vec(prop_oneof![0u64..5, any::<u64>()], 0..50)) {
-        let data: Vec<u8> = [2].iter().chain(&numbers).flat_map(|n: &u64| n.to_le_bytes()).collect();
+    fn fuzz_lists_of_any_numbers_never_panic(
+        numbers in proptest::collection::vec(prop_oneof![0u64..5, any::<u64>()], 0..50),
+    ) {
+        let data: Vec<u8> = [2]
+            .iter()
+            .chain(&numbers)
+            .flat_map(|n: &u64| n.to_le_bytes())
+            .collect();
         decode_messages(&data);
     }
 }

@@ -1,4 +1,4 @@
-//! Live memory and planes in swap. `ci/environment.sh` runs this with swap; without it the kernel
+//! Live memory and planes in swap. `ci/environment.sh` runs this with swap. Without swap the kernel
 //! leaves everything where it is.
 
 use tcasm_producer::TrackerKind;
@@ -8,9 +8,8 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// Publishes with everything paged out between stores and publish, and now and then between
-/// publish and the observer. Returns how
-/// many bytes were in swap at most.
+/// Publishes with everything paged out between stores and `publish`, and sometimes between
+/// `publish` and the observer. Returns the most bytes that were in swap.
 fn publish_paged_out(kind: &str) -> u64 {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
@@ -50,10 +49,10 @@ fn publish_paged_out(kind: &str) -> u64 {
 
 #[test]
 fn versions_are_right_when_live_memory_and_planes_are_paged_out() {
-    let later = "tracker=uffd-async capture=later";
-    let sharing = "tracker=uffd-async capture=now calm=1 compact=1";
-    let now = TrackerKind::ALL.map(|tracker| format!("tracker={tracker} capture=now"));
-    for kind in now.iter().map(String::as_str).chain([later, sharing]) {
+    let deferred = "tracker=uffd-async capture=deferred";
+    let sharing = "tracker=uffd-async capture=inline cold=1 compact=1";
+    let inline = TrackerKind::ALL.map(|tracker| format!("tracker={tracker} capture=inline"));
+    for kind in inline.iter().map(String::as_str).chain([deferred, sharing]) {
         let swapped = publish_paged_out(kind);
         println!("{swapped} bytes were in swap: {kind}");
         assert!(
@@ -62,6 +61,6 @@ fn versions_are_right_when_live_memory_and_planes_are_paged_out() {
         );
     }
     if procfs::swap() == 0 {
-        println!("NOT RUN with swap: this machine has none; ci/environment.sh makes some");
+        println!("NOT RUN with swap: this machine has none (ci/environment.sh makes some)");
     }
 }

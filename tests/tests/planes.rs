@@ -1,5 +1,5 @@
-//! Memory of planes that the producer did not ask for: made by core dumps, by locking all memory, and
-//! by whoever reads a hole.
+//! Stray memory of planes: allocated by core dumps, by locking all memory, and by processes that
+//! read holes.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const MIB: u64 = 1 << 20;
 
-/// A producer of 64 MiB of stamps, in a region of eight planes.
+/// Returns a producer of 64 MiB of stamps, in a region of eight planes.
 fn producer(settings: &str) -> (TempDir, Puppet, u64) {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
@@ -32,7 +32,7 @@ fn pid(puppet: &Puppet) -> i32 {
     puppet.child.pid()
 }
 
-/// The files of the planes that a process has open.
+/// Returns the files of the planes that a process has open.
 fn planes(pid: i32) -> Vec<File> {
     let found = descriptors(pid).into_iter();
     let planes =
@@ -45,7 +45,8 @@ fn read_all(planes: &[File]) -> u64 {
     let sum = |file: &File| {
         let len = file.metadata().unwrap().len() as usize;
         let map = Mapping::shared(file.as_fd(), len, false).unwrap();
-        // SAFETY: mapped whole, from an object that is sealed against shrinking; only read.
+        // SAFETY: the whole object is mapped, and it is sealed against shrinking. The words are
+        // atomics and are only read.
         let words = unsafe { map.words() }.iter().step_by(page_size() / 8);
         words
             .map(|word| word.load(Relaxed))
@@ -55,34 +56,34 @@ fn read_all(planes: &[File]) -> u64 {
 }
 
 #[test]
-fn memory_that_a_reader_allocates_in_holes_is_given_back() {
+fn stray_memory_is_returned() {
     let (_dir, mut producer, _) = producer("one-in=4 versions=8");
     producer.ok("publish 3");
     let pid = pid(&producer);
     for round in 1..3 {
         read_all(&planes(pid));
-        // At least half of what was read was in no version.
-        poll_until("what was read is given back", || {
+        // At least half of the pages that were read belong to no version.
+        poll_until("stray memory is returned", || {
             let returned = producer.number("stats", "returned") >= round * 4 * 64 * MIB;
             let agree = producer.number("stats", "held") == plane_bytes(pid);
             (returned && agree).then_some(())
         });
         assert_eq!(producer.number("stats", "stray"), 0);
-        // What versions hold has stayed.
+        // The frames of versions have stayed.
         producer.ok("view");
         assert_eq!(producer.number("publish 3", "published"), 3);
     }
 }
 
 #[test]
-fn memory_of_readers_stays_and_is_told_while_versions_need_every_plane() {
+fn stray_memory_stays_and_is_counted_while_versions_use_every_plane() {
     let (dir, mut producer, _) = producer("one-in=4 versions=3");
     producer.ok("publish 1");
     let mut observer = Puppet::start(PUPPET, dir.path());
     observer.ok("attach x");
     let pid = pid(&producer);
     read_all(&planes(pid));
-    poll_until("all strays are counted", || {
+    poll_until("all stray memory is counted", || {
         let stray = producer.number("stats", "stray");
         let both = producer.number("stats", "held") + stray;
         (stray >= 64 * MIB && both == plane_bytes(pid)).then_some(())
@@ -92,11 +93,11 @@ fn memory_of_readers_stays_and_is_told_while_versions_need_every_plane() {
     observer.ok("check");
 }
 
-/// `pwrite` and `fallocate` take the lock of the object, which a reader can hold for long by
-/// `lseek` with `SEEK_HOLE`.
+/// Checks this because `pwrite` and `fallocate` take the lock of the object, which a reader can
+/// hold for long by `lseek` with `SEEK_HOLE`.
 #[test]
 fn publish_takes_fresh_memory_without_the_lock_of_the_object() {
-    for capture in ["now", "later"] {
+    for capture in ["inline", "deferred"] {
         let (dir, mut producer, _) = producer(&format!("tracker=uffd-async capture={capture}"));
         producer.ok("refuse pwrite");
         producer.ok("refuse fallocate");
@@ -129,7 +130,7 @@ fn locking_all_memory_afterwards_allocates_only_what_was_in_use() {
     let pid = pid(&producer);
     let before = producer.number("stats", "held");
     producer.ok("lock-memory current");
-    // One plane was in use, and its holes are allocated until the keeper looks.
+    // One plane was in use. Its holes stay allocated until the next scan of the keeper.
     assert!(plane_bytes(pid) <= before + 64 * MIB);
     poll_until("planes hold what versions do", || {
         (producer.number("stats", "held") == plane_bytes(pid)).then_some(())
@@ -158,7 +159,7 @@ fn a_core_dump_leaves_planes_as_they_are_and_the_last_version_readable() {
     assert!(live.is_some_and(|bytes| bytes.iter().any(|b| *b != 0)));
 }
 
-/// The core dump in `folder`, which must be little larger than live memory.
+/// Returns the core dump in `folder`, which must be little larger than live memory.
 fn dumped(folder: &Path) -> CoreFile {
     assert!(
         core_file::written_to_current_folder(),
@@ -170,10 +171,10 @@ fn dumped(folder: &Path) -> CoreFile {
     CoreFile::open(&path).unwrap()
 }
 
-/// Set in the process that is to die: the folder for its core dump.
+/// The environment variable of the process that dies: the folder for its core dump.
 const DIE_IN: &str = "TCASM_TEST_DIE_IN";
 
-/// Live memory of every kind: tracked, handed over, and shared with a plane.
+/// Checks live memory of every kind: tracked, handed over, and shared with a plane.
 #[test]
 fn a_core_dump_holds_live_memory_of_every_kind() {
     if let Some(folder) = std::env::var_os(DIE_IN) {
@@ -206,7 +207,7 @@ const BYTES: usize = 4 << 20;
 
 fn die_with_fields_of_every_kind(folder: PathBuf) -> ! {
     let builder = Producer::builder("kinds").capacity(4 * BYTES);
-    let mut p = builder.calm_versions(1).create().unwrap();
+    let mut p = builder.cold_versions(1).create().unwrap();
     let tracked = p.field::<u8, _>("tracked", [BYTES]).add().unwrap();
     let shared = p.field::<u8, _>("shared", [BYTES]).add().unwrap();
     let handed = p.field::<u8, _>("handed", [BYTES]).handed_over();
@@ -214,7 +215,7 @@ fn die_with_fields_of_every_kind(folder: PathBuf) -> ! {
     p.view_mut(shared).unwrap().fill(2);
     let until = Instant::now() + DEADLINE;
     let mut step = 0;
-    while step < 10 || p.stats().resting_bytes < BYTES as u64 {
+    while step < 10 || p.stats().shared_bytes < BYTES as u64 {
         step += 1;
         p.view_mut(tracked).unwrap().fill(step as u8 | 128);
         p.rewrite(handed).unwrap().fill(WriteOnly::new(3));

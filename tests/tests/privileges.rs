@@ -1,7 +1,7 @@
-//! Users without rights, other users, and sandboxes that forbid what is wanted.
+//! Users without privileges, other users, and sandboxes that forbid system calls.
 //!
-//! Run by root, the processes become users without rights. Run by anybody else they are one
-//! already, and the checks that need a second user look at what keeps that user out instead.
+//! If root runs these tests, the processes change to users without privileges. Otherwise they have
+//! none already, and the checks that need a second user check the file modes instead.
 
 use nix::unistd::{Gid, Uid, chown};
 use std::fs::{Permissions, metadata, set_permissions};
@@ -20,7 +20,8 @@ fn root() -> bool {
     Uid::effective().is_root()
 }
 
-/// A folder for sockets of the user that [`puppet`] makes of its process, which others can enter.
+/// Returns a folder for sockets that others can enter. Its owner is the user to which [`puppet`]
+/// changes its process.
 fn folder() -> TempDir {
     let dir = TempDir::new().unwrap();
     set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
@@ -31,7 +32,7 @@ fn folder() -> TempDir {
     dir
 }
 
-/// A process of user `uid`, or of our own if only root could choose.
+/// Starts a process of user `uid`, or of our own user if we are not root.
 fn puppet(dir: &TempDir, uid: u32) -> Puppet {
     let mut puppet = Puppet::start(PUPPET, dir.path());
     if root() {
@@ -41,7 +42,7 @@ fn puppet(dir: &TempDir, uid: u32) -> Puppet {
     puppet
 }
 
-/// A region works from end to end with the tracker that was chosen.
+/// Checks that a region works from end to end with the tracker that was chosen.
 fn works(dir: &TempDir, producer: &mut Puppet, tracker: &str) {
     let answer = producer.ok("create x pages=1200 dense-every=5 one-in=2");
     assert!(answer.contains(&format!("tracker={tracker} ")), "{answer}");
@@ -92,7 +93,7 @@ fn where_pagemap_is_out_of_reach_too_the_compare_tracker_is_chosen() {
 }
 
 #[test]
-fn a_tracker_that_is_forbidden_is_refused_with_what_to_do_about_it() {
+fn forbidden_tracker_is_refused_with_advice() {
     let dir = folder();
     let mut producer = puppet(&dir, ONE);
     producer.ok("deny-userfaultfd");
@@ -105,8 +106,8 @@ fn a_tracker_that_is_forbidden_is_refused_with_what_to_do_about_it() {
     producer.ok("create x tracker=compare");
 }
 
-/// Whether a process of another user can attach to a region made with `settings`. (If we are not
-/// root: whether the files would let it come so far as to ask.)
+/// Attaches from a process of another user to a region made with `settings`. If we are not root,
+/// checks instead whether the mode of the socket would let it connect.
 fn other_user(settings: &str) -> Result<(), String> {
     let dir = folder();
     let mut producer = puppet(&dir, ONE);
@@ -147,7 +148,7 @@ fn another_user_is_kept_out_unless_allowed() {
     other_user("access=everyone").unwrap();
     other_user(&format!("access=7,{OTHER}")).unwrap();
     if root() {
-        // The socket lets it connect; the producer looks who it is.
+        // The socket accepts the connection, and the producer then checks the user.
         let refusal = other_user("access=7,8").unwrap_err();
         assert!(refusal.starts_with("NotAllowed"), "{refusal}");
         assert!(refusal.contains("Builder::allow"), "{refusal}");
@@ -167,11 +168,11 @@ fn an_observer_of_the_same_user_cannot_open_planes_for_writing_by_accident() {
 }
 
 #[test]
-fn a_folder_that_is_not_ours_is_refused() {
+fn folder_of_another_user_is_refused() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("theirs");
     std::fs::create_dir(&path).unwrap();
-    // Of another user's if we can give it away; else one in which nobody may make anything.
+    // As root, a folder of another user. Otherwise, one in which no file may be made.
     let mode = if root() { 0o755 } else { 0o555 };
     set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();

@@ -1,4 +1,5 @@
-//! A region is rebuilt from what is known of another: descriptions of its fields, their bytes, and the number of its version.
+//! Rebuilding a region from the field descriptions, the bytes and the version number of another
+//! one.
 
 use bytemuck::{Pod, Zeroable};
 use ndarray::{Ix1, Ix2, Ix3, Ix4, IxDyn};
@@ -17,7 +18,7 @@ struct Node {
     next: RegionPtr<Node>,
 }
 
-/// What is kept of a run: where it was, which version, its table, and the bytes of its fields in the order of offsets.
+/// The state of a run: its address, version and field table, and the bytes of its fields by offset.
 struct Saved {
     base: usize,
     version: u64,
@@ -25,7 +26,8 @@ struct Saved {
     bytes: Vec<Vec<u8>>,
 }
 
-/// A run with fields of all kinds: one bound to its second buffer, one handed over, scratch between them.
+/// Runs a producer with fields of all kinds. One is bound to its second buffer, one is handed over,
+/// and scratch lies between them.
 fn run(name: &str, tracker: TrackerKind) -> Saved {
     let builder = Producer::builder(name).capacity(8 << 20).tracker(tracker);
     let mut p = builder.attr("code", "rebuilt").create().unwrap();
@@ -40,8 +42,8 @@ fn run(name: &str, tracker: TrackerKind) -> Saved {
     let wave = wave.add().unwrap();
     let second = p.buffer_like(wave).unwrap();
     p.scratch::<u8, _>([3 * PAGE]).unwrap();
-    let lent = p
-        .field::<u8, _>("lent", [5000])
+    let handed = p
+        .field::<u8, _>("handed", [5000])
         .handed_over()
         .add()
         .unwrap();
@@ -49,7 +51,7 @@ fn run(name: &str, tracker: TrackerKind) -> Saved {
     p.bind(wave, second).unwrap();
     p.view_mut(rho).unwrap()[[1, 2, 3]] = 7.5;
     p.view_mut(second).unwrap()[[99, 2]] = Complex::new(1.0, -1.0);
-    p.rewrite(lent).unwrap().map_inplace(|x| x.write(9));
+    p.rewrite(handed).unwrap().map_inplace(|x| x.write(9));
     for i in 0..300 {
         let (value, next) = (i as u64, p.raw_ptr(nodes, i + 7).unwrap());
         p.raw_mut(nodes).unwrap()[i] = Node { value, next };
@@ -71,7 +73,7 @@ fn run(name: &str, tracker: TrackerKind) -> Saved {
     }
 }
 
-/// The region again, without knowing the program's types.
+/// Makes the region again without knowing the types of the program.
 fn rebuild(name: &str, tracker: TrackerKind, saved: &Saved) -> Producer {
     let builder = Producer::builder(name).capacity(8 << 20).base(saved.base);
     let builder = builder.tracker(tracker).first_version(saved.version + 41);
@@ -109,9 +111,9 @@ fn a_rebuilt_region_has_the_same_table_bytes_and_pointers_and_goes_on_from_there
         assert_eq!(wave[[99, 2]], Complex::new(1.0, -1.0));
         let node = &view.raw::<Node>("nodes").unwrap()[3];
         let third = view.deref(view.deref(node.next).unwrap().next).unwrap();
-        assert_eq!(third.value, 17, "pointers lead to where they led");
+        assert_eq!(third.value, 17, "pointers must lead to the same nodes");
 
-        // The program works on with handles, and the region with its tracker.
+        // The program goes on with handles, and the region with its tracker.
         let rho = p.handle::<f64, Ix3>("rho").unwrap();
         p.view_mut(rho).unwrap()[[0, 0, 0]] = -1.0;
         let wave = p.handle::<Complex<f32>, Ix2>("wave").unwrap();
@@ -119,14 +121,14 @@ fn a_rebuilt_region_has_the_same_table_bytes_and_pointers_and_goes_on_from_there
         p.bind(wave, next).unwrap();
         let nodes = p.raw_handle::<Node>("nodes").unwrap();
         p.raw_mut(nodes).unwrap()[3].value = 0;
-        p.field_bytes_mut("lent").unwrap()[4999] = 1;
+        p.field_bytes_mut("handed").unwrap()[4999] = 1;
         p.field::<u8, _>("more", [10]).add().unwrap();
         p.publish_visible(5, 0.75).unwrap();
         let view = o.latest().unwrap().view().unwrap();
         assert_eq!(view.array::<f64>("rho").unwrap()[[0, 0, 0]], -1.0);
         assert!(view.bytes("wave").unwrap().iter().all(|x| *x == 0));
         assert_eq!(view.raw::<Node>("nodes").unwrap()[3].value, 0);
-        assert_eq!(view.bytes("lent").unwrap()[4998..], [9, 1]);
+        assert_eq!(view.bytes("handed").unwrap()[4998..], [9, 1]);
         assert_eq!(p.field_bytes("wave").unwrap(), view.bytes("wave").unwrap());
         p.rollback(saved.version + 42).unwrap();
         assert!(p.check_store().unwrap());
@@ -143,7 +145,7 @@ fn a_handle_of_another_type_or_shape_is_a_clear_error() {
     p.field::<f32, _>("v", [5, 6, 2]).vector().add().unwrap();
     p.field::<f32, _>("one", [5, 1]).vector().add().unwrap();
     p.raw::<Node>("nodes", 3).add().unwrap();
-    let lent = p.field::<u8, _>("lent", [1]).handed_over().add().unwrap();
+    let handed = p.field::<u8, _>("handed", [1]).handed_over().add().unwrap();
 
     assert!(p.handle::<f64, Ix2>("a").is_ok() && p.handle::<f64, IxDyn>("a").is_ok());
     assert!(p.handle::<f32, Ix3>("v").is_ok());
@@ -168,7 +170,7 @@ fn a_handle_of_another_type_or_shape_is_a_clear_error() {
     let none = text(p.handle::<u8, Ix1>("b").unwrap_err());
     assert!(none.contains(r#"there are ["a", "v""#), "{none}");
     assert!(matches!(
-        p.handle::<u8, Ix1>("lent"),
+        p.handle::<u8, Ix1>("handed"),
         Err(DefineError::HandedOver { .. })
     ));
 
@@ -195,11 +197,14 @@ fn a_handle_of_another_type_or_shape_is_a_clear_error() {
         p.field_bytes_mut("b"),
         Err(ViewError::NoField { .. })
     ));
-    p.rewrite(lent).unwrap();
-    p.field_bytes_mut("lent").unwrap()[0] = 1;
+    p.rewrite(handed).unwrap();
+    p.field_bytes_mut("handed").unwrap()[0] = 1;
     p.publish_visible(1, 0.0).unwrap();
-    assert!(matches!(p.field_bytes_mut("lent"), Err(ViewError::Frozen)));
-    assert_eq!(p.field_bytes("lent").unwrap(), [1]);
+    assert!(matches!(
+        p.field_bytes_mut("handed"),
+        Err(ViewError::Frozen)
+    ));
+    assert_eq!(p.field_bytes("handed").unwrap(), [1]);
     p.close();
     assert!(matches!(
         p.handle::<f64, Ix2>("a"),
@@ -208,7 +213,7 @@ fn a_handle_of_another_type_or_shape_is_a_clear_error() {
 }
 
 #[test]
-fn a_field_that_cannot_be_where_it_is_described_to_be_is_a_clear_error() {
+fn field_at_an_impossible_offset_is_a_clear_error() {
     let mut p = Producer::builder(&name("define"))
         .capacity(10 * PAGE)
         .create()

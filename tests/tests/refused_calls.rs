@@ -1,5 +1,5 @@
-//! A seccomp filter that is put on while a simulation publishes, as by a job that gives rights
-//! away after its start: `publish` falls back or says so, and no version is wrong.
+//! Seccomp filters that are installed while a simulation publishes, as by a job that drops
+//! privileges after its start. `publish` falls back or returns an error, and no version is wrong.
 
 use tcasm_producer::TrackerKind;
 use tcasm_tests::filter::REFUSALS;
@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// Publishes with the refusal, and has an observer without it look at every version. Returns how
-/// many versions there were of six.
+/// Publishes with the refusal. An observer without it checks every version. Returns how many of six
+/// versions were published.
 fn publish_refused(refusal: &str, kind: &str) -> u64 {
     let what = format!("{refusal} {kind}");
     let dir = TempDir::new().unwrap();
@@ -41,7 +41,7 @@ fn publish_refused(refusal: &str, kind: &str) -> u64 {
     published
 }
 
-/// Plays every refusal but those in `without`.
+/// Runs every refusal but those in `without`.
 fn play(kind: &str, without: &[&str]) {
     let names = REFUSALS.iter().map(|(name, _)| *name);
     for refusal in names.filter(|name| !without.contains(name)) {
@@ -50,26 +50,29 @@ fn play(kind: &str, without: &[&str]) {
     }
 }
 
-/// Where threads of a program can neither wait nor be woken, its locks do not work.
+/// The refusal under which no thread can wait or be woken, so that no lock works.
 const NO_LOCKS: [&str; 1] = ["futex"];
 
 #[test]
 fn no_version_is_wrong_when_a_system_call_is_refused() {
     for tracker in TrackerKind::ALL {
-        play(&format!("tracker={tracker} capture=now"), &NO_LOCKS);
+        play(&format!("tracker={tracker} capture=inline"), &NO_LOCKS);
     }
 }
 
 #[test]
 fn no_version_is_wrong_when_a_system_call_is_refused_to_deferred_capture() {
-    // Where threads cannot be woken nobody copies after publish, and locks do not work either.
+    // Without futex-wake no copier can be woken after `publish`. Without futex no lock works.
     let without = ["futex", "futex-wake"];
-    play("tracker=uffd-async capture=later", &without);
+    play("tracker=uffd-async capture=deferred", &without);
 }
 
 #[test]
-fn no_version_is_wrong_when_a_system_call_is_refused_while_memory_comes_to_rest() {
-    play("tracker=uffd-async capture=now calm=1 compact=1", &NO_LOCKS);
+fn no_version_is_wrong_when_a_system_call_is_refused_during_sharing_and_compaction() {
+    play(
+        "tracker=uffd-async capture=inline cold=1 compact=1",
+        &NO_LOCKS,
+    );
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn without_comparing_after_a_refused_scan_versions_lack_changes() {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     let mut observer = Puppet::start(PUPPET, dir.path());
-    producer.ok("create x tracker=uffd-async capture=now pages=512 dense-every=100 one-in=2");
+    producer.ok("create x tracker=uffd-async capture=inline pages=512 dense-every=100 one-in=2");
     observer.ok("attach x");
     producer.ok("publish 2");
     observer.ok("latest");

@@ -1,4 +1,5 @@
-//! A region rebuilt from checkpoints is the one that was, and its versions go on; a program's own region is filled.
+//! Restarts from checkpoints: a region is rebuilt and its versions go on, or the fields of a
+//! program's own region are filled.
 
 use bytemuck::{Pod, Zeroable};
 use ndarray::Ix2;
@@ -87,7 +88,7 @@ fn save(view: &View, file: &Path, with_extent: bool) {
     tcasm_checkpoint::write(file, &snapshot.at(extent), &Options::default()).unwrap();
 }
 
-/// Whether `p` holds the state of step `n` * 10 of [`Past`].
+/// Checks that `p` holds the state of step `n` * 10 of [`Past`].
 fn check(p: &Producer, n: u64) {
     let t = p.view(p.handle::<f64, Ix2>("t").unwrap()).unwrap();
     assert_eq!(t.shape(), [40, 50]);
@@ -96,7 +97,7 @@ fn check(p: &Producer, n: u64) {
 }
 
 #[test]
-fn a_region_is_rebuilt_where_it_was_with_all_that_it_had() {
+fn region_is_rebuilt_at_its_address_with_all_fields_and_pointers() {
     let past = Past::new();
     let restored = Producer::restore(&[past.dir.path()]).unwrap();
     assert_eq!((restored.stamp.step, restored.stamp.time), (20, 2.0));
@@ -107,11 +108,11 @@ fn a_region_is_rebuilt_where_it_was_with_all_that_it_had() {
     let mut p = restored.producer;
     assert_eq!((p.name(), p.base()), (past.name.as_str(), past.base));
     check(&p, 2);
-    // Pointers hold, for this process and for others.
+    // The pointers hold in this process and in others.
     let nodes = p.raw_handle::<Node>("nodes").unwrap();
     let second = p.raw_mut(nodes).unwrap()[1];
     assert_eq!(second.next, p.raw_ptr(nodes, 8).unwrap());
-    // The next version is the next of the run, and like the last.
+    // The next version has the next number of the run and the contents of the last version.
     assert_eq!(p.publish_visible(20, 2.0).unwrap().version(), Some(3));
     let mut observer = Observer::attach(&past.name).unwrap();
     assert_eq!(observer.info().unwrap().bytes, past.bytes);
@@ -121,7 +122,7 @@ fn a_region_is_rebuilt_where_it_was_with_all_that_it_had() {
     let (a, b) = (open(&past.file(20)), open(&again));
     assert_eq!((a.table(), a.extent()), (b.table(), b.extent()));
     assert_eq!(a.table().attrs["code"], Attr::from("past"));
-    drop(p); // it has the address in this process
+    drop(p); // it is mapped at the address in this process
     let view = version.view_at_base().unwrap();
     let nodes = view.raw::<Node>("nodes").unwrap();
     let next = view.deref(nodes[NODES - 1].next).unwrap();
@@ -133,7 +134,7 @@ fn open(path: &Path) -> tcasm_checkpoint::Checkpoint {
 }
 
 #[test]
-fn a_damaged_checkpoint_is_passed_over_and_told() {
+fn damaged_checkpoint_is_passed_over_and_reported() {
     let past = Past::new();
     let mut bytes = fs::read(past.file(20)).unwrap();
     let middle = bytes.len() / 2;
@@ -150,7 +151,7 @@ fn a_damaged_checkpoint_is_passed_over_and_told() {
 }
 
 #[test]
-fn what_did_not_tell_where_it_lay_lies_where_its_name_says() {
+fn checkpoint_without_an_address_is_rebuilt_at_the_address_of_its_name() {
     let past = Past::new();
     let version_of = |p: &mut Producer| {
         p.publish_visible(30, 2.0).unwrap();
@@ -165,7 +166,7 @@ fn what_did_not_tell_where_it_lay_lies_where_its_name_says() {
 }
 
 #[test]
-fn nothing_is_rebuilt_over_a_region_that_lives_or_from_nothing() {
+fn restore_fails_if_the_region_exists_or_nothing_is_found() {
     let past = Past::new();
     let lives = Producer::restore(&[past.dir.path()]).unwrap();
     let error = Producer::restore(&[past.dir.path()]).unwrap_err();
@@ -183,7 +184,7 @@ fn nothing_is_rebuilt_over_a_region_that_lives_or_from_nothing() {
 }
 
 #[test]
-fn a_program_has_its_own_fields_filled_those_that_it_hands_over_too() {
+fn load_fills_the_fields_of_a_program_including_handed_over_ones() {
     let past = Past::new();
     let state = open(&past.file(20));
     let builder = Producer::builder(&past.name).capacity(16 << 20);
@@ -204,7 +205,7 @@ fn a_program_has_its_own_fields_filled_those_that_it_hands_over_too() {
     assert_eq!(p.load(&state).unwrap(), state.stamp());
     assert!(
         p.view(more).unwrap().iter().all(|x| *x == 3),
-        "not in the state"
+        "a field that is not in the state must not change"
     );
     assert_eq!(p.view(t).unwrap()[[3, 4]], 305.0);
     assert_eq!(p.publish_visible(20, 2.0).unwrap().version(), Some(3));
@@ -214,7 +215,7 @@ fn a_program_has_its_own_fields_filled_those_that_it_hands_over_too() {
 }
 
 #[test]
-fn fields_that_mean_something_else_are_refused_before_anything_is_written() {
+fn fields_that_differ_are_refused_before_anything_is_written() {
     let past = Past::new();
     let state = open(&past.file(20));
     type Add = fn(&mut Producer);

@@ -1,4 +1,5 @@
-//! A version is put back under the running program: what it then computes in, what is published next, and what stays.
+//! Rollback: live memory gets the bytes of a version. Checks live memory, the next version, and the
+//! older ones.
 
 use ndarray::Ix1;
 use tcasm_observer::{Observer, Version};
@@ -12,14 +13,14 @@ use tcasm_tests::{PublishVisible, name, on_all_trackers};
 const PAGE: usize = 4096;
 const CHUNK: usize = 512 * PAGE;
 
-/// All trackers, and with the best one all modes of capture.
+/// Runs a test with all trackers, and with the best one in all capture modes.
 fn everywhere(test: impl Fn(TrackerKind, CaptureMode)) {
     on_all_trackers(|tracker| test(tracker, CaptureMode::Auto));
-    test(TrackerKind::UffdAsync, CaptureMode::Now);
-    test(TrackerKind::UffdAsync, CaptureMode::Later);
+    test(TrackerKind::UffdAsync, CaptureMode::Inline);
+    test(TrackerKind::UffdAsync, CaptureMode::Deferred);
 }
 
-/// The bytes of a field in a version.
+/// Returns the bytes of a field in a version.
 fn bytes(version: &Version, field: &str) -> Vec<u8> {
     version.view().unwrap().bytes(field).unwrap().to_vec()
 }
@@ -34,7 +35,7 @@ fn live(p: &Producer, buffer: Buffer<u8, Ix1>) -> Vec<u8> {
 }
 
 #[test]
-fn live_memory_becomes_the_version_and_the_next_publish_publishes_just_that() {
+fn rollback_restores_live_memory_and_the_next_publish_has_the_same_bytes() {
     everywhere(|tracker, mode| {
         let name = name("rollback");
         let builder = Producer::builder(&name).capacity(5 * CHUNK).history(3);
@@ -52,21 +53,25 @@ fn live_memory_becomes_the_version_and_the_next_publish_publishes_just_that() {
             let images = [bytes(&version, "dense"), bytes(&version, "sparse")];
             held.push((version, images));
         }
-        // Written, and not published: gone as well.
+        // These stores were not published, and the rollback discards them.
         fill(&mut p, sparse, 3 * PAGE, 99);
         let done = p.rollback(2).unwrap();
         assert_eq!((done.version, done.step, done.time), (2, 2, 2.0));
         assert!(done.pages >= 1024 + 171, "{done:?}, {tracker}, {mode:?}");
         assert_eq!(live(&p, dense), held[1].1[0]);
         assert_eq!(live(&p, sparse), held[1].1[1], "{tracker}, {mode:?}");
-        assert_eq!(p.rollback(2).unwrap().pages, 0, "it is there already");
+        assert_eq!(
+            p.rollback(2).unwrap().pages,
+            0,
+            "live memory has these bytes already"
+        );
 
         let receipt = p.publish_visible(20, 0.0).unwrap();
         assert_eq!(receipt.version(), Some(5));
         let next = o.latest().unwrap();
         assert_eq!(bytes(&next, "dense"), held[1].1[0]);
         assert_eq!(bytes(&next, "sparse"), held[1].1[1], "{tracker}, {mode:?}");
-        // All that the fourth has otherwise is among the changed pages.
+        // All that differs from version 4 is among the changed pages.
         let changed = next.changes_since(&held[3].0).unwrap();
         assert_eq!(changed.fields, ["dense", "sparse"]);
         for (version, images) in &held {
@@ -82,13 +87,13 @@ fn only_pages_that_differ_are_written_and_changed_in_the_next_version() {
     on_all_trackers(|tracker| {
         let name = name("rollback-few");
         let builder = Producer::builder(&name).capacity(CHUNK).tracker(tracker);
-        let mut p = builder.capture(CaptureMode::Now).create().unwrap();
+        let mut p = builder.capture(CaptureMode::Inline).create().unwrap();
         let a = p.field::<u8, _>("a", [300 * PAGE]).add().unwrap().buffer();
         let mut o = Observer::attach(&name).unwrap();
         fill(&mut p, a, 1, 1);
         p.publish_visible(1, 0.0).unwrap();
         p.view_mut(a).unwrap()[7 * PAGE] = 2;
-        p.view_mut(a).unwrap()[9 * PAGE] = 1; // written, to the same
+        p.view_mut(a).unwrap()[9 * PAGE] = 1; // written with the same value
         p.publish_visible(2, 0.0).unwrap();
         p.view_mut(a).unwrap()[200 * PAGE] = 3;
         assert_eq!(p.rollback(1).unwrap().pages, 2, "{tracker}");
@@ -110,10 +115,10 @@ fn only_pages_that_differ_are_written_and_changed_in_the_next_version() {
 }
 
 #[test]
-fn a_version_can_be_put_back_while_it_or_a_newer_one_is_still_being_captured() {
+fn rollback_works_while_a_version_is_being_captured() {
     let name = name("rollback-hurry");
     let builder = Producer::builder(&name).capacity(17 * CHUNK).history(6);
-    let mut p = builder.capture(CaptureMode::Later).create().unwrap();
+    let mut p = builder.capture(CaptureMode::Deferred).create().unwrap();
     let a = p.field::<u8, _>("a", [16 * CHUNK]).add().unwrap().buffer();
     let mut o = Observer::attach(&name).unwrap();
     for step in 1..=3 {
@@ -125,7 +130,7 @@ fn a_version_can_be_put_back_while_it_or_a_newer_one_is_still_being_captured() {
         let Receipt::Published(published) = p.publish(4, 0.0).unwrap() else {
             panic!("skipped")
         };
-        assert_ne!(published.later, 0);
+        assert_ne!(published.deferred, 0);
         p.view_mut(a).unwrap()[5] = 99;
         let done = p.rollback(published.version - back).unwrap();
         assert_eq!(published.wait_visible(DEADLINE), Ok(true));
@@ -140,7 +145,7 @@ fn a_version_can_be_put_back_while_it_or_a_newer_one_is_still_being_captured() {
 }
 
 #[test]
-fn a_version_can_be_put_back_as_long_as_an_observer_holds_it() {
+fn rollback_to_a_version_works_as_long_as_an_observer_holds_it() {
     let name = name("rollback-held");
     let builder = Producer::builder(&name).capacity(CHUNK).history(0);
     let mut p = builder.create().unwrap();
@@ -161,7 +166,7 @@ fn a_version_can_be_put_back_as_long_as_an_observer_holds_it() {
 }
 
 #[test]
-fn a_double_buffered_field_is_put_back_into_the_buffer_that_it_is_bound_to() {
+fn rollback_writes_the_buffer_that_a_field_is_bound_to() {
     everywhere(|tracker, mode| {
         let name = name("rollback-double");
         let builder = Producer::builder(&name).capacity(6 * CHUNK).history(4);
@@ -181,12 +186,17 @@ fn a_double_buffered_field_is_put_back_into_the_buffer_that_it_is_bound_to() {
             p.rollback(version).unwrap();
             let right = live(&p, now).iter().all(|x| *x == value);
             assert!(right, "{version}, {tracker}, {mode:?}");
-            assert_eq!(live(&p, next), free, "what no field is bound to stays");
+            assert_eq!(
+                live(&p, next),
+                free,
+                "a buffer that no field is bound to stays"
+            );
         }
         p.rollback(2).unwrap();
         p.publish_visible(5, 0.0).unwrap();
         assert!(bytes(&o.latest().unwrap(), "u").iter().all(|x| *x == 2));
-        // Bound again, and not written since both versions had it: what the field was is elsewhere nevertheless.
+        // The field is bound to a buffer that was not written since. Its bytes differ from those of
+        // version 5 all the same, so the rollback must write them.
         p.bind(u, next).unwrap();
         p.publish_visible(6, 0.0).unwrap();
         assert_eq!(live(&p, next)[0], 3);
@@ -196,16 +206,16 @@ fn a_double_buffered_field_is_put_back_into_the_buffer_that_it_is_bound_to() {
     });
 }
 
-type Lent = Buffer<u8, Ix1, HandedOver>;
+type HandedBuffer = Buffer<u8, Ix1, HandedOver>;
 
 #[test]
-fn a_handed_over_field_is_put_back_into_pages_that_no_version_has() {
+fn rollback_of_a_handed_over_field_changes_no_version() {
     on_all_trackers(|tracker| {
-        let name = name("rollback-lent");
+        let name = name("rollback-handed");
         let builder = Producer::builder(&name).capacity(8 * CHUNK).history(4);
         let mut p = builder.tracker(tracker).versions(8).create().unwrap();
         let u: Field<u8, Ix1, HandedOver> = p.field("u", [700 * PAGE]).handed_over().add().unwrap();
-        let w: Lent = p.field("w", [99]).handed_over().add().unwrap().buffer();
+        let w: HandedBuffer = p.field("w", [99]).handed_over().add().unwrap().buffer();
         let (mut now, mut next) = (u.buffer(), p.buffer_like(u).unwrap());
         let mut o = Observer::attach(&name).unwrap();
         let mut held = Vec::new();
@@ -217,8 +227,9 @@ fn a_handed_over_field_is_put_back_into_pages_that_no_version_has() {
             p.publish_visible(step.into(), 0.0).unwrap();
             held.push(o.latest().unwrap());
         }
-        let is = |p: &Producer, of: Lent, value| p.view(of).unwrap().iter().all(|x| *x == value);
-        // `w` is the same in 3 as in 2: it stays as it is, published.
+        let is =
+            |p: &Producer, of: HandedBuffer, value| p.view(of).unwrap().iter().all(|x| *x == value);
+        // `w` is the same in versions 3 and 5, so the rollback leaves it published and frozen.
         p.rewrite(w).unwrap().map_inplace(|x| x.write(1));
         p.publish_visible(5, 0.0).unwrap();
         let done = p.rollback(3).unwrap();
@@ -226,11 +237,12 @@ fn a_handed_over_field_is_put_back_into_pages_that_no_version_has() {
         assert!(is(&p, now, 3) && is(&p, w, 1));
         assert!(p.view_mut(w).is_err() && p.view_mut(now).is_ok());
         p.view_mut(now).unwrap()[0] = 77;
-        // Begun anew already: only what differs is written.
+        // The field is begun anew already, so only the page that differs is written.
         assert_eq!(p.rollback(3).unwrap().pages, 1);
         p.publish_visible(6, 0.0).unwrap();
         assert!(bytes(&o.latest().unwrap(), "u").iter().all(|x| *x == 3));
-        // One page differs, and is a version's: the others are copied as well, because they are begun anew.
+        // One page differs, and the field is frozen. So the field is begun anew, and the other
+        // pages are copied as well.
         p.rewrite(now).unwrap().map_inplace(|x| x.write(3));
         p.view_mut(now).unwrap()[PAGE] = 4;
         p.publish_visible(7, 0.0).unwrap();
@@ -245,10 +257,10 @@ fn a_handed_over_field_is_put_back_into_pages_that_no_version_has() {
 }
 
 #[test]
-fn pages_that_were_put_together_since_are_not_copied_and_memory_at_rest_is_put_back_alike() {
+fn rollback_copies_no_pages_that_were_only_compacted_and_restores_shared_memory() {
     let name = name("rollback-rest");
     let builder = Producer::builder(&name).capacity(5 * CHUNK);
-    let builder = builder.capture(CaptureMode::Now).calm_versions(1);
+    let builder = builder.capture(CaptureMode::Inline).cold_versions(1);
     let mut p = builder.compact_after(2).create().unwrap();
     let a = p.field::<u8, _>("a", [4 * CHUNK]).add().unwrap().buffer();
     let mut o = Observer::attach(&name).unwrap();
@@ -260,19 +272,20 @@ fn pages_that_were_put_together_since_are_not_copied_and_memory_at_rest_is_put_b
         p.publish_visible(1, 0.0).unwrap();
         held.push(o.latest().unwrap());
     }
-    // Its pages are in three planes, and of these only it and the next need what is in two.
+    // Its pages are in three planes. Only this version and the next need the frames in two of them.
     let before = held.swap_remove(2);
     drop(held);
-    poll_until("pages rest and were put together", || {
+    poll_until("pages are shared and were compacted", || {
         p.view_mut(a).unwrap()[4 * CHUNK - 1] ^= 1;
         p.publish_visible(7, 0.0).unwrap();
         let stats = p.stats();
-        (stats.pages_compacted != 0 && stats.resting_bytes != 0).then_some(())
+        (stats.pages_compacted != 0 && stats.shared_bytes != 0).then_some(())
     });
     p.view_mut(a).unwrap()[CHUNK + 1] = 9;
     p.view_mut(a).unwrap()[4 * CHUNK - 1] = 1;
     let done = p.rollback(before.number()).unwrap();
-    // What the fourth changed, the last page, and one that was written just now: another byte of one of these.
+    // The four pages that version 4 changed, and the last page. The store to byte `CHUNK + 1` was
+    // to one of the four.
     assert_eq!(done.pages, 5);
     let image = bytes(&before, "a");
     assert!(live(&p, a) == image);
@@ -283,7 +296,7 @@ fn pages_that_were_put_together_since_are_not_copied_and_memory_at_rest_is_put_b
 }
 
 #[test]
-fn what_cannot_be_put_back_is_a_clear_error_and_changes_nothing() {
+fn impossible_rollback_is_a_clear_error_and_changes_nothing() {
     let name = name("rollback-errors");
     let mut p = Producer::builder(&name).capacity(CHUNK).create().unwrap();
     let a = p.field::<u8, _>("a", [10 * PAGE]).add().unwrap().buffer();
@@ -311,7 +324,7 @@ fn what_cannot_be_put_back_is_a_clear_error_and_changes_nothing() {
 }
 
 #[test]
-fn memory_that_the_program_has_unmapped_is_a_clear_error_and_nothing_is_put_back() {
+fn rollback_of_unmapped_memory_is_a_clear_error_and_changes_nothing() {
     let name = name("rollback-unmapped");
     let builder = Producer::builder(&name).capacity(CHUNK);
     let mut p = builder.tracker(TrackerKind::UffdAsync).create().unwrap();

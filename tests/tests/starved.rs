@@ -1,4 +1,4 @@
-//! Threads of the library that get no processor: publish does their work.
+//! Threads of the library that get no processor. `publish` does their work.
 
 use tcasm_tests::child::poll_until;
 use tcasm_tests::puppet::Puppet;
@@ -8,14 +8,14 @@ use tempfile::TempDir;
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
 #[test]
-fn a_deferred_capture_whose_copiers_are_starved_is_ended_by_publish() {
+fn publish_completes_a_deferred_capture_whose_copiers_are_starved() {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     let mut observer = Puppet::start(PUPPET, dir.path());
-    // Stores come to the first chunk only: none has a piece of the others saved early.
+    // Stores only reach the first chunk, so they cause no other chunk to be saved early.
     let few = "dense-every=1000 one-in=50000";
     producer.ok(&format!(
-        "create x tracker=uffd-async capture=later pages=2048 {few}"
+        "create x tracker=uffd-async capture=deferred pages=2048 {few}"
     ));
     observer.ok("attach x");
     producer.ok("publish 3");
@@ -28,7 +28,7 @@ fn a_deferred_capture_whose_copiers_are_starved_is_ended_by_publish() {
         observer.ok("release");
         (published == 3).then_some(())
     });
-    // The third is on its way.
+    // The third version is still being captured.
     assert_eq!(observer.ok("latest"), "version=5");
     drop(starved);
     poll_until("the third version", || {

@@ -1,6 +1,6 @@
-//! A storm of SIGKILLs over a simulation and the writer of its checkpoints, with tiers that are full, read-only, away and back:
-//! every restart goes on from the bits of an undisturbed run, no checkpoint that was told to be complete is lost, and nothing is
-//! left behind.
+//! A storm of SIGKILLs over a simulation and the writer of its checkpoints, with tiers that are
+//! full, read-only, away and back. Every restart goes on from the bits of an undisturbed run, no
+//! checkpoint that was reported complete is lost, and nothing is left behind.
 
 use ndarray::Array3;
 use nix::sys::signal::Signal;
@@ -16,14 +16,15 @@ use tcasm_tests::child::{Child, DEADLINE, Said, program};
 use tempfile::TempDir;
 
 const SIZE: usize = 20;
-/// Where the fast tier is full no checkpoint comes: so long one is waited for.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// Nor does one come where the fast tier is read-only.
-const NO_PATIENCE: Duration = Duration::from_millis(300);
-/// A slow tier that is away does not come back before the round ends.
-const HASTE: &str = "0.2";
+/// The longest wait for a checkpoint. None comes where the fast tier is full.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The longest wait where the fast tier is read-only, so that no checkpoint comes.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
+/// The seconds that a writer waits for a tier at its end. A slow tier that is away does not come
+/// back before the round ends.
+const SHORT_GRACE: &str = "0.2";
 
-/// The undisturbed run, computed here step by step.
+/// An undisturbed run, computed here step by step.
 struct Reference {
     solver: GrayScott,
     step: u64,
@@ -44,11 +45,11 @@ impl Reference {
         }
     }
 
-    /// Go on to `step`. What was reached once is never gone back behind: that would be a lost checkpoint.
+    /// Goes on to `step`. The step can never go back: that would be a lost checkpoint.
     fn advance(&mut self, step: u64) {
         assert!(
             step >= self.step,
-            "step {} was there, now {step} is",
+            "step {} was restored before, now only step {step}",
             self.step
         );
         for step in self.step + 1..=step {
@@ -62,7 +63,7 @@ impl Reference {
     }
 }
 
-/// What a round does to a tier.
+/// The failure of a tier in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
     None,
@@ -104,7 +105,8 @@ impl Disk {
         }
     }
 
-    /// Let nothing be written to the tier, or let it again: the file system is read-only; else, no file can be made or removed.
+    /// Makes the tier read-only, or writable again. If it is mounted, the file system becomes
+    /// read-only. Otherwise no file can be made or removed.
     fn set_read_only(&self, read_only: bool) {
         let mut command = if self.mounted {
             let mut mount = Command::new("mount");
@@ -125,7 +127,7 @@ impl Disk {
         let hint = "as root, or on a file system that knows chattr +i";
         assert!(
             done,
-            "{command:?} is needed for a tier that is read-only: {hint}"
+            "{command:?} failed, which makes a tier read-only; run it {hint}"
         );
     }
 }
@@ -143,10 +145,10 @@ fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|out| out.status.success())
 }
 
-/// The folders of a run, and what is run in them.
+/// The folders of a run, and the programs that run in them.
 struct Site {
     sockets: TempDir,
-    /// Fast and slow: dropped before the folder that they are in.
+    /// The fast and the slow tier. They are dropped before the folder that contains them.
     disks: [Disk; 2],
     _root: TempDir,
     fast: PathBuf,
@@ -154,7 +156,7 @@ struct Site {
 }
 
 impl Site {
-    /// The fast tier is small, where that can be had.
+    /// Makes the folders. The fast tier is small where mounting is permitted.
     fn new() -> Self {
         let root = TempDir::new().unwrap();
         let disk = |name, size| Disk::new(root.path().join(name), size);
@@ -164,7 +166,7 @@ impl Site {
         } else {
             "chattr +i"
         };
-        eprintln!("a tier that is read-only: {way}");
+        eprintln!("read-only tiers are made by: {way}");
         let [fast, slow] = [0, 1].map(|i| disks[i].tier.clone());
         Site {
             sockets: TempDir::new().unwrap(),
@@ -218,7 +220,8 @@ impl Site {
         Child::start(&program("gray_scott"), &args, self.sockets.path(), &[])
     }
 
-    /// A writer of checkpoints, which dies at `fault`. It waits for `grace` seconds for what gets nowhere.
+    /// Starts a writer of checkpoints, which dies at `fault`. At its end it waits for copies until
+    /// they have made no progress for `grace` seconds.
     fn writer(&self, fault: &str, grace: &str) -> Child {
         let [fast, slow] = self.dirs().map(|dir| dir.to_str().unwrap());
         let args = [
@@ -255,20 +258,21 @@ impl Site {
     }
 }
 
-/// The step of a line that tells of a checkpoint.
-fn told(line: &str) -> Option<u64> {
+/// Returns the step of a line that reports a checkpoint.
+fn step_of_line(line: &str) -> Option<u64> {
     let rest = line.strip_prefix("wrote ")?.split("  step ").nth(1)?;
     rest.split(' ').next()?.parse().ok()
 }
 
-/// Hear the writer until it has told of `count` checkpoints, or has ended, or is silent for too long; the last step.
-fn hear(writer: &Child, count: usize, patience: Duration) -> Option<u64> {
+/// Reads lines of the writer until it has reported `count` checkpoints, has ended, or the time is
+/// over. Returns the last step.
+fn hear(writer: &Child, count: usize, timeout: Duration) -> Option<u64> {
     let (mut last, mut heard) = (None, 0);
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     while heard < count && Instant::now() < until {
         match writer.hear(Duration::from_millis(20)) {
             Said::Line(line) => {
-                if let Some(step) = told(&line) {
+                if let Some(step) = step_of_line(&line) {
                     (last, heard) = (Some(step), heard + 1);
                 }
             }
@@ -279,7 +283,7 @@ fn hear(writer: &Child, count: usize, patience: Duration) -> Option<u64> {
     last
 }
 
-/// What is found after a round.
+/// Checks what a restart finds after a round.
 fn check(site: &Site, reference: &mut Reference, reported: Option<u64>, round: &str) {
     let found = match Checkpoint::restart(&site.dirs(), None) {
         Ok(found) => found,
@@ -310,7 +314,8 @@ fn check(site: &Site, reference: &mut Reference, reported: Option<u64>, round: &
     }
 }
 
-/// Every checkpoint that a manifest has is there and whole, and nothing else of ours is.
+/// Checks that every checkpoint of a manifest exists and is whole, and that there are no other
+/// files.
 fn in_order(dir: &Path) {
     let contents = Contents::read(&dir.join("gray_scott.manifest")).unwrap();
     let mut expected: Vec<String> = ["manifest", "vtkhdf.series"]
@@ -344,40 +349,40 @@ impl Random {
     }
 }
 
-/// What came of a round.
+/// The result of a round.
 struct Round {
-    /// The step of the newest checkpoint that was told to be complete.
+    /// The step of the newest checkpoint that was reported complete.
     reported: Option<u64>,
-    /// Whether the writer died at a step of a checkpoint.
+    /// True if the writer died at a step of a checkpoint.
     died: bool,
     what: String,
 }
 
-/// One round: start both, let some checkpoints be written, kill, look.
+/// Runs one round: starts both programs, lets some checkpoints be written, and kills.
 fn round(site: &Site, random: &mut Random, number: u64) -> Round {
     let mut trouble = Trouble::of_round(number);
     let what = format!("{trouble:?}");
     site.begin(trouble);
     let fault = fault(random, number);
     let mut simulation = site.simulation();
-    let mut writer = site.writer(&fault, HASTE);
+    let mut writer = site.writer(&fault, SHORT_GRACE);
     let mut reported = None;
-    let mut listen = |writer: &Child, count, patience| {
-        reported = reported.max(hear(writer, count, patience));
+    let mut listen = |writer: &Child, count, timeout| {
+        reported = reported.max(hear(writer, count, timeout));
     };
     if trouble == Trouble::FastReadOnly {
-        listen(&writer, 1, NO_PATIENCE);
+        listen(&writer, 1, SHORT_TIMEOUT);
     }
     if random.below(2) == 0 {
-        // What was in the way is over while they run.
+        // The failure ends while the programs run.
         site.end(trouble);
         trouble = Trouble::None;
     }
-    let patience = match trouble {
-        Trouble::FastReadOnly => NO_PATIENCE,
-        _ => PATIENCE,
+    let timeout = match trouble {
+        Trouble::FastReadOnly => SHORT_TIMEOUT,
+        _ => CHECKPOINT_TIMEOUT,
     };
-    listen(&writer, 1 + random.below(6) as usize, patience);
+    listen(&writer, 1 + random.below(6) as usize, timeout);
     std::thread::sleep(Duration::from_micros(random.below(30_000)));
     let died = writer
         .ended()
@@ -388,13 +393,13 @@ fn round(site: &Site, random: &mut Random, number: u64) -> Round {
         listen(&writer, usize::MAX, DEADLINE);
     }
     if victims == 1 {
-        // The simulation has not noticed: another writer goes on with it.
-        writer = site.writer("", HASTE);
-        listen(&writer, 2, patience);
+        // The simulation has noticed nothing. Another writer goes on with it.
+        writer = site.writer("", SHORT_GRACE);
+        listen(&writer, 2, timeout);
     }
     simulation.kill();
     if victims != 2 {
-        // It saves the last version, and ends.
+        // The writer saves the last version and ends.
         listen(&writer, usize::MAX, DEADLINE);
         writer.wait();
     }
@@ -408,7 +413,7 @@ fn round(site: &Site, random: &mut Random, number: u64) -> Round {
     }
 }
 
-/// Where the writer is to die by itself, in every third round.
+/// Returns the point at which the writer kills itself, in every third round.
 fn fault(random: &mut Random, number: u64) -> String {
     if !number.is_multiple_of(3) {
         return String::new();
@@ -426,14 +431,14 @@ fn storm(rounds: u64, seed: u64) {
         died |= round.died;
         check(&site, &mut reference, newest, &round.what);
     }
-    let hint = "a build without fault points: run `cargo build --workspace --bins` first";
+    let hint = "the build has no fault points; run `cargo test --workspace --no-run` first";
     assert!(died, "no writer died within a checkpoint: {hint}");
     assert!(
         reference.step > rounds,
-        "the run has come forward: step {}",
+        "the run must make progress: step {}",
         reference.step
     );
-    // The next start puts all in order, and drains what there is.
+    // The next start puts all in order and drains what is left.
     let mut simulation = site.simulation();
     let mut writer = site.writer("", "60");
     hear(&writer, 3, DEADLINE);
@@ -445,22 +450,25 @@ fn storm(rounds: u64, seed: u64) {
         let contents = Contents::read(&dir.join("gray_scott.manifest")).unwrap();
         contents.newest()
     });
-    assert_eq!(newest[0], newest[1], "all is drained");
+    assert_eq!(
+        newest[0], newest[1],
+        "the slow tier must have the newest checkpoint"
+    );
 }
 
-/// `TCASM_STORM_SEED`, to have the same storm again.
+/// Returns the seed of `TCASM_STORM_SEED`, which repeats a storm.
 fn seed() -> Option<u64> {
     std::env::var("TCASM_STORM_SEED").ok()?.parse().ok()
 }
 
 #[test]
-fn whatever_is_killed_every_restart_has_the_bits_of_an_undisturbed_run() {
+fn every_restart_after_kills_has_the_bits_of_an_undisturbed_run() {
     storm(30, seed().unwrap_or(20_261_121));
 }
 
 #[test]
-#[ignore = "takes minutes; part of `make soak`"]
-fn the_storm_for_long() {
+#[ignore = "takes minutes; run by `make soak`"]
+fn soak_every_restart_after_kills_has_the_bits_of_an_undisturbed_run() {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     let seed = seed().unwrap_or(now.as_nanos() as u64);
     eprintln!("seed {seed}");

@@ -1,7 +1,7 @@
-//! A producer that rewrites its memory as fast as it can, observers that check every page of it,
-//! and somebody who kills, stops and restarts the observers.
+//! A producer that rewrites its memory as fast as it can, and observers that check every page of
+//! it. The test kills, stops and restarts the observers.
 //!
-//! `TCASM_SOAK_SECONDS` is how long the long form takes per tracker (10 minutes unless set).
+//! `TCASM_SOAK_SECONDS` is the time that the soak test takes per tracker (10 minutes unless set).
 
 use nix::sys::signal::Signal;
 use std::path::Path;
@@ -14,24 +14,24 @@ use tcasm_tests::procfs;
 use tcasm_tests::puppet::number;
 use tempfile::TempDir;
 
-/// What is done to a region.
+/// The settings of one run.
 struct Torture {
     tracker: TrackerKind,
-    /// When chunks are captured. Writers go on as soon as publish returns.
+    /// The capture mode. Writers go on as soon as `publish` returns.
     capture: &'static str,
-    /// The large field.
+    /// The size of the large field, in MiB.
     mib: u64,
-    /// The bound on what versions hold.
+    /// The bound on the memory of versions, in MiB.
     memory_mib: u64,
-    /// How long at least.
+    /// The shortest time of the run.
     time: Duration,
-    /// Versions at least; of each five, one has to be checked whole.
+    /// The least number of versions. One of five has to be checked as a whole.
     versions: u64,
-    /// A guard that is switched off, to see that it is missed.
+    /// A guard that is switched off, which the observers must notice.
     sabotage: Option<&'static str>,
 }
 
-/// How it went.
+/// The results of one run.
 #[derive(Debug, Default)]
 struct Outcome {
     published: u64,
@@ -39,18 +39,18 @@ struct Outcome {
     checked: u64,
     kills: u64,
     stops: u64,
-    /// Lines of the producer that said that live memory rests on planes.
-    rested: u64,
-    /// What observers found wrong.
+    /// The number of lines in which the producer reported that live memory is shared with planes.
+    sharing: u64,
+    /// The errors that observers found.
     wrong: Vec<String>,
 }
 
 const OBSERVERS: usize = 4;
 
-/// One at a time: each of them wants the whole machine.
+/// The lock that makes the tests run one at a time. Each of them needs the whole machine.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The processes of a running torture.
+/// The processes of a run.
 struct Scene<'a> {
     torture: &'a Torture,
     dir: &'a Path,
@@ -58,7 +58,7 @@ struct Scene<'a> {
     observers: Vec<Child>,
     outcome: Outcome,
     dice: u64,
-    /// When the producer last said something.
+    /// The time of the last line of the producer.
     heard: Instant,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Scene<'a> {
         scene
     }
 
-    /// A number below `sides`.
+    /// Returns a number below `sides`.
     fn throw(&mut self, sides: usize) -> usize {
         self.dice += 1;
         mix(self.dice, 5, 5) as usize % sides
@@ -129,7 +129,7 @@ impl<'a> Scene<'a> {
         Child::start(env!("CARGO_BIN_EXE_verifier"), &["x", &seed], self.dir, &[])
     }
 
-    /// Kill an observer and start another, or stop one for a while, or leave them in peace.
+    /// Kills an observer and starts another, or stops one for a while, or does nothing.
     fn disturb(&mut self) {
         let victim = self.throw(OBSERVERS);
         match self.throw(20) {
@@ -149,7 +149,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Hear what everybody has said since.
+    /// Reads all lines that the programs have printed since.
     fn listen(&mut self) {
         while let Some(()) = self.hear_producer() {}
         let silence = self.heard.elapsed();
@@ -161,7 +161,7 @@ impl<'a> Scene<'a> {
             "planes hold more than the bound"
         );
         if let Some(rss) = procfs::status(pid, "VmRSS") {
-            // Live memory, once more for the file under it (cow), and the planes.
+            // Live memory, the same again for the file under it (cow), and the planes.
             let most = bound + 2 * (self.torture.mib << 20) * 17 / 16 + (64 << 20);
             assert!(rss <= most, "{rss} bytes are resident, of {most}");
         }
@@ -170,7 +170,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// One line of the producer, if there is one.
+    /// Reads one line of the producer, if there is one.
     fn hear_producer(&mut self) -> Option<()> {
         let line = match self.producer.hear(Duration::ZERO) {
             Said::Line(line) => line,
@@ -183,7 +183,7 @@ impl<'a> Scene<'a> {
             "{line}"
         );
         assert_eq!(number(&line, "errors"), Some(0), "{line}");
-        self.outcome.rested += u64::from(number(&line, "resting") > Some(0));
+        self.outcome.sharing += u64::from(number(&line, "shared") > Some(0));
         match line.split(' ').next() {
             Some("published") => self.outcome.published += 1,
             Some("skipped") => self.outcome.skipped += 1,
@@ -192,7 +192,7 @@ impl<'a> Scene<'a> {
         Some(())
     }
 
-    /// While nobody else runs, publish goes on returning.
+    /// Checks that `publish` goes on returning while all observers are stopped.
     fn halt_all_observers(&mut self) {
         self.observers
             .iter()
@@ -209,7 +209,7 @@ impl<'a> Scene<'a> {
             .for_each(|o| o.signal(Signal::SIGCONT));
     }
 
-    /// Let the stream end: observers finish what they have begun, and end as well.
+    /// Ends the stream. The observers finish what they have begun, and end as well.
     fn end(mut self) -> Outcome {
         self.producer.finish();
         assert!(self.producer.wait().success());
@@ -227,7 +227,7 @@ impl<'a> Scene<'a> {
 }
 
 impl Outcome {
-    /// Whether as much was published and checked as was asked for.
+    /// Returns true if enough versions were published and checked.
     fn is_enough(&self, torture: &Torture) -> bool {
         self.published >= torture.versions && self.checked >= torture.versions / 5
     }
@@ -279,10 +279,10 @@ fn no_observer_ever_sees_a_torn_page_with_compare() {
 }
 
 #[test]
-fn no_observer_ever_sees_a_torn_page_where_chunks_are_captured_after_publish() {
+fn no_observer_ever_sees_a_torn_page_with_deferred_capture() {
     let torture = Torture {
         tracker: TrackerKind::UffdAsync,
-        capture: "later",
+        capture: "deferred",
         mib: 48,
         memory_mib: 400,
         time: SHORT,
@@ -293,7 +293,7 @@ fn no_observer_ever_sees_a_torn_page_where_chunks_are_captured_after_publish() {
 }
 
 #[test]
-#[ignore = "takes half an hour"]
+#[ignore = "takes half an hour; run by `make soak`"]
 fn soak_no_observer_ever_sees_a_torn_page() {
     let wanted = std::env::var("TCASM_SOAK_SECONDS");
     let seconds = wanted.ok().and_then(|s| s.parse().ok()).unwrap_or(600);
@@ -302,8 +302,8 @@ fn soak_no_observer_ever_sees_a_torn_page() {
     }
 }
 
-/// The same on a small region with a guard switched off must find something wrong.
-fn is_missed(guard: &'static str, capture: &'static str, memory_mib: u64) {
+/// Runs the same on a small region with a guard switched off. The observers must find an error.
+fn is_noticed(guard: &'static str, capture: &'static str, memory_mib: u64) {
     let torture = Torture {
         tracker: TrackerKind::UffdAsync,
         capture,
@@ -314,34 +314,42 @@ fn is_missed(guard: &'static str, capture: &'static str, memory_mib: u64) {
         sabotage: Some(guard),
     };
     let outcome = torture.run();
-    // Pages or stamps that are wrong, changes that are not told, or tables that were never written.
-    let signs = ["torn", "the stamp is not", "untold", "index is damaged"];
+    // Wrong pages or stamps, changes that are not reported, or tables that were never written.
+    let signs = [
+        "torn",
+        "the stamp is not",
+        "is not reported",
+        "index is damaged",
+    ];
     let found = |line: &String| signs.iter().any(|sign| line.contains(sign));
     let noticed = outcome.wrong.iter().any(found);
-    assert!(noticed, "{guard} is off, and nobody noticed: {outcome:?}");
+    assert!(
+        noticed,
+        "{guard} is off, and no observer noticed: {outcome:?}"
+    );
 }
 
 #[test]
-fn without_the_look_at_pins_pages_are_torn() {
-    is_missed("PinCheck", "now", 44);
+fn without_the_guard_pin_check_pages_are_torn() {
+    is_noticed("PinCheck", "inline", 44);
 }
 
 #[test]
-fn without_care_for_slots_in_use_pages_are_torn() {
-    is_missed("SlotInUse", "now", 44);
+fn without_the_guard_frame_in_use_pages_are_torn() {
+    is_noticed("FrameInUse", "inline", 44);
 }
 
 #[test]
-fn without_the_order_of_publish_pages_are_torn() {
-    is_missed("VisibleLast", "now", 44);
+fn without_the_guard_visible_last_pages_are_torn() {
+    is_noticed("VisibleLast", "inline", 44);
 }
 
 #[test]
-fn without_keeping_what_was_harvested_skipped_changes_are_lost() {
-    is_missed("KeepHarvest", "now", 44);
+fn without_the_guard_keep_harvest_changes_of_skipped_versions_are_lost() {
+    is_noticed("KeepHarvest", "inline", 44);
 }
 
 #[test]
-fn without_saving_before_releasing_pages_are_torn() {
-    is_missed("SaveFirst", "later", 100);
+fn without_the_guard_save_first_pages_are_torn() {
+    is_noticed("SaveFirst", "deferred", 100);
 }

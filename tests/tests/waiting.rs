@@ -1,4 +1,4 @@
-//! Threads that wait for a version: `publish` wakes none of them itself, and all are woken.
+//! Threads that wait for a version. All of them are woken, and `publish` itself wakes none.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use tcasm_core::layout::header;
 use tcasm_core::sys::futex;
 use tcasm_core::sys::mem::{Mapping, page_size};
 use tcasm_tests::child::poll_until;
-use tcasm_tests::hostile::Stranger;
+use tcasm_tests::hostile::HostileClient;
 use tcasm_tests::puppet::Puppet;
 use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// Far longer than the test may take.
+/// A time that is far longer than the test may take.
 const LONG: Duration = Duration::from_secs(3600);
 
 fn region() -> (TempDir, Puppet) {
@@ -29,21 +29,22 @@ fn region() -> (TempDir, Puppet) {
 struct Event(Mapping);
 
 impl Event {
-    fn of(stranger: &Stranger) -> Arc<Event> {
-        let index = &stranger.attach().objects[1];
+    fn of(client: &HostileClient) -> Arc<Event> {
+        let index = &client.attach().objects[1];
         Arc::new(Event(
             Mapping::shared(index.as_fd(), page_size(), false).unwrap(),
         ))
     }
 
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: the first page of an index, which is longer and sealed against shrinking.
+        // SAFETY: this is the first page of an index, which is longer and sealed against shrinking.
+        // The words are atomics.
         let words = unsafe { self.0.words() };
         &words[header::EVENT / 8]
     }
 }
 
-/// Threads that wait for the next event.
+/// Starts threads that wait for the next event.
 fn waiters(event: &Arc<Event>, count: usize) -> Vec<JoinHandle<()>> {
     let seen = event.word().load(Ordering::SeqCst);
     let wait = |event: Arc<Event>| move || futex::wait(event.word(), seen, LONG);
@@ -60,11 +61,11 @@ fn all_wake(threads: Vec<JoinHandle<()>>) {
 #[test]
 fn all_threads_that_wait_are_woken_by_a_version_and_by_the_end() {
     let (dir, mut producer) = region();
-    let stranger = Stranger::connect(dir.path(), "x");
-    let event = Event::of(&stranger);
+    let client = HostileClient::connect(dir.path(), "x");
+    let event = Event::of(&client);
     for _ in 0..5 {
         let threads = waiters(&event, 100);
-        std::thread::sleep(Duration::from_millis(20)); // most of them sleep by then
+        std::thread::sleep(Duration::from_millis(20)); // most of them wait by then
         producer.ok("publish 1");
         all_wake(threads);
     }
@@ -76,7 +77,7 @@ fn all_threads_that_wait_are_woken_by_a_version_and_by_the_end() {
 
 #[test]
 fn publish_itself_wakes_no_thread_of_another_process() {
-    for settings in ["", "capture=later"] {
+    for settings in ["", "capture=deferred"] {
         let dir = TempDir::new().unwrap();
         let mut producer = Puppet::start(PUPPET, dir.path());
         producer.ok(&format!("create x pages=2048 {settings}"));

@@ -1,5 +1,5 @@
-//! Views that are switched from version to version, many times and side by side: right bytes, few page faults, and a bounded
-//! number of mappings.
+//! Views that are mapped for version after version, many times and side by side. They show the
+//! right bytes, cause few page faults, and need a bounded number of mappings.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ impl Pair {
     ) -> Pair {
         let name = name(what);
         let builder = Producer::builder(&name).capacity(bytes).history(history);
-        let builder = builder.capture(CaptureMode::Now).wait_for_capture(true);
+        let builder = builder.capture(CaptureMode::Inline).wait_for_capture(true);
         let mut producer = settings(builder)
             .versions(16)
             .memory(20 * bytes as u64)
@@ -56,7 +56,7 @@ impl Pair {
         }
     }
 
-    /// Publish after storing a new value at the head of each of these pages.
+    /// Stores a new value at the start of each of these pages, and publishes.
     fn publish(&mut self, pages: impl Iterator<Item = usize>) {
         self.step += 1;
         let mut view = self.producer.view_mut(self.field).unwrap();
@@ -73,7 +73,7 @@ impl Pair {
         }
     }
 
-    /// Bytes of memory that the observer's windows have for copies.
+    /// Returns the bytes of memory that the observer's windows use for copies.
     fn copied_bytes(&self) -> u64 {
         let name = format!("tcasm-{}-copies", self.observer.info().unwrap().name);
         let open = procfs::descriptors(std::process::id() as i32).into_iter();
@@ -88,7 +88,7 @@ impl Pair {
     }
 }
 
-/// The bytes of the field, read without mapping them.
+/// Returns the bytes of the field, read without mapping them.
 fn read(version: &Version) -> Vec<u8> {
     let mut bytes = vec![0; version.field("bytes").unwrap().bytes() as usize];
     version.read_bytes("bytes", 0, &mut bytes).unwrap();
@@ -109,7 +109,7 @@ fn assert_right(view: &View, expected: &[u8], when: &str) {
     );
 }
 
-/// A byte of each page.
+/// Returns the sum of one byte of each page.
 fn sum(view: &View) -> u64 {
     let bytes = view.bytes("bytes").unwrap();
     bytes.iter().step_by(PAGE).map(|b| u64::from(*b)).sum()
@@ -120,26 +120,26 @@ fn faults() -> i64 {
     usage.minor_page_faults() + usage.major_page_faults()
 }
 
-/// What a test does next.
+/// One operation of a random test.
 #[derive(Clone, Debug)]
 enum Op {
-    /// Write whole chunks and publish.
+    /// Writes whole chunks and publishes.
     Dense { first: usize, chunks: usize },
-    /// Write every `stride`th page of some chunks and publish.
+    /// Writes every `stride`th page of some chunks and publishes.
     Scattered {
         first: usize,
         chunks: usize,
         stride: usize,
     },
-    /// Write nothing and publish.
+    /// Writes nothing and publishes.
     Nothing,
-    /// Map the newest version and hold the view.
+    /// Maps the newest version and holds the view.
     View,
-    /// Map a version again that a held view shows.
+    /// Maps the version of a held view once more.
     Again(usize),
-    /// Drop one of the held views.
+    /// Drops one of the held views.
     Drop(usize),
-    /// Drop all of them.
+    /// Drops all of them.
     DropAll,
 }
 
@@ -150,7 +150,8 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         3 => part.clone().prop_map(|(first, chunks)| Op::Dense { first, chunks }),
         2 => Just(Op::Dense { first: 0, chunks: CHUNKS }),
-        3 => (part, 1usize..90).prop_map(|((first, chunks), stride)| Op::Scattered { first, chunks, stride }),
+        3 => (part, 1usize..90)
+            .prop_map(|((first, chunks), stride)| Op::Scattered { first, chunks, stride }),
         1 => Just(Op::Nothing),
         7 => Just(Op::View),
         1 => any::<usize>().prop_map(Op::Again),
@@ -159,7 +160,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The pages of some chunks, as far as the region has them.
+/// Returns the pages of some chunks, as far as the region has them.
 fn pages(first: usize, chunks: usize, total: usize) -> std::ops::Range<usize> {
     first * 512..((first + chunks) * 512).min(total)
 }
@@ -167,12 +168,17 @@ fn pages(first: usize, chunks: usize, total: usize) -> std::ops::Range<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn every_byte_that_any_view_shows_is_its_versions(ops in proptest::collection::vec(op(), 1..40), history in 0usize..4, later: bool) {
-        // The last chunk is one in part.
+    fn every_view_shows_the_bytes_of_its_version(
+        ops in proptest::collection::vec(op(), 1..40),
+        history in 0usize..4,
+        deferred: bool,
+    ) {
+        // The last chunk is a partial one.
         let total = (CHUNKS - 1) * 512 + 100;
-        let mode = if later { CaptureMode::Auto } else { CaptureMode::Now };
-        // What was left alone by one or two versions is put together.
-        let mut p = Pair::with("views", total * PAGE, history, |b| b.capture(mode).compact_after(1));
+        let mode = if deferred { CaptureMode::Auto } else { CaptureMode::Inline };
+        // Pages that were not written in one or two versions are compacted.
+        let settings = |b: Builder| b.capture(mode).compact_after(1);
+        let mut p = Pair::with("views", total * PAGE, history, settings);
         p.publish(0..3);
         let mut views: Vec<(View, Vec<u8>)> = Vec::new();
         for op in ops {
@@ -181,7 +187,9 @@ proptest! {
             }
             match op.clone() {
                 Op::Dense { first, chunks } => p.publish(pages(first, chunks, total)),
-                Op::Scattered { first, chunks, stride } => p.publish(pages(first, chunks, total).step_by(stride)),
+                Op::Scattered { first, chunks, stride } => {
+                    p.publish(pages(first, chunks, total).step_by(stride));
+                }
                 Op::Nothing => p.publish(0..0),
                 Op::View => {
                     let version = p.latest();
@@ -201,7 +209,7 @@ proptest! {
     }
 }
 
-/// How a test goes from version to version.
+/// A way to get from one view to the next.
 type Switch = fn(&mut Pair, Option<View>) -> View;
 
 const SWITCHES: [(&str, Switch); 2] = [
@@ -215,7 +223,7 @@ const SWITCHES: [(&str, Switch); 2] = [
 ];
 
 #[test]
-fn dense_versions_that_follow_each_other_are_switched_and_read_without_page_faults() {
+fn views_of_consecutive_dense_versions_cause_no_page_faults() {
     const PAGES: usize = 16 * 512;
     for (what, switch) in SWITCHES {
         let mut p = Pair::new("faults", PAGES * PAGE, 1);
@@ -226,7 +234,7 @@ fn dense_versions_that_follow_each_other_are_switched_and_read_without_page_faul
             let new = switch(&mut p, view.take());
             assert_ne!(sum(&new), 0);
             let faults = faults() - before;
-            // Each plane is read for the first time once; 8192 pages are read in each round.
+            // The first read of each plane faults. Each round reads 8192 pages.
             assert!(
                 round < 12 || faults < 32,
                 "{what}, round {round}: {faults} page faults"
@@ -237,11 +245,11 @@ fn dense_versions_that_follow_each_other_are_switched_and_read_without_page_faul
 }
 
 #[test]
-fn views_at_the_producers_address_and_elsewhere_take_turns_and_show_the_right_bytes() {
+fn views_at_the_base_and_elsewhere_can_alternate() {
     let dir = tempfile::TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
     let mut observer = Puppet::start(PUPPET, dir.path());
-    // Two chunks and a half, written as a whole in every second version.
+    // The field has two chunks and a half, and every second version rewrites it.
     let answer = producer.ok("create x pages=1300 versions=8 dense-every=2 one-in=9");
     observer.ok("attach x");
     for round in 0..40 {
@@ -264,7 +272,7 @@ fn views_at_the_producers_address_and_elsewhere_take_turns_and_show_the_right_by
 }
 
 #[test]
-fn a_part_that_is_written_densely_is_switched_without_page_faults_too() {
+fn views_of_a_densely_written_part_cause_few_page_faults() {
     const PAGES: usize = 16 * 512;
     let mut p = Pair::new("part", PAGES * PAGE, 1);
     p.publish(0..PAGES);
@@ -274,7 +282,7 @@ fn a_part_that_is_written_densely_is_switched_without_page_faults_too() {
         let view = p.latest().view().unwrap();
         assert_ne!(sum(&view), 0);
         let faults = faults() - before;
-        // Of the chunk at the edge, which is in two planes, 505 pages are mapped anew: 16 at a time.
+        // The chunk at the edge is in two planes. 505 of its pages are mapped anew, 16 per fault.
         assert!(
             round < 12 || faults < 64,
             "round {round}: {faults} page faults"
@@ -283,7 +291,7 @@ fn a_part_that_is_written_densely_is_switched_without_page_faults_too() {
 }
 
 #[test]
-fn what_is_too_fragmented_to_be_mapped_is_copied_and_renewed_and_mapped_again_when_it_is_whole() {
+fn fragmented_pages_are_copied_and_mapped_again_when_rewritten() {
     const CHUNKS: usize = 48;
     const PAGES: usize = CHUNKS * 512;
     let mut p = Pair::new("fragments", PAGES * PAGE, 2);
@@ -291,7 +299,8 @@ fn what_is_too_fragmented_to_be_mapped_is_copied_and_renewed_and_mapped_again_wh
     let (mut views, mut most) = (Vec::<(View, Vec<u8>)>::new(), 0);
     for round in 0..30usize {
         match round % 10 {
-            // Copies are renewed after the version that follows and after a later one, page by page and whole.
+            // Copies are renewed in the next version and in a later one, page by page and as a
+            // whole.
             0 => (0..2).for_each(|_| p.publish((0..PAGES).step_by(2))),
             1 => p.publish((1..PAGES).step_by(3)),
             8 => p.publish(0..PAGES / 2),
@@ -302,7 +311,7 @@ fn what_is_too_fragmented_to_be_mapped_is_copied_and_renewed_and_mapped_again_wh
             p.publish((round..PAGES).step_by(41));
         }
         if round % 10 < 6 {
-            views.clear(); // so that the same window shows each version after the one before
+            views.clear(); // so that one window shows one version after the other
         }
         let version = p.latest();
         views.push((version.view().unwrap(), read(&version)));
@@ -323,11 +332,15 @@ fn what_is_too_fragmented_to_be_mapped_is_copied_and_renewed_and_mapped_again_wh
         p.publish(0..PAGES);
         views.push((p.latest().view().unwrap(), Vec::new()));
     }
-    assert_eq!(p.copied_bytes(), 0, "copies are kept that no view shows");
+    assert_eq!(
+        p.copied_bytes(),
+        0,
+        "copies that no view shows must be dropped"
+    );
 }
 
 #[test]
-fn what_was_copied_is_mapped_again_when_it_was_put_together() {
+fn copied_pages_are_mapped_again_after_compaction() {
     const CHUNKS: usize = 48;
     const PAGES: usize = CHUNKS * 512;
     let mut p = Pair::with("together", PAGES * PAGE, 1, |b| b.compact_after(1));
@@ -336,23 +349,24 @@ fn what_was_copied_is_mapped_again_when_it_was_put_together() {
     let mut view = Some(p.latest().view().unwrap());
     let expected = read(&p.latest());
     assert_ne!(p.copied_bytes(), 0);
-    poll_until("nothing is copied", || {
+    poll_until("no page is copied any more", || {
         p.publish(0..0);
         view = None;
         view = Some(p.latest().view().unwrap());
-        assert_right(view.as_ref().unwrap(), &expected, "put together");
+        assert_right(view.as_ref().unwrap(), &expected, "compacted");
         (p.copied_bytes() == 0).then_some(())
     });
 }
 
 #[test]
-fn after_thousands_of_switches_side_by_side_mappings_are_bounded_and_in_the_end_none_is_left() {
+fn mappings_of_many_views_are_bounded_and_none_is_left() {
     const PAGES: usize = 12 * 512;
-    // Live memory that rests on planes has mappings, too.
+    // Live memory that is shared with planes has mappings too, so sharing is off.
     let mut p = Pair::with("many", PAGES * PAGE, 1, |b| b.shared_backing(false));
     let planes = format!("tcasm-{}-plane", p.observer.info().unwrap().name);
     let own = procfs::mappings(&planes).len();
-    // Those of windows can be read only; the producer's own are in pieces as they get memory.
+    // The mappings of windows are read-only. The producer's own mappings are split as they get
+    // memory.
     let of_windows = || {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let windows = maps
@@ -378,7 +392,7 @@ fn after_thousands_of_switches_side_by_side_mappings_are_bounded_and_in_the_end_
             most = most.max(procfs::mappings(&planes).len());
         }
     }
-    // Half of what the kernel allows the process, for all windows together.
+    // The bound is half of what the kernel allows the process, for all windows together.
     assert!(most < 32_765 + own + 100, "{most} mappings");
     assert!(most > 10_000, "{most} mappings: the bound was not tried");
     views.clear();

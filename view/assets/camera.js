@@ -1,6 +1,8 @@
 // A camera that turns about the middle of a box, with z up.
 
-/** Distance of the eye at zoom 1, in lengths of the box's longest side; and the focal length. */
+/**
+ * The distance of the eye at zoom 1, and the focal length, in lengths of the box's longest side.
+ */
 const DISTANCE = 3.2;
 export const FOCAL = 3.2;
 
@@ -8,17 +10,21 @@ export function camera() {
   return { yaw: -0.6, pitch: 0.45, zoom: 1 };
 }
 
-/** Turned by so many radians. */
+/** Returns a camera that is turned by `yaw` and `pitch` radians. */
 export function turned(view, yaw, pitch) {
   const most = Math.PI / 2 - 0.01;
   return { ...view, yaw: view.yaw + yaw, pitch: Math.max(-most, Math.min(most, view.pitch + pitch)) };
 }
 
+/** Returns a camera with `factor` times the zoom, within 0.4 and 8. */
 export function nearer(view, factor) {
   return { ...view, zoom: Math.max(0.4, Math.min(8, view.zoom * factor)) };
 }
 
-/** Right, up and back of the camera, and where it is, in the coordinates of the box. */
+/**
+ * Returns the directions right, up and back of the camera, and its position, in coordinates of the
+ * box.
+ */
 export function frame({ yaw, pitch, zoom }) {
   const [cy, sy, cp, sp] = [Math.cos(yaw), Math.sin(yaw), Math.cos(pitch), Math.sin(pitch)];
   const back = [sy * cp, -cy * cp, sp];
@@ -27,7 +33,7 @@ export function frame({ yaw, pitch, zoom }) {
   return { right, up, back, eye: back.map((b) => (b * DISTANCE) / zoom) };
 }
 
-/** From the box to pixels of a canvas; nearer things are larger. */
+/** Returns the perspective projection from coordinates of the box to pixels of a canvas. */
 export function projection(view, width, height) {
   const { right, up, back, eye } = frame(view);
   const scale = (Math.min(width, height) / 2) * FOCAL;

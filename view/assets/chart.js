@@ -1,4 +1,4 @@
-// uPlot with the look of this page.
+// Charts of uPlot with the colours and fonts of this page.
 
 import uPlot from './vendor/uPlot.esm.js';
 import { on } from './store.js';
@@ -7,13 +7,13 @@ import { themeColors } from './theme.js';
 
 const FONT = '10px system-ui, sans-serif';
 
-/** A colour of the theme, read when it is drawn. */
+/** Returns a function that reads a colour of the theme when a chart is drawn. */
 export const ink = (name) => () => themeColors()[name];
 
-/** The end of a thin line: too light for text, enough for areas. */
+/** The same, in a light shade for areas. */
 export const wash = (name) => () => `color-mix(in srgb, ${themeColors()[name]} 22%, transparent)`;
 
-/** A scale that has some height also where all values are the same. */
+/** Returns the ends of a scale. They differ even if all values are the same. */
 export function padded(_, low, high) {
   if (low === null || !Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
   const pad = high > low ? (high - low) * 0.06 : Math.abs(low) * 0.05 || 0.5;
@@ -34,7 +34,7 @@ export const xAxis = (extra) => axis({ size: 22, space: 55, ...extra });
 export const yAxis = (extra) => axis({ size: 52, space: 28, ...extra });
 
 /**
- * A chart that fills its element.
+ * Makes a chart that fills its element.
  * @param {HTMLElement} element
  * @param {object} options of uPlot, without size
  */
@@ -53,7 +53,7 @@ export function chart(element, options) {
   return plot;
 }
 
-/** What is under the cursor of a chart, as text for its note. */
+/** Returns the values under the cursor of a chart, as text for its note. */
 export function underCursor(plot, names) {
   const i = plot.cursor.idx;
   if (i === null || i === undefined) return '';

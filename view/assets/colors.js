@@ -1,12 +1,12 @@
 // Colour maps: 256 colours each, from the server.
 
-/** @type {Map<string, Uint8Array>} 3 bytes per colour */
+/** @type {Map<string, Uint8Array>} maps by name, with 3 bytes per colour */
 const maps = new Map();
 
-/** The map for differences: red at its low end, as it is published. */
+/** The map for differences. Its published form is red at the low end. */
 const DIVERGING = 'RdBu';
 
-/** Get all maps of the server. */
+/** Loads all maps from the server. */
 export async function loadColormaps() {
   const answer = await fetch('/colormaps');
   if (!answer.ok) return;
@@ -21,12 +21,12 @@ function decode(text) {
 
 export const colormapNames = () => [...maps.keys()];
 
-/** The map of this name; grey where there is none. */
+/** Returns the map of this name, or a grey map if there is none. */
 export function colormap(name) {
   return maps.get(name) ?? gradient([[0, 0, 0], [255, 255, 255]]);
 }
 
-/** The map for differences: neutral in its middle, red where the value has grown. */
+/** Returns the map for differences: neutral in the middle, red where the value has grown. */
 export function diverging() {
   const published = maps.get(DIVERGING);
   return published ? reversed(published) : gradient([[59, 76, 192], [221, 221, 221], [180, 4, 38]]);
@@ -38,7 +38,7 @@ function reversed(colors) {
   return turned;
 }
 
-/** Colours evenly between others. */
+/** Returns a map that interpolates between evenly spaced colours. */
 function gradient(stops) {
   const colors = new Uint8Array(768);
   for (let i = 0; i < 256; i += 1) {
@@ -51,7 +51,7 @@ function gradient(stops) {
   return colors;
 }
 
-/** A map as 32-bit pixels of ImageData, which are little-endian here as everywhere a browser runs. */
+/** Returns a map as 32-bit pixels of ImageData. All machines with browsers are little-endian. */
 export function pixels(colors) {
   const table = new Uint32Array(256);
   for (let i = 0; i < 256; i += 1) {

@@ -1,18 +1,19 @@
-// The WebSocket: opened again when it breaks. Browsers answer the server's pings by themselves.
-// Nothing is sent to a server before it has proven to know our key.
+// The WebSocket to the server. It is opened again when it breaks. Browsers answer the server's
+// pings by themselves. The page sends nothing but `hello` before the server has proven that it
+// knows the key.
 
 import { greeting } from './greeting.js';
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
-/** A server that has not proven itself by then is none. */
-const PATIENCE = 10000;
+/** Time for the server's proof, in milliseconds. */
+const PROOF_TIMEOUT = 10000;
 
 export class Connection {
   /**
-   * @param {{message: (m: object) => void, frame: (b: ArrayBuffer) => void, link: (state: string) => void}} handlers
-   *   `link` gets "connecting", "open", "closed", "refused", or
-   *   "stranger": another program answers
+   * @param {{message: (m: object) => void, frame: (b: ArrayBuffer) => void, link: (state: string)
+   *   => void}} handlers `link` gets "open", "closed", "refused" (the page has no valid key), or
+   *   "impostor" (another program answers)
    */
   constructor(handlers) {
     this.handlers = handlers;
@@ -20,15 +21,15 @@ export class Connection {
     this.socket = null;
     this.pause = FIRST_PAUSE;
     this.timer = 0;
-    /** Server and page have proven themselves to each other. */
+    /** True if server and page have proven to each other that they know the key. */
     this.proven = false;
-    // Timers sleep while the page is hidden: try at once when it is seen again.
+    // Timers sleep while the page is hidden, so connect as soon as it is visible again.
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden && !this.socket) this.connect();
     });
   }
 
-  /** Look at this region from now on; null: the one of the command line. */
+  /** Shows this region from now on (null: the region of the command line). */
   open(region) {
     this.region = region;
     this.pause = FIRST_PAUSE;
@@ -36,16 +37,16 @@ export class Connection {
     this.connect();
   }
 
-  /** @returns {boolean} whether it was sent */
+  /** Sends a message. @returns {boolean} true if the message was sent */
   send(message) {
     if (!this.proven || this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
     return true;
   }
 
-  /** Tell that this frame was drawn: the server sends the next one only then. */
+  /** Tells the server that this frame was drawn. The server sends the next frame only then. */
   got(frame) {
-    this.send({ type: 'got', frame });
+    this.send({ type: 'drawn', frame });
   }
 
   connect() {
@@ -59,19 +60,19 @@ export class Connection {
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
     this.proven = false;
-    // Events of a socket that was replaced meanwhile are not for us.
+    // Ignore events of a socket that was replaced meanwhile.
     const current = (handler) => (event) => {
       if (this.socket === socket) handler(event);
     };
     socket.onopen = current(() => {
       socket.send(JSON.stringify(greet.hello));
-      this.timer = setTimeout(() => this.closed('closed'), PATIENCE);
+      this.timer = setTimeout(() => this.closed('closed'), PROOF_TIMEOUT);
     });
     socket.onmessage = current(({ data }) => {
       if (this.proven) this.hear(data);
       else if (!this.enter(socket, greet.answer(data, this.region))) {
-        // The key of a process says nothing of the next one, whosever that is.
-        this.closed(greet.key === 'session' ? 'refused' : 'stranger');
+        // A session key fits one server process only. Another process may be ours or not.
+        this.closed(greet.key === 'session' ? 'refused' : 'impostor');
       }
     });
     socket.onclose = current(() => this.closed('closed'));
@@ -82,7 +83,10 @@ export class Connection {
     else this.handlers.frame(data);
   }
 
-  /** Prove ourselves to a server that has proven itself. */
+  /**
+   * Sends the page's proof to a server that has proven itself.
+   * @returns {boolean} false without `answer`
+   */
   enter(socket, answer) {
     if (!answer) return false;
     clearTimeout(this.timer);
@@ -100,7 +104,7 @@ export class Connection {
     socket?.close();
   }
 
-  /** Let go of the connection, without waiting for the other end, and try again later. */
+  /** Closes the connection, without waiting for the other end, and connects again later. */
   closed(how) {
     this.drop();
     this.handlers.link(how);

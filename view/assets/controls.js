@@ -25,7 +25,10 @@ export function setUpControls() {
   on(['region', 'reference', 'version', 'view', 'shown'], showReferences);
 }
 
-/** When a comparison begins, the version on the screen becomes the reference, unless there is one. */
+/**
+ * Chooses a view. When a comparison begins without a reference, the version on the screen becomes
+ * the reference.
+ */
 export function chooseView(view) {
   const of = field();
   if (!of || !hasView(of, view)) return;
@@ -40,7 +43,10 @@ function chooseRange(rangeMode) {
   set({ rangeMode, fixed });
 }
 
-/** Numbers that were typed fix the range; what is no number, or in the wrong order, is not taken. */
+/**
+ * Fixes the range at the numbers that were typed. Ignores them if they are not numbers in ascending
+ * order.
+ */
 function fixRange() {
   const fixed = ['range-low', 'range-high'].map((id) => Number(byId(id).value.replace(',', '.')));
   const valid = fixed.every(Number.isFinite) && fixed[0] < fixed[1];
@@ -48,7 +54,7 @@ function fixRange() {
   if (valid) set({ rangeMode: 'fixed', fixed });
 }
 
-/** The ends of the range that is drawn, while nobody types there. */
+/** Shows the ends of the range that is drawn, except in an input that has the focus. */
 export function showRange() {
   const range = state.view === 'volume' ? volumeRange() : drawn().find(({ role }) => role !== 'difference')?.range;
   if (!range) return;
@@ -80,7 +86,7 @@ export function showControls() {
   showLineAxes(of);
 }
 
-/** One button for each plane. */
+/** Shows one button for each plane. */
 function showPlanes(of) {
   const all = of.shape.length > 2 ? planes(of) : [];
   byId('planes').hidden = all.length === 0;
@@ -96,7 +102,7 @@ export function choosePlane(plane) {
   set({ plane, window: null, hover: null, lineAxis: null });
 }
 
-/** A slider for each axis across the plane. */
+/** Shows a slider for each axis across the plane. */
 function showPositions(of) {
   const axes = otherAxes(of, state.plane);
   refill(byId('positions'), JSON.stringify([of.name, of.shape, axes]), () => axes.map((axis) => slider(of, axis)));
@@ -115,7 +121,7 @@ function slider(of, axis) {
   return make('label', {}, `${axisName(of, axis)} `, input, make('output', { className: 'number' }));
 }
 
-/** Move the slice along an axis; a pinned point moves with it. */
+/** Moves the slice along an axis. A pinned point moves with it. */
 export function moveSlice(axis, by) {
   const of = field();
   if (!of || axis === undefined) return;
@@ -130,7 +136,7 @@ function showComponents(of) {
   options(byId('component'), entries, state.component === null ? '' : String(state.component));
 }
 
-/** Along which axis the line goes. */
+/** Shows one button for each axis that the line can be parallel to. */
 function showLineAxes(of) {
   const axes = of.shape.length > 1 ? of.shape.map((_, axis) => axis).reverse() : [];
   refill(byId('line-axes'), JSON.stringify([of.name, axes, of.axes]), () => axes.map((axis) => {

@@ -1,4 +1,4 @@
-// Saving: the image as PNG, values as CSV.
+// Files to download: the image as PNG, values as CSV.
 
 import { state, field, version } from './store.js';
 import { byId } from './dom.js';
@@ -23,7 +23,7 @@ export function setUpExport() {
   });
 }
 
-/** "heat_u_v8.csv" */
+/** Returns the name of a file, such as "heat_u_v8.csv". */
 function fileName(kind, ending) {
   const parts = [state.regionName, state.fieldName, kind, `v${version()?.version ?? 0}`];
   return `${parts.filter(Boolean).join('_').replace(/[^\w.-]+/g, '-')}.${ending}`;
@@ -37,7 +37,7 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** The stage as it is seen, with a line that says what it is. */
+/** Saves the image on the screen, with a caption. */
 export function savePng() {
   const of = field();
   if (!of) return;
@@ -66,7 +66,7 @@ function stamp() {
   return v ? `version ${v.version}, step ${v.step}, t = ${number(v.time, 10)}` : '';
 }
 
-/** "z = 32": the position of the slice. */
+/** Returns the position of the slice, such as "z = 32". */
 function where(of) {
   const across = of.shape.map((_, axis) => axis).filter((axis) => !state.plane.includes(axis));
   return state.view === 'volume' ? '' : across.map((axis) => `${axisName(of, axis)} = ${state.at[axis]}`).join(', ');
@@ -80,10 +80,13 @@ function header(of, ...more) {
   return [`# ${state.regionName}, ${title(of, state.component)}${unitOf(of) ? ` in ${unitOf(of)}` : ''}, ${stamp()}`, ...more];
 }
 
-/** 32-bit samples: as many digits as they have. */
+/** Returns a value as text. A sample without a base is a 32-bit float and has 9 digits. */
 const digits = (value, base) => (base === 0 ? String(Number(value.toPrecision(9))) : String(value));
 
-/** What is drawn: a row of the plane in a line, the lowest first. */
+/**
+ * Returns the lines of a CSV file with the samples that are drawn. Each row of the plane is a line,
+ * the first row first.
+ */
 export function sliceCsv() {
   const of = field();
   const image = drawn().find(({ role }) => role !== 'reference')?.image;

@@ -1,29 +1,35 @@
 // Axes, planes and coordinates of a field.
 
-/** The name of an axis. */
+/** Returns the name of an axis. */
 export function axisName(field, axis) {
   return field.axes?.[axis] ?? `axis ${axis}`;
 }
 
-/** How a shape is written: slowest axis first. */
+/** Returns a shape as text, slowest axis first. */
 export const shapeText = (field) => field.shape.join(' × ') || 'one value';
 
-/** What the values are: "float64 × 3". */
+/** Returns the type of the values, such as "float64 × 3". */
 export function typeText(field) {
   const parts = field.components > 1 ? ` × ${field.components}` : '';
   return field.dtype + parts;
 }
 
-/** The unit to write behind a value; nothing for numbers without a dimension. */
+/** Returns the unit to write behind a value, or '' for numbers without a dimension. */
 export const unitOf = (field) => (field.unit && field.unit !== '1' ? field.unit : '');
 
-/** Whether there is such a view of a field: a volume has three axes, and of a single value there is no image. */
+/**
+ * Returns true if a field can be shown in a view. A volume needs three axes, a comparison at least
+ * one.
+ */
 export function hasView(field, view) {
   if (view === 'volume') return field.shape.length === 3;
   return view === 'slice' || field.shape.length > 0;
 }
 
-/** All pairs of axes that can be rows and columns; that of the last two comes first. */
+/**
+ * Returns all pairs of axes that can be rows and columns. The pair of the last two axes comes
+ * first.
+ */
 export function planes(field) {
   const n = field.shape.length;
   if (n < 2) return [[0, 0]];
@@ -34,23 +40,26 @@ export function planes(field) {
   return pairs;
 }
 
-/** What a plane is called: in three dimensions by the axis across it. */
+/** Returns the name of a plane. For three axes this is the axis across the plane. */
 export function planeName(field, [row, col]) {
   if (field.shape.length === 3) return axisName(field, 3 - row - col);
   return `${axisName(field, col)}–${axisName(field, row)}`;
 }
 
-/** The axes that are neither rows nor columns. */
+/** Returns the axes that are neither rows nor columns. */
 export function otherAxes(field, plane) {
   return field.shape.map((_, axis) => axis).filter((axis) => !plane.includes(axis));
 }
 
-/** Rows and columns of a plane. */
+/** Returns the number of rows and columns of a plane. */
 export function planeSize(field, [row, col]) {
   return { rows: row === col ? 1 : field.shape[row], cols: field.shape[col] };
 }
 
-/** How much higher than wide a cell is drawn. Long thin fields are stretched: nobody could see them. */
+/**
+ * Returns the height of a cell over its width, as drawn. Long thin fields are stretched, to be
+ * visible.
+ */
 export function aspect(field, plane) {
   const [row, col] = plane;
   const { rows, cols } = planeSize(field, plane);
@@ -61,24 +70,27 @@ export function aspect(field, plane) {
   return sensible ? cell : ((whole > 1 ? 1.6 : 0.6) * cols) / rows;
 }
 
-/** Where along an axis something lies; `place` counts cells from the field's edge, a sample is in the middle of its cell. */
+/**
+ * Returns the coordinate of a place on an axis. `place` counts cells from the field's edge; a
+ * sample is in the middle of its cell.
+ */
 export function coordinate(field, axis, place) {
   if (!field.spacing || !field.origin) return place - 0.5;
   const shift = field.centering === 'cell' ? 0 : 0.5;
   return field.origin[axis] + (place - shift) * field.spacing[axis];
 }
 
-/** The inverse of `coordinate`. */
+/** Returns the place of a coordinate: the inverse of `coordinate`. */
 export function place(field, axis, x) {
   if (!field.spacing || !field.origin) return x + 0.5;
   const shift = field.centering === 'cell' ? 0 : 0.5;
   return (x - field.origin[axis]) / field.spacing[axis] + shift;
 }
 
-/** Whether an axis has coordinates besides indices. */
+/** Returns true if the axes of a field have coordinates besides indices. */
 export const hasMesh = (field) => Boolean(field.spacing && field.origin);
 
-/** "[3, 10, 5]", and coordinates where there is a mesh. */
+/** Returns an index as text, such as "[3, 10, 5]", with coordinates if there is a mesh. */
 export function indexText(field, index, number) {
   const text = `[${index.join(', ')}]`;
   if (!hasMesh(field)) return text;
@@ -86,7 +98,10 @@ export function indexText(field, index, number) {
   return `${text}  ${named.reverse().join(', ')}`;
 }
 
-/** What is looked at: "wind[1]"; of vectors as a whole the magnitude, of complex numbers the modulus. */
+/**
+ * Returns the title of a component, such as "wind[1]", of a magnitude or of a modulus, such as
+ * "|wind|".
+ */
 export function title(field, component) {
   if (field.components <= 1) return field.complex ? `|${field.name}|` : field.name;
   return component === null ? `|${field.name}|` : `${field.name}[${component}]`;

@@ -1,35 +1,35 @@
-// Binary messages put together: what a frame leaves out is as it was.
+// Decodes frames. A part that a frame leaves out stays as the page has it.
 
-/** Looks by their id, to know what a frame answers. */
-const looks = new Map();
+/** View requests by id, to know which request a frame answers. */
+const requests = new Map();
 
-/** Remember what was asked. */
-export function asked(look) {
-  looks.set(look.id, look);
-  for (const id of looks.keys()) {
-    if (looks.size <= 64) break;
-    looks.delete(id);
+/** Remembers a request that was sent. Keeps the last 64. */
+export function asked(request) {
+  requests.set(request.id, request);
+  for (const id of requests.keys()) {
+    if (requests.size <= 64) break;
+    requests.delete(id);
   }
 }
 
 /**
- * What is to be shown after this frame.
- * @param {object|null} before what was shown
+ * Returns the data to show after this frame.
+ * @param {object|null} before the data before
  * @param {ArrayBuffer} buffer the frame
  */
 export function apply(before, buffer) {
   const { head, body } = split(buffer);
-  const look = looks.get(head.id) ?? before?.look;
+  const request = requests.get(head.id) ?? before?.request;
   const same = before && before.field === head.field && before.component === head.component;
   const shown = { ...(same ? before : {}), frame: head.frame, id: head.id, error: head.error };
-  Object.assign(shown, { field: head.field, component: head.component, look });
-  // Nothing else comes with an error: what was shown stays.
+  Object.assign(shown, { field: head.field, component: head.component, request });
+  // A frame with an error has no data, and the data before stays.
   if (head.error) return shown;
   Object.assign(shown, { version: head.version, published: head.published_ms });
-  if (head.image) shown.image = image(shown.image, head.image, body, look);
-  shown.compare = compared(shown.compare, head.compare, body, look);
+  if (head.image) shown.image = image(shown.image, head.image, body, request);
+  shown.compare = compared(shown.compare, head.compare, body, request);
   const { line, volume, pages } = head;
-  if (line) shown.line = { ...line, look, values: doubles(body, line.at, line.length) };
+  if (line) shown.line = { ...line, request, values: doubles(body, line.at, line.length) };
   if (volume) shown.volume = { ...volume, values: bytes(body, volume.at, product(volume.shape)) };
   if (pages) shown.pages = { ...pages, values: bytes(body, pages.at, pages.length) };
   for (const part of ['probe', 'moments', 'histogram']) {
@@ -38,7 +38,7 @@ export function apply(before, buffer) {
   return shown;
 }
 
-/** Head and arrays of a message. */
+/** Splits a message into its head and its arrays. */
 function split(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
@@ -47,7 +47,7 @@ function split(buffer) {
 
 const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
 
-/** Typed arrays want aligned bytes; a copy is, wherever the bytes were. */
+/** Copies bytes out of a message. Typed arrays need aligned bytes, and a copy is aligned. */
 function part(body, at, length) {
   const first = body.start + at;
   return body.buffer.slice(first, first + length);
@@ -57,16 +57,19 @@ const floats = (body, at, count) => new Float32Array(part(body, at, 4 * count));
 const doubles = (body, at, count) => new Float64Array(part(body, at, 8 * count));
 const bytes = (body, at, count) => new Uint8Array(part(body, at, count));
 
-/** The second image: gone when nobody asks for it, and with an error in its place when its version is. */
-function compared(before, head, body, look) {
-  if (look?.compare == null) return undefined;
+/**
+ * Returns the image to compare with: undefined if the request has none, an error if its version is
+ * gone.
+ */
+function compared(before, head, body, request) {
+  if (request?.compare == null) return undefined;
   if (!head) return before;
   if (head.error) return { error: head.error, version: head.version };
-  return { ...image(before, head, body, look), version: head.version, error: null };
+  return { ...image(before, head, body, request), version: head.version, error: null };
 }
 
-/** An image of which some tiles are new. */
-function image(before, head, body, look) {
+/** Returns an image that is made of the tiles before and the new tiles. */
+function image(before, head, body, request) {
   const { rows, cols, tile, block, window, base } = head;
   const values = new Float32Array(rows * cols);
   if (before?.values?.length === values.length) values.set(before.values);
@@ -83,10 +86,13 @@ function image(before, head, body, look) {
     }
     at += 4 * samples.length;
   }
-  return { rows, cols, block, window, base, values, look, ...extent(values, base) };
+  return { rows, cols, block, window, base, values, request, ...extent(values, base) };
 }
 
-/** Least, least positive, and greatest finite value; NaNs counted. */
+/**
+ * Returns the least, the greatest and the least positive of the finite values, and the number of
+ * NaN.
+ */
 export function extent(values, base) {
   let [min, max, positive, nans] = [Infinity, -Infinity, Infinity, 0];
   for (const sample of values) {
@@ -101,7 +107,9 @@ export function extent(values, base) {
   return { min, max, positive, nans };
 }
 
-/** `image` minus `reference`, sample by sample, as an image; null where they are not of the same samples. */
+/**
+ * Returns the image `image` minus `reference`, or null if their samples stand for different points.
+ */
 export function difference(image, reference) {
   if (!image || !reference || reference.error) return null;
   const shape = (i) => JSON.stringify([i.rows, i.cols, i.block, i.window]);

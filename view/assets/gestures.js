@@ -1,15 +1,16 @@
-// Mouse, pen and fingers on a canvas, as what they mean: move, drag, zoom, click, leave.
+// Translates events of mouse, pen and fingers on a canvas into hover, drag, zoom, click and leave.
 
-/** So many CSS pixels a finger may slip and still click. */
+/** Distance that a pointer may slip and still click, in CSS pixels. */
 const SLIP = 5;
 
 /**
- * Positions and distances are in device pixels of the canvas.
+ * Calls the handlers for gestures. Positions and distances are in device pixels of the canvas.
  * @param {HTMLCanvasElement} canvas
- * @param {{hover?: Function, leave?: Function, drag: Function, zoom: Function, click?: Function}} handlers
+ * @param {{hover?: Function, leave?: Function, drag: Function, zoom: Function, click?: Function}}
+ *   handlers
  */
 export function gestures(canvas, handlers) {
-  /** Pointers that are down: id to position. */
+  /** The positions of the pointers that are down, by id. */
   const down = new Map();
   let slipped = 0;
 
@@ -34,7 +35,7 @@ export function gestures(canvas, handlers) {
     } else if (down.size === 2) pinch(event.pointerId, before, here);
   });
 
-  /** Two fingers: zoom about the middle between them, and move with it. */
+  /** Handles two fingers: zooms about the middle between them, and moves with it. */
   function pinch(id, before, here) {
     const [, other] = [...down.entries()].find(([key]) => key !== id);
     const distance = (a) => Math.max(1, Math.hypot(a.x - other.x, a.y - other.y));
@@ -68,12 +69,12 @@ export function gestures(canvas, handlers) {
   }
 }
 
-/** Width and height of an element in device pixels; 0 of one that is hidden. */
+/** Returns width and height of an element in device pixels; 0 if it is hidden. */
 export const sizeOf = (element) => [element.clientWidth, element.clientHeight].map((n) => Math.round(n * devicePixelRatio));
 
 /**
- * Make a canvas as large as its element; one that is hidden stays as it is. What was drawn is gone where this is true.
- * @returns {boolean} whether it was another size
+ * Makes a canvas as large as its element. A hidden canvas keeps its size.
+ * @returns {boolean} true if the size has changed; the canvas is empty then
  */
 export function fit(canvas) {
   const [width, height] = sizeOf(canvas);
@@ -82,7 +83,7 @@ export function fit(canvas) {
   return true;
 }
 
-/** Call `resized` whenever the element of a canvas has another size than the canvas. Who draws makes it fit. */
+/** Makes a canvas fit and calls `resized`, whenever its element gets another size. */
 export function onResize(canvas, resized) {
   new ResizeObserver(() => fit(canvas) && resized()).observe(canvas);
 }

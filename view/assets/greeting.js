@@ -1,5 +1,5 @@
 // The first messages on a WebSocket: server and page prove to each other that they know the same
-// key. PROTOCOL.md says how. It needs no secure context, as the browser's own cryptography would.
+// key (see PROTOCOL.md). The browser's own cryptography needs a secure context; this code does not.
 
 import { hmac } from './vendor/noble-hashes/hmac.js';
 import { sha256 } from './vendor/noble-hashes/sha2.js';
@@ -9,7 +9,7 @@ import { key, keepSession } from './keys.js';
 const authenticate = (secret, ...parts) =>
   bytesToHex(hmac(sha256, utf8ToBytes(secret), utf8ToBytes(['tcasm view', ...parts].join('\n'))));
 
-/** A greeting with the key that we have, for one connection; null if we have none. */
+/** Returns a greeting for one connection, with the key that the page has; null without a key. */
 export function greeting() {
   const own = key();
   if (!own) return null;
@@ -17,13 +17,13 @@ export function greeting() {
   return {
     key: own.which,
     hello: { type: 'hello', nonce, key: own.which },
-    /** @returns {object | null} what to answer to a server that has proven to know the key; null if it has not */
+    /** @returns {object | null} the answer to the server's proof; null if the proof is wrong */
     answer(text, region) {
-      const said = parse(text);
-      if (said?.type !== 'proof') return null;
-      const proof = (who) => authenticate(own.text, who, nonce, said.nonce, said.process);
-      if (said.proof !== proof('server')) return null;
-      if (own.which === 'token') keepSession(authenticate(own.text, 'session', said.process));
+      const message = parse(text);
+      if (message?.type !== 'proof') return null;
+      const proof = (who) => authenticate(own.text, who, nonce, message.nonce, message.process);
+      if (message.proof !== proof('server')) return null;
+      if (own.which === 'token') keepSession(authenticate(own.text, 'session', message.process));
       return { type: 'enter', proof: proof('page'), region };
     },
   };

@@ -1,9 +1,9 @@
-// One image with axes and colour bar, drawn on a canvas: each sample a rectangle of one colour.
+// Draws one image with axes and colour bar on a canvas. Each sample is a rectangle of one colour.
 
 import { colorIndex, valueAt, fraction } from './range.js';
 import { number, ticks, logTicks, tickLabels } from './numbers.js';
 
-/** CSS pixels around an image: for labels, and the colour bar. */
+/** The space around an image for labels and the colour bar, in CSS pixels. */
 export const MARGIN = { left: 58, right: 86, top: 28, bottom: 40 };
 const BAR = { gap: 14, width: 13 };
 const FONT = '11px system-ui, sans-serif';
@@ -12,9 +12,9 @@ const scratch = document.createElement('canvas');
 
 /**
  * @param {CanvasRenderingContext2D} ctx
- * @param {object} panel
- *   image: see frames.js, or null; map: see viewport.js; range; table: 256 pixels;
- *   title, unit, note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio: device pixels per CSS pixel
+ * @param {object} panel image: see frames.js, or null; map: see viewport.js; range; table: 256
+ *   pixels; title, unit, note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio:
+ *   device pixels per CSS pixel
  */
 export function drawPanel(ctx, panel) {
   const { box } = panel.map;
@@ -35,7 +35,7 @@ export function drawPanel(ctx, panel) {
 
 const scaled = (font, ratio) => font.replace(/^\d+/, (px) => String(Number(px) * ratio));
 
-/** What shows through where there is no number: a pattern that no colour map has. */
+/** Draws a pattern that no colour map has. It is visible where a value is not a number. */
 function hatch(ctx, box, { theme, ratio }) {
   ctx.beginPath();
   ctx.rect(box.x, box.y, box.width, box.height);
@@ -52,7 +52,7 @@ function hatch(ctx, box, { theme, ratio }) {
   ctx.stroke();
 }
 
-/** The samples, at the place of the cells that they stand for; clipped to the box. */
+/** Draws the samples where the cells are that they stand for, clipped to the box. */
 function drawImage(ctx, { image, map, range, table }) {
   const { rows, cols, block, window } = image;
   Object.assign(scratch, { width: cols, height: rows });
@@ -60,7 +60,7 @@ function drawImage(ctx, { image, map, range, table }) {
   const data = brush.createImageData(cols, rows);
   paint(new Uint32Array(data.data.buffer), image, range, table);
   brush.putImageData(data, 0, 0);
-  // The last sample may stand for fewer cells than the others: what reaches over the window is clipped off.
+  // The last sample may stand for fewer cells than the others. Clip the part outside of the window.
   const [left, right] = [map.x(window[1][0]), map.x(window[1][1])];
   const [bottom, top] = [map.y(window[0][0]), map.y(window[0][1])];
   ctx.beginPath();
@@ -71,7 +71,9 @@ function drawImage(ctx, { image, map, range, table }) {
   ctx.drawImage(scratch, left, bottom - height, cols * block[1] * map.sx, height);
 }
 
-/** Rows go up: the first is the last of the pixels. */
+/**
+ * Writes the colours of samples to pixels. Rows go up, so the first row is the last of the pixels.
+ */
 function paint(pixels, { rows, cols, values, base }, range, table) {
   for (let row = 0; row < rows; row += 1) {
     const to = (rows - 1 - row) * cols;
@@ -82,7 +84,7 @@ function paint(pixels, { rows, cols, values, base }, range, table) {
   }
 }
 
-/** Ticks and labels below and to the left. */
+/** Draws ticks and labels below and to the left. */
 function axes(ctx, { map, xAxis, yAxis, theme, ratio }) {
   const { box, cols, rows } = map;
   ctx.fillStyle = theme.dim;
@@ -111,7 +113,7 @@ function axes(ctx, { map, xAxis, yAxis, theme, ratio }) {
   ctx.restore();
 }
 
-/** Round coordinates on an axis, and their places. */
+/** Returns round coordinates on an axis, with their places. */
 function marks({ coordinate, place }, [first, end], count) {
   const ends = [coordinate(first), coordinate(end)].sort((a, b) => a - b);
   const values = ticks(...ends, Math.min(8, count));
@@ -133,7 +135,7 @@ function heading(ctx, { map, title, theme, ratio }) {
   ctx.fillText(title, map.box.x, map.box.y - 9 * ratio, map.box.width + 10 * ratio);
 }
 
-/** The colours, with ticks, unit, and a patch for NaN if there is any. */
+/** Draws the colour bar with ticks and unit, and a patch for NaN if there is any. */
 export function colorBar(ctx, { range, table, unit, theme, ratio, image }, { x, y, height }) {
   const [left, width] = [x + BAR.gap * ratio, BAR.width * ratio];
   for (let row = 0; row < Math.ceil(height); row += 1) {
@@ -168,7 +170,7 @@ function barMarks(range, count) {
   const make = range.log ? logTicks : ticks;
   let values = make(range.low, range.high, Math.min(8, count));
   if (values.length > 1) return labelled(values, tickLabels(values));
-  // Too low a bar, or ends too near each other, for round numbers.
+  // There are too few round numbers, because the bar is too low or the ends are too close.
   values = [0, 0.5, 1].map((t) => valueAt(t, range));
   return labelled(values, values.map((value) => number(value, 3)));
 }

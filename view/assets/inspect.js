@@ -1,11 +1,11 @@
-// What tests may see of the page: `window.tcasmView`. It changes nothing.
+// `window.tcasmView`: the data of the page for tests. It is read-only.
 
 import { state, field, version } from './store.js';
 import { drawn } from './slice-view.js';
 import { sliceCsv } from './export.js';
 import { series } from './series.js';
 
-/** Milliseconds from publish to pixels, the newest last. */
+/** The milliseconds from publish to pixels of up to 1000 versions, newest last. */
 const latencies = [];
 
 export function addLatency(ms) {
@@ -15,7 +15,7 @@ export function addLatency(ms) {
 
 const rect = ({ x, y, width, height }) => ({ x, y, width, height });
 
-/** A panel as plain data. */
+/** Returns a panel as plain data. */
 function panel({ image, range, table, title, role, map }) {
   const { rows, cols } = map;
   return {
@@ -30,7 +30,7 @@ function panel({ image, range, table, title, role, map }) {
       cols: image.cols,
       block: image.block,
       window: image.window,
-      at: image.look?.slice?.at,
+      at: image.request?.slice?.at,
       values: Array.from(image.values, (v) => (Number.isNaN(v) ? null : image.base + v)),
     },
   };
@@ -54,7 +54,7 @@ export function setUpInspection() {
     get shown() {
       const { field: name, probe, moments, histogram, line, error } = state.shown ?? {};
       const values = line && Array.from(line.values);
-      return structuredClone({ field: name, probe, moments, histogram, error, line: line && { axis: line.axis, at: line.look?.line?.at, values } });
+      return structuredClone({ field: name, probe, moments, histogram, error, line: line && { axis: line.axis, at: line.request?.line?.at, values } });
     },
     get volume() {
       const block = state.shown?.volume;

@@ -9,7 +9,10 @@ import { switchTheme } from './theme.js';
 import { savePng } from './export.js';
 import { shiftLevel } from './volume-view.js';
 
-/** @param {(factor: number|null) => void} zoom null: show all */
+/**
+ * Sets up the shortcuts.
+ * @param {(factor: number|null) => void} zoom changes the zoom; null shows all
+ */
 export function setUpKeyboard(zoom) {
   const shortcuts = list(zoom);
   byId('shortcuts').append(...shortcuts.flatMap(({ keys, does }) => [
@@ -27,7 +30,7 @@ export function setUpKeyboard(zoom) {
 
 const NAMES = { ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', Escape: 'esc' };
 
-/** Keys that a control has a use for itself. */
+/** Returns true if the control uses the key itself. */
 function typing(target, key) {
   if (target.matches('input[type=range]')) return key.startsWith('Arrow');
   if (target.matches('button, summary')) return key === ' ';
@@ -44,7 +47,7 @@ function list(zoom) {
     { keys: ['s', 'c', 'v'], does: 'slice, compare, 3-D view', run: (key) => chooseView({ s: 'slice', c: 'compare', v: 'volume' }[key]) },
     { keys: ['+', '-', '0'], does: 'zoom in, zoom out, show all', run: (key) => zoom({ '+': 1.5, '-': 1 / 1.5, 0: null }[key]) },
     { keys: ['l'], does: 'logarithmic colours', run: () => set({ log: !state.log }) },
-    { keys: ['Escape'], does: 'let go of the pinned point', run: () => set({ pin: null }) },
+    { keys: ['Escape'], does: 'unpin the point', run: () => set({ pin: null }) },
     { keys: ['p'], does: 'save the image', run: savePng },
     { keys: ['t'], does: 'dark or light', run: switchTheme },
     { keys: ['?'], does: 'this list', run: () => byId('help').showModal() },
@@ -56,7 +59,7 @@ function move(by) {
   else if (field()) moveSlice(otherAxes(field(), state.plane)[0], by);
 }
 
-/** The plane across the axis of this name. */
+/** Chooses the plane across the axis of this name. */
 function chooseAxis(name) {
   const of = field();
   if (of?.shape.length !== 3) return;

@@ -1,13 +1,14 @@
-// What this page knows: the token of the address, and the key of the server process that it last talked to.
+// The keys of this page: the token of the address, and the session key of the last server process.
 //
-// The token is kept in memory alone. Whoever holds the port later may serve a page of its own to a
-// reload, and that page could read the address and the storage: the address loses the token at once,
-// and the storage gets a key that opens nothing once its server process has ended.
+// The token is only kept in memory. Another program that holds the port later may serve a page of
+// its own to a reload, and that page could read the address and the storage. So the token is
+// removed from the address immediately. The storage only gets the session key, which is useless
+// when its server process has ended.
 
 const STORED = 'tcasm-view-session';
 let token = null;
 
-/** Take the token out of the address. @returns {boolean} whether there was one */
+/** Takes the token out of the address. @returns {boolean} true if there was a token */
 export function takeToken() {
   const found = new URLSearchParams(location.hash.slice(1)).get('token');
   if (!found) return false;
@@ -16,7 +17,10 @@ export function takeToken() {
   return true;
 }
 
-/** @returns {{which: string, text: string} | null} the key to prove ourselves with, the token if we have it */
+/**
+ * @returns {{which: string, text: string} | null} the token if the page has it, else the session
+ *   key
+ */
 export function key() {
   if (token) return { which: 'token', text: token };
   const session = localStorage.getItem(STORED);

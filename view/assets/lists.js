@@ -8,8 +8,9 @@ import { tell } from './status.js';
 const EVERY = 4000;
 
 /**
- * @param {(name: string) => void} choose another region
- * @param {() => void} ask which regions there are
+ * Sets up the lists.
+ * @param {(name: string) => void} choose shows another region
+ * @param {() => void} ask asks the server which regions there are
  */
 export function setUpLists(choose, ask) {
   on(['regions', 'regionName', 'region'], () => showRegions(choose));
@@ -19,7 +20,7 @@ export function setUpLists(choose, ask) {
 }
 
 function showRegions(choose) {
-  // Of the region that is shown the page itself knows more, and sooner.
+  // The page knows the state of the region that it shows sooner than the list.
   const own = state.region ? { name: state.regionName, state: state.region.state } : null;
   const listed = state.regions.map((region) => (region.name === own?.name ? own : region));
   const regions = own && !listed.includes(own) ? [own, ...listed] : listed;
@@ -52,7 +53,9 @@ function showFields() {
   }));
 }
 
-/** The chosen field may be gone or have another shape in a new run, or there may be none yet. */
+/**
+ * Chooses a field and a place in it, if the chosen ones do not exist (any more), as in a new run.
+ */
 function keepField() {
   const of = field();
   const inside = (index) => index.length === of.shape.length && index.every((i, axis) => i < of.shape[axis]);
@@ -63,13 +66,13 @@ function keepField() {
   set({ ...start(first), fieldName: first.name, component: null, hover: null });
 }
 
-/** Look at this field: where the shape is the same, at the same place. */
+/** Chooses a field. The place stays if the shape is the same. */
 export function chooseField(f) {
   const same = String(field()?.shape) === String(f.shape) && state.at.length === f.shape.length;
   set({ ...(same ? {} : start(f)), fieldName: f.name, component: null, hover: null });
 }
 
-/** The middle of a field's first plane. */
+/** Returns the state that shows the middle of a field's first plane. */
 function start(f) {
   return {
     plane: planes(f)[0],

@@ -1,10 +1,11 @@
-// The page: what comes from the server is kept in the state, what the state says is drawn and asked for.
+// The main module of the page. It keeps messages of the server in the state, draws the state, and
+// asks the server for what the state needs.
 
 import { state, set, on, field } from './store.js';
 import { byId } from './dom.js';
 import { Connection } from './connection.js';
 import { apply, asked } from './frames.js';
-import { look, same } from './look.js';
+import { request, same } from './request.js';
 import { takeToken } from './keys.js';
 import { loadColormaps } from './colors.js';
 import { setUpLists } from './lists.js';
@@ -23,16 +24,16 @@ import { setUpKeyboard } from './keyboard.js';
 import { setUpTheme } from './theme.js';
 import { addLatency, setUpInspection } from './inspect.js';
 
-/** Looks are sent at most so often: a slider that moves asks for many. */
-const LOOK_PAUSE = 40;
+/** Least time between two view requests, in milliseconds. A slider that moves causes many. */
+const REQUEST_PAUSE = 40;
 
 const connection = new Connection({ message, frame, link });
-let lastLook = null;
-let lookTimer = 0;
+let lastRequest = null;
+let requestTimer = 0;
 let drawTimer = 0;
-/** The frame that is to be told of when it is drawn. */
-let toTell = null;
-/** All that has come on this connection: the server leaves out what the page has, shown or not. */
+/** Number of the frame to confirm when it is drawn. */
+let toConfirm = null;
+/** All data of this connection, shown or not. The server does not send it again. */
 let received = null;
 
 // ---- From the server.
@@ -41,8 +42,8 @@ function link(how) {
   set({ link: how });
   if (how !== 'open') return;
   received = null;
-  // A new connection knows nothing of what was asked on the last.
-  lastLook = null;
+  // The server does not know the requests of the last connection.
+  lastRequest = null;
   ask();
   askRegions();
 }
@@ -60,11 +61,11 @@ function message(what) {
 function region(what) {
   const anew = newRun(state.region, what);
   set({ region: what, regionName: what.name, ...(anew ? { shown: null } : {}) });
-  if (anew) lastLook = null;
+  if (anew) lastRequest = null;
   ask();
 }
 
-/** Put the frame together now, draw it when the browser draws, then ask for the next. */
+/** Decodes a frame immediately. It is drawn when the browser draws, and confirmed after that. */
 function frame(buffer) {
   received = apply(received, buffer);
   if (isLate(received)) {
@@ -77,36 +78,39 @@ function frame(buffer) {
     addFrame(shown, state.component);
     keepReference(shown);
   }
-  toTell = shown.frame;
+  toConfirm = shown.frame;
   set({ shown });
 }
 
-/** The answer to a question that nobody asks any more: of another field, or the newest version where one is paused at. */
-const isLate = ({ field: of, look: wish }) => of !== state.fieldName || (wish !== undefined && wish.version !== state.version);
+/**
+ * Returns true for an answer to an old request: it has another field, or another version than the
+ * one that the page is paused at.
+ */
+const isLate = ({ field: of, request: wanted }) => of !== state.fieldName || (wanted !== undefined && wanted.version !== state.version);
 
 const seriesKey = () => JSON.stringify([state.regionName, state.region?.run, state.fieldName, state.component]);
 
 // ---- To the server.
 
-/** Ask for what the state says, unless that is what was asked last. */
+/** Sends a view request for the state, unless the last request was the same. */
 function ask() {
-  if (lookTimer) return;
-  lookTimer = setTimeout(() => {
-    lookTimer = 0;
-    const wish = look(wantedPlane());
-    if (!wish || same(wish, lastLook)) return;
-    asked(wish);
-    if (connection.send(wish)) lastLook = wish;
-  }, lastLook ? LOOK_PAUSE : 0);
+  if (requestTimer) return;
+  requestTimer = setTimeout(() => {
+    requestTimer = 0;
+    const next = request(wantedPlane());
+    if (!wanted || same(wanted, lastRequest)) return;
+    asked(wanted);
+    if (connection.send(wanted)) lastRequest = wanted;
+  }, lastRequest ? REQUEST_PAUSE : 0);
 }
 
-/** Ask which regions there are. Without an answer the list stays: the banner says what is wrong. */
+/** Asks which regions there are. Without an answer the list stays, and the banner says why. */
 const askRegions = () => connection.send({ type: 'regions' });
 
 function chooseRegion(name) {
   if (name === state.regionName) return;
   set({ regionName: name, region: null, shown: null, fieldName: null, at: [], version: null, reference: null, pin: null, hover: null, view: 'slice' });
-  lastLook = null;
+  lastRequest = null;
   const address = new URL(location.href);
   address.searchParams.set('region', name);
   history.replaceState(null, '', address);
@@ -120,9 +124,9 @@ function draw() {
   drawTimer = requestAnimationFrame(() => {
     drawTimer = 0;
     drawAll();
-    if (toTell === null) return;
-    connection.got(toTell);
-    toTell = null;
+    if (toConfirm === null) return;
+    connection.got(toConfirm);
+    toConfirm = null;
     measure();
   });
 }
@@ -142,15 +146,18 @@ function drawAll() {
   showMessage();
 }
 
-/** The version whose age on the screen was measured last. */
+/** The time of publishing of the version whose latency was measured last. */
 let measured = null;
 
-/** How old the version is that has just been drawn for the first time, if it is the newest, when its pixels are on the screen. */
+/**
+ * Measures the latency from publish to pixels, once per version, while the page follows the newest
+ * version.
+ */
 function measure() {
   const { shown } = state;
   if (state.version !== null || !shown?.published || shown.published === measured) return;
   measured = shown.published;
-  // The browser begins the next image when this one is out.
+  // The browser begins the next image when this one is on the screen.
   requestAnimationFrame(() => {
     const ms = Date.now() - shown.published;
     addLatency(ms);
@@ -191,12 +198,12 @@ async function start() {
   const begin = () => connection.open(new URLSearchParams(location.search).get('region'));
   takeToken();
   begin();
-  // The printed address, opened where the page is open already, changes nothing but what follows the `#`.
+  // If the page is open already, opening the printed address only changes the part after the `#`.
   addEventListener('hashchange', () => takeToken() && begin());
   try {
     await loadColormaps();
   } catch {
-    // Without colours of the server the image is grey; the connection tells what is wrong.
+    // Without colour maps the image is grey. The banner shows the state of the connection.
   }
   showControls();
   draw();

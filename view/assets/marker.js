@@ -1,12 +1,12 @@
 // The cross at the pinned point.
 
-/** @param {object} panel see heatmap.js */
+/** Draws the cross on a panel (see heatmap.js). */
 export function marker(ctx, { map, ratio }, row, col) {
   const [x, y] = [map.x(col + 0.5), map.y((map.rows[1] - map.rows[0] <= 1 ? 0 : row) + 0.5)];
   const { box } = map;
   if (x < box.x || x > box.x + box.width || y < box.y || y > box.y + box.height) return;
   ctx.save();
-  // Light on dark and dark on light: seen on every colour.
+  // A white cross on a dark one is visible on every colour.
   for (const [color, width] of [['rgb(0 0 0 / 0.75)', 3.5], ['#fff', 1.5]]) {
     ctx.strokeStyle = color;
     ctx.lineWidth = width * ratio;
@@ -20,7 +20,9 @@ export function marker(ctx, { map, ratio }, row, col) {
   ctx.restore();
 }
 
-/** The value that is drawn at an index, from an image; and whether it is the mean of several. */
+/**
+ * Returns the value that an image shows at an index, and whether it is the mean of several values.
+ */
 export function sampleAt(image, row, col) {
   if (!image || image.error) return null;
   const [[top, bottom], [left, right]] = image.window;

@@ -1,6 +1,8 @@
 // Numbers as text, and round numbers for axes.
 
-/** A number in at most `digits` significant digits, without trailing zeros. */
+/**
+ * Returns a number as text, with at most `digits` significant digits and without trailing zeros.
+ */
 export function number(value, digits = 6) {
   if (value === null || value === undefined) return '–';
   if (!Number.isFinite(value)) return String(value).replace('Infinity', '∞');
@@ -10,14 +12,14 @@ export function number(value, digits = 6) {
   return String(Number(value.toPrecision(digits)));
 }
 
-/** Trailing zeros after a point say nothing. */
+/** Removes trailing zeros after the point. */
 function trim(text) {
   const [mantissa, exponent] = text.split('e');
   const short = mantissa.includes('.') ? mantissa.replace(/\.?0+$/, '') : mantissa;
   return exponent === undefined ? short : `${short}e${exponent.replace('+', '')}`;
 }
 
-/** "4.1 MB" (millions). */
+/** Returns a size in bytes as text, such as "4.10 MB"; 1 MB is a million bytes. */
 export function size(bytes) {
   if (bytes === null || bytes === undefined) return '–';
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -29,14 +31,14 @@ export function size(bytes) {
   return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
 }
 
-/** "120 µs", "1.2 ms". */
+/** Returns a duration in microseconds as text, such as "120 µs" or "1.2 ms". */
 export function duration(us) {
   if (us === null || us === undefined) return '–';
   if (us < 1000) return `${number(us, 3)} µs`;
   return us < 1e6 ? `${number(us / 1000, 3)} ms` : `${number(us / 1e6, 3)} s`;
 }
 
-/** Round numbers between `low` and `high`, at most about `count`. */
+/** Returns about `count` or fewer round numbers between `low` and `high`. */
 export function ticks(low, high, count) {
   const step = roundStep((high - low) / Math.max(1, count));
   if (!(step > 0) || !Number.isFinite(step)) return [];
@@ -45,7 +47,9 @@ export function ticks(low, high, count) {
   return marks;
 }
 
-/** Powers of ten between `low` and `high`, with 2 and 5 where they are few. */
+/**
+ * Returns powers of ten between `low` and `high`, and their multiples by 2 and 5 if they are few.
+ */
 export function logTicks(low, high, count) {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const every = Math.max(1, Math.ceil((last - first) / Math.max(1, count)));
@@ -60,14 +64,14 @@ export function logTicks(low, high, count) {
   return marks;
 }
 
-/** The least of 1, 2, 5 times a power of ten that is not below `raw`. */
+/** Returns the least number that is at least `raw` and is 1, 2 or 5 times a power of ten. */
 function roundStep(raw) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const factor = [1, 2, 5, 10].find((f) => f * power >= raw * (1 - 1e-9));
   return (factor ?? 10) * power;
 }
 
-/** Labels of ticks: all with as many digits as tell them apart. */
+/** Returns the labels of ticks. All get the digits that are needed to show each mark exactly. */
 export function tickLabels(marks) {
   for (let digits = 2; digits < 12; digits += 1) {
     const labels = marks.map((mark) => number(Math.abs(mark) < 1e-300 ? 0 : mark, digits));

@@ -1,4 +1,4 @@
-// Which pages of memory changed, in the order of memory, with the fields that lie there.
+// The map of pages that changed, in the order of memory, with the fields that lie there.
 
 import { state } from './store.js';
 import { number } from './numbers.js';
@@ -8,7 +8,7 @@ import { fit, onResize } from './gestures.js';
 
 const canvas = document.getElementById('pages');
 const note = document.getElementById('pages-note');
-/** Rows of bins, from the top. */
+/** Maximum number of rows of bins. */
 const ROWS = 8;
 const FIELD_COLORS = ['one', 'two', 'three', 'accent'];
 
@@ -18,7 +18,7 @@ export function setUpPages() {
   canvas.addEventListener('pointerleave', drawPages);
 }
 
-/** How bins are laid out: `across` in each row. */
+/** Returns the layout of bins: rows, bins in each row (`across`), and the size of a bin. */
 function grid(length) {
   const rows = Math.max(1, Math.min(ROWS, Math.ceil(length / 64)));
   const across = Math.ceil(length / rows);
@@ -49,7 +49,7 @@ export function drawPages() {
   note.textContent = `${pages.changed} of ${pages.pages} (${number(share, 3)} %)`;
 }
 
-/** Fill bins from `first` to `end`, which may be fractions, within a row. */
+/** Fills the bins from `first` to `end`, which may be fractions, within a row. */
 function cell(ctx, { across, width, height }, first, end, part = [0, 1]) {
   const row = Math.floor(first / across);
   const [left, right] = [first - row * across, end - row * across].map((n) => Math.round(n * width));
@@ -57,7 +57,7 @@ function cell(ctx, { across, width, height }, first, end, part = [0, 1]) {
   ctx.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
 }
 
-/** Fields as bins: [{name, first, end, color}] */
+/** Returns the range of bins of each field: `[{name, first, end, color}]`. */
 export function fieldBins(region, pages) {
   return (region?.fields ?? []).map((f, i) => {
     const per = region.page_size * pages.pages_per_bin;
@@ -66,7 +66,7 @@ export function fieldBins(region, pages) {
   });
 }
 
-/** A stripe of its colour along the bins of each field, and a mark where it begins. */
+/** Draws a stripe along the bins of each field, and a mark where the field begins. */
 function boundaries(ctx, layout, pages, theme) {
   const fields = fieldBins(state.region, pages);
   for (const { first, end, color } of fields) {
@@ -94,7 +94,7 @@ function legend(fields) {
   }));
 }
 
-/** What is under the pointer. */
+/** Shows the pages and the field under the pointer. */
 function tell(event) {
   const pages = state.shown?.pages;
   if (!pages) return;

@@ -1,4 +1,4 @@
-// Line, time series and histogram.
+// The plots: line, time series and histogram.
 
 import { state, set, on, field, point, shownOfField } from './store.js';
 import { chart, bars, ink, padded, underCursor, wash, xAxis, yAxis } from './chart.js';
@@ -40,10 +40,10 @@ function lineChart(target, note) {
   });
 }
 
-/** A line through one point would not be seen. */
+/** Returns true if a plot has fewer than two points. A line through one point is not visible. */
 const few = (plot) => plot.data[0].length < 2;
 
-/** A vertical line where the chosen point is. */
+/** Draws a vertical line at the pinned point. */
 function markPoint(plot) {
   if (plot.mark === undefined || !state.pin) return;
   const x = plot.valToPos(plot.mark, 'x', true);
@@ -89,7 +89,7 @@ function noteBin(plot) {
   element('histogram-note').textContent = `${low} … ${high}: ${plot.counts[i] ?? ''}`;
 }
 
-/** Draw all of what there is. */
+/** Draws all plots that have data. */
 export function drawPlots() {
   if (!plots || !field()) return;
   drawLine();
@@ -97,12 +97,15 @@ export function drawPlots() {
   drawHistogram();
 }
 
-/** The values along an axis: {axis, x, y} with coordinates where there is a mesh; null if there are none. */
+/**
+ * Returns the values along an axis, `{axis, block, at, x, y}`, or null. `x` has coordinates if
+ * there is a mesh.
+ */
 export function lineData() {
   const [of, line] = [field(), shownOfField()?.line];
   if (!of || !line || line.axis >= of.shape.length) return null;
   const at = (i) => coordinate(of, line.axis, i * line.block + line.block / 2);
-  return { axis: line.axis, block: line.block, at: line.look?.line?.at, x: Array.from(line.values, (_, i) => at(i)), y: Array.from(line.values) };
+  return { axis: line.axis, block: line.block, at: line.request?.line?.at, x: Array.from(line.values, (_, i) => at(i)), y: Array.from(line.values) };
 }
 
 function drawLine() {
@@ -144,6 +147,6 @@ function drawHistogram() {
   const edges = Array.from({ length: counts.length + 1 }, (_, i) => first + i * width);
   Object.assign(plots.histogram, { edges, counts });
   const heights = counts.map((n) => (state.logCounts && n === 0 ? null : n));
-  // The last edge has no bar of its own, but belongs to the axis.
+  // The last edge has no bar, but the axis must reach to it.
   plots.histogram.setData([edges, [...heights, null]]);
 }

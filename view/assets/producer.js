@@ -1,4 +1,4 @@
-// The producer: how it fares, what it costs, who looks on.
+// The panel of the producer: its state, its cost, and its observers.
 
 import { state, on } from './store.js';
 import { byId, make, refill } from './dom.js';

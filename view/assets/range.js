@@ -1,17 +1,22 @@
-// Which values the ends of the colour map stand for.
+// The range of values that the colour map stands for.
 
-/** What was seen since the range began to grow, and of what. */
+/**
+ * The values that were seen since the range began to grow, and the field and component that they
+ * are of.
+ */
 let grown = { of: '', low: Infinity, high: -Infinity, positive: Infinity };
 
-/** Begin to grow anew. */
+/** Lets a growing range begin again. */
 export function resetRange() {
   grown = { of: '', low: Infinity, high: -Infinity, positive: Infinity };
 }
 
 /**
+ * Returns the range to draw with.
  * @typedef {{low: number, high: number, log: boolean}} Range
  * @param {{min: number, max: number, positive: number}} seen of the image that is drawn
- * @param {{mode: string, fixed: number[], log: boolean, of: string}} wish `of` names field and component
+ * @param {{mode: string, fixed: number[], log: boolean, of: string}} options `of` names field and
+ *   component
  * @returns {Range}
  */
 export function range(seen, { mode, fixed, log, of }) {
@@ -27,7 +32,7 @@ export function range(seen, { mode, fixed, log, of }) {
   return sound(grown.low, grown.high, grown.positive, log);
 }
 
-/** A range with two ends that differ; logarithms want them positive. */
+/** Returns a valid range: its ends differ, and are positive for logarithms. */
 function sound(low, high, positive, log) {
   if (!(low <= high) || !Number.isFinite(low) || !Number.isFinite(high)) return { low: 0, high: 1, log: false };
   if (log && high > 0) {
@@ -41,25 +46,25 @@ function sound(low, high, positive, log) {
   return { low, high, log: false };
 }
 
-/** A range for differences: zero in its middle. */
+/** Returns a range for differences, with zero in the middle. */
 export function symmetric({ min, max }) {
   const most = Math.max(Math.abs(min), Math.abs(max));
   const end = Number.isFinite(most) && most > 0 ? most : 1;
   return { low: -end, high: end, log: false };
 }
 
-/** Where a value is between the ends: 0 to 1 inside. */
+/** Returns the position of a value between the ends: 0 to 1 inside of the range. */
 export function fraction(value, { low, high, log }) {
   if (!log) return (value - low) / (high - low);
   return value > 0 ? Math.log(value / low) / Math.log(high / low) : -Infinity;
 }
 
-/** The inverse of `fraction`. */
+/** Returns the value at a position: the inverse of `fraction`. */
 export function valueAt(t, { low, high, log }) {
   return log ? low * (high / low) ** t : low + t * (high - low);
 }
 
-/** Which of the 256 colours a value has; -1 for NaN. */
+/** Returns the number of the colour of a value, 0 to 255, or -1 for NaN. */
 export function colorIndex(value, of) {
   const t = fraction(value, of);
   if (Number.isNaN(t)) return -1;

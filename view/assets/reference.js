@@ -1,16 +1,17 @@
-// The image that others are compared with. Simulations keep few versions: the page keeps its image when the version has gone.
+// The reference: the image that others are compared with. Simulations keep few versions, so the
+// page keeps the image when its version is gone.
 
 import { state, set } from './store.js';
 
-/** {version, of, image} */
+/** The image that was kept: {version, of, image}, or null. */
 let kept = null;
 
-const identity = ({ field, component }, { rows, cols, block, window, look }) =>
-  JSON.stringify([field, component, rows, cols, block, window, look?.slice?.axes, look?.slice?.at]);
+const identity = ({ field, component }, { rows, cols, block, window, request }) =>
+  JSON.stringify([field, component, rows, cols, block, window, request?.slice?.axes, request?.slice?.at]);
 
 /**
- * Complete what is to be shown with the image that was kept, if its version has gone. If none was kept that fits, comparison
- * begins anew with what is shown.
+ * Adds the image that was kept to `shown`, if its version is gone. If no image was kept that fits,
+ * the image that is shown becomes the reference.
  */
 export function keepReference(shown) {
   const { image, compare } = shown;

@@ -1,9 +1,9 @@
-// What was seen of a field over time: extrema and mean, and the value at the chosen point.
+// The time series of a field: extrema and mean, and the value at the chosen point.
 
-/** Older points are dropped beyond so many. */
+/** Maximum number of points. When there are more, the oldest are dropped. */
 const MOST = 20000;
 
-/** Of what the points are. */
+/** The region, run, field and component of the points. */
 let key = '';
 /** @type {Map<number, number[]>} version to [version, step, time, min, mean, max] */
 let points = new Map();
@@ -11,7 +11,7 @@ let probeKey = '';
 /** @type {Map<number, number>} version to value */
 let probes = new Map();
 
-/** Begin anew, if it is about something else. */
+/** Clears the series if `name` differs from the last one. */
 export function seriesOf(name) {
   if (name === key) return;
   key = name;
@@ -19,12 +19,13 @@ export function seriesOf(name) {
   probes = new Map();
 }
 
+/** Adds the points of a message `series`. */
 export function addPoints(rows) {
   for (const row of rows) points.set(row[0], row);
   trim(points);
 }
 
-/** Take what a frame tells. */
+/** Adds the moments and the value of a frame. */
 export function addFrame(shown, component) {
   const { moments, probe, version } = shown;
   if (moments) {
@@ -42,7 +43,7 @@ export function addFrame(shown, component) {
   trim(probes);
 }
 
-/** One component, or the magnitude of all. */
+/** Returns one component, or the magnitude of all. */
 export function magnitude(values, component) {
   if (component !== null) return values[component];
   return values.length === 1 ? values[0] : Math.hypot(...values);
@@ -55,7 +56,7 @@ function trim(map) {
   }
 }
 
-/** Rows of [version, step, time, min, mean, max, probe], by version. */
+/** Returns rows of [version, step, time, min, mean, max, probe], in the order of versions. */
 export function series() {
   const all = new Set([...points.keys(), ...probes.keys()]);
   const rows = [...all].sort((a, b) => a - b).map((version) => {

@@ -1,4 +1,4 @@
-// The slice, alone or beside another version of it and their difference.
+// The slice: alone, or beside the same slice of another version and their difference.
 
 import { state, set, on, field, shownOfField } from './store.js';
 import { aspect, axisName, coordinate, place, planeSize, title, unitOf } from './field.js';
@@ -12,10 +12,14 @@ import { themeColors } from './theme.js';
 import { marker } from './marker.js';
 
 const canvas = document.getElementById('heat');
-/** What was drawn last: panels with their images, maps and ranges. */
+/** The panels that were drawn last, with their images, maps and ranges. */
 let panels = [];
 
-/** @param {() => void} redraw asks for a drawing @param {() => void} ask asks the server */
+/**
+ * Sets up the canvas.
+ * @param {() => void} redraw draws again
+ * @param {() => void} ask asks the server
+ */
 export function setUpSlice(redraw, ask) {
   onResize(canvas, () => {
     redraw();
@@ -30,10 +34,10 @@ export function setUpSlice(redraw, ask) {
   });
 }
 
-/** Zoom about a place on the canvas, or its middle. */
+/** Zooms about a place on the canvas, or about its middle. */
 export function zoom(factor, x, y) {
   move((plane, rect, own) => {
-    // Panels beside each other show the same: a place on one is a place on all.
+    // All panels show the same window, so a place on one panel is a place on all.
     const [px, py] = x === undefined ? [rect.x + rect.width / 2, rect.y + rect.height / 2] : [x - own.x + rect.x, y - own.y + rect.y];
     return zoomed(plane, state.window, rect, factor, px, py);
   }, x, y);
@@ -47,10 +51,13 @@ function move(change, x, y) {
   set({ window: change(planeOf(of), areas[0], own) });
 }
 
-/** Ways to put three panels: columns and rows. */
+/** Grids for three panels: columns and rows. */
 const GRIDS = [[3, 1], [1, 3], [2, 2]];
 
-/** Where images can be, in device pixels: one, or three in the way that makes them largest. */
+/**
+ * Returns the rectangles for images, in device pixels: one, or three in the grid that makes them
+ * largest.
+ */
 function layout() {
   const of = field();
   if (state.view !== 'compare' || !of) return cells([1, 1], 1);
@@ -59,10 +66,10 @@ function layout() {
   return cells(GRIDS.reduce((best, grid) => (size(grid) > size(best) ? grid : best)), 3);
 }
 
-/** The first `count` cells of a grid, without the margins for labels. */
+/** Returns the first `count` cells of a grid, without the margins for labels. */
 function cells([columns, lines], count) {
   const ratio = devicePixelRatio;
-  // Not the canvas's own size, which is that of the last drawing.
+  // The canvas itself still has the size of the last drawing.
   const size = sizeOf(canvas);
   const [width, height] = [size[0] / columns, size[1] / lines];
   const { left, right, top, bottom } = MARGIN;
@@ -76,14 +83,14 @@ function cells([columns, lines], count) {
 
 const planeOf = (of) => ({ ...planeSize(of, state.plane), aspect: aspect(of, state.plane) });
 
-/** The part of the plane to ask the server for; null while there is nothing to show it on. */
+/** Returns the part of the plane to ask the server for; null while there is no space to show it. */
 export function wantedPlane() {
   const of = field();
   if (!of || of.shape.length === 0 || sizeOf(canvas)[0] < 16) return null;
   return wanted(transform(planeOf(of), state.window, layout()[0]));
 }
 
-/** Draw what there is. What was drawn stays until there is something of the field that was chosen. */
+/** Draws the slice. The old drawing stays until data of the chosen field has come. */
 export function drawSlice() {
   const of = field();
   if (of && state.shown && !shownOfField()) return;
@@ -119,7 +126,10 @@ function axisOf(of, axis) {
   };
 }
 
-/** Images, ranges and titles of the panels: of what is shown, which may be of the component that was chosen before. */
+/**
+ * Returns the images, ranges and titles of the panels. The data may be of the component that was
+ * chosen before.
+ */
 function contents(of) {
   const image = current(state.shown?.image);
   const table = pixels(colormap(state.colormap));
@@ -137,10 +147,10 @@ function contents(of) {
   ];
 }
 
-/** An image is drawn where it belongs: not that of another plane, while the right one is on its way. */
+/** Returns the image if it is of the chosen plane, else null: the right image has not come yet. */
 function current(image) {
   if (!image || image.error) return null;
-  return String(image.look?.slice?.axes) === String(state.plane) ? image : null;
+  return String(image.request?.slice?.axes) === String(state.plane) ? image : null;
 }
 
 function rangeOf(of, ...images) {
@@ -156,7 +166,7 @@ function rangeOf(of, ...images) {
 
 const inside = ({ x, y, width, height }, px, py) => px >= x && px < x + width && py >= y && py < y + height;
 
-/** The index of the element at a place on the canvas, or null. */
+/** Returns the index of the element at a place on the canvas, or null. */
 function indexAt(x, y) {
   const panel = panels.find(({ map }) => inside(map.box, x, y));
   const of = field();
@@ -169,5 +179,5 @@ function indexAt(x, y) {
   return index;
 }
 
-/** What was drawn, for exports and tests. */
+/** Returns the panels that were drawn, for exports and tests. */
 export const drawn = () => panels;

@@ -1,4 +1,5 @@
-// The line at the top, the banner below it, the message in the middle, the values under the pointer.
+// The status line at the top, the banner below it, the message in the middle, and the values under
+// the pointer.
 
 import { state, set, on, field, shownOfField, version } from './store.js';
 import { byId } from './dom.js';
@@ -8,14 +9,14 @@ import { magnitude } from './series.js';
 import { number } from './numbers.js';
 import { volumeFailure } from './volume-view.js';
 
-/** So long a notice is seen. */
+/** Time for which a notice is visible, in milliseconds. */
 const NOTICE = 6000;
 let notice = '';
 let timer = 0;
 
-const REFUSED = 'The address lacks its token, or that of another server. Open the address that “tcasm view” printed, with all that follows the “#”.';
+const REFUSED = 'The address lacks its token, or has the token of another server. Open the address that “tcasm view” printed, with all that follows the “#”.';
 
-const STRANGER = 'Something else than your “tcasm view” answers here. It was told nothing; trying again …';
+const IMPOSTOR = 'Another program answers at this address, not your “tcasm view”. The page has sent it no secret, and tries again …';
 
 const HINT = 'Point at the image to read a value; click to pin the point.';
 
@@ -26,7 +27,7 @@ export function setUpStatus() {
   on(['hover', 'pin', 'shown', 'fieldName'], showValues);
 }
 
-/** Say something in passing. */
+/** Shows a notice for some seconds. */
 export function tell(text) {
   notice = text;
   clearTimeout(timer);
@@ -38,7 +39,7 @@ export function tell(text) {
 }
 
 function showStatus() {
-  const lost = state.link === 'closed' || state.link === 'stranger';
+  const lost = state.link === 'closed' || state.link === 'impostor';
   const how = state.link === 'open' ? state.region?.state ?? 'connecting' : lost ? 'disconnected' : state.link;
   byId('region-name').textContent = state.regionName ?? '–';
   byId('region-state').textContent = how;
@@ -52,15 +53,15 @@ export function showLatency(ms) {
   byId('latency').textContent = ms === null ? '' : `${Math.round(ms)} ms`;
 }
 
-/** What the user must know, worst first. */
+/** Returns the kind and the text of the banner: the worst problem, or null. */
 function bannerText() {
   const region = state.region;
   if (state.link === 'refused') return ['bad', REFUSED];
-  if (state.link === 'stranger') return ['bad', STRANGER];
-  if (state.link === 'closed') return ['bad', 'Disconnected from “tcasm view”; trying again …'];
+  if (state.link === 'impostor') return ['bad', IMPOSTOR];
+  if (state.link === 'closed') return ['bad', 'Disconnected from “tcasm view”. The page tries again …'];
   if (notice) return ['info', notice];
   if (region?.state === 'lost') return ['bad', `The producer died${last()}. ${region.message ?? ''}`];
-  if (region?.state === 'ousted') return ['bad', `The producer took back what this view held${last()}. ${region.message ?? ''}`];
+  if (region?.state === 'revoked') return ['bad', `The producer has revoked the lease of this view${last()}. ${region.message ?? ''}`];
   if (region?.state === 'ended') return ['info', `The producer has ended${last()}. ${region.message ?? ''}`];
   return null;
 }
@@ -74,26 +75,29 @@ function showBanner() {
   byId('banner').textContent = text?.[1].trim() ?? '';
 }
 
-/** In the middle: why nothing, or nothing new, is seen. */
+/** Returns the message in the middle: the reason why there is nothing, or nothing new, to see. */
 function messageText() {
   const region = state.region;
   if (state.link === 'refused') return REFUSED;
   if (!region) return state.link === 'open' ? '' : 'Connecting …';
   if (region.state === 'waiting') return `Waiting: ${region.message || `there is no region “${region.name}” yet`}`;
-  if (!region.latest && region.state === 'running') return 'The producer has published nothing yet.';
+  if (!region.latest && region.state === 'running') return 'The producer has not published a version yet.';
   if (!field()) return region.latest ? 'This region has no field that can be shown.' : '';
   if (state.view === 'volume' && volumeFailure()) return volumeFailure();
   return errorText(state.shown) || singleText(field());
 }
 
-/** What a frame could not have. A paused version may go while it is looked at; what was drawn of it stays. */
+/**
+ * Returns the error of a frame. A version may go while the page is paused at it. Its drawing stays
+ * then.
+ */
 function errorText(shown) {
   if (!shown?.error) return shown?.compare?.error ?? '';
   const stays = state.version !== null && version()?.version === state.version;
-  return stays ? `${shown.error}. What was drawn of it stays.` : shown.error;
+  return stays ? `${shown.error}. Its last image stays.` : shown.error;
 }
 
-/** A field without axes is its value. */
+/** Returns the value of a field without axes, which is shown in place of an image. */
 function singleText(of) {
   const probe = shownOfField()?.probe;
   return of.shape.length === 0 && probe ? `${title(of, state.component)} = ${probeText(probe, of)}` : '';
@@ -105,25 +109,25 @@ export function showMessage() {
   byId('message').textContent = text;
 }
 
-/** Values at the pointer and at the pinned point. */
+/** Shows the values at the pointer and at the pinned point. */
 function showValues() {
   const of = field();
   if (!of) return;
   const { hover, pin, shown } = state;
-  // Where there is a curve, its own cursor tells the value.
+  // The cursor of a curve shows the value itself.
   if (state.plane[0] !== state.plane[1] || of.shape.length === 0) byId('hover-value').textContent = hoverText(of);
   const exact = pin && shown?.probe && String(shown.probe.at) === String(pin) ? shown.probe : null;
   byId('pin-value').textContent = pin ? `pinned ${indexText(of, pin, number)} = ${exact ? probeText(exact, of) : '…'}` : '';
 }
 
-/** What the pointer points at, if it does. */
+/** Returns the index and the value under the pointer, or a hint. */
 function hoverText(of) {
   const { hover, pin } = state;
   if (hover) return `${indexText(of, hover, number)}   ${valueText(hover, of)}`;
   return pin || of.shape.length === 0 ? '' : HINT;
 }
 
-/** The exact value if the server has told it, else what is drawn. */
+/** Returns the exact value if the server has sent it, else the value that is drawn. */
 function valueText(index, of) {
   const { probe, image } = state.shown ?? {};
   if (probe && String(probe.at) === String(index)) return `= ${probeText(probe, of)}`;
@@ -138,7 +142,9 @@ function probeText(probe, of) {
 
 const unit = (of) => unitOf(of) && ` ${unitOf(of)}`;
 
-/** A region of another run is another simulation: say so, and forget what was chosen of the old one. */
+/**
+ * Returns true if the region has a new run. Shows a notice then, and clears the chosen versions.
+ */
 export function newRun(before, after) {
   if (!before?.run || !after.run || before.run === after.run) return false;
   set({ version: null, reference: null, view: state.view === 'compare' ? 'slice' : state.view });

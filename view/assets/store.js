@@ -1,45 +1,46 @@
-// What the page knows and what the user chose, in one object, and who wants to hear of changes.
+// The state of the page in one object, and the listeners to its changes.
 
-/** All that decides what is shown. Data of frames is in `shown`, see frames.js. */
+/** The state that determines what is shown. `shown` has the data of frames, see frames.js. */
 export const state = {
-  // What there is.
-  /** "connecting" | "open" | "closed" | "refused" */
+  // Data from the server.
+  /** "connecting" | "open" | "closed" | "refused" | "impostor", see connection.js. */
   link: 'connecting',
   /** The last message of type "region", or null. */
   region: null,
   /** [{name, state}] */
   regions: [],
-  /** What frames.js has put together of the frames so far. */
+  /** The data of the frames so far. */
   shown: null,
-  // What the user chose.
+  // Choices of the user.
   regionName: null,
   fieldName: null,
   component: null,
   /** "slice" | "compare" | "volume" */
   view: 'slice',
-  /** Axes of rows and columns. */
+  /** The axes that are rows and columns. */
   plane: [0, 0],
-  /** The index along each axis; those of rows and columns do not count. */
+  /** The index along each axis; those of rows and columns are not used. */
   at: [],
-  /** Part of the plane that is seen; null: all of it. See viewport.js. */
+  /** The part of the plane that is visible; null: all of it. See viewport.js. */
   window: null,
   colormap: 'viridis',
   /** "frame" | "grow" | "fixed" */
   rangeMode: 'frame',
   fixed: [0, 1],
   log: false,
-  /** null: the newest, again and again. */
+  /** The version that the page is paused at; null: it follows the newest. */
   version: null,
   /** The version that others are compared with. */
   reference: null,
-  /** The index under the pointer, and the one that was clicked. */
+  /** The index under the pointer. */
   hover: null,
+  /** The index that was clicked. */
   pin: null,
   lineAxis: null,
   logCounts: false,
   /** "mip" | "iso" */
   render: 'mip',
-  /** Of the isosurface: 0 to 1 between the ends of the range. */
+  /** The level of the isosurface: 0 to 1 between the ends of the range. */
   level: 0.5,
   theme: 'light',
 };
@@ -47,12 +48,12 @@ export const state = {
 /** @type {{keys: string[], listener: () => void}[]} */
 const listeners = [];
 
-/** Call `listener` after any of `keys` was set. */
+/** Adds a listener. It is called after any of `keys` was set. */
 export function on(keys, listener) {
   listeners.push({ keys, listener });
 }
 
-/** Set some of the state; who listens to any of these keys is called once, if a value is another. */
+/** Sets some of the state. Each listener to a key whose value has changed is called once. */
 export function set(changes) {
   const keys = Object.keys(changes).filter((key) => state[key] !== changes[key]);
   if (keys.length === 0) return;
@@ -62,12 +63,15 @@ export function set(changes) {
   }
 }
 
-/** The field that is looked at, as the region describes it; undefined if there is none. */
+/** Returns the description of the chosen field, or undefined if there is none. */
 export function field() {
   return state.region?.fields.find((f) => f.name === state.fieldName);
 }
 
-/** The point whose values are shown: the pinned one, else that under the pointer, else the middle of the slice. */
+/**
+ * Returns the point whose values are shown: the pinned one, else the one under the pointer, else
+ * the middle of the slice.
+ */
 export function point() {
   const chosen = state.pin ?? state.hover;
   const shape = field()?.shape ?? [];
@@ -75,12 +79,12 @@ export function point() {
   return shape.map((n, axis) => (state.plane.includes(axis) ? n >> 1 : state.at[axis] ?? n >> 1));
 }
 
-/** What is shown of the field that is looked at; null while only frames of another field have come. */
+/** Returns the data of the chosen field; null while only frames of another field have come. */
 export function shownOfField() {
   return state.shown && state.shown.field === state.fieldName ? state.shown : null;
 }
 
-/** The version on the screen, or null. */
+/** Returns the version on the screen, or null. */
 export function version() {
   return state.shown?.version ?? null;
 }

@@ -1,11 +1,11 @@
-// Dark and light: as the system says, until the user does.
+// The theme, dark or light: that of the system until the user chooses one.
 
 import { state, set } from './store.js';
 
 const STORED = 'tcasm-view-theme';
 const system = matchMedia('(prefers-color-scheme: dark)');
 
-/** Colours for canvases: read from the style sheet, once per theme. */
+/** The colours for canvases. They are read from the style sheet once per theme. */
 let colors = null;
 
 export function setUpTheme() {
@@ -32,7 +32,10 @@ function show(theme) {
   set({ theme });
 }
 
-/** {panel, text, dim, frame, grid, missing, hatch, one, two, three} */
+/**
+ * Returns the colours for canvases: {panel, text, dim, frame, grid, missing, hatch, one, two,
+ * three, accent}.
+ */
 export function themeColors() {
   if (!colors) {
     const style = getComputedStyle(document.documentElement);

@@ -1,10 +1,10 @@
-// The time line: live or paused, back and forward, over the versions that are still kept.
+// The time line over the versions that the producer still keeps: live or paused, back and forward.
 
 import { state, set, on, version } from './store.js';
 import { byId, make, refill } from './dom.js';
 import { number } from './numbers.js';
 
-/** Labels under the time line, at most. */
+/** Maximum number of labels under the time line. */
 const LABELS = 12;
 
 export function setUpTimeline() {
@@ -15,7 +15,10 @@ export function setUpTimeline() {
   on(['region', 'version', 'reference', 'view', 'shown'], showTimeline);
 }
 
-/** The versions that can be looked at: those kept, as far as is known (the list comes twice a second), and that on the screen. */
+/**
+ * Returns the versions that can be chosen: those that the producer keeps (the list comes twice a
+ * second), and the one on the screen.
+ */
 export function versions() {
   const all = new Set([...(state.region?.versions ?? []), version()?.version, state.version]);
   return [...all].filter((number_) => number_ != null).sort((a, b) => a - b);
@@ -26,12 +29,12 @@ export function toggleLive() {
   else goTo(version()?.version);
 }
 
-/** Stop at this version. */
+/** Pauses at this version. */
 export function goTo(number_) {
   if (number_ !== undefined) set({ version: number_ });
 }
 
-/** To the version before or after. */
+/** Pauses at the version before (`by` < 0) or after. */
 export function stepBy(by) {
   const all = versions();
   const now = state.version ?? version()?.version;
@@ -56,7 +59,7 @@ function showTimeline() {
   byId('position').textContent = shown ? `${live ? 'live' : 'paused'} · version ${shown.version} · step ${shown.step} · t = ${number(shown.time)}` : '';
 }
 
-/** Numbers of versions below the slider, where its thumb would be. */
+/** Shows the numbers of versions below the slider, where its thumb would be. */
 function showTicks(all, now) {
   const every = Math.ceil(all.length / LABELS);
   const key = JSON.stringify([all, now, state.view === 'compare' && state.reference]);

@@ -1,19 +1,21 @@
-// Which part of a plane is seen, and where on the canvas. Places on the plane count cells: column c reaches from c to
-// c + 1. Rows go up, as in ParaView.
+// The part of a plane that is visible, and its place on the canvas. Places on the plane count
+// cells: column c reaches from c to c + 1. Rows go up, as in ParaView.
 
-/** The most that one cell may take of the canvas. */
+/** The greatest fraction of the canvas that one cell may take. */
 const LARGEST_CELL = 0.25;
-/** The server gives no more samples along an axis. */
+/** Maximum number of samples along an axis that the server sends. */
 const MOST_PIXELS = 4096;
 
 /**
- * @typedef {{rows: number, cols: number, aspect: number}} Plane `aspect`: height of a cell over its width
- * @typedef {{col: number, row: number, zoom: number}} Window what is in the middle, and how much larger than the whole
+ * @typedef {{rows: number, cols: number, aspect: number}} Plane `aspect`: height of a cell over its
+ *   width
+ * @typedef {{col: number, row: number, zoom: number}} Window the place in the middle, and the zoom
+ *   over the whole plane
  * @typedef {{x: number, y: number, width: number, height: number}} Rect in device pixels
  */
 
 /**
- * From cells to pixels and back.
+ * Returns the mapping from cells to pixels and back.
  * @param {Plane} plane
  * @param {Window|null} window null: all of it
  * @param {Rect} rect
@@ -35,7 +37,7 @@ export function transform(plane, window, rect) {
   return { ...map, ...visible(plane, rect, map), fit };
 }
 
-/** The cells that are seen, and the box that they fill. */
+/** Returns the cells that are visible, and the box that they fill. */
 function visible(plane, rect, map) {
   const cols = [Math.max(0, map.col(rect.x)), Math.min(plane.cols, map.col(rect.x + rect.width))];
   const rows = [Math.max(0, map.row(rect.y + rect.height)), Math.min(plane.rows, map.row(rect.y))];
@@ -44,7 +46,9 @@ function visible(plane, rect, map) {
   return { cols, rows, box };
 }
 
-/** What to ask for: whole cells, and the samples that they have pixels for. */
+/**
+ * Returns the window to ask for, in whole cells, and the number of samples that it has pixels for.
+ */
 export function wanted({ cols, rows, sx, sy }) {
   const whole = ([first, end], size) => {
     const from = Math.max(0, Math.floor(first + 1e-6));
@@ -55,7 +59,7 @@ export function wanted({ cols, rows, sx, sy }) {
   return { rows: r, cols: c, pixels };
 }
 
-/** A window that is `factor` times as near, and has the same cell at (x, y). */
+/** Returns a window with `factor` times the zoom that has the same cell at (x, y). */
 export function zoomed(plane, window, rect, factor, x, y) {
   const map = transform(plane, window, rect);
   const before = window ?? { col: plane.cols / 2, row: plane.rows / 2, zoom: 1 };
@@ -68,14 +72,14 @@ export function zoomed(plane, window, rect, factor, x, y) {
   return held(plane, middle);
 }
 
-/** A window moved by so many pixels. */
+/** Returns a window that is moved by (dx, dy) pixels. */
 export function panned(plane, window, rect, dx, dy) {
   if (!window) return null;
   const { sx, sy } = transform(plane, window, rect);
   return held(plane, { ...window, col: window.col - dx / sx, row: window.row + dy / sy });
 }
 
-/** The middle stays on the plane. */
+/** Returns a window whose middle is on the plane. */
 function held(plane, window) {
   const clamp = (v, high) => Math.min(high, Math.max(0, v));
   return { ...window, col: clamp(window.col, plane.cols), row: clamp(window.row, plane.rows) };

@@ -1,4 +1,5 @@
-// Rays through a block of values: the greatest on the way, or the first that reaches a level.
+// Shaders that follow rays through a volume. A ray shows its greatest value, or the first value
+// that reaches a level.
 
 export const VERTEX = `#version 300 es
 // One triangle that covers the canvas.
@@ -17,16 +18,16 @@ out vec4 color;
 uniform sampler3D field;
 uniform sampler2D colors;
 uniform vec3 right, up, back, eye;
-uniform vec3 half_box;      // half the lengths of the box's sides
-uniform vec2 stretch;       // of the canvas over its shorter side
+uniform vec3 half_box;      // half the lengths of the sides of the box
+uniform vec2 stretch;       // size of the canvas over its shorter side
 uniform float focal;
 uniform vec3 background;
 uniform int steps;
 uniform bool iso;
-uniform float level;        // of the isosurface, between the ends of the range
+uniform float level;        // level of the isosurface, between the ends of the range
 uniform vec2 linear;        // fraction of the range = linear.x * byte + linear.y
 uniform bool logarithmic;
-uniform vec4 ends;          // least and greatest value of the block, ends of the range
+uniform vec4 ends;          // least and greatest value of the volume, ends of the range
 
 float fraction(float byte) {
   if (!logarithmic) return linear.x * byte + linear.y;
@@ -68,7 +69,7 @@ void main() {
     most = max(most, value);
     if (iso && fraction(value) >= level) {
       if (i == 0) {
-        // The surface is cut by the box: its face shows the values.
+        // The box cuts the surface here. Its face shows the values.
         vec3 side = vec3(equal(lower, vec3(enter)));
         color = vec4(lit(map_color(fraction(value)), side, ray), 1.0);
         return;

@@ -1,4 +1,5 @@
-// The 3-D view: the block, its edges with the names of the axes, the colour bar; rotated by dragging.
+// The 3-D view: the volume, its edges with the names of the axes, and the colour bar. Dragging
+// rotates it.
 
 import { state, set, field, shownOfField } from './store.js';
 import { VolumeRenderer } from './volume.js';
@@ -12,7 +13,7 @@ import { number } from './numbers.js';
 import { themeColors } from './theme.js';
 
 const canvas = document.getElementById('volume');
-/** Text and lines lie over the block; a WebGL canvas has no text. */
+/** The canvas for text and lines, over the volume. A WebGL canvas cannot draw text. */
 const labels = document.createElement('canvas');
 let renderer = null;
 let failure = null;
@@ -50,13 +51,13 @@ export function zoomVolume(factor, redraw) {
   redraw();
 }
 
-/** Show or hide the canvases. */
+/** Shows or hides the canvases. */
 export function showVolume(visible) {
   canvas.hidden = !visible;
   labels.hidden = !visible;
 }
 
-/** Why there is no 3-D view; null if there is. */
+/** Returns the reason why there is no 3-D view; null if there is one. */
 export const volumeFailure = () => failure;
 
 export function drawVolume() {
@@ -85,7 +86,7 @@ function start() {
   }
 }
 
-/** Of the box along x, y, z: the longest is 1. */
+/** Returns the lengths of the box along x, y, z. The longest is 1. */
 function lengths(of) {
   const spacing = of.spacing ?? [1, 1, 1];
   const sides = of.shape.map((n, axis) => n * Math.abs(spacing[axis])).reverse();
@@ -93,7 +94,7 @@ function lengths(of) {
   return sides.map((side) => side / longest);
 }
 
-/** "#1b1f24" as three numbers up to 1. */
+/** Returns a colour such as "#1b1f24" as three numbers between 0 and 1. */
 function rgb(hex) {
   return [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16) / 255);
 }
@@ -118,7 +119,7 @@ function annotate(of, sides, table) {
   colorBar(ctx, { range: ends, table, unit: unitOf(of), theme, ratio }, bar);
 }
 
-/** The twelve edges of the box. */
+/** Draws the twelve edges of the box. */
 function edges(ctx, sides, project) {
   const half = sides.map((s) => s / 2);
   const corners = Array.from({ length: 8 }, (_, i) => half.map((h, axis) => ((i >> axis) & 1 ? h : -h)));
@@ -135,7 +136,7 @@ function edges(ctx, sides, project) {
   ctx.globalAlpha = 1;
 }
 
-/** The name of each axis beside the middle of one of its edges. */
+/** Draws the name of each axis beside the middle of one of its edges. */
 function names(ctx, of, sides, project) {
   const half = sides.map((s) => s / 2);
   ctx.textAlign = 'center';
@@ -146,10 +147,10 @@ function names(ctx, of, sides, project) {
   }
 }
 
-/** The canvases that make up the view, lowest first. */
+/** Returns the canvases of the view, lowest first. */
 export const volumeLayers = () => [canvas, labels];
 
-/** For keyboards: set the level of the isosurface. */
+/** Changes the level of the isosurface by `by`. The keyboard uses it. */
 export function shiftLevel(by) {
   set({ level: Math.max(0, Math.min(1, state.level + by)) });
 }

@@ -1,13 +1,13 @@
-// A field of three axes as a whole, by WebGL 2: rays through a 3-D texture.
+// Draws a whole field of three axes with WebGL 2: rays through a 3-D texture.
 
 import { VERTEX, FRAGMENT } from './volume-shader.js';
 import { FOCAL, frame } from './camera.js';
 
-/** Draws on one canvas. */
+/** A renderer for one canvas. */
 export class VolumeRenderer {
-  /** @throws {Error} where there is no WebGL 2; the message is for the user */
+  /** @throws {Error} if there is no WebGL 2; the message is for the user */
   constructor(canvas) {
-    // Kept, because images are saved from it.
+    // Keep the buffer after drawing, because the image may be saved.
     const gl = canvas.getContext('webgl2', { antialias: false, preserveDrawingBuffer: true });
     if (!gl) throw new Error('This browser has no WebGL 2, which the 3-D view needs. Slices work without it.');
     this.canvas = canvas;
@@ -19,9 +19,10 @@ export class VolumeRenderer {
   }
 
   /**
+   * Draws a volume.
    * @param {{shape: number[], values: Uint8Array, min: number, max: number}} block see frames.js
-   * @param {object} view
-   *   camera; lengths: of the box along x, y, z; range; iso; level; colors: 256 x 3 bytes; background: 3 x 0 to 1
+   * @param {object} view camera; lengths: of the box along x, y, z; range; iso; level; colors: 256
+   *   x 3 bytes; background: 3 x 0 to 1
    */
   draw(block, view) {
     const { gl, canvas } = this;
@@ -35,7 +36,7 @@ export class VolumeRenderer {
     gl.drawArrays(gl.TRIANGLES, 0, 3);
   }
 
-  /** The block becomes a texture: x is its fastest axis, as in the block. */
+  /** Uploads the block as a texture, unless it is there. x is its fastest axis, as in the block. */
   upload({ shape, values }) {
     const { gl } = this;
     gl.activeTexture(gl.TEXTURE0);
@@ -62,7 +63,7 @@ export class VolumeRenderer {
     gl.uniform1i(at('steps'), Math.ceil(1.7 * Math.max(...block.shape)));
     gl.uniform1i(at('iso'), iso ? 1 : 0);
     gl.uniform1f(at('level'), level);
-    // In doubles, here: a small range far from zero would be lost in the shader's floats.
+    // Compute in doubles here: the floats of the shader cannot resolve a small range far from zero.
     const width = range.high - range.low;
     gl.uniform2f(at('linear'), (block.max - block.min) / width, (block.min - range.low) / width);
     gl.uniform1i(at('logarithmic'), range.log ? 1 : 0);

@@ -1,9 +1,11 @@
-//! A simulation for the tests of the page: it publishes a version for each empty line of its standard input, takes the lease
-//! away from process PID at a line `oust PID`, and ends with its input.
+//! A simulation for the tests of the page. It publishes a version for each empty line of its
+//! standard input, revokes the lease of process PID at a line `revoke PID`, and ends with its
+//! input.
 //!
-//! `scene NAME [HISTORY [rare]]`: `plane` is a bump that wanders over a mesh, with a corner of NaN; `block` the same in three
-//! dimensions; `wind` has three components; `profile` is a line. What is rarer comes when it is asked for: `wave` is complex,
-//! `stack` has four axes, `energy` none.
+//! Usage: `scene NAME [HISTORY [rare]]`. The field `plane` is a bump that wanders over a mesh, with
+//! a corner of NaN; `block` is the same in three dimensions; `wind` has three components; `profile`
+//! is a line. With `rare` there are three more fields: `wave` is complex, `stack` has four axes,
+//! `energy` has none.
 
 use ndarray::{
     ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, Ix0, Ix1, Ix2, Ix3, Ix4,
@@ -35,8 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scene = Scene::new(&mut producer, rare)?;
     let mut step = 0;
     for line in std::io::stdin().lock().lines() {
-        if let Some(pid) = line?.strip_prefix("oust ") {
-            producer.oust(pid.parse()?);
+        if let Some(pid) = line?.strip_prefix("revoke ") {
+            producer.revoke(pid.parse()?);
             continue;
         }
         step += 1;
@@ -47,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Complex numbers, four axes, and a single value.
+/// Fields with complex numbers, with four axes, and with a single value.
 type Rare = (Field<Complex<f64>, Ix2>, Field<f64, Ix4>, Field<f64, Ix0>);
 
 /// The fields.
@@ -63,7 +65,7 @@ impl Scene {
     fn new(producer: &mut Producer, rare: bool) -> Result<Self, Box<dyn Error>> {
         let plane = producer.field::<f64, _>("plane", PLANE).unit("K");
         let plane = plane.mesh([0.0; 3], [0.5; 3]).add()?;
-        let block = producer.field::<f64, _>("block", BLOCK).unit("kg/m³");
+        let block = producer.field::<f64, _>("block", BLOCK).unit("kg/m\u{b3}");
         let block = block.mesh([0.0; 3], [0.1; 3]).add()?;
         let wind = producer.field::<f32, _>("wind", WIND).unit("m/s");
         let wind = wind.vector().cell_centred().add()?;
@@ -140,7 +142,7 @@ fn paint_stack(mut values: ArrayViewMut4<'_, f64>, time: f64) {
     }
 }
 
-/// One at its middle, and nothing far from it.
+/// Returns 1 at the middle of the bump, and almost 0 far from it.
 fn bump(dx: f64, dy: f64) -> f64 {
     (-(dx * dx + dy * dy) / 60.0).exp()
 }

@@ -1,9 +1,12 @@
-//! Colour maps: perceptually uniform ones (by S. van der Walt and N. Smith; cividis by J. Nuñez, C. Anderton and R. Renslow), and
-//! diverging ones by C. Brewer for differences. They are those of the `colorous` library, as tables of 256 colours, the same for pages and terminals.
+//! Colour maps, as tables of 256 colours. Pages and terminals use the same ones.
+//!
+//! The perceptually uniform maps are by S. van der Walt and N. Smith; cividis is by J. Nunez,
+//! C. Anderton and R. Renslow. The diverging maps, for differences, are by C. Brewer. The colours
+//! come from the `colorous` library.
 
 use colorous::Gradient;
 
-/// Colours of a map.
+/// Number of colours of a map.
 pub const COLOURS: usize = 256;
 
 /// All maps by name, the default first.
@@ -18,13 +21,14 @@ pub const MAPS: [(&str, Gradient); 8] = [
     ("PuOr", colorous::PURPLE_ORANGE),
 ];
 
-/// Red, green and blue of colour `number` of a map.
+/// Returns red, green and blue of colour `number` of a map.
 pub fn colour(map: &Gradient, number: u8) -> [u8; 3] {
     let colour = map.eval_rational(number.into(), COLOURS);
     [colour.r, colour.g, colour.b]
 }
 
-/// All maps as the page gets them: `{"viridis": "440154...", ...}`, six hexadecimal digits for each colour.
+/// Returns all maps as JSON for the page: `{"viridis": "440154...", ...}`, with six hexadecimal
+/// digits for each colour.
 pub fn json() -> String {
     let digits = |map: &Gradient| -> String {
         let colours = (0..=u8::MAX).map(|number| colour(map, number));
@@ -43,10 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn viridis_is_that_of_matplotlib() {
+    fn viridis_matches_matplotlib() {
         let (name, viridis) = &MAPS[0];
         assert_eq!(*name, "viridis");
-        // The ends and the middle of matplotlib's `cm.viridis`, which are given as fractions.
+        // The ends and the middle of matplotlib's `cm.viridis`. A component is between 0 and 1
+        // there.
         for (number, right) in [
             (0, [0.267_004, 0.004_874, 0.329_415]),
             (128, [0.127_568, 0.566_949, 0.550_556]),
@@ -59,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_gets_256_colours_of_each() {
+    fn page_gets_256_colours_of_each_map() {
         let maps: serde_json::Value = serde_json::from_str(&json()).unwrap();
         assert_eq!(maps.as_object().unwrap().len(), MAPS.len());
         for (_, digits) in maps.as_object().unwrap() {

@@ -1,7 +1,8 @@
-//! Frames: what is seen of a version, and how it is written for a page that has the frame before.
+//! Frames: the data of a version that a client sees, and their encoding for a page that has the
+//! frame before.
 
 use crate::image::{Image, Profile, Volume};
-use crate::look::Look;
+use crate::request::ViewRequest;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -9,26 +10,27 @@ use std::sync::Arc;
 use tcasm_analytics::{Histogram, Moments};
 use tcasm_core::stamp::Stamp;
 
-/// Rows and columns of a tile.
+/// Number of rows, and of columns, in a tile.
 pub const TILE: usize = 64;
 
-/// Something, and of which version it is.
+/// Data, with the version that it was computed from.
 pub type Of<T> = (Stamp, Arc<T>);
 
-/// What was looked at, of one version. What is absent is as it was before.
+/// The answer to a view request, from one version. Where a part is absent, the client keeps the
+/// part that it has.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// What it answers.
-    pub look: Arc<Look>,
+    /// The request that the frame answers.
+    pub request: Arc<ViewRequest>,
     /// The version.
     pub stamp: Stamp,
-    /// When the version was published: nanoseconds of the Unix epoch.
+    /// The time when the version was published, in nanoseconds since the Unix epoch.
     pub published: u64,
-    /// Why there is nothing else.
+    /// The reason why the frame has no data.
     pub error: Option<String>,
     /// The image.
     pub image: Option<Arc<Image>>,
-    /// The image of the other version, or why there is none.
+    /// The image of the version to compare with, or the reason why there is none.
     pub compare: Option<Result<Of<Image>, String>>,
     /// The values along the line.
     pub profile: Option<Arc<Profile>>,
@@ -38,9 +40,9 @@ pub struct Frame {
     pub moments: Option<Of<Moments>>,
     /// Histogram of the field.
     pub histogram: Option<Of<Histogram>>,
-    /// The field as a block.
+    /// The whole field, down-sampled.
     pub volume: Option<Of<Volume>>,
-    /// Which pages changed.
+    /// The pages that changed.
     pub pages: Option<Of<Pages>>,
     /// Moments of other fields.
     pub also: BTreeMap<String, Of<Moments>>,
@@ -49,29 +51,29 @@ pub struct Frame {
 /// The value of a point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Probe {
-    /// Its indices.
+    /// The indices of the point.
     pub at: Vec<usize>,
-    /// A number for each component.
+    /// A number for each component; the modulus of a complex number.
     pub values: Vec<f64>,
-    /// The same to read, as exact as the dtype.
+    /// The values as text, as exact as the dtype.
     pub text: String,
 }
 
-/// Which pages of a region changed in a version.
+/// The pages of a region that changed in a version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pages {
-    /// Pages of the region, as far as there are fields.
+    /// Number of pages of the region, up to the end of the last field.
     pub pages: usize,
-    /// How many of them changed.
+    /// Number of pages that changed.
     pub changed: usize,
-    /// Pages that one number stands for.
+    /// Number of pages in a bin.
     pub pages_per_bin: usize,
-    /// The share of changed pages: 0 for none, 1 to 255.
+    /// The share of changed pages in each bin: 0 for none, else 1 to 255.
     pub bins: Vec<u8>,
 }
 
 impl Frame {
-    /// Take what this frame has not, and an older one that nobody has seen has.
+    /// Takes the parts that this frame lacks from an older frame that was never sent.
     pub fn complete(&mut self, older: Frame) {
         if self.error.is_some() || older.error.is_some() {
             return;
@@ -90,7 +92,8 @@ impl Frame {
     }
 }
 
-/// Writes frames for one page.
+/// An encoder of frames for one page. It knows the last images that it has written, and writes only
+/// the tiles that differ from them.
 #[derive(Debug, Default)]
 pub struct Writer {
     number: u64,
@@ -98,7 +101,7 @@ pub struct Writer {
     compare: Option<(String, Arc<Image>)>,
 }
 
-/// A message that is being written: a head, and arrays.
+/// A message under construction: a head, and arrays.
 #[derive(Default)]
 struct Message {
     head: Map<String, Value>,
@@ -106,15 +109,19 @@ struct Message {
 }
 
 impl Writer {
-    /// The frame as a binary message, and its number.
+    /// Encodes a frame as a binary message. Returns its number and the message.
     pub fn write(&mut self, frame: &Frame) -> (u64, Vec<u8>) {
         self.number += 1;
         let mut message = Message::default();
         message.begin(self.number, frame);
-        // Images count as the same place only where the same is looked at.
+        // Tiles of the image before count only if it shows the same field, component and slice.
         let what = format!(
             "{:?}",
-            (&frame.look.field, frame.look.component, &frame.look.slice)
+            (
+                &frame.request.field,
+                frame.request.component,
+                &frame.request.slice
+            )
         );
         if let Some(image) = &frame.image {
             let head = message.image(image, same(&self.image, &what, image));
@@ -139,6 +146,7 @@ impl Writer {
     }
 }
 
+/// Returns the image before, if its tiles can stand for tiles of `image`.
 fn same<'o>(old: &'o Option<(String, Arc<Image>)>, what: &str, image: &Image) -> Option<&'o Image> {
     let (before, old) = old.as_ref()?;
     (before == what && old.is_alike(image)).then_some(&**old)
@@ -152,20 +160,21 @@ impl Message {
     fn begin(&mut self, number: u64, frame: &Frame) {
         self.put("type", json!("frame"));
         self.put("frame", json!(number));
-        self.put("id", json!(frame.look.id));
-        self.put("field", json!(frame.look.field));
-        self.put("component", json!(frame.look.component));
+        self.put("id", json!(frame.request.id));
+        self.put("field", json!(frame.request.field));
+        self.put("component", json!(frame.request.component));
         self.put("version", json!(frame.stamp));
         self.put("published_ms", json!(frame.published as f64 / 1e6));
         self.put("error", json!(frame.error));
     }
 
-    /// Align what comes next; where it begins.
+    /// Aligns the next array to 8 bytes. Returns where it begins.
     fn at(&mut self) -> usize {
         self.body.resize(self.body.len().next_multiple_of(8), 0);
         self.body.len()
     }
 
+    /// Adds the tiles of an image that differ from those of `old`. Returns the head of the image.
     fn image(&mut self, image: &Image, old: Option<&Image>) -> Map<String, Value> {
         let at = self.at();
         let [rows, cols] = image.size;
@@ -183,8 +192,8 @@ impl Message {
         let tiles: Vec<usize> = tiles.collect();
         let [low, high] = ends(image.range);
         let head = json!({
-            "rows": rows, "cols": cols, "block": image.block, "window": image.window, "base": image.base,
-            "min": low, "max": high, "tile": TILE, "tiles": tiles, "at": at,
+            "rows": rows, "cols": cols, "block": image.block, "window": image.window,
+            "base": image.base, "min": low, "max": high, "tile": TILE, "tiles": tiles, "at": at,
         });
         match head {
             Value::Object(head) => head,
@@ -206,7 +215,8 @@ impl Message {
             self.body.extend_from_slice(&volume.samples);
             let [low, high] = ends(volume.range);
             let head = json!({
-                "version": stamp, "shape": volume.shape, "block": volume.block, "min": low, "max": high, "at": at,
+                "version": stamp, "shape": volume.shape, "block": volume.block,
+                "min": low, "max": high, "at": at,
             });
             self.put("volume", head);
         }
@@ -214,8 +224,8 @@ impl Message {
             let at = self.at();
             self.body.extend_from_slice(&pages.bins);
             let head = json!({
-                "version": stamp, "pages_per_bin": pages.pages_per_bin, "pages": pages.pages, "changed": pages.changed,
-                "length": pages.bins.len(), "at": at,
+                "version": stamp, "pages_per_bin": pages.pages_per_bin, "pages": pages.pages,
+                "changed": pages.changed, "length": pages.bins.len(), "at": at,
             });
             self.put("pages", head);
         }
@@ -256,7 +266,7 @@ impl Message {
     }
 }
 
-/// The parts of rows of samples that make up a tile.
+/// Returns the samples of a tile, row by row.
 fn lines(image: &Image, (down, across): (usize, usize)) -> impl Iterator<Item = &[f32]> {
     let [rows, cols] = image.size;
     let (first, last) = (across * TILE, ((across + 1) * TILE).min(cols));
@@ -264,7 +274,7 @@ fn lines(image: &Image, (down, across): (usize, usize)) -> impl Iterator<Item = 
         .map(move |row| &image.samples[row * cols + first..row * cols + last])
 }
 
-/// Whether a tile is the same, to the bit: NaN equals NaN.
+/// Returns true if the samples of a tile are equal. Two NaN with the same bits are equal, too.
 fn unchanged(image: &Image, old: &Image, place: (usize, usize)) -> bool {
     let bits = |line: &[f32]| line.iter().map(|v| v.to_bits()).collect::<Vec<u32>>();
     let mut pairs = lines(image, place).zip(lines(old, place));
@@ -278,8 +288,10 @@ fn ends(range: Option<[f64; 2]>) -> [Option<f64>; 2] {
 fn moments_of(stamp: &Stamp, moments: &Moments) -> Value {
     let number = |value: Option<tcasm_analytics::Scalar>| value.map(|value| value.to_f64());
     json!({
-        "version": stamp, "count": moments.count, "nans": moments.nans, "infinities": moments.infinities,
-        "min": number(moments.min), "max": number(moments.max), "mean": number(moments.mean), "std": moments.std,
+        "version": stamp, "count": moments.count,
+        "nans": moments.nans, "infinities": moments.infinities,
+        "min": number(moments.min), "max": number(moments.max),
+        "mean": number(moments.mean), "std": moments.std,
     })
 }
 

@@ -1,6 +1,6 @@
-//! Images, lines and volumes of a field, as small as a screen needs them.
+//! Images, lines and volumes of a field, down-sampled to what a screen can show.
 
-use crate::look::{Line, Look, MAX_LINE, Slice};
+use crate::request::{Line, MAX_LINE, Slice, ViewRequest};
 use ndarray::{Array2, Axis, Ix2};
 use tcasm_analytics::blocks::{self, Blocks, Span};
 use tcasm_analytics::dynamic::AnalyticsError;
@@ -10,61 +10,79 @@ use thiserror::Error;
 /// A plane of a field, down-sampled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image {
-    /// Rows and columns of samples.
+    /// Number of rows and columns of samples.
     pub size: [usize; 2],
-    /// Points per sample.
+    /// Number of rows and columns of points in a sample.
     pub block: [usize; 2],
-    /// First row and first row no longer taken, the same of columns: in points of the field.
+    /// The part of the field that is shown, in points: `[first, end)` of the rows, then of the
+    /// columns.
     pub window: [[usize; 2]; 2],
-    /// What `samples` are offsets from, so that 32 bits suffice.
+    /// The value that `samples` are relative to. It makes 32 bits per sample sufficient.
     pub base: f64,
-    /// Least and greatest finite value; none if there is none.
+    /// The least and greatest finite value; `None` if no value is finite.
     pub range: Option<[f64; 2]>,
-    /// The values less `base`, row by row.
+    /// The values minus `base`, row by row.
     pub samples: Vec<f32>,
 }
 
-/// The values along an axis.
+/// The values along a line that is parallel to an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// The axis.
     pub axis: usize,
-    /// Points per value.
+    /// Number of points in a value.
     pub block: usize,
     /// The values.
     pub values: Vec<f64>,
 }
 
-/// A field as a block of bytes.
+/// A field of three axes, down-sampled to one byte per sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Volume {
-    /// Samples along z, y and x.
+    /// Number of samples along z, y and x.
     pub shape: [usize; 3],
-    /// Points per sample.
+    /// Number of points in a sample, along z, y and x.
     pub block: [usize; 3],
-    /// What 0 and 255 stand for; none if no value is finite.
+    /// The values that 0 and 255 stand for; `None` if no value is finite.
     pub range: Option<[f64; 2]>,
     /// The samples.
     pub samples: Vec<u8>,
 }
 
-/// Why something of a field cannot be shown.
+/// The reason why a part of a field cannot be shown.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum ShowError {
+    /// The operator over the field failed.
     #[error(transparent)]
     Analytics(#[from] AnalyticsError),
+    /// The axes cannot be the rows and columns of an image, or the axis of a line.
     #[error(
-        "axes {axes:?} cannot be rows and columns of a field of {count} axes; give two different ones"
+        "axes {axes:?} cannot be the rows and columns of a field of {count} axes; \
+         give two different axes of the field"
     )]
-    Axes { axes: [usize; 2], count: usize },
-    #[error("a point has {given} indices, but the field {count} axes")]
-    Point { given: usize, count: usize },
-    #[error("a field of {count} axes has no volume; one of three has")]
-    NoVolume { count: usize },
+    Axes {
+        /// The rows and columns that were given; twice the same for a line.
+        axes: [usize; 2],
+        /// Number of axes of the field.
+        count: usize,
+    },
+    /// A point has another number of indices than the field has axes.
+    #[error("a point has {given} indices, but the field has {count} axes")]
+    Point {
+        /// Number of indices that were given.
+        given: usize,
+        /// Number of axes of the field.
+        count: usize,
+    },
+    /// Only a field of three axes has a volume.
+    #[error("a field of {count} axes has no volume; only fields of three axes have one")]
+    NoVolume {
+        /// Number of axes of the field.
+        count: usize,
+    },
 }
 
-/// The image of a slice.
+/// Computes the image of a slice.
 pub fn image(
     desc: &FieldDesc,
     bytes: &[u8],
@@ -97,7 +115,8 @@ pub fn image(
     Ok(Image::new(plane(got, rows, cols), block, bounds))
 }
 
-/// Rows and columns; the same axis twice only where there is one.
+/// Checks the axes that are the rows and columns of an image. They must be different, unless the
+/// field has only one axis.
 fn axes(slice: &Slice, count: usize) -> Result<[usize; 2], ShowError> {
     let [rows, cols] = slice.axes;
     if rows < count && cols < count && (rows != cols || count == 1) {
@@ -108,6 +127,7 @@ fn axes(slice: &Slice, count: usize) -> Result<[usize; 2], ShowError> {
     }
 }
 
+/// Returns the window that contains only the point `at`.
 fn point(at: &[usize], count: usize) -> Result<Vec<Span>, ShowError> {
     if at.len() == count {
         Ok(at.iter().map(|index| Span::at(*index)).collect())
@@ -117,7 +137,7 @@ fn point(at: &[usize], count: usize) -> Result<Vec<Span>, ShowError> {
     }
 }
 
-/// The samples as a matrix: all axes but those two have one sample.
+/// Returns the samples as a matrix. All axes other than `rows` and `cols` must have one sample.
 fn plane(got: Blocks, rows: usize, cols: usize) -> Array2<f64> {
     let mut samples = got.samples;
     for axis in (0..samples.ndim())
@@ -152,14 +172,14 @@ impl Image {
         }
     }
 
-    /// Whether samples of the two stand for the same points and count from the same number.
+    /// Returns true if the samples of both images stand for the same points and have the same base.
     pub fn is_alike(&self, other: &Image) -> bool {
         let shape = |image: &Image| (image.size, image.block, image.window);
         shape(self) == shape(other) && self.base == other.base
     }
 }
 
-/// Least and greatest of the finite values.
+/// Returns the least and the greatest of the finite values.
 fn range<'a>(values: impl Iterator<Item = &'a f64>) -> Option<[f64; 2]> {
     values.filter(|v| v.is_finite()).fold(None, |range, v| {
         let [low, high] = range.unwrap_or([*v, *v]);
@@ -167,10 +187,11 @@ fn range<'a>(values: impl Iterator<Item = &'a f64>) -> Option<[f64; 2]> {
     })
 }
 
-/// What to count from, so that 32-bit floats tell values apart that lie close together and far from zero. It stays the same while
-/// the values move a little: else all samples would be others each time.
+/// Returns the base of an image, such that 32-bit floats can tell values apart that lie close
+/// together and far from zero. The base stays the same while the values move a little. Otherwise
+/// all samples would change with each version.
 fn base([low, high]: [f64; 2]) -> f64 {
-    /// Values of such a multiple of their range keep 13 bits and more as they are.
+    /// Values of up to this multiple of their range keep at least 13 bits without a base.
     const FAR: f64 = 1000.0;
     let (range, far) = (high - low, low.abs().max(high.abs()));
     if far <= range * FAR {
@@ -184,7 +205,7 @@ fn base([low, high]: [f64; 2]) -> f64 {
     if base.is_finite() { base } else { 0.0 }
 }
 
-/// The values along a line.
+/// Computes the values along a line.
 pub fn profile(
     desc: &FieldDesc,
     bytes: &[u8],
@@ -210,7 +231,7 @@ pub fn profile(
     })
 }
 
-/// The whole field with at most `most` samples along each axis.
+/// Computes the volume of a field, with at most `most` samples along each axis.
 pub fn volume(
     desc: &FieldDesc,
     bytes: &[u8],
@@ -233,7 +254,7 @@ pub fn volume(
     let three = |numbers: &[usize]| [numbers[0], numbers[1], numbers[2]];
     let range = range(got.samples.iter());
     let [low, high] = range.unwrap_or([0.0, 1.0]);
-    // A constant field is all 0. (NaN as u8 is 0.)
+    // All samples of a constant field are 0. (NaN as u8 is 0.)
     let scale = if high > low {
         255.0 / (high - low)
     } else {
@@ -248,13 +269,14 @@ pub fn volume(
     })
 }
 
-impl Look {
-    /// A look at the middle of a field, for a screen of so many samples.
-    pub fn at_middle(desc: &FieldDesc, pixels: [usize; 2]) -> Look {
+impl ViewRequest {
+    /// Returns a request for the slice through the middle of a field, for a screen with `pixels`
+    /// rows and columns.
+    pub fn at_middle(desc: &FieldDesc, pixels: [usize; 2]) -> ViewRequest {
         let shape = blocks::shape(desc);
         let at: Vec<usize> = shape.iter().map(|len| len / 2).collect();
         let last = shape.len().saturating_sub(1);
-        Look {
+        ViewRequest {
             field: desc.name.clone(),
             slice: Some(Slice {
                 axes: [last.saturating_sub(1), last],
@@ -262,7 +284,7 @@ impl Look {
                 pixels,
                 ..Slice::default()
             }),
-            ..Look::default()
+            ..ViewRequest::default()
         }
     }
 }

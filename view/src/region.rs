@@ -1,4 +1,4 @@
-//! What is known of a region at a moment: its state, its producer, its versions, its fields.
+//! The state of a region at one moment: its producer, its versions, its observers and its fields.
 
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -8,21 +8,21 @@ use tcasm_core::field::{Centering, FieldDesc, Kind};
 use tcasm_core::stamp::Stamp;
 use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Status, Version};
 
-/// What becomes of the stream.
+/// The state of a region's stream of versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// There is no such region yet.
+    /// The region does not exist yet.
     #[default]
     Waiting,
     /// The producer runs.
     Running,
     /// The producer has closed the region.
     Ended,
-    /// The producer died.
+    /// The producer died without closing the region.
     Lost,
-    /// The producer has taken the lease away.
-    Ousted,
+    /// The producer has revoked the lease.
+    Revoked,
 }
 
 impl From<Status> for State {
@@ -31,22 +31,22 @@ impl From<Status> for State {
             Status::Ok | Status::NotReady => State::Running,
             Status::EndOfStream => State::Ended,
             Status::ProducerLost => State::Lost,
-            Status::Ousted => State::Ousted,
+            Status::Revoked => State::Revoked,
         }
     }
 }
 
-/// A region at a moment. The names are those of `PROTOCOL.md`.
+/// The state of a region at one moment. `PROTOCOL.md` describes its fields, by the same names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[allow(missing_docs)] // PROTOCOL.md says what each is
+#[allow(missing_docs)] // PROTOCOL.md describes the fields.
 pub struct Region {
     pub name: String,
     pub state: State,
-    /// Why nothing is there, and what to do.
+    /// The reason why the region cannot be read, and what to do.
     pub message: String,
     /// Version of this program.
     pub view: &'static str,
-    /// When the producer began: another number is another run.
+    /// The time when the producer began, in nanoseconds since the Unix epoch. It tells runs apart.
     pub run: String,
     pub pid: u64,
     pub tracker: String,
@@ -68,7 +68,7 @@ pub struct Region {
 
 /// An observer of the region.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // PROTOCOL.md says what each is
+#[allow(missing_docs)] // PROTOCOL.md describes the fields.
 pub struct Attached {
     pub pid: u64,
     pub uid: u64,
@@ -77,9 +77,9 @@ pub struct Attached {
     pub own: bool,
 }
 
-/// A field as it is shown.
+/// The description of a field for clients: without ghost layers, axes in the order of a C array.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)] // PROTOCOL.md says what each is
+#[allow(missing_docs)] // PROTOCOL.md describes the fields.
 pub struct Field {
     pub name: String,
     pub dtype: &'static str,
@@ -97,11 +97,11 @@ pub struct Field {
 }
 
 impl Field {
-    /// How `desc` is shown.
+    /// Returns the description for clients of the field `desc`.
     pub fn of(desc: &FieldDesc) -> Self {
         let shape = blocks::shape(desc);
         let count = shape.len();
-        // A mesh has three axes at most, x first.
+        // A mesh has at most three axes. Its x comes first, a field's last.
         let of_mesh = |numbers: [f64; 3]| {
             let numbers = numbers.into_iter().take(count);
             (count <= 3).then(|| numbers.rev().collect::<Vec<f64>>())
@@ -124,7 +124,7 @@ impl Field {
     }
 }
 
-/// `x` is the last axis, `y` and `z` those before; what is before those is `w4`, `w5`, ...
+/// Returns the names of axes. The last axis is `x`; before it are `y`, `z`, `w4`, `w5`, ...
 fn axis_names(count: usize) -> Vec<String> {
     let name = |from_end: usize| match from_end {
         0 => "x".to_owned(),
@@ -135,14 +135,14 @@ fn axis_names(count: usize) -> Vec<String> {
     (0..count).rev().map(name).collect()
 }
 
-/// Over so long the rates are taken.
+/// The time over which rates are computed.
 const RATE_OVER: Duration = Duration::from_secs(3);
-/// An answer of a producer that lives comes sooner.
+/// Timeout for the answer of a producer. A running producer answers sooner.
 const ANSWER: Duration = Duration::from_millis(50);
-/// One that does not answer is not asked again for so long.
+/// Delay before the next query to a producer that did not answer.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Looks at a region from time to time.
+/// A query of a region's state that is repeated. It keeps what rates are computed from.
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: VecDeque<(Instant, Stamp)>,
@@ -151,10 +151,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Look at the region that `observer` is attached to. Its newest version is pinned meanwhile.
-    pub fn look(&mut self, observer: &mut Observer) -> Result<Region, ObserveError> {
+    /// Reads the state of the region that `observer` is attached to. Pins the newest version
+    /// meanwhile.
+    pub fn poll(&mut self, observer: &mut Observer) -> Result<Region, ObserveError> {
         let (status, info) = (observer.status()?, observer.info()?);
-        // Before the pin, which is not to be seen among those of the observers.
+        // Ask before pinning, so that the list of observers does not show this pin.
         self.ask(observer)?;
         let latest = match observer.latest() {
             Ok(version) => Some(version),
@@ -181,7 +182,7 @@ impl Watch {
         Ok(region)
     }
 
-    /// Ask the producer who is attached.
+    /// Asks the producer for the observers that are attached.
     fn ask(&mut self, observer: &mut Observer) -> Result<(), ObserveError> {
         if self.ask_at.is_none_or(|at| Instant::now() >= at) {
             let rows = observer.observers_within(ANSWER)?;
@@ -214,6 +215,7 @@ impl Watch {
         self.rows.iter().map(attached).collect()
     }
 
+    /// Remembers the newest version, to compute rates.
     fn note(&mut self, latest: Option<Stamp>) {
         let (now, Some(stamp)) = (Instant::now(), latest) else {
             return self.seen.clear();
@@ -224,7 +226,7 @@ impl Watch {
         }
     }
 
-    /// Steps and versions in a second.
+    /// Returns the steps and the versions per second.
     fn rates(&self) -> (Option<f64>, Option<f64>) {
         let (Some((then, first)), Some((now, last))) = (self.seen.front(), self.seen.back()) else {
             return (None, None);
@@ -242,7 +244,7 @@ impl Watch {
 }
 
 impl Region {
-    /// A region that is not there.
+    /// Returns the state of a region that does not exist yet.
     pub fn waiting(name: &str, message: String) -> Self {
         Region {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! A hub without a server: any program can be its client.
+//! Tests of a hub without a server: any program can be its client.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 use tcasm_core::field::FieldDesc;
 use tcasm_observer::Observer;
 use tcasm_producer::Producer;
-use tcasm_view::{Client, Frame, Hub, Image, Look, Options};
+use tcasm_view::{Client, Frame, Hub, Image, Options, ViewRequest};
 
-/// Far more than anything here takes: only what hangs reaches it.
+/// Timeout that only a test that hangs reaches.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A client, and what wakes it.
+/// A client, and the channel that wakes it.
 struct Viewer {
     client: Client,
     news: Receiver<()>,
 }
 
 impl Viewer {
-    fn enter(hub: &Hub, look: Look) -> Viewer {
+    fn enter(hub: &Hub, request: ViewRequest) -> Viewer {
         let (wake, news) = channel();
         let client = hub.client(move || {
             let _ = wake.send(());
         });
-        client.look(look);
+        client.request(request);
         Viewer { client, news }
     }
 
-    /// The image of version `number`, which the client waits for.
+    /// Waits for the image of version `number`.
     fn image(&self, number: u64) -> Arc<Image> {
         let end = Instant::now() + LONG;
         while Instant::now() < end {
@@ -35,19 +35,19 @@ impl Viewer {
                 && frame.stamp.version == number
                 && let Some(image) = frame.image
             {
-                // Who takes nothing more waits for the next one.
+                // Take until nothing is left: only then the client asks for the next frame.
                 while self.client.take().frame.is_some() {}
                 return image;
             }
         }
-        panic!("never: version {number}");
+        panic!("version {number} never came");
     }
 
-    /// Wait for a frame of this step.
+    /// Waits for a frame of this step.
     fn step(&self, step: u64) {
         let end = Instant::now() + LONG;
         while self.frame().is_none_or(|frame| frame.stamp.step != step) {
-            assert!(Instant::now() < end, "never: step {step}");
+            assert!(Instant::now() < end, "step {step} never came");
         }
     }
 
@@ -61,7 +61,7 @@ impl Viewer {
 }
 
 #[test]
-fn what_several_clients_look_at_is_computed_once() {
+fn image_that_several_clients_request_is_computed_once() {
     let name = tcasm_tests::name("hub");
     let builder = Producer::builder(&name).capacity(1 << 22);
     let mut producer = builder.create().unwrap();
@@ -69,7 +69,7 @@ fn what_several_clients_look_at_is_computed_once() {
     let desc = FieldDesc::new("t", tcasm_core::field::DType::F64, &[4, 64, 64]);
     let hub = Hub::start(&name, Options::default()).unwrap();
     let viewers: Vec<Viewer> = (0..10)
-        .map(|_| Viewer::enter(&hub, Look::at_middle(&desc, [64, 64])))
+        .map(|_| Viewer::enter(&hub, ViewRequest::at_middle(&desc, [64, 64])))
         .collect();
     let mut shared = 0;
     for version in 1..=20 {
@@ -81,32 +81,35 @@ fn what_several_clients_look_at_is_computed_once() {
                 .iter()
                 .all(|image| image.range == Some([version as f64; 2]))
         );
-        // One that was late would have another.
+        // A client that was late may have an image of its own.
         shared += usize::from(images.iter().all(|image| Arc::ptr_eq(image, &images[0])));
     }
-    assert!(shared > 0, "of no version");
+    assert!(shared > 0, "no image was shared by all clients");
     assert_eq!(hub.clients(), 10);
     drop(viewers);
     assert_eq!(hub.clients(), 0);
 }
 
 #[test]
-fn a_hub_that_nobody_looks_at_attaches_to_nothing() {
+fn hub_without_clients_does_not_attach() {
     let name = tcasm_tests::name("asleep");
     let start = || Hub::start(&name, Options::default()).unwrap();
     let (idle, left, other) = (start(), start(), start());
-    let look = || Look {
+    let request = || ViewRequest {
         field: "t".to_owned(),
         probe: Some(vec![0]),
-        ..Look::default()
+        ..ViewRequest::default()
     };
-    let mut viewers = vec![Viewer::enter(&left, look()), Viewer::enter(&other, look())];
+    let mut viewers = vec![
+        Viewer::enter(&left, request()),
+        Viewer::enter(&other, request()),
+    ];
     for run in 1..=2 {
         let mut producer = Producer::builder(&name).capacity(1 << 22).create().unwrap();
         producer.field::<f64, _>("t", [8]).add().unwrap();
         producer.publish(run, 0.0).unwrap();
         viewers.iter().for_each(|viewer| viewer.step(run));
-        // They would have found the region as soon as the one that looks at it.
+        // Hubs without clients would have attached as soon as those with clients.
         let mut asks = Observer::attach(&name).unwrap();
         let attached = asks.observers().unwrap().len() - 1;
         assert_eq!(attached, viewers.len(), "run {run}");

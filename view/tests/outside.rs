@@ -1,12 +1,13 @@
-//! Messages from outside, without a fuzzer: the same function as its target calls.
+//! Client messages from untrusted peers, without a fuzzer. The test calls the same function as the
+//! fuzz target.
 
-#[path = "../../fuzz/src/looks.rs"]
-mod looks;
+#[path = "../../fuzz/src/requests.rs"]
+mod requests;
 
 use proptest::prelude::*;
 use std::ops::Range;
 
-/// A number as a message may have it: mostly one out of `sound`.
+/// Returns numbers for messages, as text. Most are within `sound`.
 fn number(sound: Range<u64>) -> impl Strategy<Value = String> {
     prop_oneof![
         60 => sound.prop_map(|n| n.to_string()),
@@ -17,7 +18,7 @@ fn number(sound: Range<u64>) -> impl Strategy<Value = String> {
     ]
 }
 
-/// So many numbers, or nearly.
+/// Returns lists of mostly `count` numbers.
 fn list(count: usize, sound: Range<u64>) -> impl Strategy<Value = String> {
     let count = prop_oneof![30 => Just(count), 1 => 0..=count + 1];
     let numbers =
@@ -25,8 +26,8 @@ fn list(count: usize, sound: Range<u64>) -> impl Strategy<Value = String> {
     numbers.prop_map(|all| format!("[{}]", all.join(",")))
 }
 
-/// Messages that are looks, or nearly.
-fn looks() -> impl Strategy<Value = String> {
+/// Returns messages that are view requests, or nearly.
+fn requests() -> impl Strategy<Value = String> {
     let parts = (
         number(0..2),
         list(2, 0..3),
@@ -38,20 +39,23 @@ fn looks() -> impl Strategy<Value = String> {
         prop_oneof![list(3, 0..3), list(1, 0..9)],
         number(1..9),
     );
-    parts.prop_map(|(component, axes, at, rows, cols, pixels, axis, probe, volume)| {
-        format!(
-            r#"{{"type":"look","id":1,"field":"u","component":{component},"volume":{volume},"probe":{probe},
+    parts.prop_map(
+        |(component, axes, at, rows, cols, pixels, axis, probe, volume)| {
+            format!(
+                r#"{{"type":"view","id":1,"field":"u",
+            "component":{component},"volume":{volume},"probe":{probe},
             "slice":{{"axes":{axes},"at":{at},"rows":{rows},"cols":{cols},"pixels":{pixels}}},
             "line":{{"axis":{axis},"at":{at}}}}}"#
-        )
-    })
+            )
+        },
+    )
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
     #[test]
-    fn no_look_makes_the_server_panic_or_compute_more_than_was_asked_for(look in looks()) {
-        looks::hear(look.as_bytes());
+    fn no_request_makes_the_server_panic_or_compute_more_than_asked_for(request in requests()) {
+        requests::hear(request.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-// Who may look, and how the page tells who may not; the keyboard, the themes, a phone.
+// Tests of access control and its messages, and of the keyboard, the themes and a phone.
 
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
@@ -14,7 +14,7 @@ async function server() {
   return { name, producer, ...(await view(name)) };
 }
 
-/** The status of an attempt to open a WebSocket. */
+/** Returns the status of a request for a WebSocket. */
 function upgrade({ port }, query, headers = {}) {
   const socket = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
   return new Promise((resolve, reject) => {
@@ -29,7 +29,7 @@ function upgrade({ port }, query, headers = {}) {
   });
 }
 
-/** A program at this port that answers a greeting as well as it can without the key. */
+/** Starts a program at this port that answers greetings without knowing the key. */
 async function pretender(port) {
   const [requests, messages, sockets] = [[], [], new Set()];
   const server = createServer((asked, answer) => {
@@ -62,7 +62,7 @@ async function pretender(port) {
   return { requests, messages, end: stop };
 }
 
-/** The texts in complete frames of a client; what is left. */
+/** Takes the texts of complete frames of a client. Returns the bytes that are left. */
 function takeTexts(bytes, take) {
   for (;;) {
     if (bytes.length < 6) return bytes;
@@ -79,7 +79,7 @@ function takeTexts(bytes, take) {
 
 const status = async (url, headers) => (await fetch(url, { headers })).status;
 
-test('without the token, or with a wrong one, no region is told', async () => {
+test('HTTP requests for regions need the right token', async () => {
   const { origin, token } = await server();
   assert.equal(await status(`${origin}/regions`), 403);
   for (const path of ['/', '/regions', '/colormaps', '/assets/main.js']) {
@@ -88,7 +88,7 @@ test('without the token, or with a wrong one, no region is told', async () => {
   }
 });
 
-test('nor over the WebSocket', async () => {
+test('a WebSocket with a wrong token is refused', async () => {
   const running = await server();
   assert.equal(await upgrade(running, `?token=${'0'.repeat(32)}`), 403);
   assert.equal(await upgrade(running, `?token=${running.token}`), 101);
@@ -102,7 +102,7 @@ test('pages of other sites get nothing, even with the token', async () => {
   assert.equal(await status(`${running.origin}/regions${query}`, { Origin: 'http://evil.example' }), 403);
 });
 
-test('the address loses its token, which no request and no storage has', async () => {
+test('the page removes the token from the address and keeps it out of requests and storage', async () => {
   const { url, origin, token, producer } = await server();
   const page = await open('about:blank');
   const asked = [];
@@ -121,7 +121,7 @@ test('the address loses its token, which no request and no storage has', async (
   await drawn(page, 2);
 });
 
-/** What the page says on its WebSockets. */
+/** Returns the list of messages that the page sends over its WebSockets. */
 function heard(page) {
   const said = [];
   page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => said.push(String(payload))));
@@ -132,38 +132,38 @@ test('a page without the token says what to do, and takes it from the address', 
   const { url, origin } = await server();
   const page = await open(`${origin}/`);
   await page.waitForFunction(() => /lacks its token/.test(document.getElementById('message').textContent));
-  // Nothing but what follows the `#` changes: the browser loads nothing.
+  // Only the part after the `#` changes, so the browser does not load the page again.
   await page.goto(url);
   await drawn(page, 1);
 });
 
 test('a program that takes the port learns nothing, and the page waits for its server', async () => {
-  const name = regionName('stranger');
+  const name = regionName('impostor');
   const producer = await scene(name);
   const first = await view(name);
   const page = await open(first.url);
   await drawn(page, 1);
   const said = heard(page);
   await end(first, 'SIGKILL');
-  const stranger = await pretender(first.port);
-  await page.waitForFunction(() => /Something else/.test(document.getElementById('banner').textContent), null, { timeout: 15000 });
-  await eventually(() => assert.ok(stranger.messages.length > 1, String(stranger.messages)));
-  for (const message of stranger.messages) {
+  const impostor = await pretender(first.port);
+  await page.waitForFunction(() => /Another program answers/.test(document.getElementById('banner').textContent), null, { timeout: 15000 });
+  await eventually(() => assert.ok(impostor.messages.length > 1, String(impostor.messages)));
+  for (const message of impostor.messages) {
     assert.deepEqual([message.type, Object.keys(message).sort()], ['hello', ['key', 'nonce', 'type']]);
   }
-  for (const text of [...stranger.requests, ...said]) {
+  for (const text of [...impostor.requests, ...said]) {
     assert.ok(!text.includes(first.token) && !text.includes(name) && !/cookie/i.test(text), text);
   }
-  const nonces = stranger.messages.map(({ nonce }) => nonce);
-  assert.equal(new Set(nonces).size, nonces.length, 'each connection has a nonce of its own');
-  await stranger.end();
+  const nonces = impostor.messages.map(({ nonce }) => nonce);
+  assert.equal(new Set(nonces).size, nonces.length, 'each connection has its own nonce');
+  await impostor.end();
   const second = await view(name, first.port);
   assert.equal(second.token, first.token);
   await producer.publish();
   await drawn(page, 2);
 });
 
-test('a page that was loaded again does not talk to the next server, whosever that is', async () => {
+test('a page that was reloaded does not accept the next server process without the token', async () => {
   const name = regionName('reloaded');
   await scene(name);
   const first = await view(name);
@@ -190,7 +190,7 @@ test('on a phone nothing is wider than the screen', async () => {
     assert.equal(width, screen, `${field}, ${mode}`);
     assert.equal(screen, 390);
   }
-  // Until something is drawn there is nothing to pin.
+  // A tap pins a point only after the image was drawn.
   await eventually(async () => {
     const box = await page.locator('#heat').boundingBox();
     await page.touchscreen.tap(box.x + box.width / 2, box.y + box.height / 2);
@@ -215,7 +215,7 @@ test('the keyboard does what its list says, and the theme stays', async () => {
   assert.ok((await page.locator('#shortcuts dt').count()) >= 10);
   await page.keyboard.press('Escape');
   await page.waitForFunction(() => document.activeElement === document.body);
-  await page.waitForTimeout(300); // a dialog that closes takes the keys for a moment longer
+  await page.waitForTimeout(300); // A dialog that closes takes keys for another moment.
   await page.keyboard.press(' ');
   assert.equal((await see(page, 'state')).version, 1);
   await page.keyboard.press('+');

@@ -1,4 +1,4 @@
-// The screenshots of the documentation, when they are asked for: TCASM_FIGURES=FOLDER.
+// Writes the screenshots of the documentation to the folder in TCASM_FIGURES, if that is set.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -11,7 +11,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch:
 
 afterEach(leave);
 
-/** Take a picture, once the plots have something to show. */
+/** Waits for the plots and writes a screenshot. */
 async function picture(page, name) {
   await page.waitForTimeout(700);
   const path = `${folder}/view-${name}.png`;

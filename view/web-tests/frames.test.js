@@ -1,10 +1,10 @@
-// Frames put together, without server or browser.
+// Tests of decoding frames, without server or browser.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apply, difference } from '../assets/frames.js';
 
-/** A message of the server: head and 32-bit samples. */
+/** Returns a message of the server: head and 32-bit samples. */
 function frame(head, samples) {
   let text = JSON.stringify({ type: 'frame', field: 'u', component: null, error: null, ...head });
   text = text.padEnd(text.length + ((8 - ((4 + text.length) % 8)) % 8));
@@ -18,7 +18,7 @@ function frame(head, samples) {
 const image = (tiles, base = 0) => ({ rows: 3, cols: 3, block: [1, 1], window: [[0, 3], [0, 3]], base, tile: 2, tiles, at: 0 });
 const version = (number) => ({ version: number, step: number, time: number });
 
-test('tiles lie where they belong, and what is not sent is as it was', () => {
+test('tiles that are sent replace those before, and other tiles stay', () => {
   const all = frame({ frame: 1, id: 1, version: version(1), image: image([0, 1, 2, 3]) }, [1, 2, 4, 5, 3, 6, 7, 8, 9]);
   const first = apply(null, all);
   assert.deepEqual([...first.image.values], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -26,14 +26,14 @@ test('tiles lie where they belong, and what is not sent is as it was', () => {
   assert.deepEqual([...apply(first, one).image.values], [1, 2, 30, 4, 5, 60, 7, 8, 9]);
 });
 
-test('with an error, what was shown stays', () => {
+test('a frame with an error keeps the data before', () => {
   const first = apply(null, frame({ frame: 1, id: 1, version: version(1), image: image([0, 1, 2, 3]) }, [1, 2, 4, 5, 3, 6, 7, 8, 9]));
   const gone = apply(first, frame({ frame: 2, id: 2, error: 'version 7 has gone' }, []));
   assert.equal(gone.error, 'version 7 has gone');
   assert.deepEqual([gone.version, gone.image], [first.version, first.image]);
 });
 
-test('a difference is that of the values, not of what is above their bases', () => {
+test('a difference takes the bases of both images into account', () => {
   const of = (base) => apply(null, frame({ frame: 1, id: 1, version: version(1), image: image([0, 1, 2, 3], base) }, Array(9).fill(0.25))).image;
   const change = difference(of(1000), of(998));
   assert.equal(change.base + change.values[4], 2);

@@ -1,4 +1,4 @@
-// Real programs, a real browser, and what both say.
+// Helpers for tests with real programs and a real browser.
 
 import { spawn, execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,17 +10,17 @@ import { chromium } from 'playwright-core';
 
 const bin = process.env.TCASM_BIN ?? new URL('../../target/release', import.meta.url).pathname;
 const children = new Set();
-/** Regions of the tests are nobody else's. */
+/** The folder of the tests' regions, which no other program uses. */
 const runtime = mkdtempSync(`${tmpdir()}/tcasm-web-`);
 const env = { ...process.env, TCASM_RUNTIME_DIR: runtime };
 const browsers = [];
 let shared = null;
 let count = 0;
 
-/** A name that no other test has. */
+/** Returns a name that no other test uses. */
 export const regionName = (what) => `web-${what}-${process.pid}-${(count += 1)}`;
 
-/** Start a program; its lines are kept. */
+/** Starts a program and collects the lines that it prints. */
 function start(program, args) {
   const child = spawn(`${bin}/${program}`, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
   const started = { child, lines: [], errors: '' };
@@ -32,7 +32,7 @@ function start(program, args) {
   return started;
 }
 
-/** End a program, and wait until it has gone. */
+/** Ends a program and waits until it has exited. */
 export async function end({ child }, signal = 'SIGTERM') {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, 'exit');
@@ -40,7 +40,7 @@ export async function end({ child }, signal = 'SIGTERM') {
   await gone;
 }
 
-/** `tcasm view NAME`: {url, port, token, origin} */
+/** Starts `tcasm view NAME`. Returns {url, port, token, origin} and the program. */
 export async function view(name, port = 0) {
   const program = start('tcasm', ['view', name, '--port', String(port)]);
   const url = await eventually(() => {
@@ -52,7 +52,10 @@ export async function view(name, port = 0) {
   return { ...program, url: url.href, origin: url.origin, port: Number(url.port), token };
 }
 
-/** The steerable simulation, which publishes when it is told to; `rare`: with fields of kinds that few have. */
+/**
+ * Starts the example `scene`, which publishes when `publish` is called. With `rare` it has more
+ * kinds of fields.
+ */
 export async function scene(name, history = 8, rare = false) {
   const program = start('examples/scene', [name, String(history), ...(rare ? ['rare'] : [])]);
   let published = 0;
@@ -63,17 +66,17 @@ export async function scene(name, history = 8, rare = false) {
       if (program.lines.length < published) throw new Error(`${program.lines.length} versions of ${published}: ${program.errors}`);
     });
   };
-  const oust = (pid) => program.child.stdin.write(`oust ${pid}\n`);
+  const revoke = (pid) => program.child.stdin.write(`revoke ${pid}\n`);
   await publish();
-  return { ...program, publish, oust };
+  return { ...program, publish, revoke };
 }
 
-/** Other producers. */
+/** Start other producers. */
 export const demo = (name, pause) => start('tcasm', ['demo-producer', name, '--steps', '100000', '--pause', String(pause)]);
 export const grayScott = (name, size) =>
   start('gray_scott', ['--name', name, '--size', String(size), '--steps', '1000000', '--publish-every', '10']);
 
-/** `tcasm dump`: {shape, values}, values in C order; complex numbers are pairs. */
+/** Runs `tcasm dump`. Returns {shape, values} with values in C order; complex numbers are pairs. */
 export async function dump(name, field, version) {
   const args = ['dump', name, field, '--npy', '-', ...(version === undefined ? [] : ['--version', String(version)])];
   const { stdout } = await promisify(execFile)(`${bin}/tcasm`, args, { env, encoding: 'buffer', maxBuffer: 1 << 28 });
@@ -84,46 +87,54 @@ function npy(bytes) {
   const length = bytes.readUInt16LE(8);
   const head = bytes.subarray(10, 10 + length).toString('latin1');
   const shape = head.match(/'shape': \(([^)]*)\)/)[1].split(',').filter((s) => s.trim()).map(Number);
-  if (/'fortran_order': True/.test(head)) throw new Error('a dump in the order of Fortran');
+  if (/'fortran_order': True/.test(head)) throw new Error('the dump is in Fortran order; C order was expected');
   const data = new Uint8Array(bytes.subarray(10 + length)).buffer;
   const values = /<(f8|c16)/.test(head) ? new Float64Array(data) : new Float32Array(data);
   return { shape, values };
 }
 
-/** How Chromium draws without a graphics card: all but WebGL at once, WebGL by a renderer that makes everything else slow. */
+/**
+ * Options of Chromium for machines without a graphics card. The renderer for WebGL makes everything
+ * else slow.
+ */
 const WITHOUT_CARD = ['--disable-gpu'];
 const WEBGL = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 
-/** The distribution's browser; a test without one fails. */
+/** Starts the browser of the distribution. Fails if there is none. */
 async function launch(...how) {
   const executablePath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((p) => p && existsSync(p));
-  if (!executablePath) throw new Error('no Chromium: install it (apt-get install chromium), or say where it is (CHROMIUM=PATH)');
+  if (!executablePath) throw new Error('there is no Chromium: install it (apt-get install chromium), or set CHROMIUM to its path');
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage', ...how] });
   browsers.push(browser);
   return browser;
 }
 
-/** The one that tests share, unless they want another. */
+/** Returns the browser that tests share, unless they start another. */
 const theBrowser = () => (shared ??= launch(...WITHOUT_CARD));
 
-/** Browsers of their own: with WebGL, and where WebGL is not to be had. */
+/** Start browsers with WebGL, and without it. */
 export const withWebGl = () => launch(...WEBGL);
 export const withoutWebGl = () => launch(...WITHOUT_CARD, '--disable-3d-apis');
 
-/** A browser of its own, and a function that sends a signal to the processes of its pages. */
+/**
+ * Starts a browser. Returns it, and a function that sends a signal to the processes of its pages.
+ */
 export async function ownBrowser() {
   const own = await launch(...WITHOUT_CARD);
   const session = await own.newBrowserCDPSession();
   const signal = async (which) => {
     const { processInfo } = await session.send('SystemInfo.getProcessInfo');
     const pages = processInfo.filter(({ type }) => type === 'renderer');
-    if (pages.length === 0) throw new Error('this browser has no page');
+    if (pages.length === 0) throw new Error('the browser has no process for a page');
     for (const { id } of pages) process.kill(id, which);
   };
   return { own, signal };
 }
 
-/** A page in a context of its own. What goes wrong in it is in `page.troubles`, what it asked for in `page.requests`. */
+/**
+ * Opens a page in a new context. `page.troubles` collects its errors and warnings, `page.requests`
+ * its requests.
+ */
 export async function open(url, { of = theBrowser(), ...options } = {}) {
   const context = await (await of).newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
@@ -137,16 +148,19 @@ export async function open(url, { of = theBrowser(), ...options } = {}) {
   return page;
 }
 
-/** While the page is being written: its files from a folder, not from the program. */
+/**
+ * Serves the files of the page from a folder, instead of those in the program. Use it while the
+ * page is being changed.
+ */
 async function fromFolder(page, folder) {
   if (!folder) return;
   const answer = (route, name) => route.fulfill({ path: `${folder}/${name}` });
   await page.route('**/assets/**', (route) => answer(route, new URL(route.request().url()).pathname.replace('/assets/', '')));
 }
 
-/** Try until it works. */
-export async function eventually(attempt, patience = 15000) {
-  const until = Date.now() + patience;
+/** Repeats `attempt` until it does not throw, for at most `timeout` milliseconds. */
+export async function eventually(attempt, timeout = 15000) {
+  const until = Date.now() + timeout;
   for (;;) {
     try {
       return await attempt();
@@ -157,26 +171,26 @@ export async function eventually(attempt, patience = 15000) {
   }
 }
 
-/** End all that was started. */
+/** Ends all browsers and programs that were started. */
 export async function cleanUp() {
   await Promise.all(browsers.splice(0).map((browser) => browser.close()));
   shared = null;
   await Promise.all([...children].map((child) => end({ child }, 'SIGKILL')));
 }
 
-/** At the very end of a file: the regions' folder, too. */
+/** The same, and removes the folder of regions. Call it at the end of a file. */
 export async function leave() {
   await cleanUp();
   rmSync(runtime, { recursive: true, force: true });
 }
 
-/** What `window.tcasmView` says. */
+/** Returns data of `window.tcasmView`. */
 export const see = (page, what) => page.evaluate(`window.tcasmView.${what}`);
 
-/** Wait until this version is drawn. */
+/** Waits until this version is drawn. */
 export const drawn = (page, version) => page.waitForFunction((v) => window.tcasmView?.version?.version === v, version, { timeout: 15000 });
 
-/** Colours of the canvas at the middle of cells of a panel: [[r, g, b], ...] */
+/** Returns the colours of the canvas at the middle of cells of a panel: [[r, g, b], ...]. */
 export function pixels(page, cells, panel = 0) {
   return page.evaluate(({ cells: all, panel: which }) => {
     const { box, seen } = window.tcasmView.panels()[which];
@@ -190,7 +204,7 @@ export function pixels(page, cells, panel = 0) {
   }, { cells, panel });
 }
 
-/** Where to point at to hit a cell, in CSS pixels of the window. */
+/** Returns the place of a cell in the window, in CSS pixels. */
 export function place(page, row, col) {
   return page.evaluate(([r, c]) => {
     const [{ box, seen }] = window.tcasmView.panels();
@@ -202,7 +216,9 @@ export function place(page, row, col) {
   }, [row, col]);
 }
 
-/** Wait until nothing moves on the page any more: panels arrive one by one, and make room for each other. */
+/**
+ * Waits until nothing moves on the page. Panels appear one by one, and change each other's place.
+ */
 export const settled = (page) => page.evaluate(async () => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   const places = () => JSON.stringify([window.tcasmView.panels().map((p) => p.box), document.getElementById('heat').getBoundingClientRect()]);
@@ -213,14 +229,14 @@ export const settled = (page) => page.evaluate(async () => {
   }
 });
 
-/** The colour maps of the server: name to [[r, g, b], ...]. */
+/** Returns the colour maps of the server: names with [[r, g, b], ...]. */
 export async function colormaps({ origin }) {
   const all = await (await fetch(`${origin}/colormaps`)).json();
   const decode = (text) => text.match(/.{6}/g).map((c) => [0, 2, 4].map((i) => Number.parseInt(c.slice(i, i + 2), 16)));
   return Object.fromEntries(Object.entries(all).map(([name, text]) => [name, decode(text)]));
 }
 
-/** Text of a file that the browser downloads when `click` is done. */
+/** Returns the name and the bytes of the file that the browser downloads after `click`. */
 export async function downloaded(page, click) {
   const [download] = await Promise.all([page.waitForEvent('download'), click()]);
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };

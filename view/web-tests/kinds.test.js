@@ -1,4 +1,4 @@
-// Fields that few have, and browsers that cannot do all.
+// Tests of rare kinds of fields, and of a browser without WebGL.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -15,7 +15,7 @@ async function showing(field, options) {
   return { name, page };
 }
 
-/** The image is this: rows, columns, and the value of each. */
+/** Waits until the image has this size and these values. */
 const image = (page, rows, cols, value) => eventually(async () => {
   const { image: seen } = await see(page, 'panels()[0]');
   assert.deepEqual([seen.rows, seen.cols], [rows, cols]);
@@ -25,7 +25,7 @@ const image = (page, rows, cols, value) => eventually(async () => {
   });
 });
 
-test('complex numbers are shown by their moduli, and the value at a point in full', async () => {
+test('complex numbers are drawn as moduli, and the value at a point has both parts', async () => {
   const { name, page } = await showing('wave');
   const { values, shape: [rows, cols] } = await dump(name, 'wave', 1);
   const parts = (row, col) => values.subarray(2 * (row * cols + col), 2 * (row * cols + col) + 2);
@@ -60,7 +60,7 @@ test('a field of four axes has a slider for each of the two across the slice, an
   assert.ok(await page.locator('[data-view=volume]').isDisabled(), 'there is no 3-D view of four axes');
 });
 
-test('a field without axes is its value, and the page goes on', async () => {
+test('a field without axes is shown as its value, and the page goes on', async () => {
   const name = regionName('value');
   const producer = await scene(name, 8, true);
   const page = await open((await view(name)).url);

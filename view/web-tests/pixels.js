@@ -1,5 +1,5 @@
-// Open a page for some seconds, and print the milliseconds from publish to pixels that it has measured:
-// `node pixels.js URL SECONDS`. Says "open" when the first version is drawn.
+// Opens a page for some seconds and prints the milliseconds from publish to pixels that it has
+// measured: `node pixels.js URL SECONDS`. Prints "open" when the first version is drawn.
 
 import { leave, open, see } from './harness.js';
 

@@ -1,4 +1,4 @@
-// What happens to servers and producers: they come, go, die, and come again.
+// Tests of servers and producers that start, end, are killed, and start again.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -8,7 +8,7 @@ after(leave);
 
 const stateIs = (page, how) => page.waitForFunction((s) => document.getElementById('region-state').textContent === s, how, { timeout: 15000 });
 
-test('a region that does not exist yet is waited for', async () => {
+test('the page waits for a region that does not exist yet', async () => {
   const name = regionName('later');
   const page = await open((await view(name)).url);
   await stateIs(page, 'waiting');
@@ -21,7 +21,7 @@ test('a region that does not exist yet is waited for', async () => {
   await message.waitFor({ state: 'hidden' });
 });
 
-test('the page finds its server again when that was killed and restarted', async () => {
+test('the page finds its server again after a kill and a restart', async () => {
   const name = regionName('again');
   const producer = await scene(name);
   const first = await view(name);
@@ -58,7 +58,7 @@ test('a killed producer is lost, its last version stays, and its next run is pic
   await drawn(page, 2);
 });
 
-test('where a new run lacks the field that was shown, another is shown, and the page says so', async () => {
+test('if a new run lacks the chosen field, the page shows another field and a notice', async () => {
   const name = regionName('lacks');
   const producer = await scene(name);
   const page = await open((await view(name)).url);
@@ -73,8 +73,8 @@ test('where a new run lacks the field that was shown, another is shown, and the 
   assert.deepEqual(page.troubles, []);
 });
 
-test('a view from which the producer takes the lease says so or is soon back, with the newest version', async () => {
-  const name = regionName('ousted');
+test('a view whose lease is revoked attaches again and shows the newest version', async () => {
+  const name = regionName('revoked');
   const producer = await scene(name);
   const server = await view(name);
   const page = await open('about:blank');
@@ -84,14 +84,14 @@ test('a view from which the producer takes the lease says so or is soon back, wi
   }));
   await page.goto(server.url);
   await drawn(page, 1);
-  producer.oust(server.child.pid);
-  await eventually(() => assert.ok(told.includes('ousted'), String(told)));
+  producer.revoke(server.child.pid);
+  await eventually(() => assert.ok(told.includes('revoked'), String(told)));
   await stateIs(page, 'running');
   await producer.publish(2);
   await drawn(page, 3);
 });
 
-test('a page that is stopped holds up nobody, and has the newest version when it goes on', async () => {
+test('a stopped page does not delay others, and shows the newest version when it goes on', async () => {
   const name = regionName('stopped');
   const producer = await scene(name);
   const server = await view(name);
@@ -110,7 +110,7 @@ test('a page that is stopped holds up nobody, and has the newest version when it
   await drawn(stopped, 12);
 });
 
-test('a producer that ends says so', async () => {
+test('the page shows that the producer has ended, and keeps the last version', async () => {
   const name = regionName('ended');
   const producer = await scene(name);
   const page = await open((await view(name)).url);
@@ -120,7 +120,7 @@ test('a producer that ends says so', async () => {
   assert.equal((await see(page, 'version')).version, 1);
 });
 
-test('another region is a click away', async () => {
+test('a click shows another region', async () => {
   const [one, other] = [regionName('one'), regionName('other')];
   await scene(one);
   const second = await scene(other);
@@ -132,7 +132,7 @@ test('another region is a click away', async () => {
   assert.equal(await page.textContent('#region-name'), other);
 });
 
-test('ten pages at once all see the newest version', async () => {
+test('ten pages at once all show the newest version', async () => {
   const name = regionName('ten');
   const producer = await scene(name);
   const server = await view(name);
@@ -144,7 +144,7 @@ test('ten pages at once all see the newest version', async () => {
   await Promise.all(pages.map((page) => page.context().close()));
 });
 
-test('each frame is answered once it is drawn', async () => {
+test('the page confirms each frame after drawing it', async () => {
   const name = regionName('got');
   const producer = await scene(name);
   const page = await open('about:blank');
@@ -154,8 +154,8 @@ test('each frame is answered once it is drawn', async () => {
       if (typeof payload !== 'string') given.push(JSON.parse(payload.subarray(4, 4 + payload.readUInt32LE(0))).frame);
     });
     socket.on('framesent', ({ payload }) => {
-      const said = JSON.parse(payload);
-      if (said.type === 'got') got.push(said.frame);
+      const message = JSON.parse(payload);
+      if (message.type === 'drawn') got.push(message.frame);
     });
   });
   await page.goto((await view(name)).url);

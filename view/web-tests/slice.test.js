@@ -1,4 +1,4 @@
-// The slice: what is drawn is what `tcasm dump` writes.
+// Tests of the slice: the page must draw the values that `tcasm dump` writes.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -6,7 +6,7 @@ import { leave, colormaps, demo, downloaded, drawn, dump, eventually, open, pixe
 
 after(leave);
 
-/** A page that shows a field of a scene. */
+/** Opens a page that shows a field of a scene. */
 async function showing(field, options) {
   const name = regionName('slice');
   const producer = await scene(name);
@@ -18,7 +18,7 @@ async function showing(field, options) {
   return { name, producer, server, page };
 }
 
-/** Cells here and there, the corners among them. */
+/** Returns cells in many places, including the corners. */
 function cells(rows, cols) {
   const corners = [[0, 0], [0, cols - 1], [rows - 1, 0], [rows - 1, cols - 1]];
   return [...corners, ...Array.from({ length: 200 }, (_, i) => [(i * 7) % rows, (i * 13) % cols])];
@@ -27,7 +27,10 @@ function cells(rows, cols) {
 const least = (values) => values.reduce((a, b) => (b < a ? b : a), Infinity);
 const greatest = (values) => values.reduce((a, b) => (b > a ? b : a), -Infinity);
 
-/** Each pixel is the colour of the value, or of its neighbour in the map: values come as 32-bit floats. */
+/**
+ * Checks that each pixel has the colour of its value, or a neighbour of that in the map: values
+ * come as 32-bit floats.
+ */
 function sameColors(seen, values, map, fraction) {
   seen.forEach((color, i) => {
     if (Number.isNaN(values[i])) return;
@@ -44,14 +47,14 @@ async function checkPixels(page, { values, shape }, map, range, logarithmic = fa
   sameColors(await pixels(page, at), at.map(([r, c]) => values[r * shape[1] + c]), map, fraction);
 }
 
-test('the page loads without a complaint and asks nobody else', async () => {
+test('the page loads without errors and sends requests only to its server', async () => {
   const { page, server } = await showing('plane');
   assert.deepEqual(page.troubles, []);
   const hosts = new Set(page.requests.map((url) => new URL(url).host));
   assert.deepEqual([...hosts], [new URL(server.url).host]);
 });
 
-test('the heat map of a running simulation is its field', async () => {
+test('the heat map of a running simulation has the values of its field', async () => {
   const name = regionName('demo');
   demo(name, 1500);
   const server = await view(name);
@@ -157,7 +160,7 @@ test('zooming asks for a part, and shows it where it belongs', async () => {
     sameColors(await pixels(page, inside), inside.map(([r, c]) => reference.values[r * 64 + c]), map, (v) => (v - range.low) / (range.high - range.low));
   });
   const now = await place(page, 24, 40);
-  assert.ok(Math.hypot(now.x - at.x, now.y - at.y) < 30, 'what was under the pointer stays there');
+  assert.ok(Math.hypot(now.x - at.x, now.y - at.y) < 30, 'the cell under the pointer stays there');
   await page.click('#zoom-reset');
   await eventually(async () => assert.deepEqual(await see(page, 'panels()[0].image.window'), [[0, 48], [0, 64]]));
 });
@@ -179,7 +182,7 @@ test('two fingers zoom about the middle between them', async () => {
   assert.equal(await see(page, 'state.pin'), null, 'no finger clicked');
 });
 
-test('a growing range holds all that was drawn since, each image\'s only its own', async () => {
+test('a growing range covers all images drawn since, and an image range only its own', async () => {
   const { page, producer, name } = await showing('wind');
   await page.selectOption('#component', '0');
   await page.selectOption('#range-mode', 'grow');
@@ -195,10 +198,10 @@ test('a growing range holds all that was drawn since, each image\'s only its own
   await page.selectOption('#range-mode', 'frame');
   const values = (await dump(name, 'wind', 6)).values.filter((_, i) => i % 3 === 0);
   await eventually(async () => assert.deepEqual(await ends(), { low: least(values), high: greatest(values), log: false }));
-  assert.ok(least(values) > low || greatest(values) < high, 'otherwise this shows nothing');
+  assert.ok(least(values) > low || greatest(values) < high, 'the ranges must differ, or this test is useless');
 });
 
-test('the slice as CSV is the dump', async () => {
+test('the slice as CSV has the values of the dump', async () => {
   const { page, name } = await showing('plane');
   const { values, shape } = await dump(name, 'plane', 1);
   await page.click('#save summary');
@@ -240,7 +243,7 @@ test('a field of one axis is a line', async () => {
   await eventually(async () => assert.deepEqual((await see(page, 'shown')).line?.values, Array.from(values)));
 });
 
-test('changed pages are those of the fields, and the map says whose they are', async () => {
+test('the map of changed pages shows changes and the names of the fields', async () => {
   const { page, producer } = await showing('plane');
   await producer.publish();
   await drawn(page, 2);

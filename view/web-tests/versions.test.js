@@ -1,4 +1,4 @@
-// Versions: pause, step, scrub, compare; the 3-D view.
+// Tests of versions (pause, step, scrub, compare) and of the 3-D view.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -17,7 +17,7 @@ async function showing(field = 'plane', versions = 5) {
   return { name, producer, page };
 }
 
-/** The numbers that are drawn are those of this version. */
+/** Waits until the page draws the values of this version. */
 async function shows(page, name, version, panel = 0) {
   const { values } = await dump(name, 'plane', version);
   await eventually(async () => {
@@ -26,7 +26,7 @@ async function shows(page, name, version, panel = 0) {
   });
 }
 
-test('it follows the newest version, and stands still when it is paused', async () => {
+test('the page follows the newest version, and stays at its version while it is paused', async () => {
   const { page, producer, name } = await showing();
   await shows(page, name, 5);
   await page.click('#live');
@@ -39,7 +39,7 @@ test('it follows the newest version, and stands still when it is paused', async 
   await shows(page, name, 7);
 });
 
-test('steps and the time line lead to the versions that are kept', async () => {
+test('steps and the time line reach all kept versions', async () => {
   const { page, name } = await showing();
   await page.waitForFunction(() => window.tcasmView.state.region.versions.length >= 5);
   await page.keyboard.press('ArrowLeft');
@@ -96,7 +96,7 @@ test('a reference that the simulation no longer keeps is kept by the page', asyn
   });
 });
 
-test('the time series goes on to the newest version', async () => {
+test('the time series reaches to the newest version', async () => {
   const { page, name, producer } = await showing();
   for (const version of [6, 7, 8]) {
     await producer.publish();
@@ -107,14 +107,14 @@ test('the time series goes on to the newest version', async () => {
     const rows = await see(page, 'series()');
     const last = rows.at(-1);
     const numbers = values.filter((v) => !Number.isNaN(v));
-    assert.ok(rows.length >= 2, String(rows.map((r) => r[0]))); // versions that come quickly may be left out
+    assert.ok(rows.length >= 2, String(rows.map((r) => r[0]))); // Versions that come quickly may be left out.
     assert.equal(last[0], 8);
     assert.equal(last[5], Math.max(...numbers));
     assert.ok(Math.abs(last[4] - numbers.reduce((a, b) => a + b) / numbers.length) < 1e-12);
   });
 });
 
-/** How many different colours the 3-D view has. */
+/** Returns the number of different colours in the 3-D view. */
 const colors = (page) => page.evaluate(() => {
   const canvas = document.getElementById('volume');
   const flat = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
@@ -123,7 +123,7 @@ const colors = (page) => page.evaluate(() => {
   return new Set(new Uint32Array(ctx.getImageData(0, 0, flat.width, flat.height).data.buffer)).size;
 });
 
-/** The 3-D view as it is now. */
+/** Returns the current image of the 3-D view. */
 const picture = (page) => page.evaluate(() => document.getElementById('volume').toDataURL());
 
 test('the 3-D view shows a running simulation, as projection and as surface, and turns', async () => {

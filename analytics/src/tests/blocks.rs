@@ -5,11 +5,13 @@ use ndarray::{ArrayD, Dimension, IxDyn};
 use proptest::prelude::*;
 use tcasm_core::field::Order;
 
-/// A window in parts of an axis' length, and the most samples.
+/// Returns for 4 axes the two numbers that choose a window, as fractions of the length of the axis,
+/// and the maximum number of samples.
 fn spans() -> impl Strategy<Value = Vec<(f64, f64, usize)>> {
     proptest::collection::vec((0.0..1.0, 0.0..1.0, 1usize..7), 4)
 }
 
+/// Returns the windows that `parts` choose in an array of this shape.
 fn window(shape: &[usize], parts: &[(f64, f64, usize)]) -> Vec<Span> {
     let span = |(len, (a, b, most)): (&usize, &(f64, f64, usize))| {
         let start = (a * *len as f64) as usize;
@@ -23,7 +25,7 @@ fn window(shape: &[usize], parts: &[(f64, f64, usize)]) -> Vec<Span> {
     shape.iter().zip(parts).map(span).collect()
 }
 
-/// The numbers of a lane as an array with x last.
+/// Returns the numbers of a lane as an array with x last.
 fn array(sample: &Sample, lane: usize) -> ArrayD<f64> {
     let numbers: Vec<f64> = sample.lanes()[lane].iter().map(|v| v.to_f64()).collect();
     let array = ArrayD::from_shape_vec(sample.desc.interior_shape(), numbers).unwrap();
@@ -33,7 +35,7 @@ fn array(sample: &Sample, lane: usize) -> ArrayD<f64> {
     }
 }
 
-/// The sample at `index`, by asking each point whether it belongs to it.
+/// Computes the sample at `index`. Finds its points by checking each point of the field.
 fn naive(all: &ArrayD<f64>, window: &[Span], index: &[usize]) -> f64 {
     let inside = |at: &IxDyn| {
         let axes = at.slice().iter().zip(window).zip(index);
@@ -62,13 +64,19 @@ fn close(a: f64, b: f64) -> bool {
 
 proptest! {
     #[test]
-    fn a_sample_is_the_mean_of_the_finite_values_of_its_block(
-        sample in samples(), parts in spans(), lane in any::<prop::sample::Index>(),
+    fn sample_is_the_mean_of_the_finite_values_of_its_block(
+        sample in samples(),
+        parts in spans(),
+        lane in any::<prop::sample::Index>(),
     ) {
         let lanes = sample.lanes().len();
         let lane = lane.index(lanes);
         let component = (lane < sample.desc.components).then_some(lane);
-        let component = if lanes == 1 && lane == 0 { None } else { component };
+        let component = if lanes == 1 && lane == 0 {
+            None
+        } else {
+            component
+        };
         let all = array(&sample, lane);
         prop_assert_eq!(blocks::shape(&sample.desc), all.shape());
         let window = window(all.shape(), &parts);
@@ -78,7 +86,8 @@ proptest! {
         }
         for (index, value) in got.samples.indexed_iter() {
             let right = naive(&all, &window, index.slice());
-            // Sums of numbers near the greatest double may overflow in one order and not in another.
+            // Sums of numbers near the largest double may overflow if they are added in one order
+            // and not if they are added in another.
             prop_assume!(right.is_finite() || right.is_nan());
             prop_assume!(value.abs() < 1e300 || value.is_nan());
             prop_assert!(close(*value, right), "{:?}: {} instead of {}", index, value, right);
@@ -86,14 +95,24 @@ proptest! {
     }
 
     #[test]
-    fn a_point_is_what_the_field_has_there(sample in samples(), at in any::<[prop::sample::Index; 4]>()) {
+    fn point_has_the_value_of_the_field(
+        sample in samples(),
+        at in any::<[prop::sample::Index; 4]>(),
+    ) {
         let shape = blocks::shape(&sample.desc);
-        let at: Vec<usize> = shape.iter().zip(at).map(|(len, at)| at.index(*len)).collect();
+        let at: Vec<usize> = shape
+            .iter()
+            .zip(at)
+            .map(|(len, at)| at.index(*len))
+            .collect();
         let mut own = at.clone();
         if sample.desc.order == Order::F {
             own.reverse();
         }
-        let number = own.iter().zip(sample.desc.interior_shape()).fold(0, |n, (i, len)| n * len + i);
+        let number = own
+            .iter()
+            .zip(sample.desc.interior_shape())
+            .fold(0, |n, (i, len)| n * len + i);
         let got = blocks::point(&sample.desc, sample.bytes(), &at).unwrap();
         prop_assert_eq!(format!("{got:?}"), format!("{:?}", sample.points()[number]));
     }
@@ -131,7 +150,7 @@ fn windows_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn what_is_not_finite_does_not_count_in_a_block_and_a_block_of_nothing_else_is_nan() {
+fn block_mean_ignores_non_finite_values_and_is_nan_without_finite_values() {
     use tcasm_core::field::{DType, FieldDesc};
     let (nan, inf) = (f64::NAN, f64::INFINITY);
     let values = [

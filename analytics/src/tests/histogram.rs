@@ -1,10 +1,11 @@
 use super::sample::samples;
+use crate::Range;
+use crate::dynamic::{self, AnalyticsError};
 use crate::histogram::{Bins, Histogram, HistogramError, MAX_BINS, Place, histogram};
-use crate::{Range, dynamic};
 use ndarray::{Array1, ArrayD, array};
 use proptest::prelude::*;
 
-/// Count by comparing each value with each edge.
+/// Computes a histogram by comparing each value with each edge.
 fn naive(values: &[f64], edges: &[f64]) -> Histogram {
     let (bins, last) = (edges.len() - 1, edges[edges.len() - 1]);
     let inside =
@@ -19,7 +20,7 @@ fn naive(values: &[f64], edges: &[f64]) -> Histogram {
     }
 }
 
-/// numpy's `linspace(first, last, bins + 1)`.
+/// Returns the same numbers as numpy's `linspace(first, last, bins + 1)`.
 fn linspace(first: f64, last: f64, bins: usize) -> Vec<f64> {
     let step = (last - first) / bins as f64;
     let edge = |i| {
@@ -35,30 +36,40 @@ fn linspace(first: f64, last: f64, bins: usize) -> Vec<f64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
-    fn counts_in_a_given_range_are_those_of_comparing_with_every_edge(
-        sample in samples(), bins in 1usize..40, first in -300.0..300.0f64, width in 0.001..900.0f64,
+    fn counts_in_a_given_range_equal_those_of_a_naive_histogram(
+        sample in samples(),
+        bins in 1usize..40,
+        first in -300.0..300.0f64,
+        width in 0.001..900.0f64,
     ) {
         let range = Range::Given(first, first + width);
         let got = dynamic::histogram(&sample.desc, sample.bytes(), bins, range).unwrap();
         let edges = linspace(first, first + width, bins);
-        for (got, lane) in got.components.iter().chain(&got.magnitude).zip(sample.lanes()) {
+        let lanes = sample.lanes();
+        for (got, lane) in got.components.iter().chain(&got.magnitude).zip(lanes) {
             let values: Vec<f64> = lane.iter().map(|v| v.to_f64()).collect();
             prop_assert_eq!(got, &naive(&values, &edges));
         }
     }
 
     #[test]
-    fn an_automatic_range_goes_from_the_least_to_the_greatest_finite_value(
-        sample in samples(), bins in 1usize..40,
+    fn automatic_range_goes_from_the_least_to_the_greatest_finite_value(
+        sample in samples(),
+        bins in 1usize..40,
     ) {
         let got = match dynamic::histogram(&sample.desc, sample.bytes(), bins, Range::Auto) {
-            Err(dynamic::AnalyticsError::Histogram { source: HistogramError::TooWide { .. }, .. }) => return Ok(()),
+            Err(AnalyticsError::Histogram {
+                source: HistogramError::TooWide { .. },
+                ..
+            }) => return Ok(()),
             other => other.unwrap(),
         };
-        for (got, lane) in got.components.iter().chain(&got.magnitude).zip(sample.lanes()) {
+        let lanes = sample.lanes();
+        for (got, lane) in got.components.iter().chain(&got.magnitude).zip(lanes) {
             let values: Vec<f64> = lane.iter().map(|v| v.to_f64()).collect();
             let finite = || values.iter().copied().filter(|v| v.is_finite());
-            let (min, max) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+            let min = finite().fold(f64::INFINITY, f64::min);
+            let max = finite().fold(f64::NEG_INFINITY, f64::max);
             prop_assert_eq!(got, &naive(&values, &got.edges));
             prop_assert_eq!(got.counts.iter().sum::<u64>(), finite().count() as u64);
             if max - min > 1e-9 * max.abs().max(min.abs()) {
@@ -68,10 +79,14 @@ proptest! {
     }
 
     #[test]
-    fn a_value_is_placed_by_the_edges_however_narrow_the_bins(
-        at in -1e18..1e18f64, ulps in 1u64..2000, bins in 1usize..500, steps in proptest::collection::vec(0u64..2100, 1..50),
+    fn value_is_placed_by_the_edges_even_in_very_narrow_bins(
+        at in -1e18..1e18f64,
+        ulps in 1u64..2000,
+        bins in 1usize..500,
+        steps in proptest::collection::vec(0u64..2100, 1..50),
     ) {
-        // Bins only a few units in the last place wide: the guess by division is off here.
+        // The bins are only a few units in the last place wide. So the bin that a division gives
+        // may be the wrong one.
         let up = |n: u64| f64::from_bits(at.abs().to_bits() + n);
         if let Ok(bins) = Bins::new(bins, up(0), up(ulps)) {
             for step in steps {
@@ -88,9 +103,9 @@ proptest! {
     }
 }
 
-/// Counts and edges as numpy 2.4 gives them.
+/// Compares with counts and edges from numpy 2.4.
 #[test]
-fn histograms_are_those_of_numpy() {
+fn histograms_equal_those_of_numpy() {
     let tenths = Array1::from_shape_fn(11, |i| 0.1 * i as f64).into_dyn();
     let h = histogram(tenths.view(), 10, Range::Auto).unwrap();
     assert_eq!(h.counts, [1, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
@@ -130,14 +145,14 @@ fn histograms_are_those_of_numpy() {
 }
 
 #[test]
-fn equal_values_get_half_a_unit_to_both_sides() {
+fn range_of_equal_values_reaches_half_a_unit_to_both_sides() {
     let h = histogram(array![3u8, 3].into_dyn().view(), 3, Range::Auto).unwrap();
     assert_eq!(h.edges, [2.5, 2.8333333333333335, 3.1666666666666665, 3.5]);
     assert_eq!(h.counts, [0, 2, 0]);
 }
 
 #[test]
-fn an_automatic_range_is_widened_where_there_are_too_few_numbers() {
+fn automatic_range_with_too_few_numbers_is_widened() {
     for v in [1e20, -1e300, 9007199254740993.0] {
         let h = histogram(array![v, v].into_dyn().view(), 10, Range::Auto).unwrap();
         assert_eq!(
@@ -152,7 +167,7 @@ fn an_automatic_range_is_widened_where_there_are_too_few_numbers() {
 }
 
 #[test]
-fn without_a_finite_value_the_range_is_0_to_1() {
+fn range_without_finite_values_is_0_to_1() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     let h = histogram(
         array![nan, inf, -inf, inf].into_dyn().view(),
@@ -171,7 +186,7 @@ fn without_a_finite_value_the_range_is_0_to_1() {
 }
 
 #[test]
-fn a_range_or_number_of_bins_that_makes_no_sense_is_refused() {
+fn invalid_range_or_number_of_bins_is_refused() {
     let error = |bins, first, last| Bins::new(bins, first, last).unwrap_err();
     assert_eq!(error(0, 0.0, 1.0), HistogramError::BinCount(0));
     assert_eq!(

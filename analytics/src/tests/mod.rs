@@ -1,4 +1,5 @@
-//! Every operator against a naive one, over all dtypes, orders, ghost layers and components.
+//! Tests that compare every operator with a naive one, over all dtypes, orders, ghost layers and
+//! components.
 
 mod blocks;
 mod histogram;

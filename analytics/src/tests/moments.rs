@@ -7,6 +7,7 @@ use num_complex::Complex;
 use proptest::prelude::*;
 use std::cmp::Ordering;
 
+/// Returns the real and the imaginary part of a number.
 fn parts(v: Scalar) -> (f64, f64) {
     match v {
         Scalar::Complex { re, im } => (re, im),
@@ -32,7 +33,7 @@ fn order(a: &Scalar, b: &Scalar) -> Ordering {
     }
 }
 
-/// The modulus of a complex number, anything else as it is.
+/// Returns the modulus of a complex number, and any other number unchanged.
 fn key(v: Scalar) -> Scalar {
     match v {
         Scalar::Complex { .. } => Scalar::Float(v.to_f64()),
@@ -40,7 +41,7 @@ fn key(v: Scalar) -> Scalar {
     }
 }
 
-/// Compare with counts, extrema, mean and variance computed one after the other.
+/// Checks moments against counts, extrema, mean and variance that are each computed on their own.
 fn check(got: &Moments, lane: &[Scalar]) {
     let finite: Vec<Scalar> = lane.iter().copied().filter(is_finite).collect();
     let nans = lane.iter().filter(|v| is_nan(v)).count();
@@ -107,17 +108,24 @@ fn on_threads<R: Send>(threads: usize, run: impl FnOnce() -> R + Send) -> R {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
     #[test]
-    fn moments_of_any_field_are_those_of_its_interior(sample in samples()) {
-        let PerComponent { components, magnitude } = dynamic::moments(&sample.desc, sample.bytes()).unwrap();
+    fn moments_of_a_field_are_those_of_its_interior(sample in samples()) {
+        let moments = dynamic::moments(&sample.desc, sample.bytes()).unwrap();
+        let PerComponent {
+            components,
+            magnitude,
+        } = moments;
         let lanes = sample.lanes();
         prop_assert_eq!(magnitude.is_some(), sample.desc.components > 1);
         prop_assert_eq!(components.len(), sample.desc.components);
-        components.iter().chain(&magnitude).zip(&lanes).for_each(|(got, lane)| check(got, lane));
+        for (got, lane) in components.iter().chain(&magnitude).zip(&lanes) {
+            check(got, lane);
+        }
     }
 
     #[test]
-    fn cutting_values_anywhere_and_merging_gives_the_same(
-        values in proptest::collection::vec(-1e6..1e6f64, 0..60), cut in 0usize..60,
+    fn merged_moments_of_two_parts_equal_those_of_the_whole(
+        values in proptest::collection::vec(-1e6..1e6f64, 0..60),
+        cut in 0usize..60,
     ) {
         let (left, right) = values.split_at(cut.min(values.len()));
         let (mut a, mut b) = (Running::default(), Running::default());
@@ -132,7 +140,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
     #[test]
-    fn the_number_of_threads_does_not_change_a_bit(sample in samples()) {
+    fn number_of_threads_does_not_change_the_result(sample in samples()) {
         let run = || dynamic::moments(&sample.desc, sample.bytes()).unwrap();
         let one = on_threads(1, run);
         prop_assert_eq!(&one, &on_threads(2, run));
@@ -141,7 +149,7 @@ proptest! {
 }
 
 #[test]
-fn no_values_have_no_moments() {
+fn empty_array_has_no_mean_and_no_extrema() {
     let empty = moments(ArrayD::<f64>::zeros(vec![3, 0]).view());
     assert_eq!(empty, Running::<f64>::default().finish());
     assert_eq!(
@@ -151,7 +159,7 @@ fn no_values_have_no_moments() {
 }
 
 #[test]
-fn one_value_is_its_own_mean_and_has_no_sample_variance() {
+fn single_value_is_its_own_mean_and_has_no_sample_variance() {
     let one = moments(ArrayD::from_elem(vec![], 0.1f32).view());
     let value = Some(Scalar::Float(0.1f32.into()));
     assert_eq!((one.min, one.max, one.mean), (value, value, value));
@@ -159,7 +167,7 @@ fn one_value_is_its_own_mean_and_has_no_sample_variance() {
 }
 
 #[test]
-fn the_extremes_of_64_bit_integers_are_exact() {
+fn extremes_of_64_bit_integers_are_exact() {
     let signed = moments(
         array![i64::MAX - 1, i64::MIN + 1, 0, i64::MAX - 2]
             .into_dyn()
@@ -181,7 +189,7 @@ fn small_noise_on_a_large_offset_keeps_its_variance() {
 }
 
 #[test]
-fn a_constant_field_has_no_variance() {
+fn constant_field_has_almost_no_variance() {
     let m = moments(ArrayD::from_elem(vec![1001], 0.1).view());
     assert_eq!(m.mean, Some(Scalar::Float(0.1)));
     assert!(m.variance.unwrap() < 1e-32);
@@ -200,7 +208,7 @@ fn infinities_and_nans_are_counted_and_do_not_hide_the_rest() {
 }
 
 #[test]
-fn the_mean_of_huge_values_is_finite() {
+fn mean_of_huge_values_is_finite() {
     let huge = moments(
         array![f64::MAX, f64::MAX, -f64::MAX, 1e308]
             .into_dyn()
@@ -233,7 +241,7 @@ fn pieces_with_huge_means_of_opposite_sign_merge_to_a_finite_mean() {
 }
 
 #[test]
-fn complex_moments_are_those_of_numpy() {
+fn complex_moments_equal_those_of_numpy() {
     let z = array![Complex::new(1.0, 2.0), Complex::new(3.0, -1.0)].into_dyn();
     let m = moments(z.view());
     assert_eq!(m.mean, Some(Scalar::Complex { re: 2.0, im: 0.5 }));
@@ -242,7 +250,7 @@ fn complex_moments_are_those_of_numpy() {
 }
 
 #[test]
-fn views_that_go_backwards_or_skip_are_walked_right() {
+fn reversed_sparse_and_broadcast_views_have_the_right_moments() {
     let cube = Array3::from_shape_fn((9, 8, 7), |(i, j, k)| (i * 100 + j * 10 + k) as i32);
     let part = cube.slice(s![2..;-3, ..;-1, 1..;2]);
     let lane: Vec<Scalar> = part.iter().map(|v| Scalar::Int((*v).into())).collect();
@@ -253,7 +261,7 @@ fn views_that_go_backwards_or_skip_are_walked_right() {
 }
 
 #[test]
-fn the_modulus_neither_overflows_nor_loses_digits() {
+fn modulus_neither_overflows_nor_loses_digits() {
     for scale in [1e-320, 1e-200, 1.0, 1e200, 3e307] {
         let (got, right) = (
             modulus(3.0 * scale, 4.0 * scale),

@@ -1,25 +1,27 @@
-//! Random fields, and their values read by plain index arithmetic: the oracle's side.
+//! Random fields, and the reference that reads their values by plain index arithmetic.
 
 use crate::number::{Scalar, modulus};
 use proptest::prelude::*;
 use tcasm_core::field::{DType, FieldDesc, Order};
 
-/// What the numbers of a field are like.
+/// The kind of numbers in a field.
 #[derive(Clone, Copy, Debug)]
 pub enum Content {
-    /// Within -1000 and 1000 (as far as the dtype goes).
-    Tame,
-    /// Tame, with many NaNs and infinities (floats only).
-    Holes,
-    /// Any bits.
-    Wild,
+    /// Numbers between -1000 and 1000 (integers: -100 to 100, unsigned ones wrapped).
+    Finite,
+    /// As `Finite`, but three in seven floats are NaN or infinite.
+    NonFinite,
+    /// Random bits.
+    AnyBits,
 }
 
+/// A field with its bytes.
 #[derive(Clone)]
 pub struct Sample {
     pub desc: FieldDesc,
     content: Content,
     seed: u64,
+    /// The bytes, in words so that they are aligned.
     words: Vec<u64>,
 }
 
@@ -34,7 +36,7 @@ impl Sample {
         &bytemuck::cast_slice(&self.words)[..self.desc.bytes() as usize]
     }
 
-    /// The interior points in index order (last index fastest), each as its components.
+    /// Returns the components of each interior point, in index order (last index fastest).
     pub fn points(&self) -> Vec<Vec<Scalar>> {
         let shape = self.desc.interior_shape();
         let count: usize = shape.iter().product();
@@ -72,7 +74,7 @@ impl Sample {
         )
     }
 
-    /// The values of each component, and the magnitudes if there are several.
+    /// Returns the values of each component, and the magnitudes if there are several components.
     pub fn lanes(&self) -> Vec<Vec<Scalar>> {
         let points = self.points();
         let n = self.desc.components;
@@ -115,13 +117,13 @@ fn scalar(dtype: DType, bytes: &[u8]) -> Scalar {
     }
 }
 
-/// Fields of 1 to 4 dimensions of every kind.
+/// Returns fields with 1 to 4 axes, of all dtypes, orders, ghost layers and contents.
 pub fn samples() -> impl Strategy<Value = Sample> {
     let axis = (1usize..6, 0usize..3, 0usize..3);
     let content = prop_oneof![
-        Just(Content::Tame),
-        Just(Content::Holes),
-        Just(Content::Wild)
+        Just(Content::Finite),
+        Just(Content::NonFinite),
+        Just(Content::AnyBits)
     ];
     (
         proptest::sample::select(DType::ALL.to_vec()),
@@ -142,7 +144,7 @@ pub fn samples() -> impl Strategy<Value = Sample> {
         })
 }
 
-/// A field with random content.
+/// Returns a field with random content.
 pub fn fill(desc: FieldDesc, content: Content, seed: u64) -> Sample {
     let bytes = desc.bytes() as usize;
     let mut state = seed;
@@ -162,27 +164,27 @@ pub fn fill(desc: FieldDesc, content: Content, seed: u64) -> Sample {
     }
 }
 
-/// The bytes of one number, or of one part of a complex number.
+/// Returns the bytes of one number, or of one part of a complex number.
 fn part(dtype: DType, content: Content, seed: &mut u64) -> Vec<u8> {
     let bits = random(seed);
     let float = match content {
-        Content::Holes if bits.is_multiple_of(7) => f64::NAN,
-        Content::Holes if bits % 7 == 1 => f64::INFINITY,
-        Content::Holes if bits % 7 == 2 => f64::NEG_INFINITY,
+        Content::NonFinite if bits.is_multiple_of(7) => f64::NAN,
+        Content::NonFinite if bits % 7 == 1 => f64::INFINITY,
+        Content::NonFinite if bits % 7 == 2 => f64::NEG_INFINITY,
         _ => (bits >> 11) as f64 / (1u64 << 53) as f64 * 2000.0 - 1000.0,
     };
-    let wild = matches!(content, Content::Wild);
+    let any_bits = matches!(content, Content::AnyBits);
     match dtype {
-        DType::F32 | DType::C32 if wild => bits.to_le_bytes()[..4].to_vec(),
+        DType::F32 | DType::C32 if any_bits => bits.to_le_bytes()[..4].to_vec(),
         DType::F32 | DType::C32 => (float as f32).to_le_bytes().to_vec(),
-        DType::F64 | DType::C64 if wild => bits.to_le_bytes().to_vec(),
+        DType::F64 | DType::C64 if any_bits => bits.to_le_bytes().to_vec(),
         DType::F64 | DType::C64 => float.to_le_bytes().to_vec(),
-        _ if wild => bits.to_le_bytes()[..dtype.size()].to_vec(),
+        _ if any_bits => bits.to_le_bytes()[..dtype.size()].to_vec(),
         _ => (bits as i64 % 101).to_le_bytes()[..dtype.size()].to_vec(),
     }
 }
 
-/// SplitMix64.
+/// Returns the next number of the generator SplitMix64.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -15,7 +15,8 @@ fn picks() -> impl Strategy<Value = Pick> {
     prop_oneof![(-6..6isize).prop_map(Pick::Index), range, Just(Pick::ALL)]
 }
 
-/// The indices that a pick takes of an axis, found by trying each; `None` for an index outside.
+/// Returns the indices that a pick takes of an axis, found by trying each index. Returns `None` if
+/// the pick is an index outside the axis.
 fn indices(pick: Pick, len: usize) -> Option<Vec<usize>> {
     let len = len as i128;
     let wrap = |i: isize| if i < 0 { i as i128 + len } else { i as i128 };
@@ -42,8 +43,9 @@ fn indices(pick: Pick, len: usize) -> Option<Vec<usize>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
     #[test]
-    fn a_slice_of_any_field_holds_the_points_that_each_pick_takes(
-        sample in samples(), picks in proptest::collection::vec(picks(), 0..5),
+    fn slice_holds_the_points_that_each_pick_takes(
+        sample in samples(),
+        picks in proptest::collection::vec(picks(), 0..5),
     ) {
         let mut shape = sample.desc.interior_shape();
         if sample.desc.components > 1 {
@@ -51,8 +53,11 @@ proptest! {
         }
         prop_assume!(picks.len() <= shape.len());
         let whole = picks.iter().copied().chain(std::iter::repeat(Pick::ALL));
-        let taken: Option<Vec<Vec<usize>>> =
-            shape.iter().zip(whole).map(|(&len, pick)| indices(pick, len)).collect();
+        let taken: Option<Vec<Vec<usize>>> = shape
+            .iter()
+            .zip(whole)
+            .map(|(&len, pick)| indices(pick, len))
+            .collect();
         let got = dynamic::slice(&sample.desc, sample.bytes(), &Selection::new(picks.clone()));
         let Some(taken) = taken.filter(|t| t.iter().all(|axis| !axis.is_empty())) else {
             let refused = matches!(got, Err(dynamic::AnalyticsError::Slice { .. }));
@@ -60,23 +65,31 @@ proptest! {
             return Ok(());
         };
         let is_index = |axis: usize| matches!(picks.get(axis), Some(Pick::Index(_)));
-        let kept: Vec<usize> =
-            (0..shape.len()).filter(|axis| !is_index(*axis)).map(|axis| taken[axis].len()).collect();
+        let kept: Vec<usize> = (0..shape.len())
+            .filter(|axis| !is_index(*axis))
+            .map(|axis| taken[axis].len())
+            .collect();
         let flat: Vec<_> = sample.points().into_iter().flatten().collect();
-        let numbers = taken.iter().zip(&shape).fold(vec![0], |numbers, (axis, len)| {
-            numbers.iter().flat_map(|n| axis.iter().map(move |i| n * len + i)).collect::<Vec<usize>>()
-        });
+        // The numbers of the points that are taken, found axis by axis.
+        let mut numbers = vec![0];
+        for (axis, len) in taken.iter().zip(&shape) {
+            numbers = numbers
+                .iter()
+                .flat_map(|n| axis.iter().map(move |i| n * len + i))
+                .collect();
+        }
         let got = got.unwrap();
         prop_assert_eq!(got.dtype(), sample.desc.dtype);
         prop_assert_eq!(got.shape(), kept);
         let right: Vec<String> = numbers.iter().map(|n| format!("{:?}", flat[*n])).collect();
         let got: Vec<String> = got.scalars().map(|v| format!("{v:?}")).collect();
-        prop_assert_eq!(got, right); // as text, so that NaN equals NaN
+        prop_assert_eq!(got, right); // compared as text, because NaN differs from itself
     }
 
     #[test]
-    fn a_selection_reads_back_as_it_is_written(
-        picks in proptest::collection::vec(picks(), 1..5), rest in proptest::option::of(0usize..5),
+    fn selection_survives_formatting_and_parsing(
+        picks in proptest::collection::vec(picks(), 1..5),
+        rest in proptest::option::of(0usize..5),
     ) {
         let mut picks = picks;
         if let Some(at) = rest {
@@ -87,24 +100,25 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_parser_panic(text in "[-0-9:,. x]{0,20}") {
+    fn parser_and_selection_do_not_panic_for_any_text(text in "[-0-9:,. x]{0,20}") {
         if let Ok(selection) = text.parse::<Selection>() {
             let _ = selection.of(Array3::<u8>::zeros((4, 1, 3)).into_dyn().view());
         }
     }
 }
 
-/// `list(range(n))[text]`, as Python gives it.
+/// The results of `list(range(n))[text]` in Python.
 #[rustfmt::skip]
 const PYTHON: [(&str, usize, &[usize]); 18] = [
-    ("-2::-1", 2, &[0]), ("9:9:9", 1, &[]), ("1::9", 7, &[1]), ("2:-9:3", 7, &[]), ("-5:1:-3", 7, &[2]),
-    ("-1:1:9", 1, &[0]), ("-1:1:-2", 7, &[6, 4, 2]), ("-5:1:9", 2, &[0]), ("0:-5:-1", 1, &[0]),
-    ("-9:5:-9", 1, &[]), ("2:-2:9", 5, &[2]), ("-2::9", 7, &[5]), ("9:-5:-9", 1, &[0]), (":2:-3", 7, &[6, 3]),
-    ("9:2:-9", 5, &[4]), ("7:-9:-9", 1, &[0]), ("9::-1", 1, &[0]), ("2::2", 5, &[2, 4]),
+    ("-2::-1", 2, &[0]), ("9:9:9", 1, &[]), ("1::9", 7, &[1]), ("2:-9:3", 7, &[]),
+    ("-5:1:-3", 7, &[2]), ("-1:1:9", 1, &[0]), ("-1:1:-2", 7, &[6, 4, 2]), ("-5:1:9", 2, &[0]),
+    ("0:-5:-1", 1, &[0]), ("-9:5:-9", 1, &[]), ("2:-2:9", 5, &[2]), ("-2::9", 7, &[5]),
+    ("9:-5:-9", 1, &[0]), (":2:-3", 7, &[6, 3]), ("9:2:-9", 5, &[4]), ("7:-9:-9", 1, &[0]),
+    ("9::-1", 1, &[0]), ("2::2", 5, &[2, 4]),
 ];
 
 #[test]
-fn ranges_are_those_of_python() {
+fn ranges_equal_those_of_python() {
     for (text, len, right) in PYTHON {
         let line = Array1::from_iter(0..len).into_dyn();
         match text.parse::<Selection>().unwrap().of(line.view()) {
@@ -135,7 +149,7 @@ fn fixing_an_axis_gives_the_plane_at_that_index() {
 }
 
 #[test]
-fn a_text_that_is_no_slice_is_refused_with_the_reason() {
+fn malformed_text_is_refused_with_the_reason() {
     let message = |text: &str| text.parse::<Selection>().unwrap_err().to_string();
     assert_eq!(
         message(""),
@@ -154,7 +168,7 @@ fn a_text_that_is_no_slice_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_selection_that_does_not_fit_the_array_is_refused_with_the_reason() {
+fn selection_that_does_not_fit_the_array_is_refused_with_the_reason() {
     let plane = ndarray::Array2::<f32>::zeros((4, 5)).into_dyn();
     let message = |text: &str| {
         let selection: Selection = text.parse().unwrap();

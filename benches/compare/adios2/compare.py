@@ -1,10 +1,15 @@
-"""ADIOS2 as a producer and observers of tcasm-compare: the same steps, pacing and checks as in src/roles, with numpy.
+"""Runs ADIOS2 as the producer and the observers of tcasm-compare.
+
+The steps, the pacing and the checks are the same as in src/roles. The arrays are those of numpy.
 
     compare.py produce CASE.json PARENT       prints {"row": ...}
     compare.py observe CASE.json PARENT N
 
-Modes: "sst" hands each step to the readers over sockets or shared memory (a queue of one step; the producer waits when it is full);
-"bp5" writes each step into a file of its own, in memory, which readers then open. Either way a reader gets a copy.
+There are two modes. In both, a reader receives a copy.
+
+- "sst" sends each step to the readers over sockets or shared memory. The queue holds one step. When
+  it is full, the producer waits.
+- "bp5" writes each step into a file of its own, in memory. Then the readers open the file.
 """
 
 import ctypes
@@ -23,12 +28,14 @@ import numpy as np
 
 PAGE, WORDS, DENSE, BURST = 4096, 512, 4, 4
 MAX_STEPS = 256
-# Words of the shared score: a header, then MAX_STEPS times of publish, then a block for each observer.
+# Words of the shared score: a header, then the times of MAX_STEPS calls of publish, then a block
+# for each observer.
 CLOSED, CALLED = 1, 8
 READY, TAKEN, DONE, WRONG, OWN, SEEN = 0, 1, 2, 3, 4, 8
 BLOCK = SEEN + MAX_STEPS
 FIRST = CALLED + MAX_STEPS
-PATIENCE = 60.0
+# The longest time to wait for observers, in seconds.
+TIMEOUT = 60.0
 
 
 def die_with(parent):
@@ -45,7 +52,7 @@ def mix(x):
 
 
 class Workload:
-    """Which pages a step writes, and with what: as in src/workload.rs."""
+    """The pages that a step writes, and their content, as in src/workload.rs."""
 
     def __init__(self, case):
         workload = case["workload"]
@@ -63,7 +70,8 @@ class Workload:
             return mix(draw | self.numbers) % np.uint64(100) < np.uint64(self.coverage)
         if self.pattern == "strided":
             share, hundred = np.uint64(self.coverage), np.uint64(100)
-            return (self.numbers + np.uint64(1)) * share // hundred > self.numbers * share // hundred
+            pages = self.numbers
+            return (pages + np.uint64(1)) * share // hundred > pages * share // hundred
         if self.pattern == "contiguous":
             start = int(mix(np.array([step], dtype=np.uint64))[0])
         else:
@@ -80,6 +88,8 @@ class Workload:
 
 
 class Model:
+    """The expected content of a version: for each page, the last step that wrote it."""
+
     def __init__(self, workload):
         self.workload, self.step = workload, 0
         self.last = np.zeros(workload.pages, dtype=np.uint64)
@@ -99,6 +109,8 @@ class Model:
 
 
 class Score:
+    """Shared numbers by which the processes of a case report progress and results."""
+
     def __init__(self, case, observers, create):
         words = FIRST + max(observers, 1) * BLOCK
         path = Path(case["dir"]) / "score"
@@ -112,17 +124,19 @@ class Score:
         return int(self.words[at])
 
     def wait(self, done, what):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not done():
             for observer, child in enumerate(self.children):
                 if child.poll() is not None:
-                    raise ChildProcessError(f"observer {observer} ended early with status {child.returncode}")
+                    status = child.returncode
+                    raise ChildProcessError(f"observer {observer} ended early with status {status}")
             if time.monotonic() > deadline:
-                raise TimeoutError(f"observers did not {what} within {PATIENCE} s")
+                raise TimeoutError(f"observers did not {what} within {TIMEOUT} s")
             time.sleep(5e-5)
 
     def wait_all(self, word, value, what):
-        self.wait(lambda: all(self.read(self.of(o, word)) >= value for o in range(self.observers)), what)
+        observers = range(self.observers)
+        self.wait(lambda: all(self.read(self.of(o, word)) >= value for o in observers), what)
 
 
 def anonymous(process):
@@ -131,7 +145,7 @@ def anonymous(process):
 
 
 def held(folder):
-    """Anonymous memory of this process and its descendants, and files in memory."""
+    """Returns the bytes that this process, its descendants, and files in memory hold."""
     total, processes, files = 0, [os.getpid()], {}
     while processes:
         process = processes.pop()
@@ -163,7 +177,8 @@ def note(path, files):
         pass
 
 
-ADIOS = adios2.Adios()  # kept: what it declares goes with it
+# Lives as long as the process, because the objects that it declares end with it.
+ADIOS = adios2.Adios()
 
 
 def engine(case):
@@ -179,11 +194,15 @@ class Writer:
         self.dir, self.stream = Path(case["dir"]), None
         if self.name == "sst":
             self.io.set_parameters(
-                {"RendezvousReaderCount": str(observers), "QueueLimit": "1", "QueueFullPolicy": "Block"}
+                {
+                    "RendezvousReaderCount": str(observers),
+                    "QueueLimit": "1",
+                    "QueueFullPolicy": "Block",
+                }
             )
 
     def connect(self):
-        """SST waits here for as many readers as it was told to."""
+        """Opens the stream. SST waits here until RendezvousReaderCount readers are connected."""
         if self.name == "sst":
             self.stream = adios2.Stream(self.io, str(self.dir / "stream"), "w")
 
@@ -200,8 +219,8 @@ class Writer:
             self.stream = None
             os.rename(self.dir / "next.bp", self.dir / f"step{step}.bp")
 
-    def tidy(self, step):
-        """Remove what is older than the version of `step`, when nobody reads it."""
+    def clean_up(self, step):
+        """Removes the files of all versions but that of `step`. No observer may read them now."""
         for old in self.dir.glob("step*.bp"):
             if old.stem != f"step{step}":
                 shutil.rmtree(old)
@@ -250,17 +269,19 @@ class Producer:
         self.score.words[CLOSED] = 1
         self.writer.close()
         for child in self.score.children:
-            child.wait(PATIENCE)
-        correct = all(self.score.read(self.score.of(o, WRONG)) == 0 for o in range(self.score.observers))
+            child.wait(TIMEOUT)
+        score = self.score
+        correct = all(score.read(score.of(o, WRONG)) == 0 for o in range(score.observers))
         return self.row(self.kept, correct)
 
     def late_observer(self):
+        """Starts one observer and publishes one more version for it to check."""
         self.score.observers = 1
         self.start(1)
         if self.writer.name == "bp5":
             self.score.wait_all(READY, 1, "attach")
-        # SST lets readers in when it writes a step.
-        deadline = time.monotonic() + PATIENCE
+        # SST accepts new readers only while it writes a step.
+        deadline = time.monotonic() + TIMEOUT
         while not self.score.read(self.score.of(0, READY)) and time.monotonic() < deadline:
             self.writer.publish(self.last, self.live)
             time.sleep(0.05)
@@ -275,7 +296,10 @@ class Producer:
         return time.perf_counter() - start
 
     def burst(self, first, end):
-        """Steps on their own, while observers wait; then the same steps coupled, without a pause."""
+        """Runs the steps in plain memory, then the same steps with publish, without a pause.
+
+        During the steps in plain memory, observers wait. The first step is not measured.
+        """
         pages = {s: self.workload.numbers[self.workload.touches(s)] for s in range(first, end)}
         for step in range(first, end):
             bare = self.sweep(self.bare, pages[step], step)
@@ -288,7 +312,7 @@ class Producer:
         for step in range(first, end):
             self.step(step, pages[step], step > first)
         self.score.wait_all(DONE, end, "finish")
-        self.writer.tidy(end - 1)
+        self.writer.clean_up(end - 1)
         if end - first > 1:
             for observer in range(self.score.observers):
                 self.note_visible(observer, range(first, end))
@@ -354,14 +378,15 @@ class Reader:
             self.stream.close()
 
     def take(self):
-        """The step of the next version, received; None where there is none yet."""
+        """Receives the next version. Returns its step, or None if there is no newer version yet."""
         stream = self.stream
         if self.name == "bp5":
             steps = [int(p.stem[4:]) for p in self.dir.glob("step*.bp")]
             if not steps or max(steps) <= self.after:
                 return None
             stream = adios2.Stream(self.io, str(self.dir / f"step{max(steps)}.bp"), "r")
-        # No timeout: with one, readers of 2.12 crash now and then. The end of the stream ends the wait.
+        # There is no timeout, because readers of ADIOS2 2.12 sometimes crash with one. The wait
+        # ends with the stream.
         if stream.begin_step() != adios2.bindings.StepStatus.OK:
             return None
         self.after = int(stream.read("step").flat[0])

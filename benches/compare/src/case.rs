@@ -1,50 +1,54 @@
-//! One case: what is run and measured.
+//! A case: one combination of method, workload and number of observers.
 
 use crate::workload::{DENSE_STEPS, PAGE, Pattern, Workload};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Name of the workload that is a simulation instead of a pattern.
+/// The name of the workload that is a simulation instead of a pattern.
 pub const GRAY_SCOTT: &str = "gray_scott";
-/// Ends the name of a pattern where a step computes, besides writing, five times as long as it writes.
+/// Suffix of a pattern's name. In such a case, a step also computes, for five times as long as it
+/// writes.
 pub const COMPUTING: &str = "+5x";
 
-/// Steps that follow each other without a pause. The first is not measured: nothing of a step before goes on in it.
+/// Number of steps in a burst. The steps of a burst follow each other without a pause. The first
+/// one is not measured, because no work of an earlier step can still be in progress during it.
 pub const BURST: u64 = 4;
 
-/// Observers that compare all bytes of more than the last version.
+/// Number of observers that compare all bytes of more than the last version.
 const FULL_CHECKERS: usize = 4;
 
-/// A method, a workload, and so many observers.
+/// A method, a workload, and a number of observers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// Name of the method.
     pub method: String,
-    /// Which of its ways.
+    /// Mode of the method.
     pub mode: String,
-    /// A pattern's name, that with [`COMPUTING`], or [`GRAY_SCOTT`].
+    /// The name of a pattern, with or without the suffix [`COMPUTING`], or [`GRAY_SCOTT`].
     pub pattern: String,
-    /// Which pages a step writes.
+    /// The pages that each step writes.
     pub workload: Workload,
-    /// Observers that are attached while it is measured.
+    /// Number of observers that are attached during the measurement.
     pub observers: usize,
-    /// Time that a step computes besides writing pages, in milliseconds.
+    /// Time for which a step computes in addition to writing pages, in milliseconds.
     pub compute_ms: f64,
-    /// The same as a multiple of the time it takes to write the pages.
+    /// More time to compute, as a multiple of the time that writing the pages takes. It is added to
+    /// `compute_ms`.
     pub compute_ratio: f64,
-    /// Steps of the pattern before any is measured.
+    /// Number of steps of the pattern before the first one that is measured.
     pub settle: u64,
-    /// Steps that are measured.
+    /// Number of steps that are measured.
     pub steps: u64,
-    /// The first observers compare all bytes of one version in so many. In other versions, and for other observers in all but
-    /// the last, it is one word of each page.
+    /// Interval, in steps, at which the first four observers compare all bytes of a version. All
+    /// observers compare all bytes of the last version. In all other cases, an observer compares
+    /// one word of each page.
     pub full_check_every: u64,
-    /// Folder of this case alone, in memory.
+    /// Folder that only this case uses, in memory.
     pub dir: PathBuf,
 }
 
 impl Case {
-    /// A case of `method` with `pattern`, one observer, and a few steps.
+    /// Creates a case of `method` with `pattern`, one observer, and a few steps.
     pub fn new(method: &str, mode: &str, pattern: Pattern, coverage: u32, bytes: usize) -> Self {
         Case {
             method: method.to_owned(),
@@ -65,33 +69,34 @@ impl Case {
         }
     }
 
-    /// Bytes of the simulation's buffer.
+    /// Returns the size of the simulation's buffer, in bytes.
     pub fn bytes(&self) -> usize {
         self.workload.pages * PAGE
     }
 
-    /// Number of the first step that is not there to get memory ready.
+    /// Returns the number of the first step after those that prepare memory and let the method
+    /// settle.
     pub fn first_burst(&self) -> u64 {
         DENSE_STEPS + self.settle
     }
 
-    /// Number of the first step after all bursts.
+    /// Returns the number of the first step after all bursts.
     pub fn end(&self) -> u64 {
         self.first_burst() + self.steps.div_ceil(BURST - 1) * BURST
     }
 
-    /// Whether `observer` compares all bytes of the version of `step`: some compare many versions, all the last.
+    /// Returns true if `observer` compares all bytes of the version of `step`.
     pub fn checks_fully(&self, observer: usize, step: u64) -> bool {
         let sampled = observer < FULL_CHECKERS && step.is_multiple_of(self.full_check_every);
         sampled || step + 1 >= self.end()
     }
 
-    /// A path in the folder of the case.
+    /// Returns the path of `name` in the folder of the case.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// How people name it.
+    /// Returns a description of the case for messages.
     pub fn title(&self) -> String {
         let Case {
             method,
@@ -105,7 +110,7 @@ impl Case {
     }
 }
 
-/// The name of a pattern, as in options and rows.
+/// Returns the name of a pattern, as used in options and rows.
 pub fn pattern_name(pattern: Pattern) -> String {
     let value = clap::ValueEnum::to_possible_value(&pattern);
     value.map_or_else(String::new, |v| v.get_name().to_owned())

@@ -1,58 +1,93 @@
-//! What can go wrong in a case.
+//! The errors of a case.
 
 use std::io;
 use thiserror::Error;
 
-/// Why a case has no row.
+/// The reason why a case has no row.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum Failure {
+    /// A system call failed.
     #[error("{what}: {source}")]
-    Os { what: String, source: io::Error },
+    Os {
+        /// What was attempted.
+        what: String,
+        /// The error of the system call.
+        source: io::Error,
+    },
+    /// The library of a method returned an error.
     #[error("{what}: {source}")]
     Method {
+        /// What was attempted.
         what: &'static str,
+        /// The error of the library.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("cannot be had here: {0}")]
+    /// The method cannot run on this machine, for the reason given.
+    #[error("not available on this machine: {0}")]
     Unavailable(String),
+    /// The method has no mode of this name.
     #[error("{method} has no mode {mode:?}; its modes are {modes}")]
     Mode {
+        /// The name of the method.
         method: String,
+        /// The unknown mode.
         mode: String,
+        /// The modes that the method has, separated by commas.
         modes: String,
     },
+    /// There is no method of the first name. The second string lists the methods that exist.
     #[error("there is no method {0:?}; the methods are {1}")]
     UnknownMethod(String, String),
-    #[error(
-        "observer {observer} was not through with the version of step {step} within {seconds} s"
-    )]
+    /// An observer was too slow.
+    #[error("observer {observer} did not finish the version of step {step} within {seconds} s")]
     Late {
+        /// The number of the observer.
         observer: usize,
+        /// The step whose version the producer waited for.
         step: u64,
+        /// The time limit, in seconds.
         seconds: u64,
     },
-    #[error("observer {observer} ended early ({how}); what it said is above")]
-    ObserverEnded { observer: usize, how: String },
-    #[error("the producer ended with {0}; what it said is above")]
+    /// An observer ended before the case did.
+    #[error("observer {observer} ended early ({how}); its messages are printed above")]
+    ObserverEnded {
+        /// The number of the observer.
+        observer: usize,
+        /// The exit status of its process.
+        how: String,
+    },
+    /// The producer ended, with the exit status given, and reported no outcome.
+    #[error("the producer ended with {0} and reported no result; its messages are printed above")]
     ProducerEnded(String),
-    #[error("the producer: {0}")]
+    /// The producer reported the error given.
+    #[error("the producer failed: {0}")]
     ProducerFailed(String),
-    #[error("the case did not end within {0} s; it was killed")]
+    /// The case ran longer than the time limit, in seconds.
+    #[error("the case did not end within {0} s and was killed")]
     Timeout(u64),
+    /// A signal asked the program to end.
     #[error("interrupted")]
     Interrupted,
+    /// A value cannot be converted from or to JSON.
     #[error("cannot read {what} as JSON: {source}")]
     Json {
+        /// The value.
         what: &'static str,
+        /// The error of the JSON library.
         source: serde_json::Error,
     },
+    /// A figure cannot be drawn.
     #[error("the figure {name} cannot be drawn: {why}")]
-    Figure { name: String, why: String },
+    Figure {
+        /// The name of the figure.
+        name: String,
+        /// The reason.
+        why: String,
+    },
 }
 
 impl Failure {
-    /// An error of a method's own library.
+    /// Returns a function that wraps an error of a method's own library. `what` names the attempt.
     pub fn method<E>(what: &'static str) -> impl FnOnce(E) -> Failure
     where
         E: std::error::Error + Send + Sync + 'static,
@@ -64,9 +99,9 @@ impl Failure {
     }
 }
 
-/// Names what was attempted when a system call fails.
+/// Adds to the error of a system call what was attempted.
 pub trait While<T> {
-    /// The same, with `what` in the message.
+    /// Converts the error into a [`Failure`] with `what` in its message.
     fn context(self, what: impl Into<String>) -> Result<T, Failure>;
 }
 

@@ -1,5 +1,7 @@
-//! A real simulation: the Gray-Scott solver of the examples, in a region of TCASM with every step published, and in plain
-//! arrays with none.
+//! A real simulation: the Gray-Scott solver of the examples.
+//!
+//! It runs in a region of TCASM, where every step is published, and in plain arrays, where no step
+//! is published.
 
 use crate::case::Case;
 use crate::failure::Failure;
@@ -14,7 +16,8 @@ use tcasm_examples::arrays::{self, Arrays, Capture, room_for};
 use tcasm_examples::{GrayScott, Params, checksum};
 use tcasm_producer::Producer;
 
-/// Cells along each side, so that the four arrays (two fields, now and next) have the bytes of the case.
+/// Returns the number of cells along each side. The four arrays (two fields, current and next) have
+/// about as many bytes as the case asks for.
 fn side(case: &Case) -> usize {
     ((case.bytes() / 32) as f64).cbrt().floor().max(4.0) as usize
 }
@@ -30,7 +33,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The state before the first step, twice.
+    /// Creates the state before the first step, in both kinds of memory.
     pub fn new(case: &Case) -> Result<Self, Failure> {
         let shape = [side(case); 3];
         let solver = GrayScott::new(Params::default());
@@ -100,7 +103,8 @@ fn checksum_of_both(u: ArrayView3<'_, f64>, v: ArrayView3<'_, f64>) -> u64 {
     checksum(u).rotate_left(1) ^ checksum(v)
 }
 
-/// Observe such a run: every bit of every version, by a checksum that the plain arrays must have as well.
+/// Runs observer `observer` of this simulation. It computes a checksum over every bit of each
+/// version and compares it with the checksum of the plain arrays.
 pub fn observe(score: &Score, observer: usize) -> Result<(), Failure> {
     score.set_own_bytes(observer, held::anonymous_of(std::process::id() as i32)?);
     let mut sink = TcasmSink::attach()?;

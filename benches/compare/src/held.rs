@@ -1,7 +1,8 @@
-//! How much memory the processes of a case hold.
+//! Measures how much memory the processes of a case hold.
 //!
-//! Anonymous memory by the kernel's proportional count (what several processes share after a fork counts once); files in
-//! memory by the blocks that they have, each once, whether mapped or only open. Page tables are not counted.
+//! Anonymous memory is counted by the kernel's proportional share, so memory that several processes
+//! share after a fork counts once. Files in memory are counted by their allocated blocks. Each file
+//! counts once, whether it is mapped or only open. Page tables are not counted.
 
 use crate::failure::{Failure, While};
 use std::collections::HashMap;
@@ -9,14 +10,14 @@ use std::fs::{read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Bytes that process `id` and its descendants hold.
+/// Returns the bytes that process `id`, its descendants, and the files in `dir` hold.
 pub fn bytes(id: i32, dir: &Path) -> Result<u64, Failure> {
     let mut files = HashMap::new();
     let mut anonymous = 0;
     let mut processes = vec![id];
     while let Some(id) = processes.pop() {
         processes.extend(children(id));
-        // A process may end meanwhile; then it holds nothing.
+        // A process that has ended meanwhile holds nothing.
         anonymous += anonymous_of(id).unwrap_or(0);
         for entry in
             entries(&format!("/proc/{id}/fd")).chain(entries(&format!("/proc/{id}/map_files")))
@@ -28,7 +29,7 @@ pub fn bytes(id: i32, dir: &Path) -> Result<u64, Failure> {
     Ok(anonymous + files.values().sum::<u64>())
 }
 
-/// Bytes of anonymous memory of process `id`.
+/// Returns the bytes of anonymous memory of process `id`.
 pub fn anonymous_of(id: i32) -> Result<u64, Failure> {
     let path = format!("/proc/{id}/smaps_rollup");
     let text = read_to_string(&path).context(format!("reading {path}"))?;
@@ -39,7 +40,7 @@ pub fn anonymous_of(id: i32) -> Result<u64, Failure> {
     Ok(kib.unwrap_or(0) * 1024)
 }
 
-/// Children of all threads of a process.
+/// Returns the child processes of all threads of a process.
 fn children(id: i32) -> Vec<i32> {
     let tasks = format!("/proc/{id}/task");
     let lists = entries(&tasks).filter_map(|task| read_to_string(task.join("children")).ok());
@@ -56,7 +57,7 @@ fn entries(dir: &str) -> impl Iterator<Item = std::path::PathBuf> {
         .map(|e| e.path())
 }
 
-/// Count what lies at `path`, links followed, if it is a file in memory.
+/// Adds the file at `path` to `files` if it is a file in memory. Follows symbolic links.
 fn note(path: &Path, files: &mut HashMap<(u64, u64), u64>) {
     let target = std::fs::read_link(path).unwrap_or_else(|_| path.to_owned());
     let target = target.to_string_lossy();

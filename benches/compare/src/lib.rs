@@ -1,8 +1,9 @@
-//! TCASM side by side with other ways to show a simulation's memory to other processes.
+//! Compares TCASM with other ways to show a simulation's memory to other processes.
 //!
-//! A *case* is one method, one workload, so many observers. It runs in processes of its own: a producer, which writes pages,
-//! publishes and times both, and observers, which take every version they can get and compare it with a model. The
-//! command `tcasm-compare` runs a list of cases, and makes a table, JSON and figures of their *rows*.
+//! A *case* is one method, one workload, and a number of observers. It runs in processes of its
+//! own. The producer writes pages, publishes them, and measures the time of both. The observers
+//! take every version that they can get and compare it with a model. The command `tcasm-compare`
+//! runs a list of cases, and writes their results (*rows*) as a table, as JSON and as figures.
 #![deny(unsafe_code)]
 
 pub mod case;

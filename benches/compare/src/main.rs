@@ -15,48 +15,50 @@ use tcasm_compare::{figures, roles, sys, table};
 
 /// Compare TCASM with other ways to show a simulation's memory to other processes
 ///
-/// Each case writes whole pages of a buffer, step by step, and publishes every step, while observers in other
-/// processes take every version and compare its bytes with what the simulation wrote. The same steps run in plain memory,
-/// in turn with these.
+/// Each case writes whole pages of a buffer, step by step, and publishes every step. Observers in
+/// other processes take every version and compare its bytes with what the simulation wrote. The
+/// same steps also run in plain memory, for comparison. Both kinds of steps take turns.
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Exit status: 0 all was right; 1 an observer saw a wrong byte, or a case failed; 2 usage; 130 interrupted."
+    after_help = "Exit status: 0 if every case ran and all bytes were right, 1 if an observer saw \
+                  a wrong byte or a case failed, 2 for wrong usage, 130 if interrupted."
 )]
 struct Args {
     #[command(subcommand)]
     role: Option<Role>,
 
-    /// 64 MiB, fewer cases and steps, and all bytes of every version compared: two to three minutes
+    /// Run fewer cases and steps with 64 MiB, and compare all bytes of every version (takes two to
+    /// three minutes)
     #[arg(long)]
     quick: bool,
 
-    /// Only these methods, or modes: tcasm,copy,iceoryx2/loan
+    /// Run only these methods or modes, for example tcasm,copy,iceoryx2/loan
     #[arg(long, value_name = "METHOD,...", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Only these patterns, each with each coverage and number of observers that is given
+    /// Run only these patterns, each with each given coverage and number of observers
     #[arg(long, value_name = "PATTERN,...", value_delimiter = ',', value_enum)]
     patterns: Vec<Pattern>,
 
-    /// Only these shares of pages, in per cent
+    /// Write only these shares of the pages, in per cent
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     coverages: Vec<u32>,
 
-    /// Only these numbers of observers
+    /// Run only with these numbers of observers
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = observers)]
     observers: Vec<usize>,
 
-    /// Size of the buffer [default: 512, or 64 with --quick]
+    /// Size of the buffer, in MiB [default: 512, or 64 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     mib: Option<u32>,
 
-    /// Steps to measure [default: 12, or 3 with --quick]
+    /// Number of steps to measure [default: 12, or 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=140))]
     steps: Option<u64>,
 
-    /// Time that each step computes besides writing pages
+    /// Time for which each step computes in addition to writing pages, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     compute: f64,
 
@@ -68,16 +70,16 @@ struct Args {
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// Draw and list the rows of this file instead of measuring
+    /// List and draw the rows of this file instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "json"])]
     from: Option<PathBuf>,
 
-    /// Longest time for a case, in seconds
+    /// Time limit for each case, in seconds
     #[arg(long, value_name = "S", default_value_t = 300)]
     timeout: u64,
 }
 
-/// The processes of a case.
+/// The role of a process in a case. These commands are for `tcasm-compare` itself.
 #[derive(Subcommand)]
 enum Role {
     #[command(hide = true)]
@@ -112,7 +114,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// One process of a case.
+/// Runs one process of a case.
 fn play(role: &Role) -> Result<ExitCode, Box<dyn Error>> {
     let (Role::Produce { parent, case } | Role::Observe { parent, case, .. }) = role;
     sys::process::die_with(*parent)?;
@@ -130,7 +132,7 @@ fn play(role: &Role) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All cases.
+/// Measures the cases, or reads their rows from a file, and writes what was asked for.
 fn compare(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     let (rows, whole) = match &args.from {
         Some(path) => {
@@ -161,7 +163,7 @@ fn compare(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Run the cases that are wanted: the rows, and whether none failed.
+/// Runs the selected cases. Returns their rows, and true if no case failed.
 fn measure(args: &Args) -> Result<(Vec<Row>, bool), Failure> {
     let interrupt = Interrupt::listen()?;
     let cases = wanted(args).cases()?;

@@ -1,4 +1,4 @@
-//! Which cases are run.
+//! Selects the cases to run.
 
 use crate::case::{COMPUTING, Case, GRAY_SCOTT, pattern_name};
 use crate::failure::Failure;
@@ -6,36 +6,36 @@ use crate::methods::{self, Method};
 use crate::workload::Pattern;
 use clap::ValueEnum;
 
-/// Shares of pages that the first figure shows.
+/// Shares of pages in the first figure, in per cent.
 pub const COVERAGES: [u32; 7] = [1, 5, 10, 25, 50, 75, 100];
-/// Observers that the second figure shows.
+/// Numbers of observers in the second figure.
 pub const OBSERVERS: [usize; 4] = [0, 1, 10, 50];
-/// Shares of pages that it shows.
+/// Shares of pages in the second figure, in per cent.
 pub const OBSERVED_COVERAGES: [u32; 2] = [10, 100];
 
-/// What is wanted; an empty list leaves it to the plan.
+/// The selection of the user. For an empty list, the plan chooses the values.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Names of methods, `method` or `method/mode`.
     pub only: Vec<String>,
-    /// Fewer cases, fewer steps, less memory.
+    /// True if fewer cases are to be run.
     pub quick: bool,
-    /// Bytes of the buffer.
+    /// Size of the buffer, in bytes.
     pub bytes: usize,
-    /// Steps that are measured.
+    /// Number of steps that are measured.
     pub steps: u64,
     /// Patterns.
     pub patterns: Vec<Pattern>,
-    /// Shares of pages.
+    /// Shares of pages that a step writes, in per cent.
     pub coverages: Vec<u32>,
     /// Numbers of observers.
     pub observers: Vec<usize>,
-    /// Time that each step computes.
+    /// Time for which each step computes, in milliseconds.
     pub compute_ms: f64,
 }
 
 impl Wanted {
-    /// The cases, each once.
+    /// Returns the selected cases, without duplicates.
     pub fn cases(&self) -> Result<Vec<Case>, Failure> {
         let mut cases: Vec<Case> = Vec::new();
         for (method, mode) in self.modes()? {
@@ -95,7 +95,7 @@ impl Wanted {
         cases
     }
 
-    /// What was asked for, each with each.
+    /// Returns a case for each combination of the values that the user asked for.
     fn product(&self, case: impl Fn(Pattern, u32, usize) -> Case) -> Vec<Case> {
         let patterns = or(&self.patterns, &[Pattern::Random]);
         let coverages = or(&self.coverages, &COVERAGES);
@@ -109,9 +109,11 @@ impl Wanted {
     }
 }
 
-/// The cases of one mode: both figures, the other patterns, and a simulation that computes as well.
+/// Returns the cases of one mode: those of both figures, the other patterns, and a simulation that
+/// also computes.
 ///
-/// A quick run leaves out much of what is slow to start, and many observers but for the first mode of a method.
+/// A quick run has fewer cases for a method that is slow to start. It has cases with many observers
+/// only for the first mode of a method.
 fn planned(
     quick: bool,
     slow: bool,
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_full_plan_has_every_point_of_both_figures_once() {
+    fn full_plan_has_every_point_of_both_figures_once() {
         let cases = wanted(&[]).cases().unwrap();
         for (method, mode) in wanted(&[]).modes().unwrap() {
             let count = |coverage, observers| {
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_can_be_named_with_its_mode_and_an_unknown_one_is_answered_with_the_known() {
+    fn methods_are_selected_with_their_mode_and_errors_list_the_known_names() {
         let cases = wanted(&["iceoryx2/loan", "adios2/sst"]).cases().unwrap();
         assert!(
             cases

@@ -1,58 +1,60 @@
-//! What a case gives: one object of the JSON file, one line of the table.
+//! The result of a case: one object of the JSON file, and one line of the table.
 
 use serde::{Deserialize, Serialize};
 
-/// One row.
+/// The measured values of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// Name of the method.
     pub method: String,
-    /// Which of its ways.
+    /// Mode of the method.
     pub mode: String,
-    /// How the written pages lie.
+    /// The name of the pattern.
     pub pattern: String,
     /// Share of all pages that a step writes, in per cent.
     pub coverage: u32,
-    /// Bytes of the simulation's buffer.
+    /// Size of the simulation's buffer, in bytes.
     pub bytes: u64,
-    /// Observers attached.
+    /// Number of attached observers.
     pub observers: usize,
-    /// Time in the method's calls, per step: median, in microseconds.
+    /// Median time per step in the method's calls, in microseconds.
     pub stall_us_p50: f64,
-    /// The same, 99th percentile.
+    /// 99th percentile of the same time.
     pub stall_us_p99: f64,
-    /// The same, longest.
+    /// The longest of the same times.
     pub stall_us_max: f64,
-    /// Median step with the method less median step without, in milliseconds: stall, page faults, and the rest.
+    /// Median step with the method minus median step without it, in milliseconds. It includes the
+    /// stall, page faults, and all other effects.
     pub step_added_ms: f64,
-    /// From the call of publish until an observer had the version, median in milliseconds; none without observers.
+    /// Median time from the call of publish until an observer held the version, in milliseconds.
+    /// None without observers.
     pub visible_ms: Option<f64>,
-    /// Memory held beyond the simulation's own buffer.
+    /// Memory that is held in addition to the simulation's own buffer, in bytes.
     pub held_bytes: u64,
-    /// Calls of publish that offered nothing, of those measured.
+    /// Number of measured calls of publish that were skipped.
     pub skipped: u64,
-    /// Whether all that observers saw was what the simulation had written.
+    /// True if every version that observers checked had the bytes that the simulation wrote.
     pub correct: bool,
 }
 
-/// What was measured, step by step.
+/// The measured times of a case.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// Nanoseconds in the method's calls.
+    /// Nanoseconds in the method's calls, for each step.
     pub stall: Vec<f64>,
-    /// Nanoseconds of the step, method and all.
+    /// Nanoseconds of each step, including the method's calls.
     pub step: Vec<f64>,
-    /// Nanoseconds of the same step in plain memory.
+    /// Nanoseconds of the same steps in plain memory.
     pub bare: Vec<f64>,
-    /// Nanoseconds until an observer had the version.
+    /// Nanoseconds from the call of publish until an observer held the version.
     pub visible: Vec<f64>,
-    /// Calls of publish that offered nothing.
+    /// Number of calls of publish that were skipped.
     pub skipped: u64,
 }
 
 impl Samples {
-    /// The row of `case`.
+    /// Returns the row of `case`.
     pub fn row(&self, case: &crate::case::Case, held_bytes: u64, correct: bool) -> Row {
         let stall = |q| quantile(&self.stall, q).unwrap_or(0.0) / 1e3;
         let median = |of: &[f64]| quantile(of, 0.5).unwrap_or(0.0);
@@ -75,7 +77,8 @@ impl Samples {
     }
 }
 
-/// The smallest sample that at least a share `q` of all do not exceed.
+/// Returns the smallest sample that is not exceeded by at least a share `q` of all samples. Returns
+/// none if there are no samples.
 pub fn quantile(samples: &[f64], q: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_samples_and_of_nothing_there_is_none() {
+    fn quantiles_are_samples_and_an_empty_set_has_none() {
         let samples = [3.0, 1.0, 2.0, 4.0];
         let of = |q| quantile(&samples, q);
         assert_eq!(

@@ -1,4 +1,7 @@
-//! Run cases one after the other, each in processes of its own that end with it, in a folder that goes with it.
+//! Runs cases one after the other.
+//!
+//! Each case has processes and a folder of its own. When the case ends, its processes are ended and
+//! its folder is removed.
 
 use crate::case::Case;
 use crate::failure::{Failure, While};
@@ -13,24 +16,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What a producer says at its end, as JSON on its standard output.
+/// The result that a producer prints at its end, as JSON on its standard output.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The case was measured.
     Row(Row),
-    /// It cannot be run on this machine.
+    /// The case cannot be run on this machine, for the reason given.
     Unavailable(String),
-    /// It went wrong.
+    /// The case failed with the message given.
     Failed(String),
 }
 
-/// Whether somebody has asked the program to end.
+/// A flag that is set when a signal asks the program to end.
 #[derive(Clone)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listen to the signals that ask for it.
+    /// Registers handlers for SIGINT, SIGTERM and SIGHUP, which set the flag.
     pub fn listen() -> Result<Self, Failure> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [
@@ -43,13 +46,13 @@ impl Interrupt {
         Ok(Interrupt(flag))
     }
 
-    /// Whether there was one.
+    /// Returns true if one of these signals has arrived.
     pub fn came(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// Where cases run.
+/// Runs cases in a folder in memory.
 pub struct Runner {
     dir: TempDir,
     interrupt: Interrupt,
@@ -60,7 +63,7 @@ pub struct Runner {
 const PREFIX: &str = "tcasm-compare-";
 
 impl Runner {
-    /// A runner with a folder in memory. What an earlier one left that was killed is removed.
+    /// Creates a runner with a folder in memory. Removes files that killed runners have left.
     pub fn new(interrupt: Interrupt, timeout: Duration) -> Result<Self, Failure> {
         let root = match Path::new("/dev/shm").is_dir() {
             true => PathBuf::from("/dev/shm"),
@@ -77,7 +80,7 @@ impl Runner {
         })
     }
 
-    /// Run one case. Ok(Err(reason)): it cannot be had here.
+    /// Runs one case. Returns `Ok(Err(reason))` if it cannot be run on this machine.
     pub fn run(&mut self, case: &Case) -> Result<Result<Row, String>, Failure> {
         let method = methods::find(&case.method)?;
         self.cases += 1;
@@ -113,12 +116,12 @@ impl Runner {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = Killed(command.spawn().context("starting a producer")?);
         let status = self.wait(&mut child.0)?;
-        let mut said = String::new();
+        let mut output = String::new();
         if let Some(mut out) = child.0.stdout.take() {
-            out.read_to_string(&mut said)
+            out.read_to_string(&mut output)
                 .context("reading from the producer")?;
         }
-        let last = said.lines().last().unwrap_or_default();
+        let last = output.lines().last().unwrap_or_default();
         serde_json::from_str(last).map_err(|_| Failure::ProducerEnded(status))
     }
 
@@ -139,17 +142,19 @@ impl Runner {
     }
 }
 
-/// Why the case would not fit, if it would not.
+/// Returns a message if the case needs more memory than is available.
 fn no_memory(method: &dyn methods::Method, case: &Case) -> Option<String> {
     let needed = method.needed_bytes(case) >> 20;
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     let available = line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? >> 10;
-    let message = || format!("needs about {needed} MiB of memory, of which {available} are there");
+    let message =
+        || format!("needs about {needed} MiB of memory, but only {available} MiB are available");
     (needed > available).then(message)
 }
 
-/// A process that does not outlive this value; its own children die with it.
+/// A child process that is killed when this value is dropped. The process's own children die with
+/// it.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -159,7 +164,7 @@ impl Drop for Killed {
     }
 }
 
-/// Remove the folders of runners that no longer run, with what lies beside them.
+/// Removes the folders of runners that no longer run, and other files that have their prefix.
 fn sweep(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     for entry in entries {

@@ -1,6 +1,7 @@
-//! What the processes of a case tell each other about the case: a page of numbers that all of them map.
+//! Shared numbers by which the processes of a case report progress and results to each other.
 //!
-//! It is apart from the methods, so that pacing and measuring are the same for all of them.
+//! All processes of the case map them. They are independent of the methods, so pacing and measuring
+//! are the same for all methods.
 
 use crate::failure::Failure;
 use crate::sys::clock::now_ns;
@@ -9,12 +10,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// Most observers of a case.
+/// The largest number of observers of a case.
 pub const MAX_OBSERVERS: usize = 64;
-/// Most steps of a case.
+/// The largest number of steps of a case.
 pub const MAX_STEPS: usize = 256;
 
-/// Numbers of one observer: word offsets.
+// Word offsets in the block of one observer.
 const READY: usize = 0;
 const DONE: usize = 2;
 const CHECKED: usize = 3;
@@ -23,7 +24,7 @@ const OWN: usize = 5;
 const SEEN: usize = 8;
 const OBSERVER_WORDS: usize = SEEN + MAX_STEPS;
 
-/// Numbers of the case: word offsets.
+// Word offsets of the numbers of the case.
 const OBSERVERS: usize = 2;
 const CLOSED: usize = 3;
 const CALLED: usize = 8;
@@ -31,18 +32,18 @@ const EXPECTED: usize = CALLED + MAX_STEPS;
 const FIRST_OBSERVER: usize = EXPECTED + MAX_STEPS;
 const WORDS: usize = FIRST_OBSERVER + MAX_OBSERVERS * OBSERVER_WORDS;
 
-/// The mapped numbers. Steps are stored one higher, so that 0 is none.
+/// The mapped numbers. In `DONE`, a step is stored plus one, so 0 means "no step".
 pub struct Score(Memory);
 
 impl Score {
-    /// A new one, for so many observers.
+    /// Creates the file at `path` for this number of observers.
     pub fn create(path: &Path, observers: usize) -> Result<Self, Failure> {
         let score = Score(Memory::create(path, WORDS * size_of::<u64>())?.0);
         score.set_observers(observers);
         Ok(score)
     }
 
-    /// That of a running case.
+    /// Opens the file of a running case.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         Memory::open(path, true).map(Score)
     }
@@ -55,86 +56,87 @@ impl Score {
         self.word(FIRST_OBSERVER + observer * OBSERVER_WORDS + what)
     }
 
-    /// Observers that take part.
+    /// Returns the number of observers that take part.
     pub fn observers(&self) -> usize {
         (self.word(OBSERVERS).load(SeqCst) as usize).min(MAX_OBSERVERS)
     }
 
-    /// Another number of observers from now on.
+    /// Sets the number of observers that take part.
     pub fn set_observers(&self, observers: usize) {
         self.word(OBSERVERS).store(observers as u64, SeqCst);
     }
 
-    /// No step will follow.
+    /// Tells the observers that no step will follow.
     pub fn close(&self) {
         self.word(CLOSED).store(1, SeqCst);
     }
 
-    /// Whether no step will follow.
+    /// Returns true if no step will follow.
     pub fn closed(&self) -> bool {
         self.word(CLOSED).load(SeqCst) != 0
     }
 
-    /// The producer calls publish for `step` now.
+    /// Records that the producer calls publish for `step` now.
     pub fn call(&self, step: u64) {
         self.word(CALLED + step as usize % MAX_STEPS)
             .store(now_ns(), SeqCst);
     }
 
-    /// A number that all observers need to check the version of `step`.
+    /// Stores a number that observers need to check the version of `step`.
     pub fn expect(&self, step: u64, number: u64) {
         self.word(EXPECTED + step as usize % MAX_STEPS)
             .store(number, SeqCst);
     }
 
-    /// That number.
+    /// Returns the number that was stored by [`Score::expect`].
     pub fn expected(&self, step: u64) -> u64 {
         self.word(EXPECTED + step as usize % MAX_STEPS).load(SeqCst)
     }
 
-    /// `observer` has attached.
+    /// Records that `observer` has attached.
     pub fn ready(&self, observer: usize) {
         self.of(observer, READY).store(1, SeqCst);
     }
 
-    /// `observer` held so many bytes before it attached.
+    /// Records how many bytes `observer` held before it attached.
     pub fn set_own_bytes(&self, observer: usize, bytes: u64) {
         self.of(observer, OWN).store(bytes, SeqCst);
     }
 
-    /// What all observers held before they attached.
+    /// Returns the bytes that all observers together held before they attached.
     pub fn own_bytes(&self) -> u64 {
         (0..self.observers())
             .map(|o| self.of(o, OWN).load(SeqCst))
             .sum()
     }
 
-    /// Whether it has.
+    /// Returns true if `observer` has attached.
     pub fn is_ready(&self, observer: usize) -> bool {
         self.of(observer, READY).load(SeqCst) != 0
     }
 
-    /// `observer` has the version of `step` in its hands now.
+    /// Records that `observer` holds the version of `step` from now on.
     pub fn take(&self, observer: usize, step: u64) {
         self.of(observer, SEEN + step as usize % MAX_STEPS)
             .store(now_ns(), SeqCst);
     }
 
-    /// `observer` has looked at the version of `step`, and let go of it.
+    /// Records that `observer` checked the version of `step` and released it. `wrong` is the number
+    /// of errors that it found.
     pub fn finish(&self, observer: usize, step: u64, wrong: u64) {
         self.of(observer, WRONG).fetch_add(wrong, SeqCst);
         self.of(observer, CHECKED).fetch_add(1, SeqCst);
-        // Observers that live for one version may end in any order.
+        // Observers that exist for one version only may finish in any order.
         self.of(observer, DONE).fetch_max(step + 1, SeqCst);
     }
 
-    /// Whether it has.
+    /// Returns true if `observer` has finished the version of `step` or a later one.
     pub fn has_finished(&self, observer: usize, step: u64) -> bool {
         self.of(observer, DONE).load(SeqCst) > step
     }
 
-    /// From the call of publish until `observer`, which was waiting, had a version of these steps, in nanoseconds: that of
-    /// the first it took.
+    /// Returns the nanoseconds from the call of publish until `observer` held the version, for the
+    /// first version of `steps` that it took. Returns none if it took none of them.
     pub fn visible_ns(&self, observer: usize, steps: Range<u64>) -> Option<f64> {
         steps.into_iter().find_map(|step| {
             let at = step as usize % MAX_STEPS;
@@ -144,7 +146,7 @@ impl Score {
         })
     }
 
-    /// Whether every observer has looked at something, and none has seen a wrong byte.
+    /// Returns true if every observer checked at least one version and none found an error.
     pub fn correct(&self) -> bool {
         (0..self.observers())
             .all(|o| self.of(o, CHECKED).load(SeqCst) > 0 && self.of(o, WRONG).load(SeqCst) == 0)

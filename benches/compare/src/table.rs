@@ -1,4 +1,4 @@
-//! Rows as a table for people.
+//! Formats rows as a table for people.
 
 use crate::row::Row;
 
@@ -17,12 +17,12 @@ const TITLES: [&str; 11] = [
     "correct",
 ];
 
-/// The heading.
+/// Returns the heading of the table.
 pub fn heading() -> String {
     line(TITLES.map(str::to_owned))
 }
 
-/// One row.
+/// Returns the line of `row`.
 pub fn row(row: &Row) -> String {
     let skipped = match row.skipped {
         0 => String::new(),
@@ -58,11 +58,12 @@ fn line(cells: [String; 11]) -> String {
         correct,
     ] = cells;
     format!(
-        "{method:<22} {pattern:<10} {pages:>5} {observers:>9}  {p50:>9} {p99:>9} {max:>9}  {added:>10} {visible:>9} {held:>8}  {correct}"
+        "{method:<22} {pattern:<10} {pages:>5} {observers:>9}  {p50:>9} {p99:>9} {max:>9}  \
+         {added:>10} {visible:>9} {held:>8}  {correct}"
     )
 }
 
-/// A time given in microseconds, in the unit that suits it.
+/// Formats a time that is given in microseconds, in a suitable unit.
 pub fn time(us: f64) -> String {
     match us.abs() {
         a if a < 1e3 => format!("{us:.1} us"),

@@ -1,45 +1,47 @@
-//! Which pages a step writes, and what it writes there: pure functions, so that every process can tell what a version
-//! must hold.
+//! The pages that a step writes, and the bytes that it writes there.
+//!
+//! These are pure functions, so every process can compute the expected content of a version.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a page.
+/// Size of a page, in bytes.
 pub const PAGE: usize = 4096;
-/// Steps that write every page, before those that are measured: afterwards the buffers that a method keeps have memory.
+/// Number of steps at the start that write every page. After them, the buffers of a method have
+/// their memory. These steps are not measured.
 pub const DENSE_STEPS: u64 = 4;
 
 const WORDS: usize = PAGE / size_of::<u64>();
 
-/// How the pages that a step writes lie in the buffer.
+/// The arrangement in the buffer of the pages that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Pages drawn anew at each step.
+    /// Random pages, drawn anew for each step.
     Random,
-    /// One block, somewhere else at each step.
+    /// One block, at a different place in each step.
     Contiguous,
-    /// Pages at equal distances, the same at each step: a face of an array.
+    /// Pages at equal distances, like the face of an array. They are the same in each step.
     Strided,
-    /// Pages drawn once, the same at each step.
+    /// Random pages, drawn once. They are the same in each step.
     Same,
-    /// One block that moves by a sixteenth of its length at each step.
+    /// One block that moves by a sixteenth of its length in each step.
     Drifting,
 }
 
-/// The writes of a simulation.
+/// A description of what a simulation writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Where the pages lie.
+    /// Arrangement of the written pages.
     pub pattern: Pattern,
     /// Share of all pages that a step writes, in per cent.
     pub coverage: u32,
-    /// Pages of the buffer.
+    /// Number of pages in the buffer.
     pub pages: usize,
 }
 
 impl Workload {
-    /// Whether `step` writes `page`.
+    /// Returns true if `step` writes `page`.
     pub fn touches(&self, page: usize, step: u64) -> bool {
         if step < DENSE_STEPS || self.coverage >= 100 {
             return true;
@@ -59,18 +61,18 @@ impl Workload {
         }
     }
 
-    /// The pages that `step` writes, in the order in which it does.
+    /// Returns the pages that `step` writes, in the order in which it writes them.
     pub fn pages_of(&self, step: u64) -> Vec<usize> {
         (0..self.pages).filter(|p| self.touches(*p, step)).collect()
     }
 }
 
-/// Whether `page` is among the `percent` of all pages that are drawn in `draw`.
+/// Returns true if `page` is among the `percent` of all pages that draw number `draw` selects.
 fn drawn(page: usize, draw: u64, percent: u32) -> bool {
     mix(draw << 40 | page as u64) % 100 < u64::from(percent)
 }
 
-/// The finaliser of splitmix64: every bit of the result depends on every bit of `x`.
+/// Applies the finaliser of splitmix64. Every bit of the result depends on every bit of `x`.
 fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -78,12 +80,12 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The first word of `page` when `step` was the last to write it; the others count up from it.
+/// Returns the first word of `page` after `step` wrote it. The other words count up from it.
 fn first_word(page: usize, step: u64) -> u64 {
     mix(step << 32 | page as u64)
 }
 
-/// Write the whole of `page` as `step` does.
+/// Writes the whole of `page` with the content of `step`.
 pub fn write_page(memory: &mut [u8], page: usize, step: u64) {
     let first = first_word(page, step);
     let bytes = &mut memory[page * PAGE..(page + 1) * PAGE];
@@ -92,7 +94,7 @@ pub fn write_page(memory: &mut [u8], page: usize, step: u64) {
     }
 }
 
-/// What a version must hold: for each page the step that wrote it last.
+/// The expected content of a version: for each page, the last step that wrote it.
 pub struct Model {
     workload: Workload,
     last: Vec<u64>,
@@ -100,7 +102,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The state after step 0.
+    /// Creates the state after step 0.
     pub fn new(workload: Workload) -> Self {
         Model {
             workload,
@@ -109,9 +111,9 @@ impl Model {
         }
     }
 
-    /// The state after `step`, which must not be before the present one.
+    /// Advances to the state after `step`. Does nothing if the model is at `step` already. The
+    /// model cannot go back.
     pub fn advance(&mut self, step: u64) {
-        // No step before the newest that writes everything matters.
         while self.step < step {
             self.step += 1;
             for (page, last) in self.last.iter_mut().enumerate() {
@@ -122,7 +124,7 @@ impl Model {
         }
     }
 
-    /// Compare every byte: the number of pages that are wrong.
+    /// Compares every byte. Returns the number of pages that differ from the model.
     pub fn wrong_pages(&self, memory: &[u8]) -> u64 {
         self.count_wrong(memory, |page, bytes, first| {
             let words = bytes.chunks_exact(size_of::<u64>());
@@ -133,7 +135,8 @@ impl Model {
         })
     }
 
-    /// Compare one word of each page, another one in each step: the number of pages that are seen to be wrong.
+    /// Compares one word of each page. The position of the word changes with the step. Returns the
+    /// number of pages whose word differs from the model.
     pub fn wrong_words(&self, memory: &[u8]) -> u64 {
         self.count_wrong(memory, |page, bytes, first| {
             let i = (page as u64 ^ self.step) as usize % WORDS;
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pattern_writes_about_its_share_of_the_pages() {
+    fn each_pattern_writes_about_its_share_of_the_pages() {
         for &pattern in Pattern::value_variants() {
             for coverage in [1, 5, 10, 25, 50, 75, 100] {
                 let w = workload(pattern, coverage);
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_pattern_stays_and_the_random_one_does_not() {
+    fn same_and_strided_pages_stay_and_the_pages_of_other_patterns_change() {
         let of = |pattern, step| workload(pattern, 10).pages_of(DENSE_STEPS + step);
         assert_eq!(of(Pattern::Same, 0), of(Pattern::Same, 1));
         assert_eq!(of(Pattern::Strided, 0), of(Pattern::Strided, 1));
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_knows_what_was_written_and_sees_one_wrong_bit() {
+    fn model_matches_written_pages_and_detects_one_wrong_bit() {
         let w = workload(Pattern::Random, 10);
         let mut memory = vec![0; w.pages * PAGE];
         let mut model = Model::new(w);

@@ -1,4 +1,4 @@
-//! The command itself, on small buffers: every method, what it writes, and how it ends.
+//! Tests of the command with small buffers: all methods, the output, and the exit.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Run it, and what it wrote as JSON.
+/// Runs the command. Returns its output, and the rows that it wrote as JSON.
 fn rows(arguments: &[&str]) -> (Output, Vec<Row>) {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("rows.json");
@@ -27,33 +27,33 @@ fn rows(arguments: &[&str]) -> (Output, Vec<Row>) {
     (output, serde_json::from_str(&text).unwrap())
 }
 
-/// Whether a line of what it printed says that this was left out.
+/// Returns true if the output says that a case of `method` was left out.
 fn left_out(output: &Output, method: &str) -> bool {
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines()
         .any(|l| l.starts_with(&format!("{method}/")) && l.contains("left out:"))
 }
 
-/// Returns true if an observer ended by a signal of its own making.
+/// Returns true if an observer died of SIGSEGV.
 fn crashed(output: &Output) -> bool {
     String::from_utf8_lossy(&output.stderr).contains("ended early with status -11")
 }
 
 #[test]
-fn every_mode_of_every_method_shows_what_was_written() {
+fn every_mode_of_every_method_shows_the_written_bytes() {
     for method in methods::ALL {
         let arguments = ["--only", method.name(), "--mib", "4", "--steps", "3"];
         let patterns = ["--coverages", "10,100", "--observers", "0,2"];
         let run = || rows(&[&arguments[..], &patterns].concat());
         let (mut output, mut rows) = run();
-        // A reader of ADIOS2 (2.11, Python) dies of SIGSEGV in its engine now and then.
+        // A reader of ADIOS2 (2.11, Python) sometimes dies of SIGSEGV in its engine.
         for _ in 0..3 {
             if method.name() == "adios2" && !output.status.success() && crashed(&output) {
                 (output, rows) = run();
             }
         }
         if rows.is_empty() {
-            // Only what is not installed may be missing, and it must be said.
+            // Only a method that is not installed may be missing, and the output must say so.
             assert_eq!(method.name(), "adios2");
             assert!(left_out(&output, "adios2"), "{output:?}");
             continue;
@@ -72,7 +72,7 @@ fn every_mode_of_every_method_shows_what_was_written() {
 }
 
 #[test]
-fn every_pattern_is_seen_as_it_was_written() {
+fn observers_see_the_written_bytes_of_every_pattern() {
     let (output, rows) = rows(&[
         "--only",
         "tcasm/uffd-async,mprotect",
@@ -90,7 +90,7 @@ fn every_pattern_is_seen_as_it_was_written() {
 }
 
 #[test]
-fn a_method_whose_observers_read_what_is_being_written_is_found_out() {
+fn torn_reads_are_detected() {
     let (output, rows) = rows(&[
         "--only",
         "torn",
@@ -115,7 +115,7 @@ fn a_method_whose_observers_read_what_is_being_written_is_found_out() {
 }
 
 #[test]
-fn a_row_has_the_names_that_readers_of_the_file_expect() {
+fn json_rows_have_the_documented_names() {
     let (_, rows) = rows(&[
         "--only",
         "lock",
@@ -156,7 +156,7 @@ fn a_row_has_the_names_that_readers_of_the_file_expect() {
 }
 
 #[test]
-fn figures_are_written_as_svg_with_every_label_and_as_png_with_ink() {
+fn figures_are_written_as_svg_with_all_labels_and_as_png_with_text() {
     let dir = tempfile::tempdir().unwrap();
     let output = command(&[
         "--only",
@@ -188,7 +188,8 @@ fn figures_are_written_as_svg_with_every_label_and_as_png_with_ink() {
     }
 }
 
-/// It is a picture in which text has been drawn: much of it is white, some is as dark as only letters and axes are.
+/// Checks that the picture contains axes and text. Only they are as dark as the pixels that are
+/// counted.
 fn check_png(path: &Path) {
     let picture = resvg::tiny_skia::Pixmap::load_png(path).unwrap();
     let dark = picture
@@ -237,7 +238,7 @@ fn rows_can_be_drawn_again_without_measuring() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_answered_with_what_can() {
+fn errors_for_wrong_arguments_list_the_valid_values() {
     for (arguments, expected) in [
         (&["--only", "mmap"][..], "file-asm"),
         (&["--only", "tcasm/soft-dirty"], "uffd-async"),
@@ -252,7 +253,8 @@ fn what_cannot_be_understood_is_answered_with_what_can() {
     }
 }
 
-/// Processes, and files in memory, of the command that ran as process `id`.
+/// Returns the command lines of the processes, and the names of the files in memory, that the
+/// command with process id `id` has started or created.
 fn residue(id: u32) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/dev/shm").unwrap().flatten() {
@@ -280,7 +282,8 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Start a long case of `method`, wait until observers run, end the command by `signal`, and return its exit code.
+/// Starts a long case of `method`, waits until its observers run, and ends the command by `signal`.
+/// Returns its process id and exit code.
 fn ended_by(method: &str, signal: i32) -> (u32, Option<i32>) {
     let mut child = command(&[
         "--only",
@@ -319,12 +322,14 @@ fn ctrl_c_leaves_neither_processes_nor_files() {
     for method in ["tcasm/uffd-async", "iceoryx2/copy"] {
         let (id, code) = ended_by(method, libc::SIGINT);
         assert_eq!(code, Some(130), "{method}");
-        wait_for("what is left", || residue(id).is_empty());
+        wait_for("processes and files that are left", || {
+            residue(id).is_empty()
+        });
     }
 }
 
 #[test]
-fn a_killed_command_takes_its_processes_along_and_the_next_one_removes_its_files() {
+fn processes_of_a_killed_command_end_and_the_next_command_removes_its_files() {
     let (id, _) = ended_by("iceoryx2/copy", libc::SIGKILL);
     wait_for("processes that are left", || {
         !residue(id).iter().any(|line| line.contains("case.json"))

@@ -1,10 +1,10 @@
-//! Alone in its process, so that no other test's memory is counted.
+//! This test has a process of its own, so that the memory of no other test is counted.
 
 use tcasm_compare::held::bytes;
 use tcasm_compare::sys::memory::Memory;
 
 #[test]
-fn memory_counts_once_whether_it_is_anonymous_mapped_or_deleted() {
+fn anonymous_mapped_and_deleted_memory_counts_once() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let me = std::process::id() as i32;
     let before = bytes(me, dir.path()).unwrap();
@@ -17,7 +17,8 @@ fn memory_counts_once_whether_it_is_anonymous_mapped_or_deleted() {
     std::fs::remove_file(&path).unwrap();
     let held = bytes(me, dir.path()).unwrap() - before;
     assert!((24 << 20..26 << 20).contains(&held), "{held}");
-    // Of a copy-on-write mapping, what was copied counts besides, and nothing else of it, read or not.
+    // The copied pages of a copy-on-write mapping count in addition. Its other pages do not, even
+    // after they were read.
     let mut copied = Memory::copy_on_write(&file, 16 << 20).unwrap();
     assert!(copied.bytes().iter().all(|b| *b == 1));
     copied.bytes_mut()[..4 << 20].fill(2);

@@ -1,4 +1,4 @@
-//! A buffer that is written whole in each step, and captured after publish.
+//! A buffer that is rewritten whole in each step, with deferred capture.
 
 use super::floor::Floor;
 use super::{Bar, Unit};
@@ -7,7 +7,8 @@ use crate::workload::{BYTES, Simulation};
 use std::time::Duration;
 
 const ROUNDS: usize = 40;
-/// Bytes that are computed on before the next ones: they stay in the cache.
+/// Size of a block, in bytes. All passes over a block run before the next block is written, so a
+/// block stays in the cache.
 const BLOCK: usize = 16 << 10;
 
 struct Dense {
@@ -29,7 +30,7 @@ impl Dense {
         this
     }
 
-    /// Write all of the buffer, each block `passes` times.
+    /// Writes all of the buffer, each block `passes` times.
     fn step(&mut self, passes: usize) {
         self.simulation.step += 1;
         let step = self.simulation.step;
@@ -40,7 +41,7 @@ impl Dense {
         }
     }
 
-    /// Wait until the last version is visible.
+    /// Waits until the last version is visible.
     fn settle(&mut self) {
         self.simulation.settle();
     }
@@ -51,7 +52,7 @@ impl Dense {
     }
 }
 
-/// Publish, until visible, and the step that follows at once.
+/// Measures publish, the time until the version is visible, and the step that follows at once.
 pub fn measure() -> Vec<Bar> {
     let mut dense = Dense::new();
     let mut floor = Floor::new(BYTES);
@@ -105,7 +106,7 @@ pub fn measure() -> Vec<Bar> {
     bars
 }
 
-/// A step five times as long as the capture.
+/// Measures a step that is five times as long as the capture.
 fn long_step(dense: &mut Dense, sweep: f64, copy: f64) -> Bar {
     let mut once = Samples::default();
     (0..3).for_each(|_| once.time(|| dense.step(50)));

@@ -1,4 +1,5 @@
-//! What the kernel takes of a publish that captures later: protecting the buffer, and waking who copies.
+//! The least time that the kernel needs for a publish with deferred capture: write-protecting the
+//! buffer and waking a copier thread.
 
 use crate::samples::Samples;
 use std::sync::{Arc, Condvar, Mutex};
@@ -9,50 +10,51 @@ use tcasm_core::sys::mem::Mapping;
 pub(super) struct Floor {
     gate: Gate,
     memory: Mapping,
-    bell: Arc<(Mutex<u64>, Condvar)>,
+    waker: Arc<(Mutex<u64>, Condvar)>,
     times: Samples,
 }
 
 impl Floor {
-    /// Over `bytes` bytes, all written.
+    /// Creates the memory with `bytes` bytes, all written, and starts the thread.
     pub fn new(bytes: usize) -> Self {
         let memory = Mapping::reserve_aligned(bytes).expect("addresses");
-        // SAFETY: a new reservation, from which nothing is borrowed; then writable memory of that size.
+        // SAFETY: the reservation is new, and nothing is borrowed from it.
         unsafe { memory.put_zero(0, bytes, true).expect("memory") };
         let gate = Gate::open().expect("a gate");
         let range = memory.addr()..memory.addr() + bytes;
         gate.watch(range).expect("registered");
-        // SAFETY: as above.
+        // SAFETY: `put_zero` has made `bytes` bytes of it writable, and nothing is borrowed from
+        // it.
         unsafe { memory.ptr().write_bytes(1, bytes) };
-        let bell = Arc::new((Mutex::new(0), Condvar::new()));
-        let heard = bell.clone();
-        // It sleeps until the program ends.
+        let waker = Arc::new((Mutex::new(0), Condvar::new()));
+        let listener = waker.clone();
+        // The thread sleeps until the program ends, apart from the wake-ups.
         std::thread::spawn(move || {
-            let mut rings = heard.0.lock().expect("no panic");
+            let mut count = listener.0.lock().expect("no panic");
             loop {
-                rings = heard.1.wait(rings).expect("no panic");
+                count = listener.1.wait(count).expect("no panic");
             }
         });
         Floor {
             gate,
             memory,
-            bell,
+            waker,
             times: Samples::default(),
         }
     }
 
-    /// Once more.
+    /// Measures once: protects the memory and wakes the thread.
     pub fn measure(&mut self) {
         let range = self.memory.addr()..self.memory.addr() + self.memory.len();
         self.times.time(|| {
             self.gate.protect(&range).expect("protected");
-            *self.bell.0.lock().expect("no panic") += 1;
-            self.bell.1.notify_all();
+            *self.waker.0.lock().expect("no panic") += 1;
+            self.waker.1.notify_all();
         });
         self.gate.release(&range).expect("released");
     }
 
-    /// How long it took.
+    /// Returns the measured times.
     pub fn times(&self) -> &Samples {
         &self.times
     }

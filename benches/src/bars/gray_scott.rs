@@ -1,7 +1,9 @@
-//! The solver of the examples with all that is usual beside it: every step published, checkpoints written, statistics taken.
+//! The solver of the examples in typical use: every step is published, checkpoints are written, and
+//! an observer computes statistics.
 //!
-//! The same steps in plain memory and in the region take turns, a stretch of each. What is compared is pairs of stretches that
-//! follow each other, whole, so that a step that a checkpoint makes slow counts as what it is.
+//! The same steps run in plain memory and in the region. A stretch (a number of steps in a row) of
+//! each kind takes turns. Whole stretches that follow each other are compared, so steps that a
+//! checkpoint slows down count in full.
 
 use super::{Bar, Unit};
 use crate::plain::huge_array;
@@ -15,19 +17,23 @@ use tcasm_examples::{GrayScott, Params};
 use tcasm_producer::Producer;
 
 const SHAPE: [usize; 3] = [128; 3];
-/// Steps of a stretch.
+/// Number of steps in a stretch.
 const STRETCH: u64 = 20;
+/// Number of pairs of stretches that are measured.
 const PAIRS: u64 = 24;
-/// Not counted: fresh memory is touched, programs start.
+/// Number of pairs at the start that are not counted. During them, fresh memory is touched and
+/// programs start.
 const WARM_UP: u64 = 2;
-/// Steps between two checkpoints, which take less: a second or so.
+/// Number of steps between two checkpoints. They take about a second, longer than writing a
+/// checkpoint.
 const CHECKPOINT_EVERY: &str = "50";
-/// Steps between two looks of the statistics.
+/// Number of steps between two versions of which statistics are computed.
 const STATISTICS_EVERY: &str = "10";
-/// So long the other programs have for what they have begun, before steps are plain again.
-const REST: Duration = Duration::from_millis(300);
+/// Time for the other programs to finish their work before the next stretch in plain memory.
+const PAUSE: Duration = Duration::from_millis(300);
 
-/// What publishing, a writer of checkpoints and an observer add to a step, of a simulation with one thread.
+/// Measures what publishing, a writer of checkpoints and an observer add to a step of a simulation
+/// with one thread.
 pub fn measure() -> Vec<Bar> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     one.expect("a thread").install(|| run().expect("measured"))
@@ -69,14 +75,14 @@ fn run() -> Outcome<Vec<Bar>> {
         })?;
         let with = stretch(&mut published, steps, |step| both.published_step(step))?;
         added.push((with / without - 1.0) * 100.0);
-        std::thread::sleep(REST);
+        std::thread::sleep(PAUSE);
     }
     let Both {
         plain: end,
         producer,
         ..
     } = both;
-    drop(producer); // which lets the others end
+    drop(producer); // this makes the other programs end
     let (written, taken) = (writer.finish()?, statistics.finish()?);
     check(dir.path(), &end[..2])?;
     Ok(bars(
@@ -88,7 +94,7 @@ fn run() -> Outcome<Vec<Bar>> {
     ))
 }
 
-/// Seconds that these steps take.
+/// Runs these steps. Returns their total time in seconds, and adds the time of each to `samples`.
 pub(super) fn stretch(
     samples: &mut Samples,
     steps: impl Iterator<Item = u64>,
@@ -101,7 +107,7 @@ pub(super) fn stretch(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The solver in plain arrays, and in a region.
+/// The solver in plain arrays and in a region.
 pub(super) struct Both {
     solver: GrayScott,
     plain: [Array3<f64>; 4],
@@ -147,7 +153,7 @@ impl Both {
     }
 }
 
-/// The last checkpoint is the last step, to the bit.
+/// Checks that the last checkpoint has the bits of the last step in plain memory.
 fn check(dir: &std::path::Path, end: &[Array3<f64>]) -> Outcome<()> {
     let checkpoint = Checkpoint::restart(&[dir], None)?;
     for (name, expected) in ["u", "v"].into_iter().zip(end) {
@@ -155,7 +161,7 @@ fn check(dir: &std::path::Path, end: &[Array3<f64>]) -> Outcome<()> {
         checkpoint.read_array(name, seen.view_mut().into_dyn())?;
         if seen != expected {
             return Err(format!(
-                "{:?} has another {name} than plain memory",
+                "{:?}: field {name} differs from plain memory",
                 checkpoint.path()
             )
             .into());
@@ -173,7 +179,7 @@ fn bars(
 ) -> Vec<Bar> {
     assert!(
         written > 2 && taken != "0",
-        "{written} checkpoints, {taken} looks"
+        "{written} checkpoints were written and {taken} statistics were computed"
     );
     added.sort_by(f64::total_cmp);
     let quick = (published.median() / plain.median() - 1.0) * 100.0;
@@ -184,7 +190,8 @@ fn bars(
         ),
         Bar::limit(
             &format!(
-                "the same, published, with {written} checkpoints written and {taken} statistics taken beside it"
+                "the same, published, while {written} checkpoints are written and statistics are \
+                 computed {taken} times"
             ),
             published,
         ),

@@ -1,6 +1,6 @@
-//! A field that is handed over: each step computes 512 MiB from another array.
+//! A field that is handed over. Each step computes its 512 MiB from another array.
 //!
-//! Steps in ordinary memory and steps with publish of the field take turns.
+//! Steps in ordinary memory and steps that publish the field take turns.
 
 use super::{Bar, Unit};
 use crate::samples::Samples;
@@ -15,27 +15,27 @@ fn compute(from: &Array1<f64>, into: ArrayViewMut1<'_, f64>, step: usize) {
     Zip::from(from).map_assign_into(into, |x| x * 0.5 + step as f64);
 }
 
-/// Publish, bytes copied, and the step.
+/// Measures publish, the bytes that it copies, and the time that it adds to the step.
 pub fn measure() -> Vec<Bar> {
     let n = BYTES / 8;
     let name = format!("bars-hand-over-{}", std::process::id());
     let builder = Producer::builder(&name).capacity(n * 16 + (8 << 20));
     let builder = builder.memory(8 * BYTES as u64).check_hand_over(false);
     let mut p = builder.create().expect("a region");
-    let lent: Field<f64, _, HandedOver> =
-        p.field("lent", [n]).handed_over().add().expect("a field");
+    let field: Field<f64, _, HandedOver> =
+        p.field("field", [n]).handed_over().add().expect("a field");
     let (from, mut plain) = (Array1::from_elem(n, 1.0), Array1::zeros(n));
     let observer = Observer::attach(&name).expect("an observer");
     let [mut in_memory, mut handed, mut publish] = std::array::from_fn(|_| Samples::default());
     let mut copied = 0;
     for step in 0..ROUNDS + 5 {
         if step == 5 {
-            // By now everything was touched.
+            // All memory has been touched by now, so counting begins.
             (in_memory, handed, publish, copied) = Default::default();
         }
         in_memory.time(|| compute(&from, plain.view_mut(), step));
         let receipt = handed.time(|| {
-            let view = p.rewrite(lent).expect("the field");
+            let view = p.rewrite(field).expect("the field");
             Zip::from(&from).map_assign_into(view, |x| x * 0.5 + step as f64);
             p.publish(step as u64, 0.0).expect("published")
         });

@@ -1,14 +1,15 @@
-//! Memory that live memory and versions hold together.
+//! The memory that live memory and versions hold together.
 
 use super::{Bar, Unit};
 use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
 use std::time::{Duration, Instant};
 use tcasm_observer::Observer;
 
-/// So long it may take until all that is not written exists once.
+/// Time until all pages that are not written should exist only once.
 const SETTLING: Duration = Duration::from_secs(12);
 
-/// The same random 5 % of 512 MiB in every step, and an observer at the newest version.
+/// Measures the memory while every step writes the same random 5 % of 512 MiB and an observer holds
+/// the newest version.
 pub fn measure() -> Vec<Bar> {
     let name = "bars-memory";
     let before = own_memory();
@@ -37,7 +38,7 @@ pub fn measure() -> Vec<Bar> {
     )]
 }
 
-/// Bytes of this process that are no file's.
+/// Returns the bytes of this process's memory that belong to no file.
 fn own_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("RssAnon:"));

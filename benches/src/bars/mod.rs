@@ -1,4 +1,4 @@
-//! What TCASM must reach, measured: each bar against a rival or a limit in the same run.
+//! Measured goals (*bars*) of TCASM. Each is compared with a rival or a limit in the same run.
 
 mod dense;
 mod floor;
@@ -12,18 +12,19 @@ mod view;
 use crate::samples::Samples;
 use std::fmt;
 
-/// One bar.
+/// A measured value with its limit.
 #[derive(Clone)]
 pub struct Bar {
-    /// What was measured.
+    /// Name of the measurement, as in the table.
     pub what: String,
-    /// What was seen, in the bar's unit.
+    /// The measured value, in `unit`.
     pub seen: f64,
-    /// At most this; none: no bar, but the limit of another.
+    /// The largest value allowed, in `unit`. None if the value has no limit of its own. It may then
+    /// be the limit of another bar.
     pub bar: Option<f64>,
-    /// Of both.
+    /// The unit of both values.
     pub unit: Unit,
-    /// What the figure comes from, if it is the median of times.
+    /// The samples, if the value is the median of times.
     pub samples: Option<Samples>,
 }
 
@@ -32,13 +33,13 @@ pub struct Bar {
 pub enum Unit {
     /// Microseconds.
     Us,
-    /// Times as much as something else.
+    /// A multiple of another value.
     Ratio,
     /// Per cent.
     Percent,
-    /// Just how many.
+    /// A number of things.
     Count,
-    /// Millions of bytes in a second.
+    /// Millions of bytes per second.
     MBs,
 }
 
@@ -53,7 +54,8 @@ impl Bar {
         }
     }
 
-    /// What the kernel takes, whatever the library does.
+    /// Creates a bar without a limit from times. The times are a limit for other bars, or only
+    /// shown.
     fn limit(what: &str, samples: &Samples) -> Bar {
         Bar {
             bar: None,
@@ -61,7 +63,7 @@ impl Bar {
         }
     }
 
-    /// A figure that is not a time.
+    /// Creates a bar from a value that is not a median of times.
     pub fn new(what: &str, seen: f64, bar: f64, unit: Unit) -> Bar {
         Bar {
             what: what.to_owned(),
@@ -72,7 +74,7 @@ impl Bar {
         }
     }
 
-    /// A figure that is to be known, without a bar.
+    /// Creates a bar that only shows a value and has no limit.
     pub fn figure(what: &str, seen: f64, unit: Unit) -> Bar {
         Bar {
             bar: None,
@@ -80,7 +82,7 @@ impl Bar {
         }
     }
 
-    /// Whether it is met.
+    /// Returns true if the value is within its limit, or has no limit.
     pub fn met(&self) -> bool {
         self.bar.is_none_or(|bar| self.seen <= bar)
     }
@@ -117,11 +119,11 @@ impl fmt::Display for Bar {
     }
 }
 
-/// The head of the table of bars.
+/// Heading of the table of bars.
 pub const HEAD: &str =
-    "| what | seen (median) | p99 | max | at most | |\n|---|---|---|---|---|---|";
+    "| what | measured (median) | p99 | max | at most | |\n|---|---|---|---|---|---|";
 
-/// A group of bars that are measured together.
+/// A group of bars that are measured together: its name, and the function that measures it.
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
@@ -136,7 +138,7 @@ pub const GROUPS: [Group; 8] = [
     ("pixels", view::pixels::measure),
 ];
 
-/// The programs that groups start, which have to be built before.
+/// Pairs of a group and a program that it starts. The programs must be built before.
 pub const PROGRAMS: [(&str, &str); 4] = [
     ("gray-scott", "tcasm"),
     ("gray-scott", "statistics"),

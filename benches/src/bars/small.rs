@@ -1,10 +1,10 @@
-//! A small region.
+//! Publishing in a small region.
 
 use super::Bar;
 use crate::samples::Samples;
 use crate::workload::Simulation;
 
-/// One page of 1 MiB.
+/// Measures publishing one page of 1 MiB.
 pub fn measure() -> Vec<Bar> {
     let mut simulation = Simulation::new("bars-small", 1 << 20);
     let mut samples = Samples::default();

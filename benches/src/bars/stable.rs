@@ -1,4 +1,4 @@
-//! The same random pages in every step.
+//! A simulation that writes the same random pages in every step.
 
 use super::{Bar, Unit};
 use crate::faults::minor_faults;
@@ -7,10 +7,11 @@ use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 40;
-/// So long it may take to leave what was done before (all pages, each step), to learn the pattern, and until all chunks rest.
+/// Time for the library to notice that no longer all pages are written in each step, to learn the
+/// pattern, and to share all chunks with planes.
 const LEARNING: Duration = Duration::from_secs(10);
 
-/// 10 % of 512 MiB, against copying just these pages.
+/// Measures publishing 10 % of 512 MiB, compared with copying only these pages.
 pub fn measure() -> Vec<Bar> {
     let mut simulation = Simulation::new("bars-stable", BYTES);
     let mut copy = vec![1u8; BYTES];

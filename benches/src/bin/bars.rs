@@ -1,4 +1,5 @@
-//! Measure what must be reached: `bars [GROUP,...]` prints a table.
+//! Measures the goals of TCASM: `bars [GROUP,...]` prints a table of all groups, or of those that
+//! are given.
 
 use std::process::ExitCode;
 use tcasm_benches::bars::{GROUPS, HEAD, PROGRAMS};
@@ -15,7 +16,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             .as_deref()
             .is_none_or(|w| w.split(',').any(|w| w == name))
     };
-    // Before minutes have gone into the other groups.
+    // A missing program is reported now, and not after minutes of measuring other groups.
     for (_, program) in PROGRAMS.iter().filter(|(group, _)| wanted(group)) {
         programs::find(program)?;
     }

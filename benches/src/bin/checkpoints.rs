@@ -1,5 +1,6 @@
-//! Measure checkpoints: `checkpoints [--dir DIR] [GROUP,...]` prints tables. Files are written below DIR (default: the folder
-//! of this program), and removed.
+//! Measures checkpoints: `checkpoints [--dir DIR] [GROUP,...]` prints tables.
+//!
+//! Writes files below DIR (default: the folder of this program), and removes them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ fn run() -> Outcome<()> {
         println!("### {title}\n\n{}", figures.text);
         bars.extend(figures.bars);
     }
-    println!("### What must be reached\n\n{HEAD}");
+    println!("### Goals\n\n{HEAD}");
     bars.iter().for_each(|bar| println!("{bar}"));
     Ok(())
 }

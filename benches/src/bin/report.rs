@@ -1,12 +1,15 @@
-//! Turn what was measured into the tables of `docs/performance.md`:
-//! `report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json] > docs/performance.md`: the bars and the checkpoints as `bars` and
-//! `checkpoints` print them, the rows as `tcasm-compare` writes them.
+//! Writes the tables of `docs/performance.md` from measured values:
+//!
+//! `report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json] > docs/performance.md`
+//!
+//! BARS.md and CHECKPOINTS.md are the output of `bars` and `checkpoints`. ROWS.json is written by
+//! `tcasm-compare`.
 
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// One benchmark: nanoseconds per call, one for each sample.
+/// The result of one benchmark: for each sample, the nanoseconds per call, in ascending order.
 struct Row {
     name: String,
     samples: Vec<f64>,
@@ -41,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Read every `new/benchmark.json` with its `sample.json` below `dir`.
+/// Reads each `new/benchmark.json` below `dir`, and the `sample.json` beside it.
 fn collect(dir: &Path, rows: &mut Vec<Row>) -> Result<(), Box<dyn std::error::Error>> {
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
@@ -89,7 +92,7 @@ fn page(rows: &[Row], bars: &str) -> Result<String, Box<dyn std::error::Error>> 
     )?;
     writeln!(
         out,
-        "\n## Every bench\n\n| bench | median | p99 | max | samples |\n|---|---|---|---|---|"
+        "\n## All benches\n\n| bench | median | p99 | max | samples |\n|---|---|---|---|---|"
     )?;
     for r in rows {
         let [median, p99, max] = [0.5, 0.99, 1.0].map(|q| time(r.quantile(q)));
@@ -102,11 +105,12 @@ fn page(rows: &[Row], bars: &str) -> Result<String, Box<dyn std::error::Error>> 
     }
     writeln!(
         out,
-        "\nA sample is the mean of as many calls as criterion found worth while."
+        "\nA sample is the mean of several calls. Criterion chooses their number."
     )?;
     writeln!(
         out,
-        "\n## publish against harvest + copy\n\n| pages written | publish / harvest + copy, medians |\n|---|---|"
+        "\n## publish compared with harvest + copy\n\n\
+         | pages written | publish / harvest + copy, medians |\n|---|---|"
     )?;
     for r in rows.iter().filter(|r| r.name.contains("/publish/")) {
         let reference = r.name.replace("/publish/", "/harvest + copy/");
@@ -122,7 +126,7 @@ fn page(rows: &[Row], bars: &str) -> Result<String, Box<dyn std::error::Error>> 
     Ok(out)
 }
 
-/// The rows of the comparison, a table for each pattern.
+/// Formats the rows of the comparison, with a table for each pattern.
 fn comparison(rows: &[Value]) -> Result<String, std::fmt::Error> {
     let mut out = String::from(include_str!("performance.compare.md"));
     let mut sizes: Vec<u64> = rows.iter().filter_map(|r| r["bytes"].as_u64()).collect();
@@ -139,11 +143,13 @@ fn comparison(rows: &[Value]) -> Result<String, std::fmt::Error> {
     for pattern in patterns {
         writeln!(
             out,
-            "\n### {pattern}\n\n| pages | observers | method | stall p50 | p99 | max | step added | visible | held MiB | |\n\
+            "\n### {pattern}\n\n\
+             | pages | observers | method | stall p50 | p99 | max | step added \
+             | visible | held MiB | |\n\
              |---|---|---|---|---|---|---|---|---|---|"
         )?;
         let mut of_pattern: Vec<_> = rows.iter().filter(|r| r["pattern"] == pattern).collect();
-        // Rivals next to each other: that is what is compared.
+        // Methods with the same coverage and number of observers are next to each other.
         of_pattern.sort_by_key(|r| (r["coverage"].as_u64(), r["observers"].as_u64()));
         for row in of_pattern {
             out.push_str(&compared_line(row));
@@ -193,7 +199,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// What the figures depend on.
+/// Describes the machine that the measurements ran on.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(PathBuf::from(path)).unwrap_or_default();
     let field = |text: &str, key: &str| {

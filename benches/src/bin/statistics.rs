@@ -1,5 +1,8 @@
-//! Take statistics of a simulation until it ends: `statistics REGION N` takes moments and histogram of all fields of every
-//! N-th version that comes by, and tells how many it took. A process of its own beside what `bars` measures.
+//! Computes statistics of a simulation until it ends.
+//!
+//! `statistics REGION N` computes moments and a histogram of all fields about once every N
+//! versions. At the end it prints for how many versions it did so. `bars` starts it as a separate
+//! process during a measurement.
 
 use std::time::Duration;
 use tcasm_analytics::{Range, dynamic};
@@ -21,7 +24,7 @@ fn main() -> Outcome<()> {
             Ok(version) if version.number() / every == past => {}
             Ok(version) => {
                 past = version.number() / every;
-                look(&version)?;
+                compute(&version)?;
                 taken += 1;
             }
             Err(ObserveError::EndOfStream) => break,
@@ -32,7 +35,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-fn look(version: &Version) -> Outcome<()> {
+fn compute(version: &Version) -> Outcome<()> {
     let view = version.view()?;
     for field in &view.table().fields {
         let bytes = view.bytes_of(field)?;

@@ -1,4 +1,4 @@
-//! How large increments are, and how long it takes to read a checkpoint back, full or of several files.
+//! The size of increments, and the time to read back a checkpoint of one file or of several.
 
 use super::{Figures, Outcome, ms, simulation};
 use crate::bars::{Bar, Unit};
@@ -10,13 +10,14 @@ use tcasm_checkpoint::{Checkpoint, Checkpointer, Settings, Snapshot, Written, ch
 use tcasm_observer::{Observer, Version};
 
 const BYTES: usize = simulation::BYTES;
-/// Percent of the pages that change between two checkpoints.
+/// Shares of the pages that change between two checkpoints, in per cent.
 const SHARES: [usize; 3] = [1, 10, 50];
-/// Increments of each share; the last full checkpoint is read by all that follow it.
+/// Number of increments for each share. To restore the last one, all of them and the full
+/// checkpoint are read.
 const EACH: usize = 3;
 const READS: usize = 5;
 
-/// Measure both.
+/// Measures both.
 pub fn measure(dir: &Path) -> Outcome<Figures> {
     let mut text =
         "| pages changed | changed | increment | time | restore: files | time | p99 | max |\n\
@@ -38,11 +39,12 @@ pub fn measure(dir: &Path) -> Outcome<Figures> {
 
 struct Line {
     cells: Vec<String>,
-    /// Bytes of the file, in bytes of what has changed.
+    /// Size of the file as a multiple of the bytes that changed.
     ratio: f64,
 }
 
-/// A full checkpoint, and increments on it; with 100 percent just the full one.
+/// Writes a full checkpoint and increments that build on it. With 100 per cent, writes only the
+/// full one. Then measures the restore.
 fn chain(dir: &Path, share: usize) -> Outcome<Line> {
     let mut simulation = Simulation::new("checkpoints", BYTES);
     let mut observer = Observer::attach("checkpoints")?;
@@ -93,7 +95,7 @@ fn chain(dir: &Path, share: usize) -> Outcome<Line> {
     })
 }
 
-/// As `tcasm checkpoint` does it.
+/// Writes a checkpoint in the same way as `tcasm checkpoint`. Without `base`, it is a full one.
 fn write(to: &mut Checkpointer, version: &Version, base: Option<&Version>) -> Outcome<Written> {
     let view = version.view()?;
     let of = |field: &_| view.bytes_of(field).unwrap_or_default();
@@ -111,7 +113,8 @@ fn write(to: &mut Checkpointer, version: &Version, base: Option<&Version>) -> Ou
     Ok(to.commit(filled)?)
 }
 
-/// Find the newest checkpoint in `dir`, check it, and read all fields: each byte as in `expected`.
+/// Measures finding the newest checkpoint in `dir`, checking it, and reading all fields. Compares
+/// the bytes with `expected`.
 fn restore(dir: &Path, expected: &[u8]) -> Outcome<Samples> {
     let mut samples = Samples::default();
     let mut bytes = vec![0; expected.len()];
@@ -122,7 +125,7 @@ fn restore(dir: &Path, expected: &[u8]) -> Outcome<Samples> {
             Ok(checkpoint.read_bytes("bytes", &mut bytes)?)
         })?;
         if bytes != expected {
-            return Err("a checkpoint has other bytes than were published".into());
+            return Err("a checkpoint differs from the published bytes".into());
         }
     }
     Ok(samples)

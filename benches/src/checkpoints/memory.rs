@@ -1,4 +1,4 @@
-//! How long a restart takes that needs no file: from what a dead producer has left in memory.
+//! The time of a restart without a file, from the memory of a dead producer.
 
 use super::{Figures, Outcome, ms};
 use crate::bars::{Bar, Unit};
@@ -11,17 +11,17 @@ use tcasm_restart::Restore;
 const BYTES: usize = 512 << 20;
 const WORDS: usize = BYTES / size_of::<u64>();
 const ROUNDS: u64 = 8;
-/// Seconds.
+/// The time that a restart may take, in seconds.
 const BAR: f64 = 0.5;
 
-/// Measure it, and copying as many bytes into memory that was never touched, in turns.
+/// Measures the restart, and copying as many bytes into fresh memory, in turns.
 pub fn measure(_: &std::path::Path) -> Outcome<Figures> {
     let [mut restored, mut copied] = [(); 2].map(|()| Samples::default());
     let mut producer = first()?;
     for round in 0..=ROUNDS {
         publish(&mut producer, round)?;
         let mut observer = Observer::attach("restart")?;
-        // What `tcasm keep` does.
+        // `tcasm keep` does the same.
         let kept = Kept::serve("restart", observer.objects()?, Access::SameUser)?;
         drop(producer);
         let mut times = [Samples::default(), Samples::default()];
@@ -30,7 +30,7 @@ pub fn measure(_: &std::path::Path) -> Outcome<Figures> {
         let version = observer.latest()?;
         let view = version.view()?;
         times[1].time(|| std::hint::black_box(view.bytes("words").map(<[u8]>::to_vec)))?;
-        // Each once before it counts.
+        // The first round is not counted.
         if round > 0 {
             restored.extend(&times[0]);
             copied.extend(&times[1]);
@@ -64,7 +64,7 @@ fn first() -> Outcome<Producer> {
     Ok(producer)
 }
 
-/// A word that tells round and place.
+/// Returns a word that contains the round and the index.
 fn word(round: u64, at: usize) -> u64 {
     round << 32 | at as u64
 }
@@ -80,7 +80,7 @@ fn publish(producer: &mut Producer, round: u64) -> Outcome<()> {
             published.wait_visible(std::time::Duration::from_secs(60))?;
             Ok(())
         }
-        skipped => Err(format!("nothing is published: {skipped:?}").into()),
+        skipped => Err(format!("round {round} was not published: {skipped:?}").into()),
     }
 }
 
@@ -89,6 +89,6 @@ fn check(producer: &Producer, round: u64) -> Outcome<()> {
     let same = |(at, value): (usize, &u64)| *value == word(round, at);
     match view.iter().enumerate().all(same) {
         true => Ok(()),
-        false => Err("what was rebuilt has other bytes than were published".into()),
+        false => Err("the rebuilt region differs from the published bytes".into()),
     }
 }

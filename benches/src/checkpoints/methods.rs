@@ -1,4 +1,4 @@
-//! Ways to write a checkpoint of a simulation that goes on.
+//! Other methods to write checkpoints of a running simulation.
 
 use super::Outcome;
 use super::simulation::{Plain, SHAPE, Work, save};
@@ -8,32 +8,33 @@ use nix::unistd::{ForkResult, Pid, fork};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// A simulation, and a way to write checkpoints of it.
+/// A simulation with a method to write its checkpoints.
 pub trait Method {
-    /// Compute a step.
+    /// Computes a step.
     fn step(&mut self, step: u64) -> Outcome<()>;
 
-    /// Have a checkpoint written of the step that was computed last. It need not be complete when this returns.
+    /// Starts to write a checkpoint of the last computed step. It may be incomplete when this
+    /// returns.
     fn checkpoint(&mut self, step: u64) -> Outcome<()>;
 
-    /// Whether the last checkpoint is complete.
+    /// Returns true if the last checkpoint is complete.
     fn is_complete(&mut self) -> Outcome<bool>;
 
-    /// Wait until it is; where it is.
+    /// Waits until the last checkpoint is complete. Returns its path.
     fn settle(&mut self) -> Outcome<PathBuf>;
 
-    /// Copies of u and v as they are.
+    /// Returns copies of the present u and v.
     fn state(&mut self) -> Outcome<[Array3<f64>; 2]>;
 }
 
-/// The simulation writes HDF5 itself, and waits.
+/// The simulation writes HDF5 itself and waits until the file is complete.
 pub struct Direct {
     plain: Plain,
     path: PathBuf,
 }
 
 impl Direct {
-    /// Into `dir`.
+    /// Creates the simulation. The checkpoint is written into `dir`.
     pub fn new(dir: &Path, work: Work) -> Self {
         Direct {
             plain: Plain::new(work),
@@ -67,7 +68,7 @@ impl Method for Direct {
 
 type Arrays = [Array3<f64>; 2];
 
-/// The simulation copies its fields, and a thread of its own writes the copy.
+/// The simulation copies its fields, and another thread writes the copy.
 pub struct CopyAndThread {
     plain: Plain,
     path: PathBuf,
@@ -76,7 +77,7 @@ pub struct CopyAndThread {
 }
 
 impl CopyAndThread {
-    /// Into `dir`.
+    /// Creates the simulation. The checkpoint is written into `dir`.
     pub fn new(dir: &Path, work: Work) -> Self {
         CopyAndThread {
             plain: Plain::new(work),
@@ -127,7 +128,7 @@ impl Method for CopyAndThread {
     }
 }
 
-/// The simulation forks, and the child writes what it has inherited.
+/// The simulation forks, and the child writes the fields that it has inherited.
 pub struct Fork {
     plain: Plain,
     path: PathBuf,
@@ -136,7 +137,7 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// Into `dir`.
+    /// Creates the simulation. The checkpoint is written into `dir`.
     pub fn new(dir: &Path, work: Work) -> Self {
         Fork {
             plain: Plain::new(work),
@@ -155,13 +156,14 @@ impl Method for Fork {
 
     fn checkpoint(&mut self, step: u64) -> Outcome<()> {
         self.settle()?;
-        // SAFETY: no other thread of this process is in HDF5 or holds one of its locks now; the C library sees to its own. The
-        // child writes the file and ends at once, without unwinding or running what the parent has to run at its end.
+        // SAFETY: no other thread of this process runs in HDF5 or holds one of its locks now. The C
+        // library handles its own locks in `fork`. The child writes the file and then ends by
+        // `_exit`, without unwinding and without running exit handlers, which are for the parent.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => self.child = Some(child),
             ForkResult::Child => {
                 let saved = save(&self.path, step, self.plain.now());
-                // SAFETY: has no preconditions.
+                // SAFETY: `_exit` has no preconditions.
                 unsafe { libc::_exit(i32::from(saved.is_err())) }
             }
         }

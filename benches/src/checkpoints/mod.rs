@@ -1,4 +1,5 @@
-//! What checkpoints cost, against other ways to write them, on the same disk in the same run.
+//! The cost of checkpoints, compared with other ways to write them on the same disk in the same
+//! run.
 
 mod increments;
 mod memory;
@@ -11,35 +12,36 @@ mod tcasm;
 use crate::bars::Bar;
 use std::path::Path;
 
-/// What was measured, or why not.
+/// Result of a measurement.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What a group has measured.
+/// The measured values of a group.
 pub struct Figures {
-    /// Tables, and what they need to be understood.
+    /// Tables, with the text that explains them.
     pub text: String,
-    /// What must be reached.
+    /// The values that have a limit.
     pub bars: Vec<Bar>,
 }
 
-/// Its name, its heading, and how it is measured, with files in a folder.
+/// A group of measurements: its name, its heading, and the function that measures it with files in
+/// the given folder.
 pub type Group = (&'static str, &'static str, fn(&Path) -> Outcome<Figures>);
 
 /// All groups.
 pub const GROUPS: [Group; 4] = [
     (
         "stalls",
-        "What a checkpoint adds to the simulation",
+        "Time that a checkpoint adds to the simulation",
         stalls::measure,
     ),
     (
         "increments",
-        "Increments, and reading back",
+        "Size of increments, and time to restore",
         increments::measure,
     ),
     (
         "rate",
-        "How fast a checkpoint is on the disk",
+        "Speed of writing a checkpoint to the disk",
         rate::measure,
     ),
     ("memory", "Restart without a file", memory::measure),

@@ -1,4 +1,5 @@
-//! How fast a full checkpoint is on the disk, against `dd` of as many bytes into the same folder, by turns.
+//! The speed of writing a full checkpoint to the disk, compared with `dd` of as many bytes into the
+//! same folder. Both take turns.
 
 use super::simulation::{self, BYTES, NAMES, Plain, Work};
 use super::{Figures, Outcome, ms};
@@ -11,7 +12,7 @@ use tcasm_checkpoint::Checkpoint;
 
 const ROUNDS: u64 = 10;
 
-/// Measure both.
+/// Measures both.
 pub fn measure(dir: &Path) -> Outcome<Figures> {
     let own = tempfile::tempdir_in(dir)?;
     let plain = Plain::new(Work::Memory);
@@ -21,7 +22,7 @@ pub fn measure(dir: &Path) -> Outcome<Figures> {
             dd(&own.path().join("dd"))?,
             write(own.path(), round, &plain)?,
         );
-        // Both come to a disk that has been idle, and once each before it counts.
+        // Both end with fsync, so each starts on an idle disk. The first round is not counted.
         if round > 0 {
             copied.add_ns(by_dd);
             written.add_ns(ours);
@@ -35,14 +36,15 @@ pub fn measure(dir: &Path) -> Outcome<Figures> {
         )
     };
     let mut text = format!(
-        "{} MiB, until fsync is done.\n\n| who | time | p99 | max | rate (median) |\n|---|---|---|---|---|\n",
+        "{} MiB, including fsync.\n\n\
+         | program | time | p99 | max | rate (median) |\n|---|---|---|---|---|\n",
         BYTES >> 20
     );
-    for (who, samples) in [("dd", &copied), ("a full checkpoint", &written)] {
+    for (program, samples) in [("dd", &copied), ("a full checkpoint", &written)] {
         let times = [0.5, 0.99, 1.0]
             .map(|q| ms(samples.quantile(q)))
             .join(" | ");
-        text += &format!("| {who} | {times} | {} |\n", rate(samples.median()));
+        text += &format!("| {program} | {times} | {} |\n", rate(samples.median()));
     }
     let what = "a full checkpoint until it is on the disk, in times of dd (80 % of its rate)";
     let bars = vec![Bar::new(what, pairs.median(), 1.25, Unit::Ratio)];
@@ -76,7 +78,7 @@ fn write(dir: &Path, round: u64, plain: &Plain) -> Outcome<f64> {
         checkpoint.read_bytes(name, &mut seen)?;
         let expected = expected.as_slice().ok_or("an array with gaps")?;
         if seen != bytemuck::cast_slice::<f64, u8>(expected) {
-            return Err(format!("{path:?} has another {name} than was written").into());
+            return Err(format!("field {name} of {path:?} differs from what was written").into());
         }
     }
     std::fs::remove_file(path)?;

@@ -1,4 +1,5 @@
-//! The simulation that checkpoints are written of: two fields of 128 MiB, each computed anew from both in every step.
+//! The simulation whose checkpoints are written. It has two fields of 128 MiB. Each step computes
+//! both anew from both.
 
 use super::Outcome;
 use crate::plain::huge_array;
@@ -8,14 +9,14 @@ use tcasm_checkpoint::{Compression, Options, Snapshot, write};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 
-/// Of both fields.
+/// Shape of each of the two fields.
 pub const SHAPE: [usize; 3] = [256; 3];
-/// Of both fields together.
+/// Size of both fields together, in bytes.
 pub const BYTES: usize = 2 * (SHAPE[0] * SHAPE[1] * SHAPE[2]) * size_of::<f64>();
-/// What they are called.
+/// Names of the fields.
 pub const NAMES: [&str; 2] = ["u", "v"];
 
-/// How all files are written here: HDF5 as fast as it goes.
+/// Returns the options with which all files are written: no compression, for the highest speed.
 pub fn options() -> Options {
     Options {
         compression: Compression::None,
@@ -23,19 +24,19 @@ pub fn options() -> Options {
     }
 }
 
-/// What bounds a step.
+/// The resource that limits the speed of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Reading and writing the fields.
+    /// Memory bandwidth: the step does little more than read and write the fields.
     Memory,
-    /// Arithmetic on each value.
+    /// The processor: the step does much arithmetic on each value.
     Arithmetic,
 }
 
-/// Square roots for each value besides the one, where arithmetic is to be what takes the time.
+/// Number of additional square roots for each value in a step that is bound by arithmetic.
 const ROOTS: usize = 4;
 
-/// One step, with one thread.
+/// Computes a step with one thread.
 pub fn compute(
     work: Work,
     u: ArrayView3<'_, f64>,
@@ -58,7 +59,7 @@ pub fn compute(
     }
 }
 
-/// The state before the first step: no two values alike.
+/// Writes the state before the first step. In each field, all values differ.
 pub fn initialise(u: &mut ArrayViewMut3<'_, f64>, v: &mut ArrayViewMut3<'_, f64>) {
     let number = |i: usize| i as f64;
     u.iter_mut().enumerate().for_each(|(i, u)| *u = number(i));
@@ -67,15 +68,15 @@ pub fn initialise(u: &mut ArrayViewMut3<'_, f64>, v: &mut ArrayViewMut3<'_, f64>
         .for_each(|(i, v)| *v = 0.5 * number(i));
 }
 
-/// It in ordinary memory.
+/// The simulation in ordinary memory.
 pub struct Plain {
     work: Work,
-    /// u, v, and what they will be.
+    /// The fields u and v, and their next values.
     arrays: [Array3<f64>; 4],
 }
 
 impl Plain {
-    /// Before the first step.
+    /// Creates the state before the first step.
     pub fn new(work: Work) -> Self {
         let mut arrays = [(); 4].map(|()| huge_array(SHAPE));
         let [u, v, ..] = &mut arrays;
@@ -83,21 +84,21 @@ impl Plain {
         Plain { work, arrays }
     }
 
-    /// Compute a step.
+    /// Computes a step.
     pub fn step(&mut self, step: u64) {
         let [u, v, u_next, v_next] = self.arrays.each_mut().map(|a| a.view_mut());
         compute(self.work, u.view(), v.view(), u_next, v_next, step);
         self.arrays.rotate_left(2);
     }
 
-    /// u and v as they are.
+    /// Returns the present u and v.
     pub fn now(&self) -> [&Array3<f64>; 2] {
         let [u, v, ..] = &self.arrays;
         [u, v]
     }
 }
 
-/// Write these arrays to `path`, fsync included.
+/// Writes these arrays to `path`, and waits for fsync.
 pub fn save(path: &Path, step: u64, arrays: [&Array3<f64>; 2]) -> Outcome<u64> {
     let table = FieldTable {
         fields: NAMES

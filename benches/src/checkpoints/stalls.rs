@@ -1,4 +1,5 @@
-//! What a checkpoint adds to the simulation, however it is written: steps without one and steps after one take turns.
+//! The time that a checkpoint adds to the simulation, for each way to write it. Steps in plain
+//! memory without checkpoints and steps with a checkpoint take turns.
 
 use super::methods::{CopyAndThread, Direct, Fork, Method};
 use super::simulation::{NAMES, Plain, SHAPE, Work, save};
@@ -16,14 +17,16 @@ use tcasm_examples::arrays::Capture;
 const ROUNDS: u64 = 8;
 const WORKS: [(&str, Work); 2] = [("memory", Work::Memory), ("arithmetic", Work::Arithmetic)];
 
-/// What one way adds.
+/// The results of one way to write checkpoints.
 struct Row {
     name: &'static str,
-    /// To the steps that follow a checkpoint, all together.
+    /// Time that each checkpoint adds to all steps until the next one, together.
     per_checkpoint: Samples,
+    /// Times of the steps with checkpoints.
     steps: Samples,
+    /// Times of the steps in plain memory.
     plain: Samples,
-    /// Checkpoints that were not complete when the next was due.
+    /// Number of checkpoints that were not complete when the next was due.
     late: usize,
 }
 
@@ -33,15 +36,15 @@ const METHODS: [(&str, Open); 5] = [
     (
         "**TCASM**, handed over, each step published",
         |dir, every, work| {
-            let way = (Capture::HandOver, Publish::Each);
-            Ok(Box::new(Tcasm::new(dir, way, every, work)?))
+            let mode = (Capture::HandOver, Publish::Each);
+            Ok(Box::new(Tcasm::new(dir, mode, every, work)?))
         },
     ),
     (
         "**TCASM**, copied, published for the checkpoint",
         |dir, every, work| {
-            let way = (Capture::Copy, Publish::Due);
-            Ok(Box::new(Tcasm::new(dir, way, every, work)?))
+            let mode = (Capture::Copy, Publish::Due);
+            Ok(Box::new(Tcasm::new(dir, mode, every, work)?))
         },
     ),
     ("HDF5 in the simulation", |dir, _, work| {
@@ -54,10 +57,11 @@ const METHODS: [(&str, Open); 5] = [
         Ok(Box::new(Fork::new(dir, work)))
     }),
 ];
-/// The first and the one it is compared with.
+/// Index of the method with which the first one is compared.
 const DIRECT: usize = 2;
 
-/// Measure all of them, with steps that are bound by memory and by arithmetic.
+/// Measures all methods, with steps that are bound by memory and steps that are bound by
+/// arithmetic.
 pub fn measure(dir: &Path) -> Outcome<Figures> {
     let mut figures = Figures {
         text: String::new(),
@@ -83,7 +87,8 @@ fn measure_with(dir: &Path, bound: &str, work: Work) -> Outcome<Figures> {
     let added = |row: &Row| row.per_checkpoint.median();
     let part = added(&rows[0]) / added(&rows[DIRECT]) * 100.0;
     let what = format!(
-        "TCASM, handed over, steps bound by {bound}: added per checkpoint, as a part of what HDF5 in the simulation adds"
+        "TCASM, handed over, steps bound by {bound}: added per checkpoint, as a part of the time \
+         that HDF5 in the simulation adds"
     );
     Ok(Figures {
         text: format!("Steps bound by {bound}. {}", table(&rows, every)?),
@@ -91,7 +96,8 @@ fn measure_with(dir: &Path, bound: &str, work: Work) -> Outcome<Figures> {
     })
 }
 
-/// Twice as many as one write takes.
+/// Returns the number of steps between two checkpoints. They take twice as long as writing one
+/// file.
 fn steps_between(dir: &Path, plain: &mut Plain) -> Outcome<u64> {
     let [mut steps, mut writes] = [Samples::default(), Samples::default()];
     for step in 1..=6 {
@@ -135,7 +141,7 @@ fn rounds(
         })?;
         let late = !method.is_complete()?;
         method.settle()?;
-        // The first is for memory that nobody has touched.
+        // The first round is not counted, because it touches fresh memory.
         if round > 1 {
             row.late += usize::from(late);
             let added = time.as_nanos() as f64 - without.as_nanos() as f64;
@@ -148,7 +154,7 @@ fn rounds(
     Ok(row)
 }
 
-/// The time that these steps take together.
+/// Runs these steps. Returns their total time, and adds the time of each to `samples`.
 fn stretch(
     samples: &mut Samples,
     steps: std::ops::Range<u64>,
@@ -161,7 +167,7 @@ fn stretch(
     Ok(start.elapsed())
 }
 
-/// One more checkpoint, while steps go on as before: every byte of it.
+/// Writes one more checkpoint while further steps run, and compares every bit of it.
 fn check(name: &str, method: &mut dyn Method, first: u64, every: u64) -> Outcome<()> {
     method.step(first)?;
     let expected = method.state()?;
@@ -172,7 +178,7 @@ fn check(name: &str, method: &mut dyn Method, first: u64, every: u64) -> Outcome
     let checkpoint = Checkpoint::restart(&[method.settle()?], None)?;
     if checkpoint.stamp().step != first {
         return Err(format!(
-            "{name}: the last checkpoint is of step {}",
+            "{name}: the last checkpoint is of step {} instead of {first}",
             checkpoint.stamp().step
         )
         .into());
@@ -183,7 +189,7 @@ fn check(name: &str, method: &mut dyn Method, first: u64, every: u64) -> Outcome
         let bits = |array: &Array3<f64>| array.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         if bits(&seen) != bits(expected) {
             return Err(
-                format!("{name}: {field} of step {first} is another than was computed").into(),
+                format!("{name}: the checkpoint of step {first} has a wrong {field}").into(),
             );
         }
     }
@@ -194,7 +200,8 @@ fn table(rows: &[Row], every: u64) -> Outcome<String> {
     let plain = ms(rows[0].plain.median());
     let mut out = format!(
         "A checkpoint every {every} steps; a step in plain memory takes {plain}.\n\n\
-         | how | added per checkpoint | p99 | max | added per step | a step | p99 | max | late |\n\
+         | method | added per checkpoint | p99 | max | added per step | a step | p99 | max \
+         | late |\n\
          |---|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {

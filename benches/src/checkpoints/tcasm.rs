@@ -1,4 +1,5 @@
-//! The way of TCASM: the simulation publishes, and `tcasm checkpoint`, a process of its own, writes.
+//! Checkpoints by TCASM: the simulation publishes, and the separate process `tcasm checkpoint`
+//! writes the files.
 
 use super::Outcome;
 use super::methods::Method;
@@ -10,15 +11,15 @@ use std::time::{Duration, Instant};
 use tcasm_examples::arrays::{self, Arrays, Capture, room_for};
 use tcasm_producer::Producer;
 
-/// So long a checkpoint may take.
-const LONG: Duration = Duration::from_secs(120);
+/// The longest time that a checkpoint may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Which steps are published.
+/// The steps that are published.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Publish {
-    /// Every step: observers see them all.
+    /// Every step, so that observers see all of them.
     Each,
-    /// Those of which there is to be a checkpoint.
+    /// Only the steps whose checkpoint is to be written.
     Due,
 }
 
@@ -28,17 +29,18 @@ pub struct Tcasm {
     dir: PathBuf,
     publish: Publish,
     work: Work,
-    /// Ends before the program that writes is waited for.
+    /// The producer. It is dropped before `_writer`, because fields are dropped in order.
     producer: Producer,
     arrays: Box<dyn Arrays>,
-    /// Of the last checkpoint.
+    /// Step of the last checkpoint.
     step: u64,
-    /// Ends when the simulation does.
+    /// The program that writes checkpoints. It is killed when this value is dropped.
     _writer: Program,
 }
 
 impl Tcasm {
-    /// Into `dir`, a checkpoint every `every` steps.
+    /// Creates the simulation, and starts the program that writes a checkpoint to `dir` every
+    /// `every` steps.
     pub fn new(
         dir: &Path,
         (capture, publish): (Capture, Publish),
@@ -112,7 +114,7 @@ impl Method for Tcasm {
         if self.publish == Publish::Due {
             self.publish(step)?;
         }
-        self.step = step; // the writer knows by itself
+        self.step = step; // the writer decides by itself that this step is due
         Ok(())
     }
 
@@ -123,8 +125,8 @@ impl Method for Tcasm {
     fn settle(&mut self) -> Outcome<PathBuf> {
         let start = Instant::now();
         while !self.is_complete()? {
-            if start.elapsed() > LONG {
-                return Err(format!("no {:?} after {LONG:?}", self.path()).into());
+            if start.elapsed() > TIMEOUT {
+                return Err(format!("no {:?} after {TIMEOUT:?}", self.path()).into());
             }
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -1,4 +1,5 @@
-//! What a time series holds: its fields, its versions, and which file of rows holds each field of each version.
+//! The contents of a time series: its fields, its versions, and the file of rows that holds each
+//! field of each version.
 
 use crate::error::{ReadError, WriteError};
 use crate::{contained, regular, seal};
@@ -11,45 +12,50 @@ use tcasm_core::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
 const FORMAT: u64 = 1;
-/// Most bytes of what a series says of itself: about 100 for each version and field.
+/// The largest size of the encoded contents in bytes. Each version takes about 100 bytes for each
+/// field.
 const MOST_CONTENTS: u64 = 4 << 30;
 
-/// All that the file of a time series says of itself.
+/// The contents of the file of a time series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contents {
+    /// The format of these contents.
     pub format: u64,
-    /// Name of the region.
+    /// The name of the region.
     pub region: String,
-    /// The fields, as in the first version.
+    /// The fields, as the first version describes them.
     pub table: FieldTable,
-    /// The versions, by ascending step.
+    /// The versions, in ascending order of steps.
     pub versions: Vec<Row>,
-    /// The checksums of the newest version's fields, two words each; empty when they are not known.
+    /// The checksum of each field of the newest version, as two words. Empty if they are not known.
     pub newest: Vec<[u64; 2]>,
 }
 
-/// One version.
+/// One version of the series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
+    /// Number, step and time of the version.
     pub stamp: Stamp,
-    /// The number of the file that holds each field.
+    /// For each field, the number of the file of rows that holds it.
     pub files: Vec<u64>,
-    /// The chapter that it is in, if it is in one.
+    /// The place of the version in a chapter, if it is in one.
     pub chapter: Option<Chapter>,
 }
 
-/// A place in a chapter: a file that holds several versions, by references to their files.
+/// The place of a version in a chapter. A chapter is a file that holds several versions as
+/// references to their files of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chapter {
-    /// Its number.
+    /// The number of the file of the chapter.
     pub file: u64,
+    /// The index of the version in the chapter.
     pub at: u64,
-    /// How many versions it holds.
+    /// The number of versions in the chapter.
     pub rows: u64,
 }
 
 impl Contents {
-    /// A series of `region` with the fields of `table`, still without versions.
+    /// Returns a series of `region` with the fields of `table` and no versions.
     pub fn new(region: &str, table: &FieldTable) -> Self {
         Contents {
             format: FORMAT,
@@ -60,12 +66,13 @@ impl Contents {
         }
     }
 
+    /// Returns the stamp of the newest version.
     pub fn last(&self) -> Option<Stamp> {
         self.versions.last().map(|row| row.stamp)
     }
 
-    /// Whether versions with these fields can go on in this series. Where fields lie in the region does not matter, nor do
-    /// attributes.
+    /// Returns true if versions with the fields of `table` can be appended to this series. Offsets
+    /// in the region and attributes may differ.
     pub fn takes(&self, table: &FieldTable) -> bool {
         let plain = |field: &FieldDesc| FieldDesc {
             offset: 0,
@@ -76,32 +83,33 @@ impl Contents {
         own.map(plain).eq(other.map(plain))
     }
 
-    /// Forget the versions from `step` on.
+    /// Removes the versions of `step` and of later steps.
     pub fn cut(&mut self, step: u64) {
         self.versions.retain(|row| row.stamp.step < step);
         self.newest.clear();
     }
 
-    /// Forget all but the newest `n` versions.
+    /// Removes all but the newest `n` versions.
     pub fn keep(&mut self, n: usize) {
         let old = self.versions.len().saturating_sub(n);
         self.versions.drain(..old);
     }
 
-    /// The numbers of all files that are referred to.
+    /// Returns the numbers of all files of rows and chapters that the versions refer to.
     pub fn files(&self) -> BTreeSet<u64> {
         let rows = self.versions.iter().flat_map(|row| &row.files).copied();
         let chapters = self.versions.iter().filter_map(|row| row.chapter);
         rows.chain(chapters.map(|chapter| chapter.file)).collect()
     }
 
-    /// The versions that no chapter has.
+    /// Returns the versions that are in no chapter.
     pub fn loose(&self) -> Range<usize> {
         let in_chapters = self.versions.partition_point(|row| row.chapter.is_some());
         in_chapters..self.versions.len()
     }
 
-    /// The time of each version. Readers find versions by it: where times do not ascend, the steps stand for them.
+    /// Returns the time of each version. Readers search versions by time, so the times must ascend.
+    /// If they do not, or if one is not finite, the steps are returned instead.
     pub fn times(&self) -> Vec<f64> {
         let times: Vec<f64> = self.versions.iter().map(|row| row.stamp.time).collect();
         let finite = times.iter().all(|t| t.is_finite());
@@ -112,11 +120,12 @@ impl Contents {
         steps.collect()
     }
 
+    /// Returns the contents encoded as MessagePack.
     pub fn encode(&self) -> Result<Vec<u8>, WriteError> {
         rmp_serde::to_vec(self).map_err(|e| WriteError::Table(e.into()))
     }
 
-    /// Read what the series at `path` says of itself.
+    /// Reads the contents of the series at `path`.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let (checked, _) = seal::check(path)?; // before HDF5 sees it
         let damaged = |why: String| ReadError::Damaged {
@@ -177,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_stand_for_times_that_do_not_ascend() {
+    fn steps_replace_times_that_do_not_ascend() {
         assert_eq!(series(&[0.0, 0.5, 2.0]).times(), [0.0, 0.5, 2.0]);
         for times in [[0.0, 0.0, 1.0], [1.0, 0.5, 2.0], [0.0, f64::NAN, 1.0]] {
             assert_eq!(series(&times).times(), [0.0, 10.0, 20.0], "{times:?}");
@@ -185,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_not_kept_is_forgotten() {
+    fn cut_and_keep_remove_versions() {
         let mut contents = series(&[0.0, 1.0, 2.0, 3.0]);
         contents.cut(20);
         assert_eq!(contents.last().unwrap().step, 10);
@@ -197,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_takes_fields_of_the_same_shape_wherever_they_lie() {
+    fn series_accepts_fields_of_the_same_shape_at_any_offset() {
         let contents = series(&[]);
         let mut moved = table(&[4]);
         moved.fields[0].offset = 4096;
@@ -208,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_encoded_whatever_the_times_are() {
+    fn contents_are_encoded_with_any_times() {
         let contents = series(&[f64::INFINITY, -0.0]);
         let bytes = contents.encode().unwrap();
         assert_eq!(rmp_serde::from_slice::<Contents>(&bytes).unwrap(), contents);

@@ -1,18 +1,22 @@
-//! The file of a time series that others open: a temporal VTKHDF image whose arrays are virtual.
+//! The file of a time series that other programs open: a temporal VTKHDF image whose arrays are
+//! virtual datasets.
 //!
 //! ```text
-//! /VTKHDF                     the image: Version, Type, WholeExtent, Origin, Spacing, Direction
-//!   Steps/                    NSteps; Values: the time of each version
-//!   PointData/ CellData/      (version, z, y, x[, component]): the fields that lie on the grid, without ghost layers
-//!   FieldData/                step, version
-//! /tcasm                      format, kind, region, free attributes (attr_*)
-//!   series                    which versions there are, and which file holds what (MessagePack)
-//!   step version time         of each version
-//!   fields/                   (version, ...): fields that are not on the grid, and others with their ghost layers
+//! /VTKHDF                  the image: Version, Type, WholeExtent, Origin, Spacing, Direction
+//!   Steps/                 NSteps; Values: the time of each version
+//!   PointData/ CellData/   (version, z, y, x[, component]): the fields that lie on the grid,
+//!                          without ghost layers
+//!   FieldData/             step, version
+//! /tcasm                   format, kind, region, free attributes (attr_*)
+//!   series                 the versions, and the file that holds each field (MessagePack)
+//!   step version time      of each version
+//!   fields/                (version, ...): fields that are not on the grid, and fields with
+//!                          ghost layers, whole
 //! ```
 //!
-//! With one version the arrays have no leading dimension under `/VTKHDF`: readers take `NSteps = 1` for a still image. The file is
-//! written anew with each version and takes the place of the one before: who opens it sees one or the other.
+//! With a single version, the arrays under `/VTKHDF` have no dimension for versions, because
+//! readers take `NSteps = 1` for a static image. The file is written again with each version and
+//! replaces the one before by a rename. A reader opens either the old file or the new one.
 
 use super::contents::Contents;
 use super::mapping::{Mapping, Virtual, interior, whole};
@@ -25,7 +29,8 @@ use std::io;
 use std::path::Path;
 use tcasm_core::field::Centering;
 
-/// Write the file of the series at `path`, whose rows are in the folder called `rows` beside it; returns its size.
+/// Writes the file of the series at `path` and returns its size. The files of rows are in the
+/// folder `rows` beside it.
 pub fn write(path: &Path, mode: Mode, rows: &str, contents: &Contents) -> Result<u64, WriteError> {
     let encoded = contents.encode()?;
     let (pending, ()) = atomic::begin(path, mode, |pending| {
@@ -46,7 +51,7 @@ pub fn write(path: &Path, mode: Mode, rows: &str, contents: &Contents) -> Result
     pending.commit()
 }
 
-/// Reads the file back: HDF5 may have lost an error.
+/// Reads the file back and compares it, because HDF5 may have lost an error.
 fn check(pending: &Pending, encoded: &[u8]) -> Result<(), WriteError> {
     let why = match Contents::read(&pending.here()).map(|read| read.encode()) {
         Ok(Ok(read)) if read == encoded => return Ok(()),
@@ -59,12 +64,14 @@ fn check(pending: &Pending, encoded: &[u8]) -> Result<(), WriteError> {
     })
 }
 
+/// What is written to the file of a series.
 struct Index<'a> {
     contents: &'a Contents,
     mapping: Mapping<'a>,
 }
 
 impl Index<'_> {
+    /// Writes the group `/tcasm`.
     fn own(&self, own: &Group, encoded: &[u8]) -> Result<(), Fault> {
         attributes::number(own, "format", self.contents.format)?;
         attributes::text(own, "kind", "time series")?;
@@ -84,6 +91,7 @@ impl Index<'_> {
         Ok(())
     }
 
+    /// Writes the group `/VTKHDF`.
     fn image(&self, image: &Group) -> Result<(), Fault> {
         let grid = Grid::of(&self.contents.table);
         vtkhdf::describe_image(image, &grid)?;
@@ -108,6 +116,7 @@ impl Index<'_> {
         self.steps(image)
     }
 
+    /// Writes the time, step and number of each version, as temporal VTKHDF has them.
     fn steps(&self, image: &Group) -> Result<(), Fault> {
         let count = self.contents.versions.len();
         let global = image.create_group("FieldData")?;
@@ -130,12 +139,14 @@ impl Index<'_> {
         Ok(())
     }
 
+    /// Returns the result of `of` for each version.
     fn of_versions<T>(&self, of: impl Fn(tcasm_core::stamp::Stamp) -> T) -> Vec<T> {
         let versions = &self.contents.versions;
         versions.iter().map(|row| of(row.stamp)).collect()
     }
 }
 
+/// Writes `values` as the dataset `name`.
 fn numbers<T: H5Type>(group: &Group, name: &str, values: &[T]) -> Result<(), Fault> {
     let builder = group.new_dataset_builder();
     builder.with_data(values).create(name)?;

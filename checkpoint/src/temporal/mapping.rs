@@ -1,8 +1,8 @@
-//! Virtual datasets: which part of which file makes which rows.
+//! Virtual datasets of a time series: which part of which file makes up which rows.
 //!
-//! A virtual dataset says of each of its rows where it stands, which takes time and memory when there are thousands. So whenever
-//! there are enough of them, rows are made a chapter: a file of virtual datasets that never changes, to which the series refers as
-//! a whole.
+//! A virtual dataset lists a source for each of its rows, which takes time and memory when there
+//! are thousands of rows. So when there are enough rows, they are put into a chapter. This is a
+//! file of virtual datasets that never changes, and the series refers to all of it as one source.
 
 use super::contents::{Contents, Row};
 use super::rows;
@@ -16,35 +16,39 @@ use std::path::Path;
 use tcasm_core::field::{DType, Element, FieldDesc};
 use tcasm_core::with_dtype;
 
-/// Where the rows of a series are.
+/// The sources of the rows of a series.
 pub struct Mapping<'a> {
-    /// The folder of their files, from the file that refers to them: empty, or with a slash at its end.
+    /// The folder of the source files, relative to the file that refers to them. It is empty, or
+    /// ends with a slash.
     folder: String,
+    /// The number of rows.
     count: usize,
     pieces: Vec<Piece<'a>>,
 }
 
-/// A virtual dataset to be made.
+/// A virtual dataset to create.
 pub struct Virtual<'a> {
+    /// The field.
     pub field: &'a FieldDesc,
-    /// Its place in the table.
+    /// The index of the field in the table.
     pub at: usize,
-    /// The shape of one version.
+    /// The shape of one row.
     pub shape: Vec<usize>,
-    /// The part of what is stored of a version that makes it.
+    /// The part of the stored array of a version that makes up the row.
     pub part: Vec<Range<usize>>,
-    /// Whether there is a dimension for the versions.
+    /// True if the dataset has a dimension for versions.
     pub temporal: bool,
 }
 
-/// Rows of the series that stand in one piece: one in the files of a version, or several in a chapter.
+/// Rows of the series with one source: a single row in the files of its version, or several rows of
+/// a chapter.
 struct Piece<'a> {
     rows: Range<usize>,
     first: &'a Row,
 }
 
 impl<'a> Mapping<'a> {
-    /// Where the rows of `versions` are, in files in `folder`.
+    /// Returns the sources of the rows of `versions`, whose files are in `folder`.
     pub fn new(folder: &str, versions: &'a [Row]) -> Self {
         let mut start = 0;
         let pieces = versions.chunk_by(follows).map(|piece| {
@@ -54,13 +58,14 @@ impl<'a> Mapping<'a> {
             Piece { rows, first }
         });
         Mapping {
-            folder: folder.replace('%', "%%"), // which HDF5 takes for a pattern
+            // HDF5 treats a single '%' in a source name as a pattern.
+            folder: folder.replace('%', "%%"),
             pieces: pieces.collect(),
             count: versions.len(),
         }
     }
 
-    /// Make the dataset `to` in `group`.
+    /// Creates the dataset `to` in `group`.
     pub fn create(&self, group: &Group, to: &Virtual<'_>) -> Result<(), Fault> {
         with_dtype!(to.field.dtype, T => { self.create_typed::<T>(group, to) })
     }
@@ -95,6 +100,7 @@ impl<'a> Mapping<'a> {
     }
 }
 
+/// Returns true if `row` comes directly after `before` in the same chapter.
 fn follows(before: &Row, row: &Row) -> bool {
     match (before.chapter, row.chapter) {
         (Some(a), Some(b)) => a.file == b.file && a.at + 1 == b.at,
@@ -103,13 +109,14 @@ fn follows(before: &Row, row: &Row) -> bool {
 }
 
 impl Piece<'_> {
-    /// The number of the file that has it of field `at`.
+    /// Returns the number of the file that holds this piece of the field with index `at`.
     fn file(&self, at: usize) -> u64 {
         let chapter = self.first.chapter.map(|chapter| chapter.file);
         chapter.unwrap_or(self.first.files[at])
     }
 
-    /// The shape of the dataset there, and the part of it that is wanted, where `part` of `shape` is wanted of each version.
+    /// Returns the shape of the source dataset, and the selection of `part` of each version in it.
+    /// The array of one version has the shape `shape`.
     fn source(&self, shape: &[usize], part: &[Range<usize>]) -> (Vec<usize>, Selection) {
         let part = part.iter().cloned();
         let Some(chapter) = self.first.chapter else {
@@ -122,7 +129,8 @@ impl Piece<'_> {
     }
 }
 
-/// Make a chapter of `versions` of the series, as file `path` among the files of rows; returns its size.
+/// Writes a chapter of `versions` of the series to `path`, which is in the folder of the rows.
+/// Returns its size.
 pub fn write_chapter(
     path: &Path,
     mode: Mode,
@@ -146,7 +154,8 @@ pub fn write_chapter(
     pending.commit()
 }
 
-/// Reads a chapter back: HDF5 loses the error of what it writes when a file is closed.
+/// Opens the datasets of a chapter again, because HDF5 loses errors of writes that happen when a
+/// file is closed.
 fn check_chapter(pending: &Pending, contents: &Contents) -> hdf5::Result<()> {
     let file = hdf5::File::with_options()
         .with_fapl(|p| p.file_locking(false))
@@ -156,7 +165,8 @@ fn check_chapter(pending: &Pending, contents: &Contents) -> hdf5::Result<()> {
     all.try_for_each(|field| fields.dataset(&field.name).map(drop))
 }
 
-/// All of `field`, as it lies in its file.
+/// Returns a dataset for all of `field`, with its ghost layers. `at` is the index of the field in
+/// the table.
 pub fn whole(field: &FieldDesc, at: usize) -> Virtual<'_> {
     let shape = rows::shape(field);
     Virtual {
@@ -168,7 +178,7 @@ pub fn whole(field: &FieldDesc, at: usize) -> Virtual<'_> {
     }
 }
 
-/// The interior of `field` in what lies in its file.
+/// Returns the interior of `field`, without ghost layers, as a part of its stored array.
 pub fn interior(field: &FieldDesc) -> Vec<Range<usize>> {
     let ghosts = slowest_first(field, &field.ghosts);
     let cut = |(axis, n): (usize, usize)| {
@@ -179,7 +189,8 @@ pub fn interior(field: &FieldDesc) -> Vec<Range<usize>> {
     shape.into_iter().enumerate().map(cut).collect()
 }
 
-/// What stands where a file of rows is missing: no number, where there is something that is none.
+/// Returns the value that readers get where a file of rows is missing: NaN for real numbers, zero
+/// for all other types.
 fn absent<T: Element>() -> T {
     let mut value = T::zeroed();
     let bytes = bytemuck::bytes_of_mut(&mut value);
@@ -191,6 +202,7 @@ fn absent<T: Element>() -> T {
     value
 }
 
+/// Returns `part` with a leading dimension that selects `rows`.
 fn with_rows(
     rows: Range<usize>,
     part: impl Iterator<Item = Range<usize>>,
@@ -198,6 +210,7 @@ fn with_rows(
     std::iter::once(rows).chain(part)
 }
 
+/// Returns the selection of a block, one range for each dimension.
 fn block(ranges: impl Iterator<Item = Range<usize>>) -> Selection {
     let slices: Vec<SliceOrIndex> = ranges.map(SliceOrIndex::from).collect();
     Selection::from(Hyperslab::from(slices))

@@ -1,17 +1,18 @@
-//! Time series that grow with a running simulation: one temporal VTKHDF file, which VTK, ParaView, PyVista and h5py read at
-//! any moment.
+//! Time series that grow with a running simulation. A series is one temporal VTKHDF file, which
+//! VTK, ParaView, PyVista and h5py can read at any moment.
 //!
 //! ```text
-//! run.vtkhdf                  what others open: small, its arrays are virtual
-//! run.steps/00000001.h5 ...   the rows that they are made of
+//! run.vtkhdf                  the file that others open: small, its arrays are virtual
+//! run.steps/00000001.h5 ...   the rows that make up the arrays
 //! ```
 //!
-//! HDF5 promises nothing of a file whose writer is killed, and readers lock files out that are being written. So nothing is ever
-//! changed in place: a version is a new file of rows, then a new `run.vtkhdf` that takes the place of the old one. A reader
-//! neither waits nor makes anybody wait, and whoever is killed at whatever moment, `run.vtkhdf` is complete. What a killed writer
-//! leaves besides is removed at the next start.
+//! HDF5 makes no promise about a file whose writer is killed, and readers lock files that are being
+//! written. So no file is ever changed in place. A new version is a new file of rows, then a new
+//! `run.vtkhdf` that replaces the old one. A reader never waits and blocks nobody. `run.vtkhdf` is
+//! complete even if the writer is killed at any moment. Other files that a killed writer leaves are
+//! removed at the next start.
 //!
-//! A field that has not changed is not stored again: several rows refer to one.
+//! A field that has not changed is not stored again: several rows then refer to the same file.
 
 mod contents;
 mod index;
@@ -34,22 +35,25 @@ use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// How a time series is written.
+/// The options of a time series.
 #[derive(Clone, Debug)]
 pub struct SeriesOptions {
-    /// How the fields' bytes are stored.
+    /// How the bytes of fields are compressed.
     pub compression: Compression,
-    /// Keep the newest so many versions.
+    /// The number of newest versions to keep.
     pub keep: usize,
-    /// Files that nothing refers to any more stay so long, and until the next version at least, for who has opened the file of the
-    /// series before. What is left of them goes with the writer.
+    /// How long files of rows are kept after the series no longer refers to them, for readers that
+    /// have opened an older file of the series. They are kept until the next version at least. All
+    /// such files are removed when the writer is closed.
     pub grace: Duration,
-    /// So many versions are put together in a file of references, which the file of the series refers to: however long it is, it says
-    /// of few versions by themselves where they are.
+    /// The number of versions that are put together into a chapter: a file of references, to which
+    /// the file of the series refers as a whole. Thus a long series lists only few versions one by
+    /// one.
     pub chapter: usize,
-    /// Whether a simulation that goes back in steps may replace what is of later steps. Else it is refused.
+    /// True if a simulation that goes back to an earlier step may replace the versions of that step
+    /// and of later ones. Otherwise such a step is an error.
     pub replace_later: bool,
-    /// Who may read and write the files.
+    /// The permission bits of the files.
     pub mode: Mode,
 }
 
@@ -66,40 +70,43 @@ impl Default for SeriesOptions {
     }
 }
 
-/// Writes a time series.
+/// The writer of a time series.
 #[derive(Debug)]
 pub struct TimeSeries {
     path: PathBuf,
     region: String,
     options: SeriesOptions,
-    /// The part that grows; none before the first version.
+    /// The part that is appended to. `None` before the first version.
     part: Option<Part>,
-    /// Files that nothing refers to any more, the folder that they are in, and since when.
-    leaving: Vec<(Instant, PathBuf, BTreeSet<u64>)>,
+    /// Files of rows to which the series no longer refers, with their folder and the time since
+    /// when.
+    unused: Vec<(Instant, PathBuf, BTreeSet<u64>)>,
     _lock: Lock,
 }
 
-/// A version that has all its bytes, and is not yet in the series: what it was written from is no longer needed.
+/// A version whose bytes are written, but which is not yet in the series. Its snapshot is no longer
+/// needed.
 #[derive(Debug)]
 pub struct FilledRow {
     rows: Option<Rows>,
     part: Part,
 }
 
-/// A version that is in the series, on the disk.
+/// A version that was appended to the series and is on the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Appended {
-    /// The file that has it: another than before when the fields have changed.
+    /// The file of the series that holds the version. It is a new one if the fields have changed.
     pub path: PathBuf,
-    /// How many versions that has now.
+    /// The number of versions in that file.
     pub versions: usize,
-    /// Bytes that were written.
+    /// The number of bytes that were written.
     pub bytes: u64,
 }
 
 impl TimeSeries {
-    /// Go on with the time series of `region` at `path`, or begin one there. `path` ends in `.vtkhdf`. A file that is not a time
-    /// series of that region is an error, and left alone.
+    /// Opens the time series of `region` at `path` to append to it, or begins one there. `path`
+    /// must end in `.vtkhdf`. If there is another file, or the series of another region, this is an
+    /// error and the file is not touched.
     pub fn open(
         path: impl AsRef<Path>,
         region: &str,
@@ -119,7 +126,7 @@ impl TimeSeries {
         if let Some(part) = &part {
             check_region(part, region)?;
             if lock.is_held() {
-                part.tidy()?;
+                part.remove_unused()?;
             }
         }
         Ok(TimeSeries {
@@ -127,18 +134,21 @@ impl TimeSeries {
             region: region.to_owned(),
             options,
             part,
-            leaving: Vec::new(),
+            unused: Vec::new(),
             _lock: lock,
         })
     }
 
-    /// The newest version that is in the series.
+    /// Returns the stamp of the newest version in the series.
     pub fn last(&self) -> Option<Stamp> {
         self.part.as_ref().and_then(|part| part.contents.last())
     }
 
-    /// Append `snapshot`, whose step comes after the last. `changed` may say of a field that it has not changed since the
-    /// snapshot before: then its bytes are not even looked at. Whatever it says, bytes that are the same are not stored again.
+    /// Appends `snapshot`, whose step must be greater than the last one.
+    ///
+    /// `changed` may return false for a field that has not changed since the snapshot before. The
+    /// bytes of that field are not read then. Bytes that are the same are not stored again in any
+    /// case.
     pub fn append(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -148,8 +158,8 @@ impl TimeSeries {
         self.commit(filled)
     }
 
-    /// Write the bytes of `snapshot`, which is not needed any more when this returns. It is in the series after
-    /// [`TimeSeries::commit`].
+    /// Writes the bytes of `snapshot`, which is no longer needed when this returns.
+    /// [`TimeSeries::commit`] adds the version to the series.
     pub fn fill(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -187,7 +197,7 @@ impl TimeSeries {
         Ok(FilledRow { rows, part })
     }
 
-    /// Bring what was filled to the disk, and show it to readers.
+    /// Brings a filled version to the disk and shows it to readers.
     pub fn commit(&mut self, filled: FilledRow) -> Result<Appended, WriteError> {
         let FilledRow { rows, mut part } = filled;
         let old = self.part.as_ref().filter(|old| old.number == part.number);
@@ -195,9 +205,9 @@ impl TimeSeries {
         let mut bytes = rows.map_or(Ok(0), Rows::commit)?;
         bytes += part.end_chapter(self.options.chapter, self.options.mode)?;
         bytes += part.write(self.options.mode)?;
-        self.discard_leaving(self.options.grace);
-        let leaving = &before - &part.contents.files();
-        self.leaving.push((Instant::now(), part.rows(), leaving));
+        self.discard_unused(self.options.grace);
+        let unused = &before - &part.contents.files();
+        self.unused.push((Instant::now(), part.rows(), unused));
         let appended = Appended {
             path: part.path.clone(),
             versions: part.contents.versions.len(),
@@ -207,9 +217,9 @@ impl TimeSeries {
         Ok(appended)
     }
 
-    /// Remove what nothing refers to for so long.
-    fn discard_leaving(&mut self, grace: Duration) {
-        self.leaving.retain(|(since, dir, files)| {
+    /// Removes files to which the series has not referred for at least `grace`.
+    fn discard_unused(&mut self, grace: Duration) {
+        self.unused.retain(|(since, dir, files)| {
             let stays = since.elapsed() < grace;
             if !stays {
                 rows::discard(dir, files);
@@ -218,7 +228,7 @@ impl TimeSeries {
         });
     }
 
-    /// The part that `snapshot` goes to, without what it replaces.
+    /// Returns the part to which `snapshot` is appended, without the versions that it replaces.
     fn part_for(&self, snapshot: &Snapshot<'_>) -> Result<Part, WriteError> {
         let contents = || Contents::new(&self.region, snapshot.table);
         let Some(part) = &self.part else {
@@ -246,10 +256,11 @@ impl TimeSeries {
 
 impl Drop for TimeSeries {
     fn drop(&mut self) {
-        self.discard_leaving(Duration::ZERO);
+        self.discard_unused(Duration::ZERO);
     }
 }
 
+/// Returns an error if `part` is of another region.
 fn check_region(part: &Part, region: &str) -> Result<(), WriteError> {
     if part.contents.region == region {
         return Ok(());
@@ -261,7 +272,8 @@ fn check_region(part: &Part, region: &str) -> Result<(), WriteError> {
     })
 }
 
-/// Which file holds, or is going to hold, each field of `snapshot`; and the checksums of the fields.
+/// Returns the row of `snapshot`, with the file that holds or is going to hold each field, and the
+/// checksums of the fields.
 fn row(
     part: &Part,
     snapshot: &Snapshot<'_>,
@@ -291,6 +303,7 @@ fn row(
     Ok((row, hashes))
 }
 
+/// Returns the xxh3 of `bytes`, as two words.
 fn checksum(bytes: &[u8]) -> [u64; 2] {
     let hash = xxh3_128(bytes);
     [(hash >> 64) as u64, hash as u64]

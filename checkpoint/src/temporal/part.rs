@@ -1,5 +1,5 @@
-//! A part of a time series: versions with the same fields. A run whose fields change goes on in another: `run.vtkhdf`,
-//! `run_2.vtkhdf`, ...
+//! A part of a time series: versions with the same fields. When the fields of a run change, the
+//! series goes on in another part: `run.vtkhdf`, `run_2.vtkhdf`, ...
 
 use super::contents::{Chapter, Contents};
 use super::{index, mapping, rows};
@@ -8,19 +8,20 @@ use crate::{Mode, atomic};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One part, which may still have no file.
+/// One part of a series, which may have no file yet.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The file that others open.
+    /// The file that other programs open.
     pub path: PathBuf,
-    /// 1, 2, ...
+    /// The number of the part, from 1.
     pub number: u32,
+    /// The versions of the part.
     pub contents: Contents,
     /// The number of the next file of rows.
     pub next: u64,
 }
 
-/// The path of part `number` of the series at `path`.
+/// Returns the path of part `number` of the series at `path`.
 pub fn path_of(path: &Path, number: u32) -> PathBuf {
     match number {
         1 => path.to_owned(),
@@ -28,14 +29,14 @@ pub fn path_of(path: &Path, number: u32) -> PathBuf {
     }
 }
 
-/// The name without `.vtkhdf`.
+/// Returns the file name of `path` without `.vtkhdf`.
 fn stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default();
     stem.to_string_lossy().into_owned()
 }
 
 impl Part {
-    /// A part that is still to begin; nothing of that name may be there.
+    /// Returns a new part without a file. Fails if there is already something at `path`.
     pub fn begin(path: PathBuf, number: u32, contents: Contents) -> Result<Self, WriteError> {
         if path.symlink_metadata().is_ok() {
             return Err(WriteError::NotSeries {
@@ -49,11 +50,11 @@ impl Part {
             contents,
             next: 1,
         };
-        part.refuse_strangers()?;
+        part.refuse_foreign_rows()?;
         Ok(part)
     }
 
-    /// The newest part of the series at `path`, if there is one.
+    /// Returns the newest part of the series at `path`, if there is one.
     pub fn newest(path: &Path) -> Result<Option<Self>, WriteError> {
         let mut newest = None;
         for number in 1.. {
@@ -66,6 +67,7 @@ impl Part {
         Ok(newest)
     }
 
+    /// Reads part `number`, whose file is at `path`.
     fn read(path: PathBuf, number: u32) -> Result<Self, WriteError> {
         let contents = Contents::read(&path).map_err(|error| match error {
             ReadError::Io { path, source } => Fault::from(source).at(&path),
@@ -83,7 +85,7 @@ impl Part {
         })
     }
 
-    /// The folder of the rows.
+    /// Returns the folder of the rows.
     pub fn rows(&self) -> PathBuf {
         self.path.with_file_name(self.rows_name())
     }
@@ -92,7 +94,8 @@ impl Part {
         format!("{}.steps", stem(&self.path))
     }
 
-    /// Make a chapter of versions that are in none, when there are `many`; returns its size.
+    /// Puts the versions that are in no chapter into a new one, if there are at least `many`.
+    /// Returns the size of its file, or 0.
     pub fn end_chapter(&mut self, many: usize, mode: Mode) -> Result<u64, WriteError> {
         let loose = self.contents.loose();
         if loose.len() < many.max(2) {
@@ -109,13 +112,15 @@ impl Part {
         Ok(bytes)
     }
 
-    /// Write the file of the series; returns its size.
+    /// Writes the file of the part and returns its size.
     pub fn write(&self, mode: Mode) -> Result<u64, WriteError> {
         index::write(&self.path, mode, &self.rows_name(), &self.contents)
     }
 
-    /// Rows without a file of the series are somebody's data, but for those of a writer that was killed before its first.
-    fn refuse_strangers(&self) -> Result<(), WriteError> {
+    /// Fails if there are several files of rows although there is no file of the series: they are
+    /// data of another series. A single file may remain from a writer that was killed before it
+    /// wrote its first file of a series.
+    fn refuse_foreign_rows(&self) -> Result<(), WriteError> {
         let rows = self.rows();
         if rows::found(&rows)?.len() > 1 {
             let path = self.path.clone();
@@ -124,9 +129,9 @@ impl Part {
         Ok(())
     }
 
-    /// Remove what killed writers have left.
-    pub fn tidy(&self) -> Result<(), WriteError> {
-        rows::tidy(&self.rows(), &self.contents.files())?;
+    /// Removes the files that killed writers have left.
+    pub fn remove_unused(&self) -> Result<(), WriteError> {
+        rows::remove_unused(&self.rows(), &self.contents.files())?;
         let dir = atomic::directory(&self.path);
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let listed = fs::read_dir(dir).map_err(|e| Fault::from(e).at(&self.path))?;

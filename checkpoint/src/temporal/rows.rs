@@ -1,5 +1,6 @@
-//! The files with the rows of a time series, in a folder beside it: each holds, under `/tcasm/fields`, the fields that changed in
-//! one version. They have numbers, in the order in which they were written; none is ever written twice.
+//! The files with the rows of a time series, in a folder beside it. Each file holds, under
+//! `/tcasm/fields`, the fields that changed in one version. Files are numbered in the order in
+//! which they are written. None is ever written twice.
 
 use crate::atomic;
 use crate::error::{Fault, WriteError};
@@ -12,23 +13,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{FieldDesc, FieldTable};
 
-/// A file of rows that has all its bytes, and not yet its name.
+/// A file of rows that has all its bytes, but not its name yet.
 #[derive(Debug)]
 pub struct Rows(Unsealed);
 
-/// The name of file `number`.
+/// Returns the name of file `number`.
 pub fn file_name(number: u64) -> String {
     format!("{number:08}.h5")
 }
 
-/// The number of the file called `name`, if it is one of ours.
+/// Returns the number of the file called `name`, or `None` if it is not a file of rows.
 pub fn number(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".h5")?;
     let number = digits.parse().ok()?;
     (file_name(number) == name).then_some(number)
 }
 
-/// Write the fields of `table` out of `snapshot` as file `number` of `dir`.
+/// Writes the fields of `table`, which are some of `snapshot`, to file `number` of `dir`.
 pub fn write(
     dir: &Path,
     number: u64,
@@ -42,29 +43,30 @@ pub fn write(
     Ok(Rows(write::begin_own(&path, &part, options)?))
 }
 
-/// Makes the folder of the rows, if it is not there. It must not be a link to somewhere else.
+/// Creates the folder of the rows if it does not exist. It must not be a symbolic link.
 fn make_folder(dir: &Path, mode: Mode) -> std::io::Result<()> {
     let (parent, name) = Dir::of(dir)?;
     parent.open_or_create_folder(name, mode)?;
-    // The rows are on the disk only when their folder is.
+    // Files of rows are durable only if their folder is.
     parent.sync()
 }
 
 impl Rows {
-    /// Bring it to the disk, and give it its name; returns its size.
+    /// Brings the file to the disk and gives it its name. Returns its size.
     pub fn commit(self) -> Result<u64, WriteError> {
         self.0.seal()?;
         self.0.commit()
     }
 }
 
-/// The shape of `field` in its file: as it lies in memory. Virtual datasets cannot refer to a single number.
+/// Returns the shape of `field` in its file, which is that in memory. A single number becomes an
+/// array of one value, because virtual datasets cannot refer to a scalar.
 pub fn shape(field: &FieldDesc) -> Vec<usize> {
     let shape = crate::grid::memory_shape(field);
     if shape.is_empty() { vec![1] } else { shape }
 }
 
-/// Where fields go in a file that shows nothing to others.
+/// The part for other programs of a file that shows them nothing.
 pub struct Own;
 
 impl write::Shown for Own {
@@ -78,13 +80,14 @@ impl write::Shown for Own {
     }
 }
 
-/// The numbers of the files in `dir`; none where it does not exist.
+/// Returns the numbers of the files in `dir`. Returns none if `dir` does not exist.
 pub fn found(dir: &Path) -> Result<BTreeSet<u64>, WriteError> {
     Ok(entries(dir)?.iter().filter_map(|e| number(e)).collect())
 }
 
-/// Remove what killed writers have left in `dir`: temporaries, and files that `used` does not name.
-pub fn tidy(dir: &Path, used: &BTreeSet<u64>) -> Result<(), WriteError> {
+/// Removes what killed writers have left in `dir`: temporary files, and files whose numbers are not
+/// in `used`.
+pub fn remove_unused(dir: &Path, used: &BTreeSet<u64>) -> Result<(), WriteError> {
     for name in entries(dir)? {
         let unused = number(&name).is_some_and(|n| !used.contains(&n));
         if unused || atomic::is_temporary(&name, |target| number(target).is_some()) {
@@ -94,21 +97,23 @@ pub fn tidy(dir: &Path, used: &BTreeSet<u64>) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Remove files that nothing refers to any more.
+/// Removes the files `numbers`, to which nothing refers any more.
 pub fn discard(dir: &Path, numbers: &BTreeSet<u64>) {
     for &number in numbers {
         remove(&dir.join(file_name(number)));
     }
 }
 
+/// Removes a file. Logs an error, as the file does no harm.
 fn remove(path: &PathBuf) {
     if let Err(e) = fs::remove_file(path)
         && e.kind() != std::io::ErrorKind::NotFound
     {
-        tracing::warn!("{path:?} stays behind: {e}");
+        tracing::warn!("cannot remove {path:?}: {e}");
     }
 }
 
+/// Returns the names in `dir`. Returns none if `dir` does not exist.
 fn entries(dir: &Path) -> Result<Vec<String>, WriteError> {
     let listed = match fs::read_dir(dir) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -123,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_our_own_are_numbers() {
+    fn only_names_of_row_files_have_a_number() {
         assert_eq!(number(&file_name(12)), Some(12));
         assert_eq!(number(&file_name(123_456_789)), Some(123_456_789));
         for other in [

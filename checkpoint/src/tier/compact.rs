@@ -1,7 +1,9 @@
-//! Compaction: a thread that makes a full checkpoint of a chain of increments, in place of the newest of them.
+//! Compaction of chains: a thread that replaces the newest increment of a chain by a full
+//! checkpoint.
 //!
-//! It reads files only, no version. What builds on the increment builds on the full one as well, because it names the state and not
-//! the file. All fields are in memory meanwhile.
+//! The thread reads files only and pins no version. Increments on the replaced one stay valid,
+//! because they name the state of their base and not its file. All fields are in memory during a
+//! compaction.
 
 use super::contents::{Contents, Entry};
 use super::drain::{Shared, lock};
@@ -12,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use thiserror::Error;
 
-/// Why a chain stays as it is.
+/// The error that prevented a compaction.
 #[derive(Debug, Error)]
 pub(super) enum CompactError {
     #[error(transparent)]
@@ -21,7 +23,8 @@ pub(super) enum CompactError {
     Write(#[from] WriteError),
 }
 
-/// The thread. Dropped, it ends after the chain that it is at.
+/// A handle to the compaction thread. Dropping it ends the thread after the chain that it is
+/// working on.
 #[derive(Debug)]
 pub struct Compactor {
     wake: Option<Sender<()>>,
@@ -29,7 +32,8 @@ pub struct Compactor {
 }
 
 impl Compactor {
-    /// Compact the newest chain of `tier` whenever it has `most` files or more; `done` is called after each time.
+    /// Starts a thread that compacts the newest chain of `tier` whenever that chain has `most`
+    /// files or more. It calls `done` after each compaction.
     pub fn start(
         tier: Shared,
         most: usize,
@@ -40,9 +44,9 @@ impl Compactor {
         let work = move || {
             tcasm_core::sys::thread::set_background();
             while woken.recv().is_ok() {
-                // What has come since is seen by the one look.
+                // One pass covers all requests that have arrived since.
                 while woken.try_recv().is_ok() {}
-                look(&tier, most, &options, &done);
+                compact_newest(&tier, most, &options, &done);
             }
         };
         let builder = std::thread::Builder::new().name("tcasm-compact".to_owned());
@@ -52,9 +56,9 @@ impl Compactor {
         })
     }
 
-    /// There may be something to compact.
+    /// Wakes the thread, because there may be a chain to compact.
     pub fn wake(&self) {
-        // It runs as long as the sender is there.
+        // The thread runs as long as the sender exists, so this cannot fail.
         let _ = self.wake.as_ref().map(|wake| wake.send(()));
     }
 }
@@ -68,18 +72,20 @@ impl Drop for Compactor {
     }
 }
 
-fn look(tier: &Shared, most: usize, options: &Options, done: &impl Fn()) {
+/// Compacts the newest chain of `tier` if it is long enough.
+fn compact_newest(tier: &Shared, most: usize, options: &Options, done: &impl Fn()) {
     let Some(entry) = due(lock(tier).contents(), most) else {
         return;
     };
     match compact(tier, &entry, options) {
         Ok(()) => done(),
-        // The writer writes a full one itself when a chain is as long as may be.
-        Err(error) => tracing::warn!(step = entry.step, %error, "a chain stays as it is"),
+        // This is not fatal: the writer writes a full checkpoint itself when a chain has its
+        // largest length.
+        Err(error) => tracing::warn!(step = entry.step, %error, "a chain was not compacted"),
     }
 }
 
-/// The newest checkpoint, if it takes so many files to read it, and all are there.
+/// Returns the newest checkpoint if reading it takes at least `most` files, all of which are there.
 fn due(contents: &Contents, most: usize) -> Option<Entry> {
     let newest = contents.newest()?;
     let item = contents.items.get(&newest)?;
@@ -87,6 +93,8 @@ fn due(contents: &Contents, most: usize) -> Option<Entry> {
     is_due.then(|| item.entry.clone())
 }
 
+/// Writes a full checkpoint in place of the increment `entry`, unless that was replaced or removed
+/// meanwhile.
 pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result<(), CompactError> {
     let (increment, full) = {
         let tier = lock(tier);
@@ -100,7 +108,7 @@ pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result
     let mut tier = lock(tier);
     let known = tier.contents().items.get(&entry.step);
     if known.is_none_or(|item| !item.entry.is_same_file(entry)) {
-        // Replaced or removed meanwhile.
+        // The increment was replaced or removed meanwhile.
         return Ok(());
     }
     let bytes = unsealed.commit()?;
@@ -116,7 +124,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[test]
-    fn what_was_replaced_meanwhile_stays_as_it_is() {
+    fn checkpoint_that_is_replaced_during_compaction_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let mut tier = written(dir.path(), 1);
         let old = tier.contents().items[&1].entry.clone();

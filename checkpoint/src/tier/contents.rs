@@ -1,12 +1,14 @@
-//! What a manifest says: what became of the checkpoints of a run on one tier, a line for each event.
+//! The contents of a manifest: what happened to the checkpoints of a run on one tier, one line for
+//! each event.
 //!
 //! ```text
-//! {"event":"begin","format":1,"run":"5f0c93d2a41b7e68","region":"heat","created":1795254000000000000}#c2a9f0d1e37b5648
-//! {"event":"complete","step":100,"version":7,"time":0.5,"kind":"full","file":"heat_00000100.vtkhdf", ...}#...
+//! {"event":"begin","format":1,"run":"5f0c93d2a41b7e68","region":"heat","created":...}#c2a9...
+//! {"event":"complete","step":100,"version":7,"time":0.5,"kind":"full","file":...}#...
 //! ```
 //!
-//! Each line ends with `#` and the xxh3 (16 hexadecimal digits) of what stands before it. What a killed writer left of its
-//! last line is cut off by the next; a line that is damaged elsewhere is passed over, and told.
+//! Each line ends with `#` and the xxh3 (16 hexadecimal digits) of the text before it. A killed
+//! writer may leave an incomplete last line. The next append cuts it off. Lines that are damaged
+//! elsewhere are ignored, and their numbers are reported.
 
 use crate::error::ReadError;
 use crate::{find, regular};
@@ -17,57 +19,59 @@ use std::path::Path;
 use tcasm_core::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What every manifest begins with.
+/// The first bytes of every manifest.
 const BEGINNING: &[u8] = b"{\"event\":\"begin\",";
 /// The newest format that this program writes and reads.
 pub(super) const FORMAT: u32 = 1;
-/// Most bytes of a manifest: a checkpoint takes about 500 in all.
+/// The largest size of a manifest in bytes. All lines of one checkpoint take about 500 bytes.
 pub(super) const MOST_BYTES: u64 = 4 << 30;
 
-/// What a checkpoint holds.
+/// The kind of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {
-    /// All fields.
+    /// A checkpoint that holds all fields.
     Full,
-    /// What has changed since the checkpoint of step `base`.
+    /// A checkpoint that holds what has changed since the checkpoint of step `base`.
     Increment {
-        /// The step of the checkpoint before.
+        /// The step of the checkpoint that it builds on.
         base: u64,
     },
 }
 
-/// A complete checkpoint.
+/// A complete checkpoint, as the manifest describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Step of the simulation: no two checkpoints of a run have the same.
+    /// The step of the simulation. No two checkpoints of a run have the same step.
     pub step: u64,
-    /// Number of the version.
+    /// The number of the version.
     pub version: u64,
-    /// Simulated time; what is not finite is told by the file alone.
+    /// The simulated time. One that is not finite reads as NaN, because JSON has no such numbers.
+    /// The file itself holds the exact value.
     #[serde(default, deserialize_with = "number_or_null")]
     pub time: f64,
-    /// All of it, or an increment.
+    /// Full, or an increment.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Its file, in the folder of the manifest.
+    /// The name of its file, in the folder of the manifest.
     pub file: String,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Tells the state from any other.
+    /// The identity of the state, which no other state has.
     #[serde(default)]
     pub id: String,
-    /// Identity of the state that an increment builds on. Empty for a full checkpoint, and for an
-    /// increment that an older program has entered: then the step alone names its base.
+    /// The identity of the state that an increment builds on. It is empty for a full checkpoint. It
+    /// is also empty for an increment that an older program has entered: then the step alone names
+    /// its base.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub base_id: String,
-    /// The seal of the file, which tells that from any other.
+    /// The seal of the file, which no other file has.
     pub seal: String,
 }
 
 impl Entry {
-    /// Returns true if `other` stands for the same file. (Times do not count: one that is not a
-    /// number is unequal to itself.)
+    /// Returns true if `other` describes the same file. Times are not compared, because NaN is not
+    /// equal to itself.
     pub fn is_same_file(&self, other: &Entry) -> bool {
         let file = |entry: &Entry| (entry.step, entry.file.clone(), entry.seal.clone());
         file(self) == file(other)
@@ -75,7 +79,8 @@ impl Entry {
 
     /// Returns true if this is an increment on the state of `base`.
     pub fn builds_on(&self, base: &Entry) -> bool {
-        // A base comes before: a manifest that says otherwise must not lead in a circle.
+        // The step of the base must be smaller. Otherwise a damaged manifest could lead to an
+        // endless loop.
         self.base_step() == Some(base.step)
             && base.step < self.step
             && (self.base_id.is_empty() || self.base_id == base.id)
@@ -89,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// The version's stamp.
+    /// Returns the stamp of the version.
     pub fn stamp(&self) -> Stamp {
         Stamp {
             version: self.version,
@@ -99,37 +104,39 @@ impl Entry {
     }
 }
 
+/// Reads a number, or NaN for `null`.
 fn number_or_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
-/// One line.
+/// One line of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event {
     /// The first line.
     Begin {
-        /// Format of the manifest.
+        /// The format of the manifest.
         format: u32,
-        /// Tells runs of the same name apart: the same on all tiers of a run.
+        /// The identity of the run, which is the same on all its tiers. It distinguishes runs of
+        /// the same name.
         run: String,
-        /// Name of the region.
+        /// The name of the region.
         region: String,
-        /// Nanoseconds of the Unix epoch.
+        /// The time of creation, in nanoseconds since the Unix epoch.
         created: u64,
     },
-    /// A checkpoint is on the disk. One of the same step that was there before is replaced.
+    /// A checkpoint is on the disk. It replaces an earlier checkpoint of the same step.
     Complete(Entry),
     /// A checkpoint is complete on the next tier too.
     Drained {
         /// Its step.
         step: u64,
     },
-    /// A checkpoint could not be written, or not be drained.
+    /// A checkpoint could not be written.
     Failed {
         /// Its step.
         step: u64,
-        /// What went wrong.
+        /// The error.
         why: String,
     },
     /// A checkpoint is no longer here.
@@ -139,17 +146,17 @@ pub enum Event {
         /// Why.
         why: String,
     },
-    /// Written by a newer program.
+    /// An event that only newer programs know.
     #[serde(other)]
     Unknown,
 }
 
-/// A checkpoint, and whether the next tier has it.
+/// A checkpoint on a tier, with its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     /// The checkpoint.
     pub entry: Entry,
-    /// Whether it is complete on the next tier.
+    /// True if it is complete on the next tier.
     pub drained: bool,
 }
 
@@ -159,11 +166,11 @@ pub(super) fn base<'a>(items: &'a BTreeMap<u64, Item>, entry: &Entry) -> Option<
     entry.builds_on(base).then_some(base)
 }
 
-/// Returns the steps of `items` whose checkpoints can be read from `items` alone: full ones, and
-/// increments on such.
+/// Returns the steps of `items` whose checkpoints can be read from `items` alone. These are the
+/// full checkpoints, and the increments whose base is such a checkpoint.
 pub(super) fn whole(items: &BTreeMap<u64, Item>) -> BTreeSet<u64> {
     let mut whole = BTreeSet::new();
-    // A base comes before what builds on it.
+    // Steps ascend, so a base is examined before the increments on it.
     for item in items.values() {
         let entry = &item.entry;
         let has_base = || base(items, entry).is_some_and(|base| whole.contains(&base.step));
@@ -174,45 +181,45 @@ pub(super) fn whole(items: &BTreeMap<u64, Item>) -> BTreeSet<u64> {
     whole
 }
 
-/// What a manifest says.
+/// The contents of a manifest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// Identity of the run.
+    /// The identity of the run.
     pub run: String,
-    /// Name of the region.
+    /// The name of the region.
     pub region: String,
-    /// The checkpoints that are there, by step.
+    /// The checkpoints on the tier, by step.
     pub items: BTreeMap<u64, Item>,
-    /// What failed last, if nothing was completed since.
+    /// The step and the error of the last failure, if no checkpoint was completed since.
     pub failed: Option<(u64, String)>,
-    /// Numbers of lines that are damaged, from 1.
+    /// The numbers of damaged lines, counted from 1.
     pub damaged: Vec<usize>,
 }
 
 impl Contents {
-    /// Read the manifest at `path`.
+    /// Reads the manifest at `path`.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let bytes = regular::read(path, MOST_BYTES).map_err(ReadError::io(path))?;
         parse(path, &bytes).map(|(contents, _)| contents)
     }
 
-    /// The step of the newest checkpoint.
+    /// Returns the step of the newest checkpoint.
     pub fn newest(&self) -> Option<u64> {
         self.items.keys().next_back().copied()
     }
 
-    /// The step of the newest checkpoint that can be read from the files that are there.
+    /// Returns the step of the newest checkpoint that can be read from the files on the tier.
     pub fn newest_whole(&self) -> Option<u64> {
         let mut steps = self.items.keys().rev().copied();
         steps.find(|step| self.is_whole(*step))
     }
 
-    /// How many files are needed to read the checkpoint of `step`.
+    /// Returns how many files are needed to read the checkpoint of `step`.
     pub fn files(&self, step: u64) -> usize {
         self.chain(step).count()
     }
 
-    /// The checkpoint of `step`, the one that it builds on, and so on.
+    /// Returns the checkpoint of `step`, then the one that it builds on, and so on.
     pub fn chain(&self, step: u64) -> impl Iterator<Item = &Entry> {
         let first = self.items.get(&step).map(|item| &item.entry);
         std::iter::successors(first, |newer| base(&self.items, newer))
@@ -225,13 +232,16 @@ impl Contents {
             .is_some_and(|e| e.kind == Kind::Full)
     }
 
-    /// Whether the file can be the checkpoint: what a manifest names is removed some day, and may not be of somebody else.
+    /// Returns true if the file that `entry` names can be its checkpoint: it lies in this folder
+    /// and has the name of this region and the step. Files that a manifest names are removed later,
+    /// so it must not name files of others.
     fn may_have(&self, entry: &Entry) -> bool {
         let is_in_folder = !entry.file.contains('/');
         let found = find::parse(&entry.file).filter(|_| is_in_folder);
         found.is_some_and(|(name, step, _)| (name, step) == (&self.region, entry.step))
     }
 
+    /// Changes the contents as `event` says.
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Begin { run, region, .. } => {
@@ -259,7 +269,7 @@ impl Contents {
     }
 }
 
-/// What `bytes` say, and how many of them are whole lines.
+/// Reads the manifest in `bytes`. Returns its contents, and how many bytes its complete lines take.
 pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadError> {
     let (mut contents, mut begun) = (Contents::default(), false);
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
@@ -274,7 +284,7 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadEr
                     known: FORMAT.into(),
                 });
             }
-            // A manifest is of one run and of one region, whatever is appended to it.
+            // A manifest belongs to one run and one region. A second first line is ignored.
             Some(Event::Begin { .. }) if begun => contents.damaged.push(i + 1),
             Some(Event::Complete(entry)) if !contents.may_have(&entry) => {
                 contents.damaged.push(i + 1);
@@ -283,7 +293,7 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadEr
                 begun |= matches!(event, Event::Begin { .. });
                 contents.apply(&event);
             }
-            // The last one was being written when its writer died.
+            // The writer died while it wrote the last line.
             None if i + 1 == lines.len() => end -= line.len(),
             None => contents.damaged.push(i + 1),
         }
@@ -295,7 +305,7 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadEr
     Ok((contents, end as u64))
 }
 
-/// A line.
+/// Returns `event` as a line with its checksum.
 pub(crate) fn encode(event: &Event) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(event)?;
     let sum = xxh3_64(&line);
@@ -303,6 +313,7 @@ pub(crate) fn encode(event: &Event) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
+/// Returns the event in `line`, or `None` if the line is damaged.
 fn decode(line: &[u8]) -> Option<Event> {
     let line = line.strip_suffix(b"\n")?;
     let (text, sum) = line.split_at_checked(line.len().checked_sub(17)?)?;

@@ -1,4 +1,5 @@
-//! Files copied from one tier to another: slowly, so that nobody else notices, and whole or not at all.
+//! Copies files from one tier to another. A copy is slow enough not to disturb other programs, and
+//! appears whole or not at all.
 
 use crate::error::{Fault, WriteError};
 use crate::{Mode, atomic, regular};
@@ -7,18 +8,20 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Bytes read and written at once.
+/// The largest number of bytes that are read and written at once.
 const BLOCK: usize = 4 << 20;
 
-/// How fast, and whether at all.
+/// The rate of a copy, and whether it goes on.
 pub struct Pace<'a> {
-    /// Most bytes in a second.
+    /// The highest rate, in bytes per second.
     pub limit: Option<u64>,
-    /// Called with the bytes copied so far; false ends the copy.
+    /// Called with the number of bytes copied so far. The copy ends with an error if it returns
+    /// false.
     pub go_on: &'a dyn Fn(u64) -> bool,
 }
 
-/// Copy `from` to `to`. It appears under its name when it is on the disk and `check` has found nothing wrong with it.
+/// Copies `from` to `to` and returns the size. The copy gets its name when it is on the disk and
+/// `check` has found no error in it.
 pub fn copy(
     from: &Path,
     to: &Path,
@@ -34,6 +37,7 @@ pub fn copy(
     })
 }
 
+/// Copies `source` to `target` block by block, at the rate of `pace`.
 fn blocks(source: &mut File, mut target: &File, pace: &Pace<'_>) -> io::Result<()> {
     let (start, mut done) = (Instant::now(), 0);
     let mut buffer = vec![0; block(pace)];
@@ -51,13 +55,14 @@ fn blocks(source: &mut File, mut target: &File, pace: &Pace<'_>) -> io::Result<(
     }
 }
 
-/// Small enough that a slow copy still comes in pieces of a fraction of a second.
+/// Returns the size of a block. It is small enough that even a slow copy moves several blocks per
+/// second.
 fn block(pace: &Pace<'_>) -> usize {
     let tenth = pace.limit.map_or(u64::MAX, |limit| limit / 10);
     tenth.clamp(4096, BLOCK as u64) as usize
 }
 
-/// How much too early `done` bytes are there.
+/// Returns how long to wait so that `done` bytes do not exceed the limit.
 fn too_early(elapsed: Duration, done: u64, limit: Option<u64>) -> Duration {
     let due = limit.map_or(Duration::ZERO, |limit| {
         Duration::from_secs_f64(done as f64 / limit.max(1) as f64)
@@ -70,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_due_as_late_as_the_limit_says() {
+    fn copy_waits_as_long_as_the_limit_requires() {
         let early = |ms, done, limit| too_early(Duration::from_millis(ms), done, limit);
         assert_eq!(early(0, 500, Some(1000)), Duration::from_millis(500));
         assert_eq!(early(400, 500, Some(1000)), Duration::from_millis(100));
@@ -79,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_stopped_or_refused_leaves_nothing() {
+    fn stopped_or_refused_copy_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("a"), dir.path().join("b"));
         std::fs::write(&from, vec![7; 3 * BLOCK]).unwrap();

@@ -1,4 +1,5 @@
-//! The drain: a thread that copies complete checkpoints from one tier to the next, oldest first, while others are written.
+//! The drain: a thread that copies complete checkpoints from one tier to the next, oldest first,
+//! while the writer goes on with others.
 
 mod transfer;
 
@@ -13,61 +14,70 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A tier that several threads use.
+/// A tier that several threads share.
 pub type Shared = Arc<Mutex<Tier>>;
 
-/// After a failure the next attempt comes so much later at first, and at most.
+/// Half the delay before the next attempt after a first failure. The delay doubles with each
+/// failure.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The longest delay between two attempts.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
 
-/// How checkpoints are drained.
+/// The settings of a drain.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The folder of the slower tier.
     pub dir: PathBuf,
-    /// What is kept there.
+    /// The checkpoints that are kept on the slower tier.
     pub keep: Retention,
-    /// What is kept on the fast tier, of what was drained.
+    /// The checkpoints that are kept on the fast tier. Those that are not yet drained are kept as
+    /// well.
     pub keep_fast: Retention,
-    /// Most bytes in a second.
+    /// The highest rate of copying, in bytes per second.
     pub limit: Option<u64>,
-    /// Whether what is there of later steps may be replaced.
+    /// True if checkpoints of later steps on the slower tier may be replaced.
     pub replace_later: bool,
 }
 
-/// How far it is.
+/// The progress of a drain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Checkpoints that are complete on the fast tier only.
+    /// The number of checkpoints that are complete on the fast tier only.
     pub outstanding: usize,
-    /// The step that is being copied, how much of its file is, and how large that is.
+    /// The step that is being copied, the bytes copied so far, and the size of its file in bytes.
     pub copying: Option<(u64, u64, u64)>,
-    /// Checkpoints drained since the start.
+    /// The number of checkpoints drained since the start.
     pub drained: u64,
-    /// Why nothing is drained at this moment.
+    /// The reason why nothing is drained at this moment, if there is one.
     pub trouble: Option<String>,
 }
 
+/// The part of the shared data that a lock protects.
 #[derive(Debug, Default)]
 struct Board {
     state: State,
-    /// Something may be new.
+    /// True if there may be a new checkpoint to drain.
     wake: bool,
-    /// The thread rests: it has looked since it was last woken, and `state` is what it found.
-    resting: bool,
+    /// True while the thread sleeps. It has examined the fast tier since it was last woken, and
+    /// `state` is the result.
+    idle: bool,
+    /// True if the thread is to end.
     stop: bool,
 }
 
+/// The data that the drain thread and its handles share.
 #[derive(Debug)]
 struct Common {
     fast: Shared,
     settings: Settings,
     board: Mutex<Board>,
     changed: Condvar,
+    /// Bytes of the current file that were copied so far.
     copied: AtomicU64,
 }
 
-/// The thread. Dropped, it stops where it is: what is half copied is removed, and copied anew by the next.
+/// A handle to the drain thread. Dropping it stops the thread at once. A file that is half copied
+/// is removed, and the next drain copies it again.
 #[derive(Debug)]
 pub struct Drain {
     common: Arc<Common>,
@@ -75,7 +85,8 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Drain `fast`, from now on. The slower tier may be out of reach for the time being; but it must not be another run's.
+    /// Starts to drain `fast`. The slower tier may be unreachable for now, but it must not belong
+    /// to another run.
     pub fn start(fast: Shared, settings: Settings) -> Result<Self, WriteError> {
         let slow = open_slow(&fast, &settings.dir);
         let slow = match slow {
@@ -87,9 +98,10 @@ impl Drain {
             Err(error) => return Err(error),
         };
         let common = Arc::new(Common::new(fast, settings));
-        // Before anything is removed because it was drained.
+        // Retention removes drained checkpoints from the fast tier. So first find those that the
+        // slower tier has lost.
         if let Some(slow) = &slow {
-            common.look_back(slow)?;
+            common.redrain_lost(slow)?;
         }
         let worker = common.clone();
         let thread = std::thread::Builder::new()
@@ -102,18 +114,18 @@ impl Drain {
         })
     }
 
-    /// There may be something to drain.
+    /// Wakes the thread, because there may be a new checkpoint to drain.
     pub fn wake(&self) {
         self.common.wake();
     }
 
-    /// What wakes it, for other threads.
+    /// Returns a function that wakes the thread, for use by other threads.
     pub fn waker(&self) -> impl Fn() + Send + 'static {
         let common = self.common.clone();
         move || common.wake()
     }
 
-    /// How far it is.
+    /// Returns the progress of the drain.
     pub fn state(&self) -> State {
         let mut state = self.common.board().state.clone();
         state.outstanding = self.common.outstanding().len();
@@ -123,10 +135,10 @@ impl Drain {
         state
     }
 
-    /// Wait until all is drained, something is in the way, or the time is over.
+    /// Waits until all checkpoints are drained, a failure stops the drain, or `timeout` is over.
     pub fn wait(&self, timeout: Duration) -> State {
         self.wake();
-        let busy = |board: &mut Board| board.wake || !board.resting;
+        let busy = |board: &mut Board| board.wake || !board.idle;
         let waited = self
             .common
             .changed
@@ -146,6 +158,7 @@ impl Drop for Drain {
     }
 }
 
+/// Opens the slower tier, which must belong to the same run as `fast`.
 fn open_slow(fast: &Shared, dir: &Path) -> Result<Slow, WriteError> {
     let (name, run, mode) = {
         let fast = lock(fast);
@@ -175,8 +188,9 @@ impl Common {
         self.changed.notify_all();
     }
 
+    /// Runs the thread: drains checkpoints until `stop` is set.
     fn run(&self, mut slow: Option<Slow>) {
-        // Whoever computes or reads comes first.
+        // The simulation and its observers have priority over the drain.
         tcasm_core::sys::thread::set_background();
         let mut pause = PAUSE;
         loop {
@@ -186,26 +200,27 @@ impl Common {
                 None => PAUSE,
                 Some(why) => {
                     tracing::warn!("draining: {why}; trying again");
-                    // It may be another file system when it comes back.
+                    // A file system that comes back may be another one, so open the tier again.
                     slow = None;
                     (pause * 2).min(MOST_PAUSE)
                 }
             };
-            if !self.rest(trouble, pause) {
+            if !self.sleep(trouble, pause) {
                 return;
             }
         }
     }
 
-    /// Sleep until something is new, or it is time to try again; false: for ever.
-    fn rest(&self, trouble: Option<String>, pause: Duration) -> bool {
+    /// Sleeps until there is a new checkpoint or it is time to try again. Returns false if the
+    /// thread is to end.
+    fn sleep(&self, trouble: Option<String>, pause: Duration) -> bool {
         let mut board = self.board();
         let failed = trouble.is_some();
         board.state.trouble = trouble;
         board.state.copying = None;
         board.state.outstanding = self.outstanding().len();
         board.wake &= !failed && board.state.outstanding != 0;
-        board.resting = true;
+        board.idle = true;
         self.changed.notify_all();
         let until = Instant::now()
             + if failed {
@@ -222,11 +237,11 @@ impl Common {
             board = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         board.wake = false;
-        board.resting = false;
+        board.idle = false;
         !board.stop
     }
 
-    /// What is complete on the fast tier only, oldest first.
+    /// Returns the checkpoints that are complete on the fast tier only, oldest first.
     fn outstanding(&self) -> Vec<Entry> {
         let fast = lock(&self.fast);
         let items = fast.contents().items.values();
@@ -234,7 +249,8 @@ impl Common {
         left.map(|item| item.entry.clone()).collect()
     }
 
-    /// The next entry to drain: the oldest, so that an increment comes after its base.
+    /// Returns the next checkpoint to drain. It is the oldest one, so an increment comes after its
+    /// base.
     fn next(&self) -> Option<Entry> {
         let fast = lock(&self.fast);
         let mut items = fast.contents().items.values();
@@ -243,19 +259,20 @@ impl Common {
             .map(|item| item.entry.clone())
     }
 
+    /// Drains all checkpoints that are not drained yet.
     fn drain_all(&self, slow: &mut Option<Slow>) -> Result<(), WriteError> {
         let slow = match slow {
             Some(slow) => slow,
             None => {
                 let slow = slow.insert(open_slow(&self.fast, &self.settings.dir)?);
-                // Lists may be older than the tiers since something was in the way.
+                // The lists may lack checkpoints that were written or drained before the failure.
                 series::complete(&mut slow.tier)?;
                 series::complete(&mut lock(&self.fast))?;
                 slow
             }
         };
-        self.look_back(slow)?;
-        // The folder is asked each time: files are replaced and removed meanwhile.
+        self.redrain_lost(slow)?;
+        // Ask for the next entry each time, because files are replaced and removed meanwhile.
         while let Some(entry) = self.next() {
             if self.board().stop {
                 break;
@@ -265,8 +282,10 @@ impl Common {
         Ok(())
     }
 
-    /// Has drained again what the slow tier has lost: it has all that is newest, or had it.
-    fn look_back(&self, slow: &Slow) -> Result<(), WriteError> {
+    /// Marks checkpoints as not drained that the slower tier has lost. These are the drained
+    /// checkpoints that are newer than the newest readable one on the slower tier: that tier has
+    /// had all of them.
+    fn redrain_lost(&self, slow: &Slow) -> Result<(), WriteError> {
         let newest = slow.tier.contents().newest_whole();
         let mut fast = lock(&self.fast);
         let newer = fast.contents().items.values();
@@ -276,7 +295,7 @@ impl Common {
     }
 }
 
-/// A drain without a thread: tests take its steps one by one.
+/// A drain without a thread, whose steps tests take one by one.
 #[cfg(test)]
 pub struct Idle {
     common: Arc<Common>,
@@ -285,15 +304,15 @@ pub struct Idle {
 
 #[cfg(test)]
 impl Idle {
-    /// Drains the oldest, which is chosen before `meanwhile`.
+    /// Chooses the oldest checkpoint to drain, calls `meanwhile`, then drains that checkpoint.
     pub fn drain_next(&mut self, meanwhile: impl FnOnce()) {
-        self.common.look_back(&self.slow).unwrap();
+        self.common.redrain_lost(&self.slow).unwrap();
         let next = self.common.next();
         meanwhile();
         next.iter().for_each(|entry| self.drain(entry));
     }
 
-    /// Drains all that there is before `meanwhile`.
+    /// Lists the checkpoints to drain, calls `meanwhile`, then drains those on the list.
     pub fn drain_list(&mut self, meanwhile: impl FnOnce()) {
         let list = self.common.outstanding();
         meanwhile();
@@ -302,7 +321,8 @@ impl Idle {
 
     fn drain(&mut self, entry: &Entry) {
         match self.common.drain(entry, &mut self.slow) {
-            // The slow tier alone has the newest: the thread waits for a newer one.
+            // The slow tier has a newer checkpoint than the fast one. The drain waits until the
+            // fast tier has a newer one.
             Err(WriteError::Before { .. }) => {}
             drained => drained.unwrap(),
         }
@@ -311,11 +331,11 @@ impl Idle {
 
 #[cfg(test)]
 impl Drain {
-    /// A drain without a thread, and what moves it.
+    /// Returns a drain without a thread, and the handle that takes its steps.
     pub fn idle(fast: Shared, settings: Settings) -> (Self, Idle) {
         let slow = open_slow(&fast, &settings.dir).unwrap();
         let common = Arc::new(Common::new(fast, settings));
-        common.look_back(&slow).unwrap();
+        common.redrain_lost(&slow).unwrap();
         let drain = Drain {
             common: common.clone(),
             thread: None,
@@ -324,7 +344,8 @@ impl Drain {
     }
 }
 
-/// A thread that panicked has left the tier as the disk has it.
+/// Locks `tier`. The lock is taken even if a thread panicked while holding it, because the tier is
+/// then still what the disk says.
 pub fn lock(tier: &Shared) -> MutexGuard<'_, Tier> {
     tier.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -336,7 +357,7 @@ mod tests {
     use crate::tier::test::write;
 
     #[test]
-    fn who_waits_waits_for_what_was_complete_before() {
+    fn wait_covers_checkpoints_that_were_complete_before_the_call() {
         let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let both = crate::Settings {
             slow: Some(slow.path().to_owned()),

@@ -1,4 +1,5 @@
-//! A manifest to write: see [`super::contents`] for what it says. Lines are only ever appended.
+//! The writing side of a manifest. [`super::contents`] describes the format. Lines are only ever
+//! appended.
 
 use super::contents::{Contents, Event, FORMAT, MOST_BYTES, encode, parse};
 use crate::error::{Fault, WriteError};
@@ -10,33 +11,34 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What file names of manifests end with.
+/// The end of the file name of every manifest.
 pub const NAME: &str = ".manifest";
 
-/// The file name of the manifest of `name`.
+/// Returns the file name of the manifest of `name`.
 pub fn file_name(name: &str) -> String {
     format!("{name}{NAME}")
 }
 
-/// A manifest to append to: by one process at a time.
+/// A manifest that is open for appending. Only one process may append to it at a time.
 #[derive(Debug)]
 pub struct Manifest {
     path: PathBuf,
     mode: Mode,
-    /// None before the first line.
+    /// `None` until the first line is written.
     file: Option<File>,
-    /// Bytes of whole lines.
+    /// The length of all complete lines, in bytes.
     length: u64,
-    /// There may be bytes of another line after them.
+    /// True if part of another line may follow the complete ones.
     torn: bool,
     contents: Contents,
-    /// How often what is there has changed since it was opened.
+    /// The number of changes to the set of checkpoints since the manifest was opened.
     changes: u64,
 }
 
 impl Manifest {
-    /// Open the manifest of `name` in `dir`. One that is there must be that of `run`, if one is given; else it is going to be, or
-    /// that of a new run.
+    /// Opens the manifest of `name` in `dir`. An existing manifest must belong to `run`, if `run`
+    /// is given. If there is no manifest yet, the new one belongs to `run`, or to a new run. The
+    /// file is created with the first line.
     pub fn open(dir: &Path, name: &str, run: Option<&str>, mode: Mode) -> Result<Self, WriteError> {
         let path = dir.join(file_name(name));
         let (file, bytes) = read(&path).map_err(|e| Fault::from(e).at(&path))?;
@@ -58,6 +60,7 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Returns an error if the manifest is of another region or run.
     fn check(&self, name: &str, run: Option<&str>) -> Result<(), WriteError> {
         let Contents {
             run: found, region, ..
@@ -72,7 +75,7 @@ impl Manifest {
         })
     }
 
-    /// Begin the file.
+    /// Creates the file and writes its first line.
     fn begin(&mut self) -> Result<(), WriteError> {
         let (path, mode) = (self.path.clone(), self.mode);
         let fault = |e: io::Error| Fault::from(e).at(&path);
@@ -88,12 +91,13 @@ impl Manifest {
         })
     }
 
-    /// What it says.
+    /// Returns the contents of the manifest.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// Whether it is still in its folder, or still none is.
+    /// Returns true if the folder still holds the file that was opened. Before the first line,
+    /// returns true if the folder exists and holds no manifest.
     pub fn is_there(&self) -> bool {
         let same = |file: &File| -> io::Result<bool> {
             let (open, there) = (file.metadata()?, fs::symlink_metadata(&self.path)?);
@@ -105,7 +109,7 @@ impl Manifest {
         }
     }
 
-    /// Append a line; it is on the disk when this returns.
+    /// Appends a line. The line is on the disk when this returns.
     pub fn append(&mut self, event: Event) -> Result<(), WriteError> {
         if self.file.is_none() {
             self.begin()?;
@@ -115,8 +119,9 @@ impl Manifest {
         Ok(())
     }
 
-    /// Append a line that says what can be found out again: where there is no room for it, it is known all the same. Before
-    /// something is removed there may be no room, and what can be removed hangs on it.
+    /// Appends a line whose content can be found out again from the files. If there is no room for
+    /// the line, the event is applied in memory only. Retention depends on this: where the disk is
+    /// full, the event must be known so that files can be removed.
     pub fn append_or_note(&mut self, event: Event) -> Result<(), WriteError> {
         match self.append(event.clone()) {
             Err(error @ WriteError::NoSpace { .. }) => {
@@ -128,22 +133,24 @@ impl Manifest {
         }
     }
 
+    /// Applies an event in memory.
     fn apply(&mut self, event: &Event) {
         self.contents.apply(event);
         self.changes += u64::from(matches!(event, Event::Complete(_) | Event::Removed { .. }));
     }
 
-    /// Returns how often what is there has changed since the manifest was opened.
+    /// Returns how often the set of checkpoints has changed since the manifest was opened.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
+    /// Writes a line, if there is a file.
     fn put(&mut self, event: &Event) -> Result<(), WriteError> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
         let mut append = || -> io::Result<u64> {
-            // Half a line would make the next one unreadable.
+            // The next line would be unreadable if it followed an incomplete one.
             if self.torn {
                 file.set_len(self.length)?;
             }
@@ -160,9 +167,11 @@ impl Manifest {
                 Ok(())
             }
             Err(error) => {
-                // Readers pass half a line over. Where it cannot be taken back, the next line does so.
+                // Readers ignore an incomplete last line. If it cannot be cut off now, the next
+                // append cuts it off.
                 self.torn = file.set_len(self.length).is_err();
-                // A line that is no beginning is no manifest.
+                // A file without its first line is not a manifest, so the next append begins it
+                // anew.
                 if self.length == 0 {
                     self.file = None;
                 }
@@ -172,7 +181,8 @@ impl Manifest {
     }
 }
 
-/// Opens the file at `path` to append to, and reads it; nothing where there is none.
+/// Opens the file at `path` for appending and reads it. Returns no file and no bytes if it does not
+/// exist.
 fn read(path: &Path) -> io::Result<(Option<File>, Vec<u8>)> {
     let (dir, name) = Dir::of(path)?;
     let file = dir.open_file(name)?;
@@ -183,14 +193,14 @@ fn read(path: &Path) -> io::Result<(Option<File>, Vec<u8>)> {
     Ok((file, bytes))
 }
 
-/// Tells this run from others.
+/// Returns an identity for a new run, which no other run is likely to have.
 fn new_run() -> String {
     let mut seed = unix_ns().to_le_bytes().to_vec();
     seed.extend(std::process::id().to_le_bytes());
     format!("{:016x}", xxh3_64(&seed))
 }
 
-/// Now, in nanoseconds of the Unix epoch.
+/// Returns the current time in nanoseconds since the Unix epoch.
 pub fn unix_ns() -> u64 {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed();
     now.map_or(0, |d| d.as_nanos() as u64)
@@ -227,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_back() {
+    fn appended_events_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = written(
             dir.path(),
@@ -268,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_cut_short_anywhere_is_cut_off_and_what_comes_next_is_read() {
+    fn incomplete_last_line_is_cut_off_before_the_next_append() {
         let dir = tempfile::tempdir().unwrap();
         let path = written(dir.path(), vec![Event::Complete(entry(5))]);
         let whole = fs::read(&path).unwrap();
@@ -284,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_costs_its_own_line_alone() {
+    fn flipped_bit_loses_only_its_own_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = written(
             dir.path(),
@@ -309,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_elsewhere_or_of_somebody_else_is_none_of_ours() {
+    fn lines_that_name_files_elsewhere_or_of_other_runs_are_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let others = [
             "../run_00000005.increment.h5",
@@ -333,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_manifest_before_there_is_something_to_say() {
+    fn manifest_is_created_with_its_first_event() {
         let dir = tempfile::tempdir().unwrap();
         let mut manifest = open(dir.path(), "run", None).unwrap();
         assert!(manifest.is_there() && !manifest.path.exists());
@@ -344,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_of_another_run_or_of_something_else_is_refused() {
+    fn manifest_of_another_run_and_other_files_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = written(dir.path(), vec![Event::Complete(entry(5))]);
         let error = open(dir.path(), "run", Some("other")).unwrap_err();
@@ -366,13 +376,13 @@ mod tests {
             assert_eq!(
                 fs::read(&path).unwrap(),
                 other.as_bytes(),
-                "and left as it was"
+                "the file is unchanged"
             );
         }
     }
 
     #[test]
-    fn manifest_stays_that_of_its_first_run_and_region() {
+    fn manifest_keeps_its_first_run_and_region() {
         let dir = tempfile::tempdir().unwrap();
         let path = written(dir.path(), vec![Event::Complete(entry(5))]);
         let before = Contents::read(&path).unwrap();
@@ -391,12 +401,12 @@ mod tests {
         let after = Contents::read(&path).unwrap();
         assert_eq!((&after.run, &after.region), (&before.run, &before.region));
         assert_eq!(after.items.keys().collect::<Vec<_>>(), [&5, &7]);
-        assert_eq!(after.damaged, [3, 4], "both lines are told");
+        assert_eq!(after.damaged, [3, 4], "both lines are reported");
         assert!(open(dir.path(), "run", Some(&before.run)).is_ok());
     }
 
     #[test]
-    fn what_a_newer_program_writes_is_passed_over_or_refused() {
+    fn unknown_events_are_ignored_and_newer_formats_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = written(dir.path(), vec![Event::Complete(entry(5))]);
         let add = |text: &str| {

@@ -1,7 +1,9 @@
-//! Tiers: folders with the checkpoints of a run, each with a manifest of its own.
+//! The tiers of a run: folders that hold its checkpoints, each with a manifest of its own.
 //!
-//! Whatever moment a writer is killed at, what the manifest says is there is there: a file gets its name when it is on the disk,
-//! and its line after that. The next to open the tier takes up a file that has no line yet, and removes what has no name yet.
+//! The manifest never names a file that is not there, whenever the writer is killed. A file gets
+//! its name only after its contents are on the disk, and its line in the manifest only after that.
+//! The process that opens the tier next enters complete files that have no line yet, and removes
+//! temporary files.
 
 pub mod compact;
 pub mod contents;
@@ -26,7 +28,7 @@ pub(crate) mod test {
     use tcasm_core::field::{DType, FieldDesc, FieldTable};
     use tcasm_core::stamp::Stamp;
 
-    /// Write a small checkpoint of `step`.
+    /// Writes a small checkpoint of `step`.
     pub fn write(to: &mut Checkpointer, step: u64) {
         let table = FieldTable {
             fields: vec![FieldDesc::new("t", DType::U8, &[3])],
@@ -41,7 +43,7 @@ pub(crate) mod test {
         to.write(&snapshot).unwrap();
     }
 
-    /// A tier with a checkpoint of `step`.
+    /// Returns a tier with one checkpoint, of `step`.
     pub fn written(dir: &Path, step: u64) -> Tier {
         let mut to = Checkpointer::new(dir, "run", Options::default()).unwrap();
         write(&mut to, step);

@@ -1,4 +1,4 @@
-//! One tier, open to write: by one process at a time.
+//! A tier that is open for writing. Only one process can have it open at a time.
 
 use super::contents::{Contents, Entry, Event};
 use super::manifest::Manifest;
@@ -11,22 +11,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tcasm_core::fault;
 
-/// A tier of a run.
+/// A tier of a run: its folder, its manifest and its lock.
 #[derive(Debug)]
 pub struct Tier {
     dir: PathBuf,
     name: String,
     mode: Mode,
     manifest: Manifest,
-    /// None before the list of its VTKHDF files is written.
+    /// `None` until the list of its VTKHDF files is written.
     pub(crate) listed: Option<series::Listed>,
-    /// None only while it is opened anew.
+    /// `None` only while the tier is opened anew, or after that failed.
     lock: Option<Lock>,
 }
 
 impl Tier {
-    /// Open `dir`, which exists, as a tier of the run `run` (of any, or a new one, if none is named) whose checkpoints are called
-    /// `name`. What a killed writer has left is put in order.
+    /// Opens the existing folder `dir` as a tier of the run `run`, whose checkpoints are called
+    /// `name`. If `run` is `None`, the tier may belong to any run, or to a new one.
+    ///
+    /// Repairs what a killed writer has left: removes temporary files, forgets lines without a
+    /// file, and enters files without a line.
     pub fn open(dir: &Path, name: &str, run: Option<&str>, mode: Mode) -> Result<Self, WriteError> {
         if !find::usable(name) {
             return Err(WriteError::Name(name.to_owned()));
@@ -47,60 +50,62 @@ impl Tier {
             lock: Some(lock),
         };
         tier.forget_lost()?;
-        tier.take_up()?;
+        tier.enter_unlisted()?;
         Ok(tier)
     }
 
-    /// The folder.
+    /// Returns the folder of the tier.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What the checkpoints are called.
+    /// Returns the name that the checkpoints have in common.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The mode of the files that are written here.
+    /// Returns the permission bits of files that are written here.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// What is there.
+    /// Returns what the manifest says.
     pub fn contents(&self) -> &Contents {
         self.manifest.contents()
     }
 
-    /// Returns how often what is there has changed since the tier was opened.
+    /// Returns how often the set of checkpoints has changed since the tier was opened.
     pub fn changes(&self) -> u64 {
         self.manifest.changes()
     }
 
-    /// The file of a checkpoint of this tier.
+    /// Returns the path of the file of `entry` on this tier.
     pub fn path(&self, entry: &Entry) -> PathBuf {
         self.dir.join(&entry.file)
     }
 
-    /// A checkpoint is complete, its file in place.
+    /// Enters a complete checkpoint, whose file already has its name. Removes the file that it
+    /// replaces, if that has another name.
     pub fn complete(&mut self, entry: Entry) -> Result<(), WriteError> {
         let replaced = self.contents().items.get(&entry.step);
         let old = replaced.map(|item| item.entry.file.clone());
         let new = entry.file.clone();
         self.manifest.append(Event::Complete(entry))?;
         fault::pass("replacing");
-        // A full one in place of an increment, or the other way round.
+        // A full checkpoint may replace an increment, or an increment a full one.
         match old.filter(|old| *old != new) {
             Some(old) => remove(&self.dir.join(old)),
             None => Ok(()),
         }
     }
 
-    /// A checkpoint of this tier is complete on the next.
+    /// Marks the checkpoint of `step` as complete on the next tier.
     pub fn drained(&mut self, step: u64) -> Result<(), WriteError> {
         self.manifest.append_or_note(Event::Drained { step })
     }
 
-    /// A checkpoint of this tier is not complete on the next after all: it is entered anew.
+    /// Marks the checkpoint of `step` as not complete on the next tier. For this it is entered
+    /// again.
     pub fn not_drained(&mut self, step: u64) -> Result<(), WriteError> {
         let Some(item) = self.contents().items.get(&step) else {
             return Ok(());
@@ -109,17 +114,23 @@ impl Tier {
         self.manifest.append_or_note(Event::Complete(entry))
     }
 
-    /// A checkpoint could not be written, or not be drained.
+    /// Notes that the checkpoint of `step` could not be written.
     pub fn failed(&mut self, step: u64, why: &str) -> Result<(), WriteError> {
         let why = why.to_owned();
         self.manifest.append(Event::Failed { step, why })
     }
 
-    /// Remove what `retention` does not keep; where there is a next tier, only what that has. Returns how many.
-    pub fn tidy(&mut self, retention: &Retention, has_next: bool) -> Result<usize, WriteError> {
+    /// Removes the checkpoints that `retention` does not keep, and returns how many. If there is a
+    /// next tier, only those that it has are removed.
+    pub fn apply_retention(
+        &mut self,
+        retention: &Retention,
+        has_next: bool,
+    ) -> Result<usize, WriteError> {
         let items = &self.contents().items;
         let mut steps = retention.dispensable(items);
-        // From the first on that has to stay, others may need what comes after.
+        // A checkpoint that has to stay needs its bases. So compute the set again with such
+        // checkpoints kept.
         let stays = |step: &u64| has_next && !items[step].drained;
         if steps.iter().any(stays) {
             let needed = Retention {
@@ -134,7 +145,8 @@ impl Tier {
         Ok(steps.len())
     }
 
-    /// Remove a checkpoint: its line first, so that what the manifest says is there is there.
+    /// Removes a checkpoint. Its line goes first, so that the manifest never names a file that is
+    /// not there.
     fn remove(&mut self, step: u64, why: &str) -> Result<(), WriteError> {
         let Some(item) = self.contents().items.get(&step) else {
             return Ok(());
@@ -146,7 +158,8 @@ impl Tier {
         };
         match self.manifest.append(removed.clone()) {
             Err(WriteError::NoSpace { .. }) => {
-                // Room for the line comes from the file. (Killed in between, the next start finds the line without a file.)
+                // Removing the file makes room for the line. If the process is killed in between,
+                // the next start finds the line without a file and forgets it.
                 remove(&path)?;
                 return self.manifest.append(removed);
             }
@@ -156,7 +169,8 @@ impl Tier {
         remove(&path)
     }
 
-    /// Remove the checkpoints of later steps: the simulation has begun anew before them, and `step` is complete.
+    /// Removes the checkpoints of steps after `step`. The simulation has started again at an
+    /// earlier step, and the checkpoint of `step` is complete.
     pub fn supersede(&mut self, step: u64) -> Result<(), WriteError> {
         let later = self.contents().items.range(step.saturating_add(1)..);
         let later: Vec<u64> = later.map(|(step, _)| *step).rev().collect();
@@ -169,12 +183,13 @@ impl Tier {
         Ok(())
     }
 
-    /// Whether the folder is the one that was opened: it may have been away. Without its lock it is not ours.
+    /// Returns true if the folder is still the one that was opened. It may have been unmounted or
+    /// replaced meanwhile. Without its lock, the folder does not belong to this process.
     pub fn is_there(&self) -> bool {
         self.lock.is_some() && self.manifest.is_there()
     }
 
-    /// Open the folder anew.
+    /// Opens the folder again. It may be another one now, or hold a file that is not entered.
     pub fn reopen(&mut self) -> Result<(), WriteError> {
         self.lock = None;
         let run = self.contents().run.clone();
@@ -183,14 +198,15 @@ impl Tier {
     }
 
     /// Takes a checkpoint that cannot be read out of the manifest. Its file, if there is one, stays
-    /// where it is: the next to open the tier looks at it again.
+    /// where it is. The process that opens the tier next examines it again.
     pub fn forget(&mut self, step: u64, why: &str) -> Result<(), WriteError> {
         tracing::warn!(step, %why, "a checkpoint is lost");
         let why = why.to_owned();
         self.manifest.append_or_note(Event::Removed { step, why })
     }
 
-    /// A checkpoint whose file is damaged is none; the file stays, under another name.
+    /// Takes a checkpoint whose file is damaged out of the manifest. The file is kept, under a name
+    /// that ends in `.damaged`.
     pub fn set_aside(&mut self, step: u64, why: &str) -> Result<(), WriteError> {
         let Some(item) = self.contents().items.get(&step) else {
             return Ok(());
@@ -203,11 +219,11 @@ impl Tier {
         fs::rename(&path, &aside).map_err(|e| Fault::from(e).at(&path))
     }
 
-    /// Take lines out whose files are gone, or are others.
+    /// Takes checkpoints out of the manifest whose files are gone or were replaced.
     fn forget_lost(&mut self) -> Result<(), WriteError> {
         let lost = |entry: &Entry| match seal::identity(&self.path(entry)) {
             Ok(seal) if seal.as_ref() == Some(&entry.seal) => None,
-            Ok(_) => Some("its file is another".to_owned()),
+            Ok(_) => Some("its file was replaced".to_owned()),
             Err(error) => Some(format!("its file cannot be read: {error}")),
         };
         let items = self.contents().items.values();
@@ -218,8 +234,9 @@ impl Tier {
             .try_for_each(|(step, why)| self.forget(step, &why))
     }
 
-    /// Take up files that their writer could not enter any more, and remove those that it could not delete any more.
-    fn take_up(&mut self) -> Result<(), WriteError> {
+    /// Enters files that their writer could not enter before it was killed, and removes those that
+    /// it could not remove any more.
+    fn enter_unlisted(&mut self) -> Result<(), WriteError> {
         let found = find::in_dir(&self.dir).map_err(|e| Fault::from(e).at(&self.dir))?;
         for file in found.into_iter().filter(|f| f.name == self.name) {
             let known = self.contents().items.get(&file.step);
@@ -227,22 +244,23 @@ impl Tier {
                 continue;
             }
             match stored::describe(&file) {
-                // Somebody has put it there: an export, which is called like a checkpoint.
+                // This is an export that is named like a checkpoint. A user has put it here.
                 Ok(entry) if entry.id.is_empty() => {
                     tracing::warn!(
-                        "{:?} is left alone: it is no checkpoint of a run",
+                        "{:?} is ignored: it is not a checkpoint of a run",
                         file.path
                     );
                 }
-                // Also the full one of a chain that has lost a file since it was compacted.
+                // This includes a full checkpoint that compaction wrote but did not enter, if the
+                // chain that it replaces has lost a file since.
                 Ok(entry) if !self.contents().is_whole(file.step) => {
-                    tracing::info!("{:?} is taken up: its writer was killed", file.path);
+                    tracing::info!("entered {:?}, whose writer was killed", file.path);
                     let old = known.map(|item| self.path(&item.entry));
                     self.manifest.append_or_note(Event::Complete(entry))?;
                     old.map_or(Ok(()), |old| remove(&old))?;
                 }
                 Ok(_) => remove(&file.path)?,
-                Err(error) => tracing::warn!("{:?} is left alone: {error}", file.path),
+                Err(error) => tracing::warn!("{:?} is ignored: {error}", file.path),
             }
         }
         Ok(())
@@ -250,7 +268,8 @@ impl Tier {
 }
 
 impl Drop for Tier {
-    /// The list may lack the last checkpoints. Without its lock the folder is not ours any more.
+    /// Completes the list of checkpoints, which may lack the last ones. Without its lock, the
+    /// folder does not belong to this process any more.
     fn drop(&mut self) {
         if self.listed.is_some()
             && self.is_there()
@@ -261,6 +280,7 @@ impl Drop for Tier {
     }
 }
 
+/// Removes the temporary files that killed writers of `name` have left in `dir`.
 fn remove_leftovers(dir: &Path, name: &str) {
     let list = series::file_name(name);
     let ours = |file: &str| file == list || find::parse(file).is_some_and(|(n, ..)| n == name);
@@ -269,12 +289,13 @@ fn remove_leftovers(dir: &Path, name: &str) {
         if file.to_str().is_some_and(|f| atomic::is_temporary(f, ours)) {
             match fs::remove_file(entry.path()) {
                 Ok(()) => tracing::info!("removed {file:?}, left by a killed run"),
-                Err(e) => tracing::warn!("{file:?}, left by a killed run, stays: {e}"),
+                Err(e) => tracing::warn!("cannot remove {file:?}, left by a killed run: {e}"),
             }
         }
     }
 }
 
+/// Removes the file at `path`. A file that is already gone is not an error.
 fn remove(path: &Path) -> Result<(), WriteError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Fault::from(e).at(path)),

@@ -1,24 +1,26 @@
-//! Which checkpoints a tier keeps.
+//! Retention: which checkpoints a tier keeps.
 
 use super::contents::{self, Item};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is kept of the checkpoints on a tier. Whatever it says, the newest stays, and so does what others need: the checkpoints
-/// that an increment builds on. An increment whose base is missing counts for nothing: it is kept
-/// besides the others as long as it is newer than the oldest that is counted, since its base may
-/// still come.
+/// The rules for which checkpoints a tier keeps. A checkpoint is kept if one of the rules names it.
+/// The newest readable checkpoint is always kept, and so are all checkpoints that a kept increment
+/// builds on.
+///
+/// An increment whose base is missing does not count. It is kept in addition while it is newer than
+/// the oldest checkpoint that counts, since its base may still come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// The newest so many.
+    /// The number of newest checkpoints to keep.
     pub last: usize,
-    /// Those whose step is a multiple of this.
+    /// Keeps the checkpoints whose step is a multiple of this number.
     pub every: Option<u64>,
-    /// Those of these steps.
+    /// Keeps the checkpoints of these steps.
     pub steps: BTreeSet<u64>,
 }
 
 impl Default for Retention {
-    /// All.
+    /// Returns rules that keep all checkpoints.
     fn default() -> Self {
         Retention {
             last: usize::MAX,
@@ -29,7 +31,7 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// The newest `last`, which counts as 1 if it is 0.
+    /// Returns rules that keep the newest `last` checkpoints. 0 counts as 1.
     pub fn last(last: usize) -> Self {
         Retention {
             last: last.max(1),
@@ -37,8 +39,8 @@ impl Retention {
         }
     }
 
-    /// The steps of `items` that need not be kept, increments before what they build on: removed in this order, no
-    /// checkpoint is ever without its base.
+    /// Returns the steps of `items` that need not be kept. Increments come before their base. If
+    /// checkpoints are removed in this order, none is ever left without its base.
     pub fn dispensable(&self, items: &BTreeMap<u64, Item>) -> Vec<u64> {
         if self.last >= items.len() {
             return Vec::new();
@@ -58,13 +60,14 @@ impl Retention {
         gone.copied().collect()
     }
 
+    /// Returns true if `every` or `steps` names `step`.
     fn chooses(&self, step: u64) -> bool {
         let every = self.every.is_some_and(|n| step.is_multiple_of(n.max(1)));
         every || self.steps.contains(&step)
     }
 }
 
-/// The checkpoint of `step`, and all that it builds on.
+/// Adds `step` to `kept`, and all steps that its checkpoint builds on.
 fn keep(step: u64, items: &BTreeMap<u64, Item>, kept: &mut BTreeSet<u64>) {
     let mut next = Some(step);
     while let Some(step) = next
@@ -100,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_the_regular_and_the_named_stay() {
+    fn newest_regular_and_named_checkpoints_are_kept() {
         let all = items(&(1..=10).map(|n| (n * 10, None)).collect::<Vec<_>>());
         let keep = Retention {
             last: 2,
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_increment_builds_on_stays_as_long_as_it() {
+    fn bases_are_kept_as_long_as_their_increments() {
         let all = items(&[
             (1, None),
             (2, Some(1)),
@@ -126,22 +129,22 @@ mod tests {
     }
 
     #[test]
-    fn increments_without_their_base_count_for_nothing_and_stay_as_long_as_it_may_come() {
-        // What is left when increments were drained on a base that never came.
+    fn increments_without_base_do_not_count_and_are_kept_while_it_may_come() {
+        // Such increments remain when they were drained without their base.
         let all = items(&[(1, None), (2, Some(1)), (4, Some(3)), (5, Some(4))]);
         assert_eq!(Retention::last(1).dispensable(&all), [] as [u64; 0]);
         assert_eq!(Retention::last(2).dispensable(&all), [] as [u64; 0]);
-        // Older than what is kept, they go.
+        // They are removed when they are older than all that is kept.
         let all = items(&[(1, None), (3, Some(2)), (4, None), (6, Some(5)), (7, None)]);
         assert_eq!(Retention::last(1).dispensable(&all), [6, 4, 3, 1]);
         assert_eq!(Retention::last(2).dispensable(&all), [3, 1]);
-        // Nothing can be read, so nothing goes.
+        // No checkpoint can be read, so none is removed.
         let all = items(&[(2, Some(1)), (3, Some(2)), (4, Some(3))]);
         assert_eq!(Retention::last(1).dispensable(&all), [] as [u64; 0]);
     }
 
     #[test]
-    fn a_base_of_the_same_step_that_is_another_state_is_none() {
+    fn checkpoint_of_the_same_step_but_another_state_is_no_base() {
         let mut all = items(&[(1, None), (2, None), (3, Some(2))]);
         let entry = |all: &mut BTreeMap<u64, Item>, step| all.remove(&step).unwrap().entry;
         for (step, id, base_id) in [(2, "new", ""), (3, "x", "old")] {
@@ -165,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_stay_as_are_to_be_kept_whatever_bases_are_missing(
+        fn requested_number_of_readable_checkpoints_is_kept_if_bases_are_missing(
             kinds in prop::collection::vec((any::<bool>(), any::<bool>()), 1..30),
             last in 1usize..8,
         ) {
@@ -182,8 +185,10 @@ mod tests {
         }
 
         #[test]
-        fn whatever_goes_no_checkpoint_is_left_without_its_base(
-            bases in prop::collection::vec(any::<bool>(), 1..30), last in 0usize..8, every in 1u64..9,
+        fn removal_leaves_no_checkpoint_without_its_base(
+            bases in prop::collection::vec(any::<bool>(), 1..30),
+            last in 0usize..8,
+            every in 1u64..9,
         ) {
             let kinds: Vec<_> = bases.iter().enumerate()
                 .map(|(i, full)| (i as u64, (i > 0 && !full).then(|| i as u64 - 1))).collect();

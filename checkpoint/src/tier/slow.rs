@@ -1,4 +1,4 @@
-//! The tier that checkpoints are drained to, and what was found to be readable there.
+//! The tier that checkpoints are drained to, and which of its files are known to be readable.
 
 use super::Tier;
 use super::contents::Entry;
@@ -8,30 +8,33 @@ use crate::{seal, stored};
 use std::collections::BTreeMap;
 use std::io;
 
-/// The slower tier, open to write.
+/// The slower tier, open for writing.
 #[derive(Debug)]
 pub struct Slow {
+    /// The tier.
     pub tier: Tier,
     /// The seals of the files whose structure was checked since the tier was opened, by step.
     sound: BTreeMap<u64, String>,
 }
 
-/// Why a file does not do for what the manifest has it for.
+/// The reason why a file is not the checkpoint that the manifest says.
 enum Flaw {
-    /// It is gone, or another one.
+    /// The file is gone, or another file has its name.
     Lost(String),
+    /// The file is damaged.
     Damaged(String),
 }
 
 impl Slow {
+    /// Returns `tier` with no file known to be readable yet.
     pub fn new(tier: Tier) -> Self {
         let sound = BTreeMap::new();
         Slow { tier, sound }
     }
 
-    /// Returns true if the checkpoint of `step` is one that `is_wanted` accepts, and it can be
-    /// read from this tier alone. A file that is found to be gone or damaged is taken out of the
-    /// manifest, so that it can be drained again.
+    /// Returns true if `is_wanted` accepts the checkpoint of `step`, and it can be read from this
+    /// tier alone. A file that is found to be gone or damaged is taken out of the manifest, so that
+    /// it can be drained again.
     pub fn restores(
         &mut self,
         step: u64,
@@ -62,11 +65,12 @@ impl Slow {
         Ok(())
     }
 
+    /// Returns the flaw of the file of `entry`, if it has one.
     fn flaw(&mut self, entry: &Entry) -> Result<Option<Flaw>, WriteError> {
         let path = self.tier.path(entry);
         match seal::identity(&path) {
             Ok(Some(seal)) if seal == entry.seal => {}
-            Ok(_) => return Ok(Some(Flaw::Lost("its file is another".to_owned()))),
+            Ok(_) => return Ok(Some(Flaw::Lost("its file was replaced".to_owned()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Some(Flaw::Lost("its file is gone".to_owned())));
             }
@@ -76,7 +80,7 @@ impl Slow {
             return Ok(None);
         }
         match Found::at(&path).map(|found| stored::describe(&found)) {
-            // It may be out of reach for the time being.
+            // The file may be unreachable for now, so this is an error and not a flaw.
             Some(Err(error @ ReadError::Io { .. })) => Err(WriteError::Copy(error)),
             Some(Err(error)) => Ok(Some(Flaw::Damaged(error.to_string()))),
             _ => {

@@ -1,4 +1,4 @@
-//! Versions made up for tests.
+//! Versions that the tests make up.
 #![allow(dead_code, missing_docs)] // each test uses some of it
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub const PLAIN: Options = Options {
 
 pub const LAYOUTS: [Layout; 2] = [Layout::VtkHdf, Layout::OpenPmd];
 
-/// Fields and their bytes.
+/// A field table, and the bytes of the fields by name.
 #[derive(Clone, Debug, Default)]
 pub struct Version {
     pub table: FieldTable,
@@ -47,7 +47,7 @@ impl Version {
     }
 }
 
-/// Numbers that differ from place to place and are exact in `dtype`.
+/// Returns numbers that differ from place to place and are exact in `dtype`.
 fn values(dtype: DType, count: usize, seed: usize) -> Vec<u8> {
     tcasm_core::with_dtype!(dtype, T => {
         let value = |i: usize| ((i * 7 + seed * 13) % 101) as u8;
@@ -56,7 +56,7 @@ fn values(dtype: DType, count: usize, seed: usize) -> Vec<u8> {
     })
 }
 
-/// `value` as a number of the type of the element: by its bytes for integers, by its bits for floats.
+/// Returns `value` as a number of type `T`. For integers it is the first byte.
 fn number<T: tcasm_core::field::Element>(value: u8) -> T {
     let mut number = T::zeroed();
     let bytes = bytemuck::bytes_of_mut(&mut number);
@@ -76,12 +76,12 @@ fn number<T: tcasm_core::field::Element>(value: u8) -> T {
     number
 }
 
-/// A field with what the builder's defaults lack.
+/// Returns a field with default settings.
 pub fn field(name: &str, dtype: DType, shape: &[usize]) -> FieldDesc {
     FieldDesc::new(name, dtype, shape)
 }
 
-/// A 3-d version with a bit of everything.
+/// Returns a three-dimensional version with fields of many kinds.
 pub fn mixed() -> Version {
     let mut vector = field("vector", DType::F32, &[4, 5, 6]);
     vector.components = 3;
@@ -96,7 +96,7 @@ pub fn mixed() -> Version {
     ])
 }
 
-/// Names in `dir`, sorted.
+/// Returns the names in `dir`, sorted.
 pub fn names_in(dir: &std::path::Path) -> Vec<String> {
     let name =
         |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();

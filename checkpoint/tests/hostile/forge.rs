@@ -1,4 +1,4 @@
-//! Checkpoints as somebody else might make them.
+//! Checkpoints as another user might forge them.
 
 use super::common::{PLAIN, Version, field};
 use hdf5::types::VarLenUnicode;
@@ -11,17 +11,17 @@ use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What the run calls its checkpoints.
+/// The name of the run.
 pub const NAME: &str = "run";
-/// More values than any machine has room for.
+/// A number of values for which no machine has room.
 const HUGE: usize = 1 << 50;
 
 /// A way to forge a checkpoint.
 pub struct Forgery {
     pub what: &'static str,
-    /// What the error has to say.
+    /// A text that the error must contain.
     pub why: &'static str,
-    /// Whether it is made of an increment.
+    /// True if the forgery changes an increment.
     on_increment: bool,
     make: fn(&File),
 }
@@ -178,7 +178,7 @@ pub const EVERY: &[Forgery] = &[
     }),
 ];
 
-/// The same, of what is shown to other programs only: nothing is restored from there.
+/// Forgeries of copies for other programs. Nothing is restored from these.
 pub const OF_COPIES: &[Forgery] = &[
     full(
         "more copies than there are components",
@@ -214,7 +214,7 @@ pub const OF_COPIES: &[Forgery] = &[
 
 fn own(file: &File) -> Group {
     let own = file.group("tcasm").unwrap();
-    // Whoever changes a description can change its checksum; files of older versions have none.
+    // An attacker can also change the checksum. Files of older releases have none.
     let _ = own.delete_attr("xxh3");
     own
 }
@@ -223,7 +223,7 @@ fn fields(file: &File) -> Group {
     own(file).group("fields").unwrap()
 }
 
-/// A dataset of `count` values of which none is stored.
+/// Creates a dataset of `count` values of which none is stored.
 fn claim(group: &Group, name: &str, count: usize, chunked: bool) {
     let _ = group.unlink(name);
     let builder = group.new_dataset::<u8>();
@@ -234,7 +234,7 @@ fn claim(group: &Group, name: &str, count: usize, chunked: bool) {
     builder.shape(count).create(name).unwrap();
 }
 
-/// Has the table say that the field has `count` values.
+/// Writes a table in which the field has `count` values.
 fn table(file: &File, count: usize) {
     let table = FieldTable {
         fields: vec![FieldDesc::new("t", DType::U8, &[count])],
@@ -249,7 +249,7 @@ fn table(file: &File, count: usize) {
         .unwrap();
 }
 
-/// Has the file at `path` hold so many bytes of a field: all but the first are holes.
+/// Makes the file at `path` hold `bytes` bytes of a field. All but the first are holes.
 pub fn resize(path: &Path, bytes: usize) {
     change(path, |file| {
         table(file, bytes);
@@ -288,7 +288,7 @@ impl Folder {
             ..Settings::new(self.path())
         };
         let mut to = Checkpointer::open(NAME, settings).unwrap();
-        // Written anew, so that there is something to build on.
+        // Step 1 is written again, so that there is a base for an increment.
         to.write(&version().snapshot(at(1))).unwrap();
         let version = version();
         let filled = match forgery.on_increment {
@@ -314,7 +314,7 @@ fn at(step: u64) -> Stamp {
     }
 }
 
-/// Has `make` change the file at `path`, and seals it anew.
+/// Changes the file at `path` with `make`, and seals it again.
 fn change(path: &Path, make: impl FnOnce(&File)) {
     let bytes = fs::read(path).unwrap();
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -330,7 +330,7 @@ fn change(path: &Path, make: impl FnOnce(&File)) {
     file.flush().unwrap();
     file.close().unwrap();
     let size = fs::metadata(path).unwrap().len();
-    // What a large file holds is not hashed, as if it were of fields.
+    // The middle of a large file is not hashed, as if it held fields.
     let ranges: Vec<u64> = if size > 1 << 30 {
         vec![1 << 20, size - (2 << 20)]
     } else {

@@ -1,5 +1,5 @@
-//! Files that somebody has made to do harm: none of them stops, blocks or misleads whoever looks
-//! into a folder with good checkpoints. A seal is no signature, so they have good seals.
+//! Malicious files. None of them stops, blocks or misleads a reader of a folder with good
+//! checkpoints. A seal is no signature, so these files have good seals.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,16 +18,16 @@ use std::time::Duration;
 use tcasm_checkpoint::{Checkpoint, Checkpointer, Contents, ReadError, Verifier, manifests};
 use tcasm_core::field::DType;
 
-/// Runs `work` in a thread of its own, and panics if it does not come to an end.
+/// Runs `work` in a thread of its own, and panics if it does not end.
 fn without_hanging<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = channel();
     std::thread::spawn(move || done.send(work()));
     result
         .recv_timeout(Duration::from_secs(60))
-        .expect("it hangs, or has panicked")
+        .expect("the work hangs or has panicked")
 }
 
-/// Looks at the folder in every way: the bad file is told of, and the good one is used.
+/// Reads the folder in every way. The bad file must be reported, and the good one used.
 fn assert_passed_over(folder: &Folder, bad: &Path, why: &str) {
     let (dir, bad) = (folder.path().to_owned(), bad.to_owned());
     let errors = without_hanging(move || {
@@ -42,9 +42,9 @@ fn assert_passed_over(folder: &Folder, bad: &Path, why: &str) {
         let passed_over = restart.into_passed_over();
         assert_eq!(passed_over.len(), 1, "{passed_over:?}");
         errors.extend(passed_over.into_iter().map(|(_, error)| error));
-        // What the next writer does with it is to leave it alone.
+        // The next writer must leave it alone.
         drop(Checkpointer::new(&dir, NAME, PLAIN).unwrap());
-        assert!(bad.symlink_metadata().is_ok(), "it is gone");
+        assert!(bad.symlink_metadata().is_ok(), "the bad file was removed");
         errors
     });
     for error in errors {
@@ -54,7 +54,7 @@ fn assert_passed_over(folder: &Folder, bad: &Path, why: &str) {
 }
 
 #[test]
-fn forged_file_is_refused_and_told_of_and_the_good_one_is_used() {
+fn forged_file_is_refused_and_reported_and_the_good_one_is_used() {
     for forgery in EVERY {
         let folder = Folder::new();
         println!("{}", forgery.what);
@@ -64,7 +64,7 @@ fn forged_file_is_refused_and_told_of_and_the_good_one_is_used() {
 }
 
 #[test]
-fn forged_copies_for_other_programs_are_told_of_and_nothing_is_restored_from_them() {
+fn forged_copies_for_other_programs_are_reported_and_not_restored_from() {
     for forgery in OF_COPIES {
         let folder = Folder::new();
         println!("{}", forgery.what);
@@ -80,7 +80,7 @@ fn forged_copies_for_other_programs_are_told_of_and_nothing_is_restored_from_the
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_without_waiting_for_it() {
+fn special_files_are_refused_without_blocking() {
     type Make = fn(&Path);
     let make: [(&str, Make); 5] = [
         ("a pipe", |path| mkfifo(path, Mode::S_IRWXU).unwrap()),
@@ -104,7 +104,7 @@ fn what_is_no_regular_file_is_refused_without_waiting_for_it() {
             let bad = folder.path().join(name);
             make(&bad);
             if what == "a folder" {
-                // As a path of its own it is a folder, and has no checkpoint.
+                // Opening the path itself would look inside the folder. So only a restart is tried.
                 let restart = Checkpoint::restart(&[folder.path()], None).unwrap();
                 assert_eq!((restart.stamp().step, restart.passed_over().len()), (1, 1));
                 continue;
@@ -143,17 +143,17 @@ fn file_of_another_step_than_its_name_says_is_refused() {
     assert_passed_over(&folder, &bad, "named after step 7, but holds step 1");
     let asked = Checkpoint::restart(&[folder.path()], Some(7)).unwrap_err();
     assert!(matches!(asked, ReadError::NoneUsable(..)), "{asked}");
-    // Any other name is the user's own choice.
+    // A file with any other name may hold any step.
     let export = folder.path().join("export.vtkhdf");
     fs::copy(&good, &export).unwrap();
     assert_eq!(Checkpoint::open(&export).unwrap().stamp().step, 1);
 }
 
 #[test]
-fn junk_that_is_called_like_another_run_does_not_hide_the_one_that_is_there() {
+fn junk_named_like_another_run_does_not_hide_a_good_run() {
     let folder = Folder::new();
     let junk = folder.path().join("other_00000009.vtkhdf");
-    fs::write(&junk, "of somebody else").unwrap();
+    fs::write(&junk, "of another program").unwrap();
     for found in [
         Checkpoint::restart(&[folder.path()], None).unwrap(),
         Checkpoint::open(folder.path()).unwrap(),

@@ -1,5 +1,5 @@
-//! What must be true of the files, whatever has failed: what was told to be written is right, and
-//! so is every other file that has a final name.
+//! The checks of the files after a failure. A file that was reported written must be right, and so
+//! must every other file that has its final name.
 
 use crate::scenario::{self, Report, Scenario, stamp, version};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use tcasm_checkpoint::{Checkpoint, Checkpointer, Contents};
 
 type Verdict = Result<(), String>;
 
-/// Checks what is in `dir` after a run of `scenario` that has told `report`.
+/// Checks the files in `dir` after a run of `scenario` that has reported `report`.
 pub fn all(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
     match scenario {
         Scenario::Single => single(dir, report),
@@ -32,7 +32,7 @@ fn single(dir: &Path, report: &Report) -> Verdict {
     Ok(())
 }
 
-/// Checks that every checkpoint in `dir` that has its name is right.
+/// Checks that every checkpoint in `dir` that has its final name is right.
 pub fn named(dir: &Path) -> Verdict {
     tier(dir, &[])
 }
@@ -67,7 +67,7 @@ fn restores(checkpoint: &Checkpoint, step: u64) -> Verdict {
     Ok(())
 }
 
-/// Checks what a full checkpoint shows to ParaView besides the fields.
+/// Checks the step, version and time that a full checkpoint shows to ParaView.
 fn shows(path: &Path, step: u64) -> Verdict {
     let shown = || -> hdf5::Result<(Vec<u64>, Vec<u64>, Vec<f64>)> {
         let data = open(path)?.group("VTKHDF/FieldData")?;
@@ -90,7 +90,7 @@ fn open(path: &Path) -> hdf5::Result<hdf5::File> {
         .open(path)
 }
 
-/// The checkpoints in a folder by their names.
+/// Returns the checkpoints in a folder by their names.
 fn checkpoints(dir: &Path) -> Vec<PathBuf> {
     tcasm_checkpoint::checkpoint_files(dir).unwrap_or_default()
 }
@@ -109,16 +109,16 @@ fn tiers(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
         let drained: &[u64] = if report.drained { &report.written } else { &[] };
         tier(&slow, drained)?;
     }
-    // A compaction that fails costs nothing and is not reported: the list may lack it until the
-    // next start.
-    let is_told_all = scenario != Scenario::Compacted;
-    if is_told_all && report.ended && !report.trouble && report.failed.is_empty() {
+    // A compaction that fails costs nothing and is not reported. The list may lack its file until
+    // the next start.
+    let reports_all = scenario != Scenario::Compacted;
+    if reports_all && report.ended && !report.trouble && report.failed.is_empty() {
         list(&fast)?;
         if report.drained {
             list(&slow)?;
         }
     }
-    // What the next start finds is in order, and what it goes on with is right.
+    // The next start must find the folder in order, and must continue from right checkpoints.
     if fast.exists() {
         let settings = scenario::settings(scenario, dir);
         drop(said("the next start", Checkpointer::open("run", settings))?);
@@ -143,7 +143,7 @@ fn tier(dir: &Path, written: &[u64]) -> Verdict {
     Ok(())
 }
 
-/// Checks that the manifest names what is there.
+/// Checks that the manifest names the checkpoints that exist.
 fn manifest(dir: &Path) -> Verdict {
     let there: Vec<u64> = checkpoints(dir).iter().map(|path| step_of(path)).collect();
     if there.is_empty() {
@@ -153,11 +153,13 @@ fn manifest(dir: &Path) -> Verdict {
     let listed: Vec<u64> = contents.items.keys().copied().collect();
     match listed == there && contents.damaged.is_empty() {
         true => Ok(()),
-        false => Err(format!("{there:?} are there, but: {contents:?}")),
+        false => Err(format!(
+            "steps {there:?} exist, but the manifest has {contents:?}"
+        )),
     }
 }
 
-/// Checks that the list for ParaView names the VTKHDF files that are there.
+/// Checks that the list for ParaView names the VTKHDF files that exist.
 fn list(dir: &Path) -> Verdict {
     let mut there: Vec<String> = crate::common::names_in(dir);
     there.retain(|name| name.ends_with(".vtkhdf"));
@@ -174,11 +176,11 @@ fn list(dir: &Path) -> Verdict {
         .collect();
     match names == there {
         true => Ok(()),
-        false => Err(format!("{there:?} are there, {names:?} in the list")),
+        false => Err(format!("files {there:?} exist, but the list has {names:?}")),
     }
 }
 
-/// Checks that the series has what was told, in every array that others read.
+/// Checks that the series has the reported steps, in every array that other programs read.
 fn series(path: &Path, report: &Report) -> Verdict {
     if !path.exists() {
         return match report.written.is_empty() {
@@ -204,12 +206,12 @@ fn series(path: &Path, report: &Report) -> Verdict {
         .dataset("FieldData/step")
         .and_then(|d| d.read_raw::<u64>());
     if said("steps shown", shown)? != steps {
-        return Err("other steps are shown than there are".to_owned());
+        return Err("the steps for ParaView are not those of the series".to_owned());
     }
     rows(&image, &steps)
 }
 
-/// Checks the rows of the field that lies on the grid without ghost layers.
+/// Checks the rows of the field on the grid without ghost layers.
 fn rows(image: &hdf5::Group, steps: &[u64]) -> Verdict {
     let values = image
         .dataset("PointData/large")

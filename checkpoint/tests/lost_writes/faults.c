@@ -1,11 +1,12 @@
-/* Preloaded into a program, this makes one of its operations on files below a folder fail: the
- * TCASM_FAULT_AT-th, counted from 1, of all writes, truncations, syncs, renames and closes.
+/* Preloaded into a program, this makes one of its operations on files below a folder fail. It
+ * counts all writes, truncations, syncs, renames and closes from 1, and fails number
+ * TCASM_FAULT_AT.
  *
  *   TCASM_FAULT_DIR  only descriptors and names below this folder count
- *   TCASM_FAULT_AT   which operation; 0: none
- *   TCASM_FAULT_HOW  once: it fails with ENOSPC, or EIO where that cannot be
+ *   TCASM_FAULT_AT   the number of the operation that fails; 0: none
+ *   TCASM_FAULT_HOW  once: it fails with ENOSPC, or with EIO if it is a sync, rename or close
  *                    short: a write writes half, and the next one fails
- *                    full: that one and every write after it fail with ENOSPC
+ *                    full: this write and every write after it fail with ENOSPC
  *                    kill: the process is killed before it
  *   TCASM_FAULT_LOG  a line for each operation is appended to this file: its number, kind, file
  */
@@ -38,7 +39,8 @@ __attribute__((constructor)) static void begin(void)
     if (!how)
         how = "once";
     if (log)
-        log_fd = syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        log_fd = syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+                         0600);
 }
 
 static void note(long number, const char *kind, const char *path)
@@ -50,7 +52,7 @@ static void note(long number, const char *kind, const char *path)
     syscall(SYS_write, log_fd, line, (size_t)length);
 }
 
-/* What becomes of an operation on `path`. */
+/* Decides what happens to an operation on `path`. */
 static enum verdict judge(const char *kind, const char *path, int writes)
 {
     if (!folder || strncmp(path, folder, strlen(folder)) != 0)
@@ -151,7 +153,7 @@ int fdatasync(int fd)
     return judge_fd("sync", fd, 0) == FAIL ? failed(EIO) : syscall(SYS_fdatasync, fd);
 }
 
-/* A descriptor is closed also when closing it tells an error. */
+/* Closes the descriptor even if it reports an error, as the kernel does. */
 int close(int fd)
 {
     enum verdict verdict = judge_fd("close", fd, 0);

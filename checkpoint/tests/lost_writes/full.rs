@@ -1,5 +1,5 @@
-//! A file system that is full, and a writer that is killed there at any moment: no file that has
-//! got its name is wrong.
+//! A full file system, and a writer that is killed there at any moment. No file with its final name
+//! is wrong.
 
 use crate::check;
 use crate::common::{PLAIN, names_in};
@@ -12,9 +12,9 @@ use std::time::Duration;
 use tcasm_checkpoint::Checkpointer;
 
 const ROUNDS: u64 = 60;
-/// Bytes of the file system: some full checkpoints of the fields fit.
+/// The bytes of the file system. A few full checkpoints fit.
 const SIZE: u64 = 2 << 20;
-/// More files than this are removed, so that there is something to write.
+/// The number of files above which all are removed, so that there is room to write.
 const MOST_FILES: usize = 24;
 
 fn child(test: &str) -> Command {
@@ -23,9 +23,9 @@ fn child(test: &str) -> Command {
     command
 }
 
-/// A small file system is mounted in a mount namespace of the child: nobody else sees it.
+/// Mounts a small file system in a mount namespace of the child. No other process sees it.
 #[test]
-fn a_full_file_system_and_kills_leave_no_wrong_file_with_its_name() {
+fn full_file_system_and_kills_leave_no_wrong_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let run = |flags: &str| {
         let program = std::env::current_exe().unwrap();
@@ -39,7 +39,7 @@ fn a_full_file_system_and_kills_leave_no_wrong_file_with_its_name() {
         ]);
         command.env(FILES, dir.path()).output().unwrap()
     };
-    // As root; else in a user namespace, where mounting is permitted too.
+    // Root can mount. Other users can mount in a user namespace.
     let flags = match nix::unistd::geteuid().is_root() {
         true => "-m",
         false => "-rm",
@@ -47,11 +47,15 @@ fn a_full_file_system_and_kills_leave_no_wrong_file_with_its_name() {
     let output = run(flags);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert_eq!(names_in(dir.path()), [] as [&str; 0], "mounted for all");
+    assert_eq!(
+        names_in(dir.path()),
+        [] as [&str; 0],
+        "the mount must be private"
+    );
 }
 
 #[test]
-#[ignore = "run by another test, in a mount namespace"]
+#[ignore = "run by full_file_system_and_kills_leave_no_wrong_checkpoint in a mount namespace"]
 fn in_a_namespace() {
     let dir = PathBuf::from(std::env::var_os(FILES).expect("run by another test"));
     let mut mount = Command::new("mount");
@@ -67,7 +71,7 @@ fn in_a_namespace() {
         full += u64::from(write_and_kill(&dir, random >> 50));
         fs::remove_file(dir.join("ballast")).unwrap();
         check::named(&dir).unwrap_or_else(|why| panic!("round {round}, {pages} pages: {why}"));
-        // The next start takes up what there is.
+        // The next start continues with the files that exist.
         drop(Checkpointer::open("run", settings_of(PLAIN, &dir)).unwrap());
         make_room(&dir);
     }
@@ -77,22 +81,22 @@ fn in_a_namespace() {
     );
 }
 
-/// Starts a writer and kills it a moment after some attempts; returns true if one of them failed.
+/// Starts a writer and kills it a moment after some attempts. Returns true if one attempt failed.
 fn write_and_kill(dir: &Path, random: u64) -> bool {
     let mut writer = child("full::writer");
     let writer = writer.env(FILES, dir).stdout(Stdio::piped());
     let mut writer = writer.spawn().unwrap();
     let lines = BufReader::new(writer.stdout.take().unwrap()).lines();
-    let told = lines.map_while(Result::ok);
-    let told = told.filter(|line| line.contains("written") || line.contains("failed"));
-    let told: Vec<String> = told.take(1 + random as usize % 6).collect();
+    let reported = lines.map_while(Result::ok);
+    let reported = reported.filter(|line| line.contains("written") || line.contains("failed"));
+    let reported: Vec<String> = reported.take(1 + random as usize % 6).collect();
     std::thread::sleep(Duration::from_micros(random % 7919));
     writer.kill().unwrap();
     writer.wait().unwrap();
-    told.iter().any(|line| line.contains("failed"))
+    reported.iter().any(|line| line.contains("failed"))
 }
 
-/// Leaves so many bytes free.
+/// Leaves `free` bytes free.
 fn fill_up(dir: &Path, free: u64) {
     let stat = nix::sys::statvfs::statvfs(dir).unwrap();
     let now = stat.blocks_available() * stat.fragment_size();
@@ -108,7 +112,7 @@ fn make_room(dir: &Path) {
 }
 
 #[test]
-#[ignore = "run by another test, and killed"]
+#[ignore = "run and killed by full_file_system_and_kills_leave_no_wrong_checkpoint"]
 fn writer() {
     let dir = PathBuf::from(std::env::var_os(FILES).expect("run by another test"));
     let mut to = match Checkpointer::open("run", settings_of(PLAIN, &dir)) {

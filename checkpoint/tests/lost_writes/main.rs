@@ -1,12 +1,12 @@
-//! Writes, syncs, renames and closes of each kind of file fail, and the process is killed before
-//! them: either the failure is told, or what was written is right. Unless all of them are asked
-//! for, a few of each kind of operation on each kind of file are tried.
+//! Writes, syncs, renames and closes of each kind of file fail, or the process is killed before
+//! them. Either the failure is reported, or the written files are right. By default a few
+//! operations of each kind on each kind of file are tried; `make soak` tries all.
 //!
-//! A small library (`faults.c`), which is preloaded into this test started anew, counts the
-//! operations below a folder and makes one of them fail. A first run without a failure says how
-//! many there are, and of which kinds.
+//! A small library (`faults.c`) is preloaded into a child process that runs this program. It counts
+//! the operations below a folder and makes one of them fail. A first run without a failure shows
+//! how many operations there are, and of which kinds.
 //!
-//! `full.rs` does without the library: a file system that is really full, and SIGKILL.
+//! `full.rs` does without the library: it uses a file system that is really full, and SIGKILL.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -22,10 +22,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
-/// How the operation fails: see `faults.c`.
+/// The ways in which an operation fails: see `faults.c`.
 const WAYS: [&str; 4] = ["once", "short", "full", "kill"];
 
-/// The library, built once.
+/// Builds the library.
 fn library(dir: &Path) -> PathBuf {
     let library = dir.join("faults.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lost_writes/faults.c");
@@ -79,7 +79,7 @@ impl Run {
         self.dir.path().join("report")
     }
 
-    /// The operations, as `kind file`, without what differs from run to run.
+    /// Returns the operations as `kind file`, without what differs from run to run.
     fn operations(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.log()).unwrap();
         let folder = self.files();
@@ -91,7 +91,7 @@ impl Run {
     }
 }
 
-/// Which operations are made to fail.
+/// The operations that are made to fail.
 #[derive(Clone, Copy)]
 enum Choice {
     All,
@@ -99,7 +99,7 @@ enum Choice {
     Some,
 }
 
-/// Fails the chosen operations of `scenario` in each way; returns what is wrong.
+/// Fails the chosen operations of `scenario` in each way. Returns the errors that the checks found.
 fn try_out(scenario: Scenario, choice: Choice) -> Vec<String> {
     let tools = tempfile::tempdir().unwrap();
     let library = library(tools.path());
@@ -145,7 +145,7 @@ fn try_out(scenario: Scenario, choice: Choice) -> Vec<String> {
 fn some(operations: &[String]) -> BTreeSet<usize> {
     let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (number, operation) in (1..).zip(operations) {
-        // Steps, numbers of files and of processes make no other kind of file.
+        // Files that only differ in steps or in numbers of files and processes are of one kind.
         let kind = operation.replace(|c: char| c.is_ascii_digit(), "");
         kinds.entry(kind).or_default().push(number);
     }
@@ -153,13 +153,14 @@ fn some(operations: &[String]) -> BTreeSet<usize> {
     kinds.values().flat_map(few).collect()
 }
 
-/// Some ways are of writes only.
+/// Returns true if the operation can fail in this way. Only writes can be short or find no space.
 fn is_apt(how: &str, operation: &str) -> bool {
     let writes = ["write", "pwrite", "truncate"].map(|kind| operation.starts_with(kind));
     writes.contains(&true) || !["short", "full"].contains(&how)
 }
 
-/// The library sees what libhdf5 and the standard library do: else nothing would be tried.
+/// Checks that the library sees the operations of libhdf5 and of the standard library. Otherwise
+/// the test would try nothing.
 fn covers_all_kinds(scenario: Scenario, operations: &[String]) {
     let kinds: BTreeSet<&str> = operations
         .iter()
@@ -171,7 +172,7 @@ fn covers_all_kinds(scenario: Scenario, operations: &[String]) {
     }
 }
 
-fn assert_told_or_right(scenario: Scenario, choice: Choice) {
+fn assert_reported_or_right(scenario: Scenario, choice: Choice) {
     let wrong = try_out(scenario, choice);
     assert!(
         wrong.is_empty(),
@@ -182,40 +183,40 @@ fn assert_told_or_right(scenario: Scenario, choice: Choice) {
 }
 
 #[test]
-fn lost_writes_of_single_files_are_told() {
-    assert_told_or_right(Scenario::Single, Choice::All);
+fn lost_writes_of_single_files_are_reported() {
+    assert_reported_or_right(Scenario::Single, Choice::All);
 }
 
 #[test]
-fn lost_writes_of_checkpoints_and_increments_are_told() {
-    assert_told_or_right(Scenario::Chain, Choice::Some);
+fn lost_writes_of_checkpoints_and_increments_are_reported() {
+    assert_reported_or_right(Scenario::Chain, Choice::Some);
 }
 
 #[test]
-fn lost_writes_of_compressed_openpmd_files_are_told() {
-    assert_told_or_right(Scenario::OpenPmd, Choice::Some);
+fn lost_writes_of_compressed_openpmd_files_are_reported() {
+    assert_reported_or_right(Scenario::OpenPmd, Choice::Some);
 }
 
 #[test]
-fn lost_writes_of_copies_to_the_slow_tier_are_told() {
-    assert_told_or_right(Scenario::Drained, Choice::Some);
+fn lost_writes_of_copies_to_the_slow_tier_are_reported() {
+    assert_reported_or_right(Scenario::Drained, Choice::Some);
 }
 
 #[test]
-fn lost_writes_of_compacted_chains_are_told() {
-    assert_told_or_right(Scenario::Compacted, Choice::Some);
+fn lost_writes_of_compacted_chains_are_reported() {
+    assert_reported_or_right(Scenario::Compacted, Choice::Some);
 }
 
 #[test]
-fn lost_writes_of_time_series_are_told() {
-    assert_told_or_right(Scenario::Series, Choice::Some);
+fn lost_writes_of_time_series_are_reported() {
+    assert_reported_or_right(Scenario::Series, Choice::Some);
 }
 
 #[test]
-#[ignore = "takes minutes; part of `make soak`"]
-fn each_lost_write_of_each_file_is_told() {
+#[ignore = "takes minutes; run by `make soak`"]
+fn each_lost_write_of_each_file_is_reported() {
     for scenario in scenario::ALL {
-        assert_told_or_right(scenario, Choice::All);
+        assert_reported_or_right(scenario, Choice::All);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is written, and what is told of it.
+//! The scenarios that are run, and the reports of what they wrote.
 
 use crate::common::{PLAIN, Version, field};
 use std::fmt::Display;
@@ -13,14 +13,14 @@ use tcasm_checkpoint::{
 use tcasm_core::field::{DType, FieldDesc};
 use tcasm_core::stamp::Stamp;
 
-/// The variables that tell a child what to do, where, and where to report.
+/// The environment variables of a child: its scenario, its folder, and the file for its report.
 pub const NAME: &str = "TCASM_TEST_SCENARIO";
 pub const FILES: &str = "TCASM_TEST_FILES";
 pub const REPORT: &str = "TCASM_TEST_REPORT";
 
 const PAGE: u64 = 4096;
 
-/// Something that is written.
+/// A scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     /// One file, as `export` and `restore` write it.
@@ -29,9 +29,9 @@ pub enum Scenario {
     Chain,
     /// Compressed full checkpoints with copies of the fields, and increments.
     OpenPmd,
-    /// The same as a chain, copied to a slow tier.
+    /// The same as `Chain`, copied to a slow tier.
     Drained,
-    /// A chain that is made full again.
+    /// A chain that is compacted to a full checkpoint.
     Compacted,
     /// A time series with a chapter.
     Series,
@@ -51,12 +51,12 @@ impl Scenario {
         format!("{self:?}")
     }
 
-    /// Whether there are files that HDF5 does not write.
+    /// Returns true if there are files that HDF5 does not write.
     pub fn has_manifest(self) -> bool {
         !matches!(self, Scenario::Single | Scenario::Series)
     }
 
-    /// The steps that are written: another after a failure, where that makes a difference.
+    /// Returns the steps to write. There is another one after a failure where that matters.
     pub fn steps(self) -> &'static [u64] {
         match self {
             Scenario::Single => &[10],
@@ -77,7 +77,8 @@ impl Scenario {
     }
 }
 
-/// A small field, one that HDF5 writes at once, one with ghost layers, so that there are copies.
+/// Returns a small field, one that HDF5 writes at once, and one with ghost layers, of which there
+/// is a copy.
 fn fields() -> [FieldDesc; 3] {
     let mut ghosts = field("ghosts", DType::F64, &[4, 5, 6]);
     ghosts.ghosts = vec![[1, 1]; 3];
@@ -86,7 +87,7 @@ fn fields() -> [FieldDesc; 3] {
     [large, ghosts, field("small", DType::U8, &[2, 3, 4])]
 }
 
-/// The stamp of a step.
+/// Returns the stamp of a step.
 pub fn stamp(step: u64) -> Stamp {
     Stamp {
         version: step / 10,
@@ -95,12 +96,13 @@ pub fn stamp(step: u64) -> Stamp {
     }
 }
 
-/// Every second page changes from step to step, so that an increment has many runs.
+/// Returns true if the page changes from step to step. Every second page does, so that an increment
+/// has many runs.
 fn changes(page: u64) -> bool {
     page.is_multiple_of(2)
 }
 
-/// What the fields hold at a step.
+/// Returns the fields and bytes of a step.
 pub fn version(step: u64) -> Version {
     let mut version = Version::of(fields());
     for bytes in version.bytes.values_mut() {
@@ -119,23 +121,23 @@ fn changed(field: &FieldDesc) -> Vec<std::ops::Range<u64>> {
     pages.map(range).collect()
 }
 
-/// What a run has told.
+/// The report of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Steps that were told to be written.
+    /// Steps that were reported written.
     pub written: Vec<u64>,
-    /// Steps that were told to have failed.
+    /// Steps that were reported failed.
     pub failed: Vec<u64>,
-    /// Whether the end was reached.
+    /// True if the run reached its end.
     pub ended: bool,
-    /// All was told to be on the slow tier.
+    /// True if the run reported that all is on the slow tier.
     pub drained: bool,
-    /// Something else was told to have failed.
+    /// True if the run reported another failure.
     pub trouble: bool,
 }
 
 impl Report {
-    /// Reads what a child has reported; it may have been killed.
+    /// Reads the report of a child, which may have been killed.
     pub fn read(path: &Path) -> Report {
         let mut report = Report::default();
         for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
@@ -158,10 +160,10 @@ impl Report {
     }
 }
 
-/// Writes the report, of which each line is there when it was told.
-struct Teller(File);
+/// The writer of the report. A line is in the file as soon as `tell` returns.
+struct Reporter(File);
 
-impl Teller {
+impl Reporter {
     fn tell(&mut self, line: impl Display) {
         writeln!(self.0, "{line}").unwrap();
     }
@@ -174,31 +176,31 @@ impl Teller {
     }
 }
 
-/// Runs the scenario that the variables name.
+/// Runs the scenario that the environment variables name.
 pub fn run() {
     let var = |name| PathBuf::from(std::env::var_os(name).expect("run by another test"));
-    let mut teller = Teller(File::create(var(REPORT)).unwrap());
+    let mut reporter = Reporter(File::create(var(REPORT)).unwrap());
     let name = std::env::var(NAME).unwrap();
     let scenario = ALL.into_iter().find(|s| s.name() == name).unwrap();
     let dir = var(FILES);
     match scenario {
-        Scenario::Single => single(scenario, &dir, &mut teller),
-        Scenario::Series => series(&dir, &mut teller),
-        _ => tiers(scenario, &dir, &mut teller),
+        Scenario::Single => single(scenario, &dir, &mut reporter),
+        Scenario::Series => series(&dir, &mut reporter),
+        _ => tiers(scenario, &dir, &mut reporter),
     }
-    teller.tell("end");
+    reporter.tell("end");
 }
 
-fn single(scenario: Scenario, dir: &Path, teller: &mut Teller) {
+fn single(scenario: Scenario, dir: &Path, reporter: &mut Reporter) {
     for &step in scenario.steps() {
         let (version, path) = (version(step), dir.join(format!("{step}.vtkhdf")));
         let snapshot = version.snapshot(stamp(step));
         let written = tcasm_checkpoint::write(path, &snapshot, &scenario.options());
-        teller.result(step, written);
+        reporter.result(step, written);
     }
 }
 
-fn series(dir: &Path, teller: &mut Teller) {
+fn series(dir: &Path, reporter: &mut Reporter) {
     let options = SeriesOptions {
         compression: Compression::None,
         chapter: 2,
@@ -206,21 +208,21 @@ fn series(dir: &Path, teller: &mut Teller) {
     };
     let mut series = match TimeSeries::open(dir.join("run.vtkhdf"), "test", options) {
         Ok(series) => series,
-        Err(error) => return teller.tell(format!("trouble {error}")),
+        Err(error) => return reporter.tell(format!("trouble {error}")),
     };
     for &step in Scenario::Series.steps() {
         let version = version(step);
         let appended = series.append(&version.snapshot(stamp(step)), |_| true);
-        teller.result(step, appended);
+        reporter.result(step, appended);
     }
 }
 
-/// The folders of the tiers.
+/// Returns the folder of a tier.
 pub fn tier(dir: &Path, name: &str) -> PathBuf {
     dir.join(name)
 }
 
-fn tiers(scenario: Scenario, dir: &Path, teller: &mut Teller) {
+fn tiers(scenario: Scenario, dir: &Path, reporter: &mut Reporter) {
     let settings = settings(scenario, dir);
     let folders = [Some(&settings.fast), settings.slow.as_ref()];
     for folder in folders.into_iter().flatten() {
@@ -228,30 +230,30 @@ fn tiers(scenario: Scenario, dir: &Path, teller: &mut Teller) {
     }
     let mut to = match Checkpointer::open("run", settings) {
         Ok(to) => to,
-        Err(error) => return teller.tell(format!("trouble {error}")),
+        Err(error) => return reporter.tell(format!("trouble {error}")),
     };
     for &step in scenario.steps() {
-        teller.result(step, advance(&mut to, step));
+        reporter.result(step, advance(&mut to, step));
     }
     if to.counters().last_error.is_some() {
-        teller.tell("trouble counters");
+        reporter.tell("trouble counters");
     }
     if scenario == Scenario::Drained {
         match settle(&to) {
-            Some(why) => teller.tell(format!("trouble {why}")),
-            None => teller.tell("drained"),
+            Some(why) => reporter.tell(format!("trouble {why}")),
+            None => reporter.tell("drained"),
         }
     }
 }
 
-/// Writes the checkpoint of `step`, if it can be as an increment.
+/// Writes the checkpoint of `step`, as an increment where possible.
 pub fn advance(to: &mut Checkpointer, step: u64) -> Result<Written, WriteError> {
     let version = version(step);
     let filled = to.fill_increment(&version.snapshot(stamp(step)), changed)?;
     to.commit(filled)
 }
 
-/// How chains are written into `dir` alone.
+/// Returns the settings for a chain in `dir` alone.
 pub fn settings_of(options: Options, dir: &Path) -> Settings {
     Settings {
         options,
@@ -270,7 +272,7 @@ pub fn settings(scenario: Scenario, dir: &Path) -> Settings {
     }
 }
 
-/// Waits until all is copied; what is in the way after another attempt is told.
+/// Waits until all is copied. Returns the trouble that remains after several attempts.
 fn settle(to: &Checkpointer) -> Option<String> {
     let mut state = Draining::default();
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! What is appended, what that replaces, and what is kept.
+//! Appending to a series: what is stored, replaced and kept.
 
 use crate::common::{field, names_in};
 use crate::{append, assert_holds, open, options, read, simple, stamp, version};
@@ -7,12 +7,12 @@ use tcasm_checkpoint::{SeriesOptions, TimeSeries, WriteError};
 use tcasm_core::field::DType;
 
 #[test]
-fn a_field_that_has_not_changed_is_stored_once() {
+fn unchanged_field_is_stored_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.vtkhdf");
     let mut series = open(&path).unwrap();
     for n in 1..=3 {
-        // Once by its bytes, once because it is said so.
+        // Version 2 is unchanged by its bytes, version 3 because the caller says so.
         let version = version(&simple(), n);
         series
             .append(&version.snapshot(stamp(n)), |f| n < 3 || f.name == "t")
@@ -26,7 +26,7 @@ fn a_field_that_has_not_changed_is_stored_once() {
     };
     assert!(stored(1, "still_s") && !stored(2, "still_s") && !stored(3, "still_s"));
     assert!((1..=3).all(|n| stored(n, "t")));
-    // A version in which nothing changes takes no file.
+    // A version in which nothing changes needs no file.
     let before = names_in(&dir.path().join("run.steps"));
     let same = version(&simple(), 3);
     series.append(&same.snapshot(stamp(4)), |_| true).unwrap();
@@ -36,7 +36,7 @@ fn a_field_that_has_not_changed_is_stored_once() {
 }
 
 #[test]
-fn the_next_start_goes_on_with_what_is_there() {
+fn next_start_continues_the_series() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.vtkhdf");
     append(&mut open(&path).unwrap(), &simple(), 1).unwrap();
@@ -63,7 +63,7 @@ fn the_next_start_goes_on_with_what_is_there() {
 }
 
 #[test]
-fn what_is_of_later_steps_is_replaced_where_that_is_wanted() {
+fn later_steps_are_replaced_if_requested() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.vtkhdf");
     let mut series = open(&path).unwrap();
@@ -83,7 +83,7 @@ fn what_is_of_later_steps_is_replaced_where_that_is_wanted() {
 }
 
 #[test]
-fn the_newest_versions_are_kept_and_what_they_refer_to() {
+fn newest_versions_are_kept_with_the_rows_they_refer_to() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.vtkhdf");
     let keep = SeriesOptions {
@@ -93,7 +93,8 @@ fn the_newest_versions_are_kept_and_what_they_refer_to() {
     let mut series = TimeSeries::open(&path, "test", keep).unwrap();
     (1..=9).for_each(|n| drop(append(&mut series, &simple(), n).unwrap()));
     assert_holds(&path, &simple(), &[7, 8, 9]);
-    // The first has the field that never changes; one is left for who has opened the file before.
+    // File 1 has the field that never changes. File 6 is left for readers that have opened the
+    // series before.
     let left = [
         "00000001.h5",
         "00000006.h5",
@@ -108,7 +109,7 @@ fn the_newest_versions_are_kept_and_what_they_refer_to() {
     );
     drop(series);
     assert_eq!(names_in(&dir.path().join("run.steps")).len(), 4);
-    // Given time, all are left, until the writer ends.
+    // With a grace period all files are left until the writer ends.
     let slow = SeriesOptions {
         grace: Duration::from_secs(600),
         keep: 3,
@@ -122,7 +123,7 @@ fn the_newest_versions_are_kept_and_what_they_refer_to() {
 }
 
 #[test]
-fn other_fields_begin_another_file() {
+fn changed_fields_begin_a_new_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.vtkhdf");
     let wider = [field("t", DType::F64, &[4, 6])];

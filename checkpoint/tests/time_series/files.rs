@@ -1,11 +1,11 @@
-//! What lies there already: files of others, of killed writers, of who reads or writes just now.
+//! Existing files: of other programs, of killed writers, and of programs that read or write now.
 
 use crate::common::{PLAIN, names_in};
 use crate::{append, assert_holds, open, simple, stamp, version};
 use tcasm_checkpoint::WriteError;
 
 #[test]
-fn what_is_not_a_time_series_is_left_alone() {
+fn files_that_are_no_time_series_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.vtkhdf");
     let refused = |what: &str| {
@@ -45,7 +45,7 @@ fn rows_whose_series_is_gone_are_left_alone() {
     let path = dir.path().join("run.vtkhdf");
     let mut series = open(&path).unwrap();
     append(&mut series, &simple(), 1).unwrap();
-    // What a writer leaves that is killed before its first version can be seen.
+    // A writer leaves this if it is killed before its first version is visible.
     std::fs::remove_file(&path).unwrap();
     drop(series);
     let mut series = open(&path).unwrap();
@@ -89,7 +89,7 @@ fn one_program_at_a_time_writes_a_series() {
 }
 
 #[test]
-fn a_reader_that_holds_the_file_open_keeps_what_it_has_opened() {
+fn open_file_of_a_reader_does_not_change() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run 100%b.vtkhdf");
     let mut series = open(&path).unwrap();

@@ -1,4 +1,5 @@
-//! Time series as they grow, read by real VTK, PyVista and h5py, which agree on every value of every version.
+//! Time series as they grow, read by real VTK, PyVista and h5py. All agree on every value of every
+//! version.
 
 mod appended;
 #[path = "../common/mod.rs"]
@@ -22,7 +23,8 @@ fn stamp(n: u64) -> Stamp {
     }
 }
 
-/// Version `n` of these fields: each value another than in other versions, but of fields called `still_`.
+/// Returns version `n` of these fields. All values differ from other versions, except in fields
+/// whose names begin with `still_`.
 fn version(fields: &[FieldDesc], n: u64) -> Version {
     let mut version = Version::of(fields.iter().cloned());
     for (name, bytes) in &mut version.bytes {
@@ -35,7 +37,7 @@ fn version(fields: &[FieldDesc], n: u64) -> Version {
     version
 }
 
-/// A series at `path`, as the tests write it.
+/// Opens a series at `path` with the options of the tests.
 fn open(path: &Path) -> Result<TimeSeries, WriteError> {
     TimeSeries::open(path, "test", options())
 }
@@ -52,7 +54,7 @@ fn append(series: &mut TimeSeries, fields: &[FieldDesc], n: u64) -> Result<Appen
     series.append(&version(fields, n).snapshot(stamp(n)), |_| true)
 }
 
-/// The bytes of `field` of each version, and the steps, as HDF5 reads them.
+/// Returns the steps, and the bytes of `field` in each version, as HDF5 reads them.
 fn read(path: &Path, field: &str) -> (Vec<u64>, Vec<Vec<u8>>) {
     let file = hdf5::File::open(path).unwrap();
     let steps = file.dataset("tcasm/step").unwrap().read_raw().unwrap();
@@ -64,7 +66,7 @@ fn read(path: &Path, field: &str) -> (Vec<u64>, Vec<Vec<u8>>) {
     (steps, rows)
 }
 
-/// `path` holds these versions of the field `t`, and nothing else.
+/// Checks that `path` holds exactly these versions of the field `t`.
 fn assert_holds(path: &Path, fields: &[FieldDesc], versions: &[u64]) {
     let (steps, rows) = read(path, "t");
     let expected: Vec<u64> = versions.iter().map(|n| stamp(*n).step).collect();

@@ -9,18 +9,18 @@ use tcasm_core::stamp::Stamp;
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// Append a version: which fields change, and whether the writer is told.
-    Append { t: bool, s: bool, told: bool },
-    /// End, and start again.
+    /// Appends a version. Says which fields change, and whether the caller declares that.
+    Append { t: bool, s: bool, declared: bool },
+    /// Ends the writer, and starts again.
     Restart,
-    /// Go back so many versions.
+    /// Goes back by this many versions.
     Back(u64),
 }
 
 fn act() -> impl Strategy<Value = Act> {
     let append = (any::<bool>(), any::<bool>(), any::<bool>());
     prop_oneof![
-        6 => append.prop_map(|(t, s, told)| Act::Append { t, s, told }),
+        6 => append.prop_map(|(t, s, declared)| Act::Append { t, s, declared }),
         1 => Just(Act::Restart),
         1 => (1..4_u64).prop_map(Act::Back),
     ]
@@ -29,9 +29,13 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Against a list of what was appended.
+    /// Compares the series with a list of the appended versions.
     #[test]
-    fn a_series_holds_what_was_appended(acts in prop::collection::vec(act(), 1..24), keep in 2..9_usize, chapter in 2..5_usize) {
+    fn series_holds_the_appended_versions(
+        acts in prop::collection::vec(act(), 1..24),
+        keep in 2..9_usize,
+        chapter in 2..5_usize,
+    ) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.vtkhdf");
         let options = SeriesOptions { keep, chapter, replace_later: true, ..options() };
@@ -46,7 +50,7 @@ proptest! {
                     series = TimeSeries::open(&path, "test", options.clone()).unwrap();
                 }
                 Act::Back(n) => step = u64::max(step, n) - n,
-                Act::Append { t, s, told } => {
+                Act::Append { t, s, declared } => {
                     step += 1;
                     let before = values;
                     values = [values[0] + f64::from(t), values[1] - f64::from(s)];
@@ -58,7 +62,7 @@ proptest! {
                     let at = Stamp { version: step, step, time: step as f64 };
                     let changed = |f: &FieldDesc| {
                         let i = usize::from(f.name == "s");
-                        !told || before[i] != values[i]
+                        !declared || before[i] != values[i]
                     };
                     series.append(&version.snapshot(at), changed).unwrap();
                     model.retain(|(there, _)| *there < step);

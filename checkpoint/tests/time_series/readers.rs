@@ -1,4 +1,4 @@
-//! Series of all kinds, at each moment, as the programs of others read them.
+//! Series of all kinds at several moments, as other programs read them.
 
 use crate::common::{Version, field};
 use crate::{stamp, version};
@@ -8,7 +8,8 @@ use std::process::Command;
 use tcasm_checkpoint::{Compression, SeriesOptions, TimeSeries};
 use tcasm_core::field::{Centering, DType, FieldDesc, Kind, Mesh, Order};
 
-/// A Python that has h5py, VTK and PyVista. Without one these tests fail: nothing else tells whether others can read us.
+/// Returns a Python with h5py, VTK and PyVista. Without one these tests fail, because nothing else
+/// shows that other programs can read the files.
 fn python() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let made = Command::new(root.join("ci/python-env.sh")).status();
@@ -22,7 +23,7 @@ fn with(field: FieldDesc, change: impl FnOnce(&mut FieldDesc)) -> FieldDesc {
     field
 }
 
-/// Series that grow, with what readers are to find at each moment.
+/// Series that grow, and what readers must find at each moment.
 struct Grown {
     dir: tempfile::TempDir,
     cases: Vec<Value>,
@@ -36,14 +37,14 @@ impl Grown {
         }
     }
 
-    /// Grow a series, and have it looked at when it has 1, 2 and all versions.
+    /// Grows a series, and has it read when it has 1, 2 and all versions.
     fn grow(&mut self, fields: &[FieldDesc], points: [usize; 3], off_grid: &[&str], count: u64) {
         for compression in [
             Compression::None,
             Compression::Deflate(1),
             Compression::Zstd(3),
         ] {
-            // One of them in chapters: of versions 1 and 2, 3 and 4.
+            // One of them has chapters of two versions: 1 and 2, 3 and 4.
             let few = matches!(compression, Compression::Deflate(_));
             let options = SeriesOptions {
                 compression,
@@ -80,7 +81,7 @@ impl Grown {
         json!({ "stamp": stamp(n), "fields": fields.collect::<Vec<_>>() })
     }
 
-    /// A copy of the series as it is now: it can be moved, with its rows.
+    /// Copies the series with its rows as they are now. A series can be moved with its rows.
     fn moment(&mut self, name: &str, n: u64, points: [usize; 3], versions: &[Value]) {
         let to = self.dir.path().join(format!("{name}_at_{n}"));
         std::fs::create_dir_all(&to).unwrap();
@@ -122,7 +123,7 @@ impl Grown {
 }
 
 #[test]
-fn every_version_of_growing_series_is_read_as_it_was() {
+fn other_programs_read_every_version_of_growing_series() {
     let cell = |f: &mut FieldDesc| f.centering = Centering::Cell;
     let vector = |f: &mut FieldDesc| f.components = 3;
     let mut grown = Grown::new();
@@ -191,7 +192,7 @@ fn every_version_of_growing_series_is_read_as_it_was() {
 }
 
 #[test]
-fn series_of_every_dtype() {
+fn other_programs_read_series_of_every_dtype() {
     let mut grown = Grown::new();
     let real = DType::ALL.into_iter().filter(|d| !d.is_complex());
     let fields: Vec<FieldDesc> = real

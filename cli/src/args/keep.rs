@@ -1,4 +1,5 @@
-//! What is kept of simulations: `checkpoint`, `keep`, and what is done with that.
+//! Arguments of the commands that keep the state of simulations: `checkpoint`, `keep`,
+//! `checkpoints`, `verify` and `restore`.
 
 use super::Format;
 use super::values::{percent, positive, seconds};
@@ -11,98 +12,120 @@ use tcasm_checkpoint::Mode;
 pub struct KeepArgs {
     /// Name of the region
     pub name: String,
-    /// How many of the last versions to hold; more than one are pinned while the simulation runs, and take its memory
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
+    /// Hold the last N versions. With more than one, versions are pinned while the simulation runs,
+    /// which uses its memory
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=32)
+    )]
     pub versions: u32,
 }
 
 #[derive(Debug, Args)]
 pub struct CheckpointArgs {
-    /// Names of the regions; the files are called NAME_STEP.vtkhdf, or NAME_STEP.h5 with openPMD
+    /// Names of the regions. The files are named NAME_STEP.vtkhdf, or NAME_STEP.h5 with --layout
+    /// openpmd
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// The folder to write to, which exists: on a disk of this node, or in its memory
+    /// Write checkpoints to this folder, on a disk of this node or in its memory. It must exist
     #[arg(long, value_name = "DIR")]
     pub fast: PathBuf,
-    /// The folder to copy complete checkpoints to, which exists: on a parallel file system
+    /// Copy complete checkpoints to this folder, on a parallel file system. It must exist
     #[arg(long, value_name = "DIR")]
     pub slow: Option<PathBuf>,
     #[command(flatten)]
     pub when: When,
-    /// Write no checkpoint before writing the last one has become at most this share of the time since
+    /// Spend at most this share of the time on writing: delay a checkpoint until the time that the
+    /// last one took is no more than PERCENT of the time since it began
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub max_overhead: Option<f64>,
-    /// Write what has changed only, so that it takes at most N files to read a checkpoint (keeps a version pinned)
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Write increments: only what changed since the last checkpoint. Reading a checkpoint takes at
+    /// most N files. With N above 1, one version stays pinned
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     pub increments: u32,
-    /// Make full checkpoints of increments in the background (takes memory for all fields)
+    /// Turn increments into full checkpoints in the background (needs memory for all fields)
     #[arg(long, requires = "increments")]
     pub compact: bool,
     #[command(flatten)]
     pub keep: Keep,
-    /// Copy at most so many MB (millions of bytes) in a second to the slow folder
+    /// Copy at most this many MB (millions of bytes) per second to the slow folder
     #[arg(long, value_name = "MB", value_parser = positive, requires = "slow")]
     pub limit: Option<f64>,
-    /// Wait so long for what is being copied to the slow folder, and for the room that it makes, when the simulation has
-    /// ended, if that gets nowhere
+    /// After the simulation has ended, finish copying to the slow folder, and wait for the room
+    /// that this makes in the fast one. Give up after SECONDS without progress
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub grace: f64,
-    /// The simulation goes on from before what there is: remove what is of later steps when the first new one is complete
+    /// The simulation continues from an earlier step than the newest checkpoint: remove the
+    /// checkpoints of later steps as soon as the first new one is complete
     #[arg(long)]
     pub replace_later: bool,
-    /// Wait so long for the regions to appear
+    /// Wait up to SECONDS for the regions to appear
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     pub wait: f64,
-    /// Permissions of the files, in octal as for chmod, such as 0640; the umask does not matter
-    /// then [default: 0600 less the umask]
+    /// Permissions of the files, in octal as for chmod, such as 0640; the umask is then ignored
+    /// [default: 0600 less the umask]
     #[arg(long, value_name = "MODE")]
     pub mode: Option<Mode>,
     #[command(flatten)]
     pub storage: Storage,
 }
 
-/// When checkpoints are written, besides the last one at the end, one on SIGUSR1, and one on SIGTERM.
+/// When checkpoints are written. One more is always written when the simulation ends, on SIGUSR1
+/// and on SIGTERM.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub struct When {
     /// Write every N-th version: those whose number is a multiple of N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub every: Option<u64>,
-    /// Write a version whenever the simulation has come past a multiple of N steps
+    /// Write a version whenever the simulation has passed a multiple of N steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub every_steps: Option<u64>,
-    /// Write a version every so many seconds
+    /// Write a version at intervals of SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub every_seconds: Option<f64>,
-    /// Write a version as often as is best where something fails every so many seconds (the mean time between failures), as
-    /// Daly's formula says of the time that writing takes
+    /// Write versions at the interval that loses the least time if the mean time between failures
+    /// is SECONDS. The interval follows from the time that writing takes, by Daly's formula
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub mtbf: Option<f64>,
-    /// Write the last version only, when the simulation has ended
+    /// Write only the last version, when the simulation has ended
     #[arg(long)]
     pub last: bool,
 }
 
-/// Which checkpoints stay. The newest always does, and what it builds on.
+/// Which checkpoints are kept. The newest is always kept, with the files that it builds on.
 #[derive(Clone, Debug, Args)]
 pub struct Keep {
     /// Keep the newest K in the fast folder [default: all]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
     /// Keep the newest K in the slow folder [default: all]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), requires = "slow")]
+    #[arg(
+        long,
+        value_name = "K",
+        value_parser = clap::value_parser!(u64).range(1..),
+        requires = "slow"
+    )]
     pub keep_slow: Option<u64>,
-    /// Keep all whose step is a multiple of M, in the last folder that they come to
+    /// Keep all whose step is a multiple of M: in the slow folder, or in the fast one if there is
+    /// no slow one
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..))]
     pub keep_every: Option<u64>,
-    /// Keep that of this step, too; can be given several times
+    /// Keep the checkpoint of this step, too; can be given several times
     #[arg(long, value_name = "STEP")]
     pub keep_step: Vec<u64>,
 }
 
 #[derive(Debug, Args)]
 pub struct CheckpointsArgs {
-    /// The folder
+    /// The folder to list
     pub dir: PathBuf,
     #[command(flatten)]
     pub format: Format,
@@ -110,23 +133,24 @@ pub struct CheckpointsArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Folders with checkpoints, or single ones
+    /// Folders of checkpoints, or single checkpoint files
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// The folders of a run, the fastest first
+    /// The folders of a run, the fastest one first
     #[arg(required_unless_present = "kept", value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
-    /// Take the last version of this region, which is dead, from the memory of `tcasm keep`
+    /// Take the last version of this region, whose producer is dead, from the memory that `tcasm
+    /// keep` holds
     #[arg(long, value_name = "NAME", conflicts_with_all = ["dirs", "step"])]
     pub kept: Option<String>,
-    /// The checkpoint of this step [default: the newest that can be read]
+    /// Restore the checkpoint of this step [default: the newest that can be read]
     #[arg(long, value_name = "S")]
     pub step: Option<u64>,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 with openPMD
+    /// The file to write: FILE.vtkhdf, or FILE.h5 with --layout openpmd
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     #[command(flatten)]
@@ -136,10 +160,11 @@ pub struct RestoreArgs {
 pub const CHECKPOINT_HELP: &str = "\
 Signals:
   SIGUSR1  write the newest version now
-  SIGTERM  write the newest version, copy what there is to the slow folder, and end
-  SIGINT   end; what is complete stays, and the next start copies it to the slow folder";
+  SIGTERM  write the newest version, finish copying to the slow folder, then exit
+  SIGINT   finish the current file, then exit; the next start copies complete checkpoints to the
+           slow folder";
 
 pub const KEEP_HELP: &str = "\
-What is held can be had by the next start of the simulation (Producer::restore_kept), or as a file
-(tcasm restore --kept NAME --out FILE). It is let go of when that has published its first version,
-and when this program ends: by SIGINT or SIGTERM, with status 0.";
+The next start of the simulation can take over what is held (Producer::restore_kept). To write it
+to a file: tcasm restore --kept NAME --out FILE. It is released when the next start has published
+its first version, and when this program exits. SIGINT or SIGTERM makes it exit with status 0.";

@@ -1,4 +1,4 @@
-//! What is told of versions: `info`, `dump`, `stats`.
+//! Arguments of the commands that look at versions: `info`, `dump`, `stats`.
 
 use super::Format;
 use super::values::range;
@@ -12,19 +12,19 @@ pub struct InfoArgs {
     pub name: String,
     #[command(flatten)]
     pub format: Format,
-    /// Tell again every second until the producer ends (with --json: one line each)
+    /// Print again every second until the producer ends (with --json: one line each time)
     #[arg(long)]
     pub watch: bool,
 }
 
-/// Which field of which version.
+/// The arguments that select a field of a version.
 #[derive(Debug, Args)]
 pub struct FieldArgs {
     /// Name of the region
     pub name: String,
     /// Name of the field
     pub field: String,
-    /// Number of the version [default: the newest]
+    /// Read version number N [default: the newest]
     #[arg(long, value_name = "N")]
     pub version: Option<u64>,
 }
@@ -33,13 +33,13 @@ pub struct FieldArgs {
 pub struct DumpArgs {
     #[command(flatten)]
     pub what: FieldArgs,
-    /// Write a numpy file (- for standard output)
+    /// Write the field as a numpy file (- for standard output)
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub npy: Option<Target>,
-    /// Write the bytes as they lie in memory, ghost layers included (- for standard output)
+    /// Write the bytes as they are in memory, with ghost layers (- for standard output)
     #[arg(long, value_name = "FILE")]
     pub raw: Option<Target>,
-    /// Take the ghost layers too
+    /// Include the ghost layers
     #[arg(long)]
     pub with_ghosts: bool,
 }
@@ -48,13 +48,14 @@ pub struct DumpArgs {
 pub struct StatsArgs {
     #[command(flatten)]
     pub what: FieldArgs,
-    /// Bins of the histogram
+    /// Number of bins of the histogram
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub bins: usize,
-    /// Range of the histogram [default: from the least to the greatest value]
+    /// Range of the histogram [default: from the smallest to the largest value]
     #[arg(long, value_name = "LO:HI", value_parser = range, allow_hyphen_values = true)]
     pub range: Option<(f64, f64)>,
-    /// Take a part only, written as in numpy: '3,:,10:20'. Ghost layers are cut off before
+    /// Use only a part of the field, written as in numpy: '3,:,10:20'. Indices do not count ghost
+    /// layers
     #[arg(
         long,
         value_name = "SLICE",

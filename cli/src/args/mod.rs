@@ -1,4 +1,5 @@
-//! The command line: the commands here, their arguments in a file for each group of them.
+//! The command line. The commands are in this file; their arguments are in one file per group of
+//! commands.
 
 mod export;
 mod keep;
@@ -14,7 +15,7 @@ pub use look::*;
 use std::path::PathBuf;
 pub use view::*;
 
-/// Look at running simulations, take data out of them, keep checkpoints of them
+/// Look at running simulations, export their data and write checkpoints of them
 #[derive(Debug, Parser)]
 #[command(name = "tcasm", version, after_help = exit::TABLE, disable_version_flag = true)]
 pub struct Cli {
@@ -25,58 +26,59 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What is to be done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the regions that can be seen here
+    /// List the regions of this user
     Ls {
         #[command(flatten)]
         format: Format,
     },
-    /// Tell all about one region: producer, versions, observers, fields, counters
+    /// Describe one region: producer, versions, observers, fields, counters
     Info(InfoArgs),
-    /// Tell what this machine offers, and what to do to get more out of it
+    /// Check what this machine supports, and how to improve it
     Doctor {
         #[command(flatten)]
         format: Format,
     },
-    /// Show a field, or write it out as numpy file or raw bytes
+    /// Show a field, or write it as a numpy file or as raw bytes
     Dump(DumpArgs),
-    /// Count, extrema, mean, variance and histogram of a field
+    /// Show count, extrema, mean, variance and histogram of a field
     Stats(StatsArgs),
-    /// Look at a region in a browser, live, on a page that this command serves
+    /// Show a region live in a browser, on a page that this command serves
     #[command(after_help = VIEW_HELP)]
     View(ViewArgs),
-    /// Look at a region in this terminal, live
+    /// Show a region live in this terminal
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
-    /// Write one version as a VTKHDF or openPMD file, for ParaView, VisIt, openPMD-api and h5py; or a time series that grows
+    /// Write one version, or a growing time series, as VTKHDF or openPMD for ParaView, VisIt,
+    /// openPMD-api and h5py
     #[command(after_help = export::HELP)]
     Export(ExportArgs),
-    /// Write checkpoints as the simulation goes, until it ends
+    /// Write checkpoints of running simulations until they end
     #[command(after_help = CHECKPOINT_HELP)]
     Checkpoint(CheckpointArgs),
-    /// Hold the last versions in memory when the simulation dies, for its next start
+    /// Hold the last versions in memory when a simulation dies, for its next start
     #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
     /// List the checkpoints in a folder
     Checkpoints(CheckpointsArgs),
     /// Read checkpoints and check every byte
     Verify(VerifyArgs),
-    /// Write the newest checkpoint that can be read as one file
+    /// Write the newest readable checkpoint as one file
     Restore(RestoreArgs),
-    /// Watch a small simulation, started for the purpose; takes a few seconds
+    /// Start a small simulation and watch it; takes a few seconds
     Demo {
-        /// Keep the checkpoint in this folder, which exists
+        /// Keep the checkpoint, in this folder. It must exist
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// Print the script that lets a shell complete this command
+    /// Print the completion script for a shell
     Completions {
-        /// The shell
+        /// Name of the shell
         shell: Shell,
     },
-    /// The simulation of the demo
+    /// Run the simulation of the demo
     #[command(hide = true)]
     DemoProducer {
         /// Name of the region
@@ -90,15 +92,15 @@ pub enum Command {
     },
 }
 
-/// How the answer is written.
+/// The format of the output.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Format {
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// The shells that completions are made for.
+/// The shells that completion scripts exist for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Shell {
     Bash,
@@ -112,7 +114,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_free_of_contradictions() {
+    fn command_line_definition_is_consistent() {
         Cli::command().debug_assert();
     }
 }

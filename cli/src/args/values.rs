@@ -1,6 +1,6 @@
-//! Values that are written on the command line.
+//! Parsers of values on the command line.
 
-/// `LO:HI`.
+/// Parses a range, `LO:HI`.
 pub fn range(text: &str) -> Result<(f64, f64), String> {
     let parts = text.split_once(':');
     let number = |part: &str| part.trim().parse::<f64>().ok().filter(|x| x.is_finite());
@@ -10,7 +10,7 @@ pub fn range(text: &str) -> Result<(f64, f64), String> {
         .ok_or_else(|| "write two numbers, the smaller first: LO:HI".to_owned())
 }
 
-/// A number greater than 0.
+/// Parses a number greater than 0, up to 1e9.
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     number
@@ -18,7 +18,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a number greater than 0".to_owned())
 }
 
-/// A share: greater than 0, up to 100.
+/// Parses a percentage: greater than 0, up to 100.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     number
@@ -26,7 +26,7 @@ pub fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a number greater than 0, up to 100".to_owned())
 }
 
-/// A time that may be 0.
+/// Parses a time in seconds, which may be 0.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse::<f64>().ok();
     seconds
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_and_shares_are_greater_than_nothing() {
+    fn intervals_and_percentages_are_greater_than_zero() {
         assert_eq!((positive("0.5"), percent("5")), (Ok(0.5), Ok(5.0)));
         for bad in ["0", "-1", "nan", "inf", "x"] {
             assert!(positive(bad).is_err() && percent(bad).is_err(), "{bad:?}");

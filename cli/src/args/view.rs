@@ -8,40 +8,49 @@ use std::path::PathBuf;
 pub struct ViewArgs {
     /// Name of the region
     pub name: String,
-    /// The port to listen at; 0 for any [default: the first free one from 8337 on]
+    /// Listen on this port; 0 for any free port [default: the first free port from 8337 on]
     #[arg(long, value_name = "P")]
     pub port: Option<u16>,
-    /// The address to listen at. With another one than the default, others can reach the page; they need the token
+    /// Listen on this address. With any other than the default, other machines can reach the page;
+    /// they need the token
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub bind: IpAddr,
-    /// Listen at this Unix socket instead of a port: only this user can connect to it, as through  ssh -L 8337:PATH HOST
+    /// Listen on this Unix socket instead of a port. Only this user can connect to it, for example
+    /// through  ssh -L 8337:PATH HOST
     #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "bind"])]
     pub socket: Option<PathBuf>,
-    /// Fail when there is no such region, instead of waiting for it
+    /// Fail if there is no such region, instead of waiting for it
     #[arg(long)]
     pub no_wait: bool,
 }
 
 pub const VIEW_HELP: &str = "\
-The address that is printed holds a token, without which nothing is shown; it is the same at the next start at this port.
-One port is all that is needed: through SSH with  ssh -L PORT:127.0.0.1:PORT HOST
-On a machine that others use, prefer --socket: no other user can connect to it, or take its place when this program has ended.
-The simulation is not asked for anything, and does not notice. SIGINT or SIGTERM ends this program with status 0.";
+The printed address contains a token. The page shows nothing without it. The token stays the same
+when the program is started on this port again.
+One port is enough. Through SSH:  ssh -L PORT:127.0.0.1:PORT HOST
+On a machine with other users, prefer --socket: no other user can connect to it, or take its place
+after this program has exited.
+The simulation is not interrupted. SIGINT or SIGTERM makes this program exit with status 0.";
 
 #[derive(Debug, Args)]
 pub struct WatchArgs {
     /// Name of the region
     pub name: String,
-    /// Draw at most so many times in a second; less is kinder to a slow connection
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=60))]
+    /// Draw at most N times per second; choose less for a slow connection
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 15,
+        value_parser = clap::value_parser!(u32).range(1..=60)
+    )]
     pub rate: u32,
-    /// Fail when there is no such region, instead of waiting for it
+    /// Fail if there is no such region, instead of waiting for it
     #[arg(long)]
     pub no_wait: bool,
 }
 
 pub const WATCH_HELP: &str = "\
-Keys: q ends, ? shows the others.
-Colours are those of the terminal: 16 million where COLORTERM says truecolor (SSH does not pass it on: COLORTERM=truecolor
-tcasm watch NAME, if the terminal has them), else 256; none where NO_COLOR is set.
-The simulation is not asked for anything, and does not notice. SIGINT, SIGTERM or SIGHUP ends this program with status 0.";
+Keys: q quits, ? shows the others.
+Colours: 16 million if COLORTERM is truecolor, else 256; none if NO_COLOR is set. SSH does not pass
+COLORTERM on. If the terminal supports it:  COLORTERM=truecolor tcasm watch NAME
+The simulation is not interrupted. SIGINT, SIGTERM or SIGHUP ends this program with status 0.";

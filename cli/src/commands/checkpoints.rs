@@ -1,4 +1,4 @@
-//! `tcasm checkpoints`: what there is in a folder.
+//! `tcasm checkpoints`: lists the checkpoints in a folder.
 
 use crate::args::CheckpointsArgs;
 use crate::exit::Failure;
@@ -23,7 +23,7 @@ fn as_text(contents: &Contents) -> String {
         text += &plain::line(&format!("  step {step} failed: {why}"));
     }
     for number in &contents.damaged {
-        text += &format!("  line {number} of the manifest is damaged, and passed over\n");
+        text += &format!("  line {number} of the manifest is damaged and was passed over\n");
     }
     text
 }

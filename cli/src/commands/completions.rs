@@ -1,4 +1,4 @@
-//! `tcasm completions`: the script that lets a shell complete the command.
+//! `tcasm completions`: prints the completion script for a shell.
 
 use crate::args::{Cli, Shell};
 use crate::exit::Failure;

@@ -1,4 +1,5 @@
-//! `tcasm demo`: start a small simulation, watch it, write a checkpoint of it, and leave nothing behind.
+//! `tcasm demo`: starts a small simulation, watches it, writes a checkpoint of it, and removes
+//! everything again.
 
 mod child;
 
@@ -21,27 +22,27 @@ use tcasm_checkpoint::{Checkpointer, Options};
 use tcasm_observer::{ObserveError, Observer, Version};
 
 const STEPS: u64 = 300;
-/// Milliseconds between steps: six seconds in all.
+/// Milliseconds between steps: six seconds in total.
 const PAUSE: u64 = 20;
 /// Steps between lines of statistics.
 const LINES: u64 = 50;
 /// The step of which a checkpoint is written.
 const CHECKPOINT: u64 = 200;
-/// No simulation takes so long to start, or for a step.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for the start of the simulation and for each step.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub fn run(dir: Option<&Path>) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         let registered = flag::register(signal, stop.clone());
-        registered.map_err(|e| Failure::new(Code::Other, format!("no signals: {e}")))?;
+        registered.map_err(|e| Failure::new(Code::Other, format!("cannot handle signals: {e}")))?;
     }
     let folder = Folder::new(dir)?;
     let name = format!("demo-{}", std::process::id());
     let simulation = Simulation::start(&name, STEPS, PAUSE)?;
-    let mut observer = Observer::attach_wait(&name, PATIENCE)?;
+    let mut observer = Observer::attach_wait(&name, TIMEOUT)?;
     output::text(&format!(
-        "Process {} computes waves on a pond of {SIZE} x {SIZE} points; this process looks on.\n\
+        "Process {} computes waves on a pond of {SIZE} x {SIZE} points; this process observes it.\n\
          In another terminal, try:  tcasm info {name}\n\n",
         simulation.pid()
     ))?;
@@ -51,7 +52,7 @@ pub fn run(dir: Option<&Path>) -> Result<(), Failure> {
     summary(&observer, &folder)
 }
 
-/// Look at every step until the simulation ends.
+/// Reads every step until the simulation ends.
 fn watch(
     observer: &mut Observer,
     name: &str,
@@ -64,7 +65,7 @@ fn watch(
     }
     let mut checkpoint = false;
     while !stop.load(Ordering::Relaxed) {
-        let version = match observer.next(PATIENCE) {
+        let version = match observer.next(TIMEOUT) {
             Ok(version) => version,
             Err(ObserveError::EndOfStream) => return Ok(()),
             Err(ObserveError::NotReady) => return Err(silent()),
@@ -85,8 +86,9 @@ fn watch(
 }
 
 fn silent() -> Failure {
-    let text =
-        format!("the simulation has done nothing for {PATIENCE:?}; is the machine overloaded?");
+    let text = format!(
+        "the simulation has published nothing for {TIMEOUT:?}; the machine may be overloaded"
+    );
     Failure::new(Code::NoAnswer, text)
 }
 
@@ -110,7 +112,7 @@ fn statistics(version: &Version) -> Result<String, Failure> {
     ))
 }
 
-/// Pages that the fields of a version have.
+/// Returns the number of pages of all fields of a version.
 fn pages(version: &Version) -> u64 {
     let fields = version.table().fields.iter();
     fields
@@ -137,21 +139,24 @@ fn summary(observer: &Observer, folder: &Folder) -> Result<(), Failure> {
             "The checkpoint is in {}: open it in ParaView.",
             plain::plain(&path.display().to_string())
         ),
-        Folder::Temporary(_) => "The checkpoint is removed; keep it with --dir DIR.".to_owned(),
+        Folder::Temporary(_) => {
+            "The checkpoint has been removed; to keep it, use --dir DIR.".to_owned()
+        }
     };
     let count = |name| info.counter(name).unwrap_or(0);
     output::text(&format!(
-        "\n{} versions were published, {} skipped. The simulation spent {:.1} us in publish (median).\n{kept}\n",
+        "\n{} versions were published, {} skipped. \
+         A call of publish took {:.1} us (median).\n{kept}\n",
         count("Publishes"),
         count("Skips"),
         info.publish_us[0]
     ))
 }
 
-/// Where the checkpoint goes.
+/// The folder that the checkpoint is written to.
 enum Folder {
     Given(PathBuf),
-    /// Removed when dropped.
+    /// A folder that is removed when this value is dropped.
     Temporary(tempfile::TempDir),
 }
 
@@ -168,7 +173,8 @@ impl Folder {
                 .tempdir()
                 .map(Folder::Temporary)
                 .map_err(|e| {
-                    Failure::new(Code::Io, format!("no temporary folder: {e}; use --dir"))
+                    let text = format!("cannot create a temporary folder: {e}; use --dir DIR");
+                    Failure::new(Code::Io, text)
                 }),
         }
     }

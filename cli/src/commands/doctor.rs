@@ -1,4 +1,5 @@
-//! `tcasm doctor`: what this machine offers, what was chosen and why, and how to get more.
+//! `tcasm doctor`: reports what this machine supports, which tracker is chosen and why, and how to
+//! improve it.
 
 mod limits;
 mod runtime;
@@ -11,14 +12,14 @@ use runtime::RuntimeDir;
 use serde::Serialize;
 use tcasm_core::track::{Probe, TrackerKind, Verdict, probe};
 
-/// What is told.
+/// The output.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(flatten)]
     probe: Probe,
     limits: Limits,
     runtime_dir: RuntimeDir,
-    /// What to do to get more out of this machine.
+    /// What to change on this machine.
     advice: Vec<String>,
 }
 
@@ -41,14 +42,15 @@ pub fn run(format: Format) -> Result<(), Failure> {
         (_, Some(problem)) => Err(Failure::new(
             Code::Io,
             format!(
-                "no region can be created here: {problem}; set TCASM_RUNTIME_DIR to a folder of yours"
+                "no region can be created here: {problem}; \
+                 set TCASM_RUNTIME_DIR to a folder that you own"
             ),
         )),
         _ => Ok(()),
     }
 }
 
-/// How to get the better ways of tracking.
+/// Returns what prevents the trackers that are better than the chosen one, and deferred capture.
 fn advice(probe: &Probe) -> Vec<String> {
     let mut advice = Vec::new();
     for kind in TrackerKind::ALL {
@@ -60,7 +62,7 @@ fn advice(probe: &Probe) -> Vec<String> {
         }
     }
     if let Some(reason) = probe.kernel_faults.reason() {
-        advice.push(format!("for capture after publish: {reason}"));
+        advice.push(format!("for deferred capture: {reason}"));
     }
     advice
 }
@@ -72,17 +74,17 @@ fn text(report: &Report) -> String {
         "writes are tracked by: {chosen}\n  ({})\n\n",
         probe.choice.why
     );
-    out += "ways to track writes, best first\n";
+    out += "trackers of writes, the best first\n";
     let mut table = Table::indented(2);
     for kind in TrackerKind::ALL {
         table.row([kind.name(), verdict(probe.verdict(kind))]);
     }
-    table.row(["capture after publish", verdict(&probe.kernel_faults)]);
+    table.row(["deferred capture", verdict(&probe.kernel_faults)]);
     out += &table.render();
     out += "\nmachine\n";
     out += &machine(report).render();
     if !report.advice.is_empty() {
-        out += "\nto get more\n";
+        out += "\nhow to improve this\n";
         for line in &report.advice {
             out += &format!("  - {line}\n");
         }
@@ -93,7 +95,7 @@ fn text(report: &Report) -> String {
 fn verdict(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Usable => "works",
-        Verdict::Risky(_) => "works, but not safely: see below",
+        Verdict::Risky(_) => "works, but is not safe: see below",
         Verdict::Unusable(_) => "does not work here: see below",
     }
 }
@@ -124,5 +126,5 @@ fn machine(report: &Report) -> Table {
 }
 
 fn shown<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
-    value.map_or_else(|| "no limit known".to_owned(), show)
+    value.map_or_else(|| "unknown or unlimited".to_owned(), show)
 }

@@ -1,4 +1,4 @@
-//! `tcasm dump`: a field as text, numpy file or bytes.
+//! `tcasm dump`: prints a field as text, or writes it as a numpy file or as raw bytes.
 
 use crate::args::DumpArgs;
 use crate::exit::{Code, Failure};
@@ -20,7 +20,7 @@ pub fn run(args: &DumpArgs) -> Result<(), Failure> {
     }
 }
 
-/// The bytes as they lie in memory, in pieces: nothing is mapped.
+/// Writes the bytes as they are in memory. They are read in pieces, so nothing is mapped.
 fn raw(version: &Version, desc: &FieldDesc, out: &mut dyn Write) -> Result<(), Failure> {
     let (mut at, mut piece) = (0, vec![0; 4 << 20]);
     while at < desc.bytes() {
@@ -40,7 +40,7 @@ fn numpy(
 ) -> Result<(), Failure> {
     if let Kind::Raw { type_name, .. } = &desc.kind {
         let text = format!(
-            "field {:?} holds structures ({type_name}), which are no array; use --raw",
+            "field {:?} holds structures ({type_name}), not an array of numbers; use --raw",
             desc.name
         );
         return Err(Failure::new(Code::Usage, text));
@@ -50,7 +50,7 @@ fn numpy(
         with_dtype!(desc.dtype, T => {
             npy::write(array::<T>(desc, view.bytes_of(desc)?, ghosts)?, out)?;
         });
-        // Before the file gets its name.
+        // Check before the file gets its name: if the lease was revoked, the bytes may be wrong.
         Ok(version.check()?)
     })
 }
@@ -83,7 +83,7 @@ fn show(version: &Version, desc: &FieldDesc, ghosts: bool) -> Result<(), Failure
     output::text(&text)
 }
 
-/// `u  float64  96 x 96 (F order)  without ghost layers`
+/// Describes a field, such as `u  float64  96 x 96 (F order)  without ghost layers`.
 fn heading(desc: &FieldDesc, ghosts: bool) -> String {
     if let Kind::Raw { type_name, .. } = &desc.kind {
         let (count, size) = (desc.shape.first().unwrap_or(&0), desc.components);

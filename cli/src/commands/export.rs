@@ -1,4 +1,5 @@
-//! `tcasm export`: one version as a file; many, with `--follow`, in [`super::follow`].
+//! `tcasm export`: writes one version to a file. With `--follow`, [`super::follow`] writes a time
+//! series.
 
 use crate::args::ExportArgs;
 use crate::exit::Failure;
@@ -27,16 +28,17 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     ))
 }
 
-/// What the writer of files needs of a view.
+/// Returns what the file writer needs to know of a view.
 pub fn snapshot<'v>(name: &'v str, view: &'v View) -> Snapshot<'v> {
     Snapshot::new(name, view.stamp(), view.table(), |field| {
-        // Without its bytes a field is refused.
+        // If the bytes cannot be read, the writer gets an empty slice and refuses the field.
         view.bytes_of(field).unwrap_or_default()
     })
     .at(view.version().extent())
 }
 
-/// Whether the version stood while `file` was written. A file of one that did not must not stay.
+/// Checks that the lease is still valid after `file` was written. If the producer revoked it, the
+/// bytes may be wrong, so the file is removed.
 pub fn still_right(view: &View, file: &Path) -> Result<(), Failure> {
     view.check().map_err(|error| {
         let _ = std::fs::remove_file(file);

@@ -1,10 +1,9 @@
-//! `tcasm info`: all about one region.
+//! `tcasm info`: describes one region.
 
 mod print;
 
 use crate::args::InfoArgs;
 use crate::exit::Failure;
-
 use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Mesh, Order};
 use tcasm_observer::{Held, ObserveError, Observer, Status, Version};
 
-/// What is told. The names are those of the JSON, and promises to scripts.
+/// The output. The names of the fields are the JSON keys, which scripts rely on.
 #[derive(Debug, Serialize)]
 struct Info {
     name: String,
@@ -33,21 +32,23 @@ struct Info {
     counters: BTreeMap<String, u64>,
 }
 
-/// How pages are captured now, and what came of it so far.
+/// How pages are captured now, and the counters of captures so far.
 #[derive(Debug, Serialize)]
 struct Capture {
-    /// Chunks of 2 MiB that are captured after publish.
-    later_chunks: u64,
-    /// Pages that are not protected, because they are expected to be written.
+    /// Chunks (2 MiB) whose capture is deferred: they are copied after publish.
+    deferred_chunks: u64,
+    /// Expected pages: they are left unprotected, because they are expected to be written.
     expected_pages: u64,
-    /// Stores that had to wait for their chunk to be saved, and how long in all.
+    /// Stores that had to wait until their chunk was copied.
     early_stores: u64,
+    /// The total time that these stores waited, in microseconds.
     early_us: f64,
-    /// Versions that were given up.
+    /// Versions that were given up, because their deferred capture could not be completed.
     given_up: u64,
-    /// Bytes of live memory that exist once, in the newest version and for the program.
+    /// Bytes of live memory that are shared with a plane: they exist once.
     shared_bytes: u64,
-    /// Pages that were copied next to their neighbours, so that observers need fewer mappings.
+    /// Pages that compaction copied next to their neighbours, so that observers need fewer
+    /// mappings.
     compacted_pages: u64,
 }
 
@@ -87,7 +88,7 @@ struct Attached {
 struct Field {
     name: String,
     kind: Kind,
-    /// As numpy names it.
+    /// The name that numpy uses.
     dtype: &'static str,
     shape: Vec<usize>,
     components: usize,
@@ -108,13 +109,13 @@ struct Durations {
     max: f64,
 }
 
-/// How often `--watch` tells.
+/// The interval of `--watch`.
 const WATCH: Duration = Duration::from_secs(1);
 
 pub fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut observer = Observer::attach(&args.name)?;
     loop {
-        // Before the rest: what is told at the end is then the last state.
+        // Ask for the status first: if the producer has ended, what follows is the last state.
         let status = observer.status()?;
         let info = gather(&mut observer)?;
         match (args.format.json, args.watch) {
@@ -137,7 +138,7 @@ pub fn run(args: &InfoArgs) -> Result<(), Failure> {
 
 fn gather(observer: &mut Observer) -> Result<Info, Failure> {
     let known = observer.info()?;
-    // First who holds what, then the newest version: what they hold is then no newer than that.
+    // Read the pins before the newest version, so that no pinned version is newer than it.
     let rows = observer.observers()?;
     let latest = match observer.latest() {
         Ok(version) => Some(version),
@@ -195,12 +196,12 @@ fn gather(observer: &mut Observer) -> Result<Info, Failure> {
             max: known.publish_us[2],
         },
         capture: Capture {
-            later_chunks: count("ChunksLater"),
+            deferred_chunks: count("ChunksDeferred"),
             expected_pages: count("PagesExpected"),
             early_stores: count("EarlyStores"),
             early_us: count("EarlyNs") as f64 / 1e3,
             given_up: count("GivenUp"),
-            shared_bytes: count("RestingBytes"),
+            shared_bytes: count("SharedBytes"),
             compacted_pages: count("PagesCompacted"),
         },
         counters: known
@@ -242,7 +243,7 @@ impl From<FieldDesc> for Field {
     }
 }
 
-/// `HeldBytes` as JSON has it: `held_bytes`.
+/// Converts a name such as `HeldBytes` to the form of JSON keys, `held_bytes`.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
@@ -259,7 +260,7 @@ mod tests {
     use super::snake_case;
 
     #[test]
-    fn counters_are_named_as_json_names_things() {
+    fn counter_names_become_snake_case() {
         assert_eq!(snake_case("SkipsNoMemory"), "skips_no_memory");
         assert_eq!(snake_case("Pages"), "pages");
     }

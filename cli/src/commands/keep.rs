@@ -1,20 +1,20 @@
-//! `tcasm keep`: hold what a simulation leaves in memory when it dies, for its next start.
+//! `tcasm keep`: holds what a simulation leaves in memory when it dies, for its next start.
 
 use crate::args::KeepArgs;
 use crate::exit::Failure;
 use crate::output;
 use crate::region;
 use crate::signals::Signals;
-use tcasm_restart::{Event, Keeper};
+use tcasm_restart::{Event, Holder};
 
 pub fn run(args: &KeepArgs) -> Result<(), Failure> {
     let signals = Signals::catch()?;
-    let keeper = Keeper::new(&args.name, args.versions as usize)?;
-    let tell = |event| {
-        // A reader that went away is no reason to let go of what is held.
+    let holder = Holder::new(&args.name, args.versions as usize)?;
+    let print = |event| {
+        // Ignore errors of the output: the versions must be held even if nobody reads it any more.
         let _ = output::line(&text(&args.name, &event));
     };
-    Ok(keeper.run(|| !signals.end(), tell)?)
+    Ok(holder.run(|| !signals.end(), print)?)
 }
 
 fn text(name: &str, event: &Event) -> String {
@@ -28,7 +28,7 @@ fn text(name: &str, event: &Event) -> String {
         Event::Nothing => format!("{name} is gone, and had published nothing"),
         Event::TakenOver { by } => {
             let by = region::stamp_text(by);
-            format!("{name} goes on with {by}; what was held is let go of")
+            format!("{name} goes on with {by}; the versions that were held are released")
         }
         Event::Trouble { why } => format!("trying again: {why}"),
     }

@@ -1,4 +1,4 @@
-//! `tcasm ls`: the regions that can be seen here.
+//! `tcasm ls`: lists the regions of this user.
 
 use crate::args::Format;
 use crate::exit::{Code, Failure};
@@ -6,16 +6,18 @@ use crate::output::{self, Table};
 use serde::Serialize;
 use tcasm_observer::{AttachError, ObserveError, Observer, Socket, runtime_dir, sockets};
 
-/// The state of what a dead producer has left.
+/// The state of the memory that a dead producer left and `tcasm keep` holds.
 const KEPT: &str = "kept";
 
-/// One socket, and what answered there.
+/// One socket, and the region that answered there.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
     pid: Option<u64>,
     alive: bool,
-    /// `running`, `kept` (the producer is dead, and somebody keeps what it has left), or why there is nothing to tell: `dead`, `no-answer`, `not-allowed`, `full`, `other-layout`, `error`.
+    /// `running`, `kept` (the producer is dead, and another process holds its memory), or the
+    /// reason why nothing else is known: `dead`, `no-answer`, `not-allowed`, `full`,
+    /// `other-layout`, `error`.
     state: &'static str,
     version: Option<u64>,
     step: Option<u64>,
@@ -32,16 +34,17 @@ pub fn run(format: Format) -> Result<(), Failure> {
             format!("cannot read {folder:?}: {error}; set TCASM_RUNTIME_DIR as the producer does");
         Failure::new(Code::Io, text)
     })?;
-    // Together: a producer that is stopped takes seconds not to answer.
+    // Ask all producers at the same time: one that is stopped costs a timeout of seconds.
     let rows: Vec<Row> = std::thread::scope(|scope| {
-        let looks = sockets.iter().map(|socket| scope.spawn(|| look(socket)));
-        let looks: Vec<_> = looks.collect();
-        let done = looks.into_iter().zip(&sockets);
-        done.map(|(look, socket)| {
-            look.join()
-                .unwrap_or_else(|_| absent(&socket.name, "error"))
-        })
-        .collect()
+        let threads = sockets.iter().map(|socket| scope.spawn(|| ask(socket)));
+        let threads: Vec<_> = threads.collect();
+        let threads = threads.into_iter().zip(&sockets);
+        threads
+            .map(|(thread, socket)| {
+                let row = thread.join();
+                row.unwrap_or_else(|_| absent(&socket.name, "error"))
+            })
+            .collect()
     });
     let rows = without_running(rows);
     match (format.json, rows.is_empty()) {
@@ -51,7 +54,8 @@ pub fn run(format: Format) -> Result<(), Failure> {
     }
 }
 
-/// What a producer that runs is going to leave is served already; it is not left yet.
+/// Removes `kept` rows of producers that still run. A keeper serves the memory of its producer
+/// already while that runs.
 fn without_running(rows: Vec<Row>) -> Vec<Row> {
     let who = |row: &Row| (row.name.clone(), row.pid);
     let running = rows.iter().filter(|row| row.alive).map(who);
@@ -60,7 +64,8 @@ fn without_running(rows: Vec<Row>) -> Vec<Row> {
     rows.into_iter().filter(left).collect()
 }
 
-fn look(Socket { name, kept }: &Socket) -> Row {
+/// Attaches to the region of a socket and describes it.
+fn ask(Socket { name, kept }: &Socket) -> Row {
     let attached = match kept {
         true => Observer::attach_kept(name),
         false => Observer::attach(name),
@@ -81,7 +86,7 @@ fn look(Socket { name, kept }: &Socket) -> Row {
             AttachError::Dead { .. } | AttachError::NotFound { .. } | AttachError::Ended { .. },
         ) => "dead",
         Err(AttachError::NoAnswer { .. }) => "no-answer",
-        Err(AttachError::NotAllowed { .. } | AttachError::Stranger { .. }) => "not-allowed",
+        Err(AttachError::NotAllowed { .. } | AttachError::OtherUser { .. }) => "not-allowed",
         Err(AttachError::Full { .. } | AttachError::Failed { .. }) => "full",
         Err(AttachError::OtherLayout { .. }) => "other-layout",
         Err(_) => "error",
@@ -120,7 +125,7 @@ fn absent(name: &str, state: &'static str) -> Row {
     Row {
         name: name.to_owned(),
         pid: None,
-        // Whoever refuses or keeps silent is there.
+        // A producer that refuses or does not answer is alive.
         alive: !matches!(state, "dead" | "error"),
         state,
         version: None,

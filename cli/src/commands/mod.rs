@@ -20,7 +20,7 @@ mod watch;
 use crate::args::Command;
 use crate::exit::Failure;
 
-/// Do what the command line says.
+/// Runs the command that the command line names.
 pub fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Ls { format } => ls::run(format),

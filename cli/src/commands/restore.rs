@@ -1,4 +1,5 @@
-//! `tcasm restore`: the newest checkpoint that can be read, or what is kept in memory, as one file.
+//! `tcasm restore`: writes the newest readable checkpoint, or a version that `tcasm keep` holds in
+//! memory, as one file.
 
 use super::export;
 use crate::args::RestoreArgs;
@@ -42,8 +43,8 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     )
 }
 
-/// Returns the permissions of a file that is made of the one at `path`: nobody can read it who
-/// cannot read that, as with `cp`.
+/// Returns the permissions for a file that is made from the one at `path`. As with `cp`, only users
+/// who can read the original can read the new file.
 fn mode_of(path: &Path) -> Mode {
     let metadata = std::fs::metadata(path);
     metadata.map_or(Mode::PRIVATE, |m| Mode::AtMost(m.mode() & 0o666 | 0o600))

@@ -1,4 +1,4 @@
-//! `tcasm stats`: moments and histogram of a field.
+//! `tcasm stats`: prints moments and histogram of a field.
 
 use crate::args::StatsArgs;
 use crate::exit::Failure;
@@ -15,7 +15,7 @@ use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
 use tcasm_observer::{Stamp, Version};
 
-/// What is told. For a vector field, what stands outside `components` is of the magnitude.
+/// The output. For a vector field, the values outside of `components` describe the magnitude.
 #[derive(Debug, Serialize)]
 struct Stats {
     name: String,
@@ -68,7 +68,7 @@ fn gather(args: &StatsArgs, version: &Version, desc: &FieldDesc) -> Result<Stats
     })
 }
 
-/// The magnitude of a vector, or the only component.
+/// Returns the result for the magnitude of a vector, or for the only component.
 fn whole<R>(each: &PerComponent<R>) -> &R {
     let first = each.components.first();
     let whole = each.magnitude.as_ref().or(first);
@@ -96,7 +96,7 @@ fn apply<T: Number>(
     })
 }
 
-/// The selected points; the last axis holds the components.
+/// Returns the selected points. The last axis holds the components.
 fn selected<'a, T: Number>(
     selection: &Selection,
     desc: &FieldDesc,
@@ -112,7 +112,7 @@ fn selected<'a, T: Number>(
         let axis = Axis(part.ndim());
         return Ok(part.insert_axis(axis));
     }
-    // The components are no axis to select from: they are taken whole, whatever the selection says.
+    // A selection does not cover the axis of the components: all of them are always taken.
     let first = interior.index_axis(Axis(interior.ndim() - 1), 0);
     selection.of(first).map_err(failed)?;
     let with_components: Selection = format!("{selection},:")
@@ -144,7 +144,7 @@ fn text(stats: &Stats) -> String {
     out
 }
 
-/// One column for each component, and one for the magnitude.
+/// Renders the moments: one column per component, and one for the magnitude.
 fn moments(stats: &Stats) -> String {
     let mut columns: Vec<&Moments> = stats.components.iter().collect();
     let mut table = Table::default();
@@ -177,7 +177,7 @@ fn moments(stats: &Stats) -> String {
     table.render()
 }
 
-/// Longest bar of the histogram.
+/// Length of the longest bar of the histogram, in characters.
 const BAR: usize = 50;
 
 fn bars(histogram: &Histogram) -> String {

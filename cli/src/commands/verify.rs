@@ -1,4 +1,4 @@
-//! `tcasm verify`: read checkpoints, and check every byte.
+//! `tcasm verify`: reads checkpoints and checks every byte.
 
 use crate::args::VerifyArgs;
 use crate::exit::{Code, Failure};
@@ -9,11 +9,11 @@ use tcasm_checkpoint::{ReadError, Verified, Verifier, checkpoint_files};
 pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let mut tally = Tally::default();
     for path in &args.paths {
-        // Whatever is wrong with one folder or file, the others are looked at all the same.
+        // An error of one folder or file does not stop the check of the others.
         match files(path) {
             Ok(files) => files.iter().try_for_each(|file| tally.verify(file))?,
             Err(error) if args.paths.len() == 1 => return Err(error.into()),
-            Err(error) => tally.tell(path, Err(error))?,
+            Err(error) => tally.report(path, Err(error))?,
         }
     }
     let Tally { good, bad, .. } = tally;
@@ -29,7 +29,7 @@ pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     }
 }
 
-/// What was found so far.
+/// Counts the results so far.
 #[derive(Default)]
 struct Tally {
     verifier: Verifier,
@@ -40,10 +40,11 @@ struct Tally {
 impl Tally {
     fn verify(&mut self, file: &Path) -> Result<(), Failure> {
         let found = self.verifier.verify(file);
-        self.tell(file, found)
+        self.report(file, found)
     }
 
-    fn tell(&mut self, path: &Path, found: Result<Verified, ReadError>) -> Result<(), Failure> {
+    /// Counts and prints a result.
+    fn report(&mut self, path: &Path, found: Result<Verified, ReadError>) -> Result<(), Failure> {
         let text = match found {
             Ok(checkpoint) => {
                 self.good += 1;

@@ -1,4 +1,4 @@
-//! `tcasm view`: the live view in a browser.
+//! `tcasm view`: serves the live view for a browser.
 
 use crate::args::ViewArgs;
 use crate::exit::{Code, Failure};
@@ -8,18 +8,18 @@ use crate::signals::Signals;
 use tcasm_core::place::check_name;
 use tcasm_observer::{AttachError, Observer};
 use tcasm_view::Options;
-use tcasm_view::server::{FIRST_PORT, Patience, Place, ServeError, Server, Settings, secret};
+use tcasm_view::server::{FIRST_PORT, Place, ServeError, Server, Settings, Timeouts, secret};
 
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
-    look_for(&args.name, args.no_wait)?;
+    check_region(&args.name, args.no_wait)?;
     let signals = Signals::catch()?;
     let server = Server::bind(Settings {
         name: args.name.clone(),
         place: place(args),
         secret: secret::secret()
-            .map_err(|e| Failure::new(Code::Io, format!("no random numbers: {e}")))?,
+            .map_err(|e| Failure::new(Code::Io, format!("cannot get random numbers: {e}")))?,
         options: Options::default(),
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
     })?;
     output::text(&greeting(&args.name, &server))?;
     server.run(|| signals.end());
@@ -36,8 +36,8 @@ fn place(args: &ViewArgs) -> Place {
     }
 }
 
-/// Whether the region is there. If not, it may come.
-pub fn look_for(name: &str, no_wait: bool) -> Result<(), Failure> {
+/// Checks that the region exists. If it does not, prints a note, or returns an error if `no_wait`.
+pub fn check_region(name: &str, no_wait: bool) -> Result<(), Failure> {
     check_name(name).map_err(AttachError::from)?;
     match Observer::attach(name) {
         Err(
@@ -46,7 +46,7 @@ pub fn look_for(name: &str, no_wait: bool) -> Result<(), Failure> {
             | AttachError::Ended { .. }),
         ) if !no_wait => {
             output::note(&error.to_string());
-            output::note("waiting for it (--no-wait: do not wait)");
+            output::note("waiting for the region (with --no-wait: exit instead)");
             Ok(())
         }
         Err(error) => Err(error.into()),
@@ -57,19 +57,23 @@ pub fn look_for(name: &str, no_wait: bool) -> Result<(), Failure> {
 fn greeting(name: &str, server: &Server) -> String {
     let host = host_name();
     let mut text = format!(
-        "{name} can be looked at in a browser, until Ctrl-C:\n  {}\n",
+        "open this address in a browser to see {name} (Ctrl-C ends the view):\n  {}\n",
         server.url(&host)
     );
     text += &match (server.address(), server.socket()) {
         (Some(address), _) if address.ip().is_loopback() => {
             let port = address.port();
-            format!("from another machine: ssh -L {port}:{address} {host}, and the same address there\n")
+            format!(
+                "from another machine: run  ssh -L {port}:{address} {host}  there, \
+                 and open the same address\n"
+            )
         }
         (_, Some(path)) => format!(
-            "on the machine of the browser, first: ssh -L {FIRST_PORT}:{} {host}\n",
+            "on the machine of the browser, first run:  ssh -L {FIRST_PORT}:{} {host}\n",
             plain(&path.display().to_string())
         ),
-        _ => "anybody who can reach this address and knows the token can look; what is sent is not encrypted\n"
+        _ => "anybody who can reach this address and knows the token can see the region; \
+              the connection is not encrypted\n"
             .to_owned(),
     };
     text

@@ -1,4 +1,4 @@
-//! The simulation of the demo: rain on a pond of uneven depth, published step by step.
+//! The simulation of the demo: rain on a pond of uneven depth. It publishes every step.
 
 mod pond;
 
@@ -16,8 +16,8 @@ use tcasm_producer::Producer;
 /// Simulated time between two steps.
 const TIME_STEP: f64 = 0.01;
 
-/// Compute `steps` steps in the region `name`, with a pause of `pause` milliseconds after each. Ends early when standard
-/// input does: whoever started it has gone.
+/// Computes `steps` steps in the region `name`, with a pause of `pause` milliseconds after each.
+/// Ends early when standard input ends, because the process that started it is gone then.
 pub fn simulate(name: &str, steps: u64, pause: u64) -> Result<(), Failure> {
     compute(name, steps, Duration::from_millis(pause), &end_of_input())
         .map_err(|error| Failure::new(Code::Other, error.to_string()))
@@ -45,7 +45,7 @@ fn compute(
         .unit("m")
         .mesh([0.0; 3], spacing)
         .add()?;
-    // Two copies of the height take turns: the last step's is overwritten with the next.
+    // Two buffers take turns: the one with the older step is overwritten with the next.
     let (mut now, mut next) = (height.buffer(), producer.buffer_like(height)?);
     let mut pond = Pond::new(producer.view_mut(depth)?);
     for step in 1..=steps {
@@ -62,7 +62,7 @@ fn compute(
     Ok(())
 }
 
-/// Becomes true when standard input ends.
+/// Returns a flag that becomes true when standard input ends.
 fn end_of_input() -> Arc<AtomicBool> {
     let ended = Arc::new(AtomicBool::new(false));
     let flag = ended.clone();

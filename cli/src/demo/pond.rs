@@ -1,26 +1,26 @@
-//! Waves on a pond: the wave equation, with drops that fall now and then.
+//! Waves on a pond: the wave equation, with a drop of rain at regular intervals.
 
 use ndarray::{ArrayView2, ArrayViewMut2};
 
 /// Points along each side.
 pub const SIZE: usize = 256;
-/// Square of the Courant number where the pond is deepest: stable below 1/2.
+/// Square of the Courant number where the pond is deepest. The scheme is stable below 1/2.
 const COURANT: f64 = 0.3;
-/// What is left of a wave after a step.
+/// Factor by which a wave shrinks in each step.
 const DAMPING: f64 = 0.998;
-/// What a drop adds to the speed of the water, per step.
+/// Change of the height at the centre of a drop, in the step in which it falls.
 const DROP: f64 = 0.3;
 /// Steps between drops.
 const DROPS: u64 = 40;
 
-/// The state that is not in fields.
+/// The part of the state that is not in fields.
 pub struct Pond {
     step: u64,
     random: u64,
 }
 
 impl Pond {
-    /// A pond that is deepest in its middle; `depth` is set once, and never changes.
+    /// Creates a pond that is deepest in its middle. Sets `depth`, which never changes afterwards.
     pub fn new(mut depth: ArrayViewMut2<'_, f64>) -> Self {
         for ((j, i), d) in depth.indexed_iter_mut() {
             *d = 1.0 - 0.8 * distance([j, i], [SIZE / 2; 2]) / SIZE as f64;
@@ -28,7 +28,7 @@ impl Pond {
         Pond { step: 0, random: 1 }
     }
 
-    /// Compute `next`, which holds the state before `now`, from both.
+    /// Computes the next step from `now` and the step before it, which `next` holds, into `next`.
     pub fn step(
         &mut self,
         now: ArrayView2<'_, f64>,
@@ -49,7 +49,7 @@ impl Pond {
         self.step += 1;
     }
 
-    /// A drop, somewhere but at the edge.
+    /// Adds a drop at a random place away from the edge.
     fn drop_into(&mut self, mut height: ArrayViewMut2<'_, f64>) {
         let centre = [(); 2].map(|()| SIZE / 8 + self.random(SIZE * 3 / 4));
         for ((j, i), h) in height.indexed_iter_mut() {
@@ -61,7 +61,7 @@ impl Pond {
         }
     }
 
-    /// The same drops in every run.
+    /// Returns a pseudo-random number below `below`. The sequence is the same in every run.
     fn random(&mut self, below: usize) -> usize {
         self.random = self
             .random
@@ -82,7 +82,7 @@ mod tests {
     use ndarray::Array2;
 
     #[test]
-    fn waves_run_over_the_pond_and_stay_bounded() {
+    fn waves_cross_the_pond_and_stay_bounded() {
         let (mut depth, mut now) = (Array2::zeros([SIZE; 2]), Array2::zeros([SIZE; 2]));
         let mut next = now.clone();
         let mut pond = Pond::new(depth.view_mut());

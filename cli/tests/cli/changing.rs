@@ -1,4 +1,5 @@
-//! `checkpoint` with increments while the fields of the region change: a new chain begins, and every restore is right.
+//! Tests of `checkpoint` with increments while the fields of the region change: a new chain begins,
+//! and every step is restored correctly.
 
 use crate::checkpoint::start;
 use crate::common::{Background, good, name};
@@ -8,10 +9,11 @@ use std::path::Path;
 use tcasm_checkpoint::{Checkpoint, Contents, Kind};
 use tcasm_producer::{Field, Producer};
 
-/// Of some pages.
+/// The length of a field that has several pages.
 const LONG: usize = 3000;
 
-/// The fields of each step, by name: their shapes, and the number that stands in all places but the first, which has the step.
+/// The fields of each step, by name: the shape, and the value of all elements but the first, whose
+/// value is the step.
 type States = BTreeMap<u64, BTreeMap<&'static str, (Vec<usize>, f64)>>;
 
 fn producer(name: &str) -> Producer {
@@ -25,13 +27,13 @@ fn args() -> [&'static str; 8] {
     all.try_into().unwrap()
 }
 
-/// Change one page of the field.
+/// Changes one page of the field.
 fn touch<D: Dimension>(p: &mut Producer, field: Field<f64, D>, step: u64) {
     let mut view = p.view_mut(field).unwrap();
     *view.iter_mut().next().unwrap() = step as f64;
 }
 
-/// Publish, and wait until it is written.
+/// Publishes a version and waits until it is written.
 fn publish(p: &mut Producer, run: &mut Background, step: u64) {
     p.publish(step, step as f64).unwrap();
     let line = run.read_line();
@@ -48,7 +50,7 @@ fn kinds(dir: &Path, name: &str) -> Vec<(u64, bool)> {
     contents.items.iter().map(full).collect()
 }
 
-/// Restore every step, and compare.
+/// Restores every step and compares it with `states`.
 fn assert_all_restored(dir: &Path, states: &States) {
     let out = dir.join("restored.vtkhdf");
     for (step, fields) in states {
@@ -87,7 +89,7 @@ fn fields(all: &[(&'static str, &[usize], f64)]) -> BTreeMap<&'static str, (Vec<
 }
 
 #[test]
-fn a_field_that_is_added_begins_a_new_chain_and_every_step_is_restored() {
+fn added_field_begins_a_new_chain_and_every_step_is_restored() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("added"));
     let mut p = producer(&name);
     let a: Field<f64, Ix1> = p.field("a", [LONG]).add().unwrap();
@@ -122,13 +124,13 @@ fn a_field_that_is_added_begins_a_new_chain_and_every_step_is_restored() {
 }
 
 #[test]
-fn a_restart_with_other_shapes_or_more_fields_begins_a_new_chain_in_the_same_folder() {
+fn restart_with_other_shapes_or_more_fields_begins_a_new_chain() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("reshaped"));
     let mut states = States::new();
     let shapes: [&[(&'static str, &[usize], f64)]; 4] = [
         &[("a", &[LONG, 1], 0.5)],
         &[("a", &[60, 70], 1.5)],
-        // As many values as before, and other rows.
+        // The same number of values as before, in rows of another length.
         &[("a", &[70, 60], 2.5)],
         &[
             ("b", &[5, 6], 3.5),

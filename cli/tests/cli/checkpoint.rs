@@ -1,4 +1,4 @@
-//! `checkpoint`.
+//! Tests of `checkpoint`.
 
 use crate::common::{Background, Run, Victim, bad, command, line, name, publish, tcasm, until};
 use nix::sys::signal::Signal;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_observer::Observer;
 
-/// Checkpoints in `dir`, by name.
+/// Returns the names of the checkpoints in `dir`, sorted.
 pub fn files(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().flatten();
     let names = entries.map(|e| e.file_name().into_string().unwrap());
@@ -24,7 +24,7 @@ pub fn expected(name: &str, steps: &[u64]) -> Vec<String> {
         .collect()
 }
 
-/// Start a run, and wait until it is attached.
+/// Starts a run and waits until it is attached.
 pub fn start(name: &str, dir: &Path, args: &[&str]) -> Background {
     let all = [&["checkpoint", name, "--fast", dir.to_str().unwrap()], args].concat();
     let run = Background::start(&all);
@@ -32,7 +32,7 @@ pub fn start(name: &str, dir: &Path, args: &[&str]) -> Background {
     run
 }
 
-/// Wait until the process is attached.
+/// Waits until the process is attached.
 pub fn attached(name: &str, pid: u32) {
     let mut observer = Observer::attach(name).unwrap();
     until("the command attaches", || {
@@ -40,7 +40,7 @@ pub fn attached(name: &str, pid: u32) {
     });
 }
 
-/// What the process pins, if it is attached.
+/// Returns the versions that the process pins, if it is attached.
 fn pins(observer: &mut Observer, pid: u32) -> Option<Vec<u64>> {
     let rows = observer.observers().unwrap();
     rows.into_iter()
@@ -80,7 +80,7 @@ fn every_third_version_and_the_last_are_written() {
 }
 
 #[test]
-fn a_last_version_that_is_due_is_written_once() {
+fn last_version_that_is_due_is_written_once() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("once"));
     let run = publish_all(&name, dir.path(), &["--every", "2"], 4);
     assert_eq!((run.code, run.out.lines().count()), (0, 3), "{run:?}");
@@ -88,7 +88,7 @@ fn a_last_version_that_is_due_is_written_once() {
 }
 
 #[test]
-fn steps_can_be_counted_instead() {
+fn every_steps_counts_steps_instead_of_versions() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("steps"));
     let run = publish_all(&name, dir.path(), &["--every-steps", "25"], 8);
     assert_eq!(run.code, 0, "{run:?}");
@@ -96,7 +96,7 @@ fn steps_can_be_counted_instead() {
 }
 
 #[test]
-fn the_last_version_alone_can_be_had() {
+fn last_writes_only_the_last_version() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("last"));
     let run = publish_all(&name, dir.path(), &["--last", "--compress", "0"], 5);
     assert_eq!(run.code, 0, "{run:?}");
@@ -104,14 +104,14 @@ fn the_last_version_alone_can_be_had() {
 }
 
 #[test]
-fn a_region_that_ends_unpublished_leaves_nothing_to_write() {
+fn region_that_ends_without_a_version_writes_no_file() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("nothing"));
     let run = publish_all(&name, dir.path(), &["--every", "1"], 0);
     assert_eq!((run.code, files(dir.path()).len()), (8, 0), "{run:?}");
 }
 
 #[test]
-fn the_region_may_appear_later() {
+fn wait_waits_for_the_region_to_appear() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("later"));
     let path = dir.path().to_str().unwrap();
     let args = [
@@ -169,7 +169,7 @@ fn versions_are_pinned_only_while_they_are_written() {
 }
 
 #[test]
-fn an_interrupt_ends_the_run_between_files() {
+fn interrupt_ends_the_run_between_files() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("signal"));
     let (mut p, t) = line(&name, 1 << 20);
     let run = start(&name, dir.path(), &["--every", "1"]);
@@ -191,7 +191,7 @@ fn an_interrupt_ends_the_run_between_files() {
 }
 
 #[test]
-fn a_checkpoint_can_be_asked_for_at_any_moment() {
+fn sigusr1_writes_a_checkpoint_at_once() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("usr1"));
     let (mut p, t) = line(&name, 8);
     let run = start(&name, dir.path(), &["--last"]);
@@ -208,12 +208,12 @@ fn a_checkpoint_can_be_asked_for_at_any_moment() {
     let written = files(dir.path());
     assert!(
         written.len() == 3,
-        "what is there already is not written again: {written:?}"
+        "a version that is written already is not written again: {written:?}"
     );
 }
 
 #[test]
-fn seconds_can_be_counted_and_overhead_bounded() {
+fn every_seconds_and_max_overhead_limit_the_number_of_files() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("seconds"));
     let (mut p, t) = line(&name, 8);
     let run = start(
@@ -227,13 +227,14 @@ fn seconds_can_be_counted_and_overhead_bounded() {
     }
     drop(p);
     assert_eq!(run.end().code, 0);
-    // Those after half a second, a second, and the last; a loaded machine may leave one out.
+    // Expected: one after half a second, one after a second, and the last. On a loaded machine one
+    // may be missing.
     let written = files(dir.path()).len();
     assert!((2..=4).contains(&written), "{written}");
 }
 
 #[test]
-fn several_regions_are_watched_at_once() {
+fn several_regions_are_written_at_once() {
     let (dir, names) = (tempfile::tempdir().unwrap(), [name("one"), name("two")]);
     let mut regions = names.clone().map(|name| line(&name, 100));
     let path = dir.path().to_str().unwrap();
@@ -267,7 +268,7 @@ fn several_regions_are_watched_at_once() {
 }
 
 #[test]
-fn a_signal_ends_the_wait_for_a_region() {
+fn signal_ends_the_wait_for_a_region() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("never"));
     let path = dir.path().to_str().unwrap();
     let run = Background::start(&[
@@ -285,7 +286,7 @@ fn a_signal_ends_the_wait_for_a_region() {
 }
 
 #[test]
-fn the_last_version_of_a_killed_producer_is_saved() {
+fn last_version_of_a_killed_producer_is_saved() {
     let dir = tempfile::tempdir().unwrap();
     let mut victim = Victim::start("victim");
     let run = start(&victim.name, dir.path(), &["--last"]);
@@ -303,14 +304,14 @@ fn the_last_version_of_a_killed_producer_is_saved() {
 }
 
 #[test]
-fn a_folder_that_comes_back_is_used_again() {
+fn folder_that_appears_later_is_used() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("back"));
     let folder = dir.path().join("later");
     let (mut p, t) = line(&name, 8);
     let mut run = start(&name, &folder, &["--every", "1"]);
     publish(&mut p, t, 10);
     publish(&mut p, t, 20);
-    // Both have failed once the run is told by the third, which must not.
+    // Wait until both have failed: the third must succeed.
     let mut complaints = std::io::BufReader::new(run.child().stderr.take().unwrap());
     let mut complaint = || {
         let mut line = String::new();
@@ -337,7 +338,7 @@ fn a_folder_that_comes_back_is_used_again() {
 }
 
 #[test]
-fn a_folder_that_never_comes_makes_the_run_fail_at_its_end() {
+fn missing_folder_fails_the_run_at_its_end() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("gone"));
     let run = publish_all(&name, &dir.path().join("no"), &["--every", "2"], 4);
     assert_eq!(run.code, 9, "{run:?}");
@@ -352,7 +353,7 @@ fn a_folder_that_never_comes_makes_the_run_fail_at_its_end() {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_is_told() {
+fn unwritable_folder_is_reported() {
     // Not even root can create files there.
     let run = publish_all(
         &name("readonly"),
@@ -365,10 +366,10 @@ fn a_folder_that_may_not_be_written_is_told() {
 }
 
 #[test]
-fn a_full_disk_fails_files_and_not_the_run() {
+fn full_disk_fails_files_but_not_the_run() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("disk"));
     let (mut p, t) = line(&name, 1 << 16);
-    // No file may grow beyond 100 KiB: small enough for the pictures of constant fields, not for those of noise.
+    // Limit files to 100 KiB: enough for a compressed constant field, but not for noise.
     let mut shell = std::process::Command::new("bash");
     let limited = "trap '' XFSZ; ulimit -f 100; exec \"$@\"";
     let tcasm = command(&[

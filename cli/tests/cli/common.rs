@@ -1,4 +1,4 @@
-//! What the tests share: the command, producers that can be killed.
+//! Helpers for the tests: running the command, and producers that can be killed.
 
 use ndarray::Ix1;
 use std::io::Read;
@@ -10,7 +10,7 @@ use tcasm_core::place::socket_path;
 use tcasm_producer::{Field, Producer};
 pub use tcasm_tests::{name, runtime_dir};
 
-/// The command, not yet run.
+/// Returns the command with these arguments, not started yet.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcasm"));
     command.args(args).env("TCASM_RUNTIME_DIR", runtime_dir());
@@ -21,7 +21,7 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-/// What came of a run.
+/// The result of a run of the command.
 #[derive(Debug)]
 pub struct Run {
     pub code: i32,
@@ -45,19 +45,19 @@ impl From<Output> for Run {
     }
 }
 
-/// Run the command to its end.
+/// Runs the command and waits for its end.
 pub fn tcasm(args: &[&str]) -> Run {
     command(args).output().unwrap().into()
 }
 
-/// Run the command; it must succeed and complain about nothing.
+/// Runs the command, which must succeed and print nothing on standard error.
 pub fn good(args: &[&str]) -> Run {
     let run = tcasm(args);
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{args:?}");
     run
 }
 
-/// Run the command; it must end with `code` and one complaint.
+/// Runs the command, which must end with `code` and an error message. Returns the message.
 pub fn bad(args: &[&str], code: i32) -> String {
     let run = tcasm(args);
     assert_eq!(run.code, code, "{args:?}: {run:?}");
@@ -65,13 +65,13 @@ pub fn bad(args: &[&str], code: i32) -> String {
     run.err
 }
 
-/// Run the command and parse what it prints.
+/// Runs the command and parses its output as JSON.
 pub fn json(args: &[&str]) -> serde_json::Value {
     let run = good(args);
     serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {run:?}"))
 }
 
-/// Wait until `done` is true.
+/// Waits until `done` returns true; panics after 30 seconds.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !done() {
@@ -80,7 +80,7 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Names in `dir`, sorted.
+/// Returns the names of the files in `dir`, sorted.
 pub fn names_in(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap().flatten();
     let mut names: Vec<String> = entries
@@ -90,7 +90,7 @@ pub fn names_in(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A region with one field `t` of `n` numbers, all versions of which are kept.
+/// Creates a region with one field `t` of `n` numbers. It keeps up to 60 versions.
 pub fn line(name: &str, n: usize) -> (Producer, Field<f64, Ix1>) {
     let builder = Producer::builder(name)
         .capacity(n * 8)
@@ -101,13 +101,14 @@ pub fn line(name: &str, n: usize) -> (Producer, Field<f64, Ix1>) {
     (producer, field)
 }
 
-/// Publish version `step / 10`, all of whose values are `step`.
+/// Publishes a version of step `step`, all values of which are `step`.
 pub fn publish(producer: &mut Producer, field: Field<f64, Ix1>, step: u64) {
     producer.view_mut(field).unwrap().fill(step as f64);
     producer.publish(step, step as f64 / 100.0).unwrap();
 }
 
-/// A producer in a process of its own, which has published something. Killed when dropped.
+/// A producer in a process of its own, which has published a version. It is killed when this value
+/// is dropped.
 pub struct Victim {
     pub child: Child,
     pub name: String,
@@ -120,7 +121,7 @@ impl Victim {
         Victim { child, name }
     }
 
-    /// Start it again, when it has been killed.
+    /// Starts the producer again after it was killed.
     pub fn restart(&mut self) {
         self.child = Victim::spawn(&self.name);
     }
@@ -148,7 +149,7 @@ impl Drop for Victim {
     }
 }
 
-/// A command that runs in the background. Killed when dropped.
+/// A command that runs in the background. It is killed when this value is dropped.
 pub struct Background(Option<Child>);
 
 impl Background {
@@ -156,7 +157,7 @@ impl Background {
         Background::from(command(args))
     }
 
-    /// Another command, whose output is read all the same.
+    /// Starts another command. Its output and its errors are read.
     pub fn from(mut command: Command) -> Background {
         command.env("TCASM_RUNTIME_DIR", runtime_dir());
         command.stdin(Stdio::null());
@@ -164,7 +165,8 @@ impl Background {
         Background(Some(command.spawn().unwrap()))
     }
 
-    /// Another command, which is written to as well; its complaints go where the command says.
+    /// Starts another command with a pipe for its input. Its standard error stays as `command` set
+    /// it.
     pub fn interactive(mut command: Command) -> Background {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         Background(Some(command.spawn().unwrap()))
@@ -182,7 +184,7 @@ impl Background {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
 
-    /// Read standard output up to and with the next newline.
+    /// Reads standard output up to and including the next newline.
     pub fn read_line(&mut self) -> String {
         let out = self.child().stdout.as_mut().unwrap();
         let mut line = Vec::new();
@@ -193,7 +195,7 @@ impl Background {
         String::from_utf8(line).unwrap()
     }
 
-    /// Wait for its end.
+    /// Waits until the command ends.
     pub fn end(mut self) -> Run {
         self.0.take().unwrap().wait_with_output().unwrap().into()
     }

@@ -1,4 +1,4 @@
-//! `demo`.
+//! Tests of `demo`.
 
 use crate::common::{Background, command, runtime_dir};
 use nix::sys::signal::Signal;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tcasm_checkpoint::Checkpoint;
 
 #[test]
-fn the_demo_runs_by_itself_and_keeps_what_it_was_told_to_keep() {
+fn demo_runs_by_itself_and_keeps_the_checkpoint_in_dir() {
     let (dir, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let start = Instant::now();
     let mut command = command(&["demo", "--dir", dir.path().to_str().unwrap()]);
@@ -34,7 +34,7 @@ fn the_demo_runs_by_itself_and_keeps_what_it_was_told_to_keep() {
 }
 
 #[test]
-fn an_interrupted_demo_leaves_nothing_behind() {
+fn interrupted_demo_leaves_nothing_behind() {
     let mut demo = Background::start(&["demo"]);
     let first = demo.read_line();
     assert!(first.starts_with("Process "), "{first}");

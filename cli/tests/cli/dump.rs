@@ -1,4 +1,4 @@
-//! `dump` and `export`.
+//! Tests of `dump` and `export`.
 
 use crate::common::{bad, command, good, line, name, publish};
 use ndarray::{Array, Array1, Array2, ArrayD, s};
@@ -13,7 +13,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn a_numpy_file_holds_the_field_of_every_dtype() {
+fn numpy_file_holds_the_field_for_every_dtype() {
     fn check<T: Element + ndarray_npy::ReadableElement + PartialEq>(of: impl Fn(u8) -> T) {
         let name = name("dtype");
         let mut p = Producer::builder(&name).capacity(4096).create().unwrap();
@@ -52,7 +52,7 @@ fn a_numpy_file_holds_the_field_of_every_dtype() {
 }
 
 #[test]
-fn ghost_layers_are_cut_off_unless_asked_for() {
+fn ghost_layers_are_cut_off_by_default() {
     let name = name("ghosts");
     let mut p = Producer::builder(&name).capacity(8192).create().unwrap();
     let f = p
@@ -93,7 +93,7 @@ fn ghost_layers_are_cut_off_unless_asked_for() {
 }
 
 #[test]
-fn fortran_order_is_kept_where_numpy_can_say_so() {
+fn fortran_order_is_kept_if_numpy_can_express_it() {
     let name = name("fortran");
     let mut p = Producer::builder(&name).capacity(1 << 16).create().unwrap();
     let f = p
@@ -128,7 +128,7 @@ fn fortran_order_is_kept_where_numpy_can_say_so() {
 }
 
 #[test]
-fn files_appear_whole_with_the_usual_rights_and_replace_older_ones() {
+fn files_appear_complete_with_default_permissions_and_replace_older_ones() {
     use std::os::unix::fs::PermissionsExt;
     let (dir, name) = (tempfile::tempdir().unwrap(), name("files"));
     let (mut p, t) = line(&name, 1000);
@@ -168,7 +168,7 @@ fn files_appear_whole_with_the_usual_rights_and_replace_older_ones() {
 }
 
 #[test]
-fn an_older_version_can_be_had_by_its_number() {
+fn older_version_is_dumped_by_its_number() {
     let name = name("older");
     let (mut p, t) = line(&name, 16);
     for step in [10, 20, 30] {
@@ -188,7 +188,7 @@ fn an_older_version_can_be_had_by_its_number() {
 }
 
 #[test]
-fn structures_are_dumped_as_bytes_only() {
+fn structures_are_dumped_only_as_bytes() {
     let name = name("raw");
     let mut p = Producer::builder(&name).capacity(4096).create().unwrap();
     let raw = p.raw::<[u32; 3]>("tree", 5).add().unwrap();
@@ -209,7 +209,7 @@ fn structures_are_dumped_as_bytes_only() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_reason_to_complain() {
+fn closed_pipe_is_no_error() {
     let name = name("pipe");
     let (mut p, t) = line(&name, 1 << 18); // more than a pipe holds
     publish(&mut p, t, 1);
@@ -241,7 +241,7 @@ fn a_reader_that_goes_away_is_no_reason_to_complain() {
 }
 
 #[test]
-fn an_export_can_be_read_back() {
+fn exported_file_can_be_read_back() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("export"));
     let (mut p, t) = line(&name, 500);
     publish(&mut p, t, 10);

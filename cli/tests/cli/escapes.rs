@@ -1,4 +1,4 @@
-//! Control characters in everything that comes from a region or a file: no command prints them raw.
+//! Control characters in text from regions and files: no command prints them unescaped.
 
 use crate::common::{Background, Run, command, name, publish, tcasm, until};
 use crate::watch::in_bare_terminal;
@@ -15,14 +15,16 @@ use std::path::{Path, PathBuf};
 use tcasm_producer::{Field, Producer};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Does a terminal obey it? A list of its own, not that of the command.
+/// Returns true if a terminal interprets the character. The list does not use the code of the
+/// command, so that it can check that.
 fn is_bad(c: char) -> bool {
     let c = u32::from(c);
     let direction = [0x61c, 0x200e, 0x200f].contains(&c) || (0x202a..=0x202e).contains(&c);
     c < 0x20 || (0x7f..0xa0).contains(&c) || direction || (0x2066..=0x2069).contains(&c)
 }
 
-/// Every such character but NUL, which HDF5's strings cannot hold, between letters.
+/// Returns all such characters, each after a letter, without NUL, which strings in HDF5 cannot
+/// hold.
 fn hostile() -> String {
     let all = (1..0x2070)
         .filter_map(char::from_u32)
@@ -30,22 +32,19 @@ fn hostile() -> String {
     all.map(|c| format!("Q{c}")).collect::<String>() + "Q\x1b]0;owned\x07\nforged line"
 }
 
-/// File names cannot be so long.
+/// Returns a shorter text, for names of files.
 fn hostile_name() -> &'static str {
     "Q\x1b[31m\x07\r\nQ\u{9b}2J\u{202e}\x7f"
 }
 
 fn assert_plain(what: &str, text: &str) {
     let raw = text.chars().find(|c| is_bad(*c) && *c != '\n');
-    assert_eq!(raw, None, "{what} prints it raw: {text:?}");
+    assert_eq!(raw, None, "{what} prints it unescaped: {text:?}");
     let forged = text.lines().find(|line| line.starts_with("forged line"));
-    assert_eq!(
-        forged, None,
-        "{what} prints a line of somebody else: {text:?}"
-    );
+    assert_eq!(forged, None, "{what} prints a forged line: {text:?}");
 }
 
-/// Run the command, whatever comes of it; nothing raw may come out.
+/// Runs the command, which may fail, and checks that its output has no control characters.
 fn checked(args: &[&OsStr]) -> Run {
     let run: Run = command(&[]).args(args).output().unwrap().into();
     check(&format!("{args:?}"), &run);
@@ -62,10 +61,10 @@ fn told(args: &[&str], part: &str) {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
     let run = checked(&args);
     let all = run.out.clone() + &run.err;
-    assert!(all.contains(part), "{args:?} says nothing of it: {run:?}");
+    assert!(all.contains(part), "{args:?} does not print it: {run:?}");
 }
 
-/// A region whose every string is hostile.
+/// Creates a region in which every string is hostile.
 fn region(name: &str) -> (Producer, Field<f64, Ix1>) {
     let bad = hostile();
     let builder = Producer::builder(name).capacity(1 << 16);
@@ -80,7 +79,7 @@ fn region(name: &str) -> (Producer, Field<f64, Ix1>) {
 const ESCAPED: &str = r"Q\u{1b}";
 
 #[test]
-fn strings_of_a_region_are_escaped_by_every_command_that_looks_at_one() {
+fn every_command_escapes_strings_of_a_region() {
     let name = name("escapes");
     let (_producer, _) = region(&name);
     told(&["info", &name], ESCAPED);
@@ -93,7 +92,7 @@ fn strings_of_a_region_are_escaped_by_every_command_that_looks_at_one() {
     let run = tcasm(&["info", &name, "--json"]);
     let info: serde_json::Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(info["fields"][0]["unit"], json!(hostile()));
-    // What is not there, by a hostile name.
+    // Fields and regions with hostile names that do not exist.
     for args in [
         ["stats", &name],
         ["dump", &name],
@@ -105,7 +104,7 @@ fn strings_of_a_region_are_escaped_by_every_command_that_looks_at_one() {
 }
 
 #[test]
-fn watch_draws_nothing_that_its_terminal_would_obey() {
+fn watch_draws_no_control_characters() {
     let name = name("escapes-watch");
     let (_producer, _) = region(&name);
     let (mut master, mut child) = in_bare_terminal(&name);
@@ -124,13 +123,13 @@ fn watch_draws_nothing_that_its_terminal_would_obey() {
     child.wait().unwrap();
     let drawn = String::from_utf8_lossy(&drawn);
     assert!(drawn.contains('Q'), "the unit is drawn: {drawn:?}");
-    // Its own sequences begin with ESC; none of them sets a title.
+    // The sequences of the program itself begin with ESC; none of them sets a title.
     let obeyed = |c: char| is_bad(c) && !['\x1b', '\r', '\n'].contains(&c);
     assert_eq!(drawn.chars().find(|c| obeyed(*c)), None, "{drawn:?}");
     assert!(!drawn.contains("\x1b]0;"), "{drawn:?}");
 }
 
-/// A folder with a hostile name.
+/// Creates a folder with a hostile name.
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let own = tempfile::tempdir().unwrap();
     let folder = own.path().join(hostile_name());
@@ -139,7 +138,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn names_of_files_are_escaped_by_every_command_that_writes_or_reads_them() {
+fn every_command_escapes_names_of_files() {
     let name = name("escapes-files");
     let (mut producer, t) = region(&name);
     let (_own, folder) = folder();

@@ -1,4 +1,4 @@
-//! Each way to fail has its own exit status, and says what to do.
+//! Each kind of failure has its own exit status, and its message says what to do.
 
 use crate::common::{Victim, bad, line, name, publish, runtime_dir, tcasm};
 use std::fs;
@@ -10,7 +10,7 @@ use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer};
 use tcasm_producer::Producer;
 
-/// Commands that look at a region.
+/// Returns command lines of all commands that look at a region.
 fn looks(name: &str) -> [Vec<String>; 5] {
     let file = runtime_dir().join("never.vtkhdf");
     let file = file.to_str().unwrap();
@@ -34,7 +34,7 @@ fn all_fail(name: &str, code: i32, says: &str) {
 }
 
 #[test]
-fn a_wrong_command_line_is_2() {
+fn wrong_command_line_exits_with_2() {
     for args in [
         vec!["frobnicate"],
         vec!["info"],
@@ -66,18 +66,19 @@ fn a_wrong_command_line_is_2() {
 }
 
 #[test]
-fn a_missing_region_is_3() {
+fn missing_region_exits_with_3() {
     all_fail(&name("missing"), 3, "TCASM_RUNTIME_DIR");
 }
 
 #[test]
-fn a_dead_producer_is_4() {
+fn dead_producer_exits_with_4() {
     let mut victim = Victim::start("killed");
     victim.kill();
     all_fail(&victim.name, 4, "is dead");
 }
 
-/// Something at the socket of a region that answers every greeting with the same message, or not at all.
+/// A server at the socket of a region that answers every greeting with the same message, or not at
+/// all.
 struct Impostor {
     name: String,
 }
@@ -102,14 +103,14 @@ impl Impostor {
 }
 
 impl Drop for Impostor {
-    /// Or every `ls` would wait for a silent one.
+    /// Removes the socket. Otherwise every `ls` would wait for a server that does not answer.
     fn drop(&mut self) {
         fs::remove_file(socket_path(&self.name)).unwrap();
     }
 }
 
 #[test]
-fn a_refusal_is_5() {
+fn refusal_exits_with_5() {
     all_fail(
         &Impostor::new(Some(wire::answer(Answer::NotAllowed))).name,
         5,
@@ -118,14 +119,14 @@ fn a_refusal_is_5() {
 }
 
 #[test]
-fn another_layout_is_6() {
+fn other_layout_version_exits_with_6() {
     let words = [MAGIC, LAYOUT_VERSION + 1, Answer::OtherLayout as u64];
     let message = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     all_fail(&Impostor::new(Some(message)).name, 6, "layout version");
 }
 
 #[test]
-fn a_full_or_silent_producer_is_10() {
+fn full_or_silent_producer_exits_with_10() {
     let name = name("full");
     let builder = Producer::builder(&name).capacity(1).max_observers(0);
     let _producer = builder.create().unwrap();
@@ -135,7 +136,7 @@ fn a_full_or_silent_producer_is_10() {
 }
 
 #[test]
-fn nonsense_in_the_answer_is_1() {
+fn invalid_answer_exits_with_1() {
     all_fail(
         &Impostor::new(Some(b"HTTP/1.1 400 Bad Request".to_vec())).name,
         1,
@@ -144,7 +145,7 @@ fn nonsense_in_the_answer_is_1() {
 }
 
 #[test]
-fn ls_says_what_is_wrong_with_each() {
+fn ls_shows_why_each_region_cannot_be_used() {
     let refusing = Impostor::new(Some(wire::answer(Answer::NotAllowed)));
     let full = Impostor::new(Some(wire::answer(Answer::Full)));
     let run = tcasm(&["ls"]);
@@ -155,7 +156,7 @@ fn ls_says_what_is_wrong_with_each() {
 }
 
 #[test]
-fn a_missing_field_is_7_and_the_others_are_named() {
+fn missing_field_exits_with_7_and_lists_the_others() {
     let name = name("fields");
     let (mut p, t) = line(&name, 8);
     publish(&mut p, t, 10);
@@ -169,7 +170,7 @@ fn a_missing_field_is_7_and_the_others_are_named() {
 }
 
 #[test]
-fn a_missing_version_is_8() {
+fn missing_version_exits_with_8() {
     let name = name("versions");
     let (mut p, t) = line(&name, 8);
     for command in ["dump", "stats"] {
@@ -186,11 +187,11 @@ fn a_missing_version_is_8() {
 }
 
 #[test]
-fn a_socket_that_cannot_be_used_is_9() {
+fn unusable_socket_exits_with_9() {
     let name = name("file");
     fs::create_dir_all(runtime_dir()).unwrap();
     let path = socket_path(&name);
-    // A stream socket, which no producer listens at.
+    // A stream socket. Producers do not use stream sockets.
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     assert!(fs::metadata(&path).unwrap().file_type().is_socket());
     all_fail(&name, 9, "cannot connect");

@@ -1,6 +1,9 @@
-"""Read a time series again and again while it grows, with VTK and h5py as they are: nothing may ever fail or be wrong.
+"""Reads a time series repeatedly while it grows, with unchanged VTK and h5py. No read may fail or
+return wrong values.
 
-Usage: follow.py FILE       until standard input ends; every value of the field `t` of a version is its step
+Usage: follow.py FILE
+
+Runs until standard input ends. Every value of the field `t` of a version is its step.
 """
 
 import os
@@ -20,13 +23,14 @@ def link(path, now):
         try:
             return os.link(path, now)
         except FileNotFoundError:
-            # Replaced between being found and being linked: the kernel links nothing that has no name any more. It is there.
+            # The file was replaced between the lookup and the link, and the kernel does not link a
+            # file that has no name any more. Make sure that there is a new one, and try again.
             os.stat(path)
 
 
 def read_with_vtk(path):
-    # VTK 9.6 and 9.7 open a file several times to read it, and crash when it has grown meanwhile. The file is never written, only
-    # replaced: another link to it is the series as it is now.
+    # VTK 9.6 and 9.7 open a file several times to read it, and crash if it has grown meanwhile. The
+    # file is never written in place, only replaced. So a second link to it does not change.
     now = os.path.join(os.path.dirname(path), "now.vtkhdf")
     link(path, now)
     try:

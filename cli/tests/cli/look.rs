@@ -1,4 +1,4 @@
-//! `ls`, `info`, `doctor`, `completions`.
+//! Tests of `ls`, `info`, `doctor` and `completions`.
 
 use crate::common::{Background, Victim, good, json, line, name, publish, runtime_dir, tcasm};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use tcasm_observer::Observer;
 use tcasm_producer::Producer;
 
 #[test]
-fn info_tells_the_truth_in_json() {
+fn info_reports_the_region_as_json() {
     let name = name("truth");
     let mut p = Producer::builder(&name)
         .capacity(1 << 20)
@@ -91,7 +91,7 @@ fn check_fields(fields: &Value) {
 }
 
 #[test]
-fn what_an_observer_holds_is_counted_once_for_all_its_pins() {
+fn memory_held_by_several_pins_is_counted_once() {
     let name = name("held");
     let (mut p, t) = line(&name, 4096); // eight pages
     let mut observer = Observer::attach(&name).unwrap();
@@ -107,7 +107,7 @@ fn what_an_observer_holds_is_counted_once_for_all_its_pins() {
     let mut pinned: Vec<u64> = serde_json::from_value(row()["pinned"].clone()).unwrap();
     pinned.sort_unstable();
     assert_eq!(pinned, [1, 2, 3]);
-    // Page 0 of versions 1 and 2, and page 1, which they share.
+    // Page 0 of version 1, page 0 of version 2, and page 1, which both versions share.
     assert_eq!(row()["held_bytes"], 3 * 4096);
     pins.remove(0);
     assert_eq!(row()["held_bytes"], 2 * 4096);
@@ -124,7 +124,7 @@ fn what_an_observer_holds_is_counted_once_for_all_its_pins() {
 }
 
 #[test]
-fn a_region_that_has_published_nothing_has_no_latest_version() {
+fn region_without_versions_has_no_latest_version() {
     let name = name("empty");
     let (_p, _) = line(&name, 8);
     let info = json(&["info", &name, "--json"]);
@@ -137,7 +137,7 @@ fn a_region_that_has_published_nothing_has_no_latest_version() {
     assert!(text.contains("nothing published yet"), "{text}");
 }
 
-/// The region's row in `ls --json`.
+/// Returns the row of the region in `ls --json`.
 fn row(name: &str) -> Option<Value> {
     let rows = json(&["ls", "--json"]);
     rows.as_array()
@@ -148,7 +148,7 @@ fn row(name: &str) -> Option<Value> {
 }
 
 #[test]
-fn ls_lists_the_living_and_the_dead() {
+fn ls_lists_running_and_dead_regions() {
     let alive = name("alive");
     let (mut p, t) = line(&alive, 8);
     publish(&mut p, t, 10);
@@ -193,7 +193,7 @@ fn ls_lists_the_living_and_the_dead() {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_has_no_regions() {
+fn missing_runtime_folder_has_no_regions() {
     let run = |args: &[&str]| {
         let mut command = crate::common::command(args);
         command.env("TCASM_RUNTIME_DIR", runtime_dir().join("nowhere"));
@@ -217,7 +217,7 @@ fn a_folder_that_does_not_exist_has_no_regions() {
 }
 
 #[test]
-fn watching_ends_with_the_stream() {
+fn info_watch_ends_with_the_region() {
     let name = name("watch");
     let (mut p, t) = line(&name, 8);
     publish(&mut p, t, 10);
@@ -233,7 +233,7 @@ fn watching_ends_with_the_stream() {
 }
 
 #[test]
-fn doctor_tells_what_works_here_and_what_was_chosen() {
+fn doctor_reports_the_machine_and_the_chosen_tracker() {
     let probe = tcasm_core::track::probe();
     let report = json(&["doctor", "--json"]);
     assert_eq!(report["kernel"], probe.kernel);
@@ -264,7 +264,7 @@ fn doctor_tells_what_works_here_and_what_was_chosen() {
 }
 
 #[test]
-fn doctor_says_what_is_wrong() {
+fn doctor_reports_problems() {
     let doctor = |variable, value: &str| {
         let mut command = crate::common::command(&["doctor"]);
         let output = command.env(variable, value).output().unwrap();

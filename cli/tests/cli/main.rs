@@ -1,4 +1,4 @@
-//! The command as users run it, against producers that live in this process.
+//! Runs the command as users do. Most producers are in the process of the test.
 
 mod changing;
 mod checkpoint;

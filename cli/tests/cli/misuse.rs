@@ -1,5 +1,5 @@
-//! What is asked of `checkpoint`, `checkpoints`, `verify` and `restore` and cannot be meant, or cannot be: each is told, with a
-//! status of its own.
+//! Wrong or impossible arguments of `checkpoint`, `checkpoints`, `verify` and `restore`: each has a
+//! message and an exit status of its own.
 
 use crate::checkpoint::start;
 use crate::common::{bad, line, name, publish, tcasm};
@@ -22,7 +22,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Checkpoints of these steps, of a run of its own.
+/// Writes checkpoints of these steps, as a run of its own.
 fn run_of(dir: &Path, name: &str, steps: &[u64]) {
     let table = FieldTable {
         fields: vec![FieldDesc::new("t", DType::F64, &[4])],
@@ -40,7 +40,7 @@ fn run_of(dir: &Path, name: &str, steps: &[u64]) {
     }
 }
 
-/// What is complained about must say so.
+/// Checks that the message contains all `words`.
 fn told(complaint: &str, words: &[&str]) {
     for word in words {
         assert!(complaint.contains(word), "{word:?} in {complaint:?}");
@@ -48,7 +48,7 @@ fn told(complaint: &str, words: &[&str]) {
 }
 
 #[test]
-fn schedules_and_numbers_that_cannot_be_are_refused_with_the_command_line() {
+fn impossible_schedules_and_numbers_are_refused() {
     let (_dir, fast, slow) = tiers();
     let all = ["checkpoint", "any", "--fast", text(&fast)];
     let schedules: [&[&str]; 14] = [
@@ -90,7 +90,7 @@ fn schedules_and_numbers_that_cannot_be_are_refused_with_the_command_line() {
 }
 
 #[test]
-fn the_same_folder_twice_is_refused_however_it_is_written() {
+fn same_folder_twice_is_refused_in_any_spelling() {
     let (dir, fast, _) = tiers();
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(&fast, &link).unwrap();
@@ -99,7 +99,7 @@ fn the_same_folder_twice_is_refused_however_it_is_written() {
         let complaint = bad(&[&["checkpoint", "any"], &args[..]].concat(), 2);
         told(
             &complaint,
-            &["the same folder", "another one than the fast"],
+            &["the same folder", "choose another folder"],
         );
     }
 }
@@ -107,7 +107,7 @@ fn the_same_folder_twice_is_refused_however_it_is_written() {
 #[test]
 fn tiers_of_different_runs_are_refused() {
     let (_dir, fast, slow) = tiers();
-    let name = name("strangers");
+    let name = name("two-runs");
     run_of(&fast, &name, &[1]);
     run_of(&slow, &name, &[2]);
     let before = fs::read(slow.join(format!("{name}.manifest"))).unwrap();
@@ -124,7 +124,7 @@ fn tiers_of_different_runs_are_refused() {
 }
 
 #[test]
-fn what_is_no_manifest_is_told_and_left_alone() {
+fn file_that_is_no_manifest_is_reported_and_not_touched() {
     let (_dir, fast, _) = tiers();
     let name = name("notes");
     let file = fast.join(format!("{name}.manifest"));
@@ -139,7 +139,7 @@ fn what_is_no_manifest_is_told_and_left_alone() {
 }
 
 #[test]
-fn a_slow_tier_that_is_missing_or_unwritable_is_told_at_the_end_and_costs_no_checkpoint() {
+fn missing_or_unwritable_slow_tier_is_reported_and_loses_no_checkpoint() {
     let (dir, fast, _) = tiers();
     let missing = dir.path().join("missing");
     for (slow, why) in [
@@ -163,7 +163,7 @@ fn a_slow_tier_that_is_missing_or_unwritable_is_told_at_the_end_and_costs_no_che
 }
 
 #[test]
-fn a_simulation_that_goes_back_in_time_is_told_and_nothing_is_lost() {
+fn simulation_that_goes_back_in_time_is_reported_and_loses_nothing() {
     let (_dir, fast, _) = tiers();
     let name = name("back");
     run_of(&fast, &name, &[100]);
@@ -178,7 +178,7 @@ fn a_simulation_that_goes_back_in_time_is_told_and_nothing_is_lost() {
     let kept = tcasm(&["restore", text(&fast), "--out", text(&restored)]);
     assert!(kept.out.contains("step 100"), "{kept:?}");
 
-    // Within one start, too.
+    // The same within one run of the command.
     let name = crate::common::name("backwards");
     let (mut p, t) = line(&name, 8);
     let run = start(&name, &fast, &["--every", "1"]);
@@ -191,7 +191,7 @@ fn a_simulation_that_goes_back_in_time_is_told_and_nothing_is_lost() {
 }
 
 #[test]
-fn folders_without_what_is_asked_for_are_told() {
+fn folders_without_the_checkpoint_are_reported() {
     let (dir, fast, slow) = tiers();
     let missing = dir.path().join("missing");
     let out = dir.path().join("out.vtkhdf");
@@ -216,7 +216,7 @@ fn folders_without_what_is_asked_for_are_told() {
         &["restore", text(&fast), "--step=-1", "--out", text(&out)],
         2,
     );
-    // Of several runs, in one folder and in two.
+    // Checkpoints of several runs, in two folders and in one.
     run_of(&slow, "wind", &[30]);
     told(
         &restore(&[text(&fast), text(&slow)], &[], 2),

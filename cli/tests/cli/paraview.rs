@@ -1,4 +1,5 @@
-//! ParaView beside a simulation. It is too large for every machine: `ci/paraview.sh` runs these.
+//! ParaView reads a series of a running simulation. ParaView is too large for every machine, so
+//! only `ci/paraview.sh` runs these tests.
 
 use crate::checkpoint::attached;
 use crate::common::{Background, name, until};
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tcasm_producer::{Field, Producer};
 
-/// Publish ten versions, and have ParaView look at the series of the first 2, of 3, and of all.
+/// Publishes ten versions. ParaView reads the series when it has 2, 3 and all of them.
 fn watch(file: &str) {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("paraview"));
     let file = dir.path().join(file);
@@ -27,7 +28,7 @@ fn watch(file: &str) {
             until("it is appended", || appended(&file) == step);
             let pipe = paraview.child().stdin.as_mut().unwrap();
             if writeln!(pipe, "{step}").is_err() {
-                break; // it has said why
+                break; // it has ended, and printed why
             }
             println!("{}", paraview.read_line().trim_end());
         }
@@ -38,7 +39,7 @@ fn watch(file: &str) {
     assert_eq!(seen.code, 0, "{seen:?}");
 }
 
-/// How many versions are in the series.
+/// Returns the number of versions in the series.
 fn appended(file: &Path) -> u64 {
     if file.extension().is_some_and(|e| e == "series") {
         let list = std::fs::read_to_string(file).unwrap_or_default();

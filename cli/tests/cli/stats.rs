@@ -1,11 +1,12 @@
-//! `stats`.
+//! Tests of `stats`.
 
 use crate::common::{bad, good, json, name};
 use ndarray::Array;
 use serde_json::{Value, json};
 use tcasm_producer::Producer;
 
-/// A region with a grid `f` that holds its indices (ij), less ghost layers, and a vector `v` of (3, 4) everywhere.
+/// Creates a region with a grid `f`, whose interior value at (i, j) is 10 i + j, and a vector field
+/// `v`, which is (3, 4) everywhere.
 fn grid(name: &str) -> Producer {
     let mut p = Producer::builder(name).capacity(1 << 16).create().unwrap();
     let f = p
@@ -62,7 +63,7 @@ fn moments_and_histogram_are_those_of_the_interior() {
 }
 
 #[test]
-fn a_part_of_the_field_can_be_taken() {
+fn slice_selects_a_part_of_the_field() {
     let name = name("slice");
     let _p = grid(&name);
     let of = |slice: &str| json(&["stats", &name, "f", "--json", "--slice", slice]);
@@ -80,7 +81,7 @@ fn a_part_of_the_field_can_be_taken() {
 }
 
 #[test]
-fn vectors_are_told_by_component_and_as_magnitude() {
+fn vectors_are_reported_by_component_and_magnitude() {
     let name = name("vector");
     let _p = grid(&name);
     for slice in ["...", "2:", "...,-1", "1"] {
@@ -106,7 +107,7 @@ fn vectors_are_told_by_component_and_as_magnitude() {
 }
 
 #[test]
-fn values_outside_the_range_are_counted_apart() {
+fn values_outside_the_range_are_counted_separately() {
     let name = name("range");
     let _p = grid(&name);
     let stats = json(&[
@@ -124,7 +125,7 @@ fn values_outside_the_range_are_counted_apart() {
 }
 
 #[test]
-fn what_does_not_fit_the_field_is_said() {
+fn arguments_that_do_not_fit_the_field_are_reported() {
     let name = name("misfit");
     let _p = grid(&name);
     for (args, says) in [

@@ -1,4 +1,4 @@
-//! `checkpoint` on two tiers, and what is done with what is there: `checkpoints`, `verify`, `restore`.
+//! Tests of `checkpoint` on two tiers, and of `checkpoints`, `verify` and `restore`.
 
 use crate::checkpoint::{attached, expected, files, start};
 use crate::common::{Background, bad, command, line, name, publish, tcasm, until};
@@ -10,7 +10,7 @@ use tcasm_checkpoint::Checkpoint;
 use tcasm_producer::Field;
 
 #[test]
-fn asked_to_end_it_writes_the_newest_version_first() {
+fn sigterm_writes_the_newest_version_before_the_end() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("term"));
     let [fast, slow] = ["fast", "slow"].map(|tier| dir.path().join(tier));
     [&fast, &slow]
@@ -30,9 +30,10 @@ fn asked_to_end_it_writes_the_newest_version_first() {
     publish(&mut p, t, 40);
 }
 
-/// No file may be larger than 100 KiB at first, and the copy of the first goes on for seconds.
+/// Files are limited to 100 KiB at first, so the second checkpoint fails. The slow copy of the
+/// first one takes seconds, and the run keeps trying for as long.
 #[test]
-fn the_last_checkpoint_waits_for_room_as_long_as_copies_may_make_some() {
+fn last_checkpoint_waits_for_room_while_copies_progress() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("room"));
     let [fast, slow] = ["fast", "slow"].map(|tier| dir.path().join(tier));
     [&fast, &slow]
@@ -156,7 +157,7 @@ fn increments_are_listed_verified_and_restored() {
     assert_eq!(
         text.out.lines().count(),
         3,
-        "the newest, and what it builds on: {text:?}"
+        "the newest and the checkpoint that it builds on: {text:?}"
     );
 
     let verified = tcasm(&["verify", fast_arg, slow_arg]);
@@ -185,7 +186,7 @@ fn increments_are_listed_verified_and_restored() {
     };
     assert!(read(&out) == last);
 
-    // Damage to the newest in both folders: the one before is taken, and that is said.
+    // The newest is damaged in both folders: the one before is restored, and a message says so.
     for folder in [&fast, &slow] {
         let file = folder.join(format!("{name}_00000050.increment.h5"));
         let mut bytes = fs::read(&file).unwrap();
@@ -232,7 +233,7 @@ fn increments_are_listed_verified_and_restored() {
 }
 
 #[test]
-fn openpmd_checkpoints_are_written_on_two_tiers_listed_verified_and_restored_in_either_layout() {
+fn openpmd_checkpoints_are_written_listed_verified_and_restored() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("openpmd"));
     let [fast, slow] = ["fast", "slow"].map(|n| dir.path().join(n));
     for folder in [&fast, &slow] {
@@ -291,7 +292,7 @@ fn openpmd_checkpoints_are_written_on_two_tiers_listed_verified_and_restored_in_
 }
 
 #[test]
-fn one_bad_file_or_folder_keeps_no_other_from_being_verified_and_restored() {
+fn bad_file_or_folder_does_not_stop_verify_and_restore() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("pipes"));
     let [tier, empty] = ["tier", "empty"].map(|n| dir.path().join(n));
     for folder in [&tier, &empty] {

@@ -1,5 +1,5 @@
-//! `tcasm view` as a program: what it prints, what it refuses, how it ends. What it shows, the tests of `tcasm-view` and those with a
-//! browser say.
+//! Tests of `tcasm view` as a program: what it prints, what it refuses, how it ends. The tests of
+//! `tcasm-view` and those with a browser check what the page shows.
 
 use crate::common::{Background, Victim, bad, line, name, publish, until};
 use nix::sys::signal::Signal;
@@ -11,10 +11,10 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
-/// Far more than an answer takes: only what hangs reaches it.
+/// Timeout far above the time of an answer.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A view that serves, and the address that it has printed.
+/// A running view, and the address that it has printed.
 struct Served {
     program: Background,
     address: String,
@@ -29,7 +29,7 @@ impl Served {
         Served { program, address }
     }
 
-    /// Host and port, and the token.
+    /// Returns the host with the port, and the token.
     fn parts(&self) -> (&str, &str) {
         let parts = self.address.strip_prefix("http://").unwrap();
         parts.split_once("/#token=").unwrap()
@@ -43,7 +43,7 @@ impl Served {
     }
 }
 
-/// What a server answers over this connection.
+/// Returns the answer of a server over this connection.
 fn ask(stream: &mut (impl Read + Write), host: &str, path: &str) -> String {
     let ask = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(ask.as_bytes()).unwrap();
@@ -53,7 +53,7 @@ fn ask(stream: &mut (impl Read + Write), host: &str, path: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_served_is_told_with_its_own_status() {
+fn errors_of_view_have_their_own_status() {
     let name = name("unserved");
     let (mut producer, field) = line(&name, 10);
     publish(&mut producer, field, 10);
@@ -80,7 +80,7 @@ fn what_cannot_be_served_is_told_with_its_own_status() {
 }
 
 #[test]
-fn a_region_that_is_not_there_is_waited_for_with_a_hint() {
+fn view_waits_for_a_missing_region_with_a_hint() {
     let name = name("awaited");
     let view = Served::start(&[&name, "--port", "0"]);
     assert!(view.get("/regions").starts_with("HTTP/1.1 200"));
@@ -98,7 +98,7 @@ fn a_region_that_is_not_there_is_waited_for_with_a_hint() {
 }
 
 #[test]
-fn signals_end_it_well_and_the_next_start_has_the_same_address() {
+fn signals_end_view_with_status_0_and_its_address_stays() {
     let name = name("again");
     let mut victim = Victim::start("again-victim");
     let (mut producer, field) = line(&name, 10);
@@ -107,7 +107,7 @@ fn signals_end_it_well_and_the_next_start_has_the_same_address() {
     victim.kill();
     assert!(
         first.get("/").contains("200 OK"),
-        "it serves on when the producer is dead"
+        "it still serves the page when the producer is dead"
     );
     let address = first.address.clone();
     let port = first.parts().0.rsplit_once(':').unwrap().1.to_owned();
@@ -119,7 +119,7 @@ fn signals_end_it_well_and_the_next_start_has_the_same_address() {
 }
 
 #[test]
-fn half_requests_neither_fill_the_descriptors_nor_keep_out_who_knows_the_token() {
+fn half_requests_do_not_exhaust_descriptors_or_block_others() {
     let name = name("half");
     let mut limited = Command::new("sh");
     let start = r#"ulimit -Sn 1024; exec "$0" view "$1" --port 0"#;
@@ -129,11 +129,13 @@ fn half_requests_neither_fill_the_descriptors_nor_keep_out_who_knows_the_token()
     let address = program.read_line().trim().to_owned();
     let view = Served { program, address };
     let host = view.parts().0;
-    let strangers: Vec<TcpStream> = (0..1_150)
+    let idle: Vec<TcpStream> = (0..1_150)
         .map(|_| {
-            let mut stranger = TcpStream::connect(host).unwrap();
-            stranger.write_all(b"GET / HTTP/1.1\r\nHost: loc").unwrap();
-            stranger
+            let mut connection = TcpStream::connect(host).unwrap();
+            connection
+                .write_all(b"GET / HTTP/1.1\r\nHost: loc")
+                .unwrap();
+            connection
         })
         .collect();
     let descriptors = || {
@@ -143,14 +145,14 @@ fn half_requests_neither_fill_the_descriptors_nor_keep_out_who_knows_the_token()
     };
     assert!(view.get("/regions").starts_with("HTTP/1.1 200"));
     assert!(descriptors() < 400, "{} descriptors", descriptors());
-    // Those that are left are closed when their headers take too long.
+    // The server closes the other connections when their headers take too long.
     until("all are closed", || descriptors() < 50);
     assert!(view.get("/regions").starts_with("HTTP/1.1 200"));
-    drop(strangers);
+    drop(idle);
 }
 
 #[test]
-fn a_unix_socket_is_the_users_alone_and_goes_with_the_server() {
+fn unix_socket_is_private_and_removed_at_the_end() {
     let name = name("socket");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("view.socket");
@@ -185,7 +187,7 @@ fn a_unix_socket_is_the_users_alone_and_goes_with_the_server() {
     let run = first.end();
     assert_eq!((run.code, path.exists()), (0, false), "{run:?}");
 
-    // A killed server leaves its socket; the next one takes its place, with the same address.
+    // A killed server leaves its socket. The next one replaces it and has the same address.
     let (second, again) = start();
     assert_eq!(again, address);
     second.signal(Signal::SIGKILL);
@@ -198,7 +200,7 @@ fn a_unix_socket_is_the_users_alone_and_goes_with_the_server() {
 
     fs::write(&path, "precious").unwrap();
     let told = bad(&["view", &name, "--socket", text], 9);
-    assert!(told.contains("is no socket"), "{told}");
+    assert!(told.contains("is not a socket"), "{told}");
     assert_eq!(fs::read(&path).unwrap(), b"precious");
     for wrong in [["--port", "0"], ["--bind", "0.0.0.0"]] {
         let args = ["view", &name, "--socket", text];

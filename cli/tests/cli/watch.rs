@@ -1,4 +1,5 @@
-//! `watch`, in terminals: those of tmux, where keys are pressed and screens read, and bare ones that go away.
+//! Tests of `watch` in terminals: in tmux, where keys are pressed and the screen is read, and in
+//! pseudoterminals that go away.
 
 use crate::common::{Victim, bad, command, json, line, name, publish, runtime_dir, until};
 use nix::fcntl::OFlag;
@@ -12,13 +13,13 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use tcasm_view::colormaps::{MAPS, colour};
 
-/// A terminal of 120 x 40 in which a command runs; what it ends with is told.
+/// A terminal of 120 x 40 in which a command runs. It shows the exit status of the command.
 struct Tmux {
     socket: String,
 }
 
 impl Tmux {
-    /// Run `tcasm watch` with these arguments.
+    /// Runs `tcasm watch` with these arguments.
     fn watch(args: &[&str]) -> Tmux {
         Tmux::run(&format!(
             "{} watch {}",
@@ -31,7 +32,8 @@ impl Tmux {
         let socket = name("tmux");
         let dir = runtime_dir().display();
         let line = format!(
-            "echo before; TCASM_RUNTIME_DIR={dir} COLORTERM=truecolor {what}; echo status $?; exec cat"
+            "echo before; TCASM_RUNTIME_DIR={dir} COLORTERM=truecolor {what}; \
+             echo status $?; exec cat"
         );
         let tmux = Tmux { socket };
         let size = ["-x", "120", "-y", "40"];
@@ -67,12 +69,12 @@ impl Tmux {
         self.tell(&["capture-pane", "-p"])
     }
 
-    /// With its colours.
+    /// Returns the screen with the escape sequences for its colours.
     fn colours(&self) -> String {
         self.tell(&["capture-pane", "-p", "-e"])
     }
 
-    /// Wait until the screen is as it should be.
+    /// Waits until `done` returns true for the screen. Returns the screen.
     fn until(&self, what: &str, done: impl Fn(&str) -> bool) -> String {
         let mut screen = String::new();
         until(&format!("{what}, on {}", self.socket), || {
@@ -86,11 +88,11 @@ impl Tmux {
         self.until(text, |screen| screen.contains(text))
     }
 
-    /// The command has ended with this status, and left the terminal as it was.
+    /// Checks that the command has ended with this status and restored the terminal.
     fn assert_left(&self, status: i32) {
         let screen = self.until_it_says(&format!("status {status}"));
         assert!(screen.starts_with("before\n"), "{screen}");
-        // What is typed is seen again, at a cursor that is seen.
+        // Typed text is echoed again, and the cursor is visible.
         self.press("typed");
         self.until_it_says("typed");
         let flags = self.tell(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
@@ -105,7 +107,7 @@ impl Drop for Tmux {
     }
 }
 
-/// The step that is shown.
+/// Returns the step that is shown.
 fn step(screen: &str) -> u64 {
     let header = screen.lines().next().unwrap_or_default();
     let number = header
@@ -121,14 +123,14 @@ fn latest(name: &str) -> u64 {
         .unwrap()
 }
 
-/// The process that watches, as the producer knows it.
+/// Returns the process that watches, according to the producer.
 fn watcher(name: &str) -> Pid {
     let pid = json(&["info", name, "--json"])["observers"][0]["pid"].as_i64();
     Pid::from_raw(pid.unwrap() as i32)
 }
 
 #[test]
-fn steps_are_shown_as_they_come_until_a_pause() {
+fn steps_are_shown_live_until_a_pause() {
     let victim = Victim::start("live");
     let tmux = Tmux::watch(&[&victim.name]);
     let screen = tmux.until_it_says("values of height");
@@ -156,7 +158,8 @@ fn steps_are_shown_as_they_come_until_a_pause() {
     tmux.until("steps go on again", |screen| step(screen) > paused + 50);
 }
 
-/// The numbers of the colours on the screen; none if there are others than those of the map, or none at all.
+/// Returns the numbers of the colours on the screen. Returns `None` if there are no colours, or
+/// colours that are not in the map.
 fn numbers(screen: &str, map: usize) -> Option<Vec<u8>> {
     let (_, map) = &MAPS[map];
     let all = screen.split("[38;2;").skip(1);
@@ -174,7 +177,7 @@ fn numbers(screen: &str, map: usize) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn the_selected_field_is_drawn_in_colours() {
+fn selected_field_is_drawn_in_colours() {
     let victim = Victim::start("select");
     let tmux = Tmux::watch(&[&victim.name]);
     tmux.until_it_says("height [m]");
@@ -218,7 +221,7 @@ fn every_size_shows_what_fits() {
 }
 
 #[test]
-fn a_producer_that_dies_is_lost_and_its_next_run_is_picked_up() {
+fn dead_producer_is_reported_and_its_next_run_is_shown() {
     let mut victim = Victim::start("died");
     let tmux = Tmux::watch(&[&victim.name]);
     tmux.until("some steps", |screen| step(screen) > 200);
@@ -228,7 +231,7 @@ fn a_producer_that_dies_is_lost_and_its_next_run_is_picked_up() {
         step(&screen) > 200 && screen.contains('\u{2580}'),
         "{screen}"
     );
-    // What is left can be looked at.
+    // The last version can still be viewed.
     tmux.press("j");
     tmux.until_it_says("depth [m]");
     let last = step(&tmux.screen());
@@ -241,7 +244,7 @@ fn a_producer_that_dies_is_lost_and_its_next_run_is_picked_up() {
 }
 
 #[test]
-fn versions_that_are_kept_can_be_gone_through() {
+fn kept_versions_can_be_visited() {
     let name = name("back");
     let (mut p, t) = line(&name, 64);
     for step in [10, 20, 30] {
@@ -265,7 +268,7 @@ fn versions_that_are_kept_can_be_gone_through() {
 }
 
 #[test]
-fn a_region_that_is_not_there_is_waited_for_or_not() {
+fn watch_waits_for_a_missing_region_unless_no_wait() {
     let name = name("later");
     let tmux = Tmux::watch(&[&name, "--no-wait"]);
     let screen = tmux.until_it_says("status 3");
@@ -279,7 +282,7 @@ fn a_region_that_is_not_there_is_waited_for_or_not() {
 }
 
 #[test]
-fn keys_and_signals_end_it_and_the_terminal_is_as_it_was() {
+fn keys_and_signals_end_watch_and_the_terminal_is_restored() {
     let victim = Victim::start("quit");
     for key in ["q", "Escape", "C-c"] {
         let tmux = Tmux::watch(&[&victim.name]);
@@ -302,7 +305,7 @@ fn keys_and_signals_end_it_and_the_terminal_is_as_it_was() {
 }
 
 #[test]
-fn it_can_be_stopped_and_go_on() {
+fn watch_can_be_suspended_and_continued() {
     let victim = Victim::start("stop");
     let tmux = Tmux::run("sh -i");
     let watch = format!("{} watch {}", env!("CARGO_BIN_EXE_tcasm"), victim.name);
@@ -317,7 +320,8 @@ fn it_can_be_stopped_and_go_on() {
     tmux.until("steps go on", |now| step(now) > step(&screen));
 }
 
-/// `tcasm watch` in a terminal that nobody reads from. No other process has it: it goes away with what is returned.
+/// Runs `tcasm watch` in a terminal from which nobody reads. No other process has it open, so it
+/// goes away when the returned master is dropped.
 pub fn in_bare_terminal(name: &str) -> (PtyMaster, Child) {
     let own = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let master = posix_openpt(own).unwrap();
@@ -333,7 +337,7 @@ pub fn in_bare_terminal(name: &str) -> (PtyMaster, Child) {
     (master, command.spawn().unwrap())
 }
 
-/// Whether the main thread writes.
+/// Returns true if the main thread is blocked in `write`.
 fn is_writing(child: &Child) -> bool {
     let pid = child.id();
     let call = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/syscall")).unwrap();
@@ -349,7 +353,7 @@ fn assert_ends(mut child: Child, code: i32) {
     assert_eq!(status.unwrap().code(), Some(code), "{status:?}");
 }
 
-/// Read what is drawn until that is `word`, and then nothing any more.
+/// Reads the output until it contains `word` and then pauses for 300 ms.
 fn read_until_quiet(master: &mut PtyMaster, word: &str) {
     let mut drawn = Vec::new();
     until(word, || {
@@ -365,7 +369,7 @@ fn read_until_quiet(master: &mut PtyMaster, word: &str) {
 }
 
 #[test]
-fn it_ends_when_the_terminal_goes_away_though_there_is_nothing_to_draw() {
+fn watch_ends_with_its_terminal_when_nothing_is_drawn() {
     let name = name("gone");
     let (mut p, t) = line(&name, 64);
     publish(&mut p, t, 10);
@@ -373,22 +377,22 @@ fn it_ends_when_the_terminal_goes_away_though_there_is_nothing_to_draw() {
     read_until_quiet(&mut master, "running");
     drop(p);
     read_until_quiet(&mut master, "ended");
-    // This terminal does not control the process: no signal tells it.
+    // This is not the controlling terminal of the process, so no signal arrives.
     drop(master);
     until("it ends", || child.try_wait().unwrap().is_some());
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_does_not_keep_it_from_ending() {
+fn blocked_terminal_does_not_keep_watch_from_ending() {
     let victim = Victim::start("stuck");
     let (_master, child) = in_bare_terminal(&victim.name);
-    until("it is stuck in writing", || is_writing(&child));
+    until("it is blocked in a write", || is_writing(&child));
     kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
     assert_ends(child, 0);
 }
 
 #[test]
-fn without_a_terminal_it_says_what_to_use_instead() {
+fn watch_without_a_terminal_names_the_alternative() {
     let victim = Victim::start("pipe");
     let error = bad(&["watch", &victim.name], 2);
     assert!(error.contains("tcasm info --watch"), "{error}");

@@ -1,7 +1,10 @@
-"""A session of ParaView beside a simulation: open a time series, look at all times, reload it when it has grown.
+"""A session of ParaView during a simulation: opens a time series, reads all times, and reloads it
+when it has grown.
 
-Usage: pvpython watch_with_paraview.py FILE     each line of standard input is the number of versions that FILE has by now;
-every value of the field `t` of a version is its step
+Usage: pvpython watch_with_paraview.py FILE
+
+Each line of standard input is the number of versions that FILE has now. Every value of the field
+`t` of a version is its step.
 """
 
 import sys
@@ -21,13 +24,15 @@ def look(reader, count):
         step = image.GetFieldData().GetArray("step").GetTuple1(0)
         values = vtk_to_numpy(image.GetPointData().GetArray("t"))
         assert image.GetDimensions() == (5, 4, 3), image.GetDimensions()
-        assert len(values) == 60 and (values == step).all() and step == round(time * 100), (time, step, values)
+        assert len(values) == 60 and (values == step).all(), (time, step, values)
+        assert step == round(time * 100), (time, step)
 
 
 def main():
     version = GetParaViewVersion()
     if (version.major, version.minor) < (5, 12):
-        sys.exit(f"ParaView {version.major}.{version.minor} reads neither kind of file; take 5.12 or newer (docs/paraview.md)")
+        name = f"ParaView {version.major}.{version.minor}"
+        sys.exit(f"{name} cannot read these files; use 5.12 or newer (docs/paraview.md)")
     reader = None
     for line in iter(sys.stdin.readline, ""):
         if reader is None:
@@ -35,7 +40,7 @@ def main():
         else:
             assert ReloadFiles(reader)
         look(reader, int(line))
-        print(f"ParaView {version}: {line.strip()} versions as they were", flush=True)
+        print(f"ParaView {version}: {line.strip()} versions are correct", flush=True)
 
 
 main()

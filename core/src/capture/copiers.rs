@@ -1,4 +1,5 @@
-//! The threads: copiers, which sleep while there is nothing to copy, and the one that serves early stores.
+//! The threads that save chunks: copiers, which sleep while there is nothing to copy, and the fault
+//! thread, which serves early stores.
 
 use super::{Gate, Outcome, Sweep};
 use crate::sys::fork::Process;
@@ -10,14 +11,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// How many copiers there are, where they run, how eagerly.
+/// The number of copier threads, their processors and their priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Number of copier threads; none: one for each two processors, at least one and at most four.
+    /// The number of copier threads. `None`: one for each two processors, but at least one and at
+    /// most four.
     pub threads: Option<usize>,
-    /// Processors that they run on; empty: any.
+    /// The processors that the copiers run on. If empty, they run on any.
     pub processors: Vec<usize>,
-    /// Their nice value, if it is not to be the program's.
+    /// The nice value of the copiers. `None`: that of the program.
     pub nice: Option<i32>,
 }
 
@@ -27,7 +29,8 @@ impl Settings {
         self.threads.unwrap_or((processors / 2).clamp(1, 4))
     }
 
-    /// A thread that cannot have its place still copies.
+    /// Applies the settings to the current thread. Errors are ignored: a thread that runs elsewhere
+    /// still copies.
     fn apply(&self) {
         if !self.processors.is_empty() {
             let _ = thread::run_on(&self.processors);
@@ -38,17 +41,18 @@ impl Settings {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Debug)]
 struct Shared {
-    /// What the fault thread serves: known to it before the first store can wait.
+    /// The sweep that the fault thread serves. It is set before the first store can wait.
     serving: ArcSwapOption<Sweep>,
-    /// What copiers work on: not before all of it is protected, or what they release would be protected again, for ever.
+    /// The sweep that the copiers work on. It is set after all of it is protected: a piece that was
+    /// released before would be protected again, and nobody would release it then.
     work: ArcSwapOption<Sweep>,
     gate: Option<Arc<Gate>>,
     stop: AtomicBool,
-    /// Counts sweeps, and the end: copiers sleep until it changes. No lock, which a copier could hold
-    /// while threads of higher priority compute.
+    /// Counts the sweeps, and the end. The copiers sleep until it changes. There is no lock,
+    /// because a copier could hold it while threads of higher priority compute.
     rings: AtomicU64,
 }
 
@@ -60,7 +64,8 @@ impl Shared {
 
     fn copy(&self) {
         loop {
-            // Read before looking for work: what is rung afterwards ends the wait at once.
+            // Read before looking for work, so that work that comes afterwards ends the wait at
+            // once.
             let seen = self.rings.load(Ordering::SeqCst);
             if self.stop.load(Ordering::SeqCst) {
                 return;
@@ -74,30 +79,32 @@ impl Shared {
 
     fn serve(&self, gate: &Gate) {
         let served = gate.serve(|address| {
-            // Loaded anew for each: a fault that was read late may be one of the next sweep by now. Without a sweep
-            // nothing is protected, and whoever waited was let go by whoever released.
+            // Loaded anew for each fault, because a fault that is read late may belong to the next
+            // sweep. Without a sweep nothing is protected, and the store has been let through
+            // already.
             if let Some(sweep) = &*self.serving.load() {
                 sweep.early_store(address);
             }
         });
         if let Err(error) = served {
-            self.abandon(&format!("early stores cannot be served: {error}"));
+            self.abandon(&format!("cannot serve early stores: {error}"));
         }
     }
 
-    /// A thread is gone that stores may be waiting for.
+    /// Gives up the current sweep and the gate. Called after an error, or when a thread has
+    /// panicked that early stores depend on.
     fn abandon(&self, why: &str) {
         let sweeps = [self.serving.load_full(), self.work.load_full()];
         sweeps.iter().flatten().for_each(|s| s.abandon(why));
         if let Some(gate) = &self.gate {
             gate.give_up();
         }
-        // What nobody has claimed, nobody else may be left to claim.
+        // There may be no other thread left to claim the remaining pieces.
         sweeps.iter().flatten().for_each(|s| s.work());
     }
 }
 
-/// Gives the gate up if its thread ends in a panic.
+/// Gives up the sweep and the gate if its thread panics.
 struct Watch<'a>(&'a Shared, &'static str);
 
 impl Drop for Watch<'_> {
@@ -108,7 +115,8 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// The running threads. They end, and what is in flight with them, when this is dropped.
+/// The running threads. When this is dropped, the sweep in progress is completed and the threads
+/// end.
 #[derive(Debug)]
 pub struct Copiers {
     shared: Arc<Shared>,
@@ -117,7 +125,7 @@ pub struct Copiers {
 }
 
 impl Copiers {
-    /// Start the threads; with a gate, also the one that serves its faults.
+    /// Starts the copier threads. With a gate, also starts the fault thread.
     pub fn start(settings: &Settings, gate: Option<Arc<Gate>>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             serving: ArcSwapOption::empty(),
@@ -138,14 +146,14 @@ impl Copiers {
     fn spawn_all(&mut self, settings: &Settings, gate: Option<Arc<Gate>>) -> io::Result<()> {
         if let Some(gate) = gate {
             self.spawn("tcasm-faults", move |shared| {
-                let _watch = Watch(shared, "the thread that serves early stores died");
+                let _watch = Watch(shared, "the thread that serves early stores panicked");
                 shared.serve(&gate);
             })?;
         }
         for _ in 0..settings.count() {
             let settings = settings.clone();
             self.spawn("tcasm-copier", move |shared| {
-                let _watch = Watch(shared, "a copier thread died");
+                let _watch = Watch(shared, "a copier thread panicked");
                 settings.apply();
                 shared.copy();
             })?;
@@ -161,13 +169,13 @@ impl Copiers {
         Ok(())
     }
 
-    /// Protect the pieces of `sweep` and have them saved from now on. After an error nothing is protected and nothing will be
-    /// saved.
+    /// Protects the pieces of `sweep`, and lets the threads save them from now on. After an error
+    /// the sweep was given up and nothing is protected.
     pub fn begin(&self, sweep: &Arc<Sweep>) -> io::Result<()> {
         self.shared.serving.store(Some(sweep.clone()));
         if let Err(error) = sweep.protect() {
             self.shared
-                .abandon(&format!("write-protecting live memory: {error}"));
+                .abandon(&format!("cannot write-protect live memory: {error}"));
             return Err(error);
         }
         crate::fault::pass("protected");
@@ -176,7 +184,8 @@ impl Copiers {
         Ok(())
     }
 
-    /// Save `sweep`, which has no gate, with the caller's help; returns when it has ended.
+    /// Saves all pieces of `sweep`, which has no gate. The caller helps the copiers, and returns
+    /// when the sweep has ended.
     pub fn run(&self, sweep: &Arc<Sweep>) -> Outcome {
         self.shared.work.store(Some(sweep.clone()));
         self.shared.ring();
@@ -186,7 +195,7 @@ impl Copiers {
         outcome
     }
 
-    /// Forget the sweep that has ended, and what it keeps alive.
+    /// Forgets the sweep that has ended, and drops what it keeps alive.
     pub fn clear(&self) {
         self.shared.serving.store(None);
         self.shared.work.store(None);
@@ -196,10 +205,11 @@ impl Copiers {
 impl Drop for Copiers {
     fn drop(&mut self) {
         if !self.process.is_current() {
-            // A forked child has none of the threads.
+            // A forked child has none of these threads.
             return self.threads.drain(..).for_each(std::mem::forget);
         }
-        // Whoever stores during the last sweep must still be served: it is ended first, with this thread's help.
+        // Stores during the last sweep must still be served. So this thread helps to complete the
+        // sweep first.
         if let Some(sweep) = self.shared.serving.load_full() {
             sweep.work();
             sweep.wait(Duration::MAX);

@@ -1,7 +1,8 @@
-//! The gate: write-protection of parts of live memory at which stores wait.
+//! The gate write-protects parts of live memory. Stores to them wait until they are released.
 //!
-//! Faults from inside system calls (read(2) into the memory, a message received into it) wait like any other: that takes a
-//! userfaultfd for all faults, which the probe at start-up has to have found working.
+//! Faults inside system calls wait too, for example when read(2) stores into the memory or a
+//! message is received into it. This takes a userfaultfd that handles all faults. The probe at
+//! start-up must have found that it works.
 
 use crate::sys::live::{gather, huge_pages, no_huge_pages};
 use crate::sys::lock::Lock;
@@ -15,25 +16,27 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use userfaultfd::Uffd;
 
-/// Times that a chunk is asked to become a huge page: where memory is too fragmented, later ones fail as well.
+/// The largest number of attempts to make a chunk a huge page. Where memory is too fragmented,
+/// later attempts fail as well.
 const GATHER_TRIES: u32 = 4;
 
 /// Ranges of addresses that can be protected and released.
 #[derive(Debug)]
 pub struct Gate {
     uffd: Uffd,
-    /// What is registered. Locked by the producer's thread, and when the gate is given up.
+    /// The ranges that are registered. Locked by the producer's thread, and when the gate is given
+    /// up.
     watched: Lock<Vec<Range<usize>>>,
-    /// How often chunks, by their address, have been asked to become huge pages.
+    /// The number of attempts to make each chunk, by its address, a huge page.
     gathered: Lock<BTreeMap<usize, u32>>,
     given_up: AtomicBool,
     stop: EventFd,
 }
 
 impl Gate {
-    /// A gate that watches nothing yet.
+    /// Creates a gate that watches nothing yet.
     pub fn open() -> Result<Self, OpenError> {
-        // Pages that do not exist yet are captured as zeros: a store to them has to wait, too.
+        // Pages that do not exist yet are captured as zeros, so stores to them must wait too.
         let (uffd, _) = uffd::open(Faults::All, WP_SYNC | WP_UNPOPULATED)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         Ok(Gate {
@@ -45,12 +48,12 @@ impl Gate {
         })
     }
 
-    /// Whether it was given up: it holds nobody any more, and never will.
+    /// Returns true if the gate was given up. Then no store waits any more.
     pub fn given_up(&self) -> bool {
         self.given_up.load(Ordering::SeqCst)
     }
 
-    /// Make `range` one that can be protected. Nothing else may watch it.
+    /// Registers `range`, so that it can be protected. No other userfaultfd may watch it.
     pub fn watch(&self, range: Range<usize>) -> io::Result<()> {
         if self.given_up() {
             return Err(io::Error::other("the gate was given up after an error"));
@@ -61,7 +64,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Undo `watch` for a part of what is watched.
+    /// Undoes [`Gate::watch`] for a part of what is watched.
     pub fn unwatch(&self, range: &Range<usize>) -> io::Result<()> {
         let mut watched = self.watched.lock();
         let cut = |w: Range<usize>| {
@@ -81,18 +84,19 @@ impl Gate {
         Ok(())
     }
 
-    /// Let stores to `range` wait from now on.
+    /// Makes stores to `range` wait from now on.
     pub fn protect(&self, range: &Range<usize>) -> io::Result<()> {
         uffd::protect(&self.uffd, range)
     }
 
-    /// Let stores to `range` through.
+    /// Lets stores to `range` through, also those that wait.
     pub fn release(&self, range: &Range<usize>) -> io::Result<()> {
         uffd::release(&self.uffd, range)
     }
 
-    /// Make a chunk that is not protected one huge page, if the kernel has one: protecting it is then a matter of one entry,
-    /// and the simulation keeps its translations. Stores to it wait a little meanwhile, once. For copier threads.
+    /// Makes a chunk one huge page, if the kernel has one. It takes one entry then to protect the
+    /// chunk, and the simulation needs fewer address translations. The chunk must not be protected.
+    /// Stores to it wait a little meanwhile, once. Called by copier threads.
     pub fn gather(&self, chunk: &Range<usize>) {
         let tries = *self.gathered.lock().get(&chunk.start).unwrap_or(&0);
         if tries < GATHER_TRIES {
@@ -105,23 +109,25 @@ impl Gate {
         }
     }
 
-    /// Let everybody through, for good. What was not saved by now may change under whoever copies it: sweeps must be marked
-    /// as failed before.
+    /// Lets all stores through from now on, for good. Memory that is not saved by now may change
+    /// while it is copied, so sweeps must be marked as failed before.
     pub fn give_up(&self) {
         if self.given_up.swap(true, Ordering::SeqCst) {
             return;
         }
         for range in self.watched.lock().drain(..) {
-            // A part of it may be unmapped: then nobody can wait there. What else could fail, closing cures below.
+            // A part of the range may be unmapped; no store can wait there. Closing the descriptor
+            // below undoes the registration if this fails for another reason.
             let _ = uffd::unwatch(&self.uffd, &range);
-            // Closing wakes nobody while a forked child still has the descriptor.
+            // Closing wakes no thread while a forked child still has the descriptor.
             let _ = uffd::wake(&self.uffd, &range);
         }
         uffd::close_in_place(&self.uffd);
         self.stop();
     }
 
-    /// Serve faults until `stop`: call `early` with the address of each store that waits.
+    /// Serves faults until [`Gate::stop`] is called. Calls `early` with the address of each store
+    /// that waits.
     pub fn serve(&self, mut early: impl FnMut(usize)) -> io::Result<()> {
         loop {
             let mut ready = [
@@ -141,7 +147,7 @@ impl Gate {
         }
     }
 
-    /// End `serve`.
+    /// Ends [`Gate::serve`].
     pub fn stop(&self) {
         let _ = self.stop.write(1);
     }

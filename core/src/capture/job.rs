@@ -1,10 +1,11 @@
-//! What a sweep saves: pieces of live memory, each the pages of one chunk, and where they go.
+//! The job of a sweep: pieces of live memory, each the pages of one chunk, and the frames that they
+//! are saved to.
 
 use super::newest::Newest;
 use crate::fault;
 use crate::pagemap::ZERO;
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
-use crate::planes::{PlaneMemory, Slots};
+use crate::planes::{Frames, PlaneMemory};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,58 +13,59 @@ use std::sync::Arc;
 /// Which pages are compared with the newest version.
 #[derive(Debug)]
 pub enum Compare {
-    /// All, to say which have changed. All are copied: their chunks go into other planes as a whole.
+    /// All pages are compared, to find out which have changed, and all are copied. Their chunks go
+    /// into other planes as a whole.
     All,
-    /// These, and those that have not changed are not copied. All others have changed.
+    /// Only these pages are compared, and copied if they have changed. All others have changed.
     Those(PageSet),
 }
 
-/// Pieces to save.
+/// The pieces to save, and where to save them.
 #[derive(Debug)]
 pub struct Job {
-    /// Live memory.
+    /// The first byte of live memory.
     pub base: *const u8,
-    /// Bytes of a page.
+    /// The size of a page in bytes.
     pub page_size: usize,
-    /// The chunk of each piece: at least one, ascending.
+    /// The chunk of each piece, in ascending order. There is at least one.
     pub chunks: Vec<usize>,
-    /// Where the pages go.
-    pub slots: Slots,
-    /// Those of the slots that have no memory yet.
-    pub fresh: Slots,
-    /// The memory of the slots.
+    /// The frames that the pages are saved to.
+    pub frames: Frames,
+    /// Those of the frames that have no memory yet.
+    pub fresh: Frames,
+    /// The memory of the frames.
     pub planes: Arc<[Arc<PlaneMemory>]>,
-    /// The newest version, to find out what has changed.
+    /// The newest version, which the pages are compared with.
     pub newest: Newest,
-    /// What is to be found out.
+    /// Which pages are compared.
     pub compare: Compare,
 }
 
-// Whoever saves allocates nothing: see the rules of this module's parent.
+// No function that saves may allocate: see rule 4 of the parent module.
 impl Job {
-    /// Where a piece lies.
+    /// Returns the addresses of a piece.
     pub(super) fn addresses(&self, piece: usize) -> Range<usize> {
         let bytes = CHUNK_PAGES * self.page_size;
         let start = self.base as usize + self.chunks[piece] * bytes;
         start..start + bytes
     }
 
-    /// The piece with `address`, if there is one.
+    /// Returns the piece that has `address`, if there is one.
     pub(super) fn piece_at(&self, address: usize) -> Option<usize> {
         let chunk = address.wrapping_sub(self.base as usize) / (CHUNK_PAGES * self.page_size);
         self.chunks.binary_search(&chunk).ok()
     }
 
-    /// Copy what is to be copied of a piece; returns which pages have changed.
+    /// Copies the pages of a piece. Returns which of them have changed.
     ///
     /// # Safety
-    /// Live memory must be there and keep still, and the promises that [`super::Sweep::new`] asks for hold; nobody else may
-    /// save the piece.
+    /// Live memory must be mapped, and nobody may write it. The promises that [`super::Sweep::new`]
+    /// asks for must hold. Nobody else may save the piece.
     pub(super) unsafe fn save(&self, piece: usize) -> io::Result<ChunkBits> {
         fault::pass("saving");
         let (chunk, mut changed) = (self.chunks[piece], ChunkBits::default());
-        for (plane, bits) in self.slots.in_chunk(chunk) {
-            // SAFETY: the caller's promise.
+        for (plane, bits) in self.frames.in_chunk(chunk) {
+            // SAFETY: the caller keeps the promises of `save`, which are the same.
             let same = unsafe { self.unchanged(chunk, bits)? };
             let differing: ChunkBits = std::array::from_fn(|i| bits[i] & !same[i]);
             let copied = match self.compare {
@@ -73,7 +75,9 @@ impl Job {
             let fresh = self.fresh.in_chunk(chunk).any(|(p, _)| p == plane);
             for run in runs_of(copied) {
                 let pages = chunk * CHUNK_PAGES + run.start..chunk * CHUNK_PAGES + run.end;
-                // SAFETY: the slots are the sweep's alone, and piece by piece one thread's; what is not fresh has memory.
+                // SAFETY: the frames belong to this sweep alone, and those of a piece to this
+                // thread alone. Frames that are not fresh have memory. The caller promises that
+                // nobody writes live memory.
                 unsafe { self.planes[plane].copy(self.base, pages, fresh)? };
             }
             changed.iter_mut().zip(differing).for_each(|(c, d)| *c |= d);
@@ -82,11 +86,11 @@ impl Job {
         Ok(changed)
     }
 
-    /// Those of the pages `bits` of a chunk that are compared, and are what the newest version has. Pages that have changed
-    /// mostly differ early: this costs little more than a look.
+    /// Returns those of the pages `bits` of a chunk that are compared and equal to the newest
+    /// version. Pages that have changed mostly differ early, so comparing them costs little.
     ///
     /// # Safety
-    /// As for `save`.
+    /// As for [`Job::save`].
     unsafe fn unchanged(&self, chunk: usize, bits: &ChunkBits) -> io::Result<ChunkBits> {
         let maybe: ChunkBits = match &self.compare {
             Compare::All => *bits,
@@ -102,7 +106,8 @@ impl Job {
         let before = self.newest.chunk(chunk)?;
         for i in runs_of(&maybe).flatten() {
             let page = chunk * CHUNK_PAGES + i;
-            // SAFETY: inside live memory, readable, and kept still.
+            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
+            // that nobody writes it.
             let now = unsafe {
                 std::slice::from_raw_parts(self.base.add(page * self.page_size), self.page_size)
             };
@@ -110,7 +115,8 @@ impl Job {
                 ZERO => crate::store::is_zero(now),
                 code => {
                     let plane = &self.planes[usize::from(code) - 1];
-                    // SAFETY: the newest version refers to the slot, and stays until the sweep has ended.
+                    // SAFETY: the newest version refers to the frame, and stays until the sweep has
+                    // ended.
                     unsafe { plane.page(page) == now }
                 }
             };

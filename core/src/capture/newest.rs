@@ -1,4 +1,4 @@
-//! The newest version's page map, as threads read it that allocate nothing.
+//! The page map of the newest version, for threads that must not allocate.
 
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, ZERO};
@@ -6,7 +6,8 @@ use crate::sys::mem::Mapping;
 use std::io;
 use std::sync::Arc;
 
-/// Where the newest version has its pages. It must stay the newest as long as this is used.
+/// The place of the newest version in the index. This version must stay the newest as long as this
+/// is used.
 #[derive(Debug)]
 pub struct Newest {
     index: Arc<Mapping>,
@@ -14,18 +15,20 @@ pub struct Newest {
 }
 
 impl Newest {
-    /// That in `slot` of the index; none: there is no version yet, so that all pages are zeros.
+    /// Creates a reader for the version in `slot` of the index. `None`: there is no version yet, so
+    /// all pages are zeros.
     pub fn new(index: Arc<Mapping>, slot: Option<usize>) -> Self {
         Newest { index, slot }
     }
 
-    /// Where it has the pages of a chunk.
+    /// Returns the map of a chunk.
     pub(super) fn chunk(&self, chunk: usize) -> io::Result<Chunk<'_>> {
         let Some(slot) = self.slot else {
             let (map, entry) = (None, Entry::Whole(ZERO));
             return Ok(Chunk { map, entry, chunk });
         };
-        // SAFETY: mapped whole and writable from an object of that size, which is sealed.
+        // SAFETY: the whole object is mapped, and writable. Its size is sealed, so the mapping
+        // stays valid.
         let index = IndexWriter::reopen(unsafe { self.index.words() }).map_err(broken)?;
         let map = PageMap::new(*index, slot);
         let entry = map.entry(chunk).map_err(broken)?;
@@ -34,7 +37,7 @@ impl Newest {
     }
 }
 
-/// The codes of one chunk.
+/// The map of one chunk.
 pub(super) struct Chunk<'a> {
     map: Option<PageMap<'a>>,
     entry: Entry,
@@ -42,7 +45,7 @@ pub(super) struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// The code of page `i`.
+    /// Returns the code of page `i` of the chunk.
     pub fn code(&self, i: usize) -> io::Result<Code> {
         match (&self.map, self.entry) {
             (_, Entry::Whole(code)) => Ok(code),

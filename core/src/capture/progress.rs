@@ -1,4 +1,5 @@
-//! Which pieces of a sweep are saved: claimed by compare-and-swap, so that each is copied once.
+//! The progress of a sweep: which pieces are saved. A piece is claimed by compare-and-swap, so each
+//! is copied once.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU8, AtomicUsize};
@@ -10,7 +11,7 @@ const PROTECTED: u8 = 0;
 const COPYING: u8 = 1;
 const SAVED: u8 = 2;
 
-/// The states of the pieces, Protected -> Copying -> Saved, and how many are left.
+/// The state of each piece (Protected, then Copying, then Saved), and how many are left.
 #[derive(Debug)]
 pub struct Progress {
     states: Vec<AtomicU8>,
@@ -19,7 +20,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `pieces` protected pieces, at least one.
+    /// Creates the state for `pieces` protected pieces, at least one.
     pub fn new(pieces: usize) -> Self {
         Progress {
             states: (0..pieces).map(|_| AtomicU8::new(PROTECTED)).collect(),
@@ -28,7 +29,7 @@ impl Progress {
         }
     }
 
-    /// Claim the next piece that nobody has claimed, if there is one.
+    /// Claims the next piece that is not claimed yet, if there is one.
     pub fn claim_next(&self) -> Option<usize> {
         loop {
             let piece = self.next.fetch_add(1, Relaxed);
@@ -41,15 +42,17 @@ impl Progress {
         }
     }
 
-    /// Claim a piece: true for exactly one caller, who must copy and release it, and then call `saved`.
+    /// Claims a piece. Returns true to exactly one caller. That caller must copy and release the
+    /// piece, and then call [`Progress::saved`].
     pub fn claim(&self, piece: usize) -> bool {
         self.states[piece]
             .compare_exchange(PROTECTED, COPYING, Acquire, Relaxed)
             .is_ok()
     }
 
-    /// The caller has copied and released the piece that it had claimed. True for whoever ends the sweep: everything that the
-    /// others did before their `saved` happened before.
+    /// Records that the caller has copied and released the piece that it had claimed. Returns true
+    /// to the caller that ends the sweep. All that other threads did before their call happens
+    /// before that return.
     pub fn saved(&self, piece: usize) -> bool {
         self.states[piece].store(SAVED, Release);
         self.left.fetch_sub(1, AcqRel) == 1
@@ -60,7 +63,7 @@ impl Progress {
         self.left.load(Acquire)
     }
 
-    /// Whether all pieces are saved.
+    /// Returns true if all pieces are saved.
     pub fn ended(&self) -> bool {
         self.left.load(Acquire) == 0
     }
@@ -74,7 +77,8 @@ mod loom_tests {
     use loom::sync::atomic::AtomicBool;
     use loom::thread;
 
-    /// Memory with a gate at each piece, as the kernel has it: a store waits while its piece is protected.
+    /// A model of memory with a gate. A store to a piece waits while the piece is protected, as in
+    /// the kernel.
     struct Memory {
         progress: Progress,
         live: Vec<UnsafeCell<u64>>,
@@ -89,7 +93,7 @@ mod loom_tests {
         if !careful {
             m.protected[piece].store(false, Release);
         }
-        // SAFETY: loom checks that nobody writes the one or reads the other meanwhile.
+        // SAFETY: loom checks that nobody writes the source and nobody reads the target meanwhile.
         m.live[piece].with(|from| m.saved[piece].with_mut(|to| unsafe { *to = *from }));
         if careful {
             m.protected[piece].store(false, Release);
@@ -97,7 +101,7 @@ mod loom_tests {
         m.progress.saved(piece)
     }
 
-    /// Look at all that was saved, as whoever makes the version visible does.
+    /// Reads all that was saved, as the thread does that makes the version visible.
     fn end(m: &Memory) {
         for saved in &m.saved {
             // SAFETY: loom checks that nobody writes it any more.
@@ -113,7 +117,8 @@ mod loom_tests {
         }
     }
 
-    /// A store to `piece`: faults as long as it is protected, which makes the fault thread save it.
+    /// Stores to `piece`. Faults as long as it is protected, and each fault makes the fault thread
+    /// save it.
     fn store(m: &Memory, piece: usize, careful: bool) {
         while m.protected[piece].load(Acquire) {
             if m.progress.claim(piece) {
@@ -155,7 +160,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn loom_no_store_is_in_what_was_saved_and_the_last_saver_sees_it_all() {
+    fn loom_saved_pieces_contain_no_store_and_the_last_saver_sees_all() {
         run(true);
     }
 

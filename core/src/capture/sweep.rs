@@ -1,4 +1,5 @@
-//! A sweep: pieces of live memory that are saved one by one, by whoever comes first.
+//! A sweep saves pieces of live memory one by one. Each is saved by the thread that claims it
+//! first.
 
 use super::{Gate, Job, Progress};
 use crate::fault;
@@ -13,61 +14,66 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How a sweep stands.
+/// The state of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Pieces are left.
+    /// Some pieces are not saved yet.
     Running,
-    /// All are saved, and what was to follow has been done.
+    /// All pieces are saved, and the finish function has succeeded.
     Saved,
-    /// It was given up; nothing of it counts.
+    /// The sweep was given up, for this reason. Nothing that it saved counts.
     GivenUp(String),
 }
 
-/// What is done when all pieces are saved.
+/// The function that is called when all pieces are saved.
 pub type Finish = Box<dyn Fn(&Sweep) -> Result<(), String> + Send + Sync>;
 
-/// Whether a sweep counts: decided once, either by the first failure or when all pieces are saved.
+/// The verdict says whether a sweep counts. It is decided once: by the first failure, or when all
+/// pieces are saved.
 const UNDECIDED: u8 = 0;
 const FAILED: u8 = 1;
 const WHOLE: u8 = 2;
 
-/// All pieces of one version that are saved outside `publish`, or by several threads inside.
+/// All pieces of one version that are saved after `publish` has returned, or by several threads
+/// inside it.
 pub struct Sweep {
     job: Job,
     gate: Option<Arc<Gate>>,
     progress: Progress,
-    /// Per piece, the pages that have changed.
+    /// For each piece, the pages that have changed.
     changed: Vec<[AtomicU64; CHUNK_WORDS]>,
-    /// How many these are: what the producer's thread looks at.
+    /// For each piece, the number of these pages. The producer's thread reads them.
     counts: Vec<AtomicU32>,
-    /// UNDECIDED, FAILED or WHOLE. No lock: a thread that holds one may be waiting in a signal handler, for a piece.
+    /// UNDECIDED, FAILED or WHOLE. There is no lock, because a thread that holds one could be
+    /// waiting for a piece, in a signal handler.
     verdict: AtomicU8,
-    /// Why it failed.
+    /// The reason of the first failure.
     reason: OnceLock<String>,
     early: AtomicU64,
     early_ns: AtomicU64,
     finish: Finish,
-    /// Set once, at the end. No lock: see `verdict`.
+    /// Set once, at the end. There is no lock: see `verdict`.
     outcome: OnceLock<Outcome>,
-    /// Not 0 when there is an outcome: whoever waits for one sleeps on it.
+    /// Not 0 once there is an outcome. Threads that wait for the outcome sleep on it.
     ended: AtomicU64,
 }
 
-// SAFETY: the job's `base` is the live memory of a region that outlives the sweep, by the promise made to `new`; it is only read, and
-// only where the gate (or the caller's promise) keeps it still.
+// SAFETY: `job.base` is live memory of a region that outlives the sweep, as promised to `new`. It
+// is only read, and only where the gate (or the caller's promise) keeps others from writing it.
 unsafe impl Send for Sweep {}
-// SAFETY: as for Send; everything else is shared by atomics and locks.
+// SAFETY: as for `Send`. All other members are shared by atomics and locks.
 unsafe impl Sync for Sweep {}
 
 impl Sweep {
-    /// A sweep over the pieces of `job`.
+    /// Creates a sweep over the pieces of `job`. `finish` is called when all of them are saved.
     ///
     /// # Safety
-    /// The job's `base` must be live memory that stays mapped until the sweep has ended. Nobody may write its pieces between
-    /// this call and their being protected by `gate`; without a gate, until the sweep has ended. Its slots must be some to which
-    /// no version refers and that nobody else writes; what is not fresh must have memory. The newest version must stay until
-    /// the sweep has ended.
+    /// - `job.base` must be live memory that stays mapped until the sweep has ended.
+    /// - Nobody may write the pieces from this call until `gate` protects them; without a gate,
+    ///   until the sweep has ended.
+    /// - No version may refer to the frames of `job`, and nobody else may write them. Frames that
+    ///   are not fresh must have memory.
+    /// - The newest version must stay until the sweep has ended.
     pub unsafe fn new(job: Job, gate: Option<Arc<Gate>>, finish: Finish) -> Self {
         let changed = job.chunks.iter().map(|_| Default::default());
         Sweep {
@@ -86,7 +92,8 @@ impl Sweep {
         }
     }
 
-    /// The chunks of the pieces, with the pages of each that have changed: right once all are saved.
+    /// Returns the chunks of the pieces, with the pages of each that have changed. Complete once
+    /// all pieces are saved.
     pub fn changes(&self) -> impl Iterator<Item = (usize, ChunkBits)> {
         let bits =
             |words: &[AtomicU64; CHUNK_WORDS]| std::array::from_fn(|i| words[i].load(Relaxed));
@@ -94,13 +101,14 @@ impl Sweep {
         chunks.zip(self.changed.iter().map(bits))
     }
 
-    /// The chunks of the pieces, with how many pages of each have changed: right once all are saved.
+    /// Returns the chunks of the pieces, with how many pages of each have changed. Complete once
+    /// all pieces are saved.
     pub fn counts(&self) -> impl Iterator<Item = (usize, u32)> {
         let chunks = self.job.chunks.iter().copied();
         chunks.zip(self.counts.iter().map(|n| n.load(Relaxed)))
     }
 
-    /// Take the pages that have changed out of `pages`.
+    /// Removes the pages that have changed from `pages`.
     pub fn take_changed(&self, pages: &mut PageSet) {
         for (chunk, bits) in self.changes() {
             let words = pages.chunk_mut(chunk).iter_mut().zip(bits);
@@ -108,13 +116,13 @@ impl Sweep {
         }
     }
 
-    /// Stores that came before their chunk was saved: how many, and how long they waited in all.
+    /// Returns the number of early stores, and how long they waited in all.
     pub fn early(&self) -> (u64, Duration) {
         let ns = self.early_ns.load(Relaxed);
         (self.early.load(Relaxed), Duration::from_nanos(ns))
     }
 
-    /// Protect every piece, neighbours together.
+    /// Write-protects every piece, neighbouring pieces together.
     pub(super) fn protect(&self) -> io::Result<()> {
         let Some(gate) = &self.gate else {
             return Ok(());
@@ -134,7 +142,7 @@ impl Sweep {
         gate.protect(&run)
     }
 
-    /// Save pieces until none is left to claim.
+    /// Saves pieces until none is left to claim. Also makes their chunks huge pages.
     pub fn work(&self) {
         while let Some(piece) = self.progress.claim_next() {
             self.save(piece);
@@ -144,14 +152,16 @@ impl Sweep {
         }
     }
 
-    /// Save pieces until none is left to claim, without anything for which a copier may hold a lock.
+    /// Saves pieces until none is left to claim, like [`Sweep::work`], but takes no lock that a
+    /// copier may hold.
     pub fn help(&self) {
         while let Some(piece) = self.progress.claim_next() {
             self.save(piece);
         }
     }
 
-    /// A store waits at `address`: save its chunk at once, unless somebody is about to, or has.
+    /// Serves a store that waits at `address`: saves its chunk at once, unless another thread saves
+    /// it or has saved it.
     pub(super) fn early_store(&self, address: usize) {
         fault::pass("early");
         let start = Instant::now();
@@ -165,7 +175,7 @@ impl Sweep {
             .fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
     }
 
-    /// Save a piece that the caller has claimed, and release it, whatever happens.
+    /// Saves a piece that the caller has claimed, and releases it, even if copying fails.
     fn save(&self, piece: usize) {
         if off(Guard::SaveFirst) {
             self.release(piece);
@@ -175,10 +185,10 @@ impl Sweep {
         match copied {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.fail(&error.to_string()),
-            // Code that panics is not to be trusted with stores that wait.
-            Err(_) => self.abandon("a thread that copies panicked"),
+            // Code that has panicked must not be trusted with stores that wait.
+            Err(_) => self.abandon("a thread panicked while it copied pages"),
         }
-        // Last: a sweep ends only when every failure of it is known.
+        // This comes last, so that every failure of a sweep is known when it ends.
         if self.progress.saved(piece) {
             self.end();
         }
@@ -189,7 +199,9 @@ impl Sweep {
             && let Err(error) = gate.release(&self.job.addresses(piece))
             && !gate.given_up()
         {
-            self.abandon(&format!("write-protection cannot be taken off: {error}"));
+            self.abandon(&format!(
+                "cannot remove write-protection from live memory: {error}"
+            ));
         }
     }
 
@@ -197,8 +209,9 @@ impl Sweep {
         if self.verdict.load(SeqCst) == FAILED {
             return Ok(());
         }
-        // SAFETY: live memory is kept still by the gate, or by the caller of `new`, as long as the piece, which this thread has
-        // claimed, is not released; the rest was promised to `new`.
+        // SAFETY: nobody writes the piece until it is released: the gate keeps stores out, or the
+        // caller of `new` promised it. This thread has claimed the piece and releases it later. The
+        // rest was promised to `new`.
         let changed = unsafe { self.job.save(piece)? };
         for (word, bits) in self.changed[piece].iter().zip(changed) {
             word.store(bits, Relaxed);
@@ -208,15 +221,15 @@ impl Sweep {
         Ok(())
     }
 
-    /// Nothing of the sweep counts any more; what is left of it is only released. After all pieces are saved it is too late
-    /// for that: the version is whole.
+    /// Marks the sweep as failed, so that nothing of it counts. Pieces that are left are only
+    /// released. Has no effect once all pieces are saved, because the version is complete then.
     pub(super) fn fail(&self, why: &str) {
-        // The first reason is the one that is told.
+        // Only the first reason is kept.
         let _ = self.reason.set(why.to_owned());
         self.decide(FAILED);
     }
 
-    /// True for whoever decides.
+    /// Sets the verdict if it is still open. Returns true if this call decided.
     fn decide(&self, verdict: u8) -> bool {
         let decided = self
             .verdict
@@ -224,24 +237,27 @@ impl Sweep {
         decided.is_ok()
     }
 
-    /// Let every store through, whatever was saved: the last resort.
+    /// Gives up the sweep and its gate, so that every store goes through. This is the last resort.
     pub(super) fn abandon(&self, why: &str) {
-        // In this order: after the gate is open, no copy may count any more.
+        // In this order: no copy may count once the gate is open.
         self.fail(why);
         if let Some(gate) = &self.gate {
             gate.give_up();
         }
     }
 
-    /// All pieces are saved, or released at least: for the one that came last.
+    /// Ends the sweep. Called by the thread that saved or released the last piece.
     fn end(&self) {
         let outcome = if self.decide(WHOLE) {
             self.conclude()
         } else {
-            let reason = self.reason.get().map_or("it failed", String::as_str);
+            let reason = self
+                .reason
+                .get()
+                .map_or("the capture failed", String::as_str);
             Outcome::GivenUp(reason.to_owned())
         };
-        // Only who saved the last piece comes here.
+        // Only the thread that saved the last piece comes here, so the outcome is not set yet.
         let _ = self.outcome.set(outcome);
         self.ended.store(1, SeqCst);
         futex::wake_private(&self.ended);
@@ -260,12 +276,12 @@ impl Sweep {
         self.progress.left()
     }
 
-    /// How it stands.
+    /// Returns the state of the sweep.
     pub fn state(&self) -> Outcome {
         self.outcome.get().cloned().unwrap_or(Outcome::Running)
     }
 
-    /// Wait until it has ended, at most so long.
+    /// Waits until the sweep has ended, for at most `timeout`. Returns its state.
     pub fn wait(&self, timeout: Duration) -> Outcome {
         let end = deadline(timeout);
         loop {

@@ -1,30 +1,44 @@
-//! Bytes of a field as an ndarray view, with the strides its description names.
+//! Views of the bytes of a field as an ndarray, with the strides that its description gives.
 
 use super::{DType, Element, FieldDesc, Kind};
 use ndarray::{ArrayViewD, ArrayViewMutD, IxDyn, ShapeBuilder, SliceInfoElem};
 use thiserror::Error;
 
-/// Why a field cannot be viewed as an array of the type asked for.
+/// The reason why a field cannot be viewed as an array of the type that was asked for.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum ArrayError {
+    /// The field has another dtype.
     #[error("field {name:?} has dtype {stored}, not {asked}; ask for {stored}")]
     WrongType {
+        /// The name of the field.
         name: String,
+        /// The dtype of the field.
         stored: DType,
+        /// The dtype that was asked for.
         asked: DType,
     },
+    /// The field holds raw structures.
     #[error("field {name:?} holds raw structures ({type_name}), not an array; read it as raw")]
-    NotAnArray { name: String, type_name: String },
+    NotAnArray {
+        /// The name of the field.
+        name: String,
+        /// The name of the structures' type.
+        type_name: String,
+    },
+    /// The bytes have the wrong length or alignment.
     #[error("field {name:?} needs {need} bytes aligned to its type, got {have}")]
     BadBytes {
+        /// The name of the field.
         name: String,
+        /// The number of bytes that the field has.
         need: u64,
+        /// The number of bytes that were given.
         have: usize,
     },
 }
 
-/// View `bytes`, which hold the field `desc`, as an array: shape [`FieldDesc::array_shape`], ghost layers included.
+/// Returns an array that views `bytes`, which hold the field `desc`. Its shape is
+/// [`FieldDesc::array_shape`], which includes ghost layers.
 pub fn view<'a, T: Element>(
     desc: &FieldDesc,
     bytes: &'a [u8],
@@ -35,7 +49,7 @@ pub fn view<'a, T: Element>(
     ArrayViewD::from_shape(shape.strides(strides), data).map_err(|_| bad(desc, bytes.len()))
 }
 
-/// As [`view`], writable.
+/// Returns a writable array that views `bytes`, as [`view`] does.
 pub fn view_mut<'a, T: Element>(
     desc: &FieldDesc,
     bytes: &'a mut [u8],
@@ -47,8 +61,8 @@ pub fn view_mut<'a, T: Element>(
     ArrayViewMutD::from_shape(shape.strides(strides), data).map_err(|_| bad(desc, have))
 }
 
-/// The slices that cut the ghost layers off an array of [`FieldDesc::array_shape`]:
-/// `array.slice(interior(&desc).as_slice())`.
+/// Returns the slices that select the interior, without ghost layers, of an array of shape
+/// [`FieldDesc::array_shape`]: `array.slice(interior(&desc).as_slice())`.
 pub fn interior(desc: &FieldDesc) -> Vec<SliceInfoElem> {
     let cut = |(n, g): (&usize, &[usize; 2])| SliceInfoElem::Slice {
         start: g[0] as isize,
@@ -69,7 +83,7 @@ pub fn interior(desc: &FieldDesc) -> Vec<SliceInfoElem> {
         .collect()
 }
 
-/// Check that a field is an array of `T`.
+/// Checks that a field is an array of `T`.
 pub fn check_type<T: Element>(desc: &FieldDesc) -> Result<(), ArrayError> {
     let name = desc.name.clone();
     if let Kind::Raw { type_name, .. } = &desc.kind {
@@ -103,7 +117,7 @@ fn bad(desc: &FieldDesc, have: usize) -> ArrayError {
     }
 }
 
-/// Run `$body` with the type alias `$T` standing for the Rust type of `$dtype`.
+/// Evaluates `$body` with `$T` as an alias for the Rust type of `$dtype`.
 ///
 /// ```
 /// use tcasm_core::{field::DType, with_dtype};

@@ -1,21 +1,21 @@
-//! The description of one field, and the checks that make it usable.
+//! The description of one field, and the checks that it must pass before it is used.
 
 use super::DType;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Which index varies fastest in memory.
+/// The order of the values in memory: which index varies fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// Last index fastest (C, numpy's default): a 3-d shape reads `(nz, ny, nx)`.
+    /// The last index varies fastest (C, numpy's default). A 3-d shape is `(nz, ny, nx)`.
     #[default]
     C,
-    /// First index fastest (Fortran): a 3-d shape reads `(nx, ny, nz)`.
+    /// The first index varies fastest (Fortran). A 3-d shape is `(nx, ny, nz)`.
     F,
 }
 
-/// Where values sit on the mesh.
+/// The place of the values on the mesh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Centering {
@@ -26,12 +26,12 @@ pub enum Centering {
     Cell,
 }
 
-/// A uniform mesh: place and distance of points, in the order x, y, z whatever the field's order.
+/// A uniform mesh. All coordinates are in the order x, y, z, whatever the order of the field is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mesh {
-    /// Coordinates of the first interior point (ghost layers lie outside it).
+    /// The coordinates of the first interior point. Ghost layers lie outside it.
     pub origin: [f64; 3],
-    /// Distance of neighbouring points.
+    /// The distance of neighbouring points on each axis.
     pub spacing: [f64; 3],
 }
 
@@ -84,18 +84,20 @@ impl From<Vec<f64>> for Attr {
     }
 }
 
-/// What a field's bytes are.
+/// The kind of data in the bytes of a field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// An n-d array of `dtype`.
     Array,
-    /// Plain-data structures of one Rust or C type, whose size and alignment must match on the other side. The
-    /// shape is `[count]`, the dtype `u8`, the components the size of the structure.
+    /// Plain-data structures of one Rust or C type. The reader's type must have the same size and
+    /// alignment. The shape is `[count]`, the dtype is `u8`, and `components` is the size of the
+    /// structure.
     Raw {
-        /// Name of the type, for messages: languages name the same structure differently.
+        /// The name of the type. It is used in messages only, because languages name the same
+        /// structure differently.
         type_name: String,
-        /// Alignment of the type in bytes.
+        /// The alignment of the type in bytes.
         align: usize,
     },
 }
@@ -103,73 +105,102 @@ pub enum Kind {
 /// One entry of the field table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FieldDesc {
-    /// Name: 1 to 128 characters `[A-Za-z0-9_-]` (VTK and openPMD accept no others).
+    /// The name: 1 to 128 characters `[A-Za-z0-9_-]` (VTK and openPMD accept no others).
     pub name: String,
-    /// Array or raw structures.
+    /// The kind: an array or raw structures.
     pub kind: Kind,
-    /// Type of one component.
+    /// The type of one component.
     pub dtype: DType,
-    /// Extent of each dimension, ghost layers included, in index order.
+    /// The extent of each dimension in index order, including ghost layers.
     pub shape: Vec<usize>,
-    /// Components per point: 1 for scalars, 3 for a vector. They lie side by side at each point, whatever the order.
+    /// The number of components per point: 1 for scalars, 3 for a vector. The components of a point
+    /// lie side by side, whatever the order is.
     pub components: usize,
-    /// Which index varies fastest.
+    /// The order: which index varies fastest.
     pub order: Order,
-    /// Ghost layers before and after the interior, for each dimension of `shape`.
+    /// The ghost layers before and after the interior, for each dimension of `shape`.
     pub ghosts: Vec<[usize; 2]>,
-    /// Unit of the values, as text (`"m/s"`, `"1"`); empty when not given.
+    /// The unit of the values as text (`"m/s"`, `"1"`), or empty if it is not given.
     pub unit: String,
-    /// Where values sit on the mesh.
+    /// The place of the values on the mesh.
     pub centering: Centering,
-    /// The uniform mesh the field lives on, when it has one.
+    /// The uniform mesh of the field, if it has one.
     pub mesh: Option<Mesh>,
-    /// Free attributes.
+    /// The free attributes.
     pub attrs: BTreeMap<String, Attr>,
-    /// Offset of the first byte in the region: a multiple of the page size.
+    /// The offset of the first byte in the region, a multiple of the page size.
     pub offset: u64,
 }
 
-/// Why a field's description cannot be used.
+/// The reason why the description of a field cannot be used.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum FieldError {
+    /// The name is not a valid one.
     #[error("field name {0:?} is not usable: use 1 to 128 characters out of A-Z a-z 0-9 _ -")]
     Name(String),
+    /// The field has no values.
     #[error("field {name:?} has zero size: shape {shape:?} with {components} component(s)")]
     Empty {
+        /// The name of the field.
         name: String,
+        /// The shape of the field.
         shape: Vec<usize>,
+        /// The components per point.
         components: usize,
     },
+    /// The field has too many dimensions.
     #[error("field {name:?} has {dims} dimensions; at most {max} are supported")]
     TooManyDims {
+        /// The name of the field.
         name: String,
+        /// The number of dimensions of the field.
         dims: usize,
+        /// The largest number of dimensions.
         max: usize,
     },
+    /// The number of ghost layers does not match the number of dimensions.
     #[error(
-        "field {name:?}: {ghosts} pairs of ghost layers were given for {dims} dimensions; give one pair each"
+        "field {name:?}: {ghosts} pairs of ghost layers were given for {dims} dimensions; give \
+         one pair each"
     )]
     GhostDims {
+        /// The name of the field.
         name: String,
+        /// The number of pairs of ghost layers.
         ghosts: usize,
+        /// The number of dimensions.
         dims: usize,
     },
+    /// The field has no values besides its ghost layers.
     #[error("field {name:?}: ghost layers {ghosts:?} leave nothing of shape {shape:?}")]
     GhostSize {
+        /// The name of the field.
         name: String,
+        /// The ghost layers.
         ghosts: Vec<[usize; 2]>,
+        /// The shape of the field.
         shape: Vec<usize>,
     },
+    /// The field is too large.
     #[error("field {name:?} of shape {shape:?} is larger than the address space")]
-    Overflow { name: String, shape: Vec<usize> },
+    Overflow {
+        /// The name of the field.
+        name: String,
+        /// The shape of the field.
+        shape: Vec<usize>,
+    },
+    /// The field does not lie in its region.
     #[error(
         "field {name:?} at offset {offset} with {bytes} bytes leaves its region of {region} bytes"
     )]
     OutOfRegion {
+        /// The name of the field.
         name: String,
+        /// The offset of the field in the region.
         offset: u64,
+        /// The size of the field in bytes.
         bytes: u64,
+        /// The size of the region in bytes.
         region: u64,
     },
 }
@@ -178,7 +209,8 @@ pub enum FieldError {
 pub const MAX_DIMS: usize = 8;
 
 impl FieldDesc {
-    /// A scalar C-order array named `name`; everything else may be changed afterwards.
+    /// Returns the description of a scalar C-order array named `name`. Its fields may be changed
+    /// afterwards.
     pub fn new(name: &str, dtype: DType, shape: &[usize]) -> Self {
         FieldDesc {
             name: name.to_owned(),
@@ -196,7 +228,7 @@ impl FieldDesc {
         }
     }
 
-    /// Check everything that does not depend on the region; returns the size in bytes.
+    /// Checks everything that does not depend on the region, and returns the size in bytes.
     pub fn check(&self) -> Result<u64, FieldError> {
         if !valid_name(&self.name) {
             return Err(FieldError::Name(self.name.clone()));
@@ -213,7 +245,8 @@ impl FieldDesc {
         Ok(bytes)
     }
 
-    /// Check also that the field lies inside a region of `region` bytes.
+    /// Checks the same as [`FieldDesc::check`], and that the field lies inside a region of `region`
+    /// bytes.
     pub fn check_in(&self, region: u64) -> Result<(), FieldError> {
         let bytes = self.check()?;
         match self.offset.checked_add(bytes) {
@@ -267,19 +300,20 @@ impl FieldDesc {
         }
     }
 
-    /// Size in bytes. Call [`FieldDesc::check`] first for descriptions from outside.
+    /// Returns the size in bytes. A description from another process must be checked with
+    /// [`FieldDesc::check`] first.
     pub fn bytes(&self) -> u64 {
         self.shape.iter().product::<usize>() as u64
             * self.components as u64
             * self.dtype.size() as u64
     }
 
-    /// The bytes of the region that the field covers.
+    /// Returns the bytes of the region that the field covers.
     pub fn range(&self) -> std::ops::Range<u64> {
         self.offset..self.offset + self.bytes()
     }
 
-    /// Shape without ghost layers.
+    /// Returns the shape without ghost layers.
     pub fn interior_shape(&self) -> Vec<usize> {
         self.shape
             .iter()
@@ -288,12 +322,13 @@ impl FieldDesc {
             .collect()
     }
 
-    /// Whether there are ghost layers at all.
+    /// Returns true if the field has ghost layers.
     pub fn has_ghosts(&self) -> bool {
         self.ghosts.iter().any(|g| *g != [0, 0])
     }
 
-    /// Shape of the array as users see it: `shape`, then the components when there are several.
+    /// Returns the shape of the array as users see it: `shape`, followed by the number of
+    /// components if there is more than one.
     pub fn array_shape(&self) -> Vec<usize> {
         let mut shape = self.shape.clone();
         if self.components > 1 {
@@ -302,7 +337,8 @@ impl FieldDesc {
         shape
     }
 
-    /// Strides of [`FieldDesc::array_shape`] in elements of `dtype`. Components have stride 1 in both orders.
+    /// Returns the strides of [`FieldDesc::array_shape`] in elements of `dtype`. Components have
+    /// stride 1 in both orders.
     pub fn array_strides(&self) -> Vec<usize> {
         let dims = self.shape.len();
         let mut strides = vec![0; dims];
@@ -322,7 +358,7 @@ impl FieldDesc {
     }
 }
 
-/// The rule for names of fields: what VTK, openPMD and a shell all accept.
+/// Returns true if `name` is a valid name of a field, one that VTK, openPMD and a shell accept.
 fn valid_name(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name

@@ -1,10 +1,10 @@
-//! Element types: every integer and float type of the field's languages, and complex.
+//! Element types: the integer and float types of all supported languages, and complex numbers.
 
 use num_complex::Complex;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The type of one component of a field's element. Little-endian, as the machine is.
+/// The type of one component of a field. Values are little-endian, as on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DType {
@@ -35,7 +35,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// Every dtype, for tests and listings.
+    /// All dtypes, for tests and lists.
     pub const ALL: [DType; 12] = [
         DType::I8,
         DType::I16,
@@ -51,7 +51,7 @@ impl DType {
         DType::C64,
     ];
 
-    /// Size of one component in bytes.
+    /// Returns the size of one component in bytes.
     pub const fn size(self) -> usize {
         match self {
             DType::I8 | DType::U8 => 1,
@@ -62,7 +62,7 @@ impl DType {
         }
     }
 
-    /// The name numpy gives it (`float64`, `complex64`, ...): used in `--json` and messages.
+    /// Returns the name in numpy (`float64`, `complex64`, ...), which `--json` and messages use.
     pub const fn name(self) -> &'static str {
         match self {
             DType::I8 => "int8",
@@ -80,7 +80,7 @@ impl DType {
         }
     }
 
-    /// Whether values are complex numbers.
+    /// Returns true if the values are complex numbers.
     pub const fn is_complex(self) -> bool {
         matches!(self, DType::C32 | DType::C64)
     }
@@ -92,11 +92,11 @@ impl fmt::Display for DType {
     }
 }
 
-/// A Rust type that fields can be made of.
+/// A Rust type that can be the element of a field.
 ///
 /// # Safety
-/// The type's size must be `DTYPE.size()`, its alignment at most 16 (fields start on pages), and every bit
-/// pattern must be a value: what `bytemuck::Pod` promises.
+/// The size of the type must be `DTYPE.size()`, and its alignment at most 16 (fields start at the
+/// beginning of pages). Every bit pattern must be a value, as `bytemuck::Pod` promises.
 pub unsafe trait Element: bytemuck::Pod + Send + Sync + fmt::Debug {
     /// The dtype that describes this type.
     const DTYPE: DType;
@@ -104,7 +104,8 @@ pub unsafe trait Element: bytemuck::Pod + Send + Sync + fmt::Debug {
 
 macro_rules! element {
     ($($t:ty => $d:ident),* $(,)?) => {$(
-        // SAFETY: primitive numbers (and pairs of them) are Pod; the constant below checks the size.
+        // SAFETY: primitive numbers and pairs of them are Pod, and their alignment is at most 16.
+        // The constant below checks the size.
         unsafe impl Element for $t {
             const DTYPE: DType = DType::$d;
         }

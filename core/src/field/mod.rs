@@ -1,7 +1,8 @@
-//! What a field is: dtype, shape, order, ghost layers, unit, centering, mesh, attributes.
+//! The description of fields: dtype, shape, order, ghost layers, unit, centering, mesh, attributes.
 //!
-//! [`FieldDesc`] is the field's entry in the field table that every version carries; it is
-//! what users of every language see. [`FieldTable`] is its checked, serialised form.
+//! [`FieldDesc`] is the entry of one field in the field table. Users of every language see these
+//! entries. Every version has a [`FieldTable`], which is serialised, and checked when it is
+//! decoded.
 
 mod array;
 mod desc;

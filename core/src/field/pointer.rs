@@ -1,11 +1,13 @@
-//! Pointers that are stored in the region and mean the same in every process.
+//! Pointers that are stored in the region and have the same meaning in every process.
 
 use bytemuck::{Pod, Zeroable};
 use std::marker::PhantomData;
 
-/// The address of a `T` in the region, as plain data. The region lies at one address in the producer, so a
-/// pointer stored there can be followed by an observer: checked, by `View::deref`, wherever the view is mapped;
-/// or as it stands, in a view at the producer's address.
+/// The address of a `T` in the region, as plain data.
+///
+/// The region lies at a fixed address in the producer, so an observer can follow a pointer that is
+/// stored there. `View::deref` follows it with a check, wherever the view is mapped. In a view at
+/// the producer's address it can also be used as it is.
 #[repr(transparent)]
 pub struct RegionPtr<T> {
     address: u64,
@@ -19,7 +21,7 @@ impl<T> RegionPtr<T> {
         _type: PhantomData,
     };
 
-    /// A pointer to `address`, an address in the producer's region.
+    /// Returns a pointer to `address`, an address in the producer's region.
     pub const fn new(address: u64) -> Self {
         Self {
             address,
@@ -27,17 +29,18 @@ impl<T> RegionPtr<T> {
         }
     }
 
-    /// A pointer to what `target` refers to (which should lie in the region: it is checked when followed).
+    /// Returns a pointer to `target`, which should lie in the region. This is checked when the
+    /// pointer is followed.
     pub fn to(target: &T) -> Self {
         Self::new(std::ptr::from_ref(target) as u64)
     }
 
-    /// The address in the producer.
+    /// Returns the address in the producer.
     pub const fn address(self) -> u64 {
         self.address
     }
 
-    /// Whether this is the null pointer.
+    /// Returns true if this is the null pointer.
     pub const fn is_null(self) -> bool {
         self.address == 0
     }
@@ -60,12 +63,12 @@ impl<T> std::fmt::Debug for RegionPtr<T> {
     }
 }
 
-// SAFETY: a transparent u64; all zeros is the null pointer.
+// SAFETY: the type is a transparent u64, for which all zeros is a value: the null pointer.
 unsafe impl<T> Zeroable for RegionPtr<T> {}
-// SAFETY: a transparent u64: any bits are a value, no padding, Copy, 'static when T is. It is never followed
-// without a check of its range and alignment.
+// SAFETY: the type is a transparent u64. Any bits are a value, there is no padding, it is Copy, and
+// it is 'static if T is. It is never followed without a check of its range and alignment.
 unsafe impl<T: 'static> Pod for RegionPtr<T> {}
-// SAFETY: the address alone gives no access to anything.
+// SAFETY: the address alone gives no access to memory.
 unsafe impl<T> Send for RegionPtr<T> {}
 // SAFETY: as for Send.
 unsafe impl<T> Sync for RegionPtr<T> {}

@@ -1,5 +1,5 @@
-//! The field table of a version: serialised with names (MessagePack), so that an older reader ignores what a
-//! newer producer adds; checked whole before anything in it is used.
+//! The field table of a version. It is serialised with names (MessagePack), so that an older reader
+//! ignores what a newer producer adds. The whole table is checked before anything in it is used.
 
 use super::{Attr, FieldDesc, FieldError};
 use serde::{Deserialize, Serialize};
@@ -16,35 +16,44 @@ pub struct FieldTable {
     pub attrs: BTreeMap<String, Attr>,
 }
 
-/// Why a field table cannot be used.
+/// The reason why a field table cannot be used.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum TableError {
+    /// The bytes of the table do not decode.
     #[error("the field table does not decode: {0}; the index is damaged or from another program")]
     Decode(#[from] rmp_serde::decode::Error),
+    /// The table does not encode.
     #[error("the field table does not encode: {0}")]
     Encode(#[from] rmp_serde::encode::Error),
+    /// A field of the table cannot be used.
     #[error(transparent)]
     Field(#[from] FieldError),
-    #[error("field {0:?} stands twice in the field table")]
+    /// Two fields have the same name.
+    #[error("field {0:?} is twice in the field table")]
     Twice(String),
+    /// A field does not begin at the beginning of a page.
     #[error(
-        "field {name:?} starts at offset {offset}, which is not a multiple of the page size {page_size}"
+        "field {name:?} starts at offset {offset}, which is not a multiple of the page size \
+         {page_size}"
     )]
     Unaligned {
+        /// The name of the field.
         name: String,
+        /// The offset of the field in the region.
         offset: u64,
+        /// The bytes per page.
         page_size: u64,
     },
 }
 
 impl FieldTable {
-    /// The bytes that go into the index.
+    /// Returns the bytes of the table that go into the index.
     pub fn encode(&self) -> Result<Vec<u8>, TableError> {
         Ok(rmp_serde::to_vec_named(self)?)
     }
 
-    /// Decode and check against a region of `region` bytes with pages of `page_size`.
+    /// Decodes a table, and checks it against a region of `region` bytes with pages of `page_size`
+    /// bytes.
     pub fn decode(bytes: &[u8], region: u64, page_size: u64) -> Result<Self, TableError> {
         let table: FieldTable = rmp_serde::from_slice(bytes)?;
         table.check(region, page_size)?;
@@ -70,7 +79,7 @@ impl FieldTable {
         Ok(())
     }
 
-    /// The field called `name`.
+    /// Returns the field called `name`.
     pub fn get(&self, name: &str) -> Option<&FieldDesc> {
         self.fields.iter().find(|f| f.name == name)
     }

@@ -1,14 +1,14 @@
-//! A block: the bitmaps of 64 chunks, and which of them may have pages.
+//! A block: the bitmaps of 64 chunks, and a word that tells which of them may have pages.
 
 use super::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, runs_of};
 use std::ops::Range;
 
-/// Chunks of a block.
+/// The number of chunks of a block.
 pub(super) const BLOCK_CHUNKS: usize = 64;
-/// Pages of a block.
+/// The number of pages of a block.
 pub const BLOCK_PAGES: usize = BLOCK_CHUNKS * CHUNK_PAGES;
 
-/// Which pages of a block are in a set.
+/// The pages of a block that are in a set.
 #[derive(Clone)]
 pub(super) struct Block {
     /// Bit `i` is set if chunk `i` may have pages; the bitmap of any other chunk is all zeros.
@@ -16,7 +16,7 @@ pub(super) struct Block {
     chunks: [ChunkBits; BLOCK_CHUNKS],
 }
 
-/// Every page.
+/// The block with all its pages.
 pub(super) static FULL: Block = Block {
     used: !0,
     chunks: [[!0; CHUNK_WORDS]; BLOCK_CHUNKS],
@@ -41,7 +41,7 @@ impl Block {
         &mut self.chunks[i]
     }
 
-    /// The chunks that have pages.
+    /// Returns the chunks that have pages, with their bitmaps.
     pub fn chunks_in_use(&self) -> impl Iterator<Item = (usize, &ChunkBits)> + Clone {
         let chunks = ones(self.used).map(|i| (i, &self.chunks[i]));
         chunks.filter(|(_, chunk)| **chunk != [0; CHUNK_WORDS])
@@ -68,7 +68,7 @@ impl Block {
         }
     }
 
-    /// Whether all of `other` is here.
+    /// Returns true if this block has all pages of `other`.
     pub fn contains(&self, other: &Block) -> bool {
         other.used & !self.used == 0
             && ones(other.used).all(|i| {
@@ -77,7 +77,7 @@ impl Block {
             })
     }
 
-    /// Whether any page of `other` is here.
+    /// Returns true if this block has any page of `other`.
     pub fn meets(&self, other: &Block) -> bool {
         ones(self.used & other.used).any(|i| {
             let both = self.chunks[i].iter().zip(&other.chunks[i]);
@@ -101,14 +101,15 @@ impl Block {
         }
     }
 
-    /// Chunk `i` may have lost its last page.
+    /// Clears the bit of chunk `i` in `used` if the chunk has no pages. Called after pages were
+    /// removed.
     fn settle(&mut self, i: usize) {
         if self.chunks[i] == [0; CHUNK_WORDS] {
             self.used &= !(1 << i);
         }
     }
 
-    /// Which chunks have pages, as bits.
+    /// Returns a word in which the bits of the chunks that have pages are set.
     pub fn used(&self) -> u64 {
         self.chunks_in_use().fold(0, |used, (i, _)| used | 1 << i)
     }
@@ -121,7 +122,7 @@ impl Block {
         self.chunks_in_use().next().is_none()
     }
 
-    /// Runs of pages, in order; neighbours of different chunks may be two.
+    /// Returns the runs of pages, in order. A run across the border of chunks is returned in parts.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + Clone {
         self.chunks_in_use().flat_map(|(i, chunk)| {
             let first = i * CHUNK_PAGES;
@@ -129,14 +130,14 @@ impl Block {
         })
     }
 
-    /// How many pages there are.
+    /// Returns the number of pages in the set.
     pub fn len(&self) -> usize {
         let count =
             |chunk: &ChunkBits| chunk.iter().map(|w| w.count_ones() as usize).sum::<usize>();
         self.chunks_in_use().map(|(_, chunk)| count(chunk)).sum()
     }
 
-    /// How many of `pages` are in the set.
+    /// Returns the number of `pages` that are in the set.
     pub fn count_in(&self, pages: Range<usize>) -> usize {
         let word = |w: usize| self.chunks[w / CHUNK_WORDS][w % CHUNK_WORDS];
         let counts = masks(pages).map(|(w, mask)| (word(w) & mask).count_ones());
@@ -144,7 +145,7 @@ impl Block {
     }
 }
 
-/// The positions of ones.
+/// Returns the positions of the bits that are set.
 fn ones(mut word: u64) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {
         let i = (word != 0).then(|| word.trailing_zeros() as usize);
@@ -153,7 +154,7 @@ fn ones(mut word: u64) -> impl Iterator<Item = usize> + Clone {
     })
 }
 
-/// The words that hold the bits `range`, and which of their bits these are.
+/// Returns the numbers of the words that hold the bits `range`, each with a mask of these bits.
 fn masks(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     (range.start / 64..range.end.div_ceil(64)).map(move |word| {
         let from = range.start.saturating_sub(word * 64);

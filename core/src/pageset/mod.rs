@@ -1,8 +1,9 @@
-//! A set of pages of a region, at the cost of what is in it: the size of the region costs nothing.
+//! Sets of pages of a region. The cost of a set depends on its content, and not on the size of the
+//! region.
 //!
-//! Page maps, changed sets and capture work by the *chunk* (2 MiB); a set keeps bitmaps of chunks by the *block* of 64.
-//! Blocks without pages are not there, rows of blocks with all pages need no bitmap, and clones share bitmaps until one of
-//! them changes.
+//! Page maps, changed sets and capture work in units of a *chunk* (2 MiB). A set keeps the bitmaps
+//! of chunks in *blocks* of 64 chunks. Blocks without pages are not stored, a row of blocks with
+//! all their pages needs no bitmap, and clones share bitmaps until one of them changes.
 
 mod block;
 mod pieces;
@@ -17,15 +18,16 @@ use block::{BLOCK_CHUNKS, Block};
 use pieces::{Piece, combine};
 use std::ops::Range;
 
-/// Pages of one chunk: page maps, changed sets and capture all work in this unit (2 MiB of 4 KiB pages).
+/// The number of pages of one chunk, the unit of page maps, changed sets and capture (2 MiB with
+/// pages of 4 KiB).
 pub const CHUNK_PAGES: usize = 512;
-/// 64-bit words of the bitmap of one chunk.
+/// The number of 64-bit words of the bitmap of one chunk.
 pub const CHUNK_WORDS: usize = CHUNK_PAGES / 64;
 
 /// The bitmap of one chunk.
 pub type ChunkBits = [u64; CHUNK_WORDS];
 
-/// A set of numbers of chunks: the same thing, for numbers that are fewer.
+/// A set of chunk numbers. It is the same type as a set of pages, and holds smaller numbers.
 pub type ChunkSet = PageSet;
 
 const NO_PAGES: ChunkBits = [0; CHUNK_WORDS];
@@ -34,12 +36,12 @@ const NO_PAGES: ChunkBits = [0; CHUNK_WORDS];
 #[derive(Clone)]
 pub struct PageSet {
     pages: usize,
-    /// The blocks that may have pages, ascending.
+    /// The pieces for the blocks that may have pages, in ascending order.
     pieces: Vec<Piece>,
 }
 
 impl PageSet {
-    /// The empty set over a region of `pages` pages.
+    /// Creates an empty set for a region of `pages` pages.
     pub fn new(pages: usize) -> Self {
         PageSet {
             pages,
@@ -47,22 +49,22 @@ impl PageSet {
         }
     }
 
-    /// Number of pages the set may speak of.
+    /// Returns the number of pages of the region.
     pub fn capacity(&self) -> usize {
         self.pages
     }
 
-    /// Number of chunks, the last one possibly in part.
+    /// Returns the number of chunks of the region, including a last one with fewer pages.
     pub fn chunks(&self) -> usize {
         self.pages.div_ceil(CHUNK_PAGES)
     }
 
-    /// The chunks that have pages in the set, in order, with their bitmaps.
+    /// Returns the chunks that have pages in the set, in order, with their bitmaps.
     pub fn chunks_in_use(&self) -> impl Iterator<Item = (usize, &ChunkBits)> + Clone {
         self.pieces.iter().flat_map(Piece::chunks_in_use)
     }
 
-    /// The numbers of the chunks that have pages in the set.
+    /// Returns the numbers of the chunks that have pages in the set.
     pub fn chunk_numbers(&self) -> ChunkSet {
         let mut numbers = ChunkSet::new(self.chunks());
         for piece in &self.pieces {
@@ -71,12 +73,14 @@ impl PageSet {
         numbers
     }
 
-    /// The longest ranges of which all pages are known to be in the set without looking at bitmaps.
+    /// Returns the longest ranges whose pages are all known to be in the set without a check of
+    /// bitmaps.
     pub fn whole(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.pieces.iter().filter(|p| p.is_all()).map(Piece::pages)
     }
 
-    /// Let blocks with all pages be known as such: for sets that are kept and used often.
+    /// Finds the bitmaps that have all their pages, and drops them, because such blocks need none.
+    /// This makes sets cheaper that are kept for long and used often.
     pub fn settle(&mut self) {
         let full: Vec<_> = self
             .pieces
@@ -87,7 +91,7 @@ impl PageSet {
         full.into_iter().for_each(|pages| self.insert_range(pages));
     }
 
-    /// The bitmap of one chunk.
+    /// Returns the bitmap of one chunk.
     pub fn chunk(&self, chunk: usize) -> &ChunkBits {
         match self.find(chunk / BLOCK_CHUNKS) {
             Ok(at) => self.pieces[at].chunk(chunk),
@@ -95,24 +99,24 @@ impl PageSet {
         }
     }
 
-    /// The bitmap of one chunk, writable. Bits past the last page must stay 0.
+    /// Returns the bitmap of one chunk for writing. Bits past the last page must stay 0.
     pub fn chunk_mut(&mut self, chunk: usize) -> &mut ChunkBits {
         debug_assert!(chunk < self.chunks(), "chunk {chunk} of {}", self.chunks());
         self.block_mut(chunk / BLOCK_CHUNKS)
             .chunk_mut(chunk % BLOCK_CHUNKS)
     }
 
-    /// Whether `page` is in the set.
+    /// Returns true if `page` is in the set.
     pub fn contains(&self, page: usize) -> bool {
         self.chunk(page / CHUNK_PAGES)[page % CHUNK_PAGES / 64] >> (page % 64) & 1 == 1
     }
 
-    /// Add one page.
+    /// Adds one page.
     pub fn insert(&mut self, page: usize) {
         self.insert_range(page..page + 1);
     }
 
-    /// Add a range of pages; what lies past the end is left out.
+    /// Adds a range of pages. Pages past the end of the region are left out.
     pub fn insert_range(&mut self, range: Range<usize>) {
         let (parts, whole) = split(range.start..range.end.min(self.pages));
         for (n, part) in parts {
@@ -126,9 +130,9 @@ impl PageSet {
         }
     }
 
-    /// Take a range of pages out.
+    /// Removes a range of pages.
     pub fn remove_range(&mut self, range: Range<usize>) {
-        // Past the last page, too, where `trim` finds bits.
+        // The range may go past the last page, because `trim` removes bits there.
         let (parts, whole) = split(range.start..range.end.min(self.chunks() * CHUNK_PAGES));
         for (n, part) in parts {
             if self.find(n).is_ok() {
@@ -141,7 +145,7 @@ impl PageSet {
         }
     }
 
-    /// Add all of `other`, a set over the same region.
+    /// Adds all pages of `other`, a set for the same region.
     pub fn union(&mut self, other: &PageSet) {
         debug_assert_eq!(self.pages, other.pages);
         if !other.pieces.iter().all(|piece| self.has_all(piece)) {
@@ -149,71 +153,72 @@ impl PageSet {
         }
     }
 
-    /// Take all of `other` out.
+    /// Removes all pages of `other`.
     pub fn subtract(&mut self, other: &PageSet) {
         let theirs = &other.pieces[other.near(self)];
         self.combine(self.near(other), theirs, pieces::difference);
     }
 
-    /// Keep only what is also in `other`.
+    /// Keeps only the pages that are also in `other`.
     pub fn intersect(&mut self, other: &PageSet) {
         let theirs = &other.pieces[other.near(self)];
         self.combine(0..self.pieces.len(), theirs, pieces::intersection);
     }
 
-    /// Take out whatever lies past the last page: for bits that came from outside.
+    /// Removes bits past the last page. This is for bitmaps that come from another process.
     pub fn trim(&mut self) {
         self.remove_range(self.pages..usize::MAX);
     }
 
-    /// Whether this is a clone of `other`, and neither has changed since: found out without looking at pages. False says
-    /// nothing.
+    /// Returns true if this is a clone of `other` and neither has changed since. The check does not
+    /// compare pages, so sets with equal pages can give false.
     pub fn is_clone_of(&self, other: &PageSet) -> bool {
         let same = |(a, b): (&Piece, &Piece)| a.blocks == b.blocks && a.content.is_same(&b.content);
         self.pieces.len() == other.pieces.len() && self.pieces.iter().zip(&other.pieces).all(same)
     }
 
-    /// Take everything out.
+    /// Removes all pages.
     pub fn clear(&mut self) {
         self.pieces.clear();
     }
 
-    /// Whether any page of the range is in the set.
+    /// Returns true if any page of the range is in the set.
     pub fn intersects(&self, range: Range<usize>) -> bool {
         self.pieces_in(&range)
             .any(|piece| piece.count_in(&range) != 0)
     }
 
-    /// How many pages of the range are in the set.
+    /// Returns the number of pages of the range that are in the set.
     pub fn count_in(&self, range: Range<usize>) -> usize {
         self.pieces_in(&range)
             .map(|piece| piece.count_in(&range))
             .sum()
     }
 
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub fn len(&self) -> usize {
         self.pieces.iter().map(Piece::len).sum()
     }
 
-    /// Whether no page is in the set.
+    /// Returns true if no page is in the set.
     pub fn is_empty(&self) -> bool {
         self.pieces.iter().all(Piece::is_empty)
     }
 
-    /// The maximal runs of neighbouring pages, in order.
+    /// Returns the maximal runs of neighbouring pages, in order.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + Clone + '_ {
         runs::merged(self.pieces.iter().flat_map(Piece::runs))
     }
 
-    /// The page numbers, in order.
+    /// Returns the page numbers, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.runs().flatten()
     }
 
-    /// Where the piece with block `n` stands, or would.
+    /// Returns the position of the piece with block `n`, or as an error the position at which such
+    /// a piece would be inserted.
     fn find(&self, n: usize) -> Result<usize, usize> {
-        // Where all blocks before it are there, each with a bitmap, it stands at its own number.
+        // If all earlier blocks are stored as pieces of one block, the position is the number.
         if self.pieces.get(n).is_some_and(|p| p.blocks.start == n) {
             return Ok(n);
         }
@@ -224,7 +229,7 @@ impl PageSet {
         }
     }
 
-    /// The bitmap of block `n`, which becomes a piece of its own.
+    /// Returns the bitmap of block `n` for writing. The block becomes a piece of its own.
     fn block_mut(&mut self, n: usize) -> &mut Block {
         let at = match self.find(n) {
             Ok(at) if self.pieces[at].blocks.len() == 1 => at,
@@ -248,7 +253,8 @@ impl PageSet {
         }
     }
 
-    /// Let no piece reach across the beginning of block `n`; returns where the pieces from there on stand.
+    /// Splits the piece that reaches across the beginning of block `n`, if there is one. Returns
+    /// the position of the first piece from block `n` on.
     fn cut(&mut self, n: usize) -> usize {
         match self.find(n) {
             Ok(at) if self.pieces[at].blocks.start < n => {
@@ -261,17 +267,17 @@ impl PageSet {
         }
     }
 
-    /// Take whole blocks out; returns where they stood.
+    /// Removes whole blocks, and returns the position at which they were.
     fn remove_blocks(&mut self, blocks: &Range<usize>) -> usize {
         let end = self.cut(blocks.end);
-        // The second cut moves what the first one found.
+        // The second cut may move the position that the first one returned.
         let (before, start) = (self.pieces.len(), self.cut(blocks.start));
         let end = end + self.pieces.len() - before;
         self.pieces.drain(start..end);
         start
     }
 
-    /// Which pieces meet any of `blocks`.
+    /// Returns the positions of the pieces that have any of `blocks`.
     fn meeting(&self, blocks: Range<usize>) -> Range<usize> {
         let first = self
             .pieces
@@ -280,7 +286,7 @@ impl PageSet {
         first..past.max(first)
     }
 
-    /// Which pieces lie between the first and the last block of `other`.
+    /// Returns the positions of the pieces between the first and the last block of `other`.
     fn near(&self, other: &PageSet) -> Range<usize> {
         match (other.pieces.first(), other.pieces.last()) {
             (Some(first), Some(last)) => self.meeting(first.blocks.start..last.blocks.end),
@@ -288,13 +294,13 @@ impl PageSet {
         }
     }
 
-    /// Whether all pages of a piece of another set are here, in one piece.
+    /// Returns true if one piece of this set has all pages of `other`, a piece of another set.
     fn has_all(&self, other: &Piece) -> bool {
         let mine = self.find(other.blocks.start).map(|at| &self.pieces[at]);
         mine.is_ok_and(|p| p.blocks.end >= other.blocks.end && p.content.has_all(&other.content))
     }
 
-    /// Put in the place of the pieces `mine` what `rule` makes of them and `theirs`.
+    /// Replaces the pieces at the positions `mine` by the result of `rule` for them and `theirs`.
     fn combine(&mut self, mine: Range<usize>, theirs: &[Piece], rule: pieces::Rule) {
         let at = mine.start;
         let mine = self.pieces.drain(mine).collect();
@@ -307,10 +313,10 @@ impl PageSet {
     }
 }
 
-/// A part of a block: its number, and pages from its first one.
+/// A part of a block: the number of the block, and pages counted from its first page.
 type Part = (usize, Range<usize>);
 
-/// The blocks that `range` meets in part, at most two, and those that it covers.
+/// Returns the blocks that `range` covers in part, at most two, and those that it covers wholly.
 fn split(range: Range<usize>) -> (impl Iterator<Item = Part>, Range<usize>) {
     let met = range.start / BLOCK_PAGES..range.end.div_ceil(BLOCK_PAGES);
     let first = range.start.div_ceil(BLOCK_PAGES);

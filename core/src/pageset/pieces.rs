@@ -1,16 +1,17 @@
-//! The pieces of a set: blocks with a bitmap each, and rows of blocks with all their pages.
+//! The pieces of a set: single blocks with a bitmap, and rows of blocks with all their pages.
 
 use super::block::{BLOCK_CHUNKS, BLOCK_PAGES, Block, FULL};
 use super::{CHUNK_PAGES, ChunkBits, runs_of};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a set has of some blocks.
+/// The pages of some blocks that are in a set.
 #[derive(Clone)]
 pub(super) enum Content {
-    /// All their pages: a field of a terabyte is one piece.
+    /// All pages of all blocks. With this, a field of a terabyte is one piece.
     All,
-    /// These pages of the one block there is. Clones of a set share it until one of them changes.
+    /// The pages in this bitmap; the piece has one block only. Clones of a set share the bitmap
+    /// until one of them changes.
     Bits(Arc<Block>),
 }
 
@@ -22,7 +23,7 @@ impl Content {
         }
     }
 
-    /// The bitmap, to change.
+    /// Returns the bitmap for writing.
     pub fn make_mut(&mut self) -> &mut Block {
         if let Content::All = self {
             *self = Content::Bits(Arc::new(FULL.clone()));
@@ -41,7 +42,7 @@ impl Content {
         }
     }
 
-    /// Whether all pages of `other` are here.
+    /// Returns true if this has all pages of `other`.
     pub fn has_all(&self, other: &Content) -> bool {
         self.is_same(other) || self.block().contains(other.block())
     }
@@ -50,7 +51,7 @@ impl Content {
         self.block().meets(other.block())
     }
 
-    /// The same, without a bitmap if it has all pages.
+    /// Returns the same content, without a bitmap if it has all pages.
     fn settled(self) -> Content {
         if self.block().is_full() {
             Content::All
@@ -59,14 +60,15 @@ impl Content {
         }
     }
 
-    /// What is left after `change`, if anything is.
+    /// Applies `change` to the bitmap. Returns `None` if no page is left.
     fn changed(mut self, change: impl FnOnce(&mut Block)) -> Option<Content> {
         change(self.make_mut());
         (!self.block().is_empty()).then_some(self)
     }
 }
 
-/// Neighbouring blocks, by number, and what a set has of them: at least one block, and one only if there is a bitmap.
+/// A range of block numbers, and their pages that are in a set. There is at least one block, and
+/// exactly one if the content is a bitmap.
 #[derive(Clone)]
 pub(super) struct Piece {
     pub blocks: Range<usize>,
@@ -101,7 +103,8 @@ impl Piece {
         })
     }
 
-    /// Runs of pages, in order; neighbours may be two.
+    /// Returns the runs of pages, in order. A run across the border of chunks may be returned in
+    /// parts.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + Clone {
         let (all, bits) = match &self.content {
             Content::All => (Some(self.pages()), None),
@@ -113,7 +116,7 @@ impl Piece {
             .chain(runs.map(move |r| first + r.start..first + r.end))
     }
 
-    /// Call `found` for runs of chunks that have pages, in order.
+    /// Calls `found` for the runs of chunks that have pages, in order.
     pub fn chunk_runs(&self, mut found: impl FnMut(Range<usize>)) {
         let first = self.blocks.start * BLOCK_CHUNKS;
         match &self.content {
@@ -125,17 +128,17 @@ impl Piece {
         }
     }
 
-    /// Whether a bitmap has all pages.
+    /// Returns true if there is a bitmap and it has all pages.
     pub fn is_full(&self) -> bool {
         matches!(&self.content, Content::Bits(block) if block.is_full())
     }
 
-    /// The pages of the blocks.
+    /// Returns all pages of the blocks.
     pub fn pages(&self) -> Range<usize> {
         self.blocks.start * BLOCK_PAGES..self.blocks.end * BLOCK_PAGES
     }
 
-    /// How many pages of `range` the set has here.
+    /// Returns the number of pages of `range` in this piece that are in the set.
     pub fn count_in(&self, range: &Range<usize>) -> usize {
         let pages = self.pages();
         let part = range.start.max(pages.start)..range.end.min(pages.end);
@@ -159,7 +162,11 @@ impl Piece {
     }
 }
 
-/// Of each block that either has (most often the one has all of the other, or nothing: then no bitmap need be copied): what becomes of the one's content, given the other's.
+/// An operation on the contents that two sets have for a block. It takes the content of the set
+/// that changes and that of the other set, and returns the new content. `None` means no pages.
+///
+/// Most often one content has all pages of the other, or none of them. The rules check this first,
+/// because then no bitmap needs to be copied.
 pub(super) type Rule = fn(Option<Content>, Option<&Content>) -> Option<Content>;
 
 pub(super) fn union(mine: Option<Content>, theirs: Option<&Content>) -> Option<Content> {
@@ -196,7 +203,8 @@ pub(super) fn intersection(mine: Option<Content>, theirs: Option<&Content>) -> O
     }
 }
 
-/// Go through both rows of pieces, as many blocks at a time as are alike, and gather what `rule` makes of them.
+/// Applies `rule` to two lists of pieces, and returns the resulting pieces. Each step handles the
+/// blocks up to the next place where a piece of either list begins or ends.
 pub(super) fn combine(mine: Vec<Piece>, mut theirs: &[Piece], rule: Rule) -> Vec<Piece> {
     let mut out = Vec::with_capacity(mine.len());
     let mut mine = mine.into_iter();
@@ -215,7 +223,7 @@ pub(super) fn combine(mine: Vec<Piece>, mut theirs: &[Piece], rule: Rule) -> Vec
         let Some(start) = rows().map(|row| row.start.max(at)).min() else {
             return out;
         };
-        // As far as neither row begins or ends.
+        // The step ends where the next piece of either list begins or ends.
         let border = |row: &Range<usize>| {
             if row.start > start {
                 row.start
@@ -227,7 +235,7 @@ pub(super) fn combine(mine: Vec<Piece>, mut theirs: &[Piece], rule: Rule) -> Vec
         let other = theirs.first().filter(|p| p.blocks.start <= start);
         let content = match &mut own {
             Some(piece) if piece.blocks.start > start => None,
-            // All pages, as bitmaps are of one block.
+            // The piece has more than one block, so its content is `All`.
             Some(piece) if piece.blocks.end > at => {
                 piece.blocks.start = at;
                 Some(piece.content.clone())
@@ -240,7 +248,7 @@ pub(super) fn combine(mine: Vec<Piece>, mut theirs: &[Piece], rule: Rule) -> Vec
     }
 }
 
-/// Add a piece, to the last one if both have all pages.
+/// Adds a piece. If it and the last piece are neighbours and have all pages, they become one piece.
 fn push(out: &mut Vec<Piece>, blocks: Range<usize>, content: Content) {
     match (out.last_mut(), &content) {
         (Some(last), Content::All)
@@ -252,5 +260,5 @@ fn push(out: &mut Vec<Piece>, blocks: Range<usize>, content: Content) {
     }
 }
 
-// The bits of a block are those of its chunks.
+// The bits of a block are the bits of its chunks.
 const _: () = assert!(BLOCK_PAGES == BLOCK_CHUNKS * CHUNK_PAGES);

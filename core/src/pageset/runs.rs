@@ -1,13 +1,13 @@
-//! Runs of neighbours in bitmaps.
+//! Runs of neighbouring bits in bitmaps.
 
 use std::ops::Range;
 
-/// The runs of ones in a bitmap of words.
+/// Returns the maximal runs of set bits in a bitmap.
 pub fn runs_of(words: &[u64]) -> Runs<'_> {
     Runs { words, at: 0 }
 }
 
-/// Iterator over maximal runs: see [`runs_of`].
+/// An iterator over maximal runs: see [`runs_of`].
 #[derive(Clone)]
 pub struct Runs<'a> {
     words: &'a [u64],
@@ -15,7 +15,7 @@ pub struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// The first position from `self.at` whose bit equals `bit`, or the end.
+    /// Moves `self.at` to the first position from there whose bit equals `bit`, or to the end.
     fn seek(&mut self, bit: bool) {
         while self.at < self.words.len() * 64 {
             let word = self.words[self.at / 64];
@@ -40,7 +40,7 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// Ascending runs, those that meet made one.
+/// Merges neighbouring runs. `runs` must be in ascending order.
 pub(super) fn merged<R>(runs: R) -> impl Iterator<Item = Range<usize>> + Clone
 where
     R: Iterator<Item = Range<usize>> + Clone,

@@ -1,15 +1,15 @@
-//! Sets of pages against sets of numbers; and what clones share.
+//! Tests that compare sets of pages with sets of numbers, and tests of what clones share.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// More than two blocks, the last in part.
+/// The pages of the region: two blocks and a part of a third.
 const PAGES: usize = 2 * BLOCK_PAGES + 700;
 
 type Model = BTreeSet<usize>;
 
-/// Whole blocks, pieces at their borders, and short pieces anywhere, also past the end.
+/// Generates whole blocks, ranges at their borders, and short ranges anywhere, also past the end.
 fn range() -> impl Strategy<Value = Range<usize>> {
     let near = |block: usize| {
         let border = block * BLOCK_PAGES;
@@ -34,9 +34,9 @@ fn range() -> impl Strategy<Value = Range<usize>> {
 enum Op {
     Insert(Range<usize>),
     Remove(Range<usize>),
-    /// All bits of a chunk are set by hand.
+    /// Sets all bits of a chunk through `chunk_mut`.
     Fill(usize),
-    /// All bits of a chunk are cleared by hand: the set need not notice.
+    /// Clears all bits of a chunk through `chunk_mut`. The set need not notice that it is empty.
     Empty(usize),
     Union(usize),
     Subtract(usize),
@@ -60,7 +60,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Do `op` to the first of a pair of sets, with the second as operand; and to their models.
+/// Applies `op` to set `i` and to its model. The operand of `op` is the number of another set.
 fn apply(op: &Op, sets: &mut [PageSet; 3], models: &mut [Model; 3], i: usize) {
     let inside = |r: &Range<usize>| r.start..r.end.min(PAGES);
     let pages = |chunk: usize| chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
@@ -105,7 +105,7 @@ fn apply(op: &Op, sets: &mut [PageSet; 3], models: &mut [Model; 3], i: usize) {
     }
 }
 
-/// The maximal runs of a set of numbers.
+/// Returns the maximal runs of a set of numbers.
 fn runs_of_model(model: &Model) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for page in model {
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn what_lies_past_the_end_is_trimmed(pages in 1usize..PAGES) {
+    fn trim_removes_bits_past_the_end(pages in 1usize..PAGES) {
         let mut set = PageSet::new(pages);
         for chunk in 0..set.chunks() {
             *set.chunk_mut(chunk) = [!0; CHUNK_WORDS];
@@ -166,7 +166,7 @@ proptest! {
     }
 }
 
-/// The borders of seven blocks, and the pages beside them.
+/// Returns the borders of seven blocks, and the pages beside them.
 fn borders() -> Vec<usize> {
     let near = |n: usize| {
         [
@@ -178,7 +178,8 @@ fn borders() -> Vec<usize> {
     (0..7).flat_map(near).chain([7 * BLOCK_PAGES]).collect()
 }
 
-/// What a set of numbers says of the intervals between borders.
+/// Returns the maximal runs of pages of a model, whose numbers stand for the intervals between
+/// neighbouring borders.
 fn runs_between(borders: &[usize], model: &Model) -> Vec<Range<usize>> {
     let interval = |run: Range<usize>| borders[run.start]..borders[run.end];
     runs_of_model(model).into_iter().map(interval).collect()
@@ -188,7 +189,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
     fn rows_of_whole_blocks_behave_as_sets_of_intervals(
-        ops in proptest::collection::vec((0usize..3, 0usize..3, 0usize..7, 0usize..22, 0usize..22), 1..20),
+        ops in proptest::collection::vec(
+            (0usize..3, 0usize..3, 0usize..7, 0usize..22, 0usize..22),
+            1..20,
+        ),
     ) {
         let borders = borders();
         let mut sets = [(); 3].map(|()| PageSet::new(7 * BLOCK_PAGES));
@@ -221,17 +225,18 @@ proptest! {
                 _ => (*set, *model) = (other, numbers),
             }
             prop_assert_eq!(sets[i].runs().collect::<Vec<_>>(), runs_between(&borders, &models[i]));
-            let ascending = sets[i].pieces.windows(2).all(|w| w[0].blocks.end <= w[1].blocks.start);
-            prop_assert!(ascending && sets[i].pieces.iter().all(|p| !p.blocks.is_empty()));
+            let pieces = &sets[i].pieces;
+            let ascending = pieces.windows(2).all(|w| w[0].blocks.end <= w[1].blocks.start);
+            prop_assert!(ascending && pieces.iter().all(|p| !p.blocks.is_empty()));
         }
     }
 }
 
-/// Pages of a region of a tebibyte, and of the largest there is.
+/// The pages of a region of a tebibyte, and of the largest possible region.
 const HUGE: [usize; 2] = [1 << 28, 1 << 34];
 
 #[test]
-fn a_set_keeps_bitmaps_of_what_is_in_it_alone() {
+fn a_set_keeps_bitmaps_only_for_blocks_with_pages() {
     for pages in HUGE {
         let mut set = PageSet::new(pages);
         set.insert(5);
@@ -247,7 +252,7 @@ fn a_set_keeps_bitmaps_of_what_is_in_it_alone() {
     }
 }
 
-/// Pieces of both sets that are one in memory.
+/// Returns the number of pieces that both sets share in memory.
 fn shared(a: &PageSet, b: &PageSet) -> usize {
     let same = |(a, b): (&Piece, &Piece)| a.content.is_same(&b.content);
     a.pieces
@@ -259,7 +264,7 @@ fn shared(a: &PageSet, b: &PageSet) -> usize {
 }
 
 #[test]
-fn a_clone_copies_a_block_when_it_changes_and_no_other() {
+fn a_clone_copies_only_the_blocks_that_change() {
     let mut set = PageSet::new(HUGE[0]);
     (0..100).for_each(|i| set.insert(i * 10 * BLOCK_PAGES));
     let mut clone = set.clone();

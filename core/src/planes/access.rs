@@ -1,16 +1,18 @@
 //! The accessible parts of the producer's mapping of a plane.
 //!
-//! `mlockall` allocates every page that a process can access, also those of planes that no version uses. So
-//! a plane is mapped inaccessible, and pieces of it are opened when they get memory for the first time.
+//! `mlockall` allocates every page that a process can access, even in planes that no version uses.
+//! So a plane is mapped inaccessible. Pieces of it are made accessible when they get memory for the
+//! first time.
 
 use crate::sys::mem::{HUGE_PAGE, MapError, Mapping};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Pieces of a plane at most: each boundary between an open and a closed one costs a mapping.
+/// The largest number of pieces of a plane. Each boundary between an accessible and an inaccessible
+/// piece costs a mapping.
 const MOST_PIECES: usize = 64;
 
-/// Pieces of a mapping that are accessible already.
+/// The record of the pieces of a mapping that are accessible.
 #[derive(Debug)]
 pub(super) struct Access {
     piece: usize,
@@ -18,7 +20,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// Nothing of a mapping of `len` bytes is accessible.
+    /// Creates the record for a mapping of `len` bytes of which nothing is accessible.
     pub(super) fn none(len: usize) -> Self {
         let piece = len.div_ceil(MOST_PIECES).next_multiple_of(HUGE_PAGE);
         let open = (0..len.div_ceil(piece)).map(|_| AtomicBool::new(false));
@@ -28,7 +30,8 @@ impl Access {
         }
     }
 
-    /// Makes the pieces accessible that `bytes` lie in. Threads may do so at the same time.
+    /// Makes the pieces accessible that contain `bytes`. Several threads may call this at the same
+    /// time.
     pub(super) fn open(&self, map: &Mapping, bytes: &Range<usize>) -> Result<(), MapError> {
         for piece in bytes.start / self.piece..bytes.end.div_ceil(self.piece) {
             let open = &self.open[piece];

@@ -1,17 +1,17 @@
-//! The account of one plane: which slots have memory.
+//! The account of one plane: the record of the frames that have memory.
 //!
-//! This is the only place that reckons memory of planes. Everything else asks here, and the audit
+//! This is the only place that counts memory of planes. All other code asks here, and the audit
 //! ([`super::audit`]) compares the sum with what the kernel has allocated.
 
 use crate::pageset::PageSet;
 use std::ops::Range;
 
-/// Slots of a plane that have memory, and those whose memory is on its way out.
+/// The frames of a plane that have memory, and those whose memory is being returned.
 #[derive(Debug)]
 pub(super) struct Account {
     held: PageSet,
     leaving: PageSet,
-    /// Slots with memory: the held ones, and those of the leaving ones that were.
+    /// The number of frames with memory: all that are held, and those leaving ones that were held.
     count: usize,
 }
 
@@ -24,23 +24,23 @@ impl Account {
         }
     }
 
-    /// Slots that have memory and can be used.
+    /// Returns the frames that have memory and can be used.
     pub(super) fn held(&self) -> &PageSet {
         &self.held
     }
 
-    /// Slots that nobody may use until their memory is gone.
+    /// Returns the frames that nobody may use until their memory has been returned.
     pub(super) fn leaving(&self) -> &PageSet {
         &self.leaving
     }
 
-    /// Pages of memory, those that are leaving included: they count under the bound (I7) until they
-    /// are gone.
+    /// Returns the number of pages that have memory. It includes those whose memory is being
+    /// returned, which count under the bound (I7) until it is gone.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Enters slots that have memory, or are about to get some. Returns those that had none.
+    /// Enters frames that have memory, or are about to get some. Returns those that had none.
     pub(super) fn enter(&mut self, pages: &PageSet) -> PageSet {
         let mut new = pages.clone();
         new.subtract(&self.held);
@@ -49,14 +49,14 @@ impl Account {
         new
     }
 
-    /// Strikes slots whose memory is gone, or never came. All of them must be held.
+    /// Removes frames whose memory is gone, or never came. All of them must be held.
     pub(super) fn strike(&mut self, pages: &PageSet) {
         self.held.subtract(pages);
         self.count -= pages.len();
     }
 
-    /// Keeps everybody from `pages` while their memory is given back. Returns how many of them have
-    /// memory by this account: all, or none.
+    /// Reserves `pages` while their memory is returned. Returns how many of them have memory by
+    /// this account: all, or none.
     pub(super) fn leave(&mut self, pages: &Range<usize>) -> usize {
         let counted = self.held.count_in(pages.clone());
         debug_assert!(counted == 0 || counted == pages.len());
@@ -65,8 +65,8 @@ impl Account {
         counted
     }
 
-    /// Lets `pages` be used again, of which `counted` had memory. They have none any more if it
-    /// could be given back.
+    /// Lets `pages` be used again. `counted` of them had memory before. They have none any more if
+    /// `gone` is true.
     pub(super) fn left(&mut self, pages: &Range<usize>, counted: usize, gone: bool) {
         self.leaving.remove_range(pages.clone());
         match gone {

@@ -1,50 +1,53 @@
-//! The audit: memory of planes as the kernel counts it, compared with the account.
+//! The audit compares the memory of planes, as the kernel counts it, with the account.
 //!
-//! Whoever has a descriptor of a plane can allocate memory in it, by reading a hole through a mapping. The
-//! producer allocates only slots that its account knows, and enters them first. So what the kernel has
-//! allocated beyond the account is *stray*: it belongs to free slots, and is given back like that of others.
+//! A process that has a descriptor of a plane can allocate memory in it, by reading a hole through
+//! a mapping. The producer itself allocates only frames that it has entered in its account before.
+//! So memory beyond the account is *stray* memory. It belongs to free frames, and is returned like
+//! theirs.
 
 use super::{Leaving, PlaneMemory, Planes};
 use crate::pageset::PageSet;
 use std::io;
 use std::sync::Arc;
 
-/// A plane with more memory than its account knows.
+/// A plane that has more memory than its account says.
 #[derive(Debug)]
 pub struct Strays {
     plane: usize,
     memory: Arc<PlaneMemory>,
-    /// How many pages more.
+    /// The number of pages beyond the account.
     pages: usize,
 }
 
 impl Strays {
-    /// Slots of the plane that have memory. Takes as long as the plane has extents; needs no lock.
+    /// Returns the frames of the plane that have memory. The time that this takes grows with the
+    /// number of extents. It needs no lock.
     pub fn present(&self) -> io::Result<PageSet> {
         self.memory.present()
     }
 }
 
-/// What an audit has found.
+/// The result of an audit.
 #[derive(Debug, Default)]
 pub struct Audit {
-    /// Pages that the kernel has allocated in all planes.
+    /// The number of pages that the kernel has allocated in all planes.
     pub allocated: usize,
-    /// Pages that the account knows of.
+    /// The number of pages that the accounts have.
     pub accounted: usize,
-    /// Planes with more than that.
+    /// The planes that have stray memory.
     pub strays: Vec<Strays>,
 }
 
 impl Audit {
-    /// Pages that are stray.
+    /// Returns the number of stray pages.
     pub fn stray_pages(&self) -> usize {
         self.strays.iter().map(|s| s.pages).sum()
     }
 }
 
 impl Planes {
-    /// Compares each plane's memory with its account. While pages are captured, some count that have no memory yet.
+    /// Compares the memory of each plane with its account. While a capture is running, some pages
+    /// are accounted for that have no memory yet.
     pub fn audit(&self) -> io::Result<Audit> {
         let mut audit = Audit::default();
         for (plane, p) in self.planes.iter().enumerate() {
@@ -62,8 +65,9 @@ impl Planes {
         Ok(audit)
     }
 
-    /// Keeps everybody from slots among `present` that have memory and should have none, until it is
-    /// given back. They are free, and placing a page there would need fresh memory, so nobody misses them.
+    /// Reserves those frames of `present` that have memory and should have none, until it was
+    /// returned. They are free, and to place a page there would need fresh memory, so no capture
+    /// lacks them.
     pub fn expel(&mut self, strays: &Strays, mut present: PageSet) -> Vec<Leaving> {
         let p = &self.planes[strays.plane];
         present.subtract(p.account.held());

@@ -1,27 +1,28 @@
-//! Slots that get copies of pages of other planes.
+//! Copies pages from plane to plane, for compaction.
 
-use super::{PlaneMemory, Planes, Slots};
+use super::{Frames, PlaneMemory, Planes};
 use crate::pagemap::Run;
 use crate::pageset::ChunkBits;
 use std::io;
 use std::sync::Arc;
 
-/// Pages that are to be copied from plane to plane.
+/// Pages to copy from plane to plane.
 #[derive(Debug)]
 pub struct Gather {
     moves: Vec<Move>,
     memory: Arc<[Arc<PlaneMemory>]>,
 }
 
-/// A run of pages in one plane, and the plane that they go to.
+/// A run of pages in one plane, and the plane to copy them to.
 pub type Move = (Run, usize);
 
 impl Gather {
-    /// Copy them. Where that fails, some were.
+    /// Copies the pages. After an error some of them were copied.
     pub fn copy(&self) -> io::Result<()> {
         for (run, to) in &self.moves {
             if let Some(from) = run.plane() {
-                // SAFETY: the targets are busy for this batch alone since `Planes::gather`.
+                // SAFETY: `Planes::gather` has made the target frames busy for this batch alone, so
+                // nobody else uses them.
                 unsafe { self.memory[*to].copy_from(&self.memory[from], &run.pages)? };
             }
             crate::fault::pass("gathering");
@@ -31,25 +32,26 @@ impl Gather {
 }
 
 impl Planes {
-    /// Those of `want` whose slots in `plane` are free.
+    /// Returns those of the pages `want` whose frames in `plane` are free.
     pub fn free_in(&self, plane: usize, chunk: usize, want: &ChunkBits) -> ChunkBits {
         self.planes[plane].free(chunk, want)
     }
 
-    /// Where the pages of `moves` go.
-    pub fn targets(&self, moves: &[Move]) -> Slots {
-        let mut slots = Slots::default();
+    /// Returns the frames that the pages of `moves` are copied to.
+    pub fn targets(&self, moves: &[Move]) -> Frames {
+        let mut frames = Frames::default();
         for (run, to) in moves {
-            slots.insert_range(*to, run.pages.clone(), self.pages());
+            frames.insert_range(*to, run.pages.clone(), self.pages());
         }
-        slots
+        frames
     }
 
-    /// Take the slots that `moves` go to, which are free: they are busy and held from now on, and nobody's but whoever copies.
+    /// Takes the frames that `moves` go to, which must be free. They are busy and held from now on,
+    /// for the caller alone.
     pub fn gather(&mut self, moves: Vec<Move>) -> Gather {
-        let slots = self.targets(&moves);
-        self.hold(&slots);
-        self.set_busy(&slots);
+        let frames = self.targets(&moves);
+        self.hold(&frames);
+        self.set_busy(&frames);
         Gather {
             moves,
             memory: self.memory(),

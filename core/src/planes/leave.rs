@@ -1,4 +1,4 @@
-//! Slots whose memory goes back to the system.
+//! Returns memory of free frames to the system.
 
 use super::{PlaneMemory, Planes};
 use crate::pageset::PageSet;
@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Free slots of a plane that nobody may use until their memory is gone.
+/// Free frames of a plane that nobody may use until their memory has been returned.
 #[derive(Debug)]
 pub struct Leaving {
     memory: Arc<PlaneMemory>,
@@ -17,21 +17,22 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    /// Give the memory back.
+    /// Returns the memory of the frames to the system.
     pub fn punch(&self) -> io::Result<()> {
         self.memory.punch(&self.pages)
     }
 }
 
 impl Planes {
-    /// Whether some slots are leaving.
+    /// Returns true if memory of some frames is being returned.
     pub fn is_leaving(&self) -> bool {
         self.planes.iter().any(|p| !p.account.leaving().is_empty())
     }
 
-    /// A look for memory to give back begins. Slots that were taken before the last window of looks are old.
+    /// Begins a scan for memory to return. When a window of scans ends with it, frames that were
+    /// taken before the last window count as idle.
     pub fn look(&mut self) {
-        if !self.patience.look() {
+        if !self.retention.scan() {
             return;
         }
         for p in &mut self.planes {
@@ -40,8 +41,9 @@ impl Planes {
         }
     }
 
-    /// Choose free slots to leave, at most `most` and all in one plane, so that every page has another one. What was taken
-    /// lately stays, as it will be taken again; and of each page in `wanted`, the first free slot with memory.
+    /// Chooses free frames whose memory is returned: at most `most`, and all in one plane, so that
+    /// every page has another frame. Frames that were taken lately keep their memory, because they
+    /// will be taken again. So does, for each page in `wanted`, the first free frame with memory.
     pub fn leave(&mut self, mut wanted: PageSet, most: usize) -> Vec<Leaving> {
         for plane in 0..self.touched.min(self.planes.len()) {
             let mut idle = self.idle(plane);
@@ -54,7 +56,7 @@ impl Planes {
             wanted.subtract(&stays);
             idle.subtract(&stays);
             if !idle.is_empty() {
-                self.patience.leaves();
+                self.retention.leaves();
                 return self.begin_some(plane, &idle, most);
             }
         }
@@ -74,7 +76,8 @@ impl Planes {
             .collect()
     }
 
-    /// Keeps everybody from free slots of `plane` until their memory is gone.
+    /// Reserves free frames of `plane`, so that nobody uses them until their memory has been
+    /// returned.
     pub(super) fn begin(&mut self, plane: usize, pages: Range<usize>) -> Leaving {
         let p = &mut self.planes[plane];
         let counted = p.account.leave(&pages);
@@ -86,13 +89,13 @@ impl Planes {
         }
     }
 
-    /// The slots can be used again: without memory, if it could be given back.
+    /// Lets frames be used again. They have no memory any more if they were punched.
     pub fn gone(&mut self, leaving: &Leaving, punched: bool) {
         let account = &mut self.planes[leaving.plane].account;
         account.left(&leaving.pages, leaving.counted, punched);
     }
 
-    /// Slots of a plane that have memory and nothing in it that matters.
+    /// Returns the frames of a plane that have memory but are free.
     pub(super) fn idle(&self, plane: usize) -> PageSet {
         let p = &self.planes[plane];
         let mut idle = p.account.held().clone();

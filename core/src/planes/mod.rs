@@ -1,29 +1,31 @@
-//! Planes: where the pages of versions are kept, each page in some plane at its own offset.
+//! Planes, which keep the pages of versions. Each page is in some plane, at its own offset in the
+//! region.
 //!
-//! A *slot* is one page of one plane. It is busy while a live version refers to it (I1: then it is never written),
-//! and held while it has memory. Free slots that are held are used first: filling them costs a copy, and no fresh page.
+//! A *frame* is one page of one plane. It is *busy* while a live version refers to it, and is then
+//! never written (I1). It is *held* while it has memory. Free frames that are held are used first:
+//! to fill one costs a copy, but no fresh page.
 
 mod access;
 mod account;
 mod audit;
+mod frames;
 mod gather;
+mod handover;
 mod leave;
-mod lend;
 mod memory;
-mod patience;
 mod place;
-mod slots;
+mod retention;
 
 pub use audit::{Audit, Strays};
+pub use frames::Frames;
 pub use gather::{Gather, Move};
 pub use leave::Leaving;
 pub use memory::PlaneMemory;
-pub use slots::Slots;
 
 use crate::pageset::{ChunkBits, PageSet};
 use crate::sys::mem::MapError;
 use account::Account;
-use patience::Patience;
+use retention::Retention;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -32,43 +34,52 @@ struct Plane {
     memory: Arc<PlaneMemory>,
     busy: PageSet,
     account: Account,
-    /// Slots that were taken in this window of looks for memory to give back, and in the one before.
+    /// Frames that were taken in this window of scans for memory to return, and in the window
+    /// before.
     taken: [PageSet; 2],
 }
 
 impl Plane {
-    /// Those of `want` that can be placed here.
+    /// Returns those of the pages `want` that can be placed in this plane.
     fn free(&self, chunk: usize, want: &ChunkBits) -> ChunkBits {
         let (busy, leaving) = (self.busy.chunk(chunk), self.account.leaving().chunk(chunk));
         std::array::from_fn(|i| want[i] & !busy[i] & !leaving[i])
     }
 }
 
-/// All planes of a region. As many as there can be live versions, so that a free slot always exists for every page.
+/// All planes of a region. There are as many as there can be live versions, so every page always
+/// has a free frame.
 pub struct Planes {
     planes: Vec<Plane>,
     memory: Arc<[Arc<PlaneMemory>]>,
     page_size: usize,
-    /// Planes that ever had memory are the first so many. The one behind them is free as a whole, so no other need be
-    /// looked at.
+    /// The number of planes that ever had memory; these are the first ones. The plane behind them
+    /// is free as a whole, so none of the others needs a look.
     touched: usize,
-    patience: Patience,
+    retention: Retention,
 }
 
-/// Why the planes could not be made.
+/// The reason why the planes could not be created.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum PlaneError {
+    /// The shared memory object of a plane could not be created.
     #[error(
-        "cannot create a plane of {bytes} bytes: {source}; check the limits on memory and descriptors"
+        "cannot create a plane of {bytes} bytes: {source}; check the limits on memory and \
+         descriptors"
     )]
-    Create { bytes: u64, source: io::Error },
+    Create {
+        /// The size of a plane.
+        bytes: u64,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A plane could not be mapped.
     #[error("cannot map a plane: {0}")]
     Map(#[from] MapError),
 }
 
 impl Planes {
-    /// `count` empty planes for `pages` pages.
+    /// Creates `count` empty planes for `pages` pages.
     pub fn create(
         name: &str,
         pages: usize,
@@ -90,112 +101,119 @@ impl Planes {
             planes,
             page_size,
             touched: 0,
-            patience: Patience::default(),
+            retention: Retention::default(),
         })
     }
 
-    /// Read-only descriptors of all planes, for observers.
+    /// Returns read-only descriptors of all planes, for observers.
     pub fn read_only(&self) -> io::Result<Vec<OwnedFd>> {
         self.planes.iter().map(|p| p.memory.read_only()).collect()
     }
 
-    /// Bytes of a page.
+    /// Returns the size of a page in bytes.
     pub fn page_size(&self) -> usize {
         self.page_size
     }
 
-    /// Bytes of memory in all planes.
+    /// Returns the bytes of memory that all planes hold.
     pub fn held_bytes(&self) -> u64 {
         let pages: usize = self.planes.iter().map(|p| p.account.count()).sum();
         (pages * self.page_size) as u64
     }
 
-    /// The bytes of a page in a plane, to compare with: of a busy slot, which nobody writes.
+    /// Returns the bytes of a busy frame. Nobody writes a busy frame, so they can be compared with
+    /// others.
     pub fn page(&self, plane: usize, page: usize) -> &[u8] {
         let plane = &self.planes[plane];
         debug_assert!(plane.busy.contains(page));
-        // SAFETY: busy, so that nobody writes it while `self` is borrowed: freeing it needs `&mut self`.
+        // SAFETY: the frame is busy, so nobody writes it. It stays busy while `self` is borrowed,
+        // because freeing it needs `&mut self`.
         unsafe { plane.memory.page(page) }
     }
 
-    /// The memory of all planes, for threads that copy.
+    /// Returns the memory of all planes, for threads that copy.
     pub fn memory(&self) -> Arc<[Arc<PlaneMemory>]> {
         self.memory.clone()
     }
 
-    /// Copy pages from live memory at `base` to `slots`. After an error some were copied; none is busy.
+    /// Copies pages from live memory at `base` to `frames`. After an error some pages were copied,
+    /// and none of the frames is busy or held.
     ///
     /// # Safety
-    /// `base` must be the region's live memory, readable, which nobody writes during the call. No version may refer to the
-    /// slots.
-    pub unsafe fn copy(&mut self, base: *const u8, slots: &Slots) -> io::Result<()> {
-        let fresh = self.hold(slots);
-        let (half, mut copied) = (slots.len() / 2, 0);
-        for (plane, run) in slots.runs() {
+    /// `base` must be the region's live memory. It must be readable, and nobody may write it during
+    /// the call. No version may refer to the frames.
+    pub unsafe fn copy(&mut self, base: *const u8, frames: &Frames) -> io::Result<()> {
+        let fresh = self.hold(frames);
+        let (half, mut copied) = (frames.len() / 2, 0);
+        for (plane, run) in frames.runs() {
             let pages = copied..copied + run.len();
             copied = pages.end;
             if pages.contains(&half) {
                 crate::fault::pass("half-copied");
             }
             let is_fresh = fresh.intersects(plane, &run);
-            // SAFETY: the caller's promise; where nothing is fresh all slots are held.
+            // SAFETY: the caller promises that live memory is not written and that no version
+            // refers to the frames. Where `is_fresh` is false, all frames of the run are held.
             let done = unsafe { self.planes[plane].memory.copy(base, run, is_fresh) };
             if done.is_err() {
-                self.unhold(slots);
+                self.unhold(frames);
                 return done;
             }
         }
         Ok(())
     }
 
-    /// Count slots as having memory, which they are about to get. Returns those that have none yet.
-    pub fn hold(&mut self, slots: &Slots) -> Slots {
-        let mut fresh = Slots::default();
-        for (plane, pages) in slots.iter() {
+    /// Counts frames as held before they get memory. Returns those that have none yet.
+    pub fn hold(&mut self, frames: &Frames) -> Frames {
+        let mut fresh = Frames::default();
+        for (plane, pages) in frames.iter() {
             let new = self.planes[plane].account.enter(pages);
             self.touched = self.touched.max(plane + 1);
             if !new.is_empty() {
-                fresh.union(&Slots::of(plane, new));
+                fresh.union(&Frames::of(plane, new));
             }
         }
-        self.patience.misses(fresh.len());
+        self.retention.misses(fresh.len());
         fresh
     }
 
-    /// These slots were to get memory, and have not.
-    pub fn forget(&mut self, slots: &Slots) {
-        for (plane, pages) in slots.iter() {
+    /// Counts frames as not held, because they were to get memory and did not.
+    pub fn forget(&mut self, frames: &Frames) {
+        for (plane, pages) in frames.iter() {
             self.planes[plane].account.strike(pages);
         }
     }
 
-    /// Some of these slots may have got memory, some not. What counts as held is written through the mapping, where a lack of
-    /// memory is a signal: so none of them may count. (The slots are free: nobody needs what was in them.)
-    pub fn unhold(&mut self, slots: &Slots) {
-        for (plane, run) in slots.runs() {
+    /// Returns the memory of frames to the system after an allocation failed half-way, and counts
+    /// none of them as held. Held frames are written through the mapping, where a lack of memory is
+    /// a signal, so a frame must not count when it may have no memory. The frames are free, so
+    /// their contents are not needed.
+    pub fn unhold(&mut self, frames: &Frames) {
+        for (plane, run) in frames.runs() {
             let _ = self.planes[plane].memory.punch(&run);
         }
-        self.forget(slots);
+        self.forget(frames);
     }
 
-    /// These slots are referred to by a version from now on.
-    pub fn set_busy(&mut self, slots: &Slots) {
-        for (plane, pages) in slots.iter() {
+    /// Marks frames as busy, because a version refers to them from now on.
+    pub fn set_busy(&mut self, frames: &Frames) {
+        for (plane, pages) in frames.iter() {
             let plane = &mut self.planes[plane];
             plane.busy.union(pages);
             plane.taken[0].union(pages);
         }
     }
 
-    /// No version refers to these slots any more.
-    pub fn set_free(&mut self, slots: &Slots) {
-        for (plane, pages) in slots.iter() {
+    /// Marks frames as free, because no version refers to them any more.
+    pub fn set_free(&mut self, frames: &Frames) {
+        for (plane, pages) in frames.iter() {
             self.planes[plane].busy.subtract(pages);
         }
     }
 
-    /// Give memory of free slots back, at most `max_pages` of it, but none of `keep`; returns how many pages.
-    pub fn trim(&mut self, max_pages: usize, keep: &Slots) -> io::Result<usize> {
+    /// Returns memory of free frames to the system: at most `max_pages` pages, and none of the
+    /// frames `keep`. The result is the number of pages returned.
+    pub fn trim(&mut self, max_pages: usize, keep: &Frames) -> io::Result<usize> {
         let mut done = 0;
         for plane in (0..self.planes.len()).rev() {
             let mut idle = self.idle(plane);
@@ -216,12 +234,12 @@ impl Planes {
         Ok(done)
     }
 
-    /// Whether `page` of `plane` is busy: for the tests' cross-check with the page maps.
+    /// Returns true if `page` of `plane` is busy. Tests compare this with the page maps.
     pub fn is_busy(&self, plane: usize, page: usize) -> bool {
         self.planes[plane].busy.contains(page)
     }
 
-    /// Pages of a plane.
+    /// Returns the number of pages of a plane.
     pub(crate) fn pages(&self) -> usize {
         self.planes.first().map_or(0, |p| p.busy.capacity())
     }

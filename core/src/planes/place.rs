@@ -1,103 +1,112 @@
-//! Finding slots for pages.
+//! Finds frames for pages.
 
-use super::{Plane, Planes, Slots};
+use super::{Frames, Plane, Planes};
 use crate::pageset::{BLOCK_PAGES, CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::sabotage::{Guard, off};
 use std::ops::Range;
 
-/// Pages of a chunk in more runs are many runs wherever they go.
+/// If the pages wanted of a chunk are in more runs than this, they stay scattered wherever they are
+/// placed.
 const FEW_RUNS: usize = 8;
 
 impl Planes {
-    /// Find slots for the pages `want`. Few pages of a chunk, or scattered ones, go first to slots that have memory: a fresh page
-    /// costs several times its copy. Many in a few runs go first to the plane that takes most of them, so that what is written
-    /// densely lies in one run again, however it was scattered before.
-    pub fn place(&self, want: &PageSet) -> Slots {
-        let (mut slots, mut left) = (Slots::default(), want.clone());
-        // Whole blocks first, as many at once as can be: what is written densely costs the same however large it is.
+    /// Finds frames for the pages `want`.
+    ///
+    /// Where few pages of a chunk are wanted, or scattered ones, frames that have memory are taken
+    /// first, because a fresh page costs several times its copy. Where many pages in a few runs are
+    /// wanted, the plane that can take most of them is taken first. So pages that are written
+    /// densely lie in one run again, however scattered they were before.
+    pub fn place(&self, want: &PageSet) -> Frames {
+        let (mut frames, mut left) = (Frames::default(), want.clone());
+        // Whole blocks first, as many at once as possible. So pages that are written densely cost
+        // the same however many they are.
         for pages in want.whole() {
-            self.place_whole(pages, &mut slots, &mut left);
+            self.place_whole(pages, &mut frames, &mut left);
         }
         for (chunk, bits) in left.chunks_in_use() {
-            self.place_chunk(chunk, bits, &mut slots);
+            self.place_chunk(chunk, bits, &mut frames);
         }
-        slots
+        frames
     }
 
-    /// How many pages of fresh memory the slots need.
-    pub fn fresh_pages(&self, slots: &Slots) -> usize {
+    /// Returns how many pages of fresh memory `frames` need.
+    pub fn fresh_pages(&self, frames: &Frames) -> usize {
         let fresh = |(plane, pages): (usize, &PageSet)| {
             let mut fresh = pages.clone();
             fresh.subtract(self.planes[plane].account.held());
             fresh.len()
         };
-        slots.iter().map(fresh).sum()
+        frames.iter().map(fresh).sum()
     }
 
-    /// A plane in which no slot of `pages` is busy; of several, the one that has memory for most of them.
+    /// Returns a plane in which no frame of `pages` is busy. If there are several, takes the one
+    /// that has memory for most of them.
     pub fn free_plane(&self, pages: &Range<usize>) -> Option<usize> {
         let free = |i: &usize| {
             let p = &self.planes[*i];
             !p.busy.intersects(pages.clone()) && !p.account.leaving().intersects(pages.clone())
         };
-        // Reversed, because max_by_key takes the last of equals: planes that never had memory stay behind the others.
+        // Reversed, because `max_by_key` returns the last of equal elements. So of equal planes the
+        // first is taken, and planes that never had memory come last.
         let planes = (0..self.planes.len().min(self.touched + 1)).rev();
         planes
             .filter(free)
             .max_by_key(|i| self.planes[*i].account.held().count_in(pages.clone()))
     }
 
-    /// Place blocks that are wanted whole in one plane that is free there, if there is one.
-    fn place_whole(&self, pages: Range<usize>, slots: &mut Slots, left: &mut PageSet) {
+    /// Places blocks that are wanted as a whole in one plane that is free there, if there is one.
+    fn place_whole(&self, pages: Range<usize>, frames: &mut Frames, left: &mut PageSet) {
         if let Some(plane) = self.free_plane(&pages) {
-            slots.insert_range(plane, pages.clone(), left.capacity());
+            frames.insert_range(plane, pages.clone(), left.capacity());
             left.remove_range(pages);
         } else if pages.len() > BLOCK_PAGES {
             for start in pages.step_by(BLOCK_PAGES) {
-                self.place_whole(start..start + BLOCK_PAGES, slots, left);
+                self.place_whole(start..start + BLOCK_PAGES, frames, left);
             }
         }
     }
 
-    fn place_chunk(&self, chunk: usize, want: &ChunkBits, slots: &mut Slots) {
+    fn place_chunk(&self, chunk: usize, want: &ChunkBits, frames: &mut Frames) {
         let dense = count(want) as usize >= CHUNK_PAGES / 2 && runs_of(want).count() <= FEW_RUNS;
         let mut left = *want;
         while left.iter().any(|w| *w != 0) {
             let (plane, bits) = self.best(chunk, &left, dense);
             if bits.iter().all(|w| *w == 0) {
-                // One slot per version and page exists, so this cannot be; were it so, looping would hang the simulation.
+                // Every page has a frame for each version, so this cannot happen. If it did,
+                // looping would hang the simulation.
                 unreachable!(
-                    "no free slot for pages of chunk {chunk}: more live versions than planes"
+                    "no free frame for pages of chunk {chunk}: more live versions than planes"
                 );
             }
             left.iter_mut().zip(&bits).for_each(|(l, b)| *l &= !b);
-            slots.insert_bits(plane, chunk, &bits, self.pages());
+            frames.insert_bits(plane, chunk, &bits, self.pages());
         }
     }
 
-    /// The plane to take slots of, and which of `want`: of scattered pages those alone that have memory there, as long as some
-    /// have any anywhere.
+    /// Returns the plane to take frames of, and which pages of `want` to place there. Scattered
+    /// pages are placed only in frames that have memory, as long as there are any.
     fn best(&self, chunk: usize, want: &ChunkBits, dense: bool) -> (usize, ChunkBits) {
-        let free = |p: &Plane| match off(Guard::SlotInUse) {
+        let free = |p: &Plane| match off(Guard::FrameInUse) {
             true => *want,
             false => p.free(chunk, want),
         };
-        let warm = |p: &Plane| {
+        let ready = |p: &Plane| {
             let (free, held) = (free(p), p.account.held().chunk(chunk));
             std::array::from_fn(|i| free[i] & held[i])
         };
         let score = |p: &Plane| {
-            let (free, warm) = (count(&free(p)), count(&warm(p)));
-            if dense { (free, warm) } else { (warm, free) }
+            let (free, ready) = (count(&free(p)), count(&ready(p)));
+            if dense { (free, ready) } else { (ready, free) }
         };
-        // max_by_key takes the last of equals: reversed, the lowest plane, so that neighbours end up together.
+        // Reversed, because `max_by_key` returns the last of equal elements. So of equal planes the
+        // first is taken, and neighbouring pages end up together.
         let best = (0..self.planes.len().min(self.touched + 1))
             .rev()
             .max_by_key(|i| score(&self.planes[*i]))
             .unwrap_or(0);
         let plane = &self.planes[best];
-        match warm(plane) {
-            warm if !dense && count(&warm) != 0 => (best, warm),
+        match ready(plane) {
+            ready if !dense && count(&ready) != 0 => (best, ready),
             _ => (best, free(plane)),
         }
     }
@@ -131,16 +140,18 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn every_page_gets_one_slot_and_no_slot_that_is_busy(wanted in proptest::collection::vec(pages(), 1..12)) {
+        fn every_page_gets_one_frame_that_is_not_busy(
+            wanted in proptest::collection::vec(pages(), 1..12),
+        ) {
             let mut planes = Planes::create("place", PAGES, 4096, PLANES).unwrap();
-            // As many versions as leave one slot for each page.
+            // So many versions are kept that each page has one frame left.
             let mut versions = std::collections::VecDeque::new();
             for runs in wanted {
                 let mut want = PageSet::new(PAGES);
                 runs.iter().for_each(|(start, len)| want.insert_range(*start..start + len));
-                let slots = planes.place(&want);
+                let frames = planes.place(&want);
                 let (mut left, mut placed) = (want.clone(), 0);
-                for (plane, pages) in slots.iter() {
+                for (plane, pages) in frames.iter() {
                     let mut taken = pages.clone();
                     taken.intersect(&planes.planes[plane].busy);
                     prop_assert!(taken.is_empty(), "{taken:?} of plane {plane} are busy");
@@ -148,9 +159,9 @@ mod tests {
                     placed += pages.len();
                 }
                 prop_assert_eq!((left.len(), placed), (0, want.len()));
-                prop_assert_eq!(planes.fresh_pages(&slots), planes.hold(&slots).len());
-                planes.set_busy(&slots);
-                versions.push_back(slots);
+                prop_assert_eq!(planes.fresh_pages(&frames), planes.hold(&frames).len());
+                planes.set_busy(&frames);
+                versions.push_back(frames);
                 if versions.len() == PLANES {
                     planes.set_free(&versions.pop_front().unwrap());
                 }
@@ -158,7 +169,7 @@ mod tests {
         }
     }
     #[test]
-    fn scattered_pages_take_fresh_memory_only_where_no_free_slot_has_any() {
+    fn scattered_pages_take_fresh_memory_only_where_no_free_frame_has_any() {
         let mut planes = Planes::create("warm", CHUNK_PAGES, 4096, PLANES).unwrap();
         let third = |from: usize| {
             let mut pages = PageSet::new(CHUNK_PAGES);
@@ -167,9 +178,9 @@ mod tests {
                 .for_each(|page| pages.insert(page));
             pages
         };
-        // A third of the pages has memory in each plane, and one third only there.
+        // One third of the pages has memory in plane 0 only, and one third in plane 1 only.
         for (plane, from) in [(0, 0), (1, 1)] {
-            planes.hold(&Slots::of(plane, third(from)));
+            planes.hold(&Frames::of(plane, third(from)));
         }
         let mut want = third(0);
         want.union(&third(1));
@@ -178,9 +189,9 @@ mod tests {
         for gap in (10..CHUNK_PAGES).step_by(30) {
             want.remove_range(gap..gap + 1);
         }
-        let slots = planes.place(&want);
-        let mut cold = want.clone();
-        cold.intersect(&third(2));
-        assert_eq!(planes.fresh_pages(&slots), cold.len());
+        let frames = planes.place(&want);
+        let mut fresh = want.clone();
+        fresh.intersect(&third(2));
+        assert_eq!(planes.fresh_pages(&frames), fresh.len());
     }
 }

@@ -1,64 +1,67 @@
-//! Captures that several threads share: inside `publish`, and after it has returned.
+//! Captures that several threads share, inside `publish` or after it has returned.
 
 use super::handover::Handed;
 use super::{Capture, Store};
 use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
 use crate::index::{IndexError, IndexWriter};
 use crate::pageset::PageSet;
-use crate::planes::Slots;
+use crate::planes::Frames;
 use crate::stamp::Stamp;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Copies of at least so many bytes inside `publish` are spread over the copiers: waking them takes as long as this does.
+/// Copies of at least this many bytes inside `publish` are spread over the copiers. To wake them
+/// takes about as long as copying this much.
 const SPREAD: usize = 4 << 20;
 
-/// A version whose capture goes on.
+/// A version whose capture is still running.
 #[derive(Debug)]
 pub(super) struct InFlight {
     pub(super) sweep: Arc<Sweep>,
     version: u64,
     pub(super) slot: usize,
-    slots: Slots,
+    frames: Frames,
     pages: PageSet,
-    /// What it was handed, without a copy.
+    /// The handed-over buffers that the version took over without a copy.
     pub(super) handed: Vec<Handed>,
 }
 
-/// What became of a version whose capture went on after `publish`.
+/// The result of a capture that went on after `publish` had returned.
 #[derive(Debug)]
 pub struct Settled {
-    /// The version.
+    /// The number of the version.
     pub version: u64,
-    /// Its pages.
+    /// The pages that were captured.
     pub pages: PageSet,
-    /// Saved, or given up: then its pages belong into the next version.
+    /// Whether all pages were saved. If the capture was given up, its pages belong into the next
+    /// version.
     pub outcome: Outcome,
-    /// Stores that came early: how many, and how long they waited.
+    /// The number of early stores, and how long they waited in all.
     pub early: (u64, Duration),
-    /// Per chunk that was captured later, how many of its pages have changed.
+    /// Each deferred chunk, with the number of its pages that have changed.
     pub changed: Vec<(usize, u32)>,
 }
 
 impl Store {
-    /// The version that is still being captured, if one is.
+    /// Returns the number of the version that is still being captured, if there is one.
     pub fn capturing(&self) -> Option<u64> {
         self.in_flight.as_ref().map(|f| f.version)
     }
 
-    /// The capture that goes on.
+    /// Returns the sweep of the capture that is still running, if there is one.
     pub fn sweep(&self) -> Option<&Arc<Sweep>> {
         self.in_flight.as_ref().map(|f| &f.sweep)
     }
 
-    /// What became of the capture that was going on, if it has ended and was not asked for yet.
+    /// Returns the result of the last deferred capture, once it has ended. Each result is returned
+    /// once.
     pub fn settle(&mut self) -> Option<Settled> {
         self.take_note();
         self.settled.take()
     }
 
-    /// Take note of the end of the capture that was going on, if it has ended.
+    /// Records the end of the deferred capture if it has ended.
     pub(super) fn take_note(&mut self) {
         if let Some(settled) = self.end_of_capture() {
             self.settled = Some(settled);
@@ -79,9 +82,9 @@ impl Store {
                 self.compaction.end_use(true);
             }
             Outcome::GivenUp(_) => {
-                // They never became those of a version.
-                self.planes.set_free(&in_flight.slots);
-                self.planes.unhold(&in_flight.slots);
+                // No visible version ever had these frames.
+                self.planes.set_free(&in_flight.frames);
+                self.planes.unhold(&in_flight.frames);
                 self.compaction.end_use(false);
                 self.take_back(&in_flight.handed, &mut in_flight.pages);
             }
@@ -96,41 +99,42 @@ impl Store {
     }
 
     pub(super) fn slots_in_use(&self) -> impl Iterator<Item = usize> {
-        let later = self.in_flight.iter().map(|f| f.slot);
-        self.live.iter().map(|(_, slot)| *slot).chain(later)
+        let deferred = self.in_flight.iter().map(|f| f.slot);
+        self.live.iter().map(|(_, slot)| *slot).chain(deferred)
     }
 
-    /// Copy what is captured inside the call to `slots`, with the copiers' help if it is much. Returns the pages that were to be
-    /// compared, and are the same: they are not copied.
+    /// Copies to `frames` what is captured inside the call. The copiers help if there is much to
+    /// copy. Returns the pages that were compared and found unchanged; these are not copied.
     ///
     /// # Safety
     /// As for [`Store::publish`].
     pub(super) unsafe fn copy_now(
         &mut self,
         capture: &Capture<'_>,
-        slots: Slots,
+        frames: Frames,
         copiers: &Copiers,
     ) -> Result<PageSet, String> {
         let mut same = PageSet::new(capture.pages.capacity());
-        if slots.len() * self.page_size() < SPREAD && capture.maybe.is_empty() {
-            // SAFETY: the caller's promise.
-            let copied = unsafe { self.planes.copy(capture.base, &slots) };
+        if frames.len() * self.page_size() < SPREAD && capture.maybe.is_empty() {
+            // SAFETY: the caller promises that nobody writes the pages. No version refers to the
+            // frames, which were placed for this capture.
+            let copied = unsafe { self.planes.copy(capture.base, &frames) };
             return copied.map(|()| same).map_err(|e| e.to_string());
         }
         let mut pages = capture.pages.clone();
-        pages.subtract(capture.later);
+        pages.subtract(capture.deferred);
         let job = self.job(
             capture,
             &pages,
-            slots.clone(),
+            frames.clone(),
             Compare::Those(capture.maybe.clone()),
         );
         let fresh = job.fresh.clone();
-        // SAFETY: nobody writes the pages during the call, by the caller's promise, and the sweep ends within it; the slots
-        // are free and no two pieces share one.
+        // SAFETY: the caller promises that nobody writes the pages during the call, and the sweep
+        // ends within it. The frames are free, and no two pieces share one.
         let sweep = Arc::new(unsafe { Sweep::new(job, None, Box::new(|_| Ok(()))) });
         if let Outcome::GivenUp(error) = copiers.run(&sweep) {
-            self.planes.unhold(&slots);
+            self.planes.unhold(&frames);
             return Err(error);
         }
         same.union(&pages);
@@ -139,7 +143,7 @@ impl Store {
         Ok(same)
     }
 
-    /// Protect the later chunks and have them saved from now on.
+    /// Write-protects the deferred chunks, and lets the copiers save them from now on.
     ///
     /// # Safety
     /// As for [`Store::publish`].
@@ -148,42 +152,44 @@ impl Store {
         slot: usize,
         stamp: &Stamp,
         capture: &Capture<'_>,
-        slots: Slots,
+        frames: Frames,
         copiers: &Copiers,
     ) -> Result<Arc<Sweep>, IndexError> {
-        let later = slots.within(capture.later);
-        let job = self.job(capture, capture.later, later, Compare::All);
+        let deferred = frames.within(capture.deferred);
+        let job = self.job(capture, capture.deferred, deferred, Compare::All);
         let finish = self.finish(slot, stamp, capture);
-        // SAFETY: the caller promises that nobody writes until `begin` has protected the pieces; the slots are free but for
-        // this version; the newest version's slots stay, because nothing is reclaimed while a capture goes on.
+        // SAFETY: the caller promises that nobody writes until `begin` has protected the pieces.
+        // Only this version has the frames. The newest version's frames stay, because nothing is
+        // reclaimed while a capture is running.
         let sweep = Arc::new(unsafe { Sweep::new(job, capture.gate.cloned(), finish) });
         self.in_flight = Some(InFlight {
             sweep: sweep.clone(),
             version: stamp.version,
             slot,
-            slots,
+            frames,
             pages: capture.pages.clone(),
             handed: Vec::new(),
         });
-        // An error has given the sweep up, which whoever asks for its state is told.
+        // An error gives the sweep up. The producer learns of it when it asks for the sweep's
+        // state.
         let _ = copiers.begin(&sweep);
         Ok(sweep)
     }
 
-    /// What is to be saved of `pages` in `slots`, which count as held from now on.
+    /// Returns the job that saves `pages` into `frames`. The frames count as held from now on.
     fn job(
         &mut self,
         capture: &Capture<'_>,
         pages: &PageSet,
-        slots: Slots,
+        frames: Frames,
         compare: Compare,
     ) -> Job {
         Job {
             base: capture.base,
             page_size: self.page_size(),
             chunks: pages.chunk_numbers().iter().collect(),
-            fresh: self.planes.hold(&slots),
-            slots,
+            fresh: self.planes.hold(&frames),
+            frames,
             planes: self.planes.memory(),
             newest: Newest::new(
                 self.index_map.clone(),
@@ -193,13 +199,16 @@ impl Store {
         }
     }
 
-    /// What makes the version visible: with the changes that the sweep has found, counted into what was captured at once.
+    /// Returns the function that makes the version visible once all pieces are saved. It writes the
+    /// number of changed pages first: those captured inside the call, and those that the sweep has
+    /// found.
     fn finish(&self, slot: usize, stamp: &Stamp, capture: &Capture<'_>) -> crate::capture::Finish {
-        let at_once = capture.pages.len() - capture.later.len();
+        let at_once = capture.pages.len() - capture.deferred.len();
         let (map, stamp, now) = (self.index_map.clone(), *stamp, capture.now);
         let visible = capture.visible.clone();
         Box::new(move |sweep| {
-            // SAFETY: mapped whole and writable from an object of that size, which is sealed.
+            // SAFETY: the whole object is mapped, and writable. Its size is sealed, so the mapping
+            // stays valid.
             let index = IndexWriter::reopen(unsafe { map.words() }).map_err(|e| e.to_string())?;
             let changed = note_changes(&index, slot, sweep).map_err(|e| e.to_string())?;
             let total = at_once as u64 + changed;
@@ -213,13 +222,13 @@ impl Store {
         })
     }
 
-    /// Bytes of a page.
+    /// Returns the size of a page in bytes.
     pub fn page_size(&self) -> usize {
         self.planes.page_size()
     }
 }
 
-/// Write which pages of the later chunks have changed, and count them.
+/// Writes which pages of the deferred chunks have changed. Returns how many these are.
 fn note_changes(index: &IndexWriter<'_>, slot: usize, sweep: &Sweep) -> Result<u64, IndexError> {
     let mut total = 0;
     for ((chunk, bits), (_, count)) in sweep.changes().zip(sweep.counts()) {

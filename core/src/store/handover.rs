@@ -1,48 +1,55 @@
-//! Hand-over: buffers that are rewritten whole, whose pages become the version's without a copy.
+//! Hand-over: the pages of a buffer that is rewritten as a whole become the version's without a
+//! copy.
 //!
-//! Live memory of such a buffer is not private: it is pages of a plane, in slots that no version refers to. Publish makes
-//! them the new version's. From then on the buffer is *frozen*: it is read, not written (I1), until its next rewriting
-//! begins, for which its addresses get other slots, of the *spare* plane. What these hold is of no use to anybody.
+//! Live memory of such a buffer is not private. It consists of frames of a plane that no version
+//! refers to. `publish` makes these frames the new version's. From then on the buffer is *frozen*:
+//! it may be read, but not written (I1). When its next rewriting begins, its addresses get frames
+//! of another plane, the *spare* plane. What these frames hold is of no use to anybody.
 //!
-//! That rewriting never lacks pages (I7), publish freezes a buffer only when a spare plane is secured for it, memory
-//! included, and skips otherwise. Of N planes, versions use at most N - 1 for these pages, because a region with such
-//! buffers has at most N - 1 live versions, and one is the spare (or, while the buffer is rewritten, live memory).
-//! Slots of live memory and of spares are busy, so that nothing else takes them. Those of a frozen buffer are also the
-//! newest version's: whatever is reclaimed, they stay.
+//! A rewriting must never lack frames (I7). So `publish` freezes a buffer only when it has a spare
+//! plane with memory for the buffer, and skips otherwise. There always is such a plane. Of N
+//! planes, versions use at most N - 1 for these pages, because a region with handed-over buffers
+//! has at most N - 1 live versions. The last plane is the spare, or live memory while the buffer is
+//! rewritten.
+//!
+//! Frames of live memory and of spare planes are busy, so nothing else takes them. The frames of a
+//! frozen buffer also belong to the newest version, so they stay whatever is reclaimed.
 
 use super::{Capture, Skip, Store};
 use crate::index::IndexError;
 use crate::pageset::{CHUNK_PAGES, PageSet};
-use crate::planes::Slots;
+use crate::planes::Frames;
 use crate::sys::live;
 use std::io;
 use std::ops::Range;
 use thiserror::Error;
 
-/// Fewest versions of a region with handed-over buffers: the newest, the next, and the pages to compute the one after it.
+/// The smallest number of versions of a region with handed-over buffers: the newest, the next, and
+/// the frames to compute the one after it.
 pub const FEWEST_VERSIONS: usize = 3;
-/// What the bytes of a buffer are set to when its rewriting begins, if hand-over is checked: a NaN in floats, -1 in integers.
+/// The byte that fills a buffer when its rewriting begins, if hand-over is checked. It makes a
+/// float a NaN and an integer -1.
 const POISON: u8 = 0xff;
 
-/// Handed-over buffers of a region.
+/// The handed-over buffers of a region.
 #[derive(Debug)]
 pub(super) struct HandOvers {
-    /// Address of the region's live memory.
+    /// The address of the region's live memory.
     base: usize,
-    buffers: Vec<Lent>,
+    buffers: Vec<LiveBuffer>,
     checked: bool,
 }
 
-/// A buffer whose live memory is slots of a plane.
+/// A buffer whose live memory consists of frames of a plane.
 #[derive(Debug)]
-struct Lent {
+struct LiveBuffer {
     pages: Range<usize>,
     plane: usize,
-    /// The plane for the next rewriting: there is one exactly while the buffer is frozen.
+    /// The plane for the next rewriting. There is one exactly while the buffer is frozen.
     spare: Option<usize>,
 }
 
-/// A plane that is to be live memory of a buffer next.
+/// A plane that becomes live memory of a buffer at its next rewriting.
 #[derive(Debug)]
 pub(super) struct Spare {
     buffer: usize,
@@ -50,29 +57,45 @@ pub(super) struct Spare {
     plane: usize,
 }
 
-/// A buffer that a version on its way was handed, and the plane that its pages are in.
+/// A buffer that was handed to a version which is not visible yet, and the plane of its pages.
 #[derive(Debug)]
 pub(super) struct Handed {
     buffer: usize,
     plane: usize,
 }
 
-/// Why a buffer cannot be handed over.
+/// The reason why a buffer cannot be handed over.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum HandOverError {
+    /// The region allows too few versions.
     #[error(
-        "a region with handed-over buffers needs at least {FEWEST_VERSIONS} versions, this one has {versions}; create it with more versions()"
+        "a region with handed-over buffers needs at least {FEWEST_VERSIONS} versions, this one \
+         has {versions}; create it with more versions()"
     )]
-    Versions { versions: usize },
+    Versions {
+        /// The number of versions that the region allows.
+        versions: usize,
+    },
+    /// The buffer does not fit under the bound on memory.
     #[error(
-        "a handed-over buffer needs {needed} bytes at once, and {held} of at most {bound} are held already; create the region with more memory()"
+        "a handed-over buffer needs {needed} bytes at once, and {held} of at most {bound} are \
+         held already; create the region with more memory()"
     )]
-    Bytes { needed: u64, held: u64, bound: u64 },
+    Bytes {
+        /// The bytes of the buffer's pages.
+        needed: u64,
+        /// The bytes that the planes hold already.
+        held: u64,
+        /// The bound in bytes.
+        bound: u64,
+    },
+    /// Every plane has busy frames among the buffer's pages.
     #[error("no plane is free for a handed-over buffer")]
     NoPlane,
-    #[error("the machine gave no memory for a handed-over buffer: {0}")]
+    /// The system gave no memory for the buffer.
+    #[error("the system gave no memory for a handed-over buffer: {0}")]
     NoMemory(io::Error),
+    /// The buffer's frames could not be mapped as live memory.
     #[error("cannot map a handed-over buffer: {0}")]
     Map(io::Error),
 }
@@ -88,19 +111,20 @@ impl Default for HandOvers {
 }
 
 impl HandOvers {
-    /// How many versions of `bound` can be live: one less where a plane is needed for rewriting.
+    /// Returns how many of `bound` versions can be live: one less if there are handed-over buffers,
+    /// because a plane is needed for rewriting.
     pub(super) fn most_versions(&self, bound: usize) -> usize {
         bound - usize::from(!self.buffers.is_empty())
     }
 
-    /// Whether `chunk` has pages of a buffer.
+    /// Returns true if `chunk` has pages of a handed-over buffer.
     pub(super) fn has(&self, chunk: usize) -> bool {
         let pages = chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
-        let meets = |b: &Lent| b.pages.start < pages.end && pages.start < b.pages.end;
+        let meets = |b: &LiveBuffer| b.pages.start < pages.end && pages.start < b.pages.end;
         self.buffers.iter().any(meets)
     }
 
-    /// The planes, as a set of bits, in which `page` is live memory or spare.
+    /// Returns, as a set of bits, the planes in which the frame of `page` is live memory or spare.
     pub(super) fn planes_of(&self, page: usize) -> u64 {
         let mine = self.buffers.iter().find(|b| b.pages.contains(&page));
         mine.map_or(0, |b| 1 << b.plane | b.spare.map_or(0, |s| 1 << s))
@@ -108,21 +132,24 @@ impl HandOvers {
 }
 
 impl Store {
-    /// Check from now on that users keep to what hand-over asks of them (the default in builds with debug assertions): a
-    /// store to a frozen buffer is a signal, and what a rewriting leaves out shows as bytes of 0xFF.
+    /// Sets whether the program is checked for keeping to the rules of hand-over. Builds with debug
+    /// assertions check by default. With checks, a store to a frozen buffer raises a signal, and
+    /// what a rewriting leaves out shows as bytes of 0xFF.
     pub fn check_hand_over(&mut self, checked: bool) {
         self.handovers.checked = checked;
     }
 
-    /// Map live memory for a handed-over buffer over `pages` of the reservation at `base`: the number of the buffer. They
-    /// begin with a chunk, and nobody else uses the rest of their last one.
+    /// Maps frames of a plane as live memory of a handed-over buffer, over `pages` of the
+    /// reservation at `base`. Returns the number of the buffer. The pages begin with a chunk, and
+    /// nothing else uses the rest of their last chunk.
     ///
-    /// Memory for the versions that will be alive at once is taken now as far as there is any, so that the first steps need
-    /// not wait for it.
+    /// Also takes memory for the versions that will be live at once, as far as there is any, so
+    /// that the first steps need not wait for it.
     ///
     /// # Safety
-    /// `base` must be the region's live memory, kept as long as the store is used; the pages up to the end of their last chunk
-    /// must be the caller's alone, and nothing borrowed from them.
+    /// `base` must be the region's live memory, and stay so as long as the store is used. The pages
+    /// up to the end of their last chunk must be the caller's alone, and nothing may be borrowed
+    /// from them.
     pub unsafe fn hand_over(
         &mut self,
         base: *mut u8,
@@ -132,16 +159,17 @@ impl Store {
         if versions < FEWEST_VERSIONS {
             return Err(HandOverError::Versions { versions });
         }
-        let mut lent = PageSet::new(self.planes.pages());
-        lent.insert_range(pages.clone());
-        self.leave_out(&lent);
+        let mut set = PageSet::new(self.planes.pages());
+        set.insert_range(pages.clone());
+        self.leave_out(&set);
         let plane = self.live_plane(&pages)?;
-        // SAFETY: the caller's promise; the slots are free, and have memory.
-        unsafe { self.planes.lend(base, &pages, None, plane) }.map_err(HandOverError::Map)?;
-        self.set_lent(&pages, plane);
-        self.warm(&pages, plane);
+        // SAFETY: the caller promises that these pages of live memory are its alone. The frames are
+        // free, and have memory.
+        unsafe { self.planes.map_live(base, &pages, None, plane) }.map_err(HandOverError::Map)?;
+        self.set_plane_busy(&pages, plane);
+        self.preallocate(&pages, plane);
         self.handovers.base = base as usize;
-        self.handovers.buffers.push(Lent {
+        self.handovers.buffers.push(LiveBuffer {
             pages,
             plane,
             spare: None,
@@ -149,13 +177,14 @@ impl Store {
         Ok(self.handovers.buffers.len() - 1)
     }
 
-    /// A plane with memory for the pages, for the first time.
+    /// Returns a plane for the first live memory of a buffer. No frame of `pages` in it is busy,
+    /// and all have memory.
     fn live_plane(&mut self, pages: &Range<usize>) -> Result<usize, HandOverError> {
         let plane = self.planes.free_plane(pages);
         let plane = plane.ok_or(HandOverError::NoPlane)?;
         if !self.fits(pages) {
-            // A failure to give back leaves the memory held.
-            let _ = self.planes.trim(usize::MAX, &Slots::default());
+            // If memory cannot be returned, it stays held, and the check below sees that.
+            let _ = self.planes.trim(usize::MAX, &Frames::default());
         }
         if !self.fits(pages) {
             return Err(HandOverError::Bytes {
@@ -169,9 +198,11 @@ impl Store {
         Ok(plane)
     }
 
-    /// Take memory in the other planes that the pages will be in by and by: with the newest version, those of the history (at
-    /// least one stays until the new version is there), and the spare. They come back as often as nobody pins versions.
-    fn warm(&mut self, pages: &Range<usize>, live: usize) {
+    /// Takes memory for the buffer in the other planes that its pages will use, so that the first
+    /// steps need not wait for it. These are one plane for each version of the history and one for
+    /// the spare. There is at least one for the history, because the last version stays until the
+    /// next is visible. As long as nobody pins versions, the same planes are used again and again.
+    fn preallocate(&mut self, pages: &Range<usize>, live: usize) {
         let others = (0..self.bounds.versions).filter(|p| *p != live);
         for plane in others.take(self.bounds.history.max(1) + 1) {
             let bytes = self.planes.bytes_of(pages).len() as u64;
@@ -185,76 +216,84 @@ impl Store {
         self.held_bytes() + self.planes.bytes_of(pages).len() as u64 <= self.bounds.bytes
     }
 
-    /// Whether a buffer is frozen: a version has its pages, and it is not being rewritten.
+    /// Returns true if a buffer is frozen: a version has its pages, and it is not being rewritten.
     pub fn is_frozen(&self, buffer: usize) -> bool {
-        let lent = self.handovers.buffers.get(buffer);
-        lent.is_some_and(|b| b.spare.is_some())
+        let entry = self.handovers.buffers.get(buffer);
+        entry.is_some_and(|b| b.spare.is_some())
     }
 
-    /// Where a buffer is: its pages, and the plane that its live memory is pages of.
-    pub(super) fn lent(&self, buffer: usize) -> (Range<usize>, usize) {
-        let lent = self.handovers.buffers.get(buffer);
-        lent.map_or((0..0, 0), |b| (b.pages.clone(), b.plane))
+    /// Returns the pages of a buffer, and the plane that its live memory consists of.
+    pub(super) fn location(&self, buffer: usize) -> (Range<usize>, usize) {
+        let entry = self.handovers.buffers.get(buffer);
+        entry.map_or((0..0, 0), |b| (b.pages.clone(), b.plane))
     }
 
-    /// Begin to rewrite a buffer: if it is frozen, its addresses get other pages. What is in them is undefined. After an error
-    /// it is frozen as before.
+    /// Begins to rewrite a buffer. If it is frozen, its addresses get other frames, whose contents
+    /// are undefined. After an error the buffer is frozen as before.
     ///
     /// # Safety
-    /// Live memory must be where it was for [`Store::hand_over`], and nothing be borrowed from the buffer.
+    /// Live memory must be where it was for [`Store::hand_over`], and nothing may be borrowed from
+    /// the buffer.
     pub unsafe fn rewrite(&mut self, buffer: usize) -> io::Result<()> {
         let (base, checked) = (self.handovers.base as *mut u8, self.handovers.checked);
-        let Some(lent) = self.handovers.buffers.get(buffer) else {
+        let Some(entry) = self.handovers.buffers.get(buffer) else {
             return Ok(());
         };
-        if let Some(spare) = lent.spare {
-            self.protect(&lent.pages, true);
-            // SAFETY: the caller's promise; the spare is secured, and no version refers to it.
-            let lent_out = unsafe { self.planes.lend(base, &lent.pages, Some(lent.plane), spare) };
-            if let Err(error) = lent_out {
-                self.protect(&lent.pages, false);
+        if let Some(spare) = entry.spare {
+            self.protect(&entry.pages, true);
+            // SAFETY: the caller promises that nothing is borrowed from the buffer. The spare's
+            // frames have memory, and no version refers to them.
+            let mapped = unsafe {
+                self.planes
+                    .map_live(base, &entry.pages, Some(entry.plane), spare)
+            };
+            if let Err(error) = mapped {
+                self.protect(&entry.pages, false);
                 return Err(error);
             }
-            let lent = &mut self.handovers.buffers[buffer];
-            (lent.plane, lent.spare) = (spare, None);
+            let entry = &mut self.handovers.buffers[buffer];
+            (entry.plane, entry.spare) = (spare, None);
         }
         if checked {
             let bytes = self.planes.bytes_of(&self.handovers.buffers[buffer].pages);
-            // SAFETY: live memory of the buffer, which is not frozen, and which nobody has borrowed.
+            // SAFETY: this is live memory of the buffer. It is not frozen any more, and the caller
+            // promises that nothing is borrowed from it.
             unsafe { base.add(bytes.start).write_bytes(POISON, bytes.len()) };
         }
         Ok(())
     }
 
-    /// Where hand-over is checked, let live memory be written, or only read: a store to a frozen buffer is an error of the
-    /// program, which it should see at once and at its place. If the kernel refuses, only that help is lost.
+    /// Makes live memory of a buffer writable or read-only, where hand-over is checked. A store to
+    /// a frozen buffer is an error of the program, which should show at once and where it happens.
+    /// If the kernel refuses, only this help is lost.
     fn protect(&self, pages: &Range<usize>, writable: bool) {
         if self.handovers.checked {
             let (base, bytes) = (self.handovers.base, self.planes.whole_chunks(pages));
-            // SAFETY: live memory of a buffer; what is made read-only is not to be written.
+            // SAFETY: this is live memory of a buffer. It is made read-only only while the program
+            // must not write it.
             let _ = unsafe { live::protect(&(base + bytes.start..base + bytes.end), writable) };
         }
     }
 
-    /// A spare plane for each of `buffers`, with memory, and busy.
+    /// Finds a spare plane for each of `buffers`, takes memory for its frames, and makes them busy.
     pub(super) fn secure_spares(
         &mut self,
         buffers: &[usize],
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Result<Vec<Spare>, Skip>, IndexError> {
         let choose = |store: &Store| {
-            let mut slots = Slots::default();
+            let mut frames = Frames::default();
             for spare in store.spares(buffers) {
-                slots.union(&store.planes.slots(spare.plane, &spare.pages));
+                frames.union(&store.planes.frames(spare.plane, &spare.pages));
             }
-            slots
+            frames
         };
         if let Err(skip) = self.make_room(choose, pinned)? {
             return Ok(Err(skip));
         }
         let spares = self.spares(buffers);
         if spares.len() < buffers.len() {
-            // There always is one: see above.
+            // This cannot happen: there always is a plane. See the top of this file.
             let bound = self.most_versions();
             return Ok(Err(Skip::Versions { bound }));
         }
@@ -265,7 +304,7 @@ impl Store {
             }
         }
         for spare in &spares {
-            self.set_lent(&spare.pages, spare.plane);
+            self.set_plane_busy(&spare.pages, spare.plane);
         }
         Ok(Ok(spares))
     }
@@ -282,21 +321,22 @@ impl Store {
         buffers.iter().filter_map(spare).collect()
     }
 
-    fn set_lent(&mut self, pages: &Range<usize>, plane: usize) {
-        let slots = self.planes.slots(plane, pages);
-        self.planes.set_busy(&slots);
+    fn set_plane_busy(&mut self, pages: &Range<usize>, plane: usize) {
+        let frames = self.planes.frames(plane, pages);
+        self.planes.set_busy(&frames);
     }
 
-    /// The version that has the pages is there, or on its way: the buffers are frozen.
+    /// Freezes the buffers of `spares`, because the version that has their pages is visible or
+    /// being captured.
     pub(super) fn freeze(&mut self, spares: Vec<Spare>) {
         let mut handed = Vec::new();
         for spare in spares {
             self.protect(&spare.pages, false);
-            let lent = &mut self.handovers.buffers[spare.buffer];
-            lent.spare = Some(spare.plane);
+            let entry = &mut self.handovers.buffers[spare.buffer];
+            entry.spare = Some(spare.plane);
             handed.push(Handed {
                 buffer: spare.buffer,
-                plane: lent.plane,
+                plane: entry.plane,
             });
         }
         if let Some(in_flight) = &mut self.in_flight {
@@ -304,53 +344,55 @@ impl Store {
         }
     }
 
-    /// The version that was on its way is given up. Buffers that are as they were handed to it go on being rewritten, and go
-    /// into the next version; of those that were begun anew meanwhile, what they were is superseded. None of it is in `pages`
-    /// any more, which are to be copied.
+    /// Takes buffers back from a version that was given up. A buffer that is still frozen is
+    /// thawed, and goes into the next version. The older content of a buffer whose rewriting has
+    /// begun since is superseded. Removes all these buffers from `pages`, which are to be copied.
     pub(super) fn take_back(&mut self, handed: &[Handed], pages: &mut PageSet) {
         for handed in handed {
-            let lent = &mut self.handovers.buffers[handed.buffer];
-            let idle = match lent.spare.take_if(|_| lent.plane == handed.plane) {
+            let entry = &mut self.handovers.buffers[handed.buffer];
+            let idle = match entry.spare.take_if(|_| entry.plane == handed.plane) {
                 Some(spare) => spare,
                 None => handed.plane,
             };
-            let range = lent.pages.clone();
-            self.planes.set_free(&self.planes.slots(idle, &range));
+            let range = entry.pages.clone();
+            self.planes.set_free(&self.planes.frames(idle, &range));
             self.protect(&range, true);
             pages.remove_range(range);
         }
     }
 
-    /// There is no version: the buffers go on being rewritten.
+    /// Frees the spare planes, because no version was published. The buffers go on being rewritten.
     pub(super) fn release(&mut self, spares: Vec<Spare>) {
         for spare in spares {
             self.planes
-                .set_free(&self.planes.slots(spare.plane, &spare.pages));
+                .set_free(&self.planes.frames(spare.plane, &spare.pages));
         }
     }
 
-    /// What a capture changes: the pages that it copies, but for those that are the `same`, and those of the buffers that it is
-    /// handed.
+    /// Returns the pages that a capture changes: those that it copies, without those in `same`, and
+    /// those of the buffers that are handed to it.
     pub(super) fn changed_pages(&self, capture: &Capture<'_>, same: &PageSet) -> PageSet {
         let mut pages = capture.pages.clone();
         pages.subtract(same);
-        for lent in capture.handed.iter().map(|b| &self.handovers.buffers[*b]) {
-            pages.insert_range(lent.pages.clone());
+        for entry in capture.handed.iter().map(|b| &self.handovers.buffers[*b]) {
+            pages.insert_range(entry.pages.clone());
         }
         pages
     }
 
-    /// The `slots` of a new version, and those that it is handed.
-    pub(super) fn with_handed(&self, capture: &Capture<'_>, slots: &Slots) -> Slots {
-        let mut all = slots.clone();
-        for lent in capture.handed.iter().map(|b| &self.handovers.buffers[*b]) {
-            all.union(&self.planes.slots(lent.plane, &lent.pages));
+    /// Returns `frames` together with those of the buffers that are handed to the capture.
+    pub(super) fn with_handed(&self, capture: &Capture<'_>, frames: &Frames) -> Frames {
+        let mut all = frames.clone();
+        for entry in capture.handed.iter().map(|b| &self.handovers.buffers[*b]) {
+            all.union(&self.planes.frames(entry.plane, &entry.pages));
         }
         all
     }
 
-    /// Most live versions at once: one less while the keeper has slots beside those of versions, which it writes or gives back
-    /// (one at a time), so that each page has a free one for the next.
+    /// Returns the largest number of live versions. It is one less while the keeper writes frames
+    /// for a batch or returns memory of frames: these are kept from the versions, and each page
+    /// must still have a free frame for the next version. The keeper does this in one plane at a
+    /// time.
     pub(super) fn most_versions(&self) -> usize {
         let kept = self.compaction.copying() || self.planes.is_leaving();
         let planes = self.bounds.versions - usize::from(kept);

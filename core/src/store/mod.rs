@@ -1,10 +1,12 @@
-//! The producer's store of versions: planes and index together. It captures pages, publishes versions and reclaims them.
+//! The producer's store of versions: its planes and its index. It captures pages, publishes
+//! versions and reclaims them.
 
 mod audit;
 mod compact;
 mod deferred;
 mod handover;
 mod reclaim;
+mod retention;
 mod ring;
 mod rollback;
 mod room;
@@ -12,13 +14,12 @@ mod share;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod tidy;
 mod write;
 
 pub use deferred::Settled;
 pub use handover::{FEWEST_VERSIONS, HandOverError};
 pub use rollback::{Patch, Place, Recalled};
-pub use share::Bed;
+pub use share::ShareTarget;
 pub use terms::{Bounds, Capture, Captured, Progress, Skip, StoreError};
 
 use crate::capture::Copiers;
@@ -27,30 +28,30 @@ use crate::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::layout::Layout;
 use crate::pagemap::{PageMap, ZERO};
 use crate::pageset::PageSet;
-use crate::planes::{Planes, Slots};
+use crate::planes::{Frames, Planes};
 use crate::sabotage::{Guard, off};
 use crate::stamp::Stamp;
 use crate::sys::heap;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
 use deferred::InFlight;
+use retention::Recent;
 use ring::Ring;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use tidy::Recent;
 
-/// Planes and index of one region.
+/// The planes and the index of one region.
 pub struct Store {
     index_object: Object,
     index_map: Arc<Mapping>,
     planes: Planes,
-    /// The version whose capture goes on.
+    /// The version whose capture is still running.
     in_flight: Option<InFlight>,
-    /// What became of the last one, until the producer asks.
+    /// The result of the last capture that ended, until the producer asks for it.
     settled: Option<Settled>,
     bounds: Bounds,
-    /// Live versions and their slots, oldest first.
+    /// Live versions, oldest first: the number of each, and its slot in the ring.
     live: Vec<(u64, usize)>,
     ring: Ring,
     recent: Recent,
@@ -59,7 +60,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// An empty store for `pages` pages.
+    /// Creates an empty store for `pages` pages.
     pub fn create(
         info: &HeaderInfo,
         pages: usize,
@@ -72,7 +73,8 @@ impl Store {
             .map_err(|source| StoreError::Create { bytes, source })?;
         let index_map = Mapping::shared(index_object.as_fd(), layout.total, true)?;
         index_map.dont_fork_or_dump()?;
-        // SAFETY: mapped whole and writable from an object of that size, which is sealed.
+        // SAFETY: the whole object is mapped, and writable. Its size is sealed, so the mapping
+        // stays valid.
         IndexWriter::create(unsafe { index_map.words() }, layout, info)?;
         let planes = Planes::create(&info.name, pages, page_size, bounds.versions)?;
         Ok(Store {
@@ -90,41 +92,42 @@ impl Store {
         })
     }
 
-    /// The index, to read and write.
+    /// Returns the index, for reading and writing.
     pub fn index(&self) -> Result<IndexWriter<'_>, IndexError> {
-        // SAFETY: mapped whole and writable from an object of that size, which is sealed.
+        // SAFETY: the whole object is mapped, and writable. Its size is sealed, so the mapping
+        // stays valid.
         IndexWriter::reopen(unsafe { self.index_map.words() })
     }
 
-    /// Read-only descriptors for observers: the index, then the planes.
+    /// Returns read-only descriptors for observers: the index, then the planes in order.
     pub fn read_only(&self) -> io::Result<Vec<OwnedFd>> {
         let mut fds = vec![self.index_object.read_only()?];
         fds.extend(self.planes.read_only()?);
         Ok(fds)
     }
 
-    /// Bytes of memory in planes.
+    /// Returns the bytes of memory that the planes hold.
     pub fn held_bytes(&self) -> u64 {
         self.planes.held_bytes()
     }
 
-    /// Returns the most versions that there can be at once, which is the number of planes.
+    /// Returns the largest number of live versions, which is also the number of planes.
     pub fn most(&self) -> usize {
         self.bounds.versions
     }
 
-    /// Returns the bytes of heap that looking after the store takes.
+    /// Returns the bytes of heap that the keeper needs for one scan of the store.
     pub fn heap(&self) -> usize {
         let pages = self.held_bytes() as usize / self.planes.page_size();
         heap::for_sets(pages, self.bounds.versions)
     }
 
-    /// The live versions, oldest first.
+    /// Returns the numbers of the live versions, oldest first.
     pub fn versions(&self) -> impl Iterator<Item = u64> + '_ {
         self.live.iter().map(|(n, _)| *n)
     }
 
-    /// The newest version's page map.
+    /// Returns the page map of the newest version, if there is a version.
     fn newest(&self) -> Result<Option<PageMap<'_>>, IndexError> {
         let Some((_, slot)) = self.live.last() else {
             return Ok(None);
@@ -132,10 +135,12 @@ impl Store {
         Ok(Some(PageMap::new(*self.index()?, *slot)))
     }
 
-    /// Take out of `pages` those whose live bytes are what the newest version holds; before the first: zeros.
+    /// Removes from `pages` those whose live bytes equal the newest version's. Before the first
+    /// version, a page is unchanged if it is all zeros.
     ///
     /// # Safety
-    /// `base` must be the region's live memory; the pages readable, and written by nobody during the call.
+    /// `base` must be the region's live memory. The pages must be readable, and nobody may write
+    /// them during the call.
     pub unsafe fn drop_unchanged(
         &self,
         base: *const u8,
@@ -145,7 +150,8 @@ impl Store {
         let newest = self.newest()?;
         let candidates = pages.clone();
         for page in candidates.iter() {
-            // SAFETY: inside live memory, readable and still by the caller's promise.
+            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
+            // that nobody writes it.
             let now = unsafe { std::slice::from_raw_parts(base.add(page * page_size), page_size) };
             let code = newest.map_or(Ok(ZERO), |map| map.code(page))?;
             let same = match code {
@@ -159,12 +165,16 @@ impl Store {
         Ok(())
     }
 
-    /// Capture pages and publish them as version `stamp.version`; `pinned` says whether any lease names a version. Chunks that
-    /// are to be captured later are handed to `copiers`, and the version becomes visible when the last of them is saved.
+    /// Captures pages and publishes them as version `stamp.version`. `pinned` returns true if a
+    /// lease names the version.
+    ///
+    /// The copiers save the chunks in `capture.deferred` after the call. The version then becomes
+    /// visible when the last of these chunks is saved.
     ///
     /// # Safety
-    /// `capture.base` must be the region's live memory, mapped until the version is visible or given up; the captured pages
-    /// readable, and written by nobody during the call. Later chunks must be watched by `capture.gate` alone.
+    /// `capture.base` must be the region's live memory, and stay mapped until the version is
+    /// visible or given up. The captured pages must be readable, and nobody may write them during
+    /// the call. Deferred chunks must be watched by `capture.gate` and by nothing else.
     pub unsafe fn publish(
         &mut self,
         stamp: &Stamp,
@@ -176,7 +186,8 @@ impl Store {
             return Ok(Err(Skip::Capturing { version }));
         }
         self.leave_out(capture.pages);
-        // The newest stays until the new version is there; so, of the history, one version less is kept beside both.
+        // The newest version must stay until the new one is visible. It takes the place of one
+        // version of the history, so one version less is kept here.
         self.reclaim_beyond(self.bounds.history, pinned)?;
         fault::pass("reclaimed");
         let Some(slot) = self.free_slot(pinned)? else {
@@ -188,7 +199,7 @@ impl Store {
             Ok(spares) => spares,
             Err(skip) => return Ok(Err(skip)),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the promises of `publish`, which are the same.
         let published = unsafe { self.publish_in(slot, stamp, capture, copiers, pinned) };
         match published {
             Ok(Ok(_)) => self.freeze(spares),
@@ -204,7 +215,7 @@ impl Store {
         published
     }
 
-    /// Publish in `slot`, which is free.
+    /// Captures and publishes a version in `slot` of the ring, which must be free.
     ///
     /// # Safety
     /// As for [`Store::publish`].
@@ -216,33 +227,33 @@ impl Store {
         copiers: &Copiers,
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Result<Captured, Skip>, IndexError> {
-        let mut slots = match self.make_room(|s| s.planes.place(capture.pages), pinned)? {
-            Ok(slots) => slots,
+        let mut frames = match self.make_room(|s| s.planes.place(capture.pages), pinned)? {
+            Ok(frames) => frames,
             Err(skip) => return Ok(Err(skip)),
         };
         if off(Guard::VisibleLast) {
             self.index()?.make_visible(slot, stamp.version)?;
         }
-        let mut now = slots.clone();
-        now.subtract(capture.later);
-        // SAFETY: the caller's promise.
+        let mut now = frames.clone();
+        now.subtract(capture.deferred);
+        // SAFETY: the caller keeps the promises of `publish`, which are the same.
         let same = match unsafe { self.copy_now(capture, now, copiers) } {
             Ok(same) => same,
             Err(error) => return Ok(Err(Skip::NoMemory { error })),
         };
         fault::pass("copied");
-        slots.subtract(&same);
+        frames.subtract(&same);
         let changed = self.changed_pages(capture, &same);
         let capture = &capture.of_pages(&changed);
-        self.write_version(slot, stamp, capture, &self.with_handed(capture, &slots))?;
-        self.planes.set_busy(&slots);
+        self.write_version(slot, stamp, capture, &self.with_handed(capture, &frames))?;
+        self.planes.set_busy(&frames);
         self.recent.note(&changed);
         self.compaction.begin_use();
         fault::pass("mapped");
-        if !capture.later.is_empty() {
-            // SAFETY: the caller's promise.
-            let sweep = unsafe { self.begin_sweep(slot, stamp, capture, slots, copiers)? };
-            let progress = Progress::Later(sweep);
+        if !capture.deferred.is_empty() {
+            // SAFETY: the caller keeps the promises of `publish`, which are the same.
+            let sweep = unsafe { self.begin_sweep(slot, stamp, capture, frames, copiers)? };
+            let progress = Progress::Deferred(sweep);
             return Ok(Ok(Captured { progress, same }));
         }
         self.index()?.make_visible(slot, stamp.version)?;
@@ -255,13 +266,14 @@ impl Store {
         Ok(Ok(Captured { progress, same }))
     }
 
-    /// Give memory of free slots back.
+    /// Returns the memory of all free frames to the system. The result is the number of pages
+    /// returned.
     pub fn trim(&mut self) -> io::Result<usize> {
-        self.planes.trim(usize::MAX, &Slots::default())
+        self.planes.trim(usize::MAX, &Frames::default())
     }
 
-    /// Check that the busy slots are exactly those that live versions refer to, live memory, and what is being put together: for
-    /// tests.
+    /// Returns true if the busy frames are exactly those that are in use: by live versions, by live
+    /// memory or by a batch of the compaction. For tests.
     pub fn check(&self) -> Result<bool, IndexError> {
         let index = self.index()?;
         let layout = *index.layout();

@@ -1,16 +1,17 @@
-//! Reclaiming versions that nobody pins, and the slots that only they used.
+//! Reclaims versions that nobody pins, and frees the frames that only they used.
 
 use super::Store;
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, Run, ZERO};
 use crate::pageset::CHUNK_PAGES;
-use crate::planes::Slots;
+use crate::planes::Frames;
 use crate::protocol;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 impl Store {
-    /// A slot for one more version, reclaiming the oldest that can be if all are taken.
+    /// Returns a free slot of the ring for one more version. If all slots are taken, reclaims the
+    /// oldest version that is not pinned. `None` if all are pinned.
     pub(super) fn free_slot(
         &mut self,
         pinned: &dyn Fn(u64) -> bool,
@@ -25,7 +26,8 @@ impl Store {
         Ok((0..self.bounds.versions).find(|s| self.live.iter().all(|(_, used)| used != s)))
     }
 
-    /// Reclaim unpinned versions, oldest first, until `keep` versions are live. The newest always stays.
+    /// Reclaims unpinned versions, oldest first, until `keep` versions are live. The newest version
+    /// always stays.
     pub fn reclaim_beyond(
         &mut self,
         keep: usize,
@@ -34,7 +36,9 @@ impl Store {
         let mut i = 0;
         while self.live.len() > keep.max(1) && i + 1 < self.live.len() {
             let (n, slot) = self.live[i];
-            // Free before the state says so: the planes are ours alone, and no observer reads the maps of this version.
+            // The state says that the slot is free before its frames are freed. That is safe: only
+            // the producer uses slots and frames again, and no observer reads the map of this
+            // version.
             if protocol::reclaim(self.index()?.state(slot)?, n, || pinned(n)) {
                 self.free_pages(i)?;
                 self.ring.gone(slot, self.live[i + 1].1);
@@ -46,10 +50,13 @@ impl Store {
         Ok(())
     }
 
-    /// Free the slots that only live version `i` refers to. A slot is used by versions that follow each other, so the
-    /// neighbours tell; and where it can differ from the next one, the ring does.
+    /// Frees the frames that only live version number `i` in the list refers to. The versions that
+    /// use a frame follow each other without a gap, so it is enough to compare with both
+    /// neighbours. Only chunks that may differ from the next version are compared; the ring knows
+    /// them.
     fn free_pages(&mut self, i: usize) -> Result<(), IndexError> {
-        // SAFETY: as in `index`; borrowed from the mapping alone, so that the planes can change meanwhile.
+        // SAFETY: as in `Store::index`. The index is borrowed from the mapping alone, so that
+        // `self.planes` can change while it is used.
         let index = *IndexWriter::reopen(unsafe { self.index_map.words() })?;
         let map = |k: usize| PageMap::new(index, self.live[k].1);
         let (gone, next) = (map(i), map(i + 1));
@@ -69,18 +76,18 @@ impl Store {
                 }
             }
         }
-        self.planes.set_free(&free.slots());
+        self.planes.set_free(&free.frames());
         Ok(())
     }
 }
 
-/// Slots that no version refers to any more, gathered in the order of pages.
+/// Collects frames that no version refers to any more, in the order of their pages.
 struct Free {
-    slots: Slots,
+    frames: Frames,
     run: Run,
     /// Pages of a plane.
     pages: usize,
-    /// Slots of the ring, which is how entries are decoded.
+    /// The number of slots of the ring, which is needed to decode entries.
     leaves: usize,
 }
 
@@ -91,14 +98,15 @@ impl Free {
             code: ZERO,
         };
         Free {
-            slots: Slots::default(),
+            frames: Frames::default(),
             run,
             pages,
             leaves,
         }
     }
 
-    /// The slots of a chunk that `gone` has, and neither `next` nor `before`: maps, with their root words there.
+    /// Adds the frames of a chunk that are in the map `gone`, but in neither `next` nor `before`.
+    /// Each map comes with its root word of the chunk.
     fn add_chunk<'a>(
         &mut self,
         chunk: usize,
@@ -114,7 +122,8 @@ impl Free {
         if let (Entry::Whole(code), Entry::Whole(_), None | Some((_, Entry::Whole(_)))) =
             (gone.1, next.1, before)
         {
-            // One plane throughout, and neither neighbour has it: the usual case of what is written densely.
+            // The chunk is in one plane in all three maps, and neither neighbour has that plane.
+            // This is the usual case for pages that are written densely.
             self.add(start..start + CHUNK_PAGES, code);
             return Ok(());
         }
@@ -126,7 +135,8 @@ impl Free {
         Ok(())
     }
 
-    /// Pages of one code: neighbours are put together first, because long runs cost no more than short ones.
+    /// Adds pages that have the same code. Joins them to the last run if they follow it, because a
+    /// long run costs no more than a short one.
     fn add(&mut self, pages: Range<usize>, code: Code) {
         if self.run.code == code && self.run.pages.end == pages.start {
             self.run.pages.end = pages.end;
@@ -138,11 +148,12 @@ impl Free {
 
     fn insert(&mut self, run: Run) {
         if let Some(plane) = run.plane() {
-            self.slots.insert_range(plane, run.pages, self.pages);
+            self.frames.insert_range(plane, run.pages, self.pages);
         }
     }
 
-    /// The slots of eight pages from `page` where the code `mine` is neither `after` nor `earlier`.
+    /// Adds frames of eight pages, beginning with `page`: those whose code in `mine` differs from
+    /// the code in `after` and from that in `earlier`.
     fn add_word(&mut self, page: usize, mine: u64, after: u64, earlier: Option<u64>) {
         if mine == after {
             return;
@@ -156,9 +167,9 @@ impl Free {
         }
     }
 
-    fn slots(mut self) -> Slots {
+    fn frames(mut self) -> Frames {
         let rest = self.run.clone();
         self.insert(rest);
-        self.slots
+        self.frames
     }
 }

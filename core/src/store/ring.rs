@@ -1,29 +1,34 @@
-//! What the producer remembers of the ring's slots, so that a version costs what it changes, and not what it holds.
+//! The producer's record of the ring's slots. It makes a publish cost what the version changes, not
+//! what it holds.
 //!
-//! Each slot of the index has a map of its own. Between the uses of a slot few chunks change, so only their entries are
-//! written anew: to whoever reads it, the map is the same as if all of it had been.
+//! Each slot of the index has a page map of its own. Between two uses of a slot only few chunks
+//! change, so only their entries are written again. Readers see the same map as if all of it had
+//! been written.
 
 use crate::pageset::ChunkSet;
 
-/// The slots of a ring.
+/// What the producer knows of each slot of the ring.
 pub(super) struct Ring {
     slots: Vec<Slot>,
 }
 
 #[derive(Clone)]
 struct Slot {
-    /// The chunks whose entries here may not be the newest version's. All others are.
+    /// Chunks whose entries in this slot may differ from the newest version's. All other entries
+    /// are equal.
     stale: ChunkSet,
-    /// The chunks that are marked as changed in the index, and perhaps some that are not.
+    /// Chunks that may be marked as changed in the index. All chunks that are marked are in this
+    /// set.
     marked: ChunkSet,
-    /// The chunks that the version changed which is here, or is being written.
+    /// Chunks changed by the version that is in this slot or is being written to it.
     changed: ChunkSet,
-    /// The chunks in which the version here may differ from the live one before it.
+    /// Chunks in which the version in this slot may differ from the live version before it.
     since: ChunkSet,
 }
 
 impl Ring {
-    /// `slots` slots without a version: their entries are zero, and so is the map before the first version.
+    /// Creates a ring of `slots` slots without a version. Their entries are all zero, like the map
+    /// before the first version.
     pub fn new(slots: usize, chunks: usize) -> Self {
         let [stale, marked, changed, since] = [(); 4].map(|()| ChunkSet::new(chunks));
         let slot = Slot {
@@ -37,8 +42,8 @@ impl Ring {
         }
     }
 
-    /// A version that changes `changed` is about to be written in `slot`, which may fail at any point. Returns the chunks that
-    /// are marked so far.
+    /// Prepares `slot` for a version that changes the chunks `changed`. Writing that version may
+    /// fail at any point. Returns the chunks that may be marked so far.
     pub fn begin(&mut self, slot: usize, changed: &ChunkSet) -> ChunkSet {
         let slot = &mut self.slots[slot];
         slot.changed = changed.clone();
@@ -48,13 +53,14 @@ impl Ring {
         before
     }
 
-    /// The chunks whose entries must be written so that `slot` has the map of the newest version, but for what the version
-    /// that was begun changes.
+    /// Returns the chunks whose entries must be written so that `slot` has the map of the new
+    /// version. These are the chunks that the new version changes, and those that differ from the
+    /// newest version's map.
     pub fn stale(&self, slot: usize) -> &ChunkSet {
         &self.slots[slot].stale
     }
 
-    /// The version that was begun in `slot` is whole, and the newest from now on.
+    /// Records that the version begun in `slot` is complete and is now the newest.
     pub fn visible(&mut self, slot: usize) {
         let changed = self.slots[slot].changed.clone();
         for other in &mut self.slots {
@@ -66,12 +72,14 @@ impl Ring {
         slot.since = changed;
     }
 
-    /// The chunks in which the version in `slot` may differ from the live one before it.
+    /// Returns the chunks in which the version in `slot` may differ from the live version before
+    /// it.
     pub fn since(&self, slot: usize) -> &ChunkSet {
         &self.slots[slot].since
     }
 
-    /// The version in `slot` is gone; the next live one is in `next`.
+    /// Records that the version in `slot` was reclaimed. `next` is the slot of the live version
+    /// after it.
     pub fn gone(&mut self, slot: usize, next: usize) {
         let since = self.slots[slot].since.clone();
         self.slots[next].since.union(&since);

@@ -1,7 +1,9 @@
-//! Putting a version back: what live memory has otherwise than a version that is there, and copying it.
+//! Rollback: finds where live memory differs from a version that is still live, and copies the
+//! version's bytes back.
 //!
-//! The version's slots are read, and live memory is written; no slot of any version is (I1). Nothing may be reclaimed in between:
-//! whoever owns the store keeps it locked from [`Store::recall`] to [`Store::put_back`].
+//! Frames of the version are read, and live memory is written. No frame of any version is written
+//! (I1). No version may be reclaimed in between, so the caller keeps the store locked from
+//! [`Store::recall`] to [`Store::put_back`].
 
 use super::{Store, is_zero};
 use crate::field::FieldTable;
@@ -11,7 +13,7 @@ use crate::pageset::PageSet;
 use crate::stamp::Stamp;
 use std::io;
 
-/// A version that is there, to be put back.
+/// A live version that can be rolled back to.
 #[derive(Debug)]
 pub struct Recalled {
     /// Its number, step and time.
@@ -21,24 +23,24 @@ pub struct Recalled {
     slot: usize,
 }
 
-/// Where a field is: in live memory, and in a version.
+/// The place of a field: in live memory, and in a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its first live page.
+    /// The first page of the field in live memory.
     pub to: usize,
-    /// The first page that it has in the version.
+    /// The first page of the field in the version.
     pub from: usize,
-    /// Its bytes. What is behind them, in its last page, is nobody's.
+    /// The size of the field in bytes. Bytes behind it in its last page belong to no field.
     pub bytes: usize,
 }
 
-/// Pages to be copied into live memory, and where from.
+/// Pages to copy into live memory, and the frames to copy them from.
 #[derive(Debug, Default)]
 pub struct Patch {
     pieces: Vec<Piece>,
 }
 
-/// Neighbouring pages in one plane, and the live page where the first of them goes.
+/// A run of pages in one plane, and the live page that the first of them goes to.
 #[derive(Debug)]
 struct Piece {
     from: Run,
@@ -46,12 +48,12 @@ struct Piece {
 }
 
 impl Patch {
-    /// How many pages.
+    /// Returns the number of pages to copy.
     pub fn pages(&self) -> usize {
         self.pieces.iter().map(|piece| piece.from.pages.len()).sum()
     }
 
-    /// Whether there is nothing to be copied.
+    /// Returns true if there is nothing to copy.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -70,7 +72,8 @@ impl Patch {
 }
 
 impl Store {
-    /// Version `number`, if it is there. What is made of it below holds as long as no version is reclaimed.
+    /// Returns version `number` if it is live. The result is valid as long as no version is
+    /// reclaimed.
     pub fn recall(&self, number: u64) -> Result<Option<Recalled>, IndexError> {
         let Some((_, slot)) = self.live.iter().find(|(n, _)| *n == number) else {
             return Ok(None);
@@ -83,7 +86,8 @@ impl Store {
         }))
     }
 
-    /// The pages that the newest version may have otherwise: it has them in other slots.
+    /// Returns the pages that may differ between the newest version and `version`: those that the
+    /// two have in different frames.
     pub fn changed_since(&self, version: &Recalled) -> Result<PageSet, IndexError> {
         let map = PageMap::new(*self.index()?, version.slot);
         let newest = self.newest()?;
@@ -93,12 +97,13 @@ impl Store {
         )
     }
 
-    /// What must be copied so that a field is what it is in the version: of `pages`, live ones of the field, those whose bytes
-    /// differ by now.
+    /// Returns what must be copied so that a field becomes equal to the field in `version`. `pages`
+    /// are live pages of the field. Of these, only pages whose bytes differ are copied.
     ///
     /// # Safety
-    /// `base` must be the region's live memory; the pages readable, and written by nobody during the call.
-    pub unsafe fn unlike(
+    /// `base` must be the region's live memory. The pages must be readable, and nobody may write
+    /// them during the call.
+    pub unsafe fn differing(
         &self,
         version: &Recalled,
         base: *const u8,
@@ -111,7 +116,8 @@ impl Store {
             let i = live - place.to;
             let (page, len) = (place.from + i, size.min(place.bytes - i * size));
             let code = map.code(page)?;
-            // SAFETY: inside live memory, readable and still by the caller's promise.
+            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
+            // that nobody writes it.
             let now = unsafe { std::slice::from_raw_parts(base.add(live * size), len) };
             let same = match code {
                 ZERO => is_zero(now),
@@ -124,7 +130,7 @@ impl Store {
         Ok(patch)
     }
 
-    /// The same for all pages of the field, whatever is in them.
+    /// Returns what must be copied to restore all pages of the field, without comparing them.
     pub fn all_of(&self, version: &Recalled, place: &Place) -> Result<Patch, IndexError> {
         let map = PageMap::new(*self.index()?, version.slot);
         let mut patch = Patch::default();
@@ -135,17 +141,19 @@ impl Store {
         Ok(patch)
     }
 
-    /// Begin to rewrite handed-over `buffers`: all of them, or (after an error) none, and they have the bytes that they had.
+    /// Begins to rewrite all of the handed-over `buffers`. After an error all of them have the
+    /// bytes that they had before, though some may no longer be frozen.
     ///
     /// # Safety
     /// As for [`Store::rewrite`].
     pub unsafe fn begin_anew(&mut self, base: *mut u8, buffers: &[usize]) -> io::Result<()> {
         let mut before = Patch::default();
         for buffer in buffers {
-            let (pages, plane) = self.lent(*buffer);
-            // SAFETY: the caller's promise.
+            let (pages, plane) = self.location(*buffer);
+            // SAFETY: the caller keeps the promises of `rewrite`, which are the same.
             if let Err(error) = unsafe { self.rewrite(*buffer) } {
-                // SAFETY: these were begun anew, so that no version has their pages; what they were, the newest one has.
+                // SAFETY: the buffers in `before` were begun anew, so no version has the frames
+                // that are written. The newest version still has the frames that are read.
                 unsafe { self.put_back(base, &before) };
                 return Err(error);
             }
@@ -155,24 +163,28 @@ impl Store {
         Ok(())
     }
 
-    /// Copy into live memory what `patch` says.
+    /// Copies the pages of `patch` into live memory.
     ///
     /// # Safety
-    /// `base` must be the region's live memory. These pages of it must be writable, no version's, and nothing borrowed from them.
-    /// Since the patch was made, no version may have been reclaimed.
+    /// `base` must be the region's live memory. The pages that are written must be writable, must
+    /// belong to no version, and nothing may be borrowed from them. No version may have been
+    /// reclaimed since the patch was made.
     pub unsafe fn put_back(&self, base: *mut u8, patch: &Patch) {
         let size = self.planes.page_size();
         for Piece { from, to } in &patch.pieces {
             for (i, page) in from.pages.clone().enumerate() {
-                // SAFETY: inside live memory: the page was compared there, or is a handed-over buffer's.
+                // SAFETY: the page lies inside live memory: it was compared there, or it belongs to
+                // a handed-over buffer.
                 let live = unsafe { base.add((to + i) * size) };
                 match from.plane() {
-                    // SAFETY: a page of live memory, writable and the caller's alone.
+                    // SAFETY: this is one page of live memory. The caller promises that it is
+                    // writable and that nothing is borrowed from it.
                     None => unsafe { live.write_bytes(0, size) },
                     Some(plane) => {
                         let bytes = self.planes.page(plane, page);
-                        // SAFETY: as above. The slot is a version's, and mapped elsewhere than live memory, which is private
-                        // or no version's: so the two are apart.
+                        // SAFETY: the target is as above. The two do not overlap: the source is a
+                        // version's frame, while live memory is private or consists of frames that
+                        // no version has.
                         unsafe { live.copy_from_nonoverlapping(bytes.as_ptr(), size) }
                     }
                 }

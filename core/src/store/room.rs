@@ -1,40 +1,44 @@
-//! Room for the pages of a new version, under the bound on memory (I7) and under the limits of the
-//! control group and the machine, beyond which the kernel would kill the simulation.
+//! Makes room for the pages of a new version.
+//!
+//! There are two kinds of limits: the bound on memory (I7), and the limits of the control group and
+//! of the machine. Beyond the latter the kernel would kill the simulation.
 
 use super::{Skip, Store};
 use crate::index::IndexError;
-use crate::planes::Slots;
+use crate::planes::Frames;
 use crate::sabotage::{Guard, off};
 use crate::sys::room;
 
-/// Why fresh memory may not be taken, and how many bytes too much it would be.
+/// A refusal to take fresh memory: the reason, and the number of bytes that must be freed first.
 struct Lack {
     skip: Skip,
     bytes: u64,
 }
 
 impl Store {
-    /// The slots that `choose` finds, with memory for them under the bound; older versions go first if need be.
+    /// Returns the frames that `choose` finds, once there is room for their memory. If there is
+    /// not, first reclaims older versions, then returns memory of free frames. Gives a [`Skip`] if
+    /// that does not help.
     pub(super) fn make_room(
         &mut self,
-        choose: impl Fn(&Store) -> Slots,
+        choose: impl Fn(&Store) -> Frames,
         pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<Slots, Skip>, IndexError> {
+    ) -> Result<Result<Frames, Skip>, IndexError> {
         let page_size = self.index()?.layout().page_size as u64;
         for attempt in 0..3 {
-            let slots = choose(self);
-            let needed = self.planes.fresh_pages(&slots) as u64 * page_size;
+            let frames = choose(self);
+            let needed = self.planes.fresh_pages(&frames) as u64 * page_size;
             let Some(lack) = self.lack(needed) else {
-                return Ok(Ok(slots));
+                return Ok(Ok(frames));
             };
             match attempt {
                 0 => self.reclaim_beyond(1, pinned)?,
-                // Free slots at other pages hold memory that is of no use here.
+                // Free frames of other pages hold memory that is of no use here.
                 1 => {
-                    self.scatter();
-                    // A failure to give back leaves the memory held, which the next look sees.
+                    self.drop_ready_batch();
+                    // If memory cannot be returned, it stays held, and the next attempt sees that.
                     let pages = lack.bytes.div_ceil(page_size) as usize;
-                    let _ = self.planes.trim(pages, &slots);
+                    let _ = self.planes.trim(pages, &frames);
                 }
                 _ => return Ok(Err(lack.skip)),
             }

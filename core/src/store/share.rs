@@ -1,4 +1,5 @@
-//! Where live memory can rest: on slots of the newest version that hold the same bytes.
+//! Chooses frames of the newest version that live memory can be shared with. They must hold the
+//! same bytes.
 
 use super::Store;
 use crate::index::IndexError;
@@ -12,18 +13,19 @@ use std::sync::Arc;
 
 /// The plane that has most pages of a chunk in the newest version.
 #[derive(Clone, Debug)]
-pub struct Bed {
-    /// Its number.
+pub struct ShareTarget {
+    /// The number of the plane.
     pub plane: usize,
-    /// Its memory.
+    /// The memory of the plane.
     pub memory: Arc<PlaneMemory>,
-    /// Those pages.
+    /// The pages of the chunk that are in the plane.
     pub bits: ChunkBits,
 }
 
 impl Store {
-    /// Where `chunk` can rest; none: all of it is zeros that have no memory.
-    pub fn bed(&self, chunk: usize) -> Result<Option<Bed>, IndexError> {
+    /// Returns the plane that `chunk` can be shared with. `None` if no page of the chunk has memory
+    /// in the newest version: then all of them are zeros.
+    pub fn share_target(&self, chunk: usize) -> Result<Option<ShareTarget>, IndexError> {
         let Some(newest) = self.newest()? else {
             return Ok(None);
         };
@@ -43,18 +45,25 @@ impl Store {
             .max_by_key(|(_, (count, _))| *count);
         Ok(most
             .filter(|(_, (count, _))| *count != 0)
-            .map(|(plane, (_, bits))| Bed {
+            .map(|(plane, (_, bits))| ShareTarget {
                 plane,
                 memory: self.planes.memory()[plane].clone(),
                 bits: *bits,
             }))
     }
 
-    /// See that the slots of `pages` in `plane` have memory, under the bound (I7): memory that comes to rest reads them all, also
-    /// those where it has copies of its own, in `own`. Reading a slot without memory gives it some, of which nobody would know,
-    /// and where there is none that is a signal. False: there is no room, or some are on their way out, or are to lie elsewhere
-    /// in the next version. As long as the store is borrowed, none leaves, and none is chosen for another place.
-    pub fn make_bed(
+    /// Takes memory, under the bound (I7), for the frames of `plane` that will back the pages `own`
+    /// of `pages`. Live memory has copies of its own of these pages.
+    ///
+    /// A chunk is shared with a plane by a mapping of all its pages, and the kernel reads also the
+    /// frames of pages that are copied. Reading a frame without memory would allocate some, which
+    /// nobody accounts for; where the system has none, it would be a signal. So every frame needs
+    /// memory before.
+    ///
+    /// Returns false if there is no room, if memory of some of the frames is being returned, or if
+    /// a batch of the compaction will move some of the pages. As long as the caller keeps the store
+    /// borrowed, none of this changes.
+    pub fn reserve_backing(
         &mut self,
         plane: usize,
         pages: &Range<usize>,
@@ -68,7 +77,8 @@ impl Store {
             return Ok(false);
         };
         let bytes = |pages: usize| (pages * self.planes.page_size()) as u64;
-        // Pages of `own` get copies before what they were is gone.
+        // The pages of `own` are copied before their old memory is returned, so there must be room
+        // for both.
         if !self.may_take(bytes(fresh)) || room::refusal(bytes(own.len())).is_some() {
             return Ok(false);
         }
@@ -77,13 +87,14 @@ impl Store {
         Ok(true)
     }
 
-    /// Those of `bits` whose live bytes are not what `plane` holds: nobody should have changed them behind the tracker's back,
-    /// but if somebody has, they must not rest there.
+    /// Returns the pages of `bits` whose live bytes differ from those in `plane`. There should be
+    /// none. A page that was written without the tracker noticing must not be shared with the
+    /// plane.
     ///
     /// # Safety
-    /// `base` must be the region's live memory; the pages readable, and written by nobody during the call. The newest version
-    /// must have them in `plane`.
-    pub unsafe fn strangers(
+    /// `base` must be the region's live memory. The pages must be readable, and nobody may write
+    /// them during the call. The newest version must have them in `plane`.
+    pub unsafe fn differing_pages(
         &self,
         base: *const u8,
         chunk: usize,
@@ -91,18 +102,19 @@ impl Store {
         bits: &ChunkBits,
     ) -> PageSet {
         let size = self.planes.page_size();
-        let mut others = PageSet::new(self.index().map_or(0, |i| i.layout().pages));
+        let mut differing = PageSet::new(self.index().map_or(0, |i| i.layout().pages));
         for page in runs_of(bits).flatten().map(|i| chunk * CHUNK_PAGES + i) {
-            // SAFETY: inside live memory, readable and still by the caller's promise.
+            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
+            // that nobody writes it.
             let now = unsafe { std::slice::from_raw_parts(base.add(page * size), size) };
             if self.planes.page(plane, page) != now {
-                others.insert(page);
+                differing.insert(page);
             }
         }
-        others
+        differing
     }
 
-    /// Whether the newest version has `page` in `plane`: for tests.
+    /// Returns true if the newest version has `page` in `plane`. For tests.
     pub fn holds(&self, plane: usize, page: usize) -> Result<bool, IndexError> {
         let newest = self.newest()?;
         let code = newest.map_or(Ok(ZERO), |map| map.code(page))?;

@@ -1,4 +1,4 @@
-//! What the store is told, and what it answers.
+//! The types of the store's interface: what a capture is given, and what it returns.
 
 use crate::capture::{Gate, Sweep};
 use crate::index::IndexError;
@@ -9,41 +9,45 @@ use crate::sys::mem::MapError;
 use std::io;
 use std::sync::Arc;
 
-/// The bounds of what versions may hold (I7).
+/// The bounds on versions and on their memory (I7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Most live versions, the newest included.
+    /// The largest number of live versions, the newest included.
     pub versions: usize,
-    /// Unpinned versions that are kept besides the newest.
+    /// The number of unpinned versions that are kept besides the newest.
     pub history: usize,
-    /// Most bytes of memory in planes.
+    /// The largest number of bytes of memory in planes.
     pub bytes: u64,
 }
 
-/// What is captured, and from where.
+/// What `publish` captures, and from where.
 pub struct Capture<'a> {
-    /// First byte of live memory.
+    /// The first byte of live memory.
     pub base: *const u8,
     /// The pages to capture.
     pub pages: &'a PageSet,
-    /// Of the pages, those of whole chunks that are captured later, behind the gate.
-    pub later: &'a PageSet,
-    /// Of the pages, those that may be what the newest version has: they are compared, and left out if they are.
+    /// Those of `pages` that are captured after the call, behind the gate. They make up whole
+    /// chunks.
+    pub deferred: &'a PageSet,
+    /// Those of `pages` that are maybe dirty. They are compared with the newest version, and left
+    /// out if they are equal.
     pub maybe: &'a PageSet,
-    /// What makes stores to later chunks wait.
+    /// The gate that makes stores to deferred chunks wait.
     pub gate: Option<&'a Arc<Gate>>,
-    /// The handed-over buffers that are captured: those that were rewritten, and are bound to fields.
+    /// The handed-over buffers that become part of the version: those that were rewritten and are
+    /// bound to fields.
     pub handed: &'a [usize],
-    /// The field table, encoded.
+    /// The encoded field table.
     pub table: &'a [u8],
-    /// When (ns of the Unix epoch).
+    /// The time of publication, in nanoseconds of the Unix epoch.
     pub now: u64,
-    /// Called when the version has become visible, by whoever made it so: must not wait for anything.
+    /// Called once the version is visible, by the thread that made it visible. Must not wait for
+    /// anything.
     pub visible: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl<'a> Capture<'a> {
-    /// The same of other pages.
+    /// Returns the same capture, but of other pages.
     pub(super) fn of_pages(&self, pages: &'a PageSet) -> Capture<'a> {
         Capture {
             pages,
@@ -53,49 +57,51 @@ impl<'a> Capture<'a> {
     }
 }
 
-/// A version, when `publish` returns.
+/// The state of a version when `publish` returns.
 #[derive(Debug)]
 pub struct Captured {
-    /// How far it has come.
+    /// Whether the version is visible already.
     pub progress: Progress,
-    /// Pages that were to be compared, and have not changed: they are not part of it.
+    /// The pages that were compared and found unchanged. They are not part of the version's
+    /// changes.
     pub same: PageSet,
 }
 
-/// How far a version has come when `publish` returns.
+/// Whether a version is visible when `publish` returns.
 #[derive(Debug)]
 pub enum Progress {
-    /// It is visible.
+    /// The version is visible.
     Visible,
-    /// It becomes visible when this has ended.
-    Later(Arc<Sweep>),
+    /// The version becomes visible when this sweep has saved all its pieces.
+    Deferred(Arc<Sweep>),
 }
 
-/// Why a version was not published; the changes stay for the next one.
+/// The reason why a version was not published. Its changes go into the next version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// The capture of the last version goes on.
+    /// The capture of the last version is still running.
     Capturing {
-        /// That version.
+        /// The number of that version.
         version: u64,
     },
-    /// Every version that the bound allows is pinned.
+    /// As many versions as the bound allows are pinned.
     Versions {
-        /// The bound.
+        /// The bound on live versions.
         bound: usize,
     },
     /// The changed pages do not fit under the bound on memory.
     Bytes {
-        /// Bytes needed.
+        /// The bytes of fresh memory that are needed.
         needed: u64,
-        /// Bytes held by versions that are pinned or newest.
+        /// The bytes that the planes still hold after the memory of free frames was returned.
         held: u64,
-        /// The bound.
+        /// The bound in bytes.
         bound: u64,
     },
-    /// The machine gave no memory.
+    /// The system gave no memory, or a limit of the control group or the machine forbids to take
+    /// it.
     NoMemory {
-        /// What it said.
+        /// The error or the refusal, as text.
         error: String,
     },
 }
@@ -105,11 +111,13 @@ impl std::fmt::Display for Skip {
         match self {
             Skip::Capturing { version } => write!(
                 f,
-                "version {version} is still being captured; publish less often, give the copiers more threads, or have publish wait for them"
+                "version {version} is still being captured; publish less often, give the copiers \
+                 more threads, or have publish wait for them"
             ),
             Skip::Versions { bound } => write!(
                 f,
-                "all {bound} versions are pinned by observers; allow more versions, or let observers release theirs"
+                "all {bound} versions are pinned by observers; allow more versions, or let \
+                 observers release theirs"
             ),
             Skip::Bytes {
                 needed,
@@ -117,25 +125,35 @@ impl std::fmt::Display for Skip {
                 bound,
             } => write!(
                 f,
-                "{needed} more bytes do not fit: versions in use hold {held} of at most {bound}; raise the bound, or let observers release versions"
+                "{needed} more bytes do not fit: versions in use hold {held} of at most {bound}; \
+                 raise the bound, or let observers release versions"
             ),
-            Skip::NoMemory { error } => write!(f, "the machine gave no memory: {error}"),
+            Skip::NoMemory { error } => write!(f, "the system gave no memory: {error}"),
         }
     }
 }
 
-/// Why the store could not be made.
+/// The reason why a store could not be created.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum StoreError {
+    /// The sizes that were asked for make no valid index layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// The planes could not be created.
     #[error(transparent)]
     Planes(#[from] PlaneError),
+    /// The index could not be written.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// The index could not be mapped.
     #[error("cannot map the index: {0}")]
     Map(#[from] MapError),
+    /// The shared memory object of the index could not be created.
     #[error("cannot create the index of {bytes} bytes: {source}")]
-    Create { bytes: u64, source: io::Error },
+    Create {
+        /// The size of the index.
+        bytes: u64,
+        /// The error of the system.
+        source: io::Error,
+    },
 }

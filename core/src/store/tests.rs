@@ -1,4 +1,5 @@
-//! The store against a naive model: maps that are copied whole, pages that are remembered byte by byte.
+//! Tests the store against a naive model, which copies maps as a whole and remembers a byte of
+//! every page.
 
 mod compaction;
 mod leaving;
@@ -13,18 +14,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const PAGE: usize = 4096;
-/// Four chunks and a part of a fifth.
+/// Four chunks, and a part of a fifth.
 const PAGES: usize = 4 * CHUNK_PAGES + 100;
 const VERSIONS: usize = 7;
 
-/// What a version must be as long as it is live.
+/// What a version must look like as long as it is live.
 struct Seen {
     roots: Vec<u64>,
     /// The first byte of each page.
     bytes: Vec<u8>,
 }
 
-/// A store, live memory, and what was published from it.
+/// A store, live memory, and the model of what was published.
 struct World {
     store: Store,
     copiers: Copiers,
@@ -33,42 +34,45 @@ struct World {
     pinned: BTreeSet<u64>,
     used: BTreeSet<usize>,
     next: u64,
-    /// Pages that are being put together.
+    /// The batch that is being compacted.
     gather: Option<Gather>,
-    /// Live memory that rests: the planes of chunks, and those of their pages that were not captured since.
-    beds: BTreeMap<usize, usize>,
-    resting: PageSet,
+    /// The planes that chunks are shared with.
+    targets: BTreeMap<usize, usize>,
+    /// The pages of these chunks that were not captured since they were shared.
+    shared: PageSet,
 }
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Write runs of pages, and some of them with what they held. With `true`, whole chunks are captured after the call; with
-    /// another, the rest is compared.
+    /// Writes runs of pages, and publishes. Some pages get the value that they had before. With
+    /// `deferred`, whole chunks are captured after the call. With `compared`, all other pages are
+    /// compared.
     Publish {
         written: Vec<(usize, usize)>,
-        later: bool,
+        deferred: bool,
         compared: bool,
     },
-    /// A version is written, and given up before it is visible.
+    /// Writes a version, and gives it up before it is visible.
     Abandon(Vec<(usize, usize)>),
-    /// Somebody pins the newest version.
+    /// Pins the newest version.
     Pin,
-    /// The pin on the oldest version, or on the newest, goes.
+    /// Unpins the oldest version (true), or the newest.
     Unpin(bool),
     Reclaim,
     Trim,
-    /// Every so many pages of a chunk are written, and then it is left alone.
+    /// Writes every `every`th page of a chunk, and then publishes often enough for it to become
+    /// cold.
     Scatter {
         chunk: usize,
         first: usize,
         every: usize,
     },
-    /// Pages are chosen to be put together.
+    /// Chooses a batch to compact.
     Gather,
-    /// They are copied, or it fails half-way.
+    /// Ends copying the batch: it succeeded (true), or it failed.
     Gathered(bool),
-    /// Live memory of a chunk comes to rest.
-    Rest(usize),
+    /// Shares live memory of a chunk with a plane.
+    Share(usize),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -85,11 +89,13 @@ fn op() -> impl Strategy<Value = Op> {
     });
     let pages = || prop_oneof![3 => few.clone(), 2 => scattered.clone()];
     prop_oneof![
-        8 => (pages(), any::<bool>(), any::<bool>()).prop_map(|(written, later, compared)| Op::Publish {
-            written,
-            later,
-            compared,
-        }),
+        8 => (pages(), any::<bool>(), any::<bool>()).prop_map(
+            |(written, deferred, compared)| Op::Publish {
+                written,
+                deferred,
+                compared,
+            }
+        ),
         1 => pages().prop_map(Op::Abandon),
         3 => Just(Op::Pin),
         3 => any::<bool>().prop_map(Op::Unpin),
@@ -102,7 +108,7 @@ fn op() -> impl Strategy<Value = Op> {
         }),
         4 => Just(Op::Gather),
         4 => prop_oneof![5 => Just(true), 1 => Just(false)].prop_map(Op::Gathered),
-        3 => prop_oneof![3 => 0usize..2, 1 => 2usize..5].prop_map(Op::Rest),
+        3 => prop_oneof![3 => 0usize..2, 1 => 2usize..5].prop_map(Op::Share),
     ]
 }
 
@@ -131,8 +137,8 @@ impl World {
             used: BTreeSet::new(),
             next: 1,
             gather: None,
-            beds: BTreeMap::new(),
-            resting: PageSet::new(PAGES),
+            targets: BTreeMap::new(),
+            shared: PageSet::new(PAGES),
         }
     }
 
@@ -140,9 +146,9 @@ impl World {
         match op {
             Op::Publish {
                 written,
-                later,
+                deferred,
                 compared,
-            } => self.publish(written, *later, *compared)?,
+            } => self.publish(written, *deferred, *compared)?,
             Op::Abandon(runs) => self.abandon(runs),
             Op::Pin => self.pinned.extend(self.seen.keys().last()),
             Op::Unpin(oldest) => {
@@ -178,12 +184,17 @@ impl World {
                     prop_assert!(*copied || ready == 0);
                 }
             }
-            Op::Rest(chunk) => self.rest(*chunk, &PageSet::new(PAGES)),
+            Op::Share(chunk) => self.share(*chunk, &PageSet::new(PAGES)),
         }
-        for page in self.resting.iter() {
-            let plane = self.beds[&(page / CHUNK_PAGES)];
+        for page in self.shared.iter() {
+            let plane = self.targets[&(page / CHUNK_PAGES)];
             let holds = self.store.holds(plane, page).unwrap();
-            prop_assert!(holds, "page {} rests on plane {}", page, plane);
+            prop_assert!(
+                holds,
+                "page {} is not in plane {}, which backs it",
+                page,
+                plane
+            );
         }
         let live: BTreeSet<u64> = self.store.versions().collect();
         prop_assert!(self.pinned.is_subset(&live), "{:?} {live:?}", self.pinned);
@@ -195,63 +206,69 @@ impl World {
             .try_for_each(|(n, seen)| self.check(*n, seen))
     }
 
-    /// What counts as held is what the kernel has given.
+    /// Checks that the store counts as held what the kernel has allocated.
     fn check_held(&self) -> Result<(), TestCaseError> {
         let planes = &self.store.read_only().unwrap()[1..];
         let bytes = |fd: &OwnedFd| nix::sys::stat::fstat(fd).unwrap().st_blocks as u64 * 512;
         let given: u64 = planes.iter().map(bytes).sum();
-        // Slots that are being copied to count already.
+        // Frames that are being copied to count already.
         if self.gather.is_none() {
             prop_assert_eq!(given, self.store.held_bytes());
         }
         Ok(())
     }
 
-    /// Write to the pages, as the simulation does.
+    /// Writes to the pages, as the simulation does.
     fn compute(&mut self, runs: &[(usize, usize)]) -> PageSet {
         let mut pages = PageSet::new(PAGES);
         for (start, len) in runs {
             pages.insert_range(*start..start + len);
         }
         for page in pages.iter() {
-            // Two versions write the same, so that some pages are written and do not change.
+            // Two versions in a row write the same values, so some pages are written without a
+            // change.
             self.live[page * PAGE] = (self.next / 2 * 7 + page as u64 % 5) as u8;
         }
         pages
     }
 
-    /// Let live memory of a chunk rest, but for pages of a version that is not visible yet.
-    fn rest(&mut self, chunk: usize, unlike: &PageSet) {
-        let Some(bed) = self.store.bed(chunk).unwrap() else {
+    /// Shares live memory of a chunk, but for pages of a version that is not visible yet.
+    fn share(&mut self, chunk: usize, may_differ: &PageSet) {
+        let Some(target) = self.store.share_target(chunk).unwrap() else {
             return;
         };
         let pages = chunk * CHUNK_PAGES..((chunk + 1) * CHUNK_PAGES).min(PAGES);
-        let mut resting = PageSet::new(PAGES);
-        *resting.chunk_mut(chunk) = bed.bits;
-        resting.subtract(unlike);
+        let mut shared = PageSet::new(PAGES);
+        *shared.chunk_mut(chunk) = target.bits;
+        shared.subtract(may_differ);
         let mut own = PageSet::new(PAGES);
         own.insert_range(pages.clone());
-        own.subtract(&resting);
-        if self.store.make_bed(bed.plane, &pages, &own).unwrap() {
-            self.store.rests(&pages, Some(bed.plane));
-            self.beds.insert(chunk, bed.plane);
-            self.resting.remove_range(pages);
-            self.resting.union(&resting);
+        own.subtract(&shared);
+        if self
+            .store
+            .reserve_backing(target.plane, &pages, &own)
+            .unwrap()
+        {
+            self.store.shared_with(&pages, Some(target.plane));
+            self.targets.insert(chunk, target.plane);
+            self.shared.remove_range(pages);
+            self.shared.union(&shared);
         }
     }
 
-    /// The pages that the next version is to have elsewhere, if it does not change them.
-    fn gathered(&self, changed: &PageSet) -> Slots {
+    /// Returns the frames of compacted pages that the next version will have, if it does not change
+    /// these pages.
+    fn gathered(&self, changed: &PageSet) -> Frames {
         let ready = self.store.compaction.ready();
-        let mut slots = ready.map_or(Slots::default(), |(slots, _)| slots.clone());
-        slots.subtract(changed);
-        slots
+        let mut frames = ready.map_or(Frames::default(), |(frames, _)| frames.clone());
+        frames.subtract(changed);
+        frames
     }
 
     fn publish(
         &mut self,
         runs: &[(usize, usize)],
-        later: bool,
+        deferred: bool,
         compared: bool,
     ) -> Result<(), TestCaseError> {
         let pages = self.compute(runs);
@@ -259,22 +276,23 @@ impl World {
         let mut roots = before.map_or(vec![0; PAGES.div_ceil(CHUNK_PAGES)], |s| s.roots.clone());
         let mut bytes = before.map_or(vec![0; PAGES], |s| s.bytes.clone());
         let full = |(_, bits): &(usize, &ChunkBits)| bits.iter().all(|w| *w == !0);
-        let whole = pages.chunks_in_use().filter(full).filter(|_| later);
-        let mut later = PageSet::new(PAGES);
-        whole.for_each(|(chunk, bits)| *later.chunk_mut(chunk) = *bits);
+        let whole = pages.chunks_in_use().filter(full).filter(|_| deferred);
+        let mut deferred = PageSet::new(PAGES);
+        whole.for_each(|(chunk, bits)| *deferred.chunk_mut(chunk) = *bits);
         let mut maybe = PageSet::new(PAGES);
         if compared {
             maybe.union(&pages);
-            maybe.subtract(&later);
+            maybe.subtract(&deferred);
         }
         let is_same = |page: &usize| bytes[*page] == self.live[page * PAGE];
         let expected: Vec<usize> = maybe.iter().filter(is_same).collect();
         let gathered = self.gathered(&pages);
         let stamp = stamp(self.next);
         let pinned = |n| self.pinned.contains(&n);
-        // SAFETY: `live` has all pages of the region, and nobody writes it until the capture has ended.
+        // SAFETY: `live` has all pages of the region, and nobody writes it until the capture has
+        // ended.
         let published = unsafe {
-            let capture = capture(&self.live, &pages, &later, &maybe);
+            let capture = capture(&self.live, &pages, &deferred, &maybe);
             let copiers = &self.copiers;
             self.store
                 .publish(&stamp, &capture, copiers, &pinned)
@@ -285,9 +303,9 @@ impl World {
         };
         prop_assert_eq!(same.iter().collect::<Vec<_>>(), expected);
         match progress {
-            Progress::Visible => prop_assert!(later.is_empty()),
-            Progress::Later(sweep) => {
-                self.rest(self.next as usize % later.chunks(), &pages);
+            Progress::Visible => prop_assert!(deferred.is_empty()),
+            Progress::Deferred(sweep) => {
+                self.share(self.next as usize % deferred.chunks(), &pages);
                 sweep.work();
                 prop_assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);
                 prop_assert_eq!(self.store.settle().map(|s| s.version), Some(self.next));
@@ -304,7 +322,7 @@ impl World {
             .flat_map(|(p, run)| run.map(move |page| (p, page)));
         let moved: Vec<_> = moved.collect();
         let is_there = |(plane, page)| usize::from(map.code(page).unwrap()) == plane + 1;
-        // All or none: where memory is short, what was put together is given up.
+        // Either all or none: where memory is short, the batch is dropped.
         if moved.first().copied().is_some_and(is_there) {
             chunks.extend(moved.iter().map(|(_, page)| page / CHUNK_PAGES));
             prop_assert!(
@@ -319,8 +337,8 @@ impl World {
         let mut changed = pages.clone();
         for page in pages.iter() {
             let byte = self.live[page * PAGE];
-            // What is captured later is compared: only what differs has changed.
-            if later.contains(page) && bytes[page] == byte {
+            // Deferred pages are compared: only those that differ have changed.
+            if deferred.contains(page) && bytes[page] == byte {
                 changed.remove_range(page..page + 1);
             }
             bytes[page] = byte;
@@ -328,7 +346,7 @@ impl World {
         let marked = index.changed_chunks(slot).unwrap();
         prop_assert!(marked.iter().eq(chunks.iter().copied()));
         prop_assert_eq!(index.changed(slot).unwrap(), changed);
-        self.resting.subtract(&pages);
+        self.shared.subtract(&pages);
         self.used.extend(chunks);
         self.seen.insert(self.next, Seen { roots, bytes });
         self.next += 1;
@@ -342,7 +360,7 @@ impl World {
         let Some(slot) = self.store.free_slot(&pinned).unwrap() else {
             return;
         };
-        let Ok(slots) = self
+        let Ok(frames) = self
             .store
             .make_room(|s| s.planes.place(&pages), &pinned)
             .unwrap()
@@ -353,12 +371,12 @@ impl World {
         let capture = capture(&self.live, &pages, &none, &none);
         let written = self
             .store
-            .write_version(slot, &stamp(self.next), &capture, &slots);
+            .write_version(slot, &stamp(self.next), &capture, &frames);
         written.unwrap();
         self.used.extend(pages.chunk_numbers().iter());
     }
 
-    /// Version `n` is what it was when it was published, in whatever way it is read.
+    /// Checks that version `n` is what it was when it was published, however it is read.
     fn check(&self, n: u64, seen: &Seen) -> Result<(), TestCaseError> {
         let index = self.store.index().unwrap();
         let slot = index.slot_of(n).unwrap().unwrap();
@@ -433,13 +451,13 @@ fn stamp(version: u64) -> Stamp {
 fn capture<'a>(
     live: &[u8],
     pages: &'a PageSet,
-    later: &'a PageSet,
+    deferred: &'a PageSet,
     maybe: &'a PageSet,
 ) -> Capture<'a> {
     Capture {
         base: live.as_ptr(),
         pages,
-        later,
+        deferred,
         maybe,
         handed: &[],
         gate: None,
@@ -452,7 +470,7 @@ fn capture<'a>(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn a_version_is_what_a_map_copied_whole_would_make_it(
+    fn versions_equal_a_model_that_copies_whole_maps(
         ops in proptest::collection::vec(op(), 1..40),
         history in 0usize..3,
         room in prop_oneof![Just(PAGES / 2), Just(4 * PAGES)],
@@ -465,7 +483,7 @@ proptest! {
 }
 
 #[test]
-fn a_terabyte_costs_the_ring_what_changes() {
+fn ring_of_a_terabyte_region_visits_only_changed_chunks() {
     let mut ring = Ring::new(8, 1 << 19);
     let mut changed = ChunkSet::new(1 << 19);
     changed.insert(400_000);

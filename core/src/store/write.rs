@@ -1,26 +1,29 @@
-//! Writing a version into the index: page map, changed pages, field table, head.
+//! Writes a version into the index: page map, changed pages, field table and head.
 
 use super::{Capture, Store};
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, ZERO};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
-use crate::planes::Slots;
+use crate::planes::Frames;
 use crate::stamp::Stamp;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Store {
-    /// Write map, changed pages, table and head of the new version. Of the map only what is not in the slot yet. What was put
-    /// together since the last version goes into the map too: its chunks are marked, though none of their pages changed.
+    /// Writes the map, the changed pages, the field table and the head of the new version into
+    /// `slot`. Of the map, only the entries are written that the slot does not have yet.
+    ///
+    /// Pages that were compacted since the last version go into the map too. Their chunks are
+    /// marked as changed, although none of their pages changed.
     pub(super) fn write_version(
         &mut self,
         slot: usize,
         stamp: &Stamp,
         capture: &Capture<'_>,
-        slots: &Slots,
+        frames: &Frames,
     ) -> Result<(), IndexError> {
-        let (mut changed, mut slots) = (capture.pages.chunk_numbers(), slots.clone());
+        let (mut changed, mut frames) = (capture.pages.chunk_numbers(), frames.clone());
         if let Some((gathered, chunks)) = self.compaction.ready() {
-            slots.union(gathered);
+            frames.union(gathered);
             changed.union(&chunks);
         }
         let before = self.ring.begin(slot, &changed);
@@ -33,7 +36,7 @@ impl Store {
                 let mut root = old.map_or(Entry::Whole(ZERO).encode(), |old| old[k].load(Relaxed));
                 if changed.contains(chunk) {
                     let old = Entry::decode(root, index.layout().slots)?;
-                    root = self.write_chunk(index, chunk, old, &slots)?.encode();
+                    root = self.write_chunk(index, chunk, old, &frames)?.encode();
                     write_changed(index, slot, chunk, capture)?;
                 }
                 new[k].store(root, Relaxed);
@@ -44,18 +47,19 @@ impl Store {
         index.set_head(slot, stamp, capture.pages.len() as u64, capture.now)
     }
 
-    /// The entry of a chunk when its pages in `slots` are there: whole if one plane has it all, else a fresh leaf.
+    /// Returns the entry of a chunk after its pages in `frames` were captured. The entry is whole
+    /// if one plane has all of the chunk. Otherwise the chunk's page map is written to a free leaf.
     fn write_chunk(
         &self,
         index: IndexWriter<'_>,
         chunk: usize,
         old: Entry,
-        slots: &Slots,
+        frames: &Frames,
     ) -> Result<Entry, IndexError> {
         let pages = index.layout().pages_in(chunk);
         let all =
             |bits: &ChunkBits| bits.iter().map(|w| w.count_ones() as usize).sum::<usize>() == pages;
-        if let Some((plane, _)) = slots.in_chunk(chunk).find(|(_, bits)| all(bits)) {
+        if let Some((plane, _)) = frames.in_chunk(chunk).find(|(_, bits)| all(bits)) {
             return Ok(Entry::Whole(plane as Code + 1));
         }
         let mut codes = [ZERO; CHUNK_PAGES];
@@ -67,7 +71,7 @@ impl Store {
                 }
             }
         }
-        for (plane, bits) in slots.in_chunk(chunk) {
+        for (plane, bits) in frames.in_chunk(chunk) {
             for run in crate::pageset::runs_of(bits) {
                 codes[run].fill(plane as Code + 1);
             }
@@ -85,8 +89,8 @@ impl Store {
         Ok(Entry::Leaf(leaf))
     }
 
-    /// A leaf of `chunk` that no live version refers to. There are as many leaves as versions, and the new version is
-    /// not live yet, so one is free.
+    /// Returns a leaf of `chunk` that no live version refers to. A chunk has as many leaves as
+    /// there can be versions, and the new version is not live yet. So one leaf is always free.
     fn free_leaf(&self, index: IndexWriter<'_>, chunk: usize) -> Result<usize, IndexError> {
         let mut used = 0u64;
         for (_, slot) in &self.live {
@@ -98,14 +102,15 @@ impl Store {
     }
 }
 
-/// Write which pages of a chunk a capture changes, unless that is found out later.
+/// Writes which pages of a chunk a capture changes. For deferred chunks the copiers find this out
+/// later, so nothing is written here.
 fn write_changed(
     index: IndexWriter<'_>,
     slot: usize,
     chunk: usize,
     capture: &Capture<'_>,
 ) -> Result<(), IndexError> {
-    if *capture.later.chunk(chunk) == ChunkBits::default() {
+    if *capture.deferred.chunk(chunk) == ChunkBits::default() {
         let words = index.changed_bits(slot, chunk)?.iter();
         let words = words.zip(capture.pages.chunk(chunk));
         words.for_each(|(to, bits)| to.store(*bits, Relaxed));
@@ -113,5 +118,5 @@ fn write_changed(
     Ok(())
 }
 
-// The words of a chunk's bitmap and of its changed bits are the same eight.
+// `write_changed` copies the bitmap of a chunk word by word, so both must have eight words.
 const _: () = assert!(CHUNK_WORDS * 64 == CHUNK_PAGES);

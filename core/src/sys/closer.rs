@@ -1,9 +1,10 @@
-//! Dropping what strangers have had their hands on, on threads that may get stuck.
+//! Threads that drop values from untrusted peers, because dropping them may block.
 //!
-//! Closing a file can take as long as whoever made it likes: a TCP socket with SO_LINGER waits until its data are read, a
-//! file of a FUSE server waits for the server. A descriptor that another process has sent may be of such a file, and a
-//! Unix socket closes all descriptors in its unread messages when it is closed itself. So neither may have its
-//! last close on a thread that somebody waits for.
+//! The process that made a file can make closing it take any time. A TCP socket with SO_LINGER
+//! waits until its data are read, and a file of a FUSE server waits for the server. A descriptor
+//! that another process has sent may be of such a file. A Unix socket that is closed also closes
+//! all descriptors in its unread messages. So the last close of either must not happen on a thread
+//! that another thread waits for.
 
 use super::thread;
 use crate::sabotage::{Guard, off};
@@ -13,21 +14,23 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Most threads that may be stuck at once.
+/// The largest number of closing threads at once, all of which may be stuck.
 const MOST: u64 = 16;
-/// Bytes of stack of such a thread, which calls `close` and nothing else.
+/// The stack size of such a thread in bytes. The thread calls `close` and nothing else.
 const STACK: usize = 64 << 10;
 
-/// How many threads are at it: the process id above, their number below. A forked child has none of its parent's.
+/// The number of closing threads in the lower half, and the process id in the upper half. The id
+/// tells a forked child that the threads counted are those of its parent, and not its own.
 static BUSY: AtomicU64 = AtomicU64::new(0);
 
-/// Returns false if as many threads as there may be are at it already. Whoever lets strangers in waits until it is true
-/// again, which bounds what can pile up.
+/// Returns true if one more closing thread may be started. A caller that accepts untrusted peers
+/// accepts none while this is false, which bounds the number of open descriptors.
 pub fn has_room() -> bool {
     busy(BUSY.load(SeqCst)) < MOST
 }
 
-/// Drops `what` on a thread of its own. Returns it if there is no room for one more, or no thread can be started.
+/// Drops `what` on a thread of its own. Returns `what` as the error if the largest number of
+/// threads runs already, or if no thread can be started.
 pub fn drop_elsewhere<T: Send + 'static>(what: T) -> Result<(), T> {
     if off(Guard::CloseElsewhere) {
         drop(what);
@@ -39,7 +42,7 @@ pub fn drop_elsewhere<T: Send + 'static>(what: T) -> Result<(), T> {
     if begun.is_err() {
         return Err(what);
     }
-    // Shared, so that it comes back when the thread does not start.
+    // Shared with the thread, so that it can be returned if the thread does not start.
     let shared = Arc::new(Mutex::new(Some(what)));
     let take = |from: &Mutex<Option<T>>| from.lock().unwrap_or_else(PoisonError::into_inner).take();
     let theirs = shared.clone();
@@ -70,35 +73,36 @@ fn busy(word: u64) -> u64 {
     }
 }
 
-/// Something that may block when it is dropped: [`drop_elsewhere`] does it, unless it is [cleared](Suspect::clear) before.
+/// A value that may block when it is dropped. [`drop_elsewhere`] drops it, unless it was
+/// [cleared](Untrusted::clear) before.
 #[derive(Debug)]
-pub struct Suspect<T: Send + 'static> {
-    /// Always there, until it is dropped.
+pub struct Untrusted<T: Send + 'static> {
+    /// The value. It is `None` only while `into_inner` or `drop` runs.
     what: Option<T>,
     cleared: bool,
 }
 
-impl<T: Send + 'static> Suspect<T> {
-    /// Suspects `what`.
+impl<T: Send + 'static> Untrusted<T> {
+    /// Wraps `what`, which may block when it is dropped.
     pub fn new(what: T) -> Self {
-        Suspect {
+        Untrusted {
             what: Some(what),
             cleared: false,
         }
     }
 
-    /// Notes that dropping it cannot block.
+    /// Notes that dropping the value cannot block.
     pub fn clear(&mut self) {
         self.cleared = true;
     }
 
-    /// Returns it, which is suspected no more.
+    /// Returns the value. From now on the caller drops it.
     pub fn into_inner(mut self) -> T {
         self.what.take().expect("taken here and in drop only")
     }
 }
 
-impl<T: Send + 'static> Deref for Suspect<T> {
+impl<T: Send + 'static> Deref for Untrusted<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -106,7 +110,7 @@ impl<T: Send + 'static> Deref for Suspect<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Suspect<T> {
+impl<T: Send + 'static> Drop for Untrusted<T> {
     fn drop(&mut self) {
         let Some(what) = self.what.take() else {
             return;
@@ -115,9 +119,10 @@ impl<T: Send + 'static> Drop for Suspect<T> {
             return;
         }
         match drop_elsewhere(what) {
-            // Stuck threads are many, so nothing new is let in, and what stays open is bounded.
+            // The largest number of threads is stuck, and callers accept no new peers while that
+            // is so. Leaking the value keeps the number of open descriptors bounded.
             Err(what) if !has_room() => std::mem::forget(what),
-            // No thread can be started here. That nobody can help with, and it may well not block.
+            // No thread can be started, so the value was dropped here. It may not block.
             Err(_) | Ok(()) => {}
         }
     }
@@ -128,7 +133,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, channel};
 
-    /// Stuck until the other end is dropped.
+    /// A value whose drop blocks until the other end of the channel is dropped.
     struct Stuck(Receiver<()>);
 
     impl Drop for Stuck {
@@ -138,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn stuck_drops_are_bounded_and_come_back_to_the_caller() {
+    fn stuck_drops_are_bounded_and_further_values_are_returned_to_the_caller() {
         let (stuck, bounds): (Vec<_>, Vec<_>) = (0..MOST).map(|_| channel::<()>()).unzip();
         for bound in bounds {
             assert!(has_room());

@@ -1,11 +1,12 @@
-//! Files of checkpoints.
+//! System calls for the files of checkpoints.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// Begin to bring to the disk what was written to `file` so far, by whatever descriptor, and do not wait for it. This is a hint: where
-/// it cannot be, or goes wrong, the next `fsync` does all the work, and tells.
+/// Begins to write the data of `file` to the disk, and does not wait for it. This covers everything
+/// that was written so far, through any descriptor. It is only a hint: if it fails, the next
+/// `fsync` does all the work and reports the error.
 pub fn begin_writeback(file: &File) {
-    // SAFETY: has no preconditions; 0 bytes from 0 on are all.
+    // SAFETY: the call has no preconditions. A length of 0 from offset 0 stands for the whole file.
     unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
 }

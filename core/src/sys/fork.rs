@@ -1,16 +1,17 @@
-//! Tells a process from its forked children, which inherit everything of it and may use none of it.
+//! Tells a process from its forked children, which inherit all handles of the library but must not
+//! use them.
 //!
-//! A process has a number, in a page that fork hands down empty (`MADV_WIPEONFORK`, Linux 4.14).
-//! The first question in a child finds no number there and takes the next one. So a question costs
-//! one load, while `getpid` is a system call, and a process id that the system uses again is not
-//! mistaken for the process that had it before. Where the kernel has no such pages, process ids
-//! have to do.
+//! Each process has a number in a page that is empty in a forked child (`MADV_WIPEONFORK`, Linux
+//! 4.14). The first check in a child finds no number there, and takes the next one. So a check
+//! costs one load, while `getpid` is a system call. And a process id that the system uses again is
+//! not mistaken for the process that had it before. If the kernel has no such pages, process ids
+//! are used instead.
 
 use super::mem::page_size;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// A process, as opposed to its parent and its forked children.
+/// The identity of a process, which differs from that of its parent and of its forked children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(u64);
 
@@ -32,11 +33,11 @@ impl Process {
     }
 }
 
-/// The greatest number that this process or one of its ancestors has taken. Fork hands it down as
-/// it is.
+/// The greatest number that this process or one of its ancestors has taken. Forked children inherit
+/// it.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
-/// Takes the number of a process that has none yet: one that no ancestor of it has.
+/// Takes a number for a process that has none yet. No ancestor of the process has this number.
 fn take_number(number: &AtomicU64) -> u64 {
     let next = TAKEN.fetch_add(1, Ordering::Relaxed) + 1;
     match number.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed) {
@@ -45,10 +46,10 @@ fn take_number(number: &AtomicU64) -> u64 {
     }
 }
 
-/// The page with the number; null before the first question. No lock guards it: a child could
-/// inherit the lock taken.
+/// The page with the number, or null before the first check. No lock guards it, because a child
+/// could inherit the lock in the locked state.
 static PAGE: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
-/// Stands for the page where there cannot be one.
+/// Stands for the page if the kernel has no such pages.
 static NO_PAGE: AtomicU64 = AtomicU64::new(0);
 
 fn own_number() -> Option<&'static AtomicU64> {
@@ -61,9 +62,9 @@ fn own_number() -> Option<&'static AtomicU64> {
             unmap(made);
         }
     }
-    // SAFETY: `PAGE` holds what `wiped_page` returned, aligned, mapped readable and writable, and
-    // never unmapped after it was stored there; a child has the page too, filled with zeros, which
-    // are a number.
+    // SAFETY: `PAGE` holds a pointer that `wiped_page` returned. It is aligned, and it points to
+    // memory that is readable and writable, and is never unmapped once the pointer is stored there.
+    // A child has the page too, filled with zeros, which are a valid number.
     let number = unsafe { &*page };
     (!std::ptr::eq(number, &NO_PAGE)).then_some(number)
 }
@@ -75,13 +76,13 @@ fn wiped_page() -> *mut AtomicU64 {
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
     );
-    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    // SAFETY: this is a new mapping at an address that the kernel chooses.
     let page = unsafe { libc::mmap(null_mut(), page_size(), prot, flags, -1, 0) };
     if page == libc::MAP_FAILED {
         return (&raw const NO_PAGE).cast_mut();
     }
-    // SAFETY: advice on a page of our own that nobody uses yet. Emulators that accept every advice
-    // and follow none are found out by advice that does not exist.
+    // SAFETY: the page was mapped above, and nothing uses it yet. The advice that does not exist
+    // detects emulators that accept all advice and follow none.
     let wiped = unsafe {
         libc::madvise(page, page_size(), libc::MADV_WIPEONFORK) == 0
             && libc::madvise(page, page_size(), NO_ADVICE) != 0
@@ -93,10 +94,11 @@ fn wiped_page() -> *mut AtomicU64 {
     (&raw const NO_PAGE).cast_mut()
 }
 
-/// Unmaps a page that was made for nothing.
+/// Unmaps a page that is not needed.
 fn unmap(page: *mut AtomicU64) {
     if !std::ptr::eq(page, &NO_PAGE) {
-        // SAFETY: `wiped_page` made it, and nobody else has seen it.
+        // SAFETY: `wiped_page` mapped the page, and its address was never stored, so nothing else
+        // uses it.
         unsafe { libc::munmap(page.cast(), page_size()) };
     }
 }
@@ -107,11 +109,11 @@ mod tests {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
 
-    /// Returns what `question` answers in a forked child.
+    /// Returns the result of `question` in a forked child.
     fn in_child(question: impl Fn() -> bool) -> bool {
-        // SAFETY: the child only asks and ends.
+        // SAFETY: the child only calls `question` and ends.
         match unsafe { fork() }.unwrap() {
-            // SAFETY: ends the child without running what the parent registered for its own end.
+            // SAFETY: `_exit` ends the child at once, and runs no exit handlers of the parent.
             ForkResult::Child => unsafe { libc::_exit(i32::from(question())) },
             ForkResult::Parent { child } => match waitpid(child, None).unwrap() {
                 WaitStatus::Exited(_, answer) => answer == 1,
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_never_asked_does_not_pass_for_its_parent_in_a_grandchild() {
+    fn a_grandchild_is_not_mistaken_for_its_grandparent_if_the_child_never_checked() {
         let here = Process::current();
         assert!(in_child(|| in_child(|| !here.is_current())));
         assert!(in_child(|| {
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn all_threads_are_of_one_process_whoever_asks_first() {
+    fn all_threads_have_the_same_process_whichever_checks_first() {
         assert!(in_child(|| {
             let ask = || std::thread::spawn(Process::current);
             let threads: Vec<_> = (0..8).map(|_| ask()).collect();

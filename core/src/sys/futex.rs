@@ -1,10 +1,10 @@
-//! Waiting for a word of a shared object to change.
+//! Futexes: waiting until a word of a shared object changes, and waking the threads that wait.
 
 use nix::errno::Errno;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// The futex word: the low half of an event counter.
+/// Returns the futex word, which is the low half of an event counter.
 fn word(counter: &AtomicU64) -> *const u32 {
     let first = std::ptr::from_ref(counter).cast::<u32>();
     if cfg!(target_endian = "little") {
@@ -14,12 +14,14 @@ fn word(counter: &AtomicU64) -> *const u32 {
     }
 }
 
-/// Sleep until somebody wakes `counter`, or it is no longer `seen`, or `timeout` has passed. May return early.
+/// Sleeps until `counter` is woken, its value is no longer `seen`, or `timeout` has passed. May
+/// return early.
 pub fn wait(counter: &AtomicU64, seen: u64, timeout: Duration) {
     wait_as(counter, seen, timeout, libc::FUTEX_WAIT);
 }
 
-/// The same for a counter that only threads of this process wait for, and wake by [`wake_private`].
+/// Does the same as [`wait`] for a counter on which only threads of this process wait, and which
+/// they wake by [`wake_private`].
 pub fn wait_private(counter: &AtomicU64, seen: u64, timeout: Duration) {
     wait_as(
         counter,
@@ -34,7 +36,7 @@ fn wait_as(counter: &AtomicU64, seen: u64, timeout: Duration, operation: libc::c
         tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,
         tv_nsec: timeout.subsec_nanos().into(),
     };
-    // SAFETY: the word and the time outlive the call; a read-only mapping is enough to wait on.
+    // SAFETY: the word and the time outlive the call. A read-only mapping is enough to wait on.
     let result = unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -44,21 +46,23 @@ fn wait_as(counter: &AtomicU64, seen: u64, timeout: Duration, operation: libc::c
             &raw const time,
         )
     };
-    // EAGAIN: it changed already. ETIMEDOUT, EINTR: the caller looks anyway. Nothing else can happen to a mapped word.
+    // EAGAIN means that the word changed before the wait. After ETIMEDOUT and EINTR the caller
+    // checks the counter anyway. A mapped word gives no other error.
     let _ = Errno::result(result);
 }
 
-/// Wake everybody who waits on `counter`, in every process.
+/// Wakes all threads that wait on `counter`, in every process.
 pub fn wake(counter: &AtomicU64) {
     wake_as(counter, libc::FUTEX_WAKE);
 }
 
-/// Wake the threads of this process that wait on `counter` by [`wait_private`]. Nobody else can make that last long.
+/// Wakes the threads of this process that wait on `counter` by [`wait_private`]. Other processes
+/// cannot make this call take long.
 pub fn wake_private(counter: &AtomicU64) {
     wake_as(counter, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG);
 }
 
 fn wake_as(counter: &AtomicU64, operation: libc::c_int) {
-    // SAFETY: the word is mapped; waking touches no memory.
+    // SAFETY: the word is mapped, and waking does not access it.
     unsafe { libc::syscall(libc::SYS_futex, word(counter), operation, i32::MAX) };
 }

@@ -1,4 +1,5 @@
-//! Live memory: what a tracker maps over the reservation of its caller, as ranges of addresses.
+//! Live memory: operations on the address ranges that a tracker maps over the reservation of its
+//! caller.
 
 use super::mem::{MapError, Mapping, page_size};
 use nix::errno::Errno;
@@ -12,24 +13,24 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
-/// What the pages are before the first store.
+/// The content of pages before the first store to them.
 #[derive(Clone, Copy, Debug)]
 pub enum Backing<'a> {
     /// Zeros.
     Zero,
-    /// The pages of a file from this offset; stores go to private copies.
+    /// The pages of a file from this offset. Stores go to private copies.
     File(BorrowedFd<'a>, usize),
 }
 
-/// Map readable and writable memory over `range`, which forked children do not inherit.
+/// Maps readable and writable memory over `range`. Forked children do not inherit it.
 ///
 /// # Safety
-/// The range must be the caller's own, and nothing borrowed from it.
+/// The range must be the caller's own, and nothing may be borrowed from it.
 pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> {
     let (at, len) = parts(range)?;
     let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED;
-    // SAFETY: replaces a range that is the caller's own and unused, as it promises.
+    // SAFETY: by the caller's promise, the range is its own, and nothing is borrowed from it.
     let mapped = unsafe {
         match backing {
             Backing::Zero => mmap_anonymous(Some(at), len, prot, flags),
@@ -42,12 +43,13 @@ pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> 
     advise(range, MmapAdvise::MADV_DONTFORK)
 }
 
-/// Put memory of another kind in the place of `range` without its bytes ever seeming to change: what lies in `own` is copied,
-/// everything else is as the new backing has it.
+/// Replaces the memory of `range` by memory with another backing. Readers of the range never see
+/// other bytes. The bytes in `own` are copied, and all other bytes come from the new backing.
 ///
 /// # Safety
-/// The range must be the caller's own memory, readable, which nobody writes during the call. But for `own`, which lies
-/// inside, the backing must have the same bytes.
+/// The range must be readable memory of the caller's own that nobody writes during the call. The
+/// ranges in `own` must lie inside it. The backing must hold the same bytes as the range, except in
+/// `own`.
 pub unsafe fn replace(
     range: &Range<usize>,
     backing: Backing<'_>,
@@ -55,36 +57,41 @@ pub unsafe fn replace(
 ) -> io::Result<()> {
     let stage = Mapping::reserve_aligned(range.len()).map_err(io::Error::other)?;
     let at = stage.addr();
-    // SAFETY: the reservation is new.
+    // SAFETY: the reservation is new and belongs to this function, so nothing is borrowed from it.
     unsafe { map(&(at..at + range.len()), backing)? };
     if let Backing::File(..) = backing {
-        // Before the pages are watched: then the kernel maps neighbours together. What is not mapped here takes a fault later.
+        // While the pages are not watched, the kernel maps neighbours together. Pages that are not
+        // mapped here cause a fault later.
         let _ = populate(&(at..at + range.len()), MADV_POPULATE_READ);
     }
     for part in own.clone() {
         let to = (at + (part.start - range.start)) as *mut u8;
-        // SAFETY: inside both ranges, which are apart; the source is readable and keeps still.
+        // SAFETY: the part lies inside both ranges, which do not overlap. By the caller's promise
+        // the source is readable, and nobody writes it. The target was just mapped writable.
         unsafe { std::ptr::copy_nonoverlapping(part.start as *const u8, to, part.len()) };
     }
     if let Backing::File(..) = backing
         && own.clone().next().is_none()
     {
-        // Core dumps hold a private mapping of a file only if something in it was copied.
+        // Core dumps include a private mapping of a file only if a page of it was copied.
         let _ = copy_in_place(&(at..at + page_size()));
     }
     let (flags, to) = (
         libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
         range.start as *mut c_void,
     );
-    // SAFETY: what lay in the range goes in the same step in which its copy arrives.
+    // SAFETY: the range is the caller's own, and the stage belongs to this function. The kernel
+    // replaces the range in one step by memory with the same bytes, so references to it stay valid.
     let moved = unsafe { libc::mremap(at as *mut c_void, range.len(), range.len(), flags, to) };
     if moved != libc::MAP_FAILED {
-        // Nothing is there any more, and somebody else may settle there.
+        // The stage is no longer mapped, and other mappings may get its addresses. Dropping it
+        // would unmap them.
         std::mem::forget(stage);
         return Ok(());
     }
-    // The kernel may have unmapped the range before it failed. The stage still has all the bytes.
-    // SAFETY: the range is the caller's; every byte that is not the backing's is copied again, from the stage.
+    // The kernel may have unmapped the range before it failed. The stage still has all bytes.
+    // SAFETY: the range is the caller's own, and every byte that does not come from the backing is
+    // copied again from the stage, which is readable and does not overlap the range.
     unsafe {
         map(range, backing)?;
         for part in own {
@@ -95,14 +102,15 @@ pub unsafe fn replace(
     Ok(())
 }
 
-/// Copy what `range`, a private mapping of a file, still has in common with it. Pages that are private already stay where they
-/// are: whoever has pinned them goes on seeing them. (Linux 5.14.)
+/// Makes private copies of the pages of `range`, a private mapping of a file, that are still pages
+/// of the file. Pages that are private copies already are not moved, so a device for which they are
+/// locked still accesses them. (Linux 5.14.)
 pub fn copy_in_place(range: &Range<usize>) -> io::Result<()> {
     populate(range, MADV_POPULATE_WRITE)
 }
 
-/// Have all of `range` in memory and mapped, as if it were read now. What cannot be read is an
-/// error and no signal. (Linux 5.14.)
+/// Brings all of `range` into memory and maps it, as reading it would. A page that cannot be read
+/// is an error and not a signal. (Linux 5.14.)
 pub fn read_ahead(range: &Range<usize>) -> io::Result<()> {
     populate(range, MADV_POPULATE_READ)
 }
@@ -110,16 +118,16 @@ pub fn read_ahead(range: &Range<usize>) -> io::Result<()> {
 const MADV_POPULATE_READ: libc::c_int = 22;
 const MADV_POPULATE_WRITE: libc::c_int = 23;
 
-/// Have the pages of `range` mapped as if they were read, or written, now. No byte changes.
+/// Maps the pages of `range` as reading or writing them would. No byte changes.
 fn populate(range: &Range<usize>, how: libc::c_int) -> io::Result<()> {
-    // SAFETY: no byte changes, by either advice.
+    // SAFETY: neither advice changes a byte.
     let done = unsafe { libc::madvise(pointer(range).as_ptr(), range.len(), how) };
     Errno::result(done)?;
     Ok(())
 }
 
-/// Map the pages of a shared object from `offset` on over `range`, readable and writable; forked children do not inherit
-/// them.
+/// Maps the pages of a shared object from `offset` over `range`, readable and writable. Forked
+/// children do not inherit them.
 ///
 /// # Safety
 /// As for [`map`].
@@ -131,13 +139,14 @@ pub unsafe fn map_shared(
     let (at, len) = parts(range)?;
     let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED;
-    // SAFETY: replaces a range that is the caller's own and unused, as it promises.
+    // SAFETY: by the caller's promise, the range is its own, and nothing is borrowed from it.
     unsafe { mmap(Some(at), len, prot, flags, fd, offset as libc::off_t) }
         .map_err(|e| explain("map", range, e))?;
     advise(range, MmapAdvise::MADV_DONTFORK)
 }
 
-/// Let core dumps hold the bytes of `range`, or leave them out. (Where the kernel refuses, they are as before.)
+/// Includes the bytes of `range` in core dumps, or leaves them out. If the kernel refuses, nothing
+/// changes.
 pub fn dump(range: &Range<usize>, included: bool) {
     let advice = match included {
         true => MmapAdvise::MADV_DODUMP,
@@ -146,68 +155,72 @@ pub fn dump(range: &Range<usize>, included: bool) {
     let _ = advise(range, advice);
 }
 
-/// Let `range` be written, or only read: then a store is a signal.
+/// Makes `range` writable or read-only. A store to read-only memory is a signal.
 ///
 /// # Safety
-/// The range must be the caller's own, and whoever writes it must be ready for the signal.
+/// The range must be the caller's own, and all code that writes it must be ready for the signal.
 pub unsafe fn protect(range: &Range<usize>, writable: bool) -> io::Result<()> {
     let mut prot = ProtFlags::PROT_READ;
     prot.set(ProtFlags::PROT_WRITE, writable);
-    // SAFETY: changes no byte; the rest is the caller's promise.
+    // SAFETY: this changes no byte, and by the caller's promise the range is its own.
     unsafe { mprotect(pointer(range), range.len(), prot) }.map_err(|e| explain("protect", range, e))
 }
 
-/// Make `range` inaccessible again; what was in it is gone.
+/// Makes `range` inaccessible again. Its bytes are lost.
 ///
 /// # Safety
 /// As for [`map`].
 pub unsafe fn unmap(range: &Range<usize>) -> io::Result<()> {
     let (at, len) = parts(range)?;
     let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED;
-    // SAFETY: as for `map`.
+    // SAFETY: by the caller's promise, the range is its own, and nothing is borrowed from it.
     unsafe { mmap_anonymous(Some(at), len, ProtFlags::PROT_NONE, flags) }
         .map_err(|e| explain("reserve", range, e))?;
     Ok(())
 }
 
-/// Keep huge pages out of `range`. A kernel built without them refuses, and need not be told.
+/// Keeps huge pages out of `range`. A kernel that is built without huge pages refuses the advice,
+/// and does not need it.
 pub fn no_huge_pages(range: &Range<usize>) {
     let _ = advise(range, MmapAdvise::MADV_NOHUGEPAGE);
 }
 
-/// Allow huge pages in `range`.
+/// Allows huge pages in `range`.
 pub fn huge_pages(range: &Range<usize>) {
     let _ = advise(range, MmapAdvise::MADV_HUGEPAGE);
 }
 
-/// Gather the pages of `range` into huge ones now (Linux 6.1). Other threads may use them meanwhile.
+/// Gathers the pages of `range` into huge pages now (Linux 6.1). Other threads may use them
+/// meanwhile.
 pub fn gather(range: &Range<usize>) -> io::Result<()> {
     const MADV_COLLAPSE: libc::c_int = 25;
-    // SAFETY: changes where the bytes are, not what they are.
+    // SAFETY: the kernel moves the bytes to other physical memory, and changes none.
     let done = unsafe { libc::madvise(pointer(range).as_ptr(), range.len(), MADV_COLLAPSE) };
     Errno::result(done)?;
     Ok(())
 }
 
-/// Give the private copies of `range` back: zeros, or what the file holds, take their place.
+/// Drops the private copies of `range`. Zeros, or the bytes of the file, take their place.
 ///
 /// # Safety
-/// The file must hold the same bytes, or nobody may need them.
+/// The file must hold the same bytes, or nothing may need the bytes and nothing may be borrowed
+/// from the range.
 pub unsafe fn drop_copies(range: &Range<usize>) -> io::Result<()> {
     advise(range, MmapAdvise::MADV_DONTNEED)
 }
 
-/// An error if a part of `range` is not mapped any more.
+/// Returns an error if a part of `range` is no longer mapped.
 pub fn check_mapped(range: &Range<usize>) -> io::Result<()> {
-    // SAFETY: with MS_ASYNC this starts no write; it looks the range up, which is all that is
-    // wanted.
+    // SAFETY: with MS_ASYNC the call starts no write. It only checks that the range is mapped.
     unsafe { msync(pointer(range), range.len(), MsFlags::MS_ASYNC) }
         .map_err(|e| explain("find", range, e))
 }
 
-/// Only advice that leaves the bytes as they are, but for DONTNEED, whose caller promised.
+/// Gives the kernel advice on `range`. The advice must leave the bytes as they are, except for
+/// MADV_DONTNEED, which is used only in [`drop_copies`].
 fn advise(range: &Range<usize>, advice: MmapAdvise) -> io::Result<()> {
-    // SAFETY: the range is the caller's own; see above.
+    // SAFETY: the range is the caller's own. The advice changes no byte, except for MADV_DONTNEED,
+    // for which the caller of `drop_copies` has promised that this is correct.
     unsafe { madvise(pointer(range), range.len(), advice) }
         .map_err(|e| explain("advise on", range, e))
 }
@@ -231,14 +244,15 @@ fn explain(what: &'static str, range: &Range<usize>, source: Errno) -> io::Error
     io::Error::new(io::Error::from(source).kind(), error)
 }
 
-/// Have the kernel write one zero byte at `addr`, as a read(2) into the memory does.
+/// Makes the kernel write one zero byte at `addr`, as a read(2) into the memory does. An address
+/// that cannot be written is an error.
 ///
 /// # Safety
-/// Nothing borrowed from the byte at `addr` may be alive. (An address that cannot be written is an
-/// error.)
+/// Nothing that was borrowed from the byte at `addr` may be alive.
 pub unsafe fn write_by_kernel(addr: usize) -> io::Result<()> {
     let zeros = std::fs::File::open("/dev/zero")?;
-    // SAFETY: the kernel checks the address, and writes one byte, which the caller lets it.
+    // SAFETY: the kernel checks the address and writes one byte, from which nothing is borrowed by
+    // the caller's promise.
     let n = unsafe { libc::read(zeros.as_raw_fd(), addr as *mut c_void, 1) };
     Errno::result(n)?;
     Ok(())

@@ -1,28 +1,30 @@
 //! A lock with priority inheritance.
 //!
-//! A real-time thread that waits for a lock must not wait for every thread that computes meanwhile: whoever
-//! holds the lock runs with the priority of whoever waits. The locks of the standard library do not do that.
+//! A real-time thread that waits for a lock must not also wait for all threads that compute
+//! meanwhile. So the thread that holds the lock runs with the priority of the thread that waits.
+//! The locks of the standard library do not do this.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// Guards a value that threads of different priorities use.
+/// A lock that guards a value which threads of different priorities use.
 ///
 /// A thread that panics while it holds the lock releases it, and leaves the value as it is.
 pub struct Lock<T> {
-    /// Boxed: a lock must not move while somebody uses it.
+    /// The lock is boxed because it must not move while a thread uses it.
     raw: Box<UnsafeCell<libc::pthread_mutex_t>>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock lets one thread at a time have the value, and may move the value to it.
+// SAFETY: only one thread at a time has access to the value, and `T: Send` allows it to be another
+// thread. The boxed mutex may be used by any thread.
 unsafe impl<T: Send> Send for Lock<T> {}
-// SAFETY: as for Send; `&Lock` gives access to the value only under the lock.
+// SAFETY: as for Send. `&Lock` gives access to the value only while the lock is held.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
-    /// A lock that nobody holds.
+    /// Creates a lock that no thread holds.
     pub fn new(value: T) -> Self {
         Lock::with_protocol(value, libc::PTHREAD_PRIO_INHERIT)
     }
@@ -30,9 +32,9 @@ impl<T> Lock<T> {
     fn with_protocol(value: T, protocol: libc::c_int) -> Self {
         let raw = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
         let mut attr = std::mem::MaybeUninit::uninit();
-        // SAFETY: the attributes are initialised before they are used, and destroyed once. The lock has its
-        // final address, and nobody uses it yet. Where the system knows no such protocol, the lock stays
-        // an ordinary one, as it was initialised.
+        // SAFETY: the attributes are initialised before they are used, and destroyed once. The
+        // mutex has its final address, and no thread uses it yet. If the system does not know the
+        // protocol, the mutex stays an ordinary one, as it was initialised.
         unsafe {
             if libc::pthread_mutexattr_init(attr.as_mut_ptr()) == 0 {
                 if libc::pthread_mutexattr_setprotocol(attr.as_mut_ptr(), protocol) == 0 {
@@ -50,14 +52,14 @@ impl<T> Lock<T> {
     /// Waits for the lock, and holds it until the result is dropped.
     ///
     /// # Panics
-    /// When the calling thread holds it already, as far as the system notices that.
+    /// Panics if the calling thread holds the lock already and the system detects this.
     pub fn lock(&self) -> Guard<'_, T> {
         loop {
-            // SAFETY: an initialised lock that does not move.
+            // SAFETY: the mutex is initialised, and it is boxed, so it does not move.
             match unsafe { libc::pthread_mutex_lock(self.raw.get()) } {
                 0 => break,
                 libc::EDEADLK => panic!("a lock is taken twice by one thread"),
-                // A filter refuses what waiting needs: try again and again.
+                // A filter refuses the system calls for waiting, so the lock is tried repeatedly.
                 _ => std::thread::yield_now(),
             }
         }
@@ -70,7 +72,7 @@ impl<T> Lock<T> {
 
 impl<T> Drop for Lock<T> {
     fn drop(&mut self) {
-        // SAFETY: nobody holds it or waits for it: there is no other reference.
+        // SAFETY: there is no other reference to the lock, so no thread holds it or waits for it.
         unsafe { libc::pthread_mutex_destroy(self.raw.get()) };
     }
 }
@@ -81,31 +83,32 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Lock<T> {
     }
 }
 
-/// The value of a [`Lock`], as long as this lives.
+/// Access to the value of a [`Lock`]. Dropping it releases the lock.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// A lock is released by the thread that took it.
+    /// Makes the guard `!Send`: the thread that took the lock must release it.
     not_send: PhantomData<*const ()>,
 }
 
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: this thread holds the lock, so nobody else has the value.
+        // SAFETY: this thread holds the lock, so no other thread has access to the value.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this thread holds the lock, and `&mut self` makes this its only use of the value.
+        // SAFETY: this thread holds the lock, and `&mut self` makes this the only reference to the
+        // value.
         unsafe { &mut *self.lock.value.get() }
     }
 }
 
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: this thread holds the lock.
+        // SAFETY: this thread holds the lock, because the guard is `!Send`.
         unsafe { libc::pthread_mutex_unlock(self.lock.raw.get()) };
     }
 }
@@ -117,13 +120,13 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
     use std::time::{Duration, Instant};
 
-    /// Makes the calling thread a real-time one on the first processor.
+    /// Makes the calling thread a real-time thread on the first processor.
     fn real_time(priority: i32) {
         run_on(&[0]).unwrap();
         let parameters = libc::sched_param {
             sched_priority: priority,
         };
-        // SAFETY: 0 is the calling thread; the parameters are only read.
+        // SAFETY: 0 stands for the calling thread, and the call only reads the parameters.
         let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) };
         let error = std::io::Error::last_os_error();
         assert_eq!(set, 0, "this test needs CAP_SYS_NICE: {error}");
@@ -134,13 +137,14 @@ mod tests {
         while computed < time && !stop.load(SeqCst) {
             let start = Instant::now();
             while start.elapsed() < Duration::from_micros(50) {}
-            // A pause is not computing: at most the time of the loop counts.
+            // Time during which the thread did not run must not count, so each round counts only up
+            // to a limit.
             computed += start.elapsed().min(Duration::from_micros(100));
         }
     }
 
-    /// Whether a real-time thread gets a lock from an ordinary one while another real-time thread
-    /// computes for two seconds on the only processor.
+    /// Returns true if a real-time thread gets a lock from an ordinary thread while another
+    /// real-time thread computes for two seconds on the only processor.
     fn gets_through(protocol: libc::c_int) -> bool {
         let lock = Lock::with_protocol(0, protocol);
         let (stage, never, got) = (
@@ -158,8 +162,8 @@ mod tests {
                 run_on(&[0]).unwrap();
                 let held = lock.lock();
                 stage.store(1, SeqCst);
-                // The kernel leaves ordinary threads 5 % of a busy processor: this takes them longer than
-                // the other computes.
+                // The kernel leaves ordinary threads 5 % of a busy processor. With that share, this
+                // takes longer than the other thread computes.
                 compute(Duration::from_millis(400), &never);
                 drop(held);
             });
@@ -181,16 +185,16 @@ mod tests {
     }
 
     #[test]
-    fn a_real_time_thread_waits_for_the_holder_and_for_nobody_who_computes() {
+    fn a_real_time_thread_waits_only_for_the_holder_and_not_for_computing_threads() {
         assert!(gets_through(libc::PTHREAD_PRIO_INHERIT));
         assert!(
             !gets_through(libc::PTHREAD_PRIO_NONE),
-            "an ordinary lock does as well here: the test shows nothing"
+            "an ordinary lock passes too, so this test shows nothing here"
         );
     }
 
     #[test]
-    fn threads_take_turns() {
+    fn only_one_thread_at_a_time_changes_the_value() {
         let lock = Lock::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -1,4 +1,5 @@
-//! Mappings: reservations at fixed addresses, shared objects, and the pieces that are put over a reservation.
+//! Mappings: reservations at fixed addresses, mappings of shared objects, and the parts of a
+//! reservation that are replaced.
 
 use super::fork::Process;
 use nix::errno::Errno;
@@ -13,33 +14,52 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use thiserror::Error;
 
-/// What one entry of a page directory covers (with 4 KiB pages): the size of a huge page, too.
+/// The bytes that one entry of a page directory covers with 4 KiB pages, which is also the size of
+/// a huge page.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// Bytes per page of this machine.
+/// Returns the bytes per page of this machine.
 pub fn page_size() -> usize {
     // SAFETY: sysconf has no preconditions.
     let n = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(n).expect("sysconf knows the page size")
 }
 
-/// Why a range of addresses could not be had.
+/// The reason why a range of addresses cannot be mapped or changed.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum MapError {
+    /// Something else is mapped there.
     #[error(
-        "addresses {addr:#x}..{end:#x} are taken by {by}; give another base address, or end what uses this one"
+        "addresses {addr:#x}..{end:#x} are taken by {by}; give another base address, or end what \
+         uses this one"
     )]
-    Taken { addr: usize, end: usize, by: String },
+    Taken {
+        /// The first address.
+        addr: usize,
+        /// The address after the last one.
+        end: usize,
+        /// What is mapped there.
+        by: String,
+    },
+    /// The process has as many mappings as it may have.
     #[error(
-        "the process has no mappings left (limit {limit}, sysctl vm.max_map_count); raise the limit or hold fewer views"
+        "the process has no mappings left (limit {limit}, sysctl vm.max_map_count); raise the \
+         limit or hold fewer views"
     )]
-    TooManyMappings { limit: String },
+    TooManyMappings {
+        /// The largest number of mappings of a process.
+        limit: String,
+    },
+    /// The kernel refused an operation.
     #[error("cannot {what} {len} bytes at {addr:#x}: {source}")]
     Os {
+        /// The operation.
         what: &'static str,
+        /// The first address.
         addr: usize,
+        /// The number of bytes.
         len: usize,
+        /// The error of the kernel.
         source: Errno,
     },
 }
@@ -60,7 +80,7 @@ impl MapError {
     }
 }
 
-/// The largest number of mappings of a process.
+/// Returns the largest number of mappings that a process may have.
 pub fn max_map_count() -> usize {
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count");
     text.ok()
@@ -68,12 +88,13 @@ pub fn max_map_count() -> usize {
         .unwrap_or(65530)
 }
 
-/// Whether some memory of this machine is in swap, as far as is known.
+/// Returns true if some memory of this machine is in swap, or if that is not known.
 pub fn swap_in_use() -> bool {
     nix::sys::sysinfo::sysinfo().map_or(true, |info| info.swap_free() != info.swap_total())
 }
 
-/// Counted in a small buffer: with no mappings left, there is no memory for a large one.
+/// Returns the number of mappings of this process. It uses a small buffer, because without mappings
+/// left there is no memory for a large one.
 fn mapping_count() -> usize {
     let count = || -> std::io::Result<usize> {
         let mut maps = std::fs::File::open("/proc/self/maps")?;
@@ -88,16 +109,18 @@ fn mapping_count() -> usize {
     count().unwrap_or(0)
 }
 
-/// A range of addresses that is unmapped when this is dropped, with whatever lies there by then.
+/// A range of addresses. Dropping it unmaps the range, with everything that is mapped there by
+/// then.
 #[derive(Debug)]
 pub struct Mapping {
     ptr: NonNull<c_void>,
     len: usize,
-    /// The process that made it: in a forked child the range may hold something else by now.
+    /// The process that created it. In a forked child, something else may be mapped in the range.
     process: Process,
 }
 
-// SAFETY: a mapping belongs to the process; access goes through the methods' own rules.
+// SAFETY: a mapping belongs to the whole process and not to a thread. The methods give access to
+// its memory only as atomics and raw pointers, or through unsafe methods with rules of their own.
 unsafe impl Send for Mapping {}
 // SAFETY: as for Send.
 unsafe impl Sync for Mapping {}
@@ -105,7 +128,8 @@ unsafe impl Sync for Mapping {}
 impl Drop for Mapping {
     fn drop(&mut self) {
         if self.process.is_current() {
-            // SAFETY: the range is ours alone, and everything borrowed from it has ended.
+            // SAFETY: the range belongs to this mapping alone. Everything that was borrowed from
+            // the mapping has ended.
             let _ = unsafe { munmap(self.ptr, self.len) };
         }
     }
@@ -119,11 +143,14 @@ fn access(writable: bool) -> ProtFlags {
     }
 }
 
+/// Unmaps a range.
+///
 /// # Safety
-/// The range must be the caller's own (or empty), and nothing borrowed from it.
+/// The range must be the caller's own (or empty), and nothing may be borrowed from it.
 unsafe fn unmap(range: std::ops::Range<usize>) {
     if let Some(at) = NonNull::new(range.start as *mut c_void).filter(|_| !range.is_empty()) {
-        // SAFETY: the caller's promise. A failure leaves a reservation behind, which harms nobody.
+        // SAFETY: the obligations are the same as for this function. A failure leaves a reservation
+        // behind, which does no harm.
         let _ = unsafe { munmap(at, range.len()) };
     }
 }
@@ -147,12 +174,14 @@ impl Mapping {
         }
     }
 
-    /// Reserve `len` inaccessible bytes exactly at `addr`, or say what lies there.
+    /// Reserves `len` inaccessible bytes exactly at `addr`. If something is mapped there, the error
+    /// names it.
     pub fn reserve_at(addr: usize, len: usize) -> Result<Self, MapError> {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
         let want = NonZeroUsize::new(addr);
-        // SAFETY: a fresh inaccessible mapping that replaces nothing (NOREPLACE; kernels that do not know the flag
-        // take the address as a hint, which is checked below).
+        // SAFETY: this is a new inaccessible mapping that replaces nothing, because of
+        // MAP_FIXED_NOREPLACE. Kernels that do not know the flag take the address as a hint, and
+        // the result is checked below.
         let got = unsafe { mmap_anonymous(want, length(len)?, ProtFlags::PROT_NONE, flags) };
         match got {
             Ok(ptr) => {
@@ -168,22 +197,24 @@ impl Mapping {
         }
     }
 
-    /// Reserve `len` inaccessible bytes wherever there is room.
+    /// Reserves `len` inaccessible bytes at an address that the kernel chooses.
     pub fn reserve(len: usize) -> Result<Self, MapError> {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        // SAFETY: this is a new mapping at an address that the kernel chooses.
         let got = unsafe { mmap_anonymous(None, length(len)?, ProtFlags::PROT_NONE, flags) };
         got.map(|ptr| Mapping::of(ptr, len))
             .map_err(|e| MapError::os("reserve", 0, len, e))
     }
 
-    /// The same at a multiple of 2 MiB: where two ranges are aligned so, page tables can be moved between them whole.
+    /// Reserves `len` inaccessible bytes at a multiple of 2 MiB. Between two ranges that are
+    /// aligned so, the kernel can move whole page tables.
     pub fn reserve_aligned(len: usize) -> Result<Self, MapError> {
         let room = length(len)?.get().saturating_add(HUGE_PAGE);
         let mut reserved = Mapping::reserve(room)?;
         let at = reserved.addr().next_multiple_of(HUGE_PAGE);
         let end = (at + len).next_multiple_of(page_size());
-        // SAFETY: a fresh reservation; its head and its tail are given back, the rest is what it covers from now on.
+        // SAFETY: the reservation is new, and nothing is borrowed from it. Its head and its tail
+        // are unmapped, and from now on it covers only the rest.
         unsafe {
             unmap(reserved.addr()..at);
             unmap(end..reserved.addr() + room);
@@ -192,85 +223,91 @@ impl Mapping {
         Ok(reserved)
     }
 
-    /// Map a shared object of `len` bytes, to read or to read and write, at a multiple of 2 MiB.
+    /// Maps a shared object of `len` bytes at a multiple of 2 MiB, for reading, or for reading and
+    /// writing.
     pub fn shared(fd: BorrowedFd<'_>, len: usize, writable: bool) -> Result<Self, MapError> {
         let range = Mapping::shared_closed(fd, len)?;
-        // SAFETY: the mapping is new. Others may write the object: the methods below hand out atomics
-        // and raw pointers only.
+        // SAFETY: the mapping is new, so nothing is borrowed from it. Other processes may write the
+        // object, but the methods below give access only through atomics and raw pointers.
         unsafe { range.protect(0, len, writable)? };
         Ok(range)
     }
 
-    /// Map a shared object of `len` bytes at a multiple of 2 MiB, inaccessible until [`Mapping::open`].
+    /// Maps a shared object of `len` bytes at a multiple of 2 MiB. It is inaccessible until
+    /// [`Mapping::open`].
     ///
-    /// The mapping is not locked in memory, whatever `mlockall(MCL_FUTURE)` asks for: locking allocates every
-    /// page of a sparse object. A later `mlockall(MCL_CURRENT)` allocates only what is accessible by then.
+    /// The mapping is not locked in memory, even if the program has called `mlockall(MCL_FUTURE)`,
+    /// because locking allocates every page of a sparse object. A later `mlockall(MCL_CURRENT)`
+    /// allocates only the parts that are accessible by then.
     pub fn shared_closed(fd: BorrowedFd<'_>, len: usize) -> Result<Self, MapError> {
         let range = Mapping::reserve_aligned(len)?;
         let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED;
         let at = NonZeroUsize::new(range.addr());
-        // SAFETY: replaces a fresh reservation, with an inaccessible mapping.
+        // SAFETY: this replaces a new reservation, from which nothing is borrowed, by an
+        // inaccessible mapping.
         let got = unsafe { mmap(at, length(len)?, ProtFlags::PROT_NONE, flags, fd, 0) };
         got.map_err(|e| MapError::os("map a shared object of", range.addr(), len, e))?;
-        // SAFETY: the range is ours. Where unlocking fails, nothing was locked, or memory is used that
-        // the program has asked for.
+        // SAFETY: the range belongs to this mapping. If unlocking fails, either nothing was locked,
+        // or the mapping uses memory for which the program has asked.
         let _ = unsafe { munlock(range.ptr, len) };
         Ok(range)
     }
 
-    /// Make `at..at+len` of a mapping of a writable object readable and writable.
+    /// Makes `at..at+len` of a mapping of a writable object readable and writable.
     pub fn open(&self, at: usize, len: usize) -> Result<(), MapError> {
-        // SAFETY: more can be accessed afterwards, and nothing less. The methods of a mapping hand out
-        // raw pointers and atomics only, whose users know what others may write.
+        // SAFETY: this only allows more accesses. The methods of a mapping give access only through
+        // raw pointers and atomics, whose users expect that other processes write the memory.
         unsafe { self.protect(at, len, true) }
     }
 
-    /// First address.
+    /// Returns the first address.
     pub fn addr(&self) -> usize {
         self.ptr.as_ptr() as usize
     }
 
-    /// Pointer to the first byte.
+    /// Returns a pointer to the first byte.
     pub fn ptr(&self) -> *mut u8 {
         self.ptr.as_ptr().cast()
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Never true: a mapping has at least one byte.
+    /// Returns false: a mapping has at least one byte.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The mapping as atomic words.
+    /// Returns the memory of the mapping as atomic words.
     ///
     /// # Safety
-    /// The whole mapping must be readable (and, for stores, writable) as long as it lives: made by
-    /// [`Mapping::shared`] from an object that is sealed against shrinking, or checked to be long enough.
+    /// The whole mapping must be readable (and, for stores, writable) as long as it lives. This
+    /// holds if [`Mapping::shared`] made it from an object that is long enough and sealed against
+    /// shrinking.
     pub unsafe fn words(&self) -> &[AtomicU64] {
-        // SAFETY: page-aligned, readable for self.len bytes by the caller's promise; other processes may write, which
-        // atomics allow.
+        // SAFETY: the memory is aligned to a page, and readable for `self.len` bytes by the
+        // caller's promise. Other processes may write it, which atomics allow.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr().cast(), self.len / 8) }
     }
 
-    /// Keep the mapping out of forked children, which would see or do what is the parent's alone, and out of core
-    /// dumps: dumping a hole of a sparse object allocates it.
+    /// Keeps the mapping out of forked children, which must not use memory of the parent, and out
+    /// of core dumps, because dumping a hole of a sparse object allocates it.
     pub fn dont_fork_or_dump(&self) -> Result<(), MapError> {
         self.dont_fork_or_dump_part(0, self.len)
     }
 
-    /// The same for `at..at+len`. What is mapped there afterwards is inherited, and dumped, again.
+    /// Does the same as [`dont_fork_or_dump`](Self::dont_fork_or_dump) for `at..at+len`. Memory
+    /// that is mapped there later is inherited and dumped again.
     pub fn dont_fork_or_dump_part(&self, at: usize, len: usize) -> Result<(), MapError> {
         let (fork, dump) = (MmapAdvise::MADV_DONTFORK, MmapAdvise::MADV_DONTDUMP);
         self.advise("keep from forked children", at, len, fork)?;
         self.advise("keep out of core dumps", at, len, dump)
     }
 
-    /// Keep huge pages out of the mapping: one page that is written would take the memory of 512. A kernel without
-    /// huge pages refuses, and needs no advice.
+    /// Keeps huge pages out of the mapping, because with them one written page would take the
+    /// memory of 512. A kernel without huge pages refuses the advice, and does not need it.
     pub fn no_huge_pages(&self) {
         let _ = self.advise(
             "keep huge pages from",
@@ -280,7 +317,7 @@ impl Mapping {
         );
     }
 
-    /// Only advice that changes no byte.
+    /// Gives the kernel advice on a part of the mapping. `advice` must be one that changes no byte.
     fn advise(
         &self,
         what: &'static str,
@@ -290,33 +327,34 @@ impl Mapping {
     ) -> Result<(), MapError> {
         let addr = self.part(at, len)?;
         let ptr = NonNull::new(addr.get() as *mut c_void).expect("an address in a mapping");
-        // SAFETY: the range is ours, and no byte of it changes.
+        // SAFETY: the range lies in this mapping, and the advice changes no byte of it.
         unsafe { madvise(ptr, len, advice) }.map_err(|e| MapError::os(what, addr.get(), len, e))
     }
 
-    /// Allocate and map the pages `at..at+len` of a writable shared object (Linux 5.14; before, EINVAL). No byte changes. A
-    /// lack of memory is ENOMEM, after which some pages may be allocated. Takes no lock of the object, which others who
-    /// have a descriptor of it can hold for long.
+    /// Allocates and maps the pages `at..at+len` of a writable shared object (Linux 5.14; EINVAL on
+    /// older kernels). No byte changes. If memory is short, the error is ENOMEM, and some pages may
+    /// be allocated. This does not take the lock of the object's inode, which any process with a
+    /// descriptor of the object can hold for long.
     pub fn populate(&self, at: usize, len: usize) -> Result<(), Errno> {
         const MADV_POPULATE_WRITE: libc::c_int = 23;
         let addr = self.part(at, len).map_err(|_| Errno::ERANGE)?.get();
         loop {
-            // SAFETY: a range of our mapping; its content stays what it is.
+            // SAFETY: the range lies in this mapping, and no byte of it changes.
             let done = unsafe { libc::madvise(addr as *mut c_void, len, MADV_POPULATE_WRITE) };
             match Errno::result(done) {
                 Err(Errno::EINTR) => {}
-                // What would be a SIGBUS for a store.
+                // A store would get a SIGBUS in this case.
                 Err(Errno::EFAULT) => return Err(Errno::ENOMEM),
                 done => return done.map(drop),
             }
         }
     }
 
-    /// Put pages `offset..offset+len` of a shared object, read-only, over the same range at `at` bytes of this
+    /// Maps the pages `offset..offset+len` of a shared object, read-only, over `at..at+len` of this
     /// reservation.
     ///
     /// # Safety
-    /// Nothing borrowed from that part of the reservation may be alive.
+    /// Nothing that was borrowed from that part of the reservation may be alive.
     pub unsafe fn put_shared(
         &self,
         at: usize,
@@ -341,7 +379,8 @@ impl Mapping {
         .map_err(|e| MapError::os("map pages of a plane of", addr.get(), len, e))
     }
 
-    /// Put fresh zero pages over `at..at+len` of this reservation: to read, or to read and write.
+    /// Maps new zero pages over `at..at+len` of this reservation, for reading, or for reading and
+    /// writing.
     ///
     /// # Safety
     /// As for [`Mapping::put_shared`].
@@ -355,10 +394,11 @@ impl Mapping {
             .map_err(|e| MapError::os("map zero pages of", addr.get(), len, e))
     }
 
-    /// Make `at..at+len` of this reservation read-only, or writable too.
+    /// Makes `at..at+len` of this mapping readable, and also writable if `writable` is true.
     ///
     /// # Safety
-    /// Nothing borrowed from that part may be alive; and only private memory may be made writable.
+    /// Nothing that was borrowed from that part may be alive. If it becomes writable, it must be
+    /// private memory or a shared object that may be written through this mapping.
     pub unsafe fn protect(&self, at: usize, len: usize, writable: bool) -> Result<(), MapError> {
         let addr = self.part(at, len)?;
         let ptr = NonNull::new(addr.get() as *mut c_void).expect("an address in a mapping");
@@ -383,7 +423,11 @@ fn taken(addr: usize, len: usize) -> MapError {
     let end = addr.saturating_add(len);
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let by = maps.lines().find(|line| overlaps(line, addr, end)).map_or_else(
-        || "something outside this process's addresses (the range may be beyond what the kernel offers)".into(),
+        || {
+            "something outside this process's addresses (the range may be beyond what the kernel \
+             offers)"
+                .into()
+        },
         |line| format!("the mapping {line:?}"),
     );
     MapError::Taken { addr, end, by }
@@ -403,7 +447,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_address_is_refused_and_the_mapping_in_the_way_is_named() {
+    fn error_for_a_taken_address_names_the_mapping_that_is_there() {
         let first = Mapping::reserve(1 << 16).unwrap();
         let error = Mapping::reserve_at(first.addr() + page_size(), page_size()).unwrap_err();
         let text = error.to_string();
@@ -412,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_reservation_can_be_had_again() {
+    fn the_range_of_a_dropped_reservation_can_be_reserved_again() {
         let addr = Mapping::reserve(1 << 16).unwrap().addr();
         assert_eq!(Mapping::reserve_at(addr, 1 << 16).unwrap().addr(), addr);
     }

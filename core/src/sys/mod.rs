@@ -1,6 +1,7 @@
-//! The only folder with system calls, and most of the unsafe code.
+//! System calls. This is the only folder with system calls, and it has most of the unsafe code.
 
 pub mod closer;
+pub mod dma;
 pub mod file;
 pub mod fork;
 pub mod futex;
@@ -11,7 +12,6 @@ pub mod mem;
 pub mod object;
 pub mod owner;
 pub mod pagemap;
-pub mod pins;
 pub mod process;
 pub mod readable;
 pub mod relocate;

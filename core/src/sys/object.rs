@@ -1,4 +1,4 @@
-//! Shared objects: sealed memfds that others get read-only.
+//! Shared objects: sealed memfds that other processes get for reading only.
 
 use super::thread::without_file_size_signal;
 use memfd::{FileSeal, MemfdOptions};
@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-/// A memfd of fixed size. Sparse: what was never written costs nothing.
+/// A memfd of fixed size. It is sparse: parts that were never written have no memory.
 #[derive(Debug)]
 pub struct Object {
     file: std::fs::File,
@@ -20,8 +20,9 @@ pub struct Object {
 }
 
 impl Object {
-    /// A new object of `len` bytes. Its size is sealed, so that no mapping of it can be cut short; its mode keeps
-    /// processes of other users from reopening a read-only descriptor for writing. Both before anyone can see it.
+    /// Creates an object of `len` bytes. Its size is sealed, so that no mapping of it can be cut
+    /// short. Its mode prevents processes of other users from reopening a read-only descriptor for
+    /// writing. Both are set before any other process can have the object.
     pub fn create(name: &str, len: u64) -> io::Result<Self> {
         let fd = MemfdOptions::default()
             .allow_sealing(true)
@@ -39,7 +40,7 @@ impl Object {
         })
     }
 
-    /// A second descriptor of the same object that can only read.
+    /// Returns a second descriptor of the same object, which can only read.
     pub fn read_only(&self) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         Ok(open(
@@ -49,27 +50,28 @@ impl Object {
         )?)
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether the object has no bytes.
+    /// Returns true if the object has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Write `len` bytes from `from` at `offset`. Unlike a store through a mapping, this reports a lack of memory (and
-    /// an unreadable source) as an error and not as a signal.
+    /// Writes `len` bytes from `from` at `offset`. Unlike a store through a mapping, this reports a
+    /// lack of memory or an unreadable source as an error and not as a signal.
     ///
     /// # Safety
-    /// `from..from+len` must be memory of this process that nobody writes during the call (an unreadable part is an
-    /// error, not undefined).
+    /// `from..from+len` must be memory of this process that nobody writes during the call. If a
+    /// part of it is unreadable, that is an error and not undefined behaviour.
     pub unsafe fn write_from(&self, from: *const u8, len: usize, offset: u64) -> io::Result<()> {
         without_file_size_signal(|| {
             let mut done = 0;
             while done < len {
-                // SAFETY: the kernel only reads the source, and checks that it can; the caller keeps it still.
+                // SAFETY: the kernel only reads the source, and checks that it is readable. By the
+                // caller's promise nobody writes it.
                 let n = unsafe {
                     libc::pwrite(
                         self.file.as_raw_fd(),
@@ -89,16 +91,17 @@ impl Object {
         })
     }
 
-    /// Read what is at `offset`; holes are zeros, and get no memory by that.
+    /// Reads `out.len()` bytes at `offset`. Holes read as zeros, and reading allocates no memory
+    /// for them.
     pub fn read(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(out, offset)
     }
 
-    /// Take memory for all of a range: what has some keeps it and its bytes, the rest is zeros. After an error some of it
-    /// may have memory.
+    /// Allocates memory for all of a range. Parts that have memory keep it and their bytes; the
+    /// rest is zeros. After an error, parts of the range may have new memory.
     pub fn allocate(&self, range: Range<u64>) -> io::Result<()> {
-        // A signal ends the call, and what it allocated is given back: a large range might never get all
-        // of its memory under a profiling timer.
+        // A signal interrupts the call, and the kernel frees what the call has allocated. Under a
+        // profiling timer, a single call for a large range might never succeed.
         const AT_ONCE: u64 = 2 << 20;
         let mut at = range.start;
         while at < range.end {
@@ -112,14 +115,15 @@ impl Object {
         Ok(())
     }
 
-    /// Bytes of memory that the kernel has allocated for the object, swapped ones included.
+    /// Returns the bytes of memory that the kernel has allocated for the object, including swapped
+    /// ones.
     pub fn allocated(&self) -> io::Result<u64> {
-        // st_blocks counts units of 512 bytes, whatever the block size is.
+        // `st_blocks` counts units of 512 bytes, whatever the block size is.
         Ok(nix::sys::stat::fstat(&self.file)?.st_blocks as u64 * 512)
     }
 
-    /// The ranges that have memory with something in it, in order. Memory that was allocated by
-    /// [`Object::allocate`] and never written or read counts as a hole here.
+    /// Returns the ranges that have memory, in order. Memory that [`Object::allocate`] allocated,
+    /// and that was never written or read, counts as a hole here.
     pub fn extents(&self) -> io::Result<Vec<Range<u64>>> {
         let (mut extents, mut at) = (Vec::new(), 0);
         while let Some(start) = self.seek(at, Whence::SeekData)? {
@@ -133,13 +137,13 @@ impl Object {
     fn seek(&self, at: u64, whence: Whence) -> io::Result<Option<u64>> {
         match lseek(&self.file, at as i64, whence) {
             Ok(found) => Ok(Some(found as u64)),
-            // Nothing of the kind follows.
+            // No data, or no hole, follows.
             Err(Errno::ENXIO) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Give the memory of a range back: it reads as zeros from now on.
+    /// Returns the memory of a range to the system. The range reads as zeros from now on.
     pub fn punch(&self, range: Range<u64>) -> io::Result<()> {
         let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
         let (at, len) = (range.start as i64, (range.end - range.start) as i64);
@@ -153,7 +157,8 @@ impl AsFd for Object {
     }
 }
 
-/// Beyond the limit on file sizes, the kernel's answer is a signal that ends the process.
+/// Returns an error if `len` is above the limit on file sizes. Without this check the kernel would
+/// send a signal that ends the process.
 fn check_limit(len: u64) -> io::Result<()> {
     let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
     if len <= limit {
@@ -164,10 +169,11 @@ fn check_limit(len: u64) -> io::Result<()> {
     )))
 }
 
-/// Size of a shared object that came from another process. Refused unless it is sealed against shrinking: a mapping of it
-/// could otherwise be cut short, which is a SIGBUS here.
+/// Returns the size of a shared object that came from another process. Fails if the object is not
+/// sealed against shrinking: then the other process could cut a mapping of it short, which causes a
+/// SIGBUS in this process.
 pub fn sealed_len(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    // SAFETY: F_GET_SEALS takes no argument; the descriptor is open as long as it is borrowed.
+    // SAFETY: F_GET_SEALS takes no argument, and the descriptor is open as long as it is borrowed.
     let seals = Errno::result(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) })?;
     if seals & libc::F_SEAL_SHRINK == 0 {
         return Err(io::Error::other(
@@ -177,10 +183,11 @@ pub fn sealed_len(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(nix::sys::stat::fstat(fd)?.st_size as u64)
 }
 
-/// Read `out.len()` bytes at `offset` of an object.
+/// Reads `out.len()` bytes at `offset` of an object.
 pub fn read_at(fd: &OwnedFd, out: &mut [u8], offset: u64) -> io::Result<()> {
-    // A second owner of the descriptor for the duration of the call, never closed here.
-    // SAFETY: the descriptor is open as long as it is borrowed, and ManuallyDrop keeps the file from closing it.
+    // The file is a second owner of the descriptor during the call, and never closes it.
+    // SAFETY: the descriptor is open as long as it is borrowed, and `ManuallyDrop` prevents the
+    // file from closing it.
     let file = std::mem::ManuallyDrop::new(unsafe {
         <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd.as_raw_fd())
     });
@@ -206,7 +213,7 @@ mod tests {
     fn punched_pages_read_as_zeros() {
         let object = Object::create("tcasm-test", 8192).unwrap();
         let data = [7u8; 8192];
-        // SAFETY: data is a local array of that length.
+        // SAFETY: `data` is a local array of that length, which nobody writes.
         unsafe { object.write_from(data.as_ptr(), 8192, 0) }.unwrap();
         object.punch(4096..8192).unwrap();
         let (ro, mut back) = (object.read_only().unwrap(), [1u8; 8192]);
@@ -223,7 +230,7 @@ mod tests {
         object.allocate(15 * MIB..16 * MIB).unwrap();
         assert_eq!(object.allocated().unwrap(), 8 * MIB);
         let data = vec![7; 7 * MIB as usize];
-        // SAFETY: a local buffer of that length.
+        // SAFETY: `data` is a local buffer of that length, which nobody writes.
         unsafe { object.write_from(data.as_ptr(), data.len(), MIB) }.unwrap();
         let extents = object.extents().unwrap();
         assert_eq!((extents.len(), &extents[0]), (1, &(MIB..8 * MIB)));
@@ -239,7 +246,7 @@ mod tests {
     #[test]
     fn an_unreadable_source_is_an_error_and_no_signal() {
         let object = Object::create("tcasm-test", 4096).unwrap();
-        // SAFETY: the kernel checks the source; the address is never readable.
+        // SAFETY: the address is never readable, and an unreadable source is an error.
         assert!(unsafe { object.write_from(std::ptr::dangling(), 4096, 0) }.is_err());
     }
 }

@@ -1,13 +1,15 @@
-//! Owning a name: a record lock on the file that stands for it.
+//! Ownership of a name, by a record lock on a lock file.
 //!
-//! A record lock (`fcntl` with F_SETLK) fits because the kernel releases it when its process ends, never passes it on to
-//! a forked child, and tells who has it. It has two traps, so lock files are opened in this module only:
+//! A record lock (`fcntl` with F_SETLK) fits because the kernel releases it when its process ends,
+//! never passes it on to a forked child, and tells which process holds it. It has two traps, so
+//! lock files are opened in this module only:
 //!
-//! - Closing *any* descriptor of the file releases the locks that the process has on it. A process must not open and
-//!   close a file that it has locked, not even to ask for the owner.
+//! - Closing *any* descriptor of the file releases the locks that the process has on it. So a
+//!   process must not open and close a file that it has locked, not even to find its owner.
 //! - A process can lock the same file twice.
 //!
-//! Against both there is a list of the files that this process has locked. It is looked at before a file is opened.
+//! To avoid both, this module keeps a list of the files that this process has locked, and checks it
+//! before it opens a file.
 
 use arc_swap::ArcSwap;
 use nix::errno::Errno;
@@ -19,35 +21,41 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Marks files that programs which tidy up folders must leave alone (`systemd-tmpfiles` honours it).
+/// The sticky bit. It tells programs that clean up folders to leave the file alone
+/// (`systemd-tmpfiles` honours it).
 const STICKY: u32 = 0o1000;
 
-/// The owner of a name.
+/// The owner of a name, as its lock file shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// There is no lock file.
     NoFile,
-    /// The file is there, and no process has it locked: its last owner has ended.
+    /// The lock file exists, and no process has it locked: the last owner has ended.
     Nobody,
-    /// A process, by its id; 0 or less if it cannot be seen from here (another pid namespace).
+    /// The process with this id is the owner. The id is 0 or less if the process cannot be seen
+    /// from here (another pid namespace).
     Process(i32),
 }
 
-/// Why a name cannot be had.
+/// The reason why a name cannot be taken.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum TakeError {
-    #[error("process {pid} has it")]
-    Owned { pid: i32 },
+    /// A process owns the name.
+    #[error("{} has it", text(*pid))]
+    Owned {
+        /// The id of the process, as in [`Owner::Process`].
+        pid: i32,
+    },
+    /// The lock file cannot be used.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A name that this process owns until it drops this, or ends. Forked children do not own it.
+/// A name that this process owns until it drops this value or ends. Forked children do not own it.
 #[derive(Debug)]
 pub struct Ownership {
     path: PathBuf,
-    /// Closed in `drop` only, under the lock of the list.
+    /// The lock file. Only `drop` closes it, while it holds the lock of the list.
     file: ManuallyDrop<File>,
     id: FileId,
     existed: bool,
@@ -55,9 +63,10 @@ pub struct Ownership {
 }
 
 impl Ownership {
-    /// Locks the file at `path`, and makes it if it is not there, with access rights `mode`.
+    /// Locks the file at `path`, and creates it with access rights `mode` if it does not exist.
     ///
-    /// Two processes must not do this at the same time: the caller holds a lock on the folder.
+    /// Two processes must not do this at the same time, so the caller must hold a lock on the
+    /// folder.
     pub fn take(path: &Path, mode: u32) -> Result<Self, TakeError> {
         let list = List::of_this_process();
         let mut files = list.files();
@@ -67,8 +76,9 @@ impl Ownership {
         let (file, existed) = open_or_create(path)?;
         let file = match lock(&file)? {
             true => file,
-            // An owner would have been seen above. Whoever only reads the file can lock it against writers; such a lock
-            // means nothing, and the file is replaced.
+            // An owner would have been found above. A process that can only read the file can still
+            // lock it against writers. Such a lock does not make it the owner, so the file is
+            // replaced.
             false => replace(path)?,
         };
         file.set_permissions(Permissions::from_mode(STICKY | mode))?;
@@ -84,17 +94,19 @@ impl Ownership {
         })
     }
 
-    /// Returns true if the file was there before: what else there is of the name is a former owner's.
+    /// Returns true if the lock file existed before. Then other files of this name are left over
+    /// from a former owner.
     pub fn existed(&self) -> bool {
         self.existed
     }
 
-    /// Returns false in a forked child of the process that took the name.
+    /// Returns true in the process that took the name, and false in its forked children.
     pub fn is_own(&self) -> bool {
         self.list.pid == std::process::id()
     }
 
-    /// Removes the file. The caller holds the lock on the folder, so nobody is about to lock the file.
+    /// Removes the lock file. The caller must hold the lock on the folder, so that no other process
+    /// is about to lock the file.
     pub fn remove_file(&self) {
         if fs::symlink_metadata(&self.path).is_ok_and(|meta| FileId::of(&meta) == self.id) {
             let _ = fs::remove_file(&self.path);
@@ -104,9 +116,10 @@ impl Ownership {
 
 impl Drop for Ownership {
     fn drop(&mut self) {
-        // A forked child has no lock to release, and its copy of the list may be locked for ever.
+        // A forked child has no lock to release, and the mutex of its copy of the list may be
+        // locked for ever.
         let mut files = self.is_own().then(|| self.list.files());
-        // SAFETY: nothing uses the file after this.
+        // SAFETY: the file is dropped only here, and nothing uses it afterwards.
         unsafe { ManuallyDrop::drop(&mut self.file) };
         if let Some(files) = &mut files {
             files.locked.retain(|id| *id != self.id);
@@ -119,15 +132,15 @@ pub fn owner(path: &Path) -> io::Result<Owner> {
     List::of_this_process().files().owner(path)
 }
 
-/// Returns the owner of a name as messages call it, from what [`Owner::Process`] holds.
+/// Returns the name of an owner for messages, from the id in [`Owner::Process`].
 pub fn text(pid: i32) -> String {
     match pid {
         1.. => format!("process {pid}"),
-        _ => "a process of another container, whose id cannot be seen from here".to_owned(),
+        _ => "a process of another pid namespace".to_owned(),
     }
 }
 
-/// What tells one file from another.
+/// The identity of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId {
     device: u64,
@@ -152,14 +165,17 @@ struct List {
 
 #[derive(Debug, Default)]
 struct Files {
+    /// The files that this copy of the library has locked.
     locked: Vec<FileId>,
-    /// Files that another copy of this library, in the same process, has locked: closing one would release that lock.
+    /// Files that another copy of this library in the same process has locked. They stay open,
+    /// because closing one would release that lock.
     parked: Vec<(FileId, File)>,
 }
 
 impl List {
-    /// Returns the list of the calling process. A forked child begins a new one: it owns nothing of what its parent
-    /// owns, and the parent's list may have been locked at the moment of the fork.
+    /// Returns the list of the calling process. A forked child begins a new list, because it does
+    /// not own the names of its parent, and because the mutex of the parent's list may have been
+    /// locked at the moment of the fork.
     fn of_this_process() -> Arc<List> {
         static LIST: LazyLock<ArcSwap<List>> = LazyLock::new(|| ArcSwap::new(List::new()));
         let list = LIST.rcu(|list| match list.pid == std::process::id() {
@@ -203,11 +219,12 @@ impl Files {
         }
     }
 
-    /// Asks for the owner of an open file, and closes it unless that would release a lock.
+    /// Returns the owner of an open file, and closes the file unless that would release a lock.
     fn ask(&mut self, file: File) -> io::Result<Owner> {
         let (id, own) = (FileId::of(&file.metadata()?), std::process::id() as i32);
         let owner = owner_of(&file);
-        // The file may be another one than the one whose name was looked up, so the list counts as well.
+        // The file may have been replaced after its identity was looked up, so the list is checked
+        // again.
         if self.locked.contains(&id) || matches!(owner, Ok(Owner::Process(pid)) if pid == own) {
             self.parked.push((id, file));
             return Ok(Owner::Process(own));
@@ -216,7 +233,8 @@ impl Files {
     }
 }
 
-/// Asks as an open file description would, so that the answer includes locks of this very process.
+/// Returns the owner of an open file. It asks for a lock of an open file description, so that the
+/// answer includes locks of this process.
 fn owner_of(file: &File) -> io::Result<Owner> {
     let mut lock = whole_file(libc::F_RDLCK);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut lock))?;
@@ -226,7 +244,7 @@ fn owner_of(file: &File) -> io::Result<Owner> {
     })
 }
 
-/// Locks a file that is open for writing; false if another process has it locked.
+/// Locks a file that is open for writing. Returns false if another process has it locked.
 fn lock(file: &File) -> io::Result<bool> {
     match fcntl(file, FcntlArg::F_SETLK(&whole_file(libc::F_WRLCK))) {
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
@@ -234,7 +252,8 @@ fn lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Puts a new file in place of a lock file, and locks it. Other users cannot open it before.
+/// Replaces a lock file by a new one, and locks it. Other users cannot open the new file before it
+/// is locked.
 fn replace(path: &Path) -> io::Result<File> {
     fs::remove_file(path)?;
     let file = create(path)?;
@@ -256,7 +275,7 @@ fn whole_file(kind: libc::c_int) -> libc::flock {
     }
 }
 
-/// Returns the file, and whether it was there already.
+/// Opens the file, or creates it if it does not exist. Returns the file, and true if it existed.
 fn open_or_create(path: &Path) -> io::Result<(File, bool)> {
     match open(path, true) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((create(path)?, false)),
@@ -273,7 +292,8 @@ fn create(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a file that is there: no link, and nothing that could block.
+/// Opens an existing file. Fails if it is a link, or anything else that is not a regular file.
+/// Opening never blocks.
 fn open(path: &Path, write: bool) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -297,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_owner_also_within_a_process() {
+    fn a_name_has_only_one_owner_even_within_a_process() {
         let path = folder().join("one.lock");
         assert_eq!(owner(&path).unwrap(), Owner::NoFile);
         let first = Ownership::take(&path, 0o600).unwrap();
@@ -315,9 +335,18 @@ mod tests {
     }
 
     #[test]
+    fn owner_of_another_pid_namespace_is_named_without_an_id() {
+        let message = |pid| TakeError::Owned { pid }.to_string();
+        assert_eq!(message(17), "process 17 has it");
+        for unseen in [0, -1] {
+            assert_eq!(message(unseen), "a process of another pid namespace has it");
+        }
+    }
+
+    #[test]
     fn asking_for_an_owner_in_the_same_process_does_not_release_the_lock() {
         let path = folder().join("kept.lock");
-        // As another copy of the library would: the list does not know of it.
+        // Locked as another copy of the library does it, so the list does not know about it.
         let file = create(&path).unwrap();
         assert!(lock(&file).unwrap());
         let own = std::process::id() as i32;
@@ -334,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn links_folders_and_pipes_are_no_lock_files() {
+    fn links_folders_and_pipes_are_refused_as_lock_files() {
         let (target, link) = (folder().join("target"), folder().join("link.lock"));
         fs::write(&target, "kept").unwrap();
         std::os::unix::fs::symlink(&target, &link).unwrap();

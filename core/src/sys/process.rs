@@ -1,35 +1,38 @@
-//! Other processes: who they are and whether they live. Never by pid alone: a pid is reused.
+//! Other processes: their identity, and whether they still run. A pid alone is never enough,
+//! because the system reuses pids.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// A peer at the other end of a Unix socket.
+/// The process at the other end of a Unix socket.
 #[derive(Debug)]
 pub struct Peer {
-    /// Its process id, as the kernel told at the time of connecting (0: from another pid namespace).
+    /// Its process id, as the kernel recorded it at the time of connecting. 0 stands for a process
+    /// in another pid namespace.
     pub pid: i32,
-    /// Its user.
+    /// Its user id.
     pub uid: u32,
-    /// Its group.
+    /// Its group id.
     pub gid: u32,
     life: Life,
 }
 
-/// What is known of whether a process lives.
+/// The knowledge of whether a process still runs.
 #[derive(Debug)]
 enum Life {
-    /// A handle of the process tells.
+    /// This handle of the process tells whether it runs.
     Handle(OwnedFd),
-    /// It was gone when it was asked for.
+    /// The process had ended before a handle could be opened.
     Ended,
-    /// Nothing: another pid namespace, or a kernel without handles. Only the hang-up of the connection tells.
+    /// Nothing is known, because the process is in another pid namespace or the kernel has no
+    /// handles. Only the end of the connection shows that the process has ended.
     Unknown,
 }
 
 impl Peer {
-    /// Who is at the other end of `socket`.
+    /// Returns the process at the other end of `socket`.
     pub fn of(socket: &impl AsFd) -> nix::Result<Self> {
         let cred = getsockopt(&socket.as_fd(), sockopt::PeerCredentials)?;
         let life = peer_handle(socket).map_or_else(|| life_of(cred.pid()), Life::Handle);
@@ -41,7 +44,7 @@ impl Peer {
         })
     }
 
-    /// A descriptor that becomes readable when the process ends, if there is one.
+    /// Returns a descriptor that becomes readable when the process ends, if there is one.
     pub fn handle(&self) -> Option<BorrowedFd<'_>> {
         match &self.life {
             Life::Handle(handle) => Some(handle.as_fd()),
@@ -49,7 +52,7 @@ impl Peer {
         }
     }
 
-    /// Whether the process still runs, as far as can be known.
+    /// Returns true if the process still runs, or if that is not known.
     pub fn alive(&self) -> bool {
         match &self.life {
             Life::Unknown => true,
@@ -62,11 +65,13 @@ impl Peer {
     }
 }
 
-/// A process handle straight from the socket (Linux 6.5): free of any race with pid reuse.
+/// Returns a process handle from the socket itself (Linux 6.5), which cannot be affected by the
+/// reuse of pids.
 fn peer_handle(socket: &impl AsFd) -> Option<OwnedFd> {
     const SO_PEERPIDFD: libc::c_int = 77;
     let (mut fd, mut len): (libc::c_int, libc::socklen_t) = (-1, 4);
-    // SAFETY: the kernel writes one int to `fd` and its size to `len`.
+    // SAFETY: the kernel writes one int to `fd` and its size to `len`, both of which live during
+    // the call.
     let result = unsafe {
         let socket = socket.as_fd().as_raw_fd();
         libc::getsockopt(
@@ -77,18 +82,19 @@ fn peer_handle(socket: &impl AsFd) -> Option<OwnedFd> {
             &raw mut len,
         )
     };
-    // SAFETY: on success the descriptor is new, and ours alone.
+    // SAFETY: on success the descriptor is new, and nothing else owns it.
     (result == 0 && fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// By pid, for older kernels: asked at connecting time, when the pid is hardly reused yet.
+/// Opens a process handle by pid, for older kernels. It is called at connecting time, when the pid
+/// has hardly been reused yet.
 fn life_of(pid: i32) -> Life {
     if pid <= 0 {
         return Life::Unknown;
     }
-    // SAFETY: pidfd_open takes two integers.
+    // SAFETY: pidfd_open takes two integers, and touches no memory.
     match Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }) {
-        // SAFETY: the descriptor is new, and ours alone.
+        // SAFETY: the descriptor is new, and nothing else owns it.
         Ok(fd) => Life::Handle(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
         Err(Errno::ESRCH) => Life::Ended,
         Err(_) => Life::Unknown,
@@ -100,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_was_waited_for_is_known_to_have_ended() {
+    fn a_process_that_was_waited_for_counts_as_ended() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = child.id() as i32;
         assert!(matches!(life_of(pid), Life::Handle(_)));

@@ -1,18 +1,17 @@
-//! Whether memory of this process can be read, asked of the kernel: a load that cannot be done is a
-//! signal.
+//! Checks whether memory of this process can be read. The kernel does the check, because a load
+//! from unreadable memory would be a signal.
 
 use nix::errno::Errno;
 
-/// Bytes that one call of the kernel is asked for: as many as it takes.
+/// The number of bytes that one call of the kernel checks, which is the most that it accepts.
 const AT_ONCE: usize = 1024;
 
-/// Whether the byte at `at` can be read. Where the kernel refuses to tell, this says yes.
+/// Returns true if the byte at `at` can be read, or if the kernel refuses the check.
 pub fn readable(at: *const u8) -> bool {
     unreadable([at]).is_empty()
 }
 
-/// Returns those of `addresses` whose byte cannot be read. Where the kernel refuses to tell, there
-/// are none.
+/// Returns those of `addresses` whose byte cannot be read, or none if the kernel refuses the check.
 pub fn unreadable(addresses: impl IntoIterator<Item = *const u8>) -> Vec<*const u8> {
     let mut addresses = addresses.into_iter().map(|at| libc::iovec {
         iov_base: at.cast_mut().cast(),
@@ -40,16 +39,16 @@ pub fn unreadable(addresses: impl IntoIterator<Item = *const u8>) -> Vec<*const 
     }
 }
 
-/// Reads the first of `bytes`, up to one that cannot be read; returns how many. An error is that of
-/// the first byte.
+/// Reads `bytes` up to the first one that cannot be read, and returns how many were read. An error
+/// concerns the first byte.
 fn read(bytes: &[libc::iovec]) -> nix::Result<usize> {
     let mut out = [0u8; AT_ONCE];
     let here = libc::iovec {
         iov_base: out.as_mut_ptr().cast(),
         iov_len: bytes.len().min(out.len()),
     };
-    // SAFETY: the kernel writes no more than the local array has room for, and checks the addresses
-    // that it reads.
+    // SAFETY: the kernel writes at most as many bytes as the local array has, and it checks the
+    // addresses that it reads.
     let n = unsafe {
         let (there, count) = (bytes.as_ptr(), bytes.len() as libc::c_ulong);
         libc::process_vm_readv(libc::getpid(), &raw const here, 1, there, count, 0)
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
     use crate::sys::mem::{Mapping, page_size};
 
-    /// A reservation of `pages` pages, of which those in `holes` cannot be read.
+    /// Returns a reservation of `pages` pages, of which those in `holes` cannot be read.
     fn with_holes(pages: usize, holes: &[usize]) -> Mapping {
         let range = Mapping::reserve(pages * page_size()).unwrap();
         for page in (0..pages).filter(|page| !holes.contains(page)) {
@@ -73,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn readable_bytes_are_told_from_others() {
+    fn readable_bytes_are_distinguished_from_unreadable_ones() {
         let range = with_holes(2, &[1]);
         assert!(readable(range.ptr()) && !readable(range.ptr().wrapping_add(page_size())));
         assert!(!readable(std::ptr::null()));
     }
 
     #[test]
-    fn exactly_the_pages_that_cannot_be_read_are_found_wherever_they_lie() {
+    fn exactly_the_unreadable_pages_are_found_at_any_position() {
         let pages = 2 * AT_ONCE + 100;
         let holes = [0, 1, 500, AT_ONCE - 1, AT_ONCE, 2 * AT_ONCE + 7, pages - 1];
         let range = with_holes(pages, &holes);

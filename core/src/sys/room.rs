@@ -1,32 +1,32 @@
-//! How much memory the process can take before the kernel ends it.
+//! The amount of memory that the process can allocate before the kernel ends it.
 //!
-//! A control group at its limit gives no error: the kernel kills a process of the group, whichever
-//! way the memory is asked for (a store, `write`, `fallocate`). A machine without memory does the
-//! same. So memory that can be done without is asked for only where there is room.
+//! A control group at its limit gives no error. The kernel kills a process of the group, however
+//! the memory is allocated (a store, `write`, `fallocate`). A machine without free memory does the
+//! same. So memory that is not essential is allocated only if there is room for it.
 
 use nix::sys::sysinfo::sysinfo;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The share of a limit (one part in so many) that is left to the program and to the kernel's own
-/// structures, and the least of it.
+/// The reserve that is left free for the program and for the kernel's own structures: the limit
+/// divided by `SHARE`, but at least `LEAST` bytes.
 const SHARE: u64 = 64;
 const LEAST: u64 = 2 << 20;
 
-/// A limit on memory, and how much may be taken under it.
+/// A limit on memory, and the amount that may still be allocated under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes that may be taken.
+    /// The bytes that may be allocated.
     pub bytes: u64,
-    /// The limit.
+    /// The limit in bytes.
     pub limit: u64,
-    /// The control group that has the limit, or the machine.
+    /// The name of what has the limit: a control group, or the machine.
     pub of: String,
 }
 
 impl Room {
-    /// The room under `limit` where `available` bytes are not in use, or could be given back.
+    /// Returns the room under `limit`, where `available` bytes are unused or can be reclaimed.
     fn under(limit: u64, available: u64, of: impl FnOnce() -> String) -> Room {
         let spared = (limit / SHARE).max(LEAST);
         Room {
@@ -37,20 +37,20 @@ impl Room {
     }
 }
 
-/// Returns the reason why `bytes` bytes of memory should not be taken now, if there is one.
+/// Returns the reason why `bytes` bytes of memory should not be allocated now, if there is one.
 pub fn refusal(bytes: u64) -> Option<String> {
     let room = shortage(bytes)?;
     Some(format!(
-        "{bytes} bytes are needed, and {} of the {} of {} may be taken; \
-         raise that limit, or let observers release versions",
+        "{bytes} bytes are needed, but only {} may still be allocated under the limit of {} bytes \
+         of {}; raise that limit, or let observers release versions",
         room.bytes, room.limit, room.of
     ))
 }
 
-/// Returns the least room that there is, if it is less than `bytes` bytes.
+/// Returns the smallest room under all limits, if it is less than `bytes` bytes.
 ///
-/// Limits that cannot be read do not count: then the kernel decides, as it does for every other
-/// use of memory.
+/// Limits that cannot be read do not count. Then the kernel decides, as it does for all other uses
+/// of memory.
 pub fn shortage(bytes: u64) -> Option<Room> {
     let groups = hierarchy()
         .into_iter()
@@ -60,7 +60,7 @@ pub fn shortage(bytes: u64) -> Option<Room> {
     (least.bytes < bytes).then_some(least)
 }
 
-/// Returns the machine's room, if it may be less than `wanted`.
+/// Returns the room of the machine, if it may be less than `wanted`.
 fn machine(wanted: u64) -> Option<Room> {
     let overcommit = read_to_string("/proc/sys/vm/overcommit_memory");
     let strict = overcommit.is_ok_and(|mode| mode.trim() == "2");
@@ -69,14 +69,14 @@ fn machine(wanted: u64) -> Option<Room> {
         Room::under(limit, info.ram_unused(), String::new)
     });
     if !strict && unused.is_some_and(|room| room.bytes >= wanted) {
-        return None; // The file with the estimate of what can be given back is slow to read.
+        return None; // `/proc/meminfo`, which estimates the reclaimable memory, is slow to read.
     }
     machine_in(&read_to_string("/proc/meminfo").ok()?, strict)
 }
 
-/// Returns the machine's room in the text of `/proc/meminfo`. Where the kernel is `strict` it lets
-/// all processes together ask for no more than it can give: a store to memory of a shared object
-/// that is over that limit is a signal.
+/// Returns the room of the machine from the text of `/proc/meminfo`. With `strict` overcommit
+/// accounting the kernel promises all processes together no more memory than it has. Then a store
+/// to memory of a shared object beyond that limit is a signal.
 fn machine_in(text: &str, strict: bool) -> Option<Room> {
     let bytes = |name: &str| number_after(text, name)?.checked_mul(1024);
     let (limit, mut available) = (bytes("MemTotal:")?, bytes("MemAvailable:")?);
@@ -87,31 +87,32 @@ fn machine_in(text: &str, strict: bool) -> Option<Room> {
     Some(Room::under(limit, available, || "this machine".to_owned()))
 }
 
-/// Returns the first number behind `name` at the beginning of a line.
+/// Returns the first number behind `name`, which must be at the beginning of a line.
 fn number_after(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// Where the memory controller's groups are mounted.
+/// The place where the groups of the memory controller are mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hierarchy {
     /// The mount point.
     folder: PathBuf,
-    /// The group that is mounted there: the first part of the paths of groups.
+    /// The group that is mounted there. The paths of groups in `/proc/self/cgroup` begin with it.
     root: PathBuf,
     files: &'static Files,
 }
 
-/// The names of a version's files, and what in `memory.stat` counts memory that the kernel takes
-/// back first.
+/// The names of files and entries in one version of control groups.
 #[derive(Debug, PartialEq, Eq)]
 struct Files {
-    /// What a line of `/proc/self/cgroup` has between its colons.
+    /// The text between the colons of a line of `/proc/self/cgroup`.
     controller: &'static str,
-    /// Files with a limit each.
+    /// The files with a limit each.
     limits: &'static [&'static str],
+    /// The file with the memory in use.
     usage: &'static str,
+    /// The entries of `memory.stat` that count the memory which the kernel reclaims first.
     cache: [&'static str; 2],
 }
 
@@ -129,10 +130,11 @@ const VERSION_1: Files = Files {
     cache: ["total_inactive_file ", "total_active_file "],
 };
 
-/// Limits of version 1 are numbers also where there are none: as large as can be.
+/// The smallest number that means "no limit". In version 1 a missing limit is a very large number.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Returns where the memory controller is mounted. Mounts do not change while a job runs.
+/// Returns the place where the memory controller is mounted. It is looked up once, because mounts
+/// do not change while a job runs.
 fn hierarchy() -> Option<&'static Hierarchy> {
     static FOUND: OnceLock<Option<Hierarchy>> = OnceLock::new();
     let find = || Hierarchy::in_mounts(&read_to_string("/proc/self/mountinfo").ok()?);
@@ -140,8 +142,8 @@ fn hierarchy() -> Option<&'static Hierarchy> {
 }
 
 impl Hierarchy {
-    /// Finds the memory controller in the text of `/proc/self/mountinfo`: where version 1 has it,
-    /// version 2 does not.
+    /// Finds the memory controller in the text of `/proc/self/mountinfo`. Version 1 comes first,
+    /// because a controller that it has is not in version 2.
     fn in_mounts(text: &str) -> Option<Self> {
         let find = |files: &'static Files, kind: &str| {
             text.lines().find_map(|line| {
@@ -163,7 +165,7 @@ impl Hierarchy {
         find(&VERSION_1, "cgroup").or_else(|| find(&VERSION_2, "cgroup2"))
     }
 
-    /// Returns the room in the group that the file `own` names, and in each that it is in.
+    /// Returns the rooms in the group that the file `own` names, and in all groups that contain it.
     fn rooms(&self, own: &Path, wanted: u64) -> Vec<Room> {
         let own = read_to_string(own).ok();
         let own = own.and_then(|text| self.folder_of(&text));
@@ -182,12 +184,12 @@ impl Hierarchy {
             let has_it = controllers.any(|c| c == self.files.controller);
             has_it.then_some(path)
         })?;
-        // A container has its own group mounted, and may be told its path from outside.
+        // In a container its own group is mounted, and the path may be the one outside of it.
         let inside = Path::new(path).strip_prefix(&self.root);
         Some(self.folder.join(inside.unwrap_or(Path::new(""))))
     }
 
-    /// Returns the room in one group; none if it has no limit.
+    /// Returns the room in one group, or `None` if the group has no limit.
     fn room(&self, group: &Path, wanted: u64) -> Option<Room> {
         let read = |name: &&str| read_to_string(group.join(name)).ok();
         let number = |name| read(name)?.trim().parse::<u64>().ok();
@@ -197,7 +199,7 @@ impl Hierarchy {
         let of = || format!("control group {}", group.display());
         let room = Room::under(limit, free, of);
         if room.bytes >= wanted {
-            return Some(room); // The file with all the counts is slow to read.
+            return Some(room); // `memory.stat` is slow to read.
         }
         let stat = read(&"memory.stat")?;
         let cache = self.files.cache.iter();
@@ -213,7 +215,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A folder of files as the kernel has them.
+    /// A folder with files like those of the kernel.
     struct Fake(PathBuf);
 
     impl Fake {
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_group_of_version_2_that_has_a_limit_counts_and_its_file_cache_is_free() {
+    fn every_group_of_version_2_with_a_limit_counts_and_its_file_cache_counts_as_free() {
         let fake = Fake::new(&[
             ("own", "1:name=systemd:/x\n0::/job/step\n"),
             ("mount/job/step/memory.max", "max\n"),
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_kernel_is_strict_what_it_has_promised_counts() {
+    fn with_strict_overcommit_promised_memory_counts_as_used() {
         let text = "MemTotal: 131072 kB\nMemAvailable: 102400 kB\n\
                     CommitLimit: 65536 kB\nCommitted_AS: 49152 kB\n";
         let room = |strict| machine_in(text, strict).unwrap().bytes;
@@ -308,9 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_refused_that_surely_fits_and_more_than_the_machine_has_is() {
+    fn more_memory_than_the_machine_has_is_refused_and_zero_bytes_are_not() {
         assert_eq!(refusal(0), None);
         let refused = refusal(1 << 60).unwrap();
-        assert!(refused.contains("may be taken"), "{refused}");
+        assert!(refused.contains("may still be allocated"), "{refused}");
     }
 }

@@ -1,6 +1,7 @@
-//! SOCK_SEQPACKET sockets: whole messages, with descriptors. Nothing here blocks unless it says so.
+//! SOCK_SEQPACKET sockets, which carry whole messages, with or without descriptors. Only
+//! [`wait_readable`] blocks.
 
-use super::closer::Suspect;
+use super::closer::Untrusted;
 use super::time::deadline;
 use crate::sabotage::{Guard, off};
 use nix::cmsg_space;
@@ -15,7 +16,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Most descriptors in one message: all planes, the index and the lease.
+/// The largest number of descriptors in one message: those of all planes, the index and the lease.
 pub const MAX_FDS: usize = crate::layout::MAX_SLOTS + 2;
 
 fn new_socket() -> nix::Result<OwnedFd> {
@@ -23,7 +24,8 @@ fn new_socket() -> nix::Result<OwnedFd> {
     socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)
 }
 
-/// Listen at `path`, which must not exist. Descriptors are refused where the kernel can: [`refuse_descriptors`].
+/// Listens at `path`, which must not exist. Messages with descriptors are refused if the kernel
+/// supports this: see [`refuse_descriptors`].
 pub fn listen_at(path: &Path) -> nix::Result<OwnedFd> {
     let socket = new_socket()?;
     let _ = refuse_descriptors(&socket);
@@ -32,15 +34,16 @@ pub fn listen_at(path: &Path) -> nix::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Has the kernel refuse messages with descriptors (Linux 6.16): whoever sends one gets an error, and nothing arrives. What
-/// a listener refuses, the connections that it accepts refuse from their beginning.
+/// Makes the kernel refuse messages with descriptors (Linux 6.16). The sender of such a message
+/// gets an error, and nothing arrives. For a listener, this holds for the connections that it
+/// accepts, from their beginning.
 pub fn refuse_descriptors(socket: &OwnedFd) -> nix::Result<()> {
     const SO_PASSRIGHTS: libc::c_int = 83;
     if off(Guard::RefuseDescriptors) {
         return Err(Errno::ENOPROTOOPT);
     }
     let no: libc::c_int = 0;
-    // SAFETY: the kernel reads one int.
+    // SAFETY: the kernel reads one int, which lives during the call.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -53,28 +56,30 @@ pub fn refuse_descriptors(socket: &OwnedFd) -> nix::Result<()> {
     Errno::result(set).map(drop)
 }
 
-/// Ends a connection for the other end, which sees all that was sent before. The socket stays open.
+/// Ends a connection. The other end still receives everything that was sent before. The socket
+/// stays open.
 pub fn hang_up(socket: &OwnedFd) {
     let _ = shutdown(socket.as_raw_fd(), Shutdown::Both);
 }
 
-/// Connect to `path`. A full backlog is EAGAIN.
+/// Connects to `path`. If the backlog of the listener is full, the error is EAGAIN.
 pub fn connect_to(path: &Path) -> nix::Result<OwnedFd> {
     let socket = new_socket()?;
     connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
     Ok(socket)
 }
 
-/// Accept one connection, if one waits.
+/// Accepts one connection, if one waits.
 pub fn accept(listener: &OwnedFd) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = accept4(listener.as_raw_fd(), flags)?;
-    // SAFETY: accept returned a new descriptor, ours alone.
+    // SAFETY: accept4 returned a new descriptor, which nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Send one message with descriptors, at once or not at all: EAGAIN when the other end does not read. MSG_DONTWAIT is per
-/// call, and so holds whatever the other end did to the socket's flags.
+/// Sends one message with descriptors, at once or not at all. If the other end does not read, the
+/// error is EAGAIN. MSG_DONTWAIT holds for this call, whatever flags the other end has set on the
+/// socket.
 pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[RawFd]) -> nix::Result<()> {
     let rights = [ControlMessage::ScmRights(fds)];
     let control: &[ControlMessage<'_>] = if fds.is_empty() { &[] } else { &rights };
@@ -89,27 +94,28 @@ pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[RawFd]) -> nix::Result<()> {
     .map(|_| ())
 }
 
-/// Receives one message of at most `buffer.len()` bytes that comes without descriptors. `Ok(0)` is the end of the
-/// connection. A longer message is EMSGSIZE.
+/// Receives one message of at most `buffer.len()` bytes without descriptors, and returns its
+/// length. `Ok(0)` is the end of the connection. For a longer message the error is EMSGSIZE.
 ///
-/// A message with descriptors is EBADMSG, and stays in the socket: taken out, its descriptors would be closed here, which
-/// may block. They are closed with the socket.
+/// For a message with descriptors the error is EBADMSG, and the message stays in the socket. If it
+/// were taken out, its descriptors would be closed here, which may block. They are closed with the
+/// socket.
 pub fn receive_plain(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<usize> {
-    look(socket, buffer)?;
+    peek(socket, buffer)?;
     take(socket, buffer)
 }
 
-/// Returns true if nothing waits to be read, and the other end is there.
+/// Returns true if no message waits to be read, and the connection has not ended.
 pub fn is_quiet(socket: &OwnedFd) -> bool {
-    look(socket, &mut [0; 8]) == Err(Errno::EAGAIN)
+    peek(socket, &mut [0; 8]) == Err(Errno::EAGAIN)
 }
 
-/// Looks at the next message. The descriptors that came with it stay open, as the message stays where it is.
-fn look(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<usize> {
+/// Copies the next message to `buffer`, and leaves it in the socket. So its descriptors stay open.
+fn peek(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<usize> {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     let mut parts = [IoSliceMut::new(buffer)];
     let seen = recvmsg::<()>(socket.as_raw_fd(), &mut parts, None, flags)?;
-    // There is no room for descriptors, so any at all are cut off.
+    // This call has no room for descriptors, so MSG_CTRUNC is set if the message has any.
     match seen.flags {
         flags if flags.contains(MsgFlags::MSG_CTRUNC) => Err(Errno::EBADMSG),
         flags if flags.contains(MsgFlags::MSG_TRUNC) => Err(Errno::EMSGSIZE),
@@ -117,38 +123,45 @@ fn look(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<usize> {
     }
 }
 
-/// Takes the next message, without descriptors that came with it.
+/// Takes the next message out of the socket, without its descriptors.
 fn take(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<usize> {
     let mut parts = [IoSliceMut::new(buffer)];
     let taken = recvmsg::<()>(socket.as_raw_fd(), &mut parts, None, MsgFlags::MSG_DONTWAIT)?;
     Ok(taken.bytes)
 }
 
-/// Receive one message of at most `buffer.len()` bytes with its descriptors. `Ok(0, _)` is the end of the connection. A longer
-/// message, more descriptors than [`MAX_FDS`] and descriptors for which this process has no room are EMSGSIZE; such a
-/// message stays in the socket.
+/// Receives one message of at most `buffer.len()` bytes with its descriptors, and returns its
+/// length. `Ok((0, _))` is the end of the connection. The error is EMSGSIZE if the message is
+/// longer, if it has more than [`MAX_FDS`] descriptors, or if this process has no room for its
+/// descriptors. Such a message stays in the socket.
 ///
-/// It is looked at first and taken then: descriptors for which there is no room would be closed by the kernel, here, if
-/// they were not in the socket any more. What is returned is suspected of blocking when it is closed, until it was checked.
-pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<(usize, Suspect<Vec<OwnedFd>>)> {
+/// The message is first copied and then taken out of the socket. Otherwise the kernel would close
+/// descriptors for which there is no room, here and now, which may block. The returned descriptors
+/// may block when they are closed, so the caller checks them before it clears them.
+pub fn receive(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+) -> nix::Result<(usize, Untrusted<Vec<OwnedFd>>)> {
     let mut space = cmsg_space!([RawFd; MAX_FDS]);
     let mut io = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
     };
-    // SAFETY: all zeros is a header without any part.
+    // SAFETY: all zeros is a valid header without any part.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut io;
     message.msg_iovlen = 1;
     message.msg_control = space.as_mut_ptr().cast();
     message.msg_controllen = space.capacity() as _;
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
-    // SAFETY: the header points at the two buffers with their sizes, and both outlive the call.
+    // SAFETY: the header points to the two buffers with their sizes, and both outlive the call.
     let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
     let n = Errno::result(n)? as usize;
-    // First of all: whatever was installed is ours to close, also when the rest did not fit.
-    // SAFETY: the kernel has just filled the header and the space that it points at.
-    let mut fds = Suspect::new(unsafe { descriptors(&message) });
+    // This comes first, because this process must close the descriptors that it got, even if the
+    // rest did not fit.
+    // SAFETY: recvmsg has just filled the header and the control space, which still exists, and
+    // this is the first use of both.
+    let mut fds = Untrusted::new(unsafe { descriptors(&message) });
     if fds.is_empty() {
         fds.clear();
     }
@@ -159,15 +172,18 @@ pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<(usize, Suspe
     Ok((n, fds))
 }
 
-/// The descriptors that came with a message. (By hand: nix gives none of those of a message that was cut short, and
-/// then nobody would ever close them.)
+/// Returns the descriptors that came with a message. The `nix` crate is not used for this, because
+/// it returns none for a message that was cut short, and then they would never be closed.
 ///
 /// # Safety
-/// The header must be as recvmsg left it, its control space still there, and this its first use.
+/// The header must be as recvmsg left it. Its control space must still exist. This must be called
+/// only once for a message, because it takes ownership of the descriptors.
 unsafe fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut fds = Vec::new();
-    // SAFETY: headers are those that the kernel wrote into the space; the two macros stay inside of it; the data of
-    // each are as many descriptors as its length says, possibly unaligned, new and nobody else's.
+    // SAFETY: the kernel wrote the control headers into the space, and CMSG_FIRSTHDR and
+    // CMSG_NXTHDR stay inside it. The data of a header are as many descriptors as its length says.
+    // They may be unaligned, which `read_unaligned` allows. They are new, and nothing else owns
+    // them.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
@@ -184,12 +200,12 @@ unsafe fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     fds
 }
 
-/// Wait until `socket` can be read or has hung up; false when `timeout` passed before.
+/// Waits until `socket` can be read or has hung up. Returns false if `timeout` passed first.
 pub fn wait_readable(socket: &impl AsFd, timeout: Duration) -> bool {
     let end = deadline(timeout);
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        // Rounded up: a wait that is a little too short would be done again and again.
+        // Rounded up, because a wait that is a little too short would be repeated many times.
         let ms = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
         let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
         match poll(
@@ -197,14 +213,14 @@ pub fn wait_readable(socket: &impl AsFd, timeout: Duration) -> bool {
             PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX),
         ) {
             Ok(n) if n > 0 => return true,
-            // A signal that the program handles ends no wait.
+            // A signal that the program handles must not end the wait.
             Ok(_) | Err(Errno::EINTR) if !left.is_zero() => {}
             _ => return false,
         }
     }
 }
 
-/// Whether the other end of a connection is gone.
+/// Returns true if the other end of a connection is gone.
 pub fn hung_up(socket: &impl AsFd) -> bool {
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
     matches!(poll(&mut fds, PollTimeout::ZERO), Ok(n) if n > 0)

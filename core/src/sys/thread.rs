@@ -1,4 +1,4 @@
-//! What the library's own threads are: where they run, how eagerly, and that signals are not for them.
+//! Properties of the library's own threads: processors, priority, and blocked signals.
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -7,8 +7,9 @@ use nix::unistd::Pid;
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-/// Starts a thread of the library, which gets no signals from its first instruction on: a handler of the program, run on a
-/// thread that serves faults, could store to memory that only this thread can release.
+/// Starts a thread of the library with all signals blocked from its first instruction on. A signal
+/// handler of the program that runs on a thread which serves faults could store to memory that only
+/// this thread can release.
 pub fn spawn(thread: Builder, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let old = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let thread = thread.spawn(run);
@@ -16,12 +17,12 @@ pub fn spawn(thread: Builder, run: impl FnOnce() + Send + 'static) -> io::Result
     thread
 }
 
-/// Runs `write` without the signal that the kernel sends to whoever writes beyond the limit on file
-/// sizes (RLIMIT_FSIZE): it would end the program, which may not even know of the file. What is
-/// left is the error EFBIG.
+/// Runs `write` without the signal SIGXFSZ, which the kernel sends to a thread that writes beyond
+/// the limit on file sizes (RLIMIT_FSIZE). The signal would end the program, which may not even
+/// know about the file. `write` still gets the error EFBIG.
 pub fn without_file_size_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let signal = SigSet::from(Signal::SIGXFSZ);
-    // Where even this is refused, the write is tried all the same.
+    // If blocking the signal is refused, the write is tried nevertheless.
     let Ok(old) = signal.thread_swap_mask(SigmaskHow::SIG_BLOCK) else {
         return write();
     };
@@ -34,49 +35,52 @@ pub fn without_file_size_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io:
     result
 }
 
-/// Takes a blocked signal away that waits for the calling thread.
+/// Removes a blocked signal that is pending for the calling thread.
 fn take_pending(signal: &SigSet) {
     let at_once = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: set and time are locals, which the kernel only reads; it may leave out the details.
+    // SAFETY: the kernel only reads the set and the time, which live during the call. The null
+    // pointer asks for no details of the signal.
     unsafe { libc::sigtimedwait(signal.as_ref(), std::ptr::null_mut(), &raw const at_once) };
 }
 
-/// Run the calling thread on these processors only.
+/// Makes the calling thread run on these processors only.
 pub fn run_on(processors: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     processors.iter().try_for_each(|cpu| set.set(*cpu))?;
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// Let the calling thread compute, read and write files when nobody else does: as much as that can be had, for it is no more than
-/// a kindness.
+/// Lowers the priority of the calling thread, for computing and for reading and writing files, so
+/// that other threads come first. Errors are ignored: this only makes the thread less disturbing.
 pub fn set_background() {
     const NICE: i32 = 10;
     const WHO_PROCESS: i32 = 1;
-    /// The last of the levels that share the disk: the idle class below them may never come to it at all.
+    /// The lowest level of the best-effort class. A thread in the idle class below might never get
+    /// access to the disk.
     const BEST_EFFORT_LAST: i32 = 2 << 13 | 7;
     let _ = be_nice(NICE);
     let _ = never_preempt();
-    // SAFETY: takes numbers only; 0 is the calling thread.
+    // SAFETY: the call takes numbers only, and 0 stands for the calling thread.
     unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, BEST_EFFORT_LAST) };
 }
 
-/// Let the calling thread, when it wakes, take a processor from nobody. Not the idle class: where all processors compute, a thread of
-/// that would hardly ever run.
+/// Makes the calling thread preempt no other thread when it wakes (SCHED_BATCH). In the idle class
+/// it would hardly ever run while all processors compute.
 fn never_preempt() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread; the parameters live during the call, which only reads them.
+    // SAFETY: 0 stands for the calling thread. The parameters live during the call, which only
+    // reads them.
     let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &parameters) };
     Errno::result(set)?;
     Ok(())
 }
 
-/// Set the nice value of the calling thread (19 is the most considerate).
+/// Sets the nice value of the calling thread (19 is the lowest priority).
 pub fn be_nice(nice: i32) -> io::Result<()> {
-    // SAFETY: no pointers; on Linux, 0 stands for the calling thread.
+    // SAFETY: the call takes no pointers. On Linux, 0 stands for the calling thread.
     let set = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     Errno::result(set)?;
     Ok(())
@@ -87,15 +91,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_block_all_signals_from_the_beginning_and_their_parent_does_not() {
+    fn a_thread_blocks_all_signals_from_the_beginning_and_its_parent_does_not() {
         let mask = || SigSet::thread_get_mask().unwrap();
         let before = mask();
-        let (told, seen) = std::sync::mpsc::channel();
-        spawn(Builder::new(), move || told.send(mask()).unwrap())
+        let (sender, receiver) = std::sync::mpsc::channel();
+        spawn(Builder::new(), move || sender.send(mask()).unwrap())
             .unwrap()
             .join()
             .unwrap();
-        let inside = seen.recv().unwrap();
+        let inside = receiver.recv().unwrap();
         for signal in [Signal::SIGTERM, Signal::SIGPROF, Signal::SIGUSR1] {
             assert!(inside.contains(signal));
         }
@@ -103,18 +107,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_background_is_nice_and_preempts_nobody_and_its_neighbours_are_as_they_were() {
-        // SAFETY: takes numbers only; 0 is the calling thread.
-        let seen = || unsafe {
+    fn a_background_thread_has_low_priority_and_other_threads_keep_theirs() {
+        // SAFETY: the calls take numbers only, and 0 stands for the calling thread.
+        let priority = || unsafe {
             let nice = libc::getpriority(libc::PRIO_PROCESS, 0);
             (libc::sched_getscheduler(0), nice)
         };
-        let before = seen();
+        let before = priority();
         let inside = std::thread::spawn(move || {
             set_background();
-            seen()
+            priority()
         });
         assert_eq!(inside.join().unwrap(), (libc::SCHED_BATCH, 10));
-        assert_eq!(seen(), before);
+        assert_eq!(priority(), before);
     }
 }

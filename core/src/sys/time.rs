@@ -1,11 +1,12 @@
 //! Deadlines, and the time of day.
 //!
-//! Whatever waits or measures uses a clock that is never set (`Instant`). The time of day is only
-//! shown to people: it may go backwards, and nothing is ordered by it.
+//! Code that waits or measures uses a clock that is never set (`Instant`). The time of day is only
+//! shown to people. It may go backwards, so nothing is ordered by it.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// When `timeout` from now is over. A time that no clock will show, as `Duration::MAX`, means as good as never.
+/// Returns the time at which `timeout` from now is over. Timeouts of more than 100 years, such as
+/// `Duration::MAX`, are cut to 100 years.
 pub fn deadline(timeout: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     let now = Instant::now();
@@ -31,8 +32,8 @@ mod pretended {
 
     static NOW: Mutex<Option<u64>> = Mutex::new(None);
 
-    /// Lets this process take `ns` for the time of day from now on: for tests, which cannot set the
-    /// machine's clock.
+    /// Makes this process use `ns` as the time of day from now on. This is for tests, which cannot
+    /// set the machine's clock.
     pub fn pretend(ns: u64) {
         *NOW.lock().expect("no test panics here") = Some(ns);
     }

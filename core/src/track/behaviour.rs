@@ -1,6 +1,7 @@
-//! Trials of what the kernel does, on memory that is thrown away. Version numbers and feature bits
-//! promise less than they seem to: containers filter system calls, and distributions patch kernels.
-//! What was seen to work, works.
+//! Trials that test what the kernel does, on memory that is thrown away afterwards.
+//!
+//! Version numbers and feature bits are not enough: containers filter system calls, and
+//! distributions patch kernels. Only a trial shows that something works.
 
 use super::cow::Cow;
 use super::uffd_async::{OpenFailed, UffdAsync};
@@ -18,18 +19,18 @@ use std::thread::Builder;
 use userfaultfd::Uffd;
 
 const PAGES: usize = 32;
-/// A kernel that makes a write wait says so at once; only a trial that goes wrong takes all of
-/// this.
-const LOOKS: usize = 200;
-const LOOK_MS: u16 = 10;
+/// The number of polls for a waiting write, and the milliseconds of each. A kernel that makes a
+/// write wait reports it at once, so only a trial that fails takes the full time (2 seconds).
+const POLLS: usize = 200;
+const POLL_MS: u16 = 10;
 
-/// Does `uffd-async` find what is written, and nothing else?
+/// Checks that `uffd-async` finds the pages that are written, and no others.
 pub(super) fn uffd_async() -> Result<Origin, String> {
     let memory = Mapping::reserve(PAGES * page_size()).map_err(|e| e.to_string())?;
-    // Room for one region only: each harvest has to go on where the kernel stopped.
+    // With room for one region only, each harvest has to continue where the kernel stopped.
     let scan = WrittenScan::with_capacity(1).map_err(OpenFailed::Pagemap);
-    // SAFETY: the reservation is ours, used by nothing else, and outlives the tracker (declared
-    // before it).
+    // SAFETY: the reservation belongs to this function, nothing else uses it, and it outlives the
+    // tracker, because it is declared before it.
     let tracker = scan.and_then(|scan| unsafe { UffdAsync::with_scan(span(&memory), scan) });
     let tracker = tracker.map_err(|e| format!("{e}{}", advice(&e)))?;
     let origin = tracker.origin();
@@ -54,26 +55,26 @@ pub(super) fn uffd_async() -> Result<Origin, String> {
 
     trial.store(7);
     trial.store(9);
-    // SAFETY: nobody needs the page's bytes.
+    // SAFETY: nothing needs the bytes of the page.
     unsafe { drop_copies(&trial.page(9)) }.map_err(|e| format!("MADV_DONTNEED: {e}"))?;
     trial.expect(
         "a page was written again, another was written and dropped",
         &[7, 9],
     )?;
 
-    // SAFETY: nobody needs the page's bytes.
+    // SAFETY: nothing needs the bytes of the page.
     unsafe { unmap(&trial.page(20)) }.map_err(|e| e.to_string())?;
     match trial.harvest() {
         Err(_) => Ok(origin),
-        Ok(_) => Err("a page that is not tracked any more was taken for unwritten".into()),
+        Ok(_) => Err("a page that is no longer tracked was reported as not written".into()),
     }
 }
 
-/// Does `cow` find what is written, and keep it?
+/// Checks that `cow` finds the pages that are written, and keeps their content.
 pub(super) fn cow() -> Result<(), String> {
     let memory = Mapping::reserve(PAGES * page_size()).map_err(|e| e.to_string())?;
-    // SAFETY: the reservation is ours, used by nothing else, and outlives the tracker (declared
-    // before it).
+    // SAFETY: the reservation belongs to this function, nothing else uses it, and it outlives the
+    // tracker, because it is declared before it.
     let tracker = unsafe { Cow::new(span(&memory)) };
     let tracker = tracker.map_err(|e| format!("a memfd and /proc/self/pagemap are needed: {e}"))?;
     let mut trial = Trial {
@@ -87,35 +88,36 @@ pub(super) fn cow() -> Result<(), String> {
     let mut captured = PageSet::new(PAGES);
     captured.insert(1);
     trial.tracker.settle(&captured).map_err(|e| e.to_string())?;
-    trial.expect("the page was handed back to the file", &[])?;
+    trial.expect("the page was returned to the file", &[])?;
     if trial.load(1) != 1 {
-        return Err("a page that was handed back to the file lost its content".into());
+        return Err("a page that was returned to the file lost its content".into());
     }
     trial.store(1);
     trial.expect("the page was written again", &[1])
 }
 
-/// Does a write from inside a system call wait at a protected page until it is released, and then
-/// succeed? Capturing after `publish()` has returned is possible only then.
+/// Checks that a write from inside a system call waits at a protected page until the page is
+/// released, and then succeeds. Deferred capture is possible only then.
 pub(super) fn kernel_faults() -> Result<(), String> {
     let (uffd, _) = uffd::open(Faults::All, WP_SYNC)
         .map_err(|e| format!("{e}{}", advice_for_all_faults(&e)))?;
     let memory = Mapping::reserve(page_size()).map_err(|e| e.to_string())?;
     let page = memory.addr()..memory.addr() + memory.len();
-    // SAFETY: the memory is new; nothing is borrowed from it, then or later.
+    // SAFETY: the memory is new, and nothing is borrowed from it now or later. The byte that is
+    // written is mapped writable just before.
     unsafe {
         memory
             .put_zero(0, memory.len(), true)
             .map_err(|e| e.to_string())?;
-        memory.ptr().write_volatile(1); // the page has to exist to be protected
+        memory.ptr().write_volatile(1); // only a page that exists can be protected
     }
     uffd::watch(&uffd, &page).map_err(|e| format!("write-protecting: {e}"))?;
     std::thread::scope(|scope| {
         // SAFETY: nothing is borrowed from the page.
         let writer = Builder::new().spawn_scoped(scope, || unsafe { write_by_kernel(page.start) });
         let writer = writer.map_err(|e| format!("starting a thread: {e}"))?;
-        let noticed = (0..LOOKS).any(|_| !writer.is_finished() && fault_waits(&uffd));
-        drop(uffd); // whatever happened: closing lets the writer go
+        let noticed = (0..POLLS).any(|_| !writer.is_finished() && fault_waits(&uffd));
+        drop(uffd); // closing releases the writer in every case
         let wrote = writer
             .join()
             .map_err(|_| "the writing thread panicked".to_string())?;
@@ -129,7 +131,7 @@ pub(super) fn kernel_faults() -> Result<(), String> {
 
 fn fault_waits(uffd: &Uffd) -> bool {
     let mut waiting = [PollFd::new(uffd.as_fd(), PollFlags::POLLIN)];
-    poll(&mut waiting, PollTimeout::from(LOOK_MS)) == Ok(1)
+    poll(&mut waiting, PollTimeout::from(POLL_MS)) == Ok(1)
 }
 
 fn span(memory: &Mapping) -> Span {
@@ -159,7 +161,7 @@ impl<T: Tracker> Trial<'_, T> {
     }
 
     fn load(&self, page: usize) -> u8 {
-        // SAFETY: the trials load and store only in pages that they have mapped.
+        // SAFETY: the trials load and store only in pages that they have mapped, and on one thread.
         unsafe { (self.at(page) as *const u8).read_volatile() }
     }
 
@@ -198,7 +200,8 @@ fn advice(error: &OpenFailed) -> &'static str {
     }
 }
 
-/// Either somebody filters the system call, as container engines do, or the kernel has none.
+/// Returns advice for a refused system call: either a filter refuses it, as container engines do,
+/// or the kernel does not have it.
 fn advice_for_refusal(device: &io::Error) -> &'static str {
     match device.kind() {
         io::ErrorKind::PermissionDenied => {

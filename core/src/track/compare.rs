@@ -1,4 +1,5 @@
-//! The tracker that knows nothing: every page is a candidate, and the capture compares bytes.
+//! The tracker `compare`, which tracks nothing: every page is a candidate, and the capture compares
+//! bytes.
 
 use super::live::Live;
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
@@ -6,7 +7,8 @@ use crate::pageset::PageSet;
 use crate::sys::live::Backing;
 use std::ops::Range;
 
-/// Works everywhere, and sees what no other does (DMA); costs a read of the whole memory each time.
+/// The tracker `compare`. It works everywhere, and finds what no other tracker does (DMA), but
+/// every capture has to read the whole memory.
 pub(super) struct Compare {
     live: Live,
 }
@@ -15,7 +17,7 @@ impl Compare {
     /// # Safety
     /// As for [`super::create`].
     pub unsafe fn new(span: Span) -> Self {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the obligations are the same as for this function.
         let live = unsafe { Live::new(span) };
         Compare { live }
     }
@@ -45,6 +47,6 @@ impl Tracker for Compare {
     }
 
     fn pin(&mut self, pages: Range<usize>) {
-        self.live.pin(pages); // all pages are candidates anyway
+        self.live.pin(pages); // changes nothing: all pages are candidates
     }
 }

@@ -1,6 +1,6 @@
-//! What every tracker has to do, as tests that run against each of the three.
+//! Tests of what every tracker has to do, which run against each of the three trackers.
 //!
-//! `compare` names candidates, so here too the bytes decide: each harvest is compared with a shadow
+//! `compare` reports candidates only, so the tests compare the bytes of candidates with a shadow
 //! copy, as the capture does. A tracker that cannot be used fails these tests; none is skipped.
 
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind, create};
@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// A producer as small as can be: a reservation, a tracker, and the bytes of the last version.
+/// A minimal producer: a reservation, a tracker, and the bytes of the last version.
 pub(super) struct Producer {
     pub tracker: Box<dyn Tracker>,
     pub memory: Mapping,
@@ -36,11 +36,11 @@ pub(super) fn reserve(pages: usize) -> Mapping {
 }
 
 impl Producer {
-    /// `pages` reserved, of which `mapped` are mapped.
+    /// Creates a producer that reserves `pages` pages and maps those in `mapped`.
     pub fn new(kind: TrackerKind, pages: usize, mapped: Range<usize>) -> Self {
         let memory = reserve(pages);
-        // SAFETY: the reservation is the producer's alone, and outlives the tracker (a field
-        // declared after it).
+        // SAFETY: the reservation is the producer's alone, and outlives the tracker: it is a field
+        // that is declared after it.
         let tracker = unsafe { create(kind, span(&memory)) }.unwrap();
         let mut producer = Self::with(tracker, memory);
         producer.map(mapped);
@@ -67,12 +67,12 @@ impl Producer {
         at(pages.start)..at(pages.end)
     }
 
-    /// The bytes of a mapped range, as a slice that must not be kept.
+    /// Returns the bytes of a mapped range.
     pub fn bytes(&mut self, range: Range<usize>) -> &mut [u8] {
         let (first, last) = (range.start / page_size(), (range.end - 1) / page_size());
         assert!((first..=last).all(|p| self.mapped.contains(p)));
-        // SAFETY: all pages are mapped (checked), the memory is this producer's, borrowed for as
-        // long as the slice.
+        // SAFETY: all pages are mapped, which was just checked. The memory belongs to this
+        // producer, which stays borrowed mutably as long as the slice lives.
         unsafe { std::slice::from_raw_parts_mut(self.memory.ptr().add(range.start), range.len()) }
     }
 
@@ -80,7 +80,7 @@ impl Producer {
         NonNull::new(self.addresses(page..page + 1).start as *mut c_void).unwrap()
     }
 
-    /// Change the byte at `offset` of a page.
+    /// Changes the byte at `offset` of a page.
     pub fn store_at(&mut self, page: usize, offset: usize) {
         let at = page * page_size() + offset;
         let byte = &mut self.bytes(at..at + 1)[0];
@@ -102,12 +102,14 @@ impl Producer {
         live != self.shadow[range]
     }
 
-    /// The pages written, by the tracker and (for candidates) by their bytes.
+    /// Returns the pages that were written: those that the tracker reports, or for candidates those
+    /// whose bytes differ.
     pub fn harvest(&mut self) -> Result<PageSet, TrackError> {
         self.harvest_but(&[])
     }
 
-    /// The same, with pages that are expected to be written next time.
+    /// Does the same as [`harvest`](Self::harvest), with pages that are expected to be written
+    /// before the next one.
     fn harvest_but(&mut self, expected: &[usize]) -> Result<PageSet, TrackError> {
         let mut written = PageSet::new(self.mapped.capacity());
         let expected = set(self.mapped.capacity(), expected);
@@ -121,7 +123,7 @@ impl Producer {
         Ok(written)
     }
 
-    /// Harvest and capture, as `publish` does.
+    /// Harvests and captures, as `publish` does, and returns the pages that were written.
     pub fn publish(&mut self) -> Vec<usize> {
         let written = self.harvest().unwrap();
         self.capture(&written);
@@ -129,7 +131,7 @@ impl Producer {
         written.iter().collect()
     }
 
-    /// Copy the pages into the version, and say so to the tracker.
+    /// Copies the pages into the version, and tells the tracker.
     pub fn capture(&mut self, captured: &PageSet) {
         for run in captured.runs() {
             let range = run.start * page_size()..run.end * page_size();
@@ -139,7 +141,8 @@ impl Producer {
         self.tracker.settle(captured).unwrap();
     }
 
-    /// The version is what is in memory: no change was missed, and capturing changed nothing.
+    /// Checks that the version equals memory: no change was missed, and the capture changed
+    /// nothing.
     fn check_shadow(&mut self) {
         let mapped: Vec<usize> = self.mapped.iter().collect();
         let wrong: Vec<usize> = mapped.into_iter().filter(|p| self.differs(*p)).collect();
@@ -157,9 +160,9 @@ fn pages(set: &PageSet) -> Vec<usize> {
     set.iter().collect()
 }
 
-/// Page faults of this thread so far.
+/// Returns the number of page faults of this thread so far.
 fn faults() -> i64 {
-    // SAFETY: zeros are a valid `rusage`, which the call fills in.
+    // SAFETY: zeros are a valid `rusage`, and the call writes only this local variable.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
@@ -167,7 +170,7 @@ fn faults() -> i64 {
     }
 }
 
-fn nothing_written_is_nothing_reported(kind: TrackerKind) {
+fn without_writes_nothing_is_reported(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..64);
     assert_eq!(p.publish(), []);
     (0..64)
@@ -193,11 +196,11 @@ fn stores_at_both_ends_of_a_range_are_found(kind: TrackerKind) {
     p.store_at(596, page_size() - 1);
     assert_eq!(p.publish(), [3, 596]);
     let at = 100 * page_size() - 1;
-    p.bytes(at..at + 2).fill(9); // across a page's edge
+    p.bytes(at..at + 2).fill(9); // across the border of two pages
     assert_eq!(p.publish(), [99, 100]);
 }
 
-fn what_read_puts_into_memory_is_found(kind: TrackerKind) {
+fn writes_by_system_calls_are_found(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..64);
     let len = 4 * page_size();
     for _ in 0..2 {
@@ -207,11 +210,11 @@ fn what_read_puts_into_memory_is_found(kind: TrackerKind) {
     }
 }
 
-fn several_ranges_are_tracked_each_from_the_moment_it_is_mapped(kind: TrackerKind) {
+fn each_range_is_tracked_from_the_moment_it_is_mapped(kind: TrackerKind) {
     let mut p = Producer::new(kind, 2000, 10..20);
     p.store(&[15]);
     p.map(1030..1999);
-    p.map(20..30); // right behind the first
+    p.map(20..30); // directly behind the first range
     p.store(&[19, 20, 1030, 1998]);
     assert_eq!(p.publish(), [15, 19, 20, 1030, 1998]);
     assert_eq!(p.publish(), []);
@@ -220,7 +223,7 @@ fn several_ranges_are_tracked_each_from_the_moment_it_is_mapped(kind: TrackerKin
     assert_eq!(p.publish(), [12, 500]);
 }
 
-fn a_range_is_mapped_once_and_inside_the_span_only(kind: TrackerKind) {
+fn range_is_mapped_only_once_and_only_inside_the_span(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 10..20);
     p.store(&[15]);
     for pages in [15..16, 5..11, 60..65, 64..64, 30..30, 0..usize::MAX] {
@@ -237,7 +240,7 @@ fn thousands_of_scattered_pages_are_all_found(kind: TrackerKind) {
     assert_eq!(p.publish(), []);
 }
 
-fn of_expected_pages_no_store_is_lost_and_they_are_tracked_again_when_dropped(kind: TrackerKind) {
+fn no_store_to_expected_pages_is_lost_and_they_are_tracked_again_later(kind: TrackerKind) {
     let mut p = Producer::new(kind, 1100, 0..1100);
     let habit = [3, 4, 600];
     p.store(&habit);
@@ -252,7 +255,8 @@ fn of_expected_pages_no_store_is_lost_and_they_are_tracked_again_when_dropped(ki
         captured.subtract(&set(1100, &habit));
         p.capture(&captured);
     }
-    // Expected no more: reported once again, stored to or not, and then only when they are.
+    // Pages that are no longer expected are reported once more, whether they were written or not.
+    // After that they are reported only when they were written.
     p.store(&[4, 700]);
     let written = p.harvest().unwrap();
     assert!(written.contains(4) && written.contains(700));
@@ -262,7 +266,7 @@ fn of_expected_pages_no_store_is_lost_and_they_are_tracked_again_when_dropped(ki
     assert_eq!(p.publish(), [3, 601]);
 }
 
-fn an_unsettled_harvest_loses_nothing(kind: TrackerKind) {
+fn harvest_that_is_not_settled_loses_nothing(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..64);
     p.store(&[1, 2]);
     let kept = p.harvest().unwrap(); // its version never became visible
@@ -272,11 +276,11 @@ fn an_unsettled_harvest_loses_nothing(kind: TrackerKind) {
     assert_eq!(written.iter().collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-fn pinned_pages_are_reported_every_time_and_keep_their_content(kind: TrackerKind) {
+fn pages_written_by_devices_are_reported_every_time_and_keep_their_content(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..32);
     p.store(&[7, 8]);
     p.tracker.pin(7..9);
-    p.tracker.pin(31..40); // in part not mapped
+    p.tracker.pin(31..40); // some of these are not mapped
     for _ in 0..3 {
         let mut written = PageSet::new(64);
         p.tracker.harvest(&PageSet::new(64), &mut written).unwrap();
@@ -288,7 +292,7 @@ fn pinned_pages_are_reported_every_time_and_keep_their_content(kind: TrackerKind
     assert_eq!(p.bytes(7 * page_size()..8 * page_size())[100], 4);
 }
 
-fn memory_unmapped_behind_its_back_is_an_error_each_time(kind: TrackerKind) {
+fn unmapped_memory_is_an_error_at_every_harvest(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..64);
     p.store(&[1, 60]);
     // SAFETY: nothing is borrowed from the page.
@@ -297,7 +301,7 @@ fn memory_unmapped_behind_its_back_is_an_error_each_time(kind: TrackerKind) {
     assert!(p.harvest().is_err());
 }
 
-fn a_forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
+fn forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..64);
     p.store(&[3, 4]);
     in_child(|| {
@@ -318,11 +322,11 @@ fn a_forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
     assert_eq!(p.publish(), [3, 4, 5]);
 }
 
-/// Run `body` in a forked child; its error is this test's.
+/// Runs `body` in a forked child. If it fails there, this test fails.
 pub(super) fn in_child(body: impl FnOnce() -> Result<(), String>) {
-    // SAFETY: the child runs the body on its only thread, which allocates and makes system calls
-    // (the C library keeps its allocator usable across fork), and ends without unwinding into the
-    // test harness.
+    // SAFETY: the child has one thread, which runs the body. The body allocates and makes system
+    // calls only; the C library keeps its allocator usable across fork. The child ends without
+    // unwinding into the test harness.
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
             let body = std::panic::AssertUnwindSafe(body);
@@ -331,7 +335,7 @@ pub(super) fn in_child(body: impl FnOnce() -> Result<(), String>) {
             if let Err(text) = &result {
                 let _ = writeln!(std::io::stderr(), "in the child: {text}");
             }
-            // SAFETY: ends this process at once, without running the harness's exit handlers.
+            // SAFETY: `_exit` ends this process at once, and runs no exit handlers of the harness.
             unsafe { libc::_exit(result.is_err().into()) }
         }
         ForkResult::Parent { child } => {
@@ -355,18 +359,18 @@ macro_rules! for_each_tracker {
 }
 
 for_each_tracker! {
-    nothing_written_is_nothing_reported
+    without_writes_nothing_is_reported
     stores_to_untouched_read_and_written_pages_are_found
     stores_at_both_ends_of_a_range_are_found
-    what_read_puts_into_memory_is_found
-    several_ranges_are_tracked_each_from_the_moment_it_is_mapped
-    a_range_is_mapped_once_and_inside_the_span_only
+    writes_by_system_calls_are_found
+    each_range_is_tracked_from_the_moment_it_is_mapped
+    range_is_mapped_only_once_and_only_inside_the_span
     thousands_of_scattered_pages_are_all_found
-    of_expected_pages_no_store_is_lost_and_they_are_tracked_again_when_dropped
-    an_unsettled_harvest_loses_nothing
-    pinned_pages_are_reported_every_time_and_keep_their_content
-    memory_unmapped_behind_its_back_is_an_error_each_time
-    a_forked_child_is_refused_and_disturbs_nothing
+    no_store_to_expected_pages_is_lost_and_they_are_tracked_again_later
+    harvest_that_is_not_settled_loses_nothing
+    pages_written_by_devices_are_reported_every_time_and_keep_their_content
+    unmapped_memory_is_an_error_at_every_harvest
+    forked_child_is_refused_and_disturbs_nothing
 }
 
 #[test]
@@ -394,7 +398,7 @@ fn expected_pages_do_not_fault_and_are_reported_every_time_under_uffd_async() {
 }
 
 #[test]
-fn what_is_suspended_is_not_reported_until_it_is_resumed_and_stored_to() {
+fn suspended_pages_are_not_reported_until_they_are_resumed_and_written() {
     let mut p = Producer::new(TrackerKind::UffdAsync, 2048, 0..2048);
     p.store(&[5, 600, 1100]);
     assert_eq!(p.publish(), [5, 600, 1100]);
@@ -413,7 +417,7 @@ fn what_is_suspended_is_not_reported_until_it_is_resumed_and_stored_to() {
 }
 
 #[test]
-fn trackers_that_cannot_suspend_go_on_tracking() {
+fn trackers_that_cannot_suspend_continue_tracking() {
     for kind in [TrackerKind::Cow, TrackerKind::Compare] {
         let mut p = Producer::new(kind, 1024, 0..1024);
         p.tracker.suspend(&(0..512)).unwrap_err();
@@ -423,15 +427,15 @@ fn trackers_that_cannot_suspend_go_on_tracking() {
 }
 
 #[test]
-fn a_sparse_tebibyte_is_armed_where_it_was_touched_and_reading_is_not_writing() {
+fn in_a_sparse_tebibyte_stores_are_found_and_loads_are_not_reported() {
     let all = (1 << 40) / page_size();
     let memory = reserve(all);
-    // SAFETY: the reservation is this test's alone, and outlives the tracker.
+    // SAFETY: the reservation belongs to this test alone, and outlives the tracker, because it is
+    // declared before it.
     let mut tracker = unsafe { create(TrackerKind::UffdAsync, span(&memory)) }.unwrap();
     tracker.map(0..all).unwrap();
     let at = |page: usize| (memory.addr() + page * page_size() + 8) as *mut u64;
-    // SAFETY (of both): inside the mapped memory, which only this thread uses.
-    // SAFETY: the pages are mapped, and this test's alone.
+    // SAFETY: the pages are mapped writable, and only this thread uses them.
     let store = |page: usize| unsafe { at(page).write_volatile(at(page).read_volatile() + 1) };
     // SAFETY: as above.
     let load = |page: usize| unsafe { at(page).read_volatile() };
@@ -443,7 +447,7 @@ fn a_sparse_tebibyte_is_armed_where_it_was_touched_and_reading_is_not_writing() 
     let written: Vec<usize> = (0..40).map(|i| i * (all / 40) + i).collect();
     for round in 0..3 {
         written.iter().for_each(|page| store(*page));
-        // In the same chunks, and in others.
+        // Loads of pages in the same chunks, and in others.
         written
             .iter()
             .for_each(|page| assert_eq!(load(page + 1) + load(page + 5000), 0));
@@ -453,7 +457,7 @@ fn a_sparse_tebibyte_is_armed_where_it_was_touched_and_reading_is_not_writing() 
             .for_each(|page| assert_eq!(load(page + 2) + load(page + 9000), 0));
         assert_eq!(harvest(&mut tracker), [], "round {round}");
     }
-    // First stores to what was only read.
+    // First stores to pages that were only read.
     let others: Vec<usize> = written
         .iter()
         .flat_map(|page| [page + 1, page + 5000])
@@ -472,8 +476,8 @@ fn any_sequence_of_stores_and_publishes_gives_the_same_with_every_tracker() {
             for pages in &steps {
                 let mut expected = PageSet::new(300);
                 pages.iter().for_each(|page| expected.insert(*page));
-                // Each page once: storing twice could restore the byte, which `compare` rightly
-                // calls unchanged.
+                // Each page is stored once. A second store could restore the byte, and `compare`
+                // is right to report the page as unchanged then.
                 p.store(&expected.iter().collect::<Vec<_>>());
                 prop_assert_eq!(p.publish(), expected.iter().collect::<Vec<_>>(), "{}", kind);
             }

@@ -1,11 +1,11 @@
-//! Copy on write: live memory is a private mapping of a memfd, and a page that is no longer the
-//! file's was written.
+//! The tracker `cow` (copy on write): live memory is a private mapping of a memfd. A page that is a
+//! private copy, and no longer the page of the file, was written.
 //!
-//! A written page is re-armed by storing its bytes in the file, at the same offset, and dropping
-//! the private copy, so that the file's page takes its place. Dropping is right only if the file
-//! holds these very bytes, nobody writes in between, and no device writes to the copy: so it
-//! happens in `settle` alone, page ranges that could not be stored are left as they are, and pinned
-//! pages always. A page that is not re-armed is merely reported once more.
+//! To arm a written page again, the tracker stores its bytes in the file at the same offset and
+//! drops the private copy, so that the page of the file takes its place. This is correct only if
+//! the file holds exactly these bytes, nobody writes in between, and no device writes to the copy.
+//! So it happens only in `settle`. Ranges that could not be stored keep their copies, and so do
+//! pages that are locked for DMA. A page that is not armed is only reported once more.
 
 use super::live::{Live, failed};
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
@@ -17,7 +17,8 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-/// Needs no userfaultfd: works in default containers and on older kernels.
+/// The tracker `cow`. It needs no userfaultfd, so it works in default containers and on older
+/// kernels.
 pub(super) struct Cow {
     live: Live,
     file: Object,
@@ -32,7 +33,7 @@ impl Cow {
     pub unsafe fn new(span: Span) -> io::Result<Self> {
         let bytes = span.pages as u64 * span.page_size as u64;
         Ok(Cow {
-            // SAFETY: handed on to the caller.
+            // SAFETY: the obligations are the same as for this function.
             live: unsafe { Live::new(span) },
             file: Object::create("tcasm-live", bytes)?,
             scan: CopyScan::open()?,
@@ -52,15 +53,17 @@ impl Cow {
         })
     }
 
-    /// Hand `pages` back to the file, or leave all of them as they are.
+    /// Replaces the copies of `pages` by pages of the file with the same bytes. After an error all
+    /// of them are as they were.
     fn rearm(&self, pages: &Range<usize>) -> io::Result<()> {
         let range = self.live.addresses(pages);
         let offset = range.start - self.live.span().base;
         let from = range.start as *const u8;
-        // SAFETY: live memory, mapped here, that nobody writes between harvest and the end of
-        // settle. What has become unreadable is an error.
+        // SAFETY: the range is live memory of this process, and nobody writes it between the
+        // harvest and the end of `settle`. A part that has become unreadable is an error.
         unsafe { self.file.write_from(from, range.len(), offset as u64) }?;
-        // SAFETY: the file now holds the same bytes at the same offset.
+        // SAFETY: the file now holds the same bytes at the same offset, and nobody has written the
+        // range since.
         unsafe { drop_copies(&range) }
     }
 }
@@ -81,7 +84,7 @@ impl Tracker for Cow {
         _expected: &PageSet,
         written: &mut PageSet,
     ) -> Result<Harvest, TrackError> {
-        self.copies.clear(); // after an error there is nothing to re-arm
+        self.copies.clear(); // after an error, `settle` must not arm anything
         self.live.check()?;
         if let Err(e) = self.find_copies() {
             self.copies.clear();
@@ -96,10 +99,10 @@ impl Tracker for Cow {
         self.live.check_process()?;
         self.copies.intersect(captured);
         self.copies.subtract(self.live.pinned());
-        // Chunk by chunk: until its copies are dropped, a range takes twice its memory.
+        // One chunk at a time, because a range takes twice its memory until its copies are dropped.
         for run in self.copies.runs() {
             for start in run.clone().step_by(CHUNK_PAGES) {
-                // An error leaves the pages dirty: the next harvest has them again.
+                // After an error the pages stay dirty, and the next harvest reports them again.
                 let _ = self.rearm(&(start..run.end.min(start + CHUNK_PAGES)));
             }
         }

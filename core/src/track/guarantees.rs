@@ -1,4 +1,4 @@
-//! What single trackers promise beyond the suite that all of them pass.
+//! Tests of what single trackers promise beyond the suite that all trackers pass.
 
 use super::conformance::{Producer, in_child, reserve, span};
 use super::uffd_async::UffdAsync;
@@ -17,7 +17,8 @@ impl Producer {
     fn uffd(pages: usize, capacity: usize) -> Self {
         let memory = reserve(pages);
         let scan = WrittenScan::with_capacity(capacity).unwrap();
-        // SAFETY: as in `new`.
+        // SAFETY: the reservation is the producer's alone, and outlives the tracker: it is a field
+        // that is declared after it.
         let tracker = unsafe { UffdAsync::with_scan(span(&memory), scan) }.unwrap();
         let mut p = Self::with(Box::new(tracker), memory);
         p.map(0..pages);
@@ -26,7 +27,7 @@ impl Producer {
 }
 
 #[test]
-fn a_scan_with_room_for_one_region_goes_on_where_it_stopped() {
+fn scan_with_little_room_for_regions_continues_where_it_stopped() {
     for capacity in [1, 2, 511, 513] {
         let mut p = Producer::uffd(3000, capacity);
         let odd: Vec<usize> = (1..3000).step_by(2).collect();
@@ -37,9 +38,10 @@ fn a_scan_with_room_for_one_region_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_broken_descriptor_is_an_error_each_time() {
+fn broken_descriptor_is_an_error_at_every_harvest() {
     let memory = reserve(8);
-    // SAFETY: the reservation is ours, and declared before the tracker.
+    // SAFETY: the reservation belongs to this test and is declared before the tracker, so it
+    // outlives the tracker.
     let mut tracker = unsafe { UffdAsync::new(span(&memory)) }.unwrap();
     tracker.map(0..8).unwrap();
     tracker.scan().break_descriptor();
@@ -56,7 +58,7 @@ fn a_broken_descriptor_is_an_error_each_time() {
 }
 
 #[test]
-fn memory_replaced_by_other_memory_is_an_error_of_uffd() {
+fn replaced_memory_is_an_error_at_every_harvest_of_uffd_async() {
     let mut p = Producer::uffd(64, 100);
     p.store(&[1]);
     // SAFETY: nothing is borrowed from the page.
@@ -66,25 +68,26 @@ fn memory_replaced_by_other_memory_is_an_error_of_uffd() {
 }
 
 #[test]
-fn a_page_written_and_dropped_is_reported_by_uffd() {
+fn uffd_async_reports_a_page_that_was_written_and_dropped() {
     let mut p = Producer::uffd(64, 100);
     p.store(&[10, 11]);
     p.publish();
     p.store(&[10]);
-    // SAFETY: nobody needs the bytes of either page.
+    // SAFETY: nothing needs the bytes of either page, and nothing is borrowed from them.
     unsafe { drop_copies(&p.addresses(10..12)) }.unwrap();
-    // Page 11 was not written, but is zero now: its content changed as well.
+    // Page 11 was not written, but it is zero now, so its content changed too.
     assert_eq!(p.publish(), [10, 11]);
 }
 
-/// A store that is in no harvest would leave an old word in the shadow: nobody writes it again.
+/// Two threads store while the tracker scans. A store that no harvest reports leaves an old word in
+/// the shadow copy.
 #[test]
-fn no_store_of_two_threads_is_lost_while_uffd_scans() {
+fn uffd_async_loses_no_store_of_two_threads_that_write_during_scans() {
     const PAGES: usize = 256;
     let mut p = Producer::uffd(PAGES, 100);
     let words_per_page = page_size() / 8;
-    // SAFETY: the memory is mapped, aligned, and from here on used only as atomic words, until `p`
-    // is dropped.
+    // SAFETY: the memory is mapped and aligned, and until `p` is dropped it is used only as atomic
+    // words.
     let words: &[AtomicU64] =
         unsafe { std::slice::from_raw_parts(p.memory.ptr().cast(), PAGES * words_per_page) };
     let mut shadow = vec![0; words.len()];
@@ -123,11 +126,11 @@ fn no_store_of_two_threads_is_lost_while_uffd_scans() {
     );
     assert!(
         stores > 10_000 && scans > 10,
-        "{stores} stores, {scans} scans: this shows nothing"
+        "{stores} stores and {scans} scans are too few to show anything"
     );
 }
 
-/// Store ever new values at words all over the place, and count.
+/// Stores new values at random words until `stop` is set, and returns the number of stores.
 fn scribble(words: &[AtomicU64], seed: u64, stop: &AtomicBool) -> u64 {
     let (mut random, mut stores) = (seed, 0);
     while !stop.load(Ordering::Relaxed) {
@@ -141,12 +144,12 @@ fn scribble(words: &[AtomicU64], seed: u64, stop: &AtomicBool) -> u64 {
 }
 
 #[test]
-fn uffd_needs_no_privilege() {
+fn uffd_async_needs_no_privilege() {
     in_child(|| {
         become_nobody()?;
         expect_tracking(TrackerKind::UffdAsync)?;
         match probe().kernel_faults {
-            Verdict::Usable => Ok(()), // the machine allows it to everybody
+            Verdict::Usable => Ok(()), // the machine allows it to every user
             verdict => expect_advice(&verdict, "CAP_SYS_PTRACE"),
         }
     });
@@ -172,7 +175,7 @@ fn uffd_comes_from_the_device_when_the_system_call_is_filtered() {
 }
 
 #[test]
-fn cow_is_the_best_tracker_where_userfaultfd_is_denied_and_the_reason_tells_the_remedy() {
+fn cow_is_chosen_where_userfaultfd_is_denied_and_the_reason_names_a_remedy() {
     in_child(|| {
         become_nobody()?;
         filter_out_userfaultfd()?;
@@ -206,7 +209,7 @@ fn expect_advice(verdict: &Verdict, words: &str) -> Result<(), String> {
     }
 }
 
-/// What the default profile of container engines does: userfaultfd(2) fails with EPERM.
+/// Makes userfaultfd(2) fail with EPERM, as the default profile of container engines does.
 fn filter_out_userfaultfd() -> Result<(), String> {
     let statement = |code: u32, k: u32, jt, jf| libc::sock_filter {
         code: code as u16,
@@ -246,10 +249,11 @@ fn filter_out_userfaultfd() -> Result<(), String> {
     }
 }
 
-/// Give all privileges up, for good.
+/// Gives up all privileges of this process for ever.
 fn become_nobody() -> Result<(), String> {
     const NOBODY: u32 = 65534;
-    // SAFETY: these calls take integers; this child has one thread, whose rights they change.
+    // SAFETY: these calls take integers. They change the rights of this child, which has one
+    // thread.
     let given_up = unsafe {
         libc::getuid() != 0
             || (libc::setresgid(NOBODY, NOBODY, NOBODY) == 0
@@ -264,7 +268,7 @@ fn become_nobody() -> Result<(), String> {
 }
 
 #[test]
-fn cow_gives_settled_pages_back_to_the_file_and_keeps_the_others() {
+fn cow_returns_settled_pages_to_the_file_and_keeps_the_others() {
     let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
     p.store(&[1, 2, 3]);
     let mut written = p.harvest().unwrap();
@@ -283,7 +287,7 @@ fn cow_settles_only_what_the_last_harvest_found() {
     let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
     p.store(&[1]);
     p.publish();
-    p.store(&[1, 2]); // after the harvest, before a settle that claims everything
+    p.store(&[1, 2]); // after the harvest, and before a settle that names all pages
     let mut all = PageSet::new(64);
     all.insert_range(0..64);
     p.tracker.settle(&all).unwrap();
@@ -297,7 +301,7 @@ fn a_page_that_cow_cannot_read_stays_dirty_and_keeps_its_content() {
     p.store(&[1, 2, 9]);
     let written = p.harvest().unwrap();
     let at = p.pointer(2);
-    // SAFETY: nothing is borrowed from the page, nor used while it is inaccessible.
+    // SAFETY: nothing is borrowed from the page, and nothing uses it while it is inaccessible.
     let protect = |prot| unsafe { mprotect(at, page_size(), prot) }.unwrap();
     protect(ProtFlags::PROT_NONE);
     p.tracker.settle(&written).unwrap();
@@ -315,7 +319,7 @@ fn a_page_that_cow_cannot_read_stays_dirty_and_keeps_its_content() {
 }
 
 #[test]
-fn cow_never_replaces_the_physical_page_of_a_pinned_page() {
+fn cow_never_replaces_the_physical_page_of_a_page_locked_for_dma() {
     let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
     p.store(&[4, 5]);
     p.tracker.pin(5..6);
@@ -328,6 +332,6 @@ fn cow_never_replaces_the_physical_page_of_a_pinned_page() {
     assert_eq!(
         private,
         [5],
-        "a device that writes to page 5 would write to a page of nobody"
+        "page 5 was replaced, so a device would write to memory that nobody reads"
     );
 }

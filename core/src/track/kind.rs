@@ -6,14 +6,14 @@ use std::str::FromStr;
 use thiserror::Error;
 
 impl TrackerKind {
-    /// All of them, best first.
+    /// All kinds, best first.
     pub const ALL: [TrackerKind; 3] = [
         TrackerKind::UffdAsync,
         TrackerKind::Cow,
         TrackerKind::Compare,
     ];
 
-    /// The name that users see and write.
+    /// Returns the name that users see and write.
     pub fn name(self) -> &'static str {
         match self {
             TrackerKind::UffdAsync => "uffd-async",
@@ -29,7 +29,7 @@ impl fmt::Display for TrackerKind {
     }
 }
 
-/// A name that no tracker has.
+/// The error for a name that no tracker has.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("there is no tracker {0:?}; the trackers are uffd-async, cow and compare")]
 pub struct UnknownTracker(String);
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tracker_has_one_name_in_text_and_in_files() {
+    fn tracker_name_is_the_same_in_text_and_in_files() {
         for kind in TrackerKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
             let stored = rmp_serde::to_vec(&kind).unwrap();
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_known_ones() {
+    fn error_for_an_unknown_name_lists_the_known_names() {
         let error = "soft-dirty".parse::<TrackerKind>().unwrap_err().to_string();
         assert!(error.contains("soft-dirty"), "{error}");
         assert!(

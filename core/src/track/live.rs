@@ -1,5 +1,5 @@
-//! What all trackers have in common: which pages of the span are mapped and which are pinned, and
-//! that only the process that mapped them may ask.
+//! State that all trackers share: which pages of the span are mapped, which may be written by
+//! devices, and which process created the tracker. Only that process may use it.
 
 use super::{Span, TrackError};
 use crate::pageset::PageSet;
@@ -12,18 +12,20 @@ pub(super) fn failed(what: &'static str) -> impl Fn(io::Error) -> TrackError {
     move |source| TrackError { what, source }
 }
 
-/// The mapped part of a span.
+/// A span, and what is known of its pages.
 pub(super) struct Live {
     span: Span,
     mapped: PageSet,
+    /// Pages that a device may write.
     pinned: PageSet,
-    /// The descriptors of a tracker go on speaking of the parent's memory in a forked child.
+    /// The process that created this. In a forked child, the descriptors of a tracker still refer
+    /// to the memory of the parent.
     process: Process,
     pid: u32,
 }
 
 impl Live {
-    /// Nothing is mapped yet.
+    /// Creates the state of a span of which no page is mapped yet.
     ///
     /// # Safety
     /// As for [`super::create`].
@@ -38,8 +40,8 @@ impl Live {
         }
     }
 
-    /// Map `pages` over the reservation and `arm` them. If that fails, they are inaccessible as
-    /// before.
+    /// Maps `pages` over the reservation, and calls `arm` with their addresses. If either fails,
+    /// the pages are inaccessible as before.
     pub fn map(
         &mut self,
         pages: Range<usize>,
@@ -50,10 +52,10 @@ impl Live {
         self.check_unmapped(&pages)
             .map_err(failed("mapping live memory"))?;
         let range = self.addresses(&pages);
-        // SAFETY: the span is the caller's reservation, by the promise of `new`, and these pages of
-        // it are not mapped yet: nobody can have borrowed from them.
+        // SAFETY: by the promise of `new`, the span is a reservation of the caller that nothing
+        // else uses. These pages of it were not mapped, so nothing can be borrowed from them.
         if let Err(e) = unsafe { live::map(&range, backing) }.and_then(|()| arm(&range)) {
-            // SAFETY: as above. If even this fails, the pages stay mapped and unused.
+            // SAFETY: as above. If this fails too, the pages stay mapped and unused.
             let _ = unsafe { live::unmap(&range) };
             return Err(failed("mapping live memory")(e));
         }
@@ -75,13 +77,14 @@ impl Live {
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     }
 
-    /// An error in a forked child, and if somebody unmapped a part of the memory: the kernel says
-    /// nothing of the pages there, which must not be taken for "not written".
+    /// Returns an error in a forked child, or if a part of the memory was unmapped. The kernel
+    /// reports nothing about unmapped pages, and that must not be read as "not written".
     pub fn check(&self) -> Result<(), TrackError> {
         self.check_but(&PageSet::new(self.span.pages))
     }
 
-    /// The same of all but the pages of `others`, for which somebody else looks.
+    /// Does the same as [`check`](Self::check) for all pages but those of `others`, which the gate
+    /// of deferred capture watches.
     pub fn check_but(&self, others: &PageSet) -> Result<(), TrackError> {
         self.check_process()?;
         let mut pages = self.mapped.clone();
@@ -89,10 +92,10 @@ impl Live {
         pages
             .runs()
             .try_for_each(|run| live::check_mapped(&self.addresses(&run)))
-            .map_err(failed("live memory was unmapped behind the tracker's back"))
+            .map_err(failed("a part of live memory was unmapped"))
     }
 
-    /// An error in a forked child.
+    /// Returns an error in a forked child.
     pub fn check_process(&self) -> Result<(), TrackError> {
         if self.process.is_current() {
             return Ok(());
@@ -104,40 +107,40 @@ impl Live {
         ))
     }
 
-    /// These pages are written by others than this process's page tables know.
+    /// Notes that a device may write `pages`, which the page tables of this process do not show.
     pub fn pin(&mut self, pages: Range<usize>) {
         self.pinned.insert_range(pages);
     }
 
-    /// The mapped pages.
+    /// Returns the mapped pages.
     pub fn mapped(&self) -> &PageSet {
         &self.mapped
     }
 
-    /// The pinned pages, mapped or not.
+    /// Returns the pages that a device may write, whether they are mapped or not.
     pub fn pinned(&self) -> &PageSet {
         &self.pinned
     }
 
-    /// Add the pages that always count as written.
+    /// Adds to `written` the mapped pages that a device may write: these always count as written.
     pub fn add_pinned(&self, written: &mut PageSet) {
         let mut pinned = self.pinned.clone();
         pinned.intersect(&self.mapped);
         written.union(&pinned);
     }
 
-    /// The mapped pages as maximal runs.
+    /// Returns the mapped pages as maximal runs.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.mapped.runs()
     }
 
-    /// Where pages lie.
+    /// Returns the addresses of `pages`.
     pub fn addresses(&self, pages: &Range<usize>) -> Range<usize> {
         let at = |page: usize| self.span.base + page * self.span.page_size;
         at(pages.start)..at(pages.end)
     }
 
-    /// Which pages lie at `addresses`, wholly or in part.
+    /// Returns the pages that lie at `addresses`, wholly or in part.
     pub fn pages(&self, addresses: &Range<usize>) -> Range<usize> {
         let Span {
             base, page_size, ..
@@ -145,7 +148,7 @@ impl Live {
         (addresses.start - base) / page_size..(addresses.end - base).div_ceil(page_size)
     }
 
-    /// The span.
+    /// Returns the span.
     pub fn span(&self) -> Span {
         self.span
     }

@@ -1,4 +1,4 @@
-//! How written pages are found: the trackers, and the probe that chooses one.
+//! Trackers, which find the pages that the producer wrote, and the probe that chooses one.
 
 mod behaviour;
 mod compare;
@@ -22,19 +22,20 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-/// The ways of tracking, best first. Written `uffd-async`, `cow` and `compare`.
+/// The kinds of trackers, best first. Their names in text are `uffd-async`, `cow` and `compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrackerKind {
     /// userfaultfd write-protection in asynchronous mode, harvested by PAGEMAP_SCAN (Linux >= 6.7).
     UffdAsync,
-    /// Private mapping of a memfd: a page that has become anonymous was written.
+    /// A private mapping of a memfd. A page that has become anonymous was written.
     Cow,
-    /// Everything is a candidate; the capture compares bytes with the last version.
+    /// No tracking: every page is a candidate, and the capture compares its bytes with the last
+    /// version.
     Compare,
 }
 
-/// Where live memory lies: `pages` pages of `page_size` bytes from address `base`.
+/// The address range of live memory: `pages` pages of `page_size` bytes from address `base`.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// First address; a multiple of the page size.
@@ -45,39 +46,41 @@ pub struct Span {
     pub page_size: usize,
 }
 
-/// What a harvest says.
+/// What a harvest knows about the pages that it reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harvest {
-    /// The pages were written (or may well have been): capture them.
+    /// The pages were written, or probably were. The caller captures them.
     Written,
-    /// The pages are candidates: compare their bytes with the last version, capture those that
-    /// differ.
+    /// The pages may have been written. The caller compares their bytes with the last version, and
+    /// captures those that differ.
     Candidates,
 }
 
-/// A way of finding the pages that the producer wrote.
+/// Finds the pages that the producer wrote.
 ///
-/// An error of `harvest` means that everything may have changed (I6): the caller then treats every
+/// An error of `harvest` means that everything may have changed (I6). The caller then treats every
 /// tracked page as a candidate.
 pub trait Tracker: Send {
-    /// Which tracker this is.
+    /// Returns the kind of this tracker.
     fn kind(&self) -> TrackerKind;
 
-    /// Map live memory for `pages` of the span (inside an inaccessible reservation that the caller
-    /// owns): readable, writable, zero, not inherited by fork, and tracked from before this
-    /// returns.
+    /// Maps live memory for `pages` of the span, inside an inaccessible reservation that the caller
+    /// owns. The memory is readable, writable and zero, and forked children do not inherit it. It
+    /// is tracked before this call returns.
     fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError>;
 
-    /// Add the pages written since the last harvest to `written`, and re-arm them in the same step.
-    /// The caller guarantees that nobody writes during the call.
+    /// Adds the pages written since the last harvest to `written`, and arms (write-protects) them
+    /// again in the same step. The caller guarantees that nobody writes during the call.
     ///
-    /// Pages in `expected` need not be armed: they are expected to be written anyway, and each saves
-    /// a page fault. What is not armed is reported next time, written or not.
+    /// The tracker may leave pages in `expected` unarmed. They are expected to be written anyway,
+    /// so each one saves a page fault. The next harvest reports every page that is not armed,
+    /// whether it was written or not.
     fn harvest(&mut self, expected: &PageSet, written: &mut PageSet)
     -> Result<Harvest, TrackError>;
 
-    /// Stop tracking `pages`, whole chunks that are mapped: somebody else watches them from now on.
-    /// Nothing in them is reported. An error leaves them tracked.
+    /// Stops tracking `pages`, which must be whole, mapped chunks: the gate of deferred capture
+    /// watches them from now on. No harvest reports pages in them. After an error they are still
+    /// tracked.
     fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let _ = pages;
         Err(live::failed("handing pages to deferred capture")(
@@ -85,25 +88,29 @@ pub trait Tracker: Send {
         ))
     }
 
-    /// Track `pages` again, from before this returns.
+    /// Tracks `pages` again. They are tracked before this call returns.
     fn resume(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let _ = pages;
         Ok(())
     }
 
-    /// The bytes of `captured` are stored in a version that is visible; nobody has written since
-    /// the harvest. The `cow` tracker re-arms here: without this its pages stay reported, as do
-    /// those that cannot be re-armed, which is no error.
+    /// Tells the tracker that the bytes of `captured` are stored in a visible version, and that
+    /// nobody has written since the harvest.
+    ///
+    /// The `cow` tracker arms its pages here. Pages that are not settled are reported again, and so
+    /// are pages that cannot be armed, which is not an error.
     fn settle(&mut self, captured: &PageSet) -> Result<(), TrackError>;
 
-    /// Let live memory of `pages`, whole chunks, be a private mapping of `file` at the same offset, so that what is not written
-    /// exists once; pages in `own` get copies of their own. They are tracked as before; after an error possibly not, which the
-    /// next harvest says.
+    /// Replaces live memory of `pages`, which must be whole chunks, by a private mapping of `file`
+    /// at the same offset, so that pages that are not written exist only once. Pages in `own` get
+    /// private copies. All pages are tracked as before. After an error they may not be tracked;
+    /// then the next harvest fails.
     ///
     /// # Safety
-    /// Nobody may write during the call, and no device have pinned the pages. But for those in `own`, the file must hold the
-    /// bytes of the pages, and go on holding them as long as the pages have not been written.
-    unsafe fn rest(
+    /// Nobody may write during the call, and no page may be locked for DMA. The file must hold the
+    /// bytes of all pages that are not in `own`, and must keep them for as long as these pages have
+    /// not been written.
+    unsafe fn share(
         &mut self,
         pages: &Range<usize>,
         file: BorrowedFd<'_>,
@@ -115,25 +122,30 @@ pub trait Tracker: Send {
         ))
     }
 
-    /// Give `pages`, mapped by `rest`, other memory again that is all their own, with the bytes that they have.
+    /// Gives `pages`, which [`share`](Tracker::share) mapped, private memory again that holds the
+    /// same bytes.
     ///
     /// # Safety
-    /// Nobody may write during the call, and no device have pinned the pages.
+    /// Nobody may write during the call, and no page may be locked for DMA.
     unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let _ = pages;
         Ok(())
     }
 
-    /// The same without moving those that are their own already, so that devices may have pinned them. All of `pages` may be
-    /// reported at the next harvest, written or not.
+    /// Gives `pages`, which [`share`](Tracker::share) mapped, private memory without moving the
+    /// pages that are private copies already, so these may be locked for DMA. The next harvest may
+    /// report all of `pages`, whether they were written or not.
     fn own_in_place(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let _ = pages;
         Ok(())
     }
 
-    /// Adds to `found` those of `pages`, mapped by `rest`, that ought to be copies, as all of
-    /// `copies` do, and are the file's. Pages that are not in memory are looked at only with
-    /// `absent`, which brings them in.
+    /// Adds to `found` those of `pages` that are in `copies`, the pages that should be private
+    /// copies, but are the file's page again. The program can cause this by dropping a copy, for
+    /// example with `MADV_DONTNEED`.
+    ///
+    /// [`share`](Tracker::share) must have mapped `pages`. Pages that are not in memory are checked
+    /// only if `absent` is true; the check then brings them into memory.
     fn not_copied(
         &mut self,
         pages: &Range<usize>,
@@ -145,17 +157,17 @@ pub trait Tracker: Send {
         Ok(())
     }
 
-    /// `pages` may be written by a device (DMA into pinned memory), which no tracker sees: never
-    /// replace their physical pages, and report them at every harvest from now on.
+    /// Notes that a device may write `pages` (DMA into locked memory), which no tracker sees. From
+    /// now on the tracker never replaces their physical pages, and reports them at every harvest.
     fn pin(&mut self, pages: Range<usize>);
 }
 
-/// Why tracking failed.
+/// An operation of a tracker that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {source}")]
 pub struct TrackError {
-    /// What was being done.
+    /// The operation.
     pub what: &'static str,
-    /// What the kernel said.
+    /// The error of the kernel.
     pub source: std::io::Error,
 }

@@ -1,4 +1,5 @@
-//! What this machine offers, which tracker is taken, and why. `tcasm doctor` prints it.
+//! The probe: tests what this machine offers, and chooses a tracker. `tcasm doctor` prints the
+//! result.
 
 use super::compare::Compare;
 use super::cow::Cow;
@@ -14,19 +15,20 @@ use thiserror::Error;
 /// The environment variable that names the tracker to use.
 pub const ENV: &str = "TCASM_TRACKER";
 
-/// Before this release, a scan that runs together with a store could lose the page
-/// (CVE-2024-36943).
+/// The first kernel release in which a scan that runs at the same time as a store cannot lose the
+/// page (CVE-2024-36943).
 const SOUND_SCAN: [u32; 3] = [6, 8, 10];
 
-/// Whether something can be used here.
+/// The result of testing whether something can be used on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "reason", rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It was tried, and works.
+    /// The trial succeeded.
     Usable,
-    /// It was tried, and works, but is known to fail at times: taken only if asked for by name.
+    /// The trial succeeded, but the feature is known to fail at times, for the given reason. It is
+    /// used only if it is asked for by name.
     Risky(String),
-    /// It does not work: what failed, and what to do about it.
+    /// The trial failed. The text says what failed, and what to do about it.
     Unusable(String),
 }
 
@@ -37,7 +39,7 @@ impl Verdict {
             .map_or_else(|e| Verdict::Unusable(e.clone()), |_| Verdict::Usable)
     }
 
-    /// Why not to use it, if there is a reason.
+    /// Returns the reason against using it, if there is one.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Verdict::Usable => None,
@@ -46,45 +48,46 @@ impl Verdict {
     }
 }
 
-/// What was chosen, and why.
+/// The chosen tracker, and the reason for the choice.
 #[derive(Clone, Debug, Serialize)]
 pub struct Choice {
-    /// The tracker; none if the environment asks for one that cannot be had.
+    /// The tracker, or `None` if the environment asks for one that cannot be used.
     pub tracker: Option<TrackerKind>,
-    /// In one sentence.
+    /// The reason, in one sentence.
     pub why: String,
 }
 
-/// What this machine and this process's rights offer, by trial.
+/// What this machine offers to this process with its rights, as found by trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct Probe {
-    /// The kernel's release.
+    /// The release of the kernel.
     pub kernel: String,
     /// Bytes per page.
     pub page_size: usize,
     /// The user that the process runs as.
     pub uid: u32,
-    /// The sysctl of that name: whether everybody may handle faults from inside the kernel.
+    /// The sysctl `vm.unprivileged_userfaultfd`: 1 if every user may handle faults from inside the
+    /// kernel.
     pub unprivileged_userfaultfd: Option<u32>,
-    /// The largest number of mappings of a process.
+    /// The largest number of mappings that a process may have.
     pub max_map_count: usize,
-    /// How a userfaultfd is obtained; none if there is none.
+    /// How a userfaultfd is obtained, or `None` if none can be.
     pub uffd_origin: Option<Origin>,
-    /// Tracker `uffd-async`.
+    /// The verdict on the tracker `uffd-async`.
     pub uffd_async: Verdict,
-    /// Tracker `cow`.
+    /// The verdict on the tracker `cow`.
     pub cow: Verdict,
-    /// Tracker `compare`: needs nothing.
+    /// The verdict on the tracker `compare`, which needs nothing and is always usable.
     pub compare: Verdict,
-    /// Whether writes from inside system calls can be made to wait, so that pages can be captured
-    /// after `publish()`.
+    /// The verdict on deferred capture: usable if writes from inside system calls can be made to
+    /// wait.
     pub kernel_faults: Verdict,
-    /// Which tracker is used if the program asks for none.
+    /// The tracker that is used if the program asks for none.
     pub choice: Choice,
 }
 
 impl Probe {
-    /// What was found out about one tracker.
+    /// Returns the verdict on one tracker.
     pub fn verdict(&self, kind: TrackerKind) -> &Verdict {
         match kind {
             TrackerKind::UffdAsync => &self.uffd_async,
@@ -93,7 +96,7 @@ impl Probe {
         }
     }
 
-    /// The best tracker that is usable, and what is wrong with the better ones.
+    /// Returns the best usable tracker, and a text that says why no better one is used.
     fn best(&self) -> (TrackerKind, String) {
         let mut why = String::from("the best tracker that works here");
         for kind in TrackerKind::ALL {
@@ -106,7 +109,7 @@ impl Probe {
     }
 }
 
-/// Try everything out. Takes well under a millisecond or two, and leaves nothing behind.
+/// Runs all trials. Takes less than two milliseconds, and leaves nothing behind.
 pub fn probe() -> Probe {
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
     let uffd = behaviour::uffd_async();
@@ -146,8 +149,8 @@ fn read(path: &str) -> Option<String> {
         .map(|text| text.trim().to_string())
 }
 
-/// No trial of a millisecond shows a race that is lost once in a million: here the release has to
-/// be asked.
+/// Turns a verdict on a kernel with the race of [`SOUND_SCAN`] from usable to risky. The release
+/// decides, because a trial of a millisecond cannot show a race that is lost once in a million.
 fn doubt(verdict: Verdict, kernel: &str) -> Verdict {
     if verdict == Verdict::Usable && release(kernel) < SOUND_SCAN {
         return Verdict::Risky(format!(
@@ -158,7 +161,7 @@ fn doubt(verdict: Verdict, kernel: &str) -> Verdict {
     verdict
 }
 
-/// The three numbers that a release begins with; 0 for what is missing.
+/// Returns the three numbers at the beginning of a release, 0 for each missing one.
 fn release(text: &str) -> [u32; 3] {
     let mut numbers = text
         .split(['.', '-', '+', '_'])
@@ -166,31 +169,32 @@ fn release(text: &str) -> [u32; 3] {
     std::array::from_fn(|_| numbers.next().unwrap_or(0))
 }
 
-/// Why no tracker was chosen.
+/// The reason why no tracker was chosen.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum ChooseError {
-    /// The environment names something that is no tracker.
+    /// The environment variable names something that is not a tracker.
     #[error(
         "{ENV}={0:?} names no tracker; set it to uffd-async, cow, compare or auto, or unset it"
     )]
     Unknown(String),
-    /// A tracker was asked for that does not work here.
+    /// A tracker was asked for that does not work on this machine.
     #[error(
         "tracker {kind} was asked for ({by}) but cannot be used here: {reason}. Ask for another \
-         one, or for none to have the best that works"
+         tracker, or for none to get the best one that works"
     )]
     Unusable {
         /// The tracker.
         kind: TrackerKind,
-        /// Who asked for it.
+        /// "by the program" or "by the environment".
         by: &'static str,
-        /// What the probe says of it.
+        /// The reason that the probe gives.
         reason: String,
     },
 }
 
-/// The tracker to use: the one that the environment variable [`ENV`] names (whoever runs the program
-/// has the last word), else the one that the program forces, else the best that is usable.
+/// Returns the tracker to use: the one that the environment variable [`ENV`] names, else the one
+/// that the program forces, else the best usable one. The environment comes first, so that the user
+/// who runs the program decides.
 pub fn choose(forced: Option<TrackerKind>, probe: &Probe) -> Result<TrackerKind, ChooseError> {
     decide(forced, environment().as_deref(), probe).map(|(kind, _)| kind)
 }
@@ -224,26 +228,26 @@ fn decide(
     }
 }
 
-/// Make a tracker of this kind for the span.
+/// Creates a tracker of this kind for the span.
 ///
 /// # Safety
-/// The span must be a reservation of the caller's, used by nothing else as long as the tracker
-/// lives: the tracker maps memory over parts of it when told, and drops and restores pages there.
-/// It does not unmap anything when dropped.
+/// The span must be a reservation that the caller owns, and nothing else may use it as long as the
+/// tracker lives. The tracker maps memory over parts of it on request, and drops and restores pages
+/// there. It unmaps nothing when it is dropped.
 pub unsafe fn create(kind: TrackerKind, span: Span) -> Result<Box<dyn Tracker>, TrackError> {
     check(span).map_err(failed("preparing to track live memory"))?;
     match kind {
         TrackerKind::UffdAsync => {
-            // SAFETY: handed on to the caller.
+            // SAFETY: the obligations are the same as for this function.
             let tracker = unsafe { UffdAsync::new(span) };
             boxed(tracker.map_err(|e| failed("preparing userfaultfd")(io::Error::other(e))))
         }
         TrackerKind::Cow => {
-            // SAFETY: handed on to the caller.
+            // SAFETY: the obligations are the same as for this function.
             boxed(unsafe { Cow::new(span) }.map_err(failed("preparing copy on write")))
         }
         TrackerKind::Compare => {
-            // SAFETY: handed on to the caller.
+            // SAFETY: the obligations are the same as for this function.
             boxed(Ok(unsafe { Compare::new(span) }))
         }
     }
@@ -290,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_works_on_this_machine() {
+    fn all_trackers_work_on_this_machine() {
         let probe = probe();
         for kind in TrackerKind::ALL {
             assert_eq!(probe.verdict(kind), &Verdict::Usable, "{kind}");
@@ -300,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_usable_tracker_is_chosen_and_the_reason_is_told() {
+    fn best_usable_tracker_is_chosen_and_the_reason_is_given() {
         let sound = Probe {
             uffd_async: Verdict::Usable,
             ..probe()
@@ -332,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_tracker_is_refused_even_if_forced() {
+    fn unusable_tracker_is_refused_even_if_it_is_forced() {
         let error = decide(Some(TrackerKind::Cow), None, &broken()).unwrap_err();
         assert!(error.to_string().contains("broken"), "{error}");
     }
@@ -348,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_loses_pages_is_used_only_if_asked_for() {
+    fn uffd_async_on_a_kernel_that_loses_pages_is_used_only_if_it_is_asked_for() {
         let risky = doubt(Verdict::Usable, "6.8.0-31-generic");
         let probe = Probe {
             uffd_async: risky,
@@ -366,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_no_kernel_could_map_is_refused() {
+    fn span_that_no_kernel_can_map_is_refused() {
         let size = page_size();
         for (base, pages, page_size) in [
             (0, 1, size),
@@ -380,14 +384,14 @@ mod tests {
                 page_size,
             };
             for kind in TrackerKind::ALL {
-                // SAFETY: the span is refused before anything is done with it.
+                // SAFETY: `create` refuses the span before it uses it.
                 assert!(unsafe { create(kind, span) }.is_err(), "{span:?}");
             }
         }
     }
 
     #[test]
-    fn the_report_can_be_stored_with_names() {
+    fn probe_is_serialized_with_field_names() {
         let bytes = rmp_serde::to_vec_named(&probe()).unwrap();
         let text = String::from_utf8_lossy(&bytes);
         for name in ["kernel", "uffd_async", "state", "usable", "choice", "why"] {

@@ -1,4 +1,5 @@
-//! Memory that rests on a plane: it keeps its bytes, is tracked as before, and the plane keeps its own.
+//! Tests of live memory that is shared with a plane: it keeps its bytes, it is tracked as before,
+//! and no store reaches the plane.
 
 use super::TrackerKind;
 use super::conformance::Producer;
@@ -17,8 +18,9 @@ fn set(pages: impl IntoIterator<Item = usize>) -> PageSet {
     set
 }
 
-/// A chunk of live memory that rests on a file, but for pages 7 and 300..310, for which the file has other bytes.
-fn resting() -> (Producer, Object, Vec<u8>, PageSet) {
+/// Returns a producer with a chunk of live memory that is shared with a file, the file, the bytes
+/// of live memory, and the pages that are not shared: 7 and 300..310, which differ in the file.
+fn shared() -> (Producer, Object, Vec<u8>, PageSet) {
     let mut p = Producer::new(TrackerKind::UffdAsync, PAGES, 0..PAGES);
     for page in 0..PAGES {
         p.bytes(page * page_size()..(page + 1) * page_size())
@@ -32,14 +34,16 @@ fn resting() -> (Producer, Object, Vec<u8>, PageSet) {
     for page in own.iter() {
         plane[page * page_size()..(page + 1) * page_size()].fill(0xAA);
     }
-    // SAFETY: the buffer keeps still.
+    // SAFETY: the buffer is a local one that nothing writes meanwhile.
     unsafe { file.write_from(plane.as_ptr(), plane.len(), 0) }.unwrap();
-    // SAFETY: nobody writes, and the file has the bytes, as was just seen to.
-    unsafe { p.tracker.rest(&(0..PAGES), file.as_fd(), &own) }.unwrap();
+    // SAFETY: only this thread uses the memory, no page is locked for DMA, and the file holds the
+    // bytes of all pages but those in `own`. The tests never write the file; they punch it only
+    // after the pages have private copies.
+    unsafe { p.tracker.share(&(0..PAGES), file.as_fd(), &own) }.unwrap();
     (p, file, live, own)
 }
 
-/// Pages that are copies, and not the file's.
+/// Returns the pages that are private copies, and not pages of the file.
 fn copied(p: &mut Producer) -> PageSet {
     let addresses = p.addresses(0..PAGES);
     let first = addresses.start / page_size();
@@ -54,8 +58,8 @@ fn copied(p: &mut Producer) -> PageSet {
 }
 
 #[test]
-fn memory_that_rests_on_a_file_keeps_its_bytes_and_only_its_own_pages_are_copies() {
-    let (mut p, _file, live, own) = resting();
+fn shared_memory_keeps_its_bytes_and_only_unshared_pages_are_copies() {
+    let (mut p, _file, live, own) = shared();
     assert_eq!(p.harvest().unwrap().len(), 0);
     assert_eq!(copied(&mut p), own);
     assert!(p.bytes(0..live.len()) == live);
@@ -64,8 +68,8 @@ fn memory_that_rests_on_a_file_keeps_its_bytes_and_only_its_own_pages_are_copies
 }
 
 #[test]
-fn stores_to_resting_memory_are_found_and_never_reach_the_file() {
-    let (mut p, file, _live, mut own) = resting();
+fn stores_to_shared_memory_are_found_and_never_reach_the_file() {
+    let (mut p, file, _live, mut own) = shared();
     p.store(&[0, 7, 511]);
     assert_eq!(p.publish(), [0, 7, 511]);
     assert_eq!(p.publish(), []);
@@ -83,11 +87,11 @@ fn stores_to_resting_memory_are_found_and_never_reach_the_file() {
 }
 
 #[test]
-fn memory_that_is_taken_back_is_all_its_own_and_tracked() {
-    let (mut p, file, live, _) = resting();
+fn memory_is_private_and_tracked_after_sharing_ends() {
+    let (mut p, file, live, _) = shared();
     p.store(&[5]);
     p.publish();
-    // SAFETY: nobody writes.
+    // SAFETY: only this thread uses the memory, and no page is locked for DMA.
     unsafe { p.tracker.own(&(0..PAGES)) }.unwrap();
     assert_eq!(copied(&mut p), set(0..PAGES));
     file.punch(0..live.len() as u64).unwrap();
@@ -98,10 +102,10 @@ fn memory_that_is_taken_back_is_all_its_own_and_tracked() {
 }
 
 #[test]
-fn memory_is_copied_in_place_under_whoever_has_pinned_what_was_its_own() {
-    let (mut p, file, live, own) = resting();
+fn copying_shared_memory_in_place_does_not_move_pages_that_are_locked_for_dma() {
+    let (mut p, file, live, own) = shared();
     let page = own.iter().next().unwrap();
-    let mut pin = Pin::of(&mut p, page);
+    let mut locked = Locked::of(&mut p, page);
     p.tracker.own_in_place(&(0..PAGES)).unwrap();
     assert_eq!(copied(&mut p), set(0..PAGES));
     file.punch(0..live.len() as u64).unwrap();
@@ -109,31 +113,32 @@ fn memory_is_copied_in_place_under_whoever_has_pinned_what_was_its_own() {
     assert_eq!(
         p.publish().len(),
         PAGES,
-        "what was copied counts as written, once"
+        "copied pages are reported as written, once"
     );
     p.store(&[6, page]);
     assert_eq!(p.publish(), [6, page]);
     let at = page * page_size();
     assert!(
-        pin.read() == p.bytes(at..at + page_size()),
+        locked.read() == p.bytes(at..at + page_size()),
         "the page was replaced"
     );
 }
 
-/// A pipe with a page in it, itself and not a copy.
-struct Pin(std::io::PipeReader);
+/// A pipe that refers to a physical page of live memory, as a device does. It holds no copy.
+struct Locked(std::io::PipeReader);
 
-impl Pin {
-    fn of(p: &mut Producer, page: usize) -> Pin {
+impl Locked {
+    fn of(p: &mut Producer, page: usize) -> Locked {
         let (reader, writer) = std::io::pipe().unwrap();
         let part = libc::iovec {
             iov_base: p.addresses(page..page + 1).start as *mut libc::c_void,
             iov_len: page_size(),
         };
-        // SAFETY: one page, mapped as long as the tracker; whoever reads the pipe may see any bytes.
+        // SAFETY: `part` is one page, which stays mapped as long as the tracker lives. The reader
+        // of the pipe accepts any bytes.
         let len = unsafe { libc::vmsplice(writer.as_raw_fd(), &raw const part, 1, 0) };
         assert_eq!(len, page_size() as isize);
-        Pin(reader)
+        Locked(reader)
     }
 
     fn read(&mut self) -> Vec<u8> {
@@ -144,8 +149,8 @@ impl Pin {
 }
 
 #[test]
-fn a_forked_child_does_not_inherit_memory_that_rests() {
-    let (mut p, ..) = resting();
+fn forked_child_does_not_inherit_shared_memory() {
+    let (mut p, ..) = shared();
     let addresses = p.addresses(0..PAGES);
     super::conformance::in_child(|| match crate::sys::live::check_mapped(&addresses) {
         Err(_) => Ok(()),
@@ -156,24 +161,33 @@ fn a_forked_child_does_not_inherit_memory_that_rests() {
 
 #[test]
 fn copies_that_the_program_drops_are_found_and_copied_again() {
-    let (mut p, _file, _live, mut own) = resting();
+    let (mut p, _file, _live, mut own) = shared();
     p.store(&[0, 200, 511]);
     assert_eq!(p.publish(), [0, 200, 511]);
     [0, 200, 511].into_iter().for_each(|page| own.insert(page));
     for page in [0, 511] {
         let at = p.addresses(page..page + 1).start as *mut libc::c_void;
-        // SAFETY: a page of the test's own buffer, whose bytes may be any.
+        // SAFETY: the page belongs to this test, nothing is borrowed from it, and any bytes in it
+        // are valid.
         let dropped = unsafe { libc::madvise(at, page_size(), libc::MADV_DONTNEED) };
         assert_eq!(dropped, 0);
     }
-    assert_eq!(p.harvest().unwrap().len(), 0, "the kernel tells no tracker");
+    assert_eq!(
+        p.harvest().unwrap().len(),
+        0,
+        "the kernel does not report dropped copies"
+    );
     std::hint::black_box(p.bytes(0..1)[0]);
     let find = |p: &mut Producer, absent| {
         let mut found = set([]);
-        let looked = p.tracker.not_copied(&(0..PAGES), &own, absent, &mut found);
-        looked.map(|()| found).unwrap()
+        let result = p.tracker.not_copied(&(0..PAGES), &own, absent, &mut found);
+        result.map(|()| found).unwrap()
     };
-    assert_eq!(find(&mut p, false), set([0]), "the other was not used");
+    assert_eq!(
+        find(&mut p, false),
+        set([0]),
+        "page 511 is not in memory yet"
+    );
     assert_eq!(find(&mut p, true), set([0, 511]));
     for page in [0, 511] {
         p.tracker.own_in_place(&(page..page + 1)).unwrap();
@@ -183,8 +197,8 @@ fn copies_that_the_program_drops_are_found_and_copied_again() {
 }
 
 #[test]
-fn what_read_puts_into_resting_memory_is_found_and_never_reaches_the_file() {
-    let (mut p, file, ..) = resting();
+fn writes_by_system_calls_to_shared_memory_are_found_and_never_reach_the_file() {
+    let (mut p, file, ..) = shared();
     let len = 3 * page_size();
     let mut random = std::fs::File::open("/dev/urandom").unwrap();
     random.read_exact(p.bytes(len + 10..len + 20)).unwrap();

@@ -1,12 +1,14 @@
-//! userfaultfd write-protection in asynchronous mode: the kernel itself resolves the first write to
-//! a page and remembers it; one scan takes what was written and protects it again.
+//! The tracker `uffd-async`: userfaultfd write-protection in asynchronous mode. The kernel itself
+//! resolves the first write to a page and remembers it. One scan returns the pages that were
+//! written, and protects them again.
 //!
-//! No store is lost, even while others write: each one is complete before the scan has protected
-//! its page, and then in its result, or faults afterwards, and is in the next one's. A scan that
-//! fails may have protected pages without telling: hence the rule that an error means "everything".
+//! No store is lost, even if other threads write during a scan. A store either completes before the
+//! scan protects its page, and this scan returns the page; or it faults afterwards, and the next
+//! scan returns the page. A scan that fails may have protected pages without reporting them. This
+//! is why an error means that everything may have changed.
 //!
-//! Chunks are armed when something in them exists. Before that, all of a chunk is zeros, and a scan
-//! that asks for existing pages passes over it: so a sparse region costs what was touched of it.
+//! A chunk is armed once a page in it exists. Before that the whole chunk is zeros, and a scan for
+//! existing pages skips it. So the cost of a sparse region follows the part that was touched.
 
 use super::live::{Live, failed};
 use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
@@ -21,15 +23,15 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use userfaultfd::Uffd;
 
-/// The best tracker: Linux 6.7, no privilege.
+/// The tracker `uffd-async`, the best one. It needs Linux 6.7, and no privilege.
 pub(super) struct UffdAsync {
     live: Live,
     uffd: Uffd,
     scan: WrittenScan,
     origin: Origin,
-    /// Pages of chunks that are armed: those that `harvest` asks for written pages.
+    /// The pages of chunks that are armed. `harvest` scans these for written pages.
     armed: PageSet,
-    /// Pages that somebody else watches.
+    /// The pages that the gate of deferred capture watches.
     suspended: PageSet,
 }
 
@@ -37,17 +39,17 @@ impl UffdAsync {
     /// # Safety
     /// As for [`super::create`].
     pub unsafe fn new(span: Span) -> Result<Self, OpenFailed> {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the obligations are the same as for this function.
         unsafe { Self::with_scan(span, WrittenScan::open().map_err(OpenFailed::Pagemap)?) }
     }
 
-    /// The same with a scan of the caller's.
+    /// Creates a tracker that uses the given scan.
     ///
     /// # Safety
     /// As for [`super::create`].
     pub unsafe fn with_scan(span: Span, scan: WrittenScan) -> Result<Self, OpenFailed> {
         let (uffd, origin) = uffd::open(Faults::User, WP_ASYNC | WP_UNPOPULATED)?;
-        // SAFETY: handed on to the caller.
+        // SAFETY: the obligations are the same as for this function.
         let live = unsafe { Live::new(span) };
         Ok(UffdAsync {
             live,
@@ -59,7 +61,7 @@ impl UffdAsync {
         })
     }
 
-    /// How the descriptor was obtained.
+    /// Returns how the descriptor was obtained.
     pub fn origin(&self) -> Origin {
         self.origin
     }
@@ -70,7 +72,7 @@ impl UffdAsync {
     }
 }
 
-/// Why this tracker cannot be made.
+/// The reason why this tracker cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenFailed {
     #[error(transparent)]
@@ -80,7 +82,7 @@ pub(super) enum OpenFailed {
 }
 
 impl UffdAsync {
-    /// Arm the chunks that have come into being, and report what exists in them.
+    /// Arms the chunks in which pages exist now, and adds these pages to `written`.
     fn arm_existing(&mut self, written: &mut PageSet) -> io::Result<()> {
         let mut unarmed = self.live.mapped().clone();
         unarmed.subtract(&self.armed);
@@ -93,11 +95,12 @@ impl UffdAsync {
             uffd::protect(&self.uffd, &self.live.addresses(&run))?;
             self.armed.insert_range(run);
         }
-        // Asked again: a store that came in between is in this answer, a later one faults.
+        // The second scan finds stores that came between the first scan and the protection. Later
+        // stores fault.
         self.scan_each(&found, &PRESENT, written)
     }
 
-    /// All pages of `within` that lie in a chunk with a page of `set`.
+    /// Extends `set` to all pages of `within` that lie in a chunk with a page of `set`.
     fn widen_to_chunks(&self, set: &mut PageSet, within: &PageSet) {
         let chunks: Vec<usize> = set.chunks_in_use().map(|(chunk, _)| chunk).collect();
         for chunk in chunks {
@@ -105,7 +108,8 @@ impl UffdAsync {
         }
     }
 
-    /// Report what was written in armed chunks, and arm it again but for what is expected.
+    /// Adds the pages that were written in armed chunks to `written`, and arms them again, except
+    /// those that are expected to be written.
     fn take(&mut self, expected: &PageSet, written: &mut PageSet) -> io::Result<()> {
         let (quiet, busy) = split_by_chunk(&self.armed, expected);
         self.scan_each(&quiet, &TAKE, written)?;
@@ -115,13 +119,13 @@ impl UffdAsync {
         let mut found = PageSet::new(busy.capacity());
         self.scan_each(&busy, &LOOK, &mut found)?;
         written.union(&found);
-        // The look has armed nothing: so no store can be lost between it and the taking of the rest.
+        // The scan with LOOK armed nothing, so no store is lost between it and the next scan.
         found.subtract(expected);
         let spans = widen(&found, &busy, expected);
         self.scan_each(&spans, &TAKE, written)
     }
 
-    /// Those of `set` in `pages` that the question is answered with.
+    /// Returns the pages of `set` in `pages` that match the question.
     fn those_of(
         &mut self,
         set: &PageSet,
@@ -152,10 +156,10 @@ impl UffdAsync {
 }
 
 impl UffdAsync {
-    /// Put other memory in the place of `pages`, and track it.
+    /// Replaces the memory of `pages` by memory with another backing, and tracks it.
     ///
     /// # Safety
-    /// As for [`live::replace`].
+    /// As for [`crate::sys::live::replace`].
     unsafe fn replace(
         &mut self,
         pages: &Range<usize>,
@@ -167,10 +171,12 @@ impl UffdAsync {
         inside.insert_range(pages.clone());
         inside.intersect(own);
         let own: Vec<_> = inside.runs().map(|run| self.live.addresses(&run)).collect();
-        // SAFETY: the caller's promises.
+        // SAFETY: the obligations are the same as for this function; the ranges in `own` lie inside
+        // `range`, because they were intersected with `pages`.
         unsafe { replace(&range, backing, own.into_iter())? };
         no_huge_pages(&range);
-        // From here on an error leaves memory that nobody watches: its scan fails, and everything is compared.
+        // After an error below, the memory is not registered. The next scan of it fails, and then
+        // every page is compared.
         uffd::watch(&self.uffd, &range)?;
         self.suspended.remove_range(pages.clone());
         self.armed.insert_range(pages.clone());
@@ -178,8 +184,9 @@ impl UffdAsync {
     }
 }
 
-/// `pages` and what lies between them in a chunk, as far as it is in `within` and holds no page of `but`: asking for few long
-/// runs costs less than for many short ones.
+/// Returns `pages` extended by the gaps between them. A gap is added if it lies within one chunk,
+/// is wholly in `within`, and holds no page of `but`. Scanning a few long runs costs less than
+/// scanning many short ones.
 fn widen(pages: &PageSet, within: &PageSet, but: &PageSet) -> PageSet {
     let mut wide = pages.clone();
     let mut end = None;
@@ -195,7 +202,7 @@ fn widen(pages: &PageSet, within: &PageSet, but: &PageSet) -> PageSet {
     wide
 }
 
-/// The pages of `set` in chunks without, and in chunks with, a page of `marks`.
+/// Splits `set` into its pages in chunks without a page of `marks`, and those in chunks with one.
 fn split_by_chunk(set: &PageSet, marks: &PageSet) -> (PageSet, PageSet) {
     let (mut without, mut with) = (set.clone(), PageSet::new(set.capacity()));
     for (chunk, _) in marks.chunks_in_use() {
@@ -212,8 +219,8 @@ impl Tracker for UffdAsync {
 
     fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError> {
         self.live.map(pages, Backing::Zero, |range| {
-            // Protected pages are not gathered into huge ones anyway; and many kernels never report
-            // a whole huge page that was written and then dropped.
+            // The kernel does not gather protected pages into huge pages anyway. And many kernels
+            // never report a whole huge page that was written and then dropped.
             no_huge_pages(range);
             uffd::register(&self.uffd, range)
         })
@@ -225,7 +232,7 @@ impl Tracker for UffdAsync {
         written: &mut PageSet,
     ) -> Result<Harvest, TrackError> {
         self.live.check_but(&self.suspended)?;
-        // What is armed first: what arms itself below is reported there.
+        // Armed chunks come first. Chunks that `arm_existing` arms are reported there.
         self.take(expected, written)
             .map_err(failed("scanning for written pages"))?;
         self.arm_existing(written).map_err(failed(
@@ -236,7 +243,7 @@ impl Tracker for UffdAsync {
     }
 
     fn settle(&mut self, _captured: &PageSet) -> Result<(), TrackError> {
-        self.live.check_process() // the harvest has re-armed already
+        self.live.check_process() // the harvest has armed the pages already
     }
 
     fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
@@ -257,7 +264,7 @@ impl Tracker for UffdAsync {
         Ok(())
     }
 
-    unsafe fn rest(
+    unsafe fn share(
         &mut self,
         pages: &Range<usize>,
         file: BorrowedFd<'_>,
@@ -265,14 +272,18 @@ impl Tracker for UffdAsync {
     ) -> Result<(), TrackError> {
         let range = self.live.addresses(pages);
         let backing = Backing::File(file, range.start - self.live.span().base);
-        // SAFETY: live memory of ours that is mapped; the caller's promises.
+        // SAFETY: the range is live memory that this tracker has mapped, so it is readable. By the
+        // caller's promise nobody writes, no page is locked for DMA, and the file holds the bytes
+        // of all pages that are not in `own`.
         unsafe { self.replace(pages, backing, own) }.map_err(failed("sharing memory with a plane"))
     }
 
     unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let mut all = PageSet::new(self.live.span().pages);
         all.insert_range(pages.clone());
-        // SAFETY: live memory of ours that is mapped, all of which is copied; the caller's promise.
+        // SAFETY: the range is live memory that this tracker has mapped, so it is readable. All of
+        // it is copied, so the backing need not hold its bytes. By the caller's promise nobody
+        // writes, and no page is locked for DMA.
         unsafe { self.replace(pages, Backing::Zero, &all) }
             .map_err(failed("taking memory back that was shared with a plane"))
     }
@@ -296,7 +307,7 @@ impl Tracker for UffdAsync {
                 return Ok(());
             }
             for run in lost.runs() {
-                // Those that cannot be had stay away, and are looked for again.
+                // Pages that cannot be brought into memory are checked again the next time.
                 let _ = read_ahead(&self.live.addresses(&run));
             }
         }

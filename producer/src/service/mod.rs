@@ -1,7 +1,8 @@
-//! The service thread: lets observers in, drops the leases of those that are gone, passes notices on.
+//! The service thread: lets observers attach, drops the leases of those that are gone, and sends
+//! notices.
 //!
-//! `publish` meets it in two places that never block: the set of leases (an atomic pointer), and an eventfd that only this
-//! process has.
+//! `publish` shares two things with it, and neither blocks: the set of leases (an atomic pointer),
+//! and an eventfd that only this process has.
 
 mod parting;
 mod server;
@@ -26,9 +27,9 @@ use tcasm_core::protocol::is_pinned;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::thread;
 
-/// How long the end of the service thread is waited for. It takes microseconds, unless something holds the thread up that
-/// nobody has thought of; the simulation goes on then.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the producer waits for the service thread to end. That takes microseconds unless
+/// something unforeseen delays the thread. After this time the simulation continues.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An attached observer, as `publish` sees it.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ struct Attached {
     lease: Lease,
 }
 
-/// What the producer's thread and the service thread share.
+/// State that the producer's thread and the service thread share.
 #[derive(Debug)]
 struct Hub {
     attached: ArcSwap<Vec<Arc<Attached>>>,
@@ -58,16 +59,17 @@ impl Hub {
 pub(crate) struct Service {
     hub: Arc<Hub>,
     thread: Option<JoinHandle<()>>,
-    /// What the thread says at its end: whether nothing is left that might block.
+    /// Receives a value when the thread ends: true if no connection is left whose closing might
+    /// block.
     end: Mutex<Receiver<bool>>,
-    /// The name, until the service has stopped.
+    /// The claim of the name, until the service has stopped.
     claim: Option<Claim>,
     process: Process,
 }
 
 impl Service {
-    /// Serves `objects`, read-only descriptors of an index and its planes, to whoever may have them and connects to
-    /// the socket of `claim`.
+    /// Serves `objects`, read-only descriptors of an index and its planes, at the socket of
+    /// `claim`. `access` says which users may attach.
     pub(crate) fn start(
         (claim, listener): (Claim, OwnedFd),
         objects: Vec<OwnedFd>,
@@ -103,24 +105,26 @@ impl Service {
         })
     }
 
-    /// Whether any lease names version `n`.
+    /// Returns true if any lease names version `n`.
     pub(crate) fn pinned(&self, n: u64) -> bool {
         self.hub.pinned(n)
     }
 
-    /// The same question, for another thread.
+    /// Returns a function that does the same as [`Service::pinned`], for another thread.
     pub(crate) fn pins(&self) -> impl Fn(u64) -> bool + Send + 'static {
         let hub = self.hub.clone();
         move |n| hub.pinned(n)
     }
 
-    /// Observers attached now.
+    /// Returns how many observers are attached now.
     pub(crate) fn observers(&self) -> usize {
         self.hub.attached.load().len()
     }
 
-    /// What has the service thread wake those who wait, and tell subscribers. One system call at most, on a descriptor that
-    /// nobody else has: it cannot block, takes no longer for many who wait, and notices may run together.
+    /// Returns a function that makes the service thread wake all waiting threads and notify
+    /// subscribers. It makes at most one system call, on a descriptor that no other process has. So
+    /// it cannot block, and it takes no longer when many threads wait. Several notices may become
+    /// one.
     pub(crate) fn notifier(&self) -> Arc<dyn Fn() + Send + Sync> {
         let hub = self.hub.clone();
         Arc::new(move || {
@@ -131,51 +135,53 @@ impl Service {
         })
     }
 
-    /// Revoke the leases of process `pid`.
-    pub(crate) fn oust(&self, pid: i32) -> usize {
-        let mut ousted = 0;
+    /// Revokes the leases of process `pid`. Returns how many there were.
+    pub(crate) fn revoke(&self, pid: i32) -> usize {
+        let mut revoked = 0;
         self.hub.attached.rcu(|list| {
             let (out, stay): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|a| a.pid == pid);
-            // Told before the pins stop counting: who checks after reading can never have been wrong unawares.
+            // Mark the lease as revoked before its pins stop counting. An observer that checks its
+            // lease after reading then always notices that what it read may be wrong.
             out.iter().for_each(|a| a.lease.revoke());
-            ousted = out.len();
+            revoked = out.len();
             stay
         });
-        // They may be waiting, and nobody is told of later versions for their sake.
+        // The observers may be waiting, and no later version wakes them if none is attached any
+        // more.
         let _ = self.hub.wake.write(1);
-        ousted
+        revoked
     }
 
-    /// End the thread and give the name up.
+    /// Ends the thread and gives the name up.
     pub(crate) fn stop(&mut self) {
         let Some(thread) = self.thread.take() else {
             return;
         };
         if !self.process.is_current() {
-            // A forked child has no such thread: its id may be that of one of the child's own by now, which must be
-            // neither waited for nor detached.
+            // A forked child has no such thread. The thread id may be that of one of the child's
+            // own threads by now, which must be neither waited for nor detached.
             return std::mem::forget(thread);
         }
         self.hub.stop.store(true, Ordering::Release);
         let _ = self.hub.wake.write(1);
         let end = self.end.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match end.recv_timeout(PATIENCE) {
+        match end.recv_timeout(END_TIMEOUT) {
             Ok(true) => drop(thread.join()),
-            // It closes what is left by itself.
+            // The thread closes the connections that are left by itself.
             Ok(false) => {}
-            Err(_) => tracing::warn!("the service thread has not ended within {PATIENCE:?}"),
+            Err(_) => tracing::warn!("the service thread has not ended within {END_TIMEOUT:?}"),
         }
         self.claim = None;
     }
 }
 
-/// Starts the thread. Signals are the simulation's: its handlers run on its own threads.
+/// Starts the thread. It handles no signals: the handlers of the simulation run on its own threads.
 fn start(server: Server) -> io::Result<(JoinHandle<()>, Receiver<bool>)> {
-    let (said, end) = channel();
+    let (ended, end) = channel();
     let named = Builder::new().name("tcasm-service".into());
     let thread = thread::spawn(named, move || {
         let left = server.run();
-        let _ = said.send(!left.is_behind());
+        let _ = ended.send(!left.is_behind());
         drop(left);
     })?;
     Ok((thread, end))

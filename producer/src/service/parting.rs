@@ -1,24 +1,27 @@
-//! Parting from connections: none is closed where closing it could block.
+//! Closes connections without blocking the service thread.
 //!
-//! From Linux 6.16 on the kernel refuses descriptors for these sockets, and a close is only a close. Elsewhere a client may
-//! have sent descriptors whose last close blocks, so each connection is closed on a thread of its own, of which there are a few.
-//! While these are all stuck, connections wait here to be closed, and nobody is let in. So what can
-//! pile up is bounded by the connections that were there. The price is that whoever may attach can keep others
-//! from attaching; it could do that by taking all places, too.
+//! From Linux 6.16 on the kernel refuses descriptors that are sent to these sockets, so closing a
+//! connection cannot block. On older kernels a client may have sent descriptors whose last close
+//! blocks. So each connection is closed on a thread of its own, of which there are a few. While all
+//! of these are stuck, ended connections wait here, and no connection is accepted. So the number of
+//! waiting connections is bounded. The price is that a process that may attach can keep others from
+//! attaching. It could also do that by taking all places.
 
 use std::os::fd::OwnedFd;
 use tcasm_core::sys::closer::drop_elsewhere;
 use tcasm_core::sys::socket;
 
-/// How connections are closed, and those that wait for it.
+/// The way in which connections are closed, and those that wait for it.
 #[derive(Debug)]
 pub(super) struct Parting {
+    /// True if the kernel refuses descriptors, so that closing a connection cannot block.
+    /// True if the kernel refuses descriptors, so that closing a connection cannot block.
     plain: bool,
     waiting: Vec<OwnedFd>,
 }
 
 impl Parting {
-    /// For the connections that `listener` accepts.
+    /// Returns the state for the connections that `listener` accepts.
     pub(super) fn new(listener: &OwnedFd) -> Self {
         Parting {
             plain: socket::refuse_descriptors(listener).is_ok(),
@@ -36,7 +39,7 @@ impl Parting {
         self.go_on();
     }
 
-    /// Closes connections that wait, as many as can be.
+    /// Closes as many waiting connections as possible.
     pub(super) fn go_on(&mut self) {
         while let Some(connection) = self.waiting.pop() {
             if let Err(back) = drop_elsewhere(connection) {

@@ -1,4 +1,5 @@
-//! The service thread itself: accept, greet, serve, hang up. Whatever a connection says is read once and checked (I8).
+//! The main loop of the service thread: it accepts connections, greets and serves clients, and
+//! hangs up. Each message of a client is read once and checked (I8).
 
 use super::parting::Parting;
 use super::{Attached, Hub};
@@ -17,16 +18,16 @@ use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer, ObserverRow, Request};
 
-/// Connections that have not greeted after this long are dropped.
+/// The time after which a connection that has not greeted is dropped.
 const GREETING: Duration = Duration::from_secs(5);
-/// Connections that may be about to greet at once.
+/// The most connections that have not greeted yet.
 const MOST_GREETING: usize = 64;
-/// How soon connections that wait to be closed are tried again, in milliseconds.
+/// How soon closing the waiting connections is tried again, in milliseconds.
 const BEHIND: u16 = 20;
-/// Requests that an observer may make in a second; more end its connection.
+/// The most requests that an observer may make in a second. More requests end its connection.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
-/// One connection: greeted or not yet.
+/// A connection, greeted or not yet.
 pub(super) struct Connection {
     socket: OwnedFd,
     peer: Peer,
@@ -42,7 +43,8 @@ pub(super) struct Server {
     pub(super) listener: OwnedFd,
     pub(super) parting: Parting,
     pub(super) objects: Vec<OwnedFd>,
-    /// None for objects of a dead producer, which has no more events.
+    /// Wakes threads that wait for an event. `None` for objects of a dead producer, which has no
+    /// more events.
     pub(super) bell: Option<Bell>,
     pub(super) access: Access,
     pub(super) max_observers: usize,
@@ -50,11 +52,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Serves until told to stop. Returns what could not be closed without blocking.
+    /// Serves until the thread must stop. Returns the connections that could not be closed without
+    /// blocking.
     pub(super) fn run(mut self) -> Parting {
         while !self.hub.stop.load(Ordering::Acquire) {
             let ready = self.wait();
-            // From the back, so that dropping a connection moves none that is still to come.
+            // In descending order, so that removing a connection moves none that is still to be
+            // served.
             for i in ready.into_iter().rev() {
                 match i {
                     0 => self.pass_notices(),
@@ -68,19 +72,20 @@ impl Server {
         self.end()
     }
 
-    /// Tells whoever waits that the end has come, and hangs up on everybody.
+    /// Wakes all waiting threads, because the stream has ended, and closes all connections.
     fn end(mut self) -> Parting {
         self.ring();
         for c in self.connections {
             self.parting.close(c.socket);
         }
-        // Those that were not accepted are closed with it.
+        // Connections that were not accepted are closed with the listener.
         self.parting.close(self.listener);
         self.parting
     }
 
-    /// Wait for something to do: 0 the eventfd, 1 the listener, from 2 on the connections. A connection has something to
-    /// say also when the process at its other end is dead: a forked child of that may hold the socket for ever.
+    /// Waits for something to do. Returns 0 for the eventfd, 1 for the listener, and 2 and more for
+    /// the connections. A connection is also ready when the process at its other end is dead,
+    /// because a forked child of that process may hold the socket for ever.
     fn wait(&self) -> Vec<usize> {
         let accepting = match self.parting.is_behind() {
             true => PollFlags::empty(),
@@ -120,15 +125,16 @@ impl Server {
             }
             Err(Errno::EINTR) => Vec::new(),
             Err(_) => {
-                // No memory, or fewer descriptors allowed than are open: do not spin until that passes.
+                // There is no memory, or more descriptors are open than are allowed. Pause, so that
+                // the loop does not spin meanwhile.
                 std::thread::sleep(Duration::from_millis(100));
                 Vec::new()
             }
         }
     }
 
-    /// Wakes all threads that wait for an event, in whatever process. Anybody with a descriptor of the index can wait, so
-    /// `publish` does not do it (I5).
+    /// Wakes all threads that wait for an event, in any process. Any process with a descriptor of
+    /// the index can wait, with any number of threads, so `publish` does not do this (I5).
     fn ring(&self) {
         if let Some(bell) = &self.bell {
             bell.ring();
@@ -140,7 +146,7 @@ impl Server {
         self.ring();
         let notice = wire::NOTICE.to_le_bytes();
         for c in self.connections.iter().filter(|c| c.subscribed) {
-            // An observer whose socket is full has notices enough to wake up for.
+            // If the socket of an observer is full, the observer has enough notices to wake up.
             let _ = socket::send(&c.socket, &notice, &[]);
         }
     }
@@ -149,7 +155,8 @@ impl Server {
         let stream = match socket::accept(&self.listener) {
             Ok(stream) => stream,
             Err(Errno::EMFILE | Errno::ENFILE) => {
-                // The simulation is out of descriptors: leave some time for them to come back, and do not spin.
+                // The simulation is out of descriptors. Pause until some are free again, so that
+                // the loop does not spin.
                 std::thread::sleep(Duration::from_millis(100));
                 return;
             }
@@ -171,7 +178,8 @@ impl Server {
         });
     }
 
-    /// Drop connections that have not greeted in time, and the oldest of too many. They take no observer's place.
+    /// Drops connections that have not greeted in time, and the oldest ones if there are too many.
+    /// They take no place of an observer.
     fn drop_silent(&mut self) {
         let greeting = self.connections.iter().filter(|c| c.attached.is_none());
         let mut excess = greeting.count().saturating_sub(MOST_GREETING);
@@ -183,7 +191,7 @@ impl Server {
         gone.for_each(|c| self.parting.close(c.socket));
     }
 
-    /// Take one message of connection `i`; whatever is not understood ends it (I8).
+    /// Takes one message of connection `i`. A message that is not valid ends the connection (I8).
     fn serve(&mut self, i: usize) {
         let mut buffer = [0; wire::REQUEST_BYTES];
         let message = match socket::receive_plain(&self.connections[i].socket, &mut buffer) {
@@ -202,7 +210,7 @@ impl Server {
         }
     }
 
-    /// Answer a greeting; false ends the connection.
+    /// Answers a greeting. Returns false if the connection must end.
     fn greet(&mut self, i: usize, message: &[u8]) -> bool {
         let own = nix::unistd::getuid().as_raw();
         let c = &self.connections[i];
@@ -210,7 +218,7 @@ impl Server {
             None if !off(Guard::CheckMessages) => return false,
             Some(version) if version != LAYOUT_VERSION => Some(Answer::OtherLayout),
             _ if !self.access.allows(c.peer.uid, own) => Some(Answer::NotAllowed),
-            // Who was ousted may stay connected, and takes no place.
+            // A revoked observer may stay connected. It takes no place.
             _ if self.hub.attached.load().len() >= self.max_observers => Some(Answer::Full),
             _ => None,
         };
@@ -221,7 +229,8 @@ impl Server {
         self.attach(i).is_some()
     }
 
-    /// Make a lease, count it, and only then hand it out: reclaim must see it before its first pin.
+    /// Creates a lease, adds it to the set, and only then sends it: reclaim must see the lease
+    /// before its first pin.
     fn attach(&mut self, i: usize) -> Option<()> {
         let c = &mut self.connections[i];
         let Ok((lease, object)) = Lease::create() else {
@@ -246,7 +255,7 @@ impl Server {
         socket::send(&c.socket, &wire::answer(Answer::Welcome), &fds).ok()
     }
 
-    /// Serve a request; false ends the connection.
+    /// Serves a request. Returns false if the connection must end.
     fn request(&mut self, i: usize, message: &[u8]) -> bool {
         let c = &mut self.connections[i];
         if c.requests.0.elapsed() > Duration::from_secs(1) {
@@ -281,7 +290,7 @@ impl Server {
         self.hub.attached.load().iter().map(row).collect()
     }
 
-    /// The observer is gone: its pins no longer count.
+    /// Closes connection `i`. If an observer was attached, its pins no longer count.
     fn hang_up(&mut self, i: usize) {
         let gone = self.connections.remove(i);
         if let Some(attached) = gone.attached {

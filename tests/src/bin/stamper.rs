@@ -1,7 +1,7 @@
-//! The producer of the torture test: threads stamp pages in random order, again and again.
+//! The producer of the torture test. Its threads stamp pages in random order, again and again.
 //!
-//! `stamper NAME TRACKER MIB MEMORY_MIB CAPTURE [GUARD]` says a line after each publish, until its standard
-//! input ends.
+//! `stamper NAME TRACKER MIB MEMORY_MIB CAPTURE [GUARD]` prints a line after each publish, until
+//! its standard input ends.
 
 use ndarray::Ix1;
 use std::io::Read;
@@ -15,16 +15,16 @@ use tcasm_producer::{Buffer, Field, Producer, Receipt};
 use tcasm_tests::pattern::{self, Pattern, mix, words_per_page};
 use tcasm_tests::{capture_mode, child, procfs};
 
-/// Threads that write at once.
+/// The number of threads that write at once.
 const WRITERS: usize = 2;
 
-/// Most of the memory: dense versions now and then, sparse ones in between.
+/// The field with most of the memory: a dense version now and then, sparse ones in between.
 const LARGE: Pattern = Pattern {
     seed: 11,
     dense_every: 40,
     one_in: 16,
 };
-/// A field that changes its buffer with every dense version.
+/// A field that is bound to its other buffer with every dense version.
 const SWAPPED: Pattern = Pattern {
     seed: 12,
     dense_every: 5,
@@ -48,7 +48,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stamper.write(version)?;
         while !stamper.publish(version)? && !over.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(2));
-            // Once more, or not: what was written before must not be lost either way.
+            // Sometimes the pages are written again. The earlier stores must not be lost either
+            // way.
             if mix(version, stamper.producer.stats().skips, 7).is_multiple_of(4) {
                 stamper.write_fields(version)?;
             }
@@ -57,13 +58,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         version += 1;
     }
     match arguments.get(6) {
-        None => account_agrees(&stamper.producer),
+        None => held_bytes_match_the_kernel(&stamper.producer),
         Some(_guard_that_is_off) => Ok(()),
     }
 }
 
-/// Waits until nothing is in flight: then the kernel has allocated to the page what counts as held.
-fn account_agrees(producer: &Producer) -> Result<(), Box<dyn std::error::Error>> {
+/// Waits until nothing is in flight. The bytes that count as held must then equal what the kernel
+/// has allocated, to the page.
+fn held_bytes_match_the_kernel(producer: &Producer) -> Result<(), Box<dyn std::error::Error>> {
     let both = || {
         let held = producer.stats().held_bytes;
         (held, procfs::plane_bytes(std::process::id() as i32))
@@ -78,7 +80,7 @@ fn account_agrees(producer: &Producer) -> Result<(), Box<dyn std::error::Error>>
     Ok(())
 }
 
-/// Becomes true when the test lets go of our standard input.
+/// Returns a flag that becomes true when the test closes our standard input.
 fn input_ends() -> Arc<AtomicBool> {
     let over = Arc::new(AtomicBool::new(false));
     let set = over.clone();
@@ -103,7 +105,7 @@ impl Stamper {
             .tracker(tracker.parse()?)
             .capture(capture_mode(capture)?)
             .memory(memory)
-            .calm_versions(1)
+            .cold_versions(1)
             .compact_after(1);
         let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
         let builder = builder
@@ -123,7 +125,7 @@ impl Stamper {
         })
     }
 
-    /// Write what is to be `version`.
+    /// Writes the pages of `version`.
     fn write(&mut self, version: u64) -> Result<(), Box<dyn std::error::Error>> {
         if SWAPPED.dense(version) {
             self.spare = self.producer.bind(self.swapped, self.spare)?;
@@ -140,7 +142,7 @@ impl Stamper {
         Ok(())
     }
 
-    /// Live memory must be what was written last, wherever it rests.
+    /// Checks that live memory is what was written last, whether it is shared with planes or not.
     fn check_live(&self, version: u64) {
         if version.is_multiple_of(4) {
             let view = self.producer.view(self.large).expect("live memory");
@@ -151,7 +153,7 @@ impl Stamper {
         }
     }
 
-    /// Whether it was published, not skipped.
+    /// Returns true if the version was published, not skipped.
     fn publish(&mut self, version: u64) -> Result<bool, Box<dyn std::error::Error>> {
         let receipt = self.producer.publish(version, version as f64)?;
         let stats = self.producer.stats();
@@ -161,13 +163,13 @@ impl Stamper {
             Receipt::Published(p) => panic!("version {} was published as {version}", p.version),
             Receipt::Skipped { .. } => "skipped",
         };
-        let resting = stats.resting_bytes;
-        println!("{what} version={version} held={held} errors={errors} resting={resting}");
+        let shared = stats.shared_bytes;
+        println!("{what} version={version} held={held} errors={errors} shared={shared}");
         Ok(receipt.version().is_some())
     }
 }
 
-/// Several threads, each with random pages of the field, in random order.
+/// Writes the pages with several threads, each with random pages of the field in random order.
 fn write_pages(words: &mut [u64], pattern: Pattern, version: u64) {
     let mut shares: [Vec<(u64, usize, &mut [u64])>; WRITERS] = Default::default();
     let rewrites = pattern.rewrites(version);
@@ -189,10 +191,10 @@ fn write_pages(words: &mut [u64], pattern: Pattern, version: u64) {
     });
 }
 
-/// Switch a guard off for good, to see the torture notice.
+/// Switches a guard off until the process ends, so that the torture test must fail.
 fn sabotage(name: &str) {
     let guards = [
-        Guard::SlotInUse,
+        Guard::FrameInUse,
         Guard::VisibleLast,
         Guard::PinCheck,
         Guard::KeepHarvest,

@@ -1,7 +1,7 @@
-//! An observer of the torture test: checks every page of every version that it sees.
+//! An observer of the torture test, which checks every page of every version that it sees.
 //!
-//! `verifier NAME SEED` says `checked version=N` for each, and ends with the stream. What is wrong
-//! is its last line, and it fails.
+//! `verifier NAME SEED` prints `checked version=N` for each version and ends with the stream. If it
+//! finds an error, it prints it as its last line and fails.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -13,13 +13,14 @@ use tcasm_tests::pattern::{Pattern, check_all, mix};
 type Failure = Box<dyn std::error::Error>;
 
 const FIELDS: [&str; 2] = ["large", "swapped"];
-/// Versions held at once, besides the one that is looked at.
+/// The number of versions held at once, besides the one that is checked.
 const HELD: usize = 2;
 
 fn main() {
     tcasm_tests::child::die_with_parent();
-    // Where processors are few, the simulation comes first: more versions to check.
-    // SAFETY: takes and returns integers.
+    // The simulation goes first where there are few processors, so that there are more versions to
+    // check.
+    // SAFETY: the call takes and returns integers.
     unsafe { libc::nice(3) };
     if let Err(error) = run() {
         println!("failed: {error}");
@@ -27,7 +28,7 @@ fn main() {
     }
 }
 
-/// Random choices.
+/// A source of random choices.
 struct Dice {
     seed: u64,
     thrown: u64,
@@ -66,18 +67,18 @@ fn run() -> Result<(), Failure> {
         }
         println!("checked version={}", version.number());
         while held.len() > dice.throw(HELD as u64 + 1) as usize {
-            // Still as it was, however long it was held?
+            // The view must still be as it was, however long it was held.
             held.pop_front().map_or(Ok(()), |view| check_view(&view))?;
         }
         std::thread::sleep(Duration::from_millis(dice.throw(60)));
     }
 }
 
-/// The newest version mostly, sometimes the next or any that is there.
+/// Returns mostly the newest version, sometimes the next or any that exists.
 fn next(observer: &mut Observer, dice: &mut Dice) -> Result<Option<Version>, ObserveError> {
-    let patience = Duration::from_secs(1);
+    let timeout = Duration::from_secs(1);
     match dice.throw(8) {
-        0 => observer.next(patience).map(Some),
+        0 => observer.next(timeout).map(Some),
         1 => {
             let there = observer.available()?;
             let chosen = there.get(dice.throw(there.len().max(1) as u64) as usize);
@@ -86,18 +87,18 @@ fn next(observer: &mut Observer, dice: &mut Dice) -> Result<Option<Version>, Obs
                 Some(result) => result.map(Some),
             }
         }
-        _ => observer.wait_newer(patience).map(Some),
+        _ => observer.wait_newer(timeout).map(Some),
     }
 }
 
-/// By a mapping wherever there is room, by one at the producer's address, or without any.
+/// Checks a version by a view at any address, by one at the producer's address, or without a view.
 fn check_somehow(version: &Version, dice: &mut Dice) -> Result<Option<View>, Failure> {
     let view = match dice.throw(5) {
         0 => {
             check_bytes(version)?;
             return Ok(None);
         }
-        // The one at the producer's address may be held already.
+        // A view at the producer's address may be held already.
         1 | 2 => version.view_at_base().or_else(|_| version.view())?,
         _ => version.view()?,
     };
@@ -134,7 +135,8 @@ fn check_view(view: &View) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is wrong in a mapping: the mapping, or the version itself?
+/// Adds to a failure of a view whether reading without a view gives the right bytes. This tells a
+/// wrong mapping from a wrong version.
 fn compare(view: &View, failure: Failure) -> Failure {
     let bytes = check_bytes(view.version()).map_or_else(|e| e.to_string(), |()| "right".into());
     let address = view.address();
@@ -161,7 +163,7 @@ fn explain(version: &Version, field: &str, torn: impl std::fmt::Display) -> Fail
     std::io::Error::new(ErrorKind::InvalidData, text).into()
 }
 
-/// Every page that differs must be among the changes that are told.
+/// Checks that every page that differs is among the reported changes.
 fn check_changes(older: &Version, newer: &Version) -> Result<(), Failure> {
     let since = newer.changes_since(older)?.pages;
     let own = newer.changes()?.pages;
@@ -173,13 +175,12 @@ fn check_changes(older: &Version, newer: &Version) -> Result<(), Failure> {
         let (before, after) = (last_writers(older, field)?, last_writers(newer, field)?);
         let rewrites = pattern(newer, field)?.rewrites(newer.number());
         for page in 0..after.len() {
-            let untold = !moved && before[page] != after[page] && !since.contains(first + page);
+            let unreported = !moved && before[page] != after[page] && !since.contains(first + page);
             let unlisted = rewrites(page) && !own.contains(first + page);
-            if untold || unlisted {
+            if unreported || unlisted {
                 let (a, b) = (older.number(), newer.number());
-                return Err(
-                    format!("page {page} of {field} changed from {a} to {b}, untold").into(),
-                );
+                let page = format!("page {page} of {field}");
+                return Err(format!("{page} changed from {a} to {b}, but is not reported").into());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! I9: whatever stands in the index, a reader gets an error or some bytes, never a crash and never a wait without end.
+//! I9: whatever the index holds, a reader gets an error or some bytes. It never crashes or hangs.
 
 use super::{Check, PAGES, region, text, touch, within};
 use crate::PublishVisible;
@@ -13,7 +13,7 @@ use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version, ViewError};
 
-/// The index of a region of this process, as the simulation's own wild stores would find it.
+/// Returns the index of a region of this process, as a wild store of the simulation would find it.
 fn index_of(name: &str) -> Result<&'static [AtomicU64], String> {
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(text)?;
     let wanted = format!("/memfd:tcasm-{name}-index (deleted)");
@@ -26,12 +26,12 @@ fn index_of(name: &str) -> Result<&'static [AtomicU64], String> {
     let end = rest.split(' ').next().unwrap_or_default();
     let address = |text| usize::from_str_radix(text, 16).map_err(|e| e.to_string());
     let (start, end) = (address(start)?, address(end)?);
-    // SAFETY: a shared mapping that is writable, as the list of mappings says; it stays until the producer is dropped,
-    // after the last use; and everybody reads and writes it by atomic words.
+    // SAFETY: the list of mappings says that the range is a shared, writable mapping. It stays
+    // until the producer is dropped, after the last use. All accesses are by atomic words.
     Ok(unsafe { std::slice::from_raw_parts(start as *const AtomicU64, (end - start) / 8) })
 }
 
-/// One word after the other is damaged, and everything is read.
+/// Damages one word after the other and reads everything each time.
 pub fn i9_a_damaged_index_gives_errors() -> Check {
     within(
         Duration::from_secs(50),
@@ -74,11 +74,12 @@ fn damage_all() -> Check {
         .latest()
         .map_err(text)?;
     ensure(version.number() == 3, || {
-        "the index was not put right again".to_owned()
+        "the index was not restored".to_owned()
     })
 }
 
-/// Every byte of the tables that are in use, turned: lengths, offsets and kinds are among them.
+/// Returns damages that flip bits in every byte of the tables in use, with their lengths, offsets
+/// and kinds.
 fn bytes_of_tables(index: &[AtomicU64], layout: &Layout) -> Vec<(usize, u64)> {
     let get = |at: usize| index[at / 8].load(Ordering::SeqCst);
     let bytes = |slot: usize| {
@@ -89,8 +90,8 @@ fn bytes_of_tables(index: &[AtomicU64], layout: &Layout) -> Vec<(usize, u64)> {
     (0..layout.slots).flat_map(bytes).flat_map(turned).collect()
 }
 
-/// The numbers that everything else follows from become others, plausible ones, and are put right again, under an
-/// observer that goes on.
+/// Changes the numbers that everything else depends on to other plausible ones and back, under an
+/// observer that stays attached.
 fn shape_changes_while_attached(name: &str, index: &[AtomicU64], layout: &Layout) -> Check {
     let pages = layout.pages as u64;
     let other_pages = [PAGES as u64, pages - 1, pages + 1, pages * 2].map(|n| (header::PAGES, n));
@@ -113,7 +114,8 @@ fn shape_changes_while_attached(name: &str, index: &[AtomicU64], layout: &Layout
             let _ = observer.latest().map(|v| view_version(&v));
             meanwhile
         }));
-        // Planes and windows are of the shape that was checked: nobody may work with another.
+        // Planes and windows have the shape that was checked when the observer attached. It must
+        // not work with another one.
         let kept = matches!(&survived, Ok(Ok(meanwhile)) if *meanwhile == before);
         ensure(survived.is_err() || kept, || {
             format!("an observer follows the word at {at} to {value:#x}: {survived:?}")
@@ -125,7 +127,7 @@ fn shape_changes_while_attached(name: &str, index: &[AtomicU64], layout: &Layout
     Ok(())
 }
 
-/// Words of each kind, each with values that mean harm.
+/// Returns words of each kind, each with harmful values.
 fn damages(layout: &Layout) -> Vec<(usize, u64)> {
     let mut words: Vec<usize> = (0..header::STATS + 80).step_by(8).collect();
     words.extend((header::STATS + 512..HEADER_BYTES).step_by(160));
@@ -172,7 +174,7 @@ fn damages(layout: &Layout) -> Vec<(usize, u64)> {
     words.into_iter().flat_map(harm).collect()
 }
 
-/// Everything that reads the index. What it says is of no interest here.
+/// Calls everything that reads the index. The results do not matter here.
 fn read_all(name: &str, attached: &mut Observer, held: &Version) {
     if let Ok(mut fresh) = Observer::attach(name) {
         read_with(&mut fresh, held);

@@ -1,4 +1,4 @@
-//! I4 and I6: publish fails, or the tracker does, and no change is lost.
+//! I4 and I6: no change is lost when `publish` or the tracker fails.
 
 use super::{Bytes, Check, PAGES, live, newest_is, region, text, touch};
 use crate::PublishVisible;
@@ -11,7 +11,8 @@ use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version};
 use tcasm_producer::{Builder, CaptureMode, Producer, PublishError, Receipt, TrackerKind};
 
-/// Publish is made to fail in three ways; the next one that works has what was written before.
+/// Checks that the next publish that works has all changes, after `publish` has failed in each of
+/// three ways.
 pub fn i4_no_change_is_lost_when_publish_fails() -> Check {
     for tracker in [
         TrackerKind::UffdAsync,
@@ -26,7 +27,7 @@ pub fn i4_no_change_is_lost_when_publish_fails() -> Check {
     Ok(())
 }
 
-/// Has one publish fail; the versions that are held are as many as may be.
+/// A function that makes one publish fail. It gets as many held versions as may exist.
 type Fails = fn(&mut Producer, Vec<Version>) -> Result<Receipt, PublishError>;
 
 fn lose_nothing(tracker: TrackerKind, fails: Fails) -> Check {
@@ -35,7 +36,7 @@ fn lose_nothing(tracker: TrackerKind, fails: Fails) -> Check {
         let builder = builder.versions(2).history(0).tracker(tracker);
         match tracker {
             TrackerKind::UffdAsync => builder,
-            _ => builder.capture(CaptureMode::Auto), // there is no other for these
+            _ => builder.capture(CaptureMode::Auto), // these trackers have no other mode
         }
     };
     let (mut producer, field) = region(&name, settings)?;
@@ -56,7 +57,7 @@ fn lose_nothing(tracker: TrackerKind, fails: Fails) -> Check {
     newest_is(&mut observer, &live(&producer, field)?)
 }
 
-/// After the failure the last version is still there, without the new bytes.
+/// Checks that the last version still exists after the failure, without the new bytes.
 fn newest_is_older(observer: &mut Observer, producer: &Producer, field: Bytes) -> Check {
     let mut old = live(producer, field)?;
     for page in 0..PAGES {
@@ -77,7 +78,7 @@ fn table_too_large(producer: &mut Producer, pins: Vec<Version>) -> Result<Receip
     outcome
 }
 
-/// Memory runs out in the middle of a capture.
+/// Makes memory run out in the middle of a capture.
 fn no_memory(producer: &mut Producer, pins: Vec<Version>) -> Result<Receipt, PublishError> {
     drop(pins);
     run_out_of_memory_after(1);
@@ -86,7 +87,8 @@ fn no_memory(producer: &mut Producer, pins: Vec<Version>) -> Result<Receipt, Pub
     outcome
 }
 
-/// Something maps over a page in the middle: the scan ends there with an error, before the pages behind it.
+/// Checks the case in which another mapping replaces a page in the middle. The scan ends there with
+/// an error, before the pages behind it.
 pub fn i6_an_error_of_the_tracker_loses_nothing() -> Check {
     let name = name("i6");
     let (mut producer, field) = region(&name, |b| b.tracker(TrackerKind::UffdAsync))?;
@@ -100,15 +102,15 @@ pub fn i6_an_error_of_the_tracker_loses_nothing() -> Check {
         if let Receipt::Published(published) = receipt
             && published.wait_visible(DEADLINE).is_err()
         {
-            // It was the gate that met the page. The next version has what this one was to have.
+            // The gate met the page. The next version has the changes of this one.
             producer.publish_visible(step.into(), 0.0).map_err(text)?;
         }
         newest_is(&mut observer, &live(&producer, field)?)?;
     }
-    // Afterwards the gate, and then the tracker, watch the new page as well.
+    // From then on the gate, and then the tracker, also watch the new page.
     let stats = producer.stats();
     let found = (stats.tracker_errors, stats.given_up);
     ensure([(4, 0), (0, 1)].contains(&found), || {
-        format!("errors of the tracker, versions given up: {found:?}")
+        format!("(errors of the tracker, versions given up) is {found:?}")
     })
 }

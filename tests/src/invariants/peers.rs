@@ -1,9 +1,9 @@
-//! I2, I5 and I8: a producer that dies, observers that stop and die, and observers that mean harm.
+//! I2, I5 and I8: a producer that dies, observers that stop or die, and hostile observers.
 
 use super::{Check, PAGES, bytes_of, live, newest_is, region, text, touch, within};
 use crate::PublishVisible;
 use crate::child::{Child, DEADLINE, Said, poll_until};
-use crate::hostile::Stranger;
+use crate::hostile::HostileClient;
 use crate::oracle::ensure;
 use crate::{name, procfs};
 use nix::errno::Errno;
@@ -17,7 +17,7 @@ use tcasm_core::sys::socket;
 use tcasm_core::wire::Request;
 use tcasm_observer::{Observer, runtime_dir};
 
-/// This program again, in another role.
+/// Starts this program again in another role.
 fn role(args: &[&str], env: &[(&str, &str)]) -> Result<Child, String> {
     let program = std::env::current_exe().map_err(text)?;
     let program = program.to_str().ok_or("a path that is text")?;
@@ -28,12 +28,12 @@ fn role(args: &[&str], env: &[(&str, &str)]) -> Result<Child, String> {
     }
 }
 
-fn say_and_wait(line: &str) {
+fn print_and_wait(line: &str) {
     println!("{line}");
     let _ = std::io::stdin().lock().read_line(&mut String::new());
 }
 
-/// A producer is killed at each step of its second publish; what it leaves behind must be a whole version.
+/// Checks that a producer that is killed at any step of its second publish leaves a whole version.
 pub fn i2_a_version_is_visible_only_when_it_is_whole() -> Check {
     for point in ["harvested", "half-copied", "copied", "mapped", "visible"] {
         let name = name("i2");
@@ -60,18 +60,19 @@ pub fn i2_a_version_is_visible_only_when_it_is_whole() -> Check {
     Ok(())
 }
 
-/// The role of the producer in I2. Version `n` is all bytes `n`.
+/// Runs the role of the producer in I2. All bytes of version `n` are `n`.
 pub fn die_in_publish(name: &str) -> Check {
     let (mut producer, field) = region(name, |b| b)?;
     for step in 1..=2u8 {
         producer.view_mut(field).map_err(text)?.fill(step);
         producer.publish_visible(step.into(), 0.0).map_err(text)?;
-        say_and_wait("published");
+        print_and_wait("published");
     }
     Ok(())
 }
 
-/// Observers hold the first version, with notices ordered; they are stopped, and one is killed.
+/// Checks that `publish` goes on while observers that hold the first version, with notifications
+/// switched on, are stopped and killed.
 pub fn i5_stopped_and_killed_observers_change_nothing() -> Check {
     let name = name("i5");
     let (mut producer, field) = region(&name, |b| b)?;
@@ -114,29 +115,30 @@ pub fn i5_stopped_and_killed_observers_change_nothing() -> Check {
     )
 }
 
-/// The role of the observers in I5.
+/// Runs the role of the observers in I5.
 pub fn hold(name: &str) -> Check {
     let mut observer = Observer::attach(name).map_err(text)?;
     let _notices = observer.descriptor().map_err(text)?.as_raw_fd();
     let version = observer.version(1).map_err(text)?;
     let _view = version.view().map_err(text)?;
-    say_and_wait("holding");
+    print_and_wait("holding");
     Ok(())
 }
 
-/// Strangers say nonsense, ask too much, leave descriptors behind, and write nonsense into their leases.
-pub fn i8_hostile_observers_waste_memory_at_most() -> Check {
+/// Checks that hostile processes waste no more memory than the bound. They send nonsense, send too
+/// many requests, send descriptors, and write nonsense into their leases.
+pub fn i8_hostile_observers_waste_no_more_than_the_bound() -> Check {
     let name = name("i8");
     let bound = (4 * PAGES * page_size()) as u64;
     let (mut producer, field) = region(&name, |b| b.memory(bound).max_observers(20))?;
     producer.publish_visible(1, 0.0).map_err(text)?;
     let open = procfs::descriptors(std::process::id() as i32).len();
-    let liar = Stranger::connect(&runtime_dir(), &name);
+    let liar = HostileClient::connect(&runtime_dir(), &name);
     let lease = liar.attach().lease;
-    nonsense_is_hung_up_on(&name)?;
+    nonsense_ends_the_connection(&name)?;
     let mut observer = Observer::attach(&name).map_err(text)?;
     for step in 2..40u64 {
-        // Every version that there may be, and some that there cannot be.
+        // All versions that may exist, and some that cannot exist.
         let lies = [0, step, step + 1, u64::MAX, step << 1, 1 << 63];
         let words = lease.pins().iter().zip(lies.into_iter().cycle());
         words.for_each(|(word, lie)| word.store(lie, Ordering::SeqCst));
@@ -160,15 +162,15 @@ pub fn i8_hostile_observers_waste_memory_at_most() -> Check {
     })?;
     let receipt = producer.publish_visible(40, 0.0).map_err(text)?;
     ensure(receipt.version().is_some(), || {
-        format!("with nobody there: {receipt:?}")
+        format!("with no observer attached: {receipt:?}")
     })
 }
 
-/// The connection ends, and no descriptor came through it.
-fn is_turned_away(stranger: &Stranger) -> bool {
+/// Returns true if the connection ends and no descriptor came through it.
+fn is_refused(client: &HostileClient) -> bool {
     let mut buffer = [0; 64];
-    while socket::wait_readable(&stranger.socket, Duration::from_secs(20)) {
-        match socket::receive(&stranger.socket, &mut buffer) {
+    while socket::wait_readable(&client.socket, Duration::from_secs(20)) {
+        match socket::receive(&client.socket, &mut buffer) {
             Ok((0, _)) | Err(Errno::ECONNRESET) => return true,
             Ok((_, objects)) if !objects.is_empty() => return false,
             _ => {}
@@ -177,26 +179,26 @@ fn is_turned_away(stranger: &Stranger) -> bool {
     false
 }
 
-fn nonsense_is_hung_up_on(name: &str) -> Check {
+fn nonsense_ends_the_connection(name: &str) -> Check {
     let zero = std::fs::File::open("/dev/zero").map_err(text)?;
     for message in [&b"hello"[..], &[0; 16], &[0xff; 24], &[7; 32], &[0; 4000]] {
-        let stranger = Stranger::connect(&runtime_dir(), name);
-        stranger.say_anyhow(message, &[zero.as_raw_fd(); 5]);
-        ensure(is_turned_away(&stranger), || {
+        let client = HostileClient::connect(&runtime_dir(), name);
+        client.say_anyhow(message, &[zero.as_raw_fd(); 5]);
+        ensure(is_refused(&client), || {
             format!(
-                "a stranger who greets with {} bytes of nonsense is let in",
+                "another process that sends {} bytes of nonsense first is let in",
                 message.len()
             )
         })?;
     }
     let asks = |message: Vec<u8>, times: usize| {
-        let stranger = Stranger::connect(&runtime_dir(), name);
-        stranger.attach();
+        let client = HostileClient::connect(&runtime_dir(), name);
+        client.attach();
         for _ in 0..times {
-            stranger.say_anyhow(&message, &[zero.as_raw_fd()]);
+            client.say_anyhow(&message, &[zero.as_raw_fd()]);
         }
-        ensure(stranger.is_hung_up_on(), || {
-            format!("{message:?}, {times} times, is put up with")
+        ensure(client.is_hung_up_on(), || {
+            format!("{message:?}, sent {times} times, does not end the connection")
         })
     };
     asks(vec![9; 8], 1)?;

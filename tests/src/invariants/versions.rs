@@ -1,4 +1,4 @@
-//! I1, I3 and I7: what is held stays as it is, and what is not held does not pile up.
+//! I1, I3 and I7: held versions never change, and memory and versions stay bounded.
 
 use super::{Check, PAGES, bytes_of, live, newest_is, region, text, touch};
 use crate::PublishVisible;
@@ -9,7 +9,7 @@ use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version};
 use tcasm_producer::{Receipt, Skip};
 
-/// Versions that are held, with the bytes that they had at first.
+/// Held versions, each with the bytes that it had at first.
 struct Album(Vec<(Version, Vec<u8>)>);
 
 impl Album {
@@ -26,12 +26,12 @@ impl Album {
     }
 }
 
-/// Versions 1 and 4 are held while others come and go.
-pub fn i1_a_page_slot_in_use_is_never_written() -> Check {
+/// Checks versions 1 and 4, which are held while other versions come and go.
+pub fn i1_frame_in_use_is_never_written() -> Check {
     hold_some(&name("i1"))
 }
 
-/// The same goes for versions older than all that `history` keeps: only the pins stand for them.
+/// Checks the same for versions older than those that `history` keeps. Only pins protect these.
 pub fn i3_a_version_that_is_pinned_is_not_reclaimed() -> Check {
     let name = name("i3");
     hold_some(&name)?;
@@ -56,10 +56,11 @@ pub fn i3_a_version_that_is_pinned_is_not_reclaimed() -> Check {
     })
 }
 
-/// The version before, if it is still there: when the new one was captured later, until the next publish.
+/// Returns the version before, if it still exists. It does until the next publish if the new
+/// version was deferred.
 fn replaced(receipt: &Receipt, before: u64) -> Vec<u64> {
     match receipt {
-        Receipt::Published(p) if p.later != 0 => vec![before],
+        Receipt::Published(p) if p.deferred != 0 => vec![before],
         _ => Vec::new(),
     }
 }
@@ -69,7 +70,7 @@ fn hold_some(name: &str) -> Check {
     let mut observer = Observer::attach(name).map_err(text)?;
     let mut album = Album(Vec::new());
     for step in 1..=20u8 {
-        // Now nearly everything, now a few pages: other slots are chosen.
+        // Some steps write nearly every page, some only a few, so that different frames are chosen.
         let (from, each) = (step as usize % 7, [1, 3, 50, 299][step as usize % 4]);
         touch(&mut producer, field, from, each, step)?;
         let receipt = producer.publish_visible(step.into(), 0.0).map_err(text)?;
@@ -83,7 +84,7 @@ fn hold_some(name: &str) -> Check {
     Ok(())
 }
 
-/// An observer holds whatever it gets, and everything is rewritten each time.
+/// Checks the bound while an observer holds every version and every page is rewritten each time.
 pub fn i7_memory_stays_under_its_bound() -> Check {
     let name = name("i7");
     let bound = (3 * PAGES * page_size()) as u64;
@@ -115,7 +116,7 @@ pub fn i7_memory_stays_under_its_bound() -> Check {
         album.check()?;
     }
     ensure(skipped == 7, || format!("{skipped} skips, expected 7"))?;
-    // Room again: the changes of the skipped ones are there.
+    // There is room again: the next version has the changes of the skipped ones.
     album.0.drain(..2);
     producer.publish_visible(11, 0.0).map_err(text)?;
     newest_is(&mut observer, &live(&producer, field)?)?;

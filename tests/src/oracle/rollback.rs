@@ -1,10 +1,11 @@
-//! What putting a version back is, byte by byte.
+//! The model of a rollback, byte by byte.
 
 use super::Oracle;
 
 impl Oracle {
-    /// Every field gets the bytes that it has in version `number`, which must be there: its step, and how many pages that writes.
-    /// An error if the version lacks fields: their names.
+    /// Gives every field the bytes that it has in version `number`, which must exist. Returns the
+    /// step of the version and the number of pages written, or the names of the fields that the
+    /// version lacks.
     pub fn rollback(&mut self, number: u64) -> Result<(u64, u64), Vec<String>> {
         self.reports.harvest();
         let version = self.expected(number).expect("a version that is there");
@@ -26,7 +27,7 @@ impl Oracle {
         Ok((version.step, pages))
     }
 
-    /// Write `bytes` if they are not there already: whether they were not.
+    /// Writes `bytes` if they differ from the present ones. Returns true if they did.
     fn put_back(&mut self, buffer: usize, at: usize, bytes: &[u8]) -> bool {
         let range = at..at + bytes.len();
         if self.live(buffer)[range.clone()] == *bytes {

@@ -1,8 +1,8 @@
-//! Random sequences of rewriting, publishing, binding, pinning and trimming of handed-over fields beside an ordinary one,
-//! against a naive model: copies of all bytes.
+//! Random sequences that rewrite, publish, bind, pin and trim handed-over fields beside an ordinary
+//! one, against a naive model that copies all bytes.
 //!
-//! After every publish all versions that anybody holds are read byte by byte. `PROPTEST_CASES` scales the number of
-//! sequences.
+//! After every publish all held versions are read byte by byte. `PROPTEST_CASES` scales the number
+//! of sequences.
 
 mod world;
 
@@ -31,12 +31,12 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn settings(tracker: TrackerKind) -> impl Strategy<Value = Settings> {
-    // Later works with one tracker only.
+    // Only one tracker supports deferred capture.
     let other = match tracker {
-        TrackerKind::UffdAsync => CaptureMode::Later,
+        TrackerKind::UffdAsync => CaptureMode::Deferred,
         _ => CaptureMode::Auto,
     };
-    let capture = prop_oneof![Just(CaptureMode::Now), Just(other)];
+    let capture = prop_oneof![Just(CaptureMode::Inline), Just(other)];
     (3usize..7, 0usize..3, any::<bool>(), any::<bool>(), capture).prop_map(
         move |(versions, history, checked, tight, capture)| Settings {
             tracker,

@@ -1,4 +1,4 @@
-//! A producer with handed-over fields, an observer, and what every byte must be.
+//! A producer with handed-over fields, an observer, and a model of every byte.
 
 mod rollback;
 
@@ -13,40 +13,40 @@ use tcasm_producer::{
 use tcasm_tests::name;
 use tcasm_tests::oracle::ensure;
 
-/// One step. Numbers are taken modulo what there is.
+/// One step. Numbers are taken modulo the number of things that exist.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Write a handed-over buffer anew, all of it.
+    /// Begins a handed-over buffer anew and writes all of it.
     Rewrite {
         buffer: usize,
         value: u8,
     },
-    /// Change a part of one, which is refused while it is frozen.
+    /// Changes a part of a handed-over buffer, which is refused while it is frozen.
     Change {
         buffer: usize,
         at: usize,
         value: u8,
     },
-    /// Change a part of the ordinary field.
+    /// Changes a part of the ordinary field.
     Write {
         at: usize,
         value: u8,
     },
-    /// Change all of it.
+    /// Changes all of the ordinary field.
     WriteAll {
         value: u8,
     },
     Publish,
-    /// Bind the double-buffered field to its other buffer.
+    /// Binds the double-buffered field to its other buffer.
     Swap,
     Pin {
         newest: bool,
     },
     Unpin(usize),
     Trim,
-    /// Put a version back, one of those that are there.
+    /// Rolls back to one of the versions that exist.
     Rollback(usize),
-    /// Add an ordinary field.
+    /// Adds an ordinary field.
     Grow {
         pages: usize,
     },
@@ -57,9 +57,9 @@ pub struct Settings {
     pub tracker: TrackerKind,
     pub versions: usize,
     pub history: usize,
-    /// Hand-over is checked: what is not written shows.
+    /// True if hand-over is checked, which makes bytes that are not written visible.
     pub checked: bool,
-    /// The bound on memory is near.
+    /// True if the bound on memory is low.
     pub tight: bool,
     pub capture: CaptureMode,
 }
@@ -74,8 +74,8 @@ struct Held {
     fields: BTreeMap<String, Bytes>,
 }
 
-/// A handed-over buffer, and what is in it.
-struct Lent {
+/// A handed-over buffer, and its bytes.
+struct Handed {
     buffer: Buffer<u8, Ix1, HandedOver>,
     live: Bytes,
     frozen: bool,
@@ -88,9 +88,9 @@ pub struct World {
     plain: Field<u8, Ix1>,
     plain_live: Bytes,
     grown: usize,
-    /// `u` is bound to the first or the second, `w` to the third.
+    /// Field `u` is bound to the first or second buffer, `w` to the third.
     double: Field<u8, Ix1, HandedOver>,
-    lent: Vec<Lent>,
+    handed: Vec<Handed>,
     bound: usize,
     held: Vec<Held>,
     versions: BTreeMap<u64, BTreeMap<String, Bytes>>,
@@ -103,14 +103,15 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 const PLAIN: usize = 900;
-/// In pages: one buffer shorter than a chunk, one longer, both ending in the middle of a page.
+/// Sizes in pages: `DOUBLE` is longer than a chunk and `SINGLE` shorter. Both end in the middle of
+/// a page.
 const DOUBLE: usize = 700;
 const SINGLE: usize = 300;
 
 impl World {
     pub fn new(settings: Settings) -> Result<World, String> {
         let (name, page) = (name("handover-model"), page_size());
-        // Of a tight bound live memory and the copies leave room for some versions, and not for all.
+        // A low bound leaves room for live memory, the copies and some versions, but not for all.
         let planes = if settings.tight {
             3
         } else {
@@ -119,7 +120,7 @@ impl World {
         let memory = planes * (PLAIN + 2 * DOUBLE + SINGLE) * page;
         let builder = Producer::builder(&name)
             .keeper(false)
-            .calm_versions(1)
+            .cold_versions(1)
             .capacity(6000 * page)
             .tracker(settings.tracker)
             .capture(settings.capture)
@@ -136,7 +137,7 @@ impl World {
         let other = p.buffer_like(double).map_err(text)?;
         let single = p.field("w", [SINGLE * page - 1]).handed_over().add();
         let single = single.map_err(text)?.buffer();
-        let lent = [double.buffer(), other, single].map(|buffer| Lent {
+        let handed = [double.buffer(), other, single].map(|buffer| Handed {
             buffer,
             live: vec![0; p.view(buffer).map_or(0, |v| v.len())],
             frozen: false,
@@ -149,7 +150,7 @@ impl World {
             plain_live: vec![0; PLAIN * page],
             grown: 0,
             double,
-            lent: lent.into(),
+            handed: handed.into(),
             bound: 0,
             held: Vec::new(),
             versions: BTreeMap::new(),
@@ -160,8 +161,8 @@ impl World {
 
     pub fn apply(&mut self, op: &Op) -> Check {
         match *op {
-            Op::Rewrite { buffer, value } => self.rewrite(buffer % self.lent.len(), value),
-            Op::Change { buffer, at, value } => self.change(buffer % self.lent.len(), at, value),
+            Op::Rewrite { buffer, value } => self.rewrite(buffer % self.handed.len(), value),
+            Op::Change { buffer, at, value } => self.change(buffer % self.handed.len(), at, value),
             Op::Write { at, value } => {
                 let at = (at * self.plain_live.len()) >> 16;
                 self.plain_live[at] = value;
@@ -205,36 +206,36 @@ impl World {
     }
 
     fn rewrite(&mut self, i: usize, value: u8) -> Check {
-        let lent = &mut self.lent[i];
-        self.producer.rewrite(lent.buffer).map_err(text)?;
-        lent.frozen = false;
+        let handed = &mut self.handed[i];
+        self.producer.rewrite(handed.buffer).map_err(text)?;
+        handed.frozen = false;
         if self.settings.checked {
-            lent.live.fill(0xff);
+            handed.live.fill(0xff);
             self.check_live()?;
         }
-        // All but a little of it, where the rest is known.
-        let lent = &mut self.lent[i];
+        // All but the beginning, whose bytes are known if hand-over is checked.
+        let handed = &mut self.handed[i];
         let skipped = if self.settings.checked {
             usize::from(value) * 64
         } else {
             0
         };
-        lent.live[skipped..].fill(value);
-        let mut view = self.producer.view_mut(lent.buffer).map_err(text)?;
+        handed.live[skipped..].fill(value);
+        let mut view = self.producer.view_mut(handed.buffer).map_err(text)?;
         view.iter_mut().skip(skipped).for_each(|x| *x = value);
         Ok(())
     }
 
     fn change(&mut self, i: usize, at: usize, value: u8) -> Check {
-        let lent = &mut self.lent[i];
-        match self.producer.view_mut(lent.buffer) {
-            Err(ViewError::Frozen) if lent.frozen => Ok(()),
-            Err(error) => Err(format!("frozen {}: {error}", lent.frozen)),
-            Ok(_) if lent.frozen => Err("a frozen buffer could be written".into()),
+        let handed = &mut self.handed[i];
+        match self.producer.view_mut(handed.buffer) {
+            Err(ViewError::Frozen) if handed.frozen => Ok(()),
+            Err(error) => Err(format!("frozen {}: {error}", handed.frozen)),
+            Ok(_) if handed.frozen => Err("a frozen buffer could be written".into()),
             Ok(mut view) => {
-                let from = (at * lent.live.len()) >> 16;
-                let to = (from + 9000).min(lent.live.len());
-                lent.live[from..to].fill(value);
+                let from = (at * handed.live.len()) >> 16;
+                let to = (from + 9000).min(handed.live.len());
+                handed.live[from..to].fill(value);
                 let part = &mut view.as_slice_mut().ok_or("a view in one piece")?[from..to];
                 part.fill(value);
                 Ok(())
@@ -244,10 +245,11 @@ impl World {
 
     fn swap(&mut self) -> Check {
         let next = 1 - self.bound;
-        let freed = self.producer.bind(self.double, self.lent[next].buffer);
-        ensure(freed.map_err(text)? == self.lent[self.bound].buffer, || {
-            "bind gave back another buffer".into()
-        })?;
+        let freed = self.producer.bind(self.double, self.handed[next].buffer);
+        ensure(
+            freed.map_err(text)? == self.handed[self.bound].buffer,
+            || "bind returned another buffer".into(),
+        )?;
         self.bound = next;
         Ok(())
     }
@@ -282,7 +284,7 @@ impl World {
             Receipt::Skipped { reason, .. } => self.skipped(reason)?,
         }
         let sound = self.producer.check_store().map_err(text)?;
-        ensure(sound, || "busy slots are not those in use".into())?;
+        ensure(sound, || "busy frames are not those in use".into())?;
         self.check_live()?;
         self.check_held()
     }
@@ -291,41 +293,42 @@ impl World {
         let visible = p.wait_visible(std::time::Duration::from_secs(60));
         ensure(visible == Ok(true), || format!("{visible:?}"))?;
         let bound = [self.bound, 2];
-        let pages = |i: &usize| self.lent[*i].live.len().div_ceil(page_size()) as u64;
+        let pages = |i: &usize| self.handed[*i].live.len().div_ceil(page_size()) as u64;
         let handed: Vec<usize> = bound
             .into_iter()
-            .filter(|i| !self.lent[*i].frozen)
+            .filter(|i| !self.handed[*i].frozen)
             .collect();
         let expected: u64 = handed.iter().map(pages).sum();
         ensure(p.handed_over == expected, || {
             format!("{p:?}, not {expected}")
         })?;
-        handed.iter().for_each(|i| self.lent[*i].frozen = true);
+        handed.iter().for_each(|i| self.handed[*i].frozen = true);
         let (stats, held) = (self.producer.stats(), before.held_bytes);
         let after = stats.held_bytes;
         let mut fresh = p.bytes + expected * page_size() as u64;
-        // All slots of a chunk that comes to rest have memory: three of four pages rest, so the others are fewer.
-        fresh += stats.resting_bytes.saturating_sub(before.resting_bytes);
+        // When a chunk becomes shared, all its frames have memory. At least three of four pages are
+        // then shared, so the others are fewer.
+        fresh += stats.shared_bytes.saturating_sub(before.shared_bytes);
         ensure(after <= held + fresh, || {
             format!("{held} became {after} bytes")
         })?;
         let image = [
             ("a", &self.plain_live),
-            ("u", &self.lent[self.bound].live),
-            ("w", &self.lent[2].live),
+            ("u", &self.handed[self.bound].live),
+            ("w", &self.handed[2].live),
         ];
         let image = image.map(|(name, bytes)| (name.to_owned(), bytes.clone()));
         self.versions.insert(p.version, image.into());
         let available = self.observer.available().map_err(text)?;
         ensure(available.len() < self.settings.versions, || {
-            format!("{available:?} leave no plane")
+            format!("versions {available:?} leave no plane free")
         })?;
         self.versions.retain(|n, _| available.contains(n));
         let newest = self.observer.latest().map_err(text)?;
         check_version(&newest, None, &self.versions[&p.version])
     }
 
-    /// Nobody may be told that there is no room when there is.
+    /// Checks that a publish was only skipped because there was no room.
     fn skipped(&mut self, reason: &Skip) -> Check {
         self.skips += 1;
         let mut used: BTreeSet<u64> = self.held.iter().map(|h| h.version.number()).collect();
@@ -346,15 +349,15 @@ impl World {
         }
     }
 
-    /// Live memory is what was written, whatever became of versions.
+    /// Checks that live memory is what was written, whatever happened to versions.
     fn check_live(&self) -> Check {
         let view = self.producer.view(self.plain).map_err(text)?;
         ensure(view.as_slice() == Some(&self.plain_live[..]), || {
             "live memory of the plain field differs".into()
         })?;
-        for (i, lent) in self.lent.iter().enumerate() {
-            let view = self.producer.view(lent.buffer).map_err(text)?;
-            ensure(view.as_slice() == Some(&lent.live[..]), || {
+        for (i, handed) in self.handed.iter().enumerate() {
+            let view = self.producer.view(handed.buffer).map_err(text)?;
+            ensure(view.as_slice() == Some(&handed.live[..]), || {
                 format!("live memory of buffer {i} differs")
             })?;
         }
@@ -369,12 +372,14 @@ impl World {
         self.held.iter().try_for_each(check)
     }
 
-    /// With nobody in the way the last content is published: nothing was lost.
+    /// Checks that the last contents are published once no version is pinned: nothing was lost.
     pub fn end(mut self) -> Check {
         self.held.clear();
         let skips = self.skips;
         self.publish()?;
-        ensure(self.skips == skips, || "skipped though nobody pins".into())?;
+        ensure(self.skips == skips, || {
+            "skipped although no version is pinned".into()
+        })?;
         self.producer.close();
         let newest = self.observer.latest().map_err(text)?;
         let (_, fields) = self.versions.last_key_value().ok_or("no version")?;

@@ -1,7 +1,7 @@
 //! Random sequences of everything a producer and its observers do, against a naive model.
 //!
-//! After every step that could change anything, every version that anybody holds is read in every way there is, and
-//! must be byte for byte what the model says. `PROPTEST_CASES` scales the number of sequences.
+//! After every step that could change a version, all held versions are read in every way there is,
+//! and must equal the model byte for byte. `PROPTEST_CASES` scales the number of sequences.
 
 mod ops;
 mod world;
@@ -14,22 +14,22 @@ use tcasm_producer::{CaptureMode, TrackerKind};
 use tcasm_tests::runtime_dir;
 use world::{Check, World};
 
-fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op], rested: &Cell<u32>) -> Check {
+fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op], shared_runs: &Cell<u32>) -> Check {
     let mut world = World::new(way, bounds, first)?;
-    let mut rests = false;
+    let mut was_shared = false;
     for (i, op) in ops.iter().enumerate() {
         world
             .apply(op)
             .map_err(|e| format!("step {i}, {op:?}: {e}"))?;
-        rests |= world.resting() != 0;
+        was_shared |= world.shared_bytes() != 0;
     }
-    rested.set(rested.get() + u32::from(rests));
+    shared_runs.set(shared_runs.get() + u32::from(was_shared));
     world.publish(false, None)?;
     world.check_all()?;
     world.close()
 }
 
-/// How writes are tracked, and when they are captured.
+/// A tracker and a capture mode.
 type Way = (TrackerKind, CaptureMode);
 
 fn check(way: Way) {
@@ -46,17 +46,21 @@ fn check(way: Way) {
         "tests/model.regressions",
     )));
     let strategy = (bounds(), first(), ops());
-    let (cases, rested) = (config.cases, Cell::new(0));
+    let (cases, shared_runs) = (config.cases, Cell::new(0));
     let result = TestRunner::new(config).run(&strategy, |(bounds, first, ops)| {
-        run(way, bounds, first, &ops, &rested).map_err(TestCaseError::fail)
+        run(way, bounds, first, &ops, &shared_runs).map_err(TestCaseError::fail)
     });
     result.unwrap_or_else(|error| panic!("{way:?}: {error}"));
     println!(
-        "{way:?}: in {} of {cases} sequences memory came to rest",
-        rested.get()
+        "{way:?}: in {} of {cases} sequences memory became shared",
+        shared_runs.get()
     );
-    if way.0 == TrackerKind::UffdAsync && way.1 != CaptureMode::Later {
-        assert!(rested.get() >= cases / 20, "{} of {cases}", rested.get());
+    if way.0 == TrackerKind::UffdAsync && way.1 != CaptureMode::Deferred {
+        assert!(
+            shared_runs.get() >= cases / 20,
+            "{} of {cases}",
+            shared_runs.get()
+        );
     }
 }
 
@@ -66,13 +70,13 @@ fn random_sequences_agree_with_the_model_under_uffd_async() {
 }
 
 #[test]
-fn random_sequences_agree_with_the_model_when_all_is_captured_in_publish() {
-    check((TrackerKind::UffdAsync, CaptureMode::Now));
+fn random_sequences_agree_with_the_model_with_inline_capture() {
+    check((TrackerKind::UffdAsync, CaptureMode::Inline));
 }
 
 #[test]
-fn random_sequences_agree_with_the_model_when_whole_chunks_are_captured_later() {
-    check((TrackerKind::UffdAsync, CaptureMode::Later));
+fn random_sequences_agree_with_the_model_with_deferred_capture() {
+    check((TrackerKind::UffdAsync, CaptureMode::Deferred));
 }
 
 #[test]

@@ -1,20 +1,21 @@
-//! The steps of a sequence, and how they are drawn.
+//! The steps of a sequence, and their random choice.
 
 use proptest::prelude::*;
 use tcasm_core::store::Bounds;
 use tcasm_core::sys::mem::page_size;
 
-/// Pages asked for, and those that a region has more for rounding: two whole chunks, and one in part.
+/// The pages that are requested, and those that a region has in addition because of rounding: two
+/// whole chunks and a partial one.
 pub const CAPACITY: usize = 1100;
 pub const ROUNDING: usize = 64;
 pub const OBSERVERS: usize = 3;
 pub const PINS: usize = 4;
 
-/// How a step writes.
+/// The way in which a step writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Style {
     Byte,
-    /// The last byte of a page, and the first of the next.
+    /// The last byte of a page, and the first byte of the next.
     Edge,
     Span(usize),
     Every(usize),
@@ -23,10 +24,10 @@ pub enum Style {
     Around,
 }
 
-/// How much of what, and what.
+/// The way of writing, the place and the value of stores right after `publish`.
 pub type Early = Option<(Style, usize, u8)>;
 
-/// One step. Numbers are taken modulo what there is.
+/// One step. Numbers are taken modulo the number of things that exist.
 #[derive(Clone, Debug)]
 pub enum Op {
     Write {
@@ -37,7 +38,7 @@ pub enum Op {
     },
     Publish {
         wait: bool,
-        /// What is written to all buffers right after the call returns.
+        /// The stores to all buffers right after the call returns.
         early: Early,
     },
     Pin {
@@ -67,9 +68,9 @@ pub enum Op {
         buffer: usize,
     },
     Trim,
-    Oust,
+    Revoke,
     BreakTracker(usize),
-    /// Put a version back, one of those that are there.
+    /// Rolls back to one of the versions that exist.
     Rollback(usize),
 }
 
@@ -109,20 +110,22 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
         4 => n.clone().prop_map(Op::Detach),
         4 => n.clone().prop_map(Op::CrasherPins),
         3 => Just(Op::CrasherDies),
-        3 => (1usize..600_000, any::<bool>()).prop_map(|(bytes, double)| Op::Grow { bytes, double }),
+        3 => (1usize..600_000, any::<bool>())
+            .prop_map(|(bytes, double)| Op::Grow { bytes, double }),
         8 => n.clone().prop_map(Op::Swap),
         3 => (n.clone(), 0usize..1 << 16, 1usize..20)
             .prop_map(|(buffer, at, pages)| Op::Mark { buffer, at, pages }),
         1 => n.clone().prop_map(|buffer| Op::Dma { buffer }),
         3 => Just(Op::Trim),
-        1 => Just(Op::Oust),
+        1 => Just(Op::Revoke),
         6 => n.clone().prop_map(Op::Rollback),
         1 => n.prop_map(Op::BreakTracker),
     ];
     proptest::collection::vec(op, 1..60)
 }
 
-/// Pages of the first field: more than a chunk, or so many that the second one begins in the same chunk.
+/// Returns the pages of the first field: more than a chunk, or so few that the second field begins
+/// in the same chunk.
 pub fn first() -> impl Strategy<Value = usize> {
     prop_oneof![Just(530), Just(400)]
 }

@@ -14,7 +14,7 @@ use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{ObserveError, Observer, Status, Version, View};
 use tcasm_producer::{Buffer, CaptureMode, Field, Producer, PublishError, Receipt, TrackerKind};
 use tcasm_tests::child::DEADLINE;
-use tcasm_tests::hostile::{Booty, Stranger};
+use tcasm_tests::hostile::{Attachment, HostileClient};
 use tcasm_tests::name;
 use tcasm_tests::oracle::{Exactness, Expected, Oracle, Seen, ensure};
 
@@ -31,10 +31,10 @@ struct Attached {
     held: Vec<Held>,
 }
 
-/// An observer that never lets go: it writes pins by hand, and dies with them.
+/// An observer that never releases a version. It writes its pins by hand, and dies with them.
 struct Crasher {
-    _connection: Stranger,
-    lease: Booty,
+    _connection: HostileClient,
+    attached: Attachment,
     pins: Vec<u64>,
 }
 
@@ -44,12 +44,13 @@ pub struct World {
     producer: Producer,
     oracle: Oracle,
     fields: Vec<Field<u8, Ix1>>,
-    /// Handles of all buffers, and for each field the one it is bound to and the spare.
+    /// The handles of all buffers. `bound` has for each field the index of its buffer and of its
+    /// spare.
     buffers: Vec<Buffer<u8, Ix1>>,
     bound: Vec<(usize, Option<usize>)>,
     observers: [Option<Attached>; OBSERVERS],
     crasher: Option<Crasher>,
-    /// Always attached, to look at what there is.
+    /// An observer that is always attached, to read the versions that exist.
     inspector: Observer,
     broken: bool,
     step: u64,
@@ -67,7 +68,7 @@ impl World {
         let name = name("model");
         let builder = Producer::builder(&name)
             .keeper(false)
-            .calm_versions(1)
+            .cold_versions(1)
             .capacity(CAPACITY * page_size())
             .capture(way.1)
             .tracker(way.0);
@@ -179,7 +180,7 @@ impl World {
                 })?;
                 self.check_all()
             }
-            Op::Oust => self.oust(),
+            Op::Revoke => self.revoke(),
             Op::BreakTracker(at) => self.break_tracker(at),
             Op::Rollback(which) => self.roll_back(which),
         }
@@ -220,7 +221,8 @@ impl World {
         Ok(())
     }
 
-    /// Write to all buffers, the last one first; the oracle is to hear of it later.
+    /// Writes to all buffers, the last one first. Returns the stores, which the oracle is told
+    /// later.
     fn store_early(&mut self, early: Early) -> Result<Vec<(usize, Range<usize>, u8)>, String> {
         let mut stores = Vec::new();
         let Some((style, at, value)) = early else {
@@ -245,8 +247,8 @@ impl World {
         };
         let receipt = receipt.map_err(text)?;
         let stores = self.store_early(early)?;
-        let later = wait_visible(&receipt)?;
-        let changed = match receipt.version().filter(|_| later.is_some()) {
+        let deferred = wait_visible(&receipt)?;
+        let changed = match receipt.version().filter(|_| deferred.is_some()) {
             Some(n) => Some(
                 self.inspector
                     .version(n)
@@ -262,15 +264,15 @@ impl World {
             step: self.step,
             available: self.inspector.available().map_err(text)?,
             changed,
-            later: later.clone(),
+            deferred: deferred.clone(),
             held: (held, self.producer.stats().held_bytes),
             pinned,
         })?;
-        let given_up = later.is_none();
+        let given_up = deferred.is_none();
         self.check_counts(&receipt)?;
         let whole = self.producer.check_store().map_err(text)?;
         ensure(whole, || {
-            "busy slots are not those that versions refer to".to_owned()
+            "busy frames are not those that versions refer to".to_owned()
         })?;
         if !given_up {
             self.check_newest(&receipt)?;
@@ -292,7 +294,7 @@ impl World {
             .for_each(|(n, by)| *n += by);
         let s = self.producer.stats();
         if self.broken && s.tracker_errors < self.counts[3] {
-            // The gate has taken the replaced page over, and the tracker from the gate.
+            // The gate has taken over the replaced page, and later the tracker from the gate.
             self.counts[3] = s.tracker_errors;
         }
         let counts = [s.publishes, s.skips, s.pages, s.tracker_errors];
@@ -301,7 +303,7 @@ impl World {
         })
     }
 
-    /// What nobody holds is looked at for a moment.
+    /// Checks the newest version, even if no observer holds it.
     fn check_newest(&mut self, receipt: &Receipt) -> Check {
         let Some(n) = receipt.version() else {
             return Ok(());
@@ -338,7 +340,7 @@ impl World {
         Ok(())
     }
 
-    /// Live memory is what was written, whatever became of versions.
+    /// Checks that live memory is what was written, whatever happened to versions.
     fn check_live(&self) -> Check {
         for (i, buffer) in self.buffers.iter().enumerate() {
             let view = self.producer.view(*buffer).map_err(text)?;
@@ -349,12 +351,12 @@ impl World {
         Ok(())
     }
 
-    /// Bytes of live memory that rest on planes.
-    pub fn resting(&self) -> u64 {
-        self.producer.stats().resting_bytes
+    /// Returns the bytes of live memory that are shared with planes.
+    pub fn shared_bytes(&self) -> u64 {
+        self.producer.stats().shared_bytes
     }
 
-    /// Every version that is held is what it was, and so is live memory.
+    /// Checks that all held versions are unchanged, and that live memory is right.
     pub fn check_all(&self) -> Check {
         self.check_live()?;
         let held = self.observers.iter().flatten().flat_map(|o| &o.held);
@@ -380,7 +382,7 @@ impl World {
                 .bind(self.fields[i], self.buffers[spare])
                 .map_err(text)?;
             ensure(freed == self.buffers[bound], || {
-                "bind gave back another buffer".to_owned()
+                "bind returned another buffer".to_owned()
             })?;
             self.bound[i] = (spare, Some(bound));
             self.oracle.bind(i, spare);
@@ -402,7 +404,8 @@ impl World {
         Ok(())
     }
 
-    /// Another mapping in the middle of the region, with the same bytes: the kernel refuses to scan across it.
+    /// Replaces a mapping in the middle of the region by another with the same bytes. The kernel
+    /// refuses to scan across it.
     fn break_tracker(&mut self, at: usize) -> Check {
         if self.tracker != TrackerKind::UffdAsync || self.broken {
             return Ok(());
@@ -431,7 +434,7 @@ impl World {
         }
         ensure(
             matches!(self.inspector.status(), Ok(Status::EndOfStream)),
-            || "no end".to_owned(),
+            || "the stream has not ended".to_owned(),
         )?;
         match (self.inspector.latest(), expected) {
             (Err(ObserveError::EndOfStream), None) => Ok(()),
@@ -441,7 +444,8 @@ impl World {
     }
 }
 
-/// Wait until the version is visible, if there is one: the chunks that were captured after the call. None if it was given up.
+/// Waits until the version is visible, if there is one. Returns the chunks that were captured after
+/// the call, or `None` if the version was given up.
 fn wait_visible(receipt: &Receipt) -> Result<Option<Vec<usize>>, String> {
     let Receipt::Published(published) = receipt else {
         return Ok(Some(Vec::new()));
@@ -452,18 +456,18 @@ fn wait_visible(receipt: &Receipt) -> Result<Option<Vec<usize>>, String> {
     ensure(visible && published.is_visible(), || {
         format!("not visible after {DEADLINE:?}: {published:?}")
     })?;
-    Ok(Some(published.chunks_later()))
+    Ok(Some(published.chunks_deferred()))
 }
 
 fn exactness((tracker, mode): Way) -> Exactness {
     match (tracker, mode) {
         (TrackerKind::Compare, _) => Exactness::Bytes,
-        (TrackerKind::UffdAsync, CaptureMode::Auto | CaptureMode::Later) => Exactness::Gate,
+        (TrackerKind::UffdAsync, CaptureMode::Auto | CaptureMode::Deferred) => Exactness::Gate,
         _ => Exactness::Stores,
     }
 }
 
-/// Read a version in every way.
+/// Reads a version in every way and compares it.
 fn check_version(version: &Version, view: Option<&View>, expected: &Expected, salt: u64) -> Check {
     ensure(version.step() == expected.step, || {
         format!("step {}", version.step())
@@ -477,7 +481,7 @@ fn check_version(version: &Version, view: Option<&View>, expected: &Expected, sa
                 format!("field {name:?} differs in a view")
             })?;
         }
-        // A part that starts and ends anywhere, a different one each time.
+        // A part that starts anywhere, at a different place each time.
         let start = (salt as usize).wrapping_mul(0x9e37_79b9) % bytes.len();
         let mut part = vec![0xee; (bytes.len() - start).min(200_000)];
         version

@@ -1,12 +1,12 @@
-//! What of images is sent: a page puts together what comes with what it has.
+//! Which tiles of an image are sent. A page keeps the tiles of the image before.
 
 use super::*;
-use crate::look::Slice;
+use crate::request::Slice;
 
 /// Three rows and two columns of tiles.
 const SIZE: [usize; 2] = [2 * TILE + 3, TILE + 1];
 
-/// What is another, and how it becomes so.
+/// The name of a property, and a function that changes it.
 type Change<T> = (&'static str, fn(&mut T));
 
 const ALL: [u64; 6] = [0, 1, 2, 3, 4, 5];
@@ -24,8 +24,8 @@ fn image() -> Image {
     }
 }
 
-fn look() -> Look {
-    Look {
+fn request() -> ViewRequest {
+    ViewRequest {
         field: "u".to_owned(),
         slice: Some(Slice {
             axes: [1, 2],
@@ -33,22 +33,22 @@ fn look() -> Look {
             pixels: [500, 500],
             ..Slice::default()
         }),
-        ..Look::default()
+        ..ViewRequest::default()
     }
 }
 
-/// The frame that answers a look with this image, and with the same of another version.
-fn frame(look: &Look, image: &Image) -> Frame {
+/// Returns a frame that answers a request with this image, and with the same image to compare with.
+fn frame(request: &ViewRequest, image: &Image) -> Frame {
     let image = Arc::new(image.clone());
     Frame {
-        look: Arc::new(look.clone()),
+        request: Arc::new(request.clone()),
         image: Some(image.clone()),
         compare: Some(Ok((Stamp::default(), image))),
         ..Frame::default()
     }
 }
 
-/// The numbers of the tiles that are sent of an image, and of that to compare with: they are the same.
+/// Returns the numbers of the tiles that are sent. They must be the same for both images.
 fn tiles(writer: &mut Writer, frame: &Frame) -> Vec<u64> {
     let (_, bytes) = writer.write(frame);
     let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
@@ -58,18 +58,18 @@ fn tiles(writer: &mut Writer, frame: &Frame) -> Vec<u64> {
     tiles.map(|tile| tile.as_u64().unwrap()).collect()
 }
 
-/// All tiles come for a page that has the image before.
-fn assert_all_come(what: &str, other: &Frame) {
+/// Checks that all tiles of `other` are sent to a page that has the unchanged image.
+fn assert_all_sent(what: &str, other: &Frame) {
     let mut writer = Writer::default();
-    let before = frame(&look(), &image());
+    let before = frame(&request(), &image());
     assert_eq!(tiles(&mut writer, &before), ALL);
-    assert_eq!(tiles(&mut writer, &before), NONE, "nothing is another");
+    assert_eq!(tiles(&mut writer, &before), NONE, "nothing has changed");
     assert_eq!(tiles(&mut writer, other), ALL, "{what}");
     assert_eq!(tiles(&mut writer, other), NONE, "{what}");
 }
 
 #[test]
-fn where_samples_stand_for_something_else_all_tiles_come_though_they_are_the_same() {
+fn all_tiles_are_sent_when_equal_samples_have_another_meaning() {
     let images: [Change<Image>; 5] = [
         ("rows and columns", |image| {
             image.size = [TILE + 1, 2 * TILE + 3];
@@ -79,30 +79,32 @@ fn where_samples_stand_for_something_else_all_tiles_come_though_they_are_the_sam
         ("window of columns", |image| image.window[1] = [1, 66]),
         ("base", |image| image.base = 1.0),
     ];
-    let looks: [Change<Look>; 4] = [
-        ("field", |look| look.field = "v".to_owned()),
-        ("component", |look| look.component = Some(0)),
-        ("plane", |look| look.slice.as_mut().unwrap().at[0] = 8),
-        ("axes", |look| look.slice.as_mut().unwrap().axes = [0, 2]),
+    let requests: [Change<ViewRequest>; 4] = [
+        ("field", |request| request.field = "v".to_owned()),
+        ("component", |request| request.component = Some(0)),
+        ("plane", |request| request.slice.as_mut().unwrap().at[0] = 8),
+        ("axes", |request| {
+            request.slice.as_mut().unwrap().axes = [0, 2]
+        }),
     ];
     for (what, change) in images {
         let mut other = image();
         change(&mut other);
-        assert_all_come(what, &frame(&look(), &other));
+        assert_all_sent(what, &frame(&request(), &other));
     }
-    for (what, change) in looks {
-        let mut other = look();
+    for (what, change) in requests {
+        let mut other = request();
         change(&mut other);
-        assert_all_come(what, &frame(&other, &image()));
+        assert_all_sent(what, &frame(&other, &image()));
     }
 }
 
 #[test]
-fn a_tile_comes_when_any_of_its_samples_is_another_and_nan_is_the_same_as_nan() {
+fn tile_is_sent_when_any_of_its_samples_changes_and_nan_equals_nan() {
     let mut writer = Writer::default();
     let mut now = image();
     now.samples[0] = f32::NAN;
-    tiles(&mut writer, &frame(&look(), &now));
+    tiles(&mut writer, &frame(&request(), &now));
     let [rows, cols] = SIZE;
     for (row, col, tile) in [
         (0, 0, 0),
@@ -115,10 +117,10 @@ fn a_tile_comes_when_any_of_its_samples_is_another_and_nan_is_the_same_as_nan() 
     ] {
         let sample = &mut now.samples[row * cols + col];
         *sample = if sample.is_nan() { 0.0 } else { *sample + 0.5 };
-        let got = tiles(&mut writer, &frame(&look(), &now));
+        let got = tiles(&mut writer, &frame(&request(), &now));
         assert_eq!(got, [tile], "row {row}, column {col}");
     }
     now.samples[5] = f32::NAN;
-    assert_eq!(tiles(&mut writer, &frame(&look(), &now)), [0]);
-    assert_eq!(tiles(&mut writer, &frame(&look(), &now)), NONE);
+    assert_eq!(tiles(&mut writer, &frame(&request(), &now)), [0]);
+    assert_eq!(tiles(&mut writer, &frame(&request(), &now)), NONE);
 }

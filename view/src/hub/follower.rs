@@ -1,7 +1,7 @@
-//! The thread of a hub: follows the region from run to run, and answers clients.
+//! The thread of a hub. It follows the region from run to run, and answers clients.
 
+use super::clients::Job;
 use super::pass::Pass;
-use super::seats::Wish;
 use super::series::{Key, Memory};
 use super::{Common, Options};
 use crate::frame::Frame;
@@ -10,11 +10,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tcasm_observer::{ObserveError, Observer, RegionInfo, Version};
 
-/// How often a region that is not there is looked for.
+/// Delay before the next attempt, when no region was found or a version could not be read.
 const RETRY: Duration = Duration::from_millis(200);
-/// A producer that has taken the lease away is left in peace for so long.
-const PEACE: Duration = Duration::from_secs(3);
+/// Delay before attaching again after the producer revoked the lease.
+const REATTACH: Duration = Duration::from_secs(3);
 
+/// The state of the hub's thread.
 pub struct Follower {
     common: Weak<Common>,
     name: String,
@@ -23,12 +24,12 @@ pub struct Follower {
     watch: Watch,
     memory: Memory,
     state: State,
-    /// The version of the last look at whole fields.
+    /// The version of the last pass over whole fields.
     whole: Option<u64>,
     due: Due,
 }
 
-/// When what may be done next.
+/// The earliest time of the next step of each kind.
 struct Due {
     attach: Instant,
     region: Instant,
@@ -57,20 +58,21 @@ impl Follower {
         }
     }
 
-    /// Until hub and clients are gone.
+    /// Serves clients until the hub and all clients are dropped.
     pub fn run(mut self) {
         tcasm_core::sys::thread::set_background();
         while let Some(common) = self.common.upgrade() {
-            if common.seats.count() > 0 {
+            if common.clients.count() > 0 {
                 self.attach(&common);
-                self.look(&common);
+                self.poll_region(&common);
                 self.answer(&common);
             }
             self.sleep(&common);
         }
     }
 
-    /// Attach, where nothing is attached or the run that is has ended and there is a new one.
+    /// Attaches if there is no running producer yet: for the first time, to a new run after the
+    /// last one has ended, or to the same run after it revoked the lease.
     fn attach(&mut self, common: &Common) {
         if self.state == State::Running || Instant::now() < self.due.attach {
             return;
@@ -80,23 +82,23 @@ impl Follower {
             Ok(observer) if self.is_new(&observer) => {
                 self.watch = Watch::default();
                 self.memory.clear();
-                common.seats.start_again();
+                common.clients.start_again();
                 self.begin(observer);
             }
-            // The same run, which had taken the lease away: what is known of it stays.
-            Ok(observer) if self.state == State::Ousted => self.begin(observer),
+            // This is the same run, which had revoked the lease. What is known of it stays valid.
+            Ok(observer) if self.state == State::Revoked => self.begin(observer),
             Ok(_) => {}
             Err(error) if self.observer.is_none() => {
                 common
-                    .seats
+                    .clients
                     .tell(Region::waiting(&self.name, error.to_string()));
             }
-            Err(error) if self.state == State::Ousted => tell_ousted(common, error.to_string()),
+            Err(error) if self.state == State::Revoked => tell_revoked(common, error.to_string()),
             Err(_) => {}
         }
     }
 
-    /// Whether it is another run than that which has ended.
+    /// Returns true if `found` is attached to another run than the last observer was.
     fn is_new(&self, found: &Observer) -> bool {
         let run = |observer: &Observer| -> Option<(u64, u64)> {
             let info: RegionInfo = observer.info().ok()?;
@@ -114,59 +116,62 @@ impl Follower {
         self.state = State::Running;
     }
 
-    /// Look at the region, and tell what is seen.
-    fn look(&mut self, common: &Common) {
+    /// Reads the state of the region and sends it to clients.
+    fn poll_region(&mut self, common: &Common) {
         if Instant::now() < self.due.region {
             return;
         }
         self.due.region = Instant::now() + self.options.region;
         let observer = match &mut self.observer {
-            Some(observer) if self.state != State::Ousted => observer,
+            Some(observer) if self.state != State::Revoked => observer,
             _ => return,
         };
-        match self.watch.look(observer) {
-            Ok(region) if region.state != State::Ousted => {
+        match self.watch.poll(observer) {
+            Ok(region) if region.state != State::Revoked => {
                 self.state = region.state;
-                common.seats.tell(region);
+                common.clients.tell(region);
             }
-            Ok(_) => self.ousted(common, &ObserveError::Ousted),
-            Err(error) => self.ousted(common, &error),
+            Ok(_) => self.revoked(common, &ObserveError::Revoked),
+            Err(error) => self.revoked(common, &error),
         }
     }
 
-    /// Nothing that was seen of the region holds any more. It is attached to again, but not at once.
-    fn ousted(&mut self, common: &Common, why: &ObserveError) {
-        tracing::warn!("region {:?} cannot be looked at: {why}", self.name);
-        self.state = State::Ousted;
-        self.due.attach = Instant::now() + PEACE;
-        let message = format!("{why}; it is tried again in {} seconds", PEACE.as_secs());
-        tell_ousted(common, message);
+    /// Handles a lease that was revoked, or a region that cannot be read. The thread attaches again
+    /// after a delay.
+    fn revoked(&mut self, common: &Common, why: &ObserveError) {
+        tracing::warn!("cannot read the region {:?}: {why}", self.name);
+        self.state = State::Revoked;
+        self.due.attach = Instant::now() + REATTACH;
+        let seconds = REATTACH.as_secs();
+        let message = format!("{why}; the server attaches again in {seconds} seconds");
+        tell_revoked(common, message);
     }
 
+    /// Does the jobs of all clients that are due.
     fn answer(&mut self, common: &Common) {
         let (now, Some(newest)) = (Instant::now(), self.newest()) else {
             return;
         };
-        let mut wishes = common.seats.wishes(newest);
+        let mut jobs = common.clients.jobs(newest);
         let whole = now >= self.due.whole && self.whole != Some(newest);
-        for wish in &mut wishes {
-            wish.behind &= now >= self.due.frame;
-            wish.whole |= whole && wish.is_live();
+        for job in &mut jobs {
+            job.behind &= now >= self.due.frame;
+            job.whole |= whole && job.is_live();
         }
-        let live = |wish: &&Wish| wish.is_live() && (wish.fresh || wish.behind || wish.whole);
-        let live: Vec<Wish> = wishes.iter().filter(live).cloned().collect();
+        let live = |job: &&Job| job.is_live() && (job.fresh || job.behind || job.whole);
+        let live: Vec<Job> = jobs.iter().filter(live).cloned().collect();
         if !live.is_empty() && self.answer_live(common, &live, whole).is_none() {
-            // Not at once again: what is in the way may stay.
+            // Do not try again immediately: the reason may last.
             (self.due.frame, self.due.whole) = (now + RETRY, now + RETRY);
         }
-        for wish in wishes.iter().filter(|wish| wish.fresh && !wish.is_live()) {
-            self.answer_one(common, wish);
+        for job in jobs.iter().filter(|job| job.fresh && !job.is_live()) {
+            self.answer_one(common, job);
         }
     }
 
-    /// The newest version that can be read.
+    /// Returns the number of the newest version that can be read.
     fn newest(&mut self) -> Option<u64> {
-        if self.state == State::Ousted {
+        if self.state == State::Revoked {
             return None;
         }
         let observer = self.observer.as_mut()?;
@@ -174,20 +179,21 @@ impl Follower {
         observer.available().ok()?.last().copied()
     }
 
-    /// Answer those who want the newest version: first what is small, then what takes whole fields. None if there is no version.
-    fn answer_live(&mut self, common: &Common, wishes: &[Wish], whole: bool) -> Option<()> {
+    /// Answers the requests for the newest version: first the small parts, then the parts that read
+    /// whole fields. Returns `None` if there is no version that can be read.
+    fn answer_live(&mut self, common: &Common, jobs: &[Job], whole: bool) -> Option<()> {
         let begin = Instant::now();
         let version = self.pin(None).ok()?;
         let mut pass = pass(&version)?;
-        for wish in wishes.iter().filter(|wish| wish.fresh || wish.behind) {
-            self.give_part(common, wish, &mut pass);
+        for job in jobs.iter().filter(|job| job.fresh || job.behind) {
+            self.give_part(common, job, &mut pass);
         }
-        if wishes.iter().any(|wish| wish.behind) {
+        if jobs.iter().any(|job| job.behind) {
             self.due.frame = later(begin, self.options.frame, self.options.pause);
         }
         let begin = Instant::now();
-        for wish in wishes.iter().filter(|wish| wish.whole) {
-            self.give_whole(common, wish, &mut pass);
+        for job in jobs.iter().filter(|job| job.whole) {
+            self.give_whole(common, job, &mut pass);
         }
         if whole {
             self.whole = Some(version.number());
@@ -196,85 +202,91 @@ impl Follower {
         Some(())
     }
 
-    /// Answer one who wants a version that it names.
-    fn answer_one(&mut self, common: &Common, wish: &Wish) {
-        let version = wish.look.version;
+    /// Answers a request for a version that it names.
+    fn answer_one(&mut self, common: &Common, job: &Job) {
+        let version = job.request.version;
         let seen = match self.pin(version) {
             Ok(version) => pass(&version).ok_or_else(|| "the version cannot be mapped".to_owned()),
             Err(error) => Err(error),
         };
         match seen {
             Ok(mut pass) => {
-                self.give_part(common, wish, &mut pass);
-                if wish.whole {
-                    self.give_whole(common, wish, &mut pass);
+                self.give_part(common, job, &mut pass);
+                if job.whole {
+                    self.give_whole(common, job, &mut pass);
                 }
             }
             Err(error) => {
                 let frame = Frame {
-                    look: wish.look.clone(),
+                    request: job.request.clone(),
                     error: Some(error),
                     ..Frame::default()
                 };
-                common.seats.give(wish.client, frame, None);
+                common.clients.give(job.client, frame, None);
             }
         }
     }
 
-    fn compare(&mut self, wish: &Wish, frame: &mut Frame) {
-        if frame.error.is_some() || wish.look.compare.is_none() {
+    /// Adds the image of the version that the request compares with.
+    fn compare(&mut self, job: &Job, frame: &mut Frame) {
+        if frame.error.is_some() || job.request.compare.is_none() {
             return;
         }
-        let other = self.pin(wish.look.compare).and_then(|version| {
+        let other = self.pin(job.request.compare).and_then(|version| {
             let mut pass = pass(&version).ok_or("the version cannot be mapped")?;
-            let image = pass.other(&wish.look)?;
+            let image = pass.other(&job.request)?;
             pass.check().map_err(|e| e.to_string())?;
             Ok(image)
         });
         frame.compare = Some(other);
     }
 
-    fn give_part(&mut self, common: &Common, wish: &Wish, pass: &mut Pass) {
-        let mut frame = pass.part(&wish.look);
-        self.compare(wish, &mut frame);
-        // Before what the frame itself will add.
+    /// Computes the small parts of a request and gives them to the client.
+    fn give_part(&mut self, common: &Common, job: &Job, pass: &mut Pass) {
+        let mut frame = pass.part(&job.request);
+        self.compare(job, &mut frame);
+        // Take the series before the moments of this version are added to it: the client gets those
+        // with its frames.
         let series = self
             .memory
-            .get(&key(wish))
-            .filter(|_| wish.whole && wish.fresh);
-        if self.stood(common, pass) {
-            common.seats.give(wish.client, frame, series);
+            .get(&key(job))
+            .filter(|_| job.whole && job.fresh);
+        if self.lease_held(common, pass) {
+            common.clients.give(job.client, frame, series);
         }
     }
 
-    fn give_whole(&mut self, common: &Common, wish: &Wish, pass: &mut Pass) {
-        // Who is told of an error sees nothing else. (What is looked at twice is made once.)
-        if pass.part(&wish.look).error.is_some() {
+    /// Computes the parts of a request that read whole fields, and gives them to the client.
+    fn give_whole(&mut self, common: &Common, job: &Job, pass: &mut Pass) {
+        // A client that got an error gets no data. (The pass has the parts: it does not compute
+        // them again.)
+        if pass.part(&job.request).error.is_some() {
             return;
         }
-        let frame = pass.whole(&wish.look);
+        let frame = pass.whole(&job.request);
         if let Some((stamp, moments)) = &frame.moments
-            && wish.is_live()
+            && job.is_live()
         {
-            self.memory.note(&key(wish), stamp, moments);
+            self.memory.note(&key(job), stamp, moments);
         }
         for (name, (stamp, moments)) in &frame.also {
             self.memory.note(&(name.clone(), None), stamp, moments);
         }
-        if self.stood(common, pass) {
-            common.seats.add(wish.client, frame);
+        if self.lease_held(common, pass) {
+            common.clients.add(job.client, frame);
         }
     }
 
-    /// Whether what was read was the version's.
-    fn stood(&mut self, common: &Common, pass: &Pass) -> bool {
+    /// Returns true if the lease stayed valid while the pages were read.
+    fn lease_held(&mut self, common: &Common, pass: &Pass) -> bool {
         let checked = pass.check();
         if let Err(error) = &checked {
-            self.ousted(common, error);
+            self.revoked(common, error);
         }
         checked.is_ok()
     }
 
+    /// Pins version `number`, or the newest one.
     fn pin(&mut self, number: Option<u64>) -> Result<Version, String> {
         let observer = self.observer.as_mut().ok_or("no such region")?;
         let version = match number {
@@ -284,56 +296,58 @@ impl Follower {
         version.map_err(|error| error.to_string())
     }
 
-    /// Sleep until there is something to do.
+    /// Sleeps until there may be something to do.
     fn sleep(&mut self, common: &Arc<Common>) {
-        if common.seats.count() == 0 {
-            return common.seats.wait(None, Some(Duration::from_secs(1)));
+        if common.clients.count() == 0 {
+            return common.clients.wait(None, Some(Duration::from_secs(1)));
         }
         let newest = self.newest();
         let mut next = match &self.observer {
             Some(_) => self.due.region,
             None => self.due.attach,
         };
-        let behind = newest.is_some_and(|newest| common.seats.someone_is_behind(newest));
+        let behind = newest.is_some_and(|newest| common.clients.someone_is_behind(newest));
         if behind {
             next = next.min(self.due.frame);
         }
-        let live = common.seats.someone_is_live();
+        let live = common.clients.someone_is_live();
         if live && newest.is_some() && newest != self.whole {
             next = next.min(self.due.whole);
         }
         let left = next.saturating_duration_since(Instant::now());
-        // A version that comes is of interest only where somebody has all of the one before, and waits.
-        let waits = !behind && common.seats.someone_is_ready();
+        // Watch for a new version only if a client has the newest one already and waits for the
+        // next.
+        let waits = !behind && common.clients.someone_is_ready();
         let watched = match &mut self.observer {
             Some(observer) if waits && self.state == State::Running => observer.descriptor().ok(),
             _ => None,
         };
-        common.seats.wait(watched, Some(left));
+        common.clients.wait(watched, Some(left));
     }
 }
 
-/// Tell clients that nothing can be read, and why; what else is known of the region is as it was.
-fn tell_ousted(common: &Common, message: String) {
-    let last = common.seats.told().unwrap_or_default();
-    common.seats.tell(Region {
-        state: State::Ousted,
+/// Tells clients that the region cannot be read, and why. The rest of its state stays as it was.
+fn tell_revoked(common: &Common, message: String) {
+    let last = common.clients.last_region().unwrap_or_default();
+    common.clients.tell(Region {
+        state: State::Revoked,
         message,
         ..Region::clone(&last)
     });
 }
 
-fn key(wish: &Wish) -> Key {
-    (wish.look.field.clone(), wish.look.component)
+fn key(job: &Job) -> Key {
+    (job.request.field.clone(), job.request.component)
 }
 
 fn pass(version: &Version) -> Option<Pass> {
     let view = version.view();
-    let told = |error: &_| tracing::warn!("version {} cannot be mapped: {error}", version.number());
-    view.inspect_err(told).ok().map(Pass::new)
+    let warn = |error: &_| tracing::warn!("cannot map version {}: {error}", version.number());
+    view.inspect_err(warn).ok().map(Pass::new)
 }
 
-/// When the next may begin, of what began at `begin` and is done.
+/// Returns the earliest time of the next step, after one that began at `begin` and ends now. It is
+/// at least `least` after `begin`, and at least `pause` times the duration of that step from now.
 fn later(begin: Instant, least: Duration, pause: u32) -> Instant {
     let took = begin.elapsed();
     (begin + least).max(Instant::now() + took * pause)

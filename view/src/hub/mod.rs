@@ -1,33 +1,35 @@
 //! One observer for any number of clients.
 //!
-//! A thread follows the region. What clients want to see is computed there, once for all of them, out of a version that is pinned for
-//! just that long. It does so as often as clients take frames, and no more often than its options allow; without clients it sleeps.
+//! A thread of the hub follows the region. It computes the data that clients want to see, once for
+//! all of them, and pins a version only while it reads it. The thread works as often as clients
+//! take frames, and no more often than its options allow. It sleeps while there are no clients.
 
+mod clients;
 mod follower;
 mod pass;
-mod seats;
 mod series;
 
 use crate::frame::Frame;
-use crate::look::Look;
 use crate::region::Region;
+use crate::request::ViewRequest;
+use clients::Clients;
 use follower::Follower;
-use seats::Seats;
 pub use series::Series;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How eagerly a hub works.
+/// The limits on how often a hub works.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Least time between frames.
+    /// Least time between the starts of two frames.
     pub frame: Duration,
-    /// Least time between looks at whole fields: moments, histograms, volumes.
+    /// Least time between two passes over whole fields (moments, histograms, volumes).
     pub whole: Duration,
-    /// Least time between looks at the region.
+    /// Least time between two queries of the region's state.
     pub region: Duration,
-    /// So many times what a frame took is paused after it (what whole fields took: the same), so that most of a processor is left to others.
+    /// Length of the pause after a frame, in multiples of the time that the frame took. The same
+    /// factor holds for passes over whole fields. The pause leaves most of a processor to others.
     pub pause: u32,
 }
 
@@ -42,42 +44,44 @@ impl Default for Options {
     }
 }
 
-/// What is new for a client.
+/// The updates that wait for a client.
 #[derive(Clone, Debug, Default)]
 pub struct Update {
-    /// The region, if something of it is another.
+    /// The state of the region, if it has changed.
     pub region: Option<Arc<Region>>,
-    /// What was known of a field before, after a look at another one.
+    /// The known history of a field, after a request for another field or component.
     pub series: Option<Arc<Series>>,
-    /// A frame.
+    /// The next frame, if there is one.
     pub frame: Option<Frame>,
 }
 
-/// Follows a region. Dropped, it ends when its last client is dropped, too.
+/// An observer of one region that serves any number of clients.
+///
+/// Its thread ends when the hub and all of its clients are dropped.
 #[derive(Clone, Debug)]
 pub struct Hub {
     common: Arc<Common>,
 }
 
-/// What hub, clients and thread share.
+/// The state that the hub, its clients and its thread share.
 #[derive(Debug)]
 struct Common {
     name: String,
-    seats: Seats,
+    clients: Clients,
 }
 
-/// Somebody who looks. Dropped, it has left.
+/// A client of a hub. Dropping it removes it from the hub.
 pub struct Client {
     common: Arc<Common>,
     number: u64,
 }
 
 impl Hub {
-    /// Follow the region `name`, which need not be there yet.
+    /// Starts a hub for the region `name`. The region need not exist yet.
     pub fn start(name: &str, options: Options) -> io::Result<Hub> {
         let common = Arc::new(Common {
             name: name.to_owned(),
-            seats: Seats::new()?,
+            clients: Clients::new()?,
         });
         let follower = Follower::new(Arc::downgrade(&common), name, options);
         std::thread::Builder::new()
@@ -86,43 +90,46 @@ impl Hub {
         Ok(Hub { common })
     }
 
-    /// Name of the region.
+    /// Returns the name of the region.
     pub fn name(&self) -> &str {
         &self.common.name
     }
 
-    /// A new client. `wake` is called, from another thread, whenever there is something to take.
+    /// Adds a client. `wake` is called whenever there is an update to take, from the hub's thread
+    /// and once before this function returns. It must not call into the hub.
     pub fn client(&self, wake: impl Fn() + Send + 'static) -> Client {
-        let number = self.common.seats.enter(Box::new(wake));
+        let number = self.common.clients.enter(Box::new(wake));
         let common = self.common.clone();
         Client { common, number }
     }
 
-    /// How many clients there are.
+    /// Returns the number of clients.
     pub fn clients(&self) -> usize {
-        self.common.seats.count()
+        self.common.clients.count()
     }
 }
 
 impl Client {
-    /// Look at something (else).
-    pub fn look(&self, look: Look) {
-        self.common.seats.look(self.number, look);
+    /// Sets what the client wants to see. It replaces the request before.
+    pub fn request(&self, request: ViewRequest) {
+        self.common.clients.request(self.number, request);
     }
 
-    /// What is new. Who takes a frame gets the next one after calling this again.
+    /// Returns pending updates. After a call that returns a frame, call again to ask for the next
+    /// one.
     pub fn take(&self) -> Update {
-        self.common.seats.take(self.number)
+        self.common.clients.take(self.number)
     }
 
-    /// Only what is to know besides frames: for who has not drawn the last frame yet.
+    /// Returns pending updates other than frames. Use it while the client still draws the last
+    /// frame.
     pub fn take_news(&self) -> Update {
-        self.common.seats.take_news(self.number)
+        self.common.clients.take_news(self.number)
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.common.seats.leave(self.number);
+        self.common.clients.leave(self.number);
     }
 }

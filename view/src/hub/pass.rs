@@ -1,8 +1,8 @@
-//! One pass over a version: everything that clients want to see of it, each thing once.
+//! One pass over a version. It computes the data that clients want of the version, each item once.
 
 use crate::frame::{Frame, Of, Pages, Probe};
 use crate::image::{self, Image, Profile, ShowError, Volume};
-use crate::look::{Line, Look, Slice};
+use crate::request::{Line, Slice, ViewRequest};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tcasm_analytics::{Histogram, Lane, Moments, Range, Scalar, blocks};
 use tcasm_core::field::FieldDesc;
 use tcasm_observer::{ObserveError, View, ViewError};
 
-/// Results, each with what it is of.
+/// Results that were computed, each by its key.
 type Memo<K, V> = HashMap<K, Result<Arc<V>, String>>;
-/// A field, and the component or the magnitude.
+/// The name of a field, and a component (`None`: the magnitude).
 type Part = (String, Option<usize>);
 
-/// A version that is being looked at.
+/// A version, with the results that were computed from it.
 pub struct Pass {
     view: View,
     images: Memo<(Part, Slice), Image>,
@@ -49,7 +49,8 @@ impl Pass {
         }
     }
 
-    /// Whether all that was read was the version's.
+    /// Returns an error if the lease was revoked: the pages that were read may then belong to
+    /// another version.
     pub fn check(&self) -> Result<(), ObserveError> {
         self.view.check()
     }
@@ -63,62 +64,62 @@ impl Pass {
         Ok((desc, bytes))
     }
 
-    /// A frame with nothing in it.
-    fn frame(&self, look: &Arc<Look>) -> Frame {
+    /// Returns a frame that has only a request and a version.
+    fn frame(&self, request: &Arc<ViewRequest>) -> Frame {
         Frame {
-            look: look.clone(),
+            request: request.clone(),
             stamp: self.view.stamp(),
             published: self.view.version().published(),
             ..Frame::default()
         }
     }
 
-    /// What a look sees that is small: image, line, point.
-    pub fn part(&mut self, look: &Arc<Look>) -> Frame {
-        let mut frame = self.frame(look);
-        if let Err(error) = self.fill_part(look, &mut frame) {
-            frame = self.frame(look);
+    /// Computes the small parts of a request: the image, the line and the point.
+    pub fn part(&mut self, request: &Arc<ViewRequest>) -> Frame {
+        let mut frame = self.frame(request);
+        if let Err(error) = self.fill_part(request, &mut frame) {
+            frame = self.frame(request);
             frame.error = Some(error);
         }
         frame
     }
 
-    fn fill_part(&mut self, look: &Look, frame: &mut Frame) -> Result<(), String> {
-        self.field(&look.field)?;
-        frame.image = look
+    fn fill_part(&mut self, request: &ViewRequest, frame: &mut Frame) -> Result<(), String> {
+        self.field(&request.field)?;
+        frame.image = request
             .slice
             .as_ref()
-            .map(|s| self.image(look, s))
+            .map(|s| self.image(request, s))
             .transpose()?;
-        frame.profile = look
+        frame.profile = request
             .line
             .as_ref()
-            .map(|l| self.profile(look, l))
+            .map(|l| self.profile(request, l))
             .transpose()?;
-        frame.probe = look
+        frame.probe = request
             .probe
             .as_ref()
-            .map(|at| self.probe(look, at))
+            .map(|at| self.probe(request, at))
             .transpose()?;
         Ok(())
     }
 
-    /// What takes the whole field.
-    pub fn whole(&mut self, look: &Arc<Look>) -> Frame {
-        let mut frame = self.frame(look);
-        if self.field(&look.field).is_err() {
-            return frame; // told already
+    /// Computes the parts of a request for which whole fields are read.
+    pub fn whole(&mut self, request: &Arc<ViewRequest>) -> Frame {
+        let mut frame = self.frame(request);
+        if self.field(&request.field).is_err() {
+            return frame; // The frame of the small parts has the error.
         }
-        let (part, stamp) = (part_of(look), self.view.stamp());
+        let (part, stamp) = (part_of(request), self.view.stamp());
         let of = |made| (stamp, made);
         frame.moments = self.moments(&part).ok().map(of);
-        let bins = look.histogram.map(|bins| self.histogram(&part, bins));
-        frame.histogram = told(bins).map(|made| (stamp, made));
-        let volume = look.volume.map(|most| self.volume(&part, most));
-        frame.volume = told(volume).map(|made| (stamp, made));
-        let pages = look.pages.then(|| self.pages());
-        frame.pages = told(pages).map(|made| (stamp, made));
-        for name in &look.also {
+        let bins = request.histogram.map(|bins| self.histogram(&part, bins));
+        frame.histogram = ok(bins).map(|made| (stamp, made));
+        let volume = request.volume.map(|most| self.volume(&part, most));
+        frame.volume = ok(volume).map(|made| (stamp, made));
+        let pages = request.pages.then(|| self.pages());
+        frame.pages = ok(pages).map(|made| (stamp, made));
+        for name in &request.also {
             if let Ok(moments) = self.moments(&(name.clone(), None)) {
                 frame.also.insert(name.clone(), (stamp, moments));
             }
@@ -126,36 +127,36 @@ impl Pass {
         frame
     }
 
-    /// The image of a look, of this version as the one to compare with.
-    pub fn other(&mut self, look: &Look) -> Result<Of<Image>, String> {
-        let slice = look
+    /// Computes the image of a request from this version, to compare another version with.
+    pub fn other(&mut self, request: &ViewRequest) -> Result<Of<Image>, String> {
+        let slice = request
             .slice
             .as_ref()
-            .ok_or("nothing to compare: no slice was asked for")?;
-        let image = self.image(look, slice)?;
+            .ok_or("there is nothing to compare: the request has no slice")?;
+        let image = self.image(request, slice)?;
         Ok((self.view.stamp(), image))
     }
 
-    fn image(&mut self, look: &Look, slice: &Slice) -> Result<Arc<Image>, String> {
-        let (key, view) = ((part_of(look), slice.clone()), &self.view);
+    fn image(&mut self, request: &ViewRequest, slice: &Slice) -> Result<Arc<Image>, String> {
+        let (key, view) = ((part_of(request), slice.clone()), &self.view);
         remember(&mut self.images, key, || {
-            on(view, look, |desc, bytes| {
-                image::image(desc, bytes, look.component, slice)
+            on(view, request, |desc, bytes| {
+                image::image(desc, bytes, request.component, slice)
             })
         })
     }
 
-    fn profile(&mut self, look: &Look, line: &Line) -> Result<Arc<Profile>, String> {
-        let (key, view) = ((part_of(look), line.clone()), &self.view);
+    fn profile(&mut self, request: &ViewRequest, line: &Line) -> Result<Arc<Profile>, String> {
+        let (key, view) = ((part_of(request), line.clone()), &self.view);
         remember(&mut self.profiles, key, || {
-            on(view, look, |desc, bytes| {
-                image::profile(desc, bytes, look.component, line)
+            on(view, request, |desc, bytes| {
+                image::profile(desc, bytes, request.component, line)
             })
         })
     }
 
-    fn probe(&self, look: &Look, at: &[usize]) -> Result<Probe, String> {
-        let (desc, bytes) = self.field(&look.field)?;
+    fn probe(&self, request: &ViewRequest, at: &[usize]) -> Result<Probe, String> {
+        let (desc, bytes) = self.field(&request.field)?;
         let values = blocks::point(desc, bytes, at).map_err(|e| e.to_string())?;
         let texts: Vec<String> = values.iter().map(Scalar::to_string).collect();
         Ok(Probe {
@@ -165,7 +166,7 @@ impl Pass {
         })
     }
 
-    /// Moments of a field: what the series are made of, too.
+    /// Computes the moments of a field. The series consist of them, too.
     pub fn moments(&mut self, part: &Part) -> Result<Arc<Moments>, String> {
         let view = &self.view;
         remember(&mut self.moments, part.clone(), || {
@@ -178,7 +179,7 @@ impl Pass {
     }
 
     fn histogram(&mut self, part: &Part, bins: usize) -> Result<Arc<Histogram>, String> {
-        // The range is known from the moments, so that values need not be read twice for it.
+        // The moments have the range, so the values need not be read twice for it.
         let moments = self.moments(part)?;
         let ends = (moments.min, moments.max);
         let view = &self.view;
@@ -189,7 +190,7 @@ impl Pass {
                 (Some(low), Some(high)) => made(Range::Given(low.to_f64(), high.to_f64())),
                 _ => made(Range::Auto),
             };
-            // Too few numbers between them, perhaps: then bins are made wider.
+            // There may be too few numbers between the ends. `Auto` makes the bins wider then.
             let all = all
                 .or_else(|_| made(Range::Auto))
                 .map_err(|e| e.to_string())?;
@@ -214,11 +215,11 @@ impl Pass {
     }
 }
 
-fn part_of(look: &Look) -> Part {
-    (look.field.clone(), look.component)
+fn part_of(request: &ViewRequest) -> Part {
+    (request.field.clone(), request.component)
 }
 
-fn told<T>(result: Option<Result<T, String>>) -> Option<T> {
+fn ok<T>(result: Option<Result<T, String>>) -> Option<T> {
     result.and_then(Result::ok)
 }
 
@@ -230,10 +231,10 @@ fn field_of<'v>(view: &'v View, name: &str) -> Result<(&'v FieldDesc, &'v [u8]),
 
 fn on<T>(
     view: &View,
-    look: &Look,
+    request: &ViewRequest,
     show: impl FnOnce(&FieldDesc, &[u8]) -> Result<T, ShowError>,
 ) -> Result<T, String> {
-    let (desc, bytes) = field_of(view, &look.field)?;
+    let (desc, bytes) = field_of(view, &request.field)?;
     show(desc, bytes).map_err(|e| e.to_string())
 }
 
@@ -245,10 +246,10 @@ fn lane(desc: &FieldDesc, component: Option<usize>) -> Lane {
     }
 }
 
-/// Most numbers of a map of changed pages.
+/// Maximum number of bins in a map of changed pages.
 const BINS: usize = 1024;
 
-/// The pages that this version changed, as far as there are fields.
+/// Returns the pages that this version changed, up to the end of the last field.
 fn changed(view: &View) -> Result<Pages, tcasm_core::index::IndexError> {
     let set = view.changes()?.pages;
     let ends = view.table().fields.iter().map(|field| field.range().end);

@@ -1,4 +1,4 @@
-//! What is known of fields over time, since somebody looks at them.
+//! The history of fields: extrema and means over time, since a client first asked for a field.
 
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
@@ -6,41 +6,41 @@ use std::sync::Arc;
 use tcasm_analytics::{Moments, Scalar};
 use tcasm_core::stamp::Stamp;
 
-/// Points that are kept of each field. When there are more, every other of them goes.
+/// Maximum number of points in a series. When there are more, every other point is removed.
 const POINTS: usize = 2048;
-/// Fields that are kept.
+/// Maximum number of series. When there are more, all are removed.
 const FIELDS: usize = 256;
 
-/// Version, step, time, and least, mean and greatest value.
+/// Version, step, time, then the least, mean and greatest value.
 type Point = (u64, u64, f64, Option<f64>, Option<f64>, Option<f64>);
 
-/// Least, mean and greatest value of a field over time.
+/// The least, mean and greatest value of a field over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
     /// Name of the field.
     pub field: String,
-    /// The component, or the magnitude.
+    /// The component (`None`: the magnitude).
     pub component: Option<usize>,
-    /// Version, step, time, least, mean, greatest value.
+    /// The points: version, step, time, then the least, mean and greatest value.
     pub points: VecDeque<Point>,
 }
 
-/// A field, and the component or the magnitude.
+/// The name of a field, and a component (`None`: the magnitude).
 pub type Key = (String, Option<usize>);
 
-/// The series of all fields that were looked at.
+/// The series of all fields that clients asked for.
 #[derive(Debug, Default)]
 pub struct Memory {
     of: HashMap<Key, Arc<Series>>,
 }
 
 impl Memory {
-    /// Another run: what was before is of no use.
+    /// Removes all series. Call it when another run begins.
     pub fn clear(&mut self) {
         self.of.clear();
     }
 
-    /// Note the moments of a version, unless it or a later one is noted already.
+    /// Adds the moments of a version, unless the series has that version or a later one.
     pub fn note(&mut self, key: &Key, stamp: &Stamp, moments: &Moments) {
         if self.of.len() >= FIELDS && !self.of.contains_key(key) {
             self.of.clear();
@@ -76,7 +76,7 @@ impl Memory {
         }
     }
 
-    /// What is known of a field.
+    /// Returns the series of a field.
     pub fn get(&self, key: &Key) -> Option<Arc<Series>> {
         self.of.get(key).cloned()
     }
@@ -103,14 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_series_is_thinned_out_and_stays_in_order() {
+    fn long_series_is_thinned_out_and_stays_in_order() {
         let all = noted(1..=20_000);
         assert!((POINTS / 2..=POINTS).contains(&all.len()), "{}", all.len());
         assert!(all.is_sorted() && all[0] == 1 && *all.last().unwrap() > 19_980);
     }
 
     #[test]
-    fn what_comes_twice_or_late_is_noted_once() {
+    fn repeated_and_older_versions_are_not_added() {
         assert_eq!(noted([3, 3, 2, 5].into_iter()), [3, 5]);
     }
 }

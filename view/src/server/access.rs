@@ -1,8 +1,10 @@
-//! Who may see what: regions are for those who know the token, from a page of this server.
+//! Access control: regions are only for clients that know the token, and not for pages of other
+//! sites.
 //!
-//! The page and its files are the same for everybody and say nothing of any region. A page opens a
-//! WebSocket without the token, and proves there that it knows it (`greeting`). There is no cookie:
-//! browsers give the cookies of a host to all of its ports, and so to other users' servers.
+//! The page and its files are the same for everybody and contain nothing of any region. A page
+//! opens a WebSocket without the token, and proves there that it knows the token (`greeting`).
+//! There is no cookie: browsers send the cookies of a host to all of its ports, and so to other
+//! users' servers.
 
 use super::lobby::Guest;
 use super::proof::Keys;
@@ -17,44 +19,53 @@ use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What is checked of each request.
+/// The rules that each request is checked against.
 #[derive(Clone, Debug)]
 pub struct Access {
     keys: Arc<Keys>,
-    /// Only this machine can reach the server: requests for other hosts come from a page that lies
-    /// about its name.
+    /// True if only this machine can reach the server. A request for another host then comes from a
+    /// page whose host name was made to point to this machine.
     local: bool,
 }
 
-/// Marks a request that came with the token.
+/// A mark on a request that came with the token.
 #[derive(Clone, Copy, Debug)]
 pub struct KnowsToken;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum Refused {
-    #[error("this needs the token of the address that `tcasm view` has printed: ?token=TOKEN")]
-    NoToken,
+    /// The path needs the token, and the request has none.
     #[error(
-        "the token is not the one of this server: take it from the address that `tcasm view` has printed"
+        "this request needs the token of the address that `tcasm view` has printed: ?token=TOKEN"
+    )]
+    NoToken,
+    /// The request has a token of another server.
+    #[error(
+        "the token is not the one of this server: \
+         take it from the address that `tcasm view` has printed"
     )]
     WrongToken,
+    /// The request is for another host than this machine.
     #[error(
-        "this server answers to localhost only; open the address that `tcasm view` has printed, through a tunnel if need be"
+        "this server answers to localhost only; \
+         open the address that `tcasm view` has printed, through a tunnel if need be"
     )]
     OtherHost,
+    /// The request comes from a page of another site.
     #[error("this request comes from the page of another site")]
     OtherOrigin,
 }
 
 impl Access {
-    /// Lets those in who know the token of `keys`; if `local`, only by a name of this machine.
+    /// Returns rules that let clients in that know the token of `keys`. If `local`, the host of a
+    /// request must be a name of this machine.
     pub fn new(keys: Arc<Keys>, local: bool) -> Self {
         Access { keys, local }
     }
 
-    /// Returns whether a request comes with the token, or why it is refused.
+    /// Returns true if a request comes with the token, false if its path needs none, or the reason
+    /// why it is refused.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<bool, Refused> {
         self.check_source(uri, headers)?;
         match query_token(uri) {
@@ -84,7 +95,8 @@ impl Access {
     }
 }
 
-/// Returns true for what everybody may have: the page, and the WebSocket over which it proves itself.
+/// Returns true for a path that needs no token: the page, and the WebSocket over which it proves
+/// itself.
 fn is_open(path: &str) -> bool {
     matches!(path, "/" | "/colormaps" | "/ws") || path.starts_with("/assets/")
 }
@@ -93,18 +105,19 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The host, and the port if it is not the usual one, as the browser knows this server: a tunnel may have changed both.
+/// Returns the host, and the port if it is not the default one, by which the browser knows this
+/// server. A tunnel may have changed both.
 fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> &'r str {
     let named = uri.authority().map(|authority| authority.as_str());
     text(headers, &HOST).or(named).unwrap_or_default()
 }
 
-/// `localhost:8337` of `http://localhost:8337`.
+/// Returns the host and port of an origin: `localhost:8337` of `http://localhost:8337`.
 fn authority(origin: &str) -> Option<&str> {
     origin.split_once("://").map(|(_, authority)| authority)
 }
 
-/// `localhost` of `localhost:8337`.
+/// Returns a host without its port: `localhost` of `localhost:8337`.
 fn name(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -121,7 +134,7 @@ fn query_token(uri: &Uri) -> Option<&str> {
     pairs.find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// Let a request pass, or refuse it.
+/// Lets a request pass, or refuses it.
 pub async fn check(
     State(access): State<Arc<Access>>,
     mut request: Request,
@@ -140,10 +153,11 @@ pub async fn check(
     next.run(request).await
 }
 
-/// What a browser may do with the page: nothing but talk to this server.
-const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+/// The content security policy. It lets the page talk to this server only.
+const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; \
+                      base-uri 'none'; form-action 'none'";
 
-/// Tell the browser to be strict, whatever the answer.
+/// Adds headers to every answer that restrict what the browser may do with it.
 pub async fn harden(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

@@ -11,17 +11,17 @@ use rust_embed::RustEmbed;
 #[folder = "assets"]
 struct Assets;
 
-/// `GET /`
+/// Answers `GET /`.
 pub async fn page() -> Response {
     file("index.html")
 }
 
-/// `GET /assets/NAME`
+/// Answers `GET /assets/NAME`.
 pub async fn asset(Path(name): Path<String>) -> Response {
     file(&name)
 }
 
-/// `GET /colormaps`
+/// Answers `GET /colormaps`.
 pub async fn colormaps() -> Response {
     ([(CONTENT_TYPE, "application/json")], colormaps::json()).into_response()
 }
@@ -29,7 +29,7 @@ pub async fn colormaps() -> Response {
 fn file(name: &str) -> Response {
     match Assets::get(name) {
         Some(file) => ([(CONTENT_TYPE, media_type(name))], file.data).into_response(),
-        None => (StatusCode::NOT_FOUND, format!("there is no {name:?} here")).into_response(),
+        None => (StatusCode::NOT_FOUND, format!("there is no file {name:?}")).into_response(),
     }
 }
 

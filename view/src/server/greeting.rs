@@ -1,11 +1,13 @@
-//! The first messages of a page: server and page prove to each other that they know the same key.
+//! The first messages of a connection: server and page prove to each other that they know the same
+//! key.
 //!
-//! The page says nothing else before the server has proven it, so another program that listens at
-//! the port later learns nothing; and the server tells nothing of any region before the page has.
+//! The page sends nothing else before the server has proven it. So another program that listens at
+//! the port later learns nothing. The server sends nothing about any region before the page has
+//! proven it.
 
 use super::proof::{Hello, Keys, Proof};
 use super::secret;
-use crate::look::MAX_MESSAGE;
+use crate::request::MAX_MESSAGE;
 use axum::extract::ws::{Message, WebSocket};
 use serde::{Deserialize, Serialize};
 
@@ -30,10 +32,11 @@ enum Second {
     },
 }
 
-/// Lets a page prove itself. Returns the region that it asks for; fails with what to tell it.
+/// Exchanges proofs with a page. Returns the region that the page asks for, or the reason why it is
+/// refused.
 pub async fn greet(socket: &mut WebSocket, keys: &Keys) -> Result<Option<String>, String> {
     let First::Hello(hello) = hear(socket).await?;
-    let nonce = secret::random().map_err(|error| format!("no random numbers: {error}"))?;
+    let nonce = secret::random().map_err(|error| format!("cannot get random bytes: {error}"))?;
     let (proof, expected) = keys
         .prove(&hello, nonce)
         .ok_or("the nonce is not 32 to 128 hexadecimal digits")?;
@@ -55,9 +58,12 @@ async fn hear<M: for<'m> Deserialize<'m>>(socket: &mut WebSocket) -> Result<M, S
                 return serde_json::from_str(&text).map_err(|e| format!("not a greeting: {e}"));
             }
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-            Some(Ok(_)) => return Err("not a greeting; say it as text".to_owned()),
+            Some(Ok(_)) => {
+                let most = "a text message of at most 16 KiB";
+                return Err(format!("not a greeting; send it as {most}"));
+            }
             Some(Err(error)) => return Err(error.to_string()),
-            None => return Err("it is gone".to_owned()),
+            None => return Err("the page has closed the connection".to_owned()),
         }
     }
 }

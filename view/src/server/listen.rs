@@ -1,4 +1,4 @@
-//! Where the server listens: a port of this machine, or a Unix socket.
+//! The place where the server listens: a port of this machine, or a Unix socket.
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -15,72 +15,89 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
-/// Where a server is to listen.
+/// The place where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At an address of this machine.
+    /// A port of an address of this machine.
     Port {
         /// The address.
         address: IpAddr,
-        /// The port; 0 for any. None: the first free one from [`FIRST_PORT`] on.
+        /// The port; 0 for any free one. `None` for the first free one from [`FIRST_PORT`] on.
         port: Option<u16>,
     },
-    /// At a Unix socket that only this user can connect to.
+    /// The path of a Unix socket that only this user can connect to.
     Socket(PathBuf),
 }
 
-/// Where free ports are looked for.
+/// The first port that the server tries.
 pub const FIRST_PORT: u16 = 8337;
-/// How many are tried.
+/// Number of ports that the server tries.
 const PORTS: u16 = 20;
-/// The kernel keeps so many connections until they are accepted.
+/// Maximum number of connections that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// Why nothing is served.
+/// The reason why a server cannot be started.
 #[derive(Debug, Error)]
-#[allow(missing_docs)] // the messages say what each variant means
 pub enum ServeError {
+    /// The port is in use.
     #[error("port {port} of {address} is taken; give another one, or --port 0 for any")]
-    Taken { address: IpAddr, port: u16 },
+    Taken {
+        /// The address.
+        address: IpAddr,
+        /// The port.
+        port: u16,
+    },
+    /// All ports that the server tried are in use.
     #[error(
         "the ports {first} to {last} of {address} are taken; give another one, or --port 0 for any"
     )]
     AllTaken {
+        /// The address.
         address: IpAddr,
+        /// The first port that was tried.
         first: u16,
+        /// The last port that was tried.
         last: u16,
     },
+    /// The kernel refused to listen at this address and port.
     #[error(
-        "cannot listen on {0}: {1}; give an address of this machine, and a port that this user may use"
+        "cannot listen on {0}: {1}; \
+         give an address of this machine, and a port that this user may use"
     )]
     Listen(SocketAddr, io::Error),
+    /// Another program listens at the Unix socket with this path.
     #[error("another program listens at {0:?}; end it, or give another path")]
     SocketTaken(PathBuf),
-    #[error("{0:?} is there and is no socket; give another path")]
+    /// A file that is not a socket has this path.
+    #[error("{0:?} exists and is not a socket; give another path")]
     NotASocket(PathBuf),
+    /// The Unix socket with this path belongs to another user, with this id.
     #[error("{0:?} is the socket of user {1}; give another path")]
     SocketOfOther(PathBuf, u32),
+    /// The kernel refused to make a Unix socket with this path, or to listen there.
     #[error(
-        "cannot listen at {0:?}: {1}; give a path of at most 107 bytes in a folder where this user may write"
+        "cannot listen at {0:?}: {1}; \
+         give a path of at most 107 bytes in a folder where this user may write"
     )]
     Socket(PathBuf, io::Error),
+    /// The runtime could not be built, or the kernel gave no random bytes.
     #[error("cannot serve: {0}")]
     Serve(#[from] io::Error),
 }
 
-/// A socket that listens. A Unix socket is removed when this is dropped.
+/// A socket that listens. The file of a Unix socket is removed when this value is dropped.
 #[derive(Debug)]
 pub enum Listener {
     Port(TcpListener, SocketAddr),
     Socket(UnixListener, SocketFile),
 }
 
-/// A connection of either kind.
+/// A connection over TCP or a Unix socket.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 impl Listener {
-    /// Listens at `place`. Needs the runtime's context.
+    /// Listens at `place`. It must be called in the context of the runtime.
     pub async fn bind(place: &Place) -> Result<Listener, ServeError> {
         match place {
             Place::Port { address, port } => {
@@ -103,7 +120,7 @@ impl Listener {
         }
     }
 
-    /// Returns the place as a text that is the same after a restart.
+    /// Returns the place as text. It is the same after a restart.
     pub fn place(&self) -> String {
         match self {
             Listener::Port(_, address) => address.to_string(),
@@ -111,7 +128,7 @@ impl Listener {
         }
     }
 
-    /// Returns true if requests come from this machine, or from the end of a tunnel to it.
+    /// Returns true if only this machine can reach the server, directly or as the end of a tunnel.
     pub fn is_local(&self) -> bool {
         match self {
             Listener::Port(_, address) => address.ip().is_loopback(),
@@ -149,7 +166,7 @@ pub struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Only our own: after a forced removal another server may listen there.
+        // Remove only the own file. If somebody removed that, another server may listen there now.
         if fs::symlink_metadata(&self.path).is_ok_and(|meta| id(&meta) == self.id) {
             let _ = fs::remove_file(&self.path);
         }
@@ -173,7 +190,8 @@ fn bind_socket(path: &Path) -> Result<(UnixListener, SocketFile), ServeError> {
     Ok((listener, SocketFile { path, id }))
 }
 
-/// Removes the socket that a killed server has left. Anything else stays, and is an error.
+/// Removes the socket that a killed server has left. Returns an error for any other file, and
+/// leaves it there.
 fn remove_stale(path: &Path) -> Result<(), ServeError> {
     let failed = |error| ServeError::Socket(path.to_owned(), error);
     let meta = match fs::symlink_metadata(path) {
@@ -197,7 +215,7 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // The file gets the mode of the socket: there is no moment when others could connect.
+    // The file gets the mode of the socket, so other users cannot connect at any moment.
     fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
     let address = match UnixAddr::new(path) {
         Err(Errno::ENAMETOOLONG) => Err(io::Error::other("the path is too long")),
@@ -220,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_is_the_users_alone_and_goes_with_the_server() {
+    fn socket_has_mode_0600_and_is_removed_with_the_server() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("view");
         let listener = at(&path).unwrap();
@@ -232,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_of_a_killed_server_is_replaced_and_that_of_a_later_one_stays() {
+    fn socket_of_killed_server_is_replaced_and_that_of_later_server_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("view");
         drop(Other::bind(&path).unwrap());
@@ -244,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_is_not_touched() {
+    fn file_that_is_not_a_socket_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "precious").unwrap();
@@ -252,7 +270,7 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         for other in [&path, &link, &folder.path().to_owned()] {
             let told = at(other).unwrap_err().to_string();
-            assert!(told.contains("is no socket"), "{told}");
+            assert!(told.contains("is not a socket"), "{told}");
         }
         assert_eq!(fs::read(&path).unwrap(), b"precious");
         for wrong in [

@@ -1,11 +1,12 @@
 //! Connections, and a bound on those that have not proven yet that they know the token.
 //!
-//! Everybody on this machine can connect to a port. Those who have proven nothing wait in a lobby
-//! of bounded size, for a bounded time: the oldest has to leave when a new one comes. So strangers
-//! can neither use up the descriptors of the process nor keep out those who know the token.
+//! Every process on this machine can connect to a port. Connections that have proven nothing wait
+//! in a lobby of bounded size, for a bounded time. When the lobby is full, the oldest has to leave
+//! for a new one. So untrusted peers can neither use up the descriptors of the process nor keep out
+//! clients that know the token.
 
 use super::listen::{Listener, Stream};
-use super::patience::Patience;
+use super::timeouts::Timeouts;
 use axum::Router;
 use axum::http::Request;
 use hyper::body::Incoming;
@@ -22,14 +23,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-/// Most guests, where the process may have many descriptors.
+/// Maximum number of guests. It is lower if the process may have fewer than 1024 descriptors.
 const MOST: usize = 256;
-/// Time that every guest has to prove itself before it may have to leave for others.
+/// Time that every guest has to prove itself, before it may have to leave for others.
 const GRACE: Duration = Duration::from_millis(250);
 /// Pause when the process has no descriptor left for a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The guests.
+/// The connections that have not proven yet that they know the token (the guests).
 #[derive(Debug)]
 pub struct Lobby {
     limit: usize,
@@ -39,11 +40,11 @@ pub struct Lobby {
 #[derive(Debug, Default)]
 struct Guests {
     next: u64,
-    /// In the order of their coming.
+    /// The time when each guest came, and the channel that asks it to leave; oldest first.
     all: BTreeMap<u64, (Instant, watch::Sender<bool>)>,
 }
 
-/// A connection that has proven nothing yet. It leaves the lobby when this is dropped.
+/// A connection that has proven nothing yet. It leaves the lobby when this value is dropped.
 #[derive(Debug)]
 pub struct Guest {
     lobby: Arc<Lobby>,
@@ -53,7 +54,7 @@ pub struct Guest {
 }
 
 impl Lobby {
-    /// A lobby that takes no more than a quarter of the descriptors of this process.
+    /// Returns a lobby that uses at most a quarter of the descriptors of this process.
     pub fn new() -> Arc<Self> {
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft);
         let limit = (descriptors / 4).clamp(1, MOST as u64) as usize;
@@ -61,7 +62,7 @@ impl Lobby {
         Arc::new(Lobby { limit, guests })
     }
 
-    /// Lets a guest wait, at most so long.
+    /// Adds a guest, which may wait for at most `stay`.
     fn enter(self: &Arc<Self>, stay: Duration) -> Guest {
         let (sender, out) = watch::channel(false);
         let (mut guests, now) = (self.lock(), Instant::now());
@@ -76,7 +77,8 @@ impl Lobby {
         }
     }
 
-    /// Waits until there is room for one more: the oldest guests leave, but not before their grace.
+    /// Waits until there is room for one more guest. If the lobby is full, asks the oldest guest to
+    /// leave as soon as it has been there for `GRACE`.
     async fn make_room(&self) {
         while let Some(leaves) = self.oldest_if_full() {
             sleep_until(leaves).await;
@@ -84,7 +86,7 @@ impl Lobby {
         }
     }
 
-    /// Returns when the oldest guest may be asked to leave, if one has to.
+    /// Returns the time when the oldest guest may be asked to leave, or `None` if there is room.
     fn oldest_if_full(&self) -> Option<Instant> {
         let guests = self.lock();
         let full = guests.all.len() >= self.limit;
@@ -92,7 +94,7 @@ impl Lobby {
         Some(*came + GRACE)
     }
 
-    /// Asks the oldest guest to leave, if it came at this time or before.
+    /// Asks the oldest guest to leave, if it came at `came` or before.
     fn turn_out(&self, came: Instant) {
         let mut guests = self.lock();
         if let Some(oldest) = guests.all.first_entry()
@@ -109,15 +111,16 @@ impl Lobby {
 }
 
 impl Guest {
-    /// Takes the connection out of the lobby: whoever is at its other end knows the token.
+    /// Takes the connection out of the lobby. Call it when the peer has proven that it knows the
+    /// token.
     pub fn let_in(&self) {
         self.lobby.lock().all.remove(&self.number);
     }
 
-    /// Waits until the guest has to leave. Never, once it was let in.
+    /// Waits until the guest has to leave. Never returns for a guest that was let in.
     pub async fn has_to_leave(&self) {
         let mut out = self.out.clone();
-        // The sender goes with the place in the lobby.
+        // The lobby drops the sender when the guest is let in.
         let asked = timeout_at(self.until, out.wait_for(|out| *out));
         let is_let_in = matches!(asked.await, Ok(Err(_)));
         if is_let_in {
@@ -133,17 +136,18 @@ impl Drop for Guest {
 }
 
 /// Accepts connections and answers their requests.
-pub async fn serve(listener: &Listener, router: Router, patience: Patience) -> Infallible {
+pub async fn serve(listener: &Listener, router: Router, timeouts: Timeouts) -> Infallible {
     let lobby = Lobby::new();
     loop {
         match listener.accept().await {
             Ok(stream) => {
                 lobby.make_room().await;
-                let guest = Arc::new(lobby.enter(patience.proof));
-                tokio::spawn(connection(stream, guest, router.clone(), patience.headers));
+                let guest = Arc::new(lobby.enter(timeouts.proof));
+                tokio::spawn(connection(stream, guest, router.clone(), timeouts.headers));
             }
             Err(error) => {
-                // A connection that went away meanwhile is nothing; a lack of descriptors ends.
+                // Either the peer has closed the connection, which does not matter, or descriptors
+                // are lacking. Then a guest leaves, and the lack ends.
                 tracing::debug!("cannot accept a connection: {error}");
                 lobby.turn_out(Instant::now());
                 sleep(PAUSE).await;

@@ -1,19 +1,20 @@
-//! The server of the live view: one page, its files, and a WebSocket that brings what it shows. `PROTOCOL.md` has the messages.
+//! The server of the live view: one page, its files, and a WebSocket for the data that the page
+//! shows. `PROTOCOL.md` defines the messages.
 
 mod access;
 mod assets;
 mod greeting;
 mod listen;
 mod lobby;
-mod patience;
 pub mod proof;
 mod regions;
 pub mod secret;
 mod socket;
+mod timeouts;
 
 pub use access::{Access, Refused};
 pub use listen::{FIRST_PORT, Place, ServeError};
-pub use patience::Patience;
+pub use timeouts::Timeouts;
 
 use crate::hub::{Hub, Options};
 use axum::Router;
@@ -29,30 +30,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime;
 
-/// What is served, and to whom.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The region that the page shows first.
     pub name: String,
-    /// Where it listens.
+    /// The place where it listens.
     pub place: Place,
     /// The user's secret, from which the token of the address is derived.
     pub secret: String,
-    /// How eagerly it works.
+    /// The limits on how often its hubs work.
     pub options: Options,
-    /// How long it waits for pages.
-    pub patience: Patience,
+    /// The times that it waits for pages.
+    pub timeouts: Timeouts,
 }
 
-/// How often it is looked whether the server shall end.
+/// How often the server checks whether it has to end.
 const STOP: Duration = Duration::from_millis(50);
 
-/// What requests are answered from.
+/// The state that requests are answered from.
 #[derive(Debug)]
 struct Site {
     name: String,
     options: Options,
-    patience: Patience,
+    timeouts: Timeouts,
     keys: Arc<Keys>,
     hubs: Mutex<HashMap<String, Hub>>,
     regions: regions::Seen,
@@ -67,7 +68,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listen.
+    /// Listens at the place in the settings. Connections wait until `run` is called.
     pub fn bind(settings: Settings) -> Result<Server, ServeError> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
@@ -82,7 +83,7 @@ impl Server {
         })
     }
 
-    /// The address and port where it listens, unless that is a Unix socket.
+    /// Returns the address and port where the server listens, or `None` for a Unix socket.
     pub fn address(&self) -> Option<SocketAddr> {
         match &self.listener {
             Listener::Port(_, address) => Some(*address),
@@ -90,7 +91,7 @@ impl Server {
         }
     }
 
-    /// The Unix socket where it listens, if it does.
+    /// Returns the path of the Unix socket where the server listens, or `None` for a port.
     pub fn socket(&self) -> Option<&Path> {
         match &self.listener {
             Listener::Port(..) => None,
@@ -98,28 +99,31 @@ impl Server {
         }
     }
 
-    /// What opens the page. It is the same for all servers of a user at the same place.
+    /// Returns the token of the address. It is the same for all servers of a user at the same
+    /// place.
     pub fn token(&self) -> &str {
         self.keys.token()
     }
 
-    /// What to open in a browser. `host` is this machine for others. A Unix socket is reached through a
-    /// tunnel, which begins at the usual port of the user's machine.
+    /// Returns the address to open in a browser. `host` is the name of this machine in the network.
+    /// A Unix socket is reached through a tunnel, which begins at [`FIRST_PORT`] of the user's
+    /// machine.
     pub fn url(&self, host: &str) -> String {
         let place = match self.address() {
             Some(address) => reachable(address, host),
             None => format!("127.0.0.1:{FIRST_PORT}"),
         };
-        // Browsers send nothing of what follows the `#`.
+        // Browsers do not send the part after the `#`.
         format!("http://{place}/#token={}", self.token())
     }
 
-    /// Serve until `stop` says so. The calling thread gets what processor time others leave from now on.
+    /// Serves until `stop` returns true. Gives the calling thread a low priority, from now on: it
+    /// gets the processor time that others leave.
     pub fn run(self, stop: impl Fn() -> bool) {
         tcasm_core::sys::thread::set_background();
         let site = Arc::new(Site::new(&self.settings, self.keys.clone()));
         let access = Access::new(self.keys, self.listener.is_local());
-        let serve = lobby::serve(&self.listener, router(site, access), self.settings.patience);
+        let serve = lobby::serve(&self.listener, router(site, access), self.settings.timeouts);
         let stopped = async {
             while !stop() {
                 tokio::time::sleep(STOP).await;
@@ -134,7 +138,8 @@ impl Server {
     }
 }
 
-/// Who listens at all addresses of the machine has none that others could use: there it is the machine's name.
+/// Returns the address as others can use it. For a server that listens at all addresses of the
+/// machine, this is the name of the machine.
 fn reachable(address: SocketAddr, host: &str) -> String {
     match address.ip().is_unspecified() {
         true => format!("{host}:{}", address.port()),
@@ -159,14 +164,15 @@ impl Site {
         Site {
             name: settings.name.clone(),
             options: settings.options,
-            patience: settings.patience,
+            timeouts: settings.timeouts,
             keys,
             hubs: Mutex::default(),
             regions: regions::Seen::default(),
         }
     }
 
-    /// The hub of a region. Those that nobody looks at any more are given up, but for the one of the command line.
+    /// Returns the hub of a region (`None`: the region of the command line), and starts it if there
+    /// is none. Drops other hubs that have no clients, except the hub of the command line.
     fn hub(&self, name: Option<String>) -> io::Result<Hub> {
         let name = name.unwrap_or_else(|| self.name.clone());
         let mut hubs = self.hubs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_to_open_is_one_that_can_be_reached() {
+    fn printed_address_can_be_reached_from_elsewhere() {
         let seen = |address: &str| reachable(address.parse().unwrap(), "node042");
         for all in ["0.0.0.0:80", "[::]:80"] {
             assert_eq!(seen(all), "node042:80");

@@ -1,29 +1,31 @@
-//! Proofs that page and server give each other, so that neither sends its token to a stranger.
+//! Proofs that page and server give each other, so that neither sends its token to another program.
 //!
 //! Both know a key. Each picks a nonce, and authenticates both nonces with the key and a label of
-//! its own. Without the key nobody can make such a proof, or use one of another connection.
+//! its own. A program without the key cannot make such a proof, nor use a proof of another
+//! connection.
 //!
 //! The token of a server is derived from the user's secret and the place where the server listens.
-//! That gives away a program that holds another port and passes messages on to the server: the page
-//! has the token of the other port. The session key is derived from the token for one process;
-//! a page may keep it over a reload, and nobody can use it when that process has gone.
+//! This exposes a program that holds another port and passes messages on to the server: the page
+//! has the token of that other port, so its proof does not fit. The session key is derived from the
+//! token and from a random text of one server process. A page may keep it over a reload. The key is
+//! useless when that process has ended.
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::fmt::Write;
 
-/// Bytes of a token: what fits into an address that people copy.
+/// Bytes of a token. It must fit into an address that people copy.
 const TOKEN: usize = 16;
 /// Hexadecimal digits in the nonce of a page.
 const NONCE: std::ops::RangeInclusive<usize> = 32..=128;
 
-/// What a process proves its identity with.
+/// The keys with which a server process proves its identity.
 #[derive(Clone, Debug)]
 pub struct Keys {
     token: String,
     session: String,
-    /// Random; another one for each process.
+    /// A random text that differs between processes.
     process: String,
 }
 
@@ -31,22 +33,22 @@ pub struct Keys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Which {
-    /// That of the printed address.
+    /// The token of the printed address.
     Token,
-    /// That of this process.
+    /// The session key of this server process.
     Session,
 }
 
 /// The first message of a page.
 #[derive(Debug, Deserialize)]
 pub struct Hello {
-    /// Random, picked by the page for this connection.
+    /// The random nonce that the page picked for this connection.
     pub nonce: String,
     /// The key of all proofs on this connection.
     pub key: Which,
 }
 
-/// The server's answer to it.
+/// The server's answer to [`Hello`].
 #[derive(Debug, Serialize)]
 pub struct Proof {
     nonce: String,
@@ -54,7 +56,7 @@ pub struct Proof {
     proof: String,
 }
 
-/// A proof that is expected from a page.
+/// The proof that the server expects from a page.
 #[derive(Debug)]
 pub struct Expected(Hmac<Sha256>);
 
@@ -71,21 +73,22 @@ impl Keys {
         }
     }
 
-    /// Returns what opens the page.
+    /// Returns the token, which is part of the printed address.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Tells whether somebody knows the token, in a time that does not depend on how wrong it is.
-    pub fn is_token(&self, said: &str) -> bool {
-        let said = mac(&self.process, &["compare", said]).finalize();
+    /// Returns true if `text` is the token. The time does not depend on how many digits are right.
+    pub fn is_token(&self, text: &str) -> bool {
+        let digest = mac(&self.process, &["compare", text]).finalize();
         mac(&self.process, &["compare", &self.token])
-            .verify(&said.into_bytes())
+            .verify(&digest.into_bytes())
             .is_ok()
     }
 
-    /// Proves to a page that this process knows the key; returns what the page has to prove, too.
-    /// `nonce` is random, and never used twice. None if the page's own nonce cannot be one.
+    /// Proves to a page that this process knows the key. Returns the server's proof, and the proof
+    /// that the page must send. `nonce` must be random, and must never be used twice. Returns
+    /// `None` if the page's nonce is malformed.
     pub fn prove(&self, hello: &Hello, nonce: String) -> Option<(Proof, Expected)> {
         let digits = hello.nonce.bytes().all(|b| b.is_ascii_hexdigit());
         if !NONCE.contains(&hello.nonce.len()) || !digits {
@@ -109,13 +112,13 @@ impl Keys {
 }
 
 impl Expected {
-    /// Tells whether this is the proof.
+    /// Returns true if `proof` is the expected one.
     pub fn is(self, proof: &str) -> bool {
         bytes(proof).is_some_and(|proof| self.0.verify_slice(&proof).is_ok())
     }
 }
 
-/// Authenticates texts, none of which contains a newline but perhaps the last.
+/// Authenticates texts. Only the last may contain a newline: newlines separate the texts.
 fn mac(key: &str, parts: &[&str]) -> Hmac<Sha256> {
     let mut mac = Hmac::new_from_slice(key.as_bytes()).expect("a key may have any length");
     mac.update(b"tcasm view");
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_worth_nothing_to_anybody_else_or_a_second_time() {
+    fn proof_of_another_connection_key_or_side_is_refused() {
         let keys = keys("127.0.0.1:8337", "p");
         let made = |which, nonce: &str, who: &str| {
             let key = match which {
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nonce_that_cannot_be_one_gets_no_proof() {
+    fn malformed_nonce_gets_no_proof() {
         let keys = keys("127.0.0.1:8337", "p");
         let (short, long) = ("a".repeat(31), "a".repeat(129));
         for nonce in [short, long, "a\n".repeat(20), "x".repeat(32), String::new()] {

@@ -1,4 +1,4 @@
-//! The regions that can be looked at.
+//! The list of regions that the server can show.
 
 use super::Site;
 use crate::region;
@@ -18,50 +18,51 @@ pub struct Row {
     state: String,
 }
 
-/// A producer that has not answered by then is taken as stopped.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Timeout for the answer of a producer. One that takes longer counts as stopped.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
 
-/// What was seen stands for so long, however many pages ask: each look attaches to every region.
+/// Time for which a list is used again, however many pages ask. Each new list attaches to every
+/// region.
 const FRESH: Duration = Duration::from_secs(3);
 
-/// What was seen last, and when.
+/// The last list, and the time when it was made.
 pub type Seen = Mutex<Option<(Instant, Vec<Row>)>>;
 
-/// `GET /regions`
+/// Answers `GET /regions`.
 pub async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<Row>>, (StatusCode, String)> {
     let failed = |why| (StatusCode::INTERNAL_SERVER_ERROR, why);
     rows(&site).await.map(Json).map_err(failed)
 }
 
-/// Returns the regions of this user, as they were a moment ago.
+/// Returns the regions of this user. The list is at most [`FRESH`] old.
 pub async fn rows(site: &Site) -> Result<Vec<Row>, String> {
-    // Others that ask meanwhile wait for the same answer.
+    // Pages that ask meanwhile wait for this lock, and get the same list.
     let mut seen = site.regions.lock().await;
     if let Some((when, rows)) = &*seen
         && when.elapsed() < FRESH
     {
         return Ok(rows.clone());
     }
-    let rows = look().await?;
+    let rows = query().await?;
     *seen = Some((Instant::now(), rows.clone()));
     Ok(rows)
 }
 
-async fn look() -> Result<Vec<Row>, String> {
+async fn query() -> Result<Vec<Row>, String> {
     let folder = runtime_dir();
     let failed = |error| format!("cannot read {folder:?}: {error}");
     let sockets = sockets(&folder).map_err(failed)?;
-    // Together: one that is stopped takes long not to answer.
+    // Query all at once, because a stopped producer takes the whole timeout.
     let running = sockets.into_iter().filter(|socket| !socket.kept);
-    let looks: Vec<_> = running
+    let queries: Vec<_> = running
         .map(|Socket { name, .. }| {
             let asked = name.clone();
             (name, tokio::task::spawn_blocking(move || state(&asked)))
         })
         .collect();
     let mut rows = Vec::new();
-    for (name, look) in looks {
-        let state = match tokio::time::timeout(PATIENCE, look).await {
+    for (name, query) in queries {
+        let state = match tokio::time::timeout(TIME_LIMIT, query).await {
             Ok(Ok(state)) => state,
             _ => "refused".to_owned(),
         };
@@ -70,7 +71,7 @@ async fn look() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// As `PROTOCOL.md` names it.
+/// Returns the state of a region, by its name in `PROTOCOL.md`.
 fn state(name: &str) -> String {
     let state = match Observer::attach(name) {
         Ok(observer) => observer.status().map(region::State::from).ok(),

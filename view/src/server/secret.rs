@@ -1,8 +1,8 @@
 //! The secret of a user, from which the tokens of all servers of this user are derived.
 //!
-//! It is random, and stays the same until the runtime folder goes (at the next start of the
-//! machine, at the latest): so a page finds its server again after a restart. It lies in a file
-//! that only the user can read.
+//! The secret is random. It stays the same until the runtime folder is removed, at the latest at
+//! the next start of the machine. So the printed address stays valid after a restart of the server.
+//! The secret is in a file that only the user can read.
 
 use nix::unistd::getuid;
 use std::fs::{File, OpenOptions};
@@ -11,27 +11,28 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use tcasm_core::place::{open_runtime_dir, runtime_dir};
 
-/// Random bytes in a secret.
+/// Number of random bytes in a secret.
 const BYTES: usize = 16;
 /// The file in the runtime folder.
 const FILE: &str = "view.key";
 
-/// Returns the user's secret; a new one, known to nobody else, where it cannot be kept.
+/// Returns the user's secret. If it cannot be kept in a file, returns a new one.
 pub fn secret() -> io::Result<String> {
     let folder = runtime_dir();
     match kept(&folder) {
         Ok(secret) => Ok(secret),
         Err(error) => {
             tracing::warn!(
-                "the key of the live view cannot be kept in {folder:?} ({error}): \
-                 the address will be another at the next start"
+                "cannot keep the key of the live view in {folder:?} ({error}): \
+                 the address changes at the next start"
             );
             random()
         }
     }
 }
 
-/// Reads the secret, and makes it if there is none. Nothing is written where another user rules.
+/// Reads the secret, and makes it if there is none. Writes nothing to a folder that another user
+/// controls.
 fn kept(folder: &Path) -> io::Result<String> {
     open_runtime_dir(folder)?;
     let path = folder.join(FILE);
@@ -39,8 +40,8 @@ fn kept(folder: &Path) -> io::Result<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         secret => return secret,
     }
-    // The name is linked only once the file is complete. The second of two servers that start
-    // together finds the name taken, and reads the first one's secret.
+    // Link the name only when the file is complete. If two servers start together, the second one
+    // finds the name taken and reads the secret of the first.
     let secret = random()?;
     let own = folder.join(format!("{FILE}.{}", random()?));
     let mut new = OpenOptions::new();
@@ -55,7 +56,7 @@ fn kept(folder: &Path) -> io::Result<String> {
     }
 }
 
-/// Reads the file if it is this user's and nobody else can read it.
+/// Reads the file if it belongs to this user and no other user can read it.
 fn read(path: &Path) -> io::Result<String> {
     let mut options = OpenOptions::new();
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
@@ -63,7 +64,7 @@ fn read(path: &Path) -> io::Result<String> {
     let status = file.metadata()?;
     if status.uid() != getuid().as_raw() || status.mode() & 0o077 != 0 {
         return Err(io::Error::other(format!(
-            "{path:?} can be read by others; remove it"
+            "other users can read {path:?}, or it is theirs; remove it"
         )));
     }
     let mut secret = String::new();
@@ -72,12 +73,12 @@ fn read(path: &Path) -> io::Result<String> {
         Ok(secret)
     } else {
         Err(io::Error::other(format!(
-            "{path:?} holds no key; remove it"
+            "{path:?} does not contain a key; remove it"
         )))
     }
 }
 
-/// Returns random hexadecimal digits that nobody can guess.
+/// Returns 32 random hexadecimal digits, from the kernel's generator.
 pub fn random() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_or_have_written_is_not_trusted() {
+    fn file_that_other_users_can_read_or_replace_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         kept(folder.path()).unwrap();
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_where_others_could_replace_it() {
+    fn nothing_is_written_to_a_folder_where_other_users_can_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shared");
         std::fs::create_dir(&path).unwrap();

@@ -1,13 +1,13 @@
-//! A page at the other end of a WebSocket.
+//! The connection with a page, over a WebSocket.
 
 use super::access::KnowsToken;
 use super::lobby::Guest;
-use super::patience::Patience;
 use super::regions::{self, Row};
+use super::timeouts::Timeouts;
 use super::{Site, greeting};
 use crate::frame::Writer;
 use crate::hub::{Client, Hub, Update};
-use crate::look::{MAX_MESSAGE, Said};
+use crate::request::{ClientMessage, MAX_MESSAGE};
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -22,17 +22,18 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
+/// The query of a request for a WebSocket.
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct RegionQuery {
     region: Option<String>,
 }
 
-/// `GET /ws`. A program has the token in its request. A page comes without, and proves over the
-/// WebSocket that it knows it.
+/// Answers `GET /ws`. A program has the token in its request. A page does not: it proves over the
+/// WebSocket that it knows the token.
 pub async fn open(
     State(site): State<Arc<Site>>,
     Extension(guest): Extension<Arc<Guest>>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<RegionQuery>,
     knows: Option<Extension<KnowsToken>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -48,11 +49,11 @@ pub async fn open(
     }
 }
 
-/// Lets a page in if it proves that it knows the token, and shows it what it asks for.
+/// Lets a page in if it proves that it knows the token, and serves it until it is gone.
 async fn greet(mut socket: WebSocket, guest: Arc<Guest>, site: Arc<Site>) {
     let greeted = tokio::select! {
         greeted = greeting::greet(&mut socket, &site.keys) => greeted,
-        // It has to make room for others.
+        // The connection has to make room for others.
         () = guest.has_to_leave() => return,
     };
     let hub = greeted.and_then(|region| {
@@ -62,7 +63,7 @@ async fn greet(mut socket: WebSocket, guest: Arc<Guest>, site: Arc<Site>) {
     drop(guest);
     match hub {
         Ok(hub) => show(socket, &hub, &site).await,
-        Err(why) => refuse(socket, why, site.patience.send).await,
+        Err(why) => refuse(socket, why, site.timeouts.send).await,
     }
 }
 
@@ -76,55 +77,60 @@ fn hub(site: &Site, region: Option<String>) -> Result<Hub, (StatusCode, String)>
     })
 }
 
+/// Serves a page until it is gone.
 async fn show(socket: WebSocket, hub: &Hub, site: &Arc<Site>) {
     if let Some(why) = Page::new(socket, hub, site).serve().await {
-        tracing::debug!("a page of {:?} is gone: {why}", hub.name());
+        tracing::debug!("dropped a page of {:?}: {why}", hub.name());
     }
 }
 
-/// Closes, and says why.
-async fn refuse(mut socket: WebSocket, why: String, patience: Duration) {
+/// Closes the connection and sends the reason.
+async fn refuse(mut socket: WebSocket, why: String, limit: Duration) {
     // A close frame has room for 123 bytes.
     let reason: String = why.chars().filter(char::is_ascii).take(120).collect();
     let close = CloseFrame {
         code: close_code::POLICY,
         reason: reason.into(),
     };
-    let _ = timeout(patience, socket.send(Message::Close(Some(close)))).await;
+    let _ = timeout(limit, socket.send(Message::Close(Some(close)))).await;
 }
 
+/// A page that is connected.
 struct Page {
     socket: WebSocket,
     client: Client,
     news: Arc<Notify>,
     writer: Writer,
-    /// The frame that was sent and not yet got.
+    /// Number of the frame that was sent and that the page has not drawn yet.
     under_way: Option<u64>,
-    /// When it said something the last time.
+    /// The time of the last message from the page.
     heard: Instant,
-    /// It was asked since whether it is there.
+    /// True if a ping was sent since the last message from the page.
     asked: bool,
-    patience: Patience,
+    timeouts: Timeouts,
     site: Arc<Site>,
-    /// The regions, when they have been looked up for it.
+    /// The list of regions that waits to be sent.
     regions: Arc<Mutex<Option<Vec<Row>>>>,
-    /// They are being looked up.
+    /// The task that looks up the regions.
     lookup: Option<JoinHandle<()>>,
 }
 
-/// What happens next.
+/// The next event of a connection.
 enum Event {
-    Said(Message),
+    /// The page sent a message.
+    Received(Message),
+    /// The hub has an update, or the list of regions is ready.
     News,
+    /// The page has sent nothing for a while.
     Quiet,
-    /// Why, if it is not the page's own wish.
+    /// The connection has ended; with the reason, if the page did not close it.
     Gone(Option<String>),
 }
 
-/// A text message.
+/// A text message of the server.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum Told<'t> {
+enum ServerMessage<'t> {
     Region(&'t crate::region::Region),
     Series(&'t crate::hub::Series),
     Regions { regions: &'t [Row] },
@@ -142,21 +148,21 @@ impl Page {
             under_way: None,
             heard: Instant::now(),
             asked: false,
-            patience: site.patience,
+            timeouts: site.timeouts,
             site: site.clone(),
             regions: Arc::default(),
             lookup: None,
         }
     }
 
-    /// Until the page is gone; why, if it is not its own wish.
+    /// Serves the page until it is gone. Returns the reason, unless the page closed the connection.
     async fn serve(mut self) -> Option<String> {
         loop {
             let quiet = match self.event().await {
-                Event::Said(message) => match self.hear(message) {
+                Event::Received(message) => match self.hear(message) {
                     Ok(()) => false,
                     Err(why) => {
-                        refuse(self.socket, why.clone(), self.patience.send).await;
+                        refuse(self.socket, why.clone(), self.timeouts.send).await;
                         return Some(why);
                     }
                 },
@@ -164,51 +170,56 @@ impl Page {
                 Event::Quiet => true,
                 Event::Gone(why) => return why,
             };
-            match timeout(self.patience.send, self.tell(quiet)).await {
+            match timeout(self.timeouts.send, self.tell(quiet)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Some(error.to_string()),
-                Err(_) => return Some("it does not read".to_owned()),
+                Err(_) => return Some("the page does not read".to_owned()),
             }
         }
     }
 
+    /// Waits for the next event.
     async fn event(&mut self) -> Event {
-        let Patience { quiet, silence, .. } = self.patience;
-        let patience = if self.asked { silence } else { quiet };
+        let Timeouts { quiet, silence, .. } = self.timeouts;
+        let limit = if self.asked { silence } else { quiet };
         let message = tokio::select! {
-            // What has come counts before the time that is over: this thread may not have run for long.
+            // Take a message before the timeout: this thread may not have run for a long time.
             biased;
             message = self.socket.recv() => message,
             () = self.news.notified() => return Event::News,
-            () = sleep_until(self.heard + patience) => {
-                let silent = Event::Gone(Some("it is silent".to_owned()));
+            () = sleep_until(self.heard + limit) => {
+                let silent = Event::Gone(Some("the page does not answer".to_owned()));
                 let asked = std::mem::replace(&mut self.asked, true);
                 return if asked { silent } else { Event::Quiet };
             }
         };
         (self.heard, self.asked) = (Instant::now(), false);
         match message {
-            Some(Ok(message)) => Event::Said(message),
+            Some(Ok(message)) => Event::Received(message),
             Some(Err(error)) => Event::Gone(Some(error.to_string())),
             None => Event::Gone(None),
         }
     }
 
+    /// Handles a message of the page. An error ends the connection.
     fn hear(&mut self, message: Message) -> Result<(), String> {
         match message {
-            Message::Text(text) => match Said::parse(&text).map_err(|e| e.to_string())? {
-                Said::Look(look) => self.client.look(*look),
-                Said::Got { frame } if self.under_way == Some(frame) => self.under_way = None,
-                Said::Got { .. } => {}
-                Said::Regions => self.look_up(),
+            Message::Text(text) => match ClientMessage::parse(&text).map_err(|e| e.to_string())? {
+                ClientMessage::View(request) => self.client.request(*request),
+                ClientMessage::Drawn { frame } if self.under_way == Some(frame) => {
+                    self.under_way = None
+                }
+                ClientMessage::Drawn { .. } => {}
+                ClientMessage::Regions => self.look_up(),
             },
-            Message::Binary(_) => return Err("a binary message; say it as text".to_owned()),
+            Message::Binary(_) => return Err("a binary message; send it as text".to_owned()),
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) => {}
         }
         Ok(())
     }
 
-    /// Looks up the regions, unless that is under way. Those that do not answer take long.
+    /// Starts to look up the regions, unless a lookup is running. It takes long if a producer does
+    /// not answer.
     fn look_up(&mut self) {
         if self.lookup.as_ref().is_some_and(|last| !last.is_finished()) {
             return;
@@ -222,7 +233,8 @@ impl Page {
         }));
     }
 
-    /// Send what is new; a frame only when the one before was got. With `ask` an answer is asked for, too.
+    /// Sends pending updates. Sends a frame only when the page has drawn the one before. With
+    /// `ask`, sends a ping first.
     async fn tell(&mut self, ask: bool) -> Result<(), axum::Error> {
         if ask {
             self.socket.send(Message::Ping(Bytes::new())).await?;
@@ -233,7 +245,8 @@ impl Page {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(regions) = regions {
-            self.say(&Told::Regions { regions: &regions }).await?;
+            self.say(&ServerMessage::Regions { regions: &regions })
+                .await?;
         }
         let update = match self.under_way {
             None => self.client.take(),
@@ -245,10 +258,10 @@ impl Page {
             frame,
         } = update;
         if let Some(region) = region {
-            self.say(&Told::Region(&region)).await?;
+            self.say(&ServerMessage::Region(&region)).await?;
         }
         if let Some(series) = series {
-            self.say(&Told::Series(&series)).await?;
+            self.say(&ServerMessage::Series(&series)).await?;
         }
         if let Some(frame) = frame {
             let (number, bytes) = self.writer.write(&frame);
@@ -258,8 +271,8 @@ impl Page {
         Ok(())
     }
 
-    async fn say(&mut self, told: &Told<'_>) -> Result<(), axum::Error> {
-        let text = serde_json::to_string(told).map_err(axum::Error::new)?;
+    async fn say(&mut self, message: &ServerMessage<'_>) -> Result<(), axum::Error> {
+        let text = serde_json::to_string(message).map_err(axum::Error::new)?;
         self.socket.send(Message::Text(text.into())).await
     }
 }

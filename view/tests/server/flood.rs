@@ -1,4 +1,5 @@
-//! Connections of strangers, many at a time: those who know the token do not notice.
+//! Tests of many connections of untrusted peers at a time. Clients that know the token must not
+//! notice them.
 
 use crate::page::{LONG, Page, Site, name, producer};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -6,16 +7,16 @@ use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-use tcasm_view::server::Patience;
+use tcasm_view::server::Timeouts;
 
-/// More than a process may have descriptors on most systems.
-const STRANGERS: usize = 1_200;
+/// Number of untrusted peers. On most systems a process may not have as many descriptors.
+const PEERS: usize = 1_200;
 
-/// Both ends of all connections are in this process.
+/// Raises the limit of descriptors: both ends of all connections are in this process.
 fn allow_descriptors() {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    let enough = (3 * STRANGERS as u64).max(soft).min(hard);
-    assert!(enough > 2 * STRANGERS as u64, "only {hard} descriptors");
+    let enough = (3 * PEERS as u64).max(soft).min(hard);
+    assert!(enough > 2 * PEERS as u64, "only {hard} descriptors");
     setrlimit(Resource::RLIMIT_NOFILE, enough, hard).unwrap();
 }
 
@@ -25,25 +26,25 @@ fn half_a_request(site: &Site) -> TcpStream {
     stream
 }
 
-/// How many of them the server has closed.
-fn closed(strangers: &[TcpStream]) -> usize {
+/// Returns the number of connections that the server has closed.
+fn closed(peers: &[TcpStream]) -> usize {
     let is_closed = |mut stream: &TcpStream| {
         stream.set_nonblocking(true).unwrap();
         !matches!(stream.read(&mut [0; 64]), Err(error) if error.kind() == ErrorKind::WouldBlock)
     };
-    strangers.iter().filter(|stream| is_closed(stream)).count()
+    peers.iter().filter(|stream| is_closed(stream)).count()
 }
 
 fn wait_until(what: &str, done: impl Fn() -> bool) {
     let end = std::time::Instant::now() + LONG;
     while !done() {
-        assert!(std::time::Instant::now() < end, "never: {what}");
+        assert!(std::time::Instant::now() < end, "never happened: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn half_requests_keep_out_no_page_and_are_closed() {
+fn incomplete_requests_do_not_keep_out_pages_and_are_closed() {
     allow_descriptors();
     let name = name("flood");
     let mut producer = producer(&name);
@@ -53,29 +54,30 @@ fn half_requests_keep_out_no_page_and_are_closed() {
         producer.publish(step, 0.0).unwrap();
     };
     publish(1);
-    let patience = Patience {
+    let timeouts = Timeouts {
         headers: Duration::from_secs(3),
-        ..Patience::default()
+        ..Timeouts::default()
     };
-    let site = Site::patient(&name, patience);
+    let site = Site::with_timeouts(&name, timeouts);
     let mut before = site.open();
-    before.look(json!({"field": "t", "probe": [0]}));
+    before.request(json!({"field": "t", "probe": [0]}));
     before.next();
 
-    let strangers: Vec<_> = (0..STRANGERS).map(|_| half_a_request(&site)).collect();
-    // It holds no more than a bounded number of them.
-    wait_until("most are closed", || closed(&strangers) >= STRANGERS - 256);
+    let peers: Vec<_> = (0..PEERS).map(|_| half_a_request(&site)).collect();
+    // The server holds at most 256 of them.
+    wait_until("most are closed", || closed(&peers) >= PEERS - 256);
     assert_eq!(site.get(&format!("/regions{}", site.query()), "").0, 200);
     let mut after = site.open();
-    after.look(json!({"field": "t", "probe": [0]}));
+    after.request(json!({"field": "t", "probe": [0]}));
     publish(2);
     for page in [&mut before, &mut after] {
         page.until("the second version", |frame| frame.version() == 2);
     }
-    // The others are closed when their headers have taken too long.
-    wait_until("all are closed", || closed(&strangers) == STRANGERS);
+    // The server closes the others after the timeout for headers.
+    wait_until("all are closed", || closed(&peers) == PEERS);
 }
 
+/// Opens WebSockets that send nothing.
 fn silent(site: &Site, count: usize) -> Vec<TcpStream> {
     let open = |_| {
         site.connect("", &[])
@@ -88,16 +90,16 @@ fn silent(site: &Site, count: usize) -> Vec<TcpStream> {
 }
 
 #[test]
-fn the_oldest_silent_websockets_make_room_for_pages() {
+fn oldest_silent_websockets_make_room_for_pages() {
     allow_descriptors();
-    let patience = Patience {
+    let timeouts = Timeouts {
         proof: 100 * LONG,
-        ..Patience::default()
+        ..Timeouts::default()
     };
-    let site = Site::patient(&name("silent-flood"), patience);
+    let site = Site::with_timeouts(&name("silent-flood"), timeouts);
     let mut before = site.open();
-    let strangers = silent(&site, 300);
-    wait_until("the oldest are closed", || closed(&strangers) >= 300 - 256);
+    let peers = silent(&site, 300);
+    wait_until("the oldest are closed", || closed(&peers) >= 300 - 256);
     let mut after = site.open();
     for page in [&mut before, &mut after] as [&mut Page; 2] {
         page.until_region("both", |region| region["clients"] == 2);
@@ -105,14 +107,14 @@ fn the_oldest_silent_websockets_make_room_for_pages() {
 }
 
 #[test]
-fn websockets_that_prove_nothing_in_time_are_closed_and_pages_are_not() {
-    let patience = Patience {
+fn websockets_without_a_proof_are_closed_after_the_timeout_and_pages_are_not() {
+    let timeouts = Timeouts {
         proof: Duration::from_secs(1),
-        ..Patience::default()
+        ..Timeouts::default()
     };
-    let site = Site::patient(&name("unproven-in-time"), patience);
+    let site = Site::with_timeouts(&name("unproven-in-time"), timeouts);
     let mut page = site.open();
-    let strangers = silent(&site, 3);
-    wait_until("all are closed", || closed(&strangers) == 3);
+    let peers = silent(&site, 3);
+    wait_until("all are closed", || closed(&peers) == 3);
     page.until_region("it is there", |region| region["clients"] == 1);
 }

@@ -1,11 +1,11 @@
-//! What pages see is what was published.
+//! Tests of the data in frames: pages must get what was published.
 
 use crate::page::{Frame, Page, Site, name, numbers, producer};
 use ndarray::{Array2, Array3, s};
 use serde_json::json;
 use std::time::Duration;
 
-/// A value that says where and when it is.
+/// Returns a value that differs between all points and steps.
 fn value(step: u64, z: usize, y: usize, x: usize) -> f64 {
     step as f64 * 1e6 + (z * 10_000 + y * 100 + x) as f64
 }
@@ -18,7 +18,7 @@ fn slice(z: usize) -> serde_json::Value {
     json!({"axes": [1, 2], "at": [z, 0, 0], "pixels": [500, 500]})
 }
 
-/// The image that the page has, as doubles.
+/// Returns the image that the page has, as doubles.
 fn image(page: &Page, frame: &Frame) -> Array2<f64> {
     doubles(&frame.head["image"], &page.image)
 }
@@ -31,7 +31,7 @@ fn doubles(head: &serde_json::Value, samples: &[f32]) -> Array2<f64> {
 }
 
 #[test]
-fn a_page_sees_what_was_published() {
+fn page_gets_the_published_values() {
     let name = name("seen");
     let mut producer = producer(&name);
     let t = producer
@@ -44,7 +44,7 @@ fn a_page_sees_what_was_published() {
 
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({
+    page.request(json!({
         "field": "t", "slice": slice(2), "line": {"axis": 2, "at": [2, 5, 7]}, "probe": [2, 5, 7],
         "histogram": 16, "volume": 30, "pages": true,
     }));
@@ -98,7 +98,7 @@ fn a_page_sees_what_was_published() {
 }
 
 #[test]
-fn only_what_changed_is_sent_again() {
+fn only_tiles_that_changed_are_sent_again() {
     let name = name("tiles");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [6, 70, 90]).add().unwrap();
@@ -106,11 +106,11 @@ fn only_what_changed_is_sent_again() {
     producer.publish(1, 0.0).unwrap();
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({"field": "t", "slice": slice(2)}));
+    page.request(json!({"field": "t", "slice": slice(2)}));
     let first = page.next();
     assert_eq!(numbers(&first.head["image"]["tiles"]), [0, 1, 2, 3]);
 
-    // One value of the third tile, and many of another plane.
+    // Change one value of the third tile, and many values of another plane.
     let mut now = field(1);
     now[[2, 69, 3]] += 0.5;
     now.slice_mut(s![4, .., ..]).fill(1e6);
@@ -123,7 +123,7 @@ fn only_what_changed_is_sent_again() {
     assert_eq!(image(&page, &second), now.slice(s![2, .., ..]));
 
     // Another plane is sent whole.
-    page.look(json!({"field": "t", "slice": slice(3)}));
+    page.request(json!({"field": "t", "slice": slice(3)}));
     let other = page.until("the other plane", |frame| {
         frame.head["id"] == 2 && !frame.head["image"].is_null()
     });
@@ -132,7 +132,7 @@ fn only_what_changed_is_sent_again() {
 }
 
 #[test]
-fn windows_axes_and_components_are_those_asked_for() {
+fn image_has_the_requested_window_axes_and_component() {
     let name = name("axes");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [6, 70, 90]).add().unwrap();
@@ -153,14 +153,16 @@ fn windows_axes_and_components_are_those_asked_for() {
     producer.publish(1, 0.0).unwrap();
     let site = Site::start(&name);
     let mut page = site.open();
-    let mut see = |look: serde_json::Value| {
-        let id = page.look(look);
+    let mut see = |request: serde_json::Value| {
+        let id = page.request(request);
         let frame = page.until("an answer", |frame| frame.head["id"] == id);
         assert_eq!(frame.head["error"], json!(null));
         image(&page, &frame)
     };
     let all = field(1);
-    let window = json!({"axes": [1, 2], "at": [1, 0, 0], "rows": [10, 40], "cols": [80, 90], "pixels": [15, 500]});
+    let window = json!({
+        "axes": [1, 2], "at": [1, 0, 0], "rows": [10, 40], "cols": [80, 90], "pixels": [15, 500],
+    });
     let part = all.slice(s![1, 10..40, 80..90]);
     let means = Array2::from_shape_fn((15, 10), |(r, c)| {
         (part[[2 * r, c]] + part[[2 * r + 1, c]]) / 2.0
@@ -186,7 +188,7 @@ fn windows_axes_and_components_are_those_asked_for() {
 }
 
 #[test]
-fn versions_that_are_kept_can_be_had_and_compared() {
+fn kept_versions_can_be_requested_and_compared() {
     let name = name("kept");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [6, 70, 90]).add().unwrap();
@@ -203,8 +205,8 @@ fn versions_that_are_kept_can_be_had_and_compared() {
         "{versions:?}"
     );
 
-    let look = json!({"field": "t", "slice": slice(0), "version": 40, "compare": 69});
-    page.look(look);
+    let request = json!({"field": "t", "slice": slice(0), "version": 40, "compare": 69});
+    page.request(request);
     let frame = page.next();
     assert_eq!(frame.version(), 40);
     assert_eq!(image(&page, &frame), field(40).slice(s![0, .., ..]));
@@ -215,11 +217,11 @@ fn versions_that_are_kept_can_be_had_and_compared() {
         field(69).slice(s![0, .., ..])
     );
 
-    page.look(json!({"field": "t", "slice": slice(0), "version": 1}));
+    page.request(json!({"field": "t", "slice": slice(0), "version": 1}));
     let gone = page.until("an answer", |frame| frame.head["id"] == 2);
     let error = gone.head["error"].as_str().unwrap();
     assert!(error.contains("version 1 is not there"), "{error}");
-    // What is paused holds nothing: its version goes when its time has come.
+    // A page that is paused pins nothing: its version goes when the producer drops it.
     for step in 71..=140 {
         producer.view_mut(t).unwrap().assign(&field(step));
         producer.publish(step, 0.0).unwrap();
@@ -232,7 +234,7 @@ fn versions_that_are_kept_can_be_had_and_compared() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_told_and_the_page_goes_on() {
+fn page_gets_an_error_for_a_wrong_request_and_goes_on() {
     let name = name("wrong");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [6, 70, 90]).add().unwrap();
@@ -240,7 +242,7 @@ fn what_cannot_be_shown_is_told_and_the_page_goes_on() {
     producer.publish(1, 0.0).unwrap();
     let site = Site::start(&name);
     let mut page = site.open();
-    for (look, why) in [
+    for (request, why) in [
         (
             json!({"field": "u", "slice": slice(0)}),
             "there is no field \"u\"",
@@ -263,29 +265,31 @@ fn what_cannot_be_shown_is_told_and_the_page_goes_on() {
             "axes [1, 1]",
         ),
         (
-            json!({"field": "t", "slice": {"axes": [1, 2], "at": [0, 0, 0], "rows": [5, 4], "pixels": [1, 1]}}),
+            json!({"field": "t", "slice": {
+                "axes": [1, 2], "at": [0, 0, 0], "rows": [5, 4], "pixels": [1, 1],
+            }}),
             "5..4",
         ),
     ] {
-        let id = page.look(look.clone());
+        let id = page.request(request.clone());
         let frame = page.until("an answer", |frame| frame.head["id"] == id);
         let error = frame.head["error"].as_str().unwrap_or_default();
-        assert!(error.contains(why), "{look}: {frame:?}");
+        assert!(error.contains(why), "{request}: {frame:?}");
     }
-    let id = page.look(json!({"field": "t", "slice": slice(5)}));
+    let id = page.request(json!({"field": "t", "slice": slice(5)}));
     let frame = page.until("an answer", |frame| frame.head["id"] == id);
     assert_eq!(image(&page, &frame), field(1).slice(s![5, .., ..]));
 }
 
 #[test]
-fn what_was_seen_of_a_field_before_comes_to_who_looks_later() {
+fn page_that_comes_later_gets_the_series_of_a_field() {
     let name = name("series");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [6, 70, 90]).add().unwrap();
     let u = producer.field::<f64, _>("u", [3]).add().unwrap();
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({"field": "t", "also": ["u"]}));
+    page.request(json!({"field": "t", "also": ["u"]}));
     for step in 1..=3 {
         producer.view_mut(t).unwrap().fill(step as f64);
         producer.view_mut(u).unwrap().fill(-(step as f64));
@@ -299,7 +303,7 @@ fn what_was_seen_of_a_field_before_comes_to_who_looks_later() {
     }
     for (field, sign) in [("t", 1.0), ("u", -1.0)] {
         let mut other = site.open();
-        other.look(json!({"field": field}));
+        other.request(json!({"field": field}));
         other.next();
         let point = |n: u64| {
             let value = sign * n as f64;

@@ -1,4 +1,5 @@
-//! A page and a server prove to each other that they know the same key; nothing is told before.
+//! Tests of the greeting: a page and a server prove to each other that they know the same key, and
+//! the server tells nothing before.
 
 use crate::page::{LONG, Page, Site, get, name, run, server};
 use hmac::{Hmac, KeyInit, Mac};
@@ -7,12 +8,12 @@ use sha2::Sha256;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
-use tcasm_view::server::{Patience, Place};
+use tcasm_view::server::{Place, Timeouts};
 use tungstenite::{Message, WebSocket};
 
 const NONCE: &str = "00112233445566778899aabbccddeeff";
 
-/// As `PROTOCOL.md` says it, not as the server computes it.
+/// Computes a proof from its description in `PROTOCOL.md`, without code of the server.
 fn authenticate(key: &str, lines: &[&str]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap();
     mac.update(format!("tcasm view\n{}", lines.join("\n")).as_bytes());
@@ -20,7 +21,7 @@ fn authenticate(key: &str, lines: &[&str]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A page that has said hello, and what the server has proven to it.
+/// A page that has sent `hello`, and the server's proof.
 struct Greeted {
     socket: WebSocket<TcpStream>,
     proof: Value,
@@ -64,7 +65,7 @@ fn say(socket: &mut WebSocket<TcpStream>, what: &Value) {
 }
 
 #[test]
-fn a_page_that_proves_itself_gets_its_region_and_the_list() {
+fn page_with_a_valid_proof_gets_its_region_and_the_list() {
     let name = name("greeted");
     let site = Site::start(&name);
     let greeted = Greeted::new(&site, "token");
@@ -78,7 +79,7 @@ fn a_page_that_proves_itself_gets_its_region_and_the_list() {
     page.say(r#"{"type":"regions"}"#);
     let list = page.until_list();
     assert!(list["regions"].is_array(), "{list}");
-    // After a reload it knows the key of the process alone.
+    // After a reload, the page knows only the session key.
     let greeted = Greeted::new(&site, "session");
     assert_eq!(greeted.part("proof"), greeted.made(&session, "server"));
     let proof = greeted.made(&session, "page");
@@ -87,14 +88,14 @@ fn a_page_that_proves_itself_gets_its_region_and_the_list() {
 }
 
 #[test]
-fn a_page_that_proves_nothing_is_told_nothing() {
+fn page_without_a_valid_proof_gets_no_data() {
     let site = Site::start(&name("unproven"));
-    let stranger = "0".repeat(32);
+    let wrong_key = "0".repeat(32);
     for key in ["token", "session"] {
         let reflected = Greeted::new(&site, key);
         let own = reflected.part("proof").to_owned();
         let made = Greeted::new(&site, key);
-        let wrong = made.made(&stranger, "page");
+        let wrong = made.made(&wrong_key, "page");
         let other = Greeted::new(&site, "session");
         let with_token = other.made(&site.token, "page");
         let cases = [(reflected, own), (made, wrong), (other, with_token)];
@@ -105,7 +106,7 @@ fn a_page_that_proves_nothing_is_told_nothing() {
         }
     }
     for first in [
-        r#"{"type":"look","id":1,"field":"t"}"#,
+        r#"{"type":"view","id":1,"field":"t"}"#,
         r#"{"type":"enter","proof":"","region":null}"#,
         r#"{"type":"hello","nonce":"short","key":"token"}"#,
         r#"{"type":"hello","key":"token"}"#,
@@ -127,13 +128,13 @@ fn a_page_that_proves_nothing_is_told_nothing() {
 }
 
 #[test]
-fn the_token_survives_a_restart_at_the_same_port_and_the_session_does_not() {
+fn token_survives_restart_at_the_same_port_and_session_key_does_not() {
     let name = name("restarted");
     let first = Site::start(&name);
     let (token, port) = (first.token.clone(), first.address.port());
     let session = Greeted::new(&first, "token").session(&token);
     drop(first);
-    let second = Site::at(&name, Patience::default(), port);
+    let second = Site::at(&name, Timeouts::default(), port);
     assert_eq!(second.token, token);
     let greeted = Greeted::new(&second, "session");
     assert_ne!(greeted.part("proof"), greeted.made(&session, "server"));
@@ -144,15 +145,15 @@ fn the_token_survives_a_restart_at_the_same_port_and_the_session_does_not() {
             .end()
             .contains("proof is wrong")
     );
-    assert_ne!(Site::start(&name).token, token, "that of another port");
+    assert_ne!(Site::start(&name).token, token, "the token of another port");
 }
 
 #[test]
-fn a_unix_socket_serves_the_same() {
+fn unix_socket_serves_the_same_as_a_port() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("view.socket");
     let place = Place::Socket(path.clone());
-    let server = server(&name("socket"), Patience::default(), place);
+    let server = server(&name("socket"), Timeouts::default(), place);
     let token = server.token().to_owned();
     assert!(server.url("node").ends_with(&format!("/#token={token}")));
     let (stop, thread) = run(server);
@@ -161,7 +162,7 @@ fn a_unix_socket_serves_the_same() {
         stream.set_read_timeout(Some(LONG)).unwrap();
         get(stream, host, what, "").0
     };
-    // What a browser asks for at the other end of a tunnel.
+    // The requests of a browser at the other end of a tunnel.
     assert_eq!(ask("127.0.0.1:8337", "/"), 200);
     assert_eq!(ask("localhost:1", &format!("/regions?token={token}")), 200);
     assert_eq!(ask("localhost:1", "/regions"), 403);

@@ -1,5 +1,5 @@
-//! The server against real producers, seen by pages that are programs: what they get is what was published, and what they do wrong
-//! hurts nobody else.
+//! Tests of the server with real producers. The pages are programs. They must get what was
+//! published, and their errors must not affect others.
 
 mod flood;
 mod frames;

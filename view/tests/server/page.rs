@@ -1,4 +1,5 @@
-//! What the tests share: a server in this process, producers, and a page that speaks its protocol.
+//! Code that the tests share: a server in this process, producers, and a page that speaks the
+//! protocol.
 
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
@@ -10,24 +11,24 @@ use std::time::{Duration, Instant};
 use tcasm_producer::Producer;
 pub use tcasm_tests::name;
 use tcasm_view::Options;
-use tcasm_view::server::{Patience, Place, Server, Settings};
+use tcasm_view::server::{Place, Server, Settings, Timeouts};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Error, Message, WebSocket};
 
-/// Far more than anything here takes: only what hangs reaches it.
+/// Timeout that only a test that hangs reaches.
 pub const LONG: Duration = Duration::from_secs(60);
-/// Nothing comes, and the server is there.
-const STILL: &str = "the server has not let go";
-/// The secret of the user whose servers these are.
+/// The error when no message comes, though the connection is open.
+const STILL: &str = "the server has not closed the connection";
+/// The secret of the user who runs these servers.
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// A producer that keeps its last 60 versions.
+/// Starts a producer that keeps its last 60 versions.
 pub fn producer(name: &str) -> Producer {
     let builder = Producer::builder(name).capacity(1 << 22).memory(1 << 28);
     builder.versions(64).history(60).create().unwrap()
 }
 
-/// A server. Dropped, it ends.
+/// A server that runs. It ends when this value is dropped.
 pub struct Site {
     pub address: std::net::SocketAddr,
     pub token: String,
@@ -37,19 +38,19 @@ pub struct Site {
 
 impl Site {
     pub fn start(name: &str) -> Site {
-        Site::patient(name, Patience::default())
+        Site::with_timeouts(name, Timeouts::default())
     }
 
-    /// A server that waits for pages as long as this.
-    pub fn patient(name: &str, patience: Patience) -> Site {
-        Site::at(name, patience, 0)
+    /// Starts a server with these timeouts.
+    pub fn with_timeouts(name: &str, timeouts: Timeouts) -> Site {
+        Site::at(name, timeouts, 0)
     }
 
-    /// A server at this port.
-    pub fn at(name: &str, patience: Patience, port: u16) -> Site {
+    /// Starts a server at this port.
+    pub fn at(name: &str, timeouts: Timeouts, port: u16) -> Site {
         let server = server(
             name,
-            patience,
+            timeouts,
             Place::Port {
                 address: [127, 0, 0, 1].into(),
                 port: Some(port),
@@ -65,7 +66,7 @@ impl Site {
         }
     }
 
-    /// Open a WebSocket with these headers; the status if it is refused.
+    /// Opens a WebSocket with these headers. Returns the HTTP status if it is refused.
     pub fn try_open(&self, query: &str, headers: &[(&'static str, &str)]) -> Result<Page, u16> {
         match self.connect(query, headers) {
             Ok(socket) => Ok(Page::new(socket)),
@@ -74,7 +75,7 @@ impl Site {
         }
     }
 
-    /// Open a WebSocket; nothing is said there yet.
+    /// Opens a WebSocket, and sends nothing over it.
     pub fn connect(
         &self,
         query: &str,
@@ -98,31 +99,31 @@ impl Site {
         self.try_open(&self.query(), &[]).unwrap()
     }
 
-    /// What a program asks with.
+    /// Returns the query of a program's request, with the token.
     pub fn query(&self) -> String {
         format!("?token={}", self.token)
     }
 
-    /// Ask by HTTP: the status and all that came.
+    /// Sends an HTTP request. Returns the status and the whole answer.
     pub fn get(&self, path: &str, headers: &str) -> (u16, String) {
         let stream = TcpStream::connect(self.address).unwrap();
         get(stream, &self.address.to_string(), path, headers)
     }
 }
 
-/// A server that does not run yet.
-pub fn server(name: &str, patience: Patience, place: Place) -> Server {
+/// Returns a server that listens and does not run yet.
+pub fn server(name: &str, timeouts: Timeouts, place: Place) -> Server {
     Server::bind(Settings {
         name: name.to_owned(),
         place,
         secret: SECRET.to_owned(),
         options: Options::default(),
-        patience,
+        timeouts,
     })
     .unwrap()
 }
 
-/// Run it until the first of these is true.
+/// Runs a server in a thread. Returns the flag that stops it, and the thread.
 pub fn run(server: Server) -> (Arc<AtomicBool>, JoinHandle<()>) {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
@@ -130,7 +131,7 @@ pub fn run(server: Server) -> (Arc<AtomicBool>, JoinHandle<()>) {
     (stop, std::thread::spawn(run))
 }
 
-/// Ask by HTTP over a connection: the status and all that came.
+/// Sends an HTTP request over a connection. Returns the status and the whole answer.
 pub fn get(mut stream: impl Read + Write, host: &str, path: &str, more: &str) -> (u16, String) {
     let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n");
     stream.write_all(head.as_bytes()).unwrap();
@@ -152,18 +153,19 @@ impl Drop for Site {
 /// A page.
 pub struct Page {
     pub socket: WebSocket<TcpStream>,
-    /// The regions and series that came.
+    /// The messages `region` that came.
     pub regions: Vec<Value>,
+    /// The messages `series` that came.
     pub series: Vec<Value>,
-    /// The lists of regions that came.
+    /// The messages `regions` that came.
     pub lists: Vec<Value>,
-    /// The samples of the image and of the one to compare with, put together from tiles.
+    /// The samples of the image and of the image to compare with, put together from tiles.
     pub image: Vec<f32>,
     pub compare: Vec<f32>,
     id: u64,
 }
 
-/// A frame as it came.
+/// A frame that came: its head and its arrays.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub head: Value,
@@ -183,12 +185,12 @@ impl Page {
         }
     }
 
-    /// Say what is looked at; the number of the look.
-    pub fn look(&mut self, mut look: Value) -> u64 {
+    /// Sends a view request. Returns its id.
+    pub fn request(&mut self, mut request: Value) -> u64 {
         self.id += 1;
-        look["type"] = json!("look");
-        look["id"] = json!(self.id);
-        self.say(&look.to_string());
+        request["type"] = json!("view");
+        request["id"] = json!(self.id);
+        self.say(&request.to_string());
         self.id
     }
 
@@ -196,7 +198,7 @@ impl Page {
         self.socket.send(Message::text(text)).unwrap();
     }
 
-    /// What comes next: a frame (which is not got yet), or why nothing comes any more.
+    /// Waits for the next frame, without confirming it. Returns the reason if the connection ends.
     pub fn hear(&mut self) -> Result<Frame, String> {
         let end = Instant::now() + LONG;
         loop {
@@ -214,7 +216,7 @@ impl Page {
                 Ok(Message::Close(why)) => {
                     return Err(why.map_or(String::new(), |why| why.reason.to_string()));
                 }
-                // Pings come even where nothing else does.
+                // Pings come even if nothing else does.
                 Ok(_) if Instant::now() < end => {}
                 Ok(_) => return Err(STILL.to_owned()),
                 Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
@@ -225,7 +227,7 @@ impl Page {
         }
     }
 
-    /// Why nothing comes any more. The server must have let go.
+    /// Waits for the end of the connection. Returns the reason. The server must have closed it.
     pub fn end(&mut self) -> String {
         loop {
             if let Err(why) = self.hear() {
@@ -247,14 +249,14 @@ impl Page {
         frame
     }
 
-    /// The next frame, which is got.
+    /// Waits for the next frame and confirms it.
     pub fn next(&mut self) -> Frame {
         let frame = self.hear().unwrap();
-        self.say(&json!({"type": "got", "frame": frame.head["frame"]}).to_string());
+        self.say(&json!({"type": "drawn", "frame": frame.head["frame"]}).to_string());
         frame
     }
 
-    /// The first frame from now on that is so.
+    /// Waits for the first frame that meets a condition. Confirms all frames.
     pub fn until(&mut self, what: &str, is_so: impl Fn(&Frame) -> bool) -> Frame {
         let end = Instant::now() + LONG;
         loop {
@@ -262,11 +264,11 @@ impl Page {
             if is_so(&frame) {
                 return frame;
             }
-            assert!(Instant::now() < end, "never: {what}");
+            assert!(Instant::now() < end, "never came: {what}");
         }
     }
 
-    /// Hear until the newest region is so. (Frames that come meanwhile are got.)
+    /// Waits until the newest message `region` meets a condition. Confirms frames meanwhile.
     pub fn until_region(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + LONG;
         loop {
@@ -276,13 +278,14 @@ impl Page {
                 return region.clone();
             }
             let last = self.regions.last();
-            assert!(Instant::now() < end, "never: {what}; {last:?}");
+            assert!(Instant::now() < end, "never came: {what}; {last:?}");
             self.regions.clear();
             self.listen();
         }
     }
 
-    /// The first region that is so, of those that came and come: it may soon be another.
+    /// Waits for the first message `region` that meets a condition, also among those that came
+    /// before. Use it for a state that may change soon.
     pub fn until_told(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + LONG;
         loop {
@@ -290,31 +293,31 @@ impl Page {
                 return region.clone();
             }
             let last = self.regions.last();
-            assert!(Instant::now() < end, "never: {what}; {last:?}");
+            assert!(Instant::now() < end, "never came: {what}; {last:?}");
             self.listen();
         }
     }
 
-    /// The next list of regions.
+    /// Waits for the next message `regions`.
     pub fn until_list(&mut self) -> Value {
         let end = Instant::now() + LONG;
         loop {
             if let Some(list) = self.lists.pop() {
                 return list;
             }
-            assert!(Instant::now() < end, "never: a list of regions");
+            assert!(Instant::now() < end, "never came: a list of regions");
             self.listen();
         }
     }
 
-    /// Hear for a moment.
+    /// Receives messages for at most 0.1 seconds, and at most one frame. Confirms the frame.
     fn listen(&mut self) {
         let step = Some(Duration::from_millis(100));
         self.socket.get_mut().set_read_timeout(step).unwrap();
         let heard = self.hear();
         self.socket.get_mut().set_read_timeout(Some(LONG)).unwrap();
         if let Ok(frame) = heard {
-            self.say(&json!({"type": "got", "frame": frame.head["frame"]}).to_string());
+            self.say(&json!({"type": "drawn", "frame": frame.head["frame"]}).to_string());
         }
     }
 }
@@ -324,7 +327,7 @@ impl Frame {
         self.head["version"]["version"].as_u64().unwrap()
     }
 
-    /// The 64-bit floats of the line.
+    /// Returns the 64-bit floats of the line.
     pub fn line(&self) -> Vec<f64> {
         let (at, length) = (&self.head["line"]["at"], &self.head["line"]["length"]);
         let (at, length) = (
@@ -337,14 +340,14 @@ impl Frame {
             .collect()
     }
 
-    /// The bytes of a part.
+    /// Returns the bytes of a part.
     pub fn bytes(&self, part: &str, length: usize) -> &[u8] {
         let at = self.head[part]["at"].as_u64().unwrap() as usize;
         &self.body[at..at + length]
     }
 }
 
-/// Put the tiles of a frame into an image.
+/// Puts the tiles of a frame into an image.
 fn paint(samples: &mut Vec<f32>, image: &Value, body: &[u8]) {
     if image["tiles"].is_null() {
         return;

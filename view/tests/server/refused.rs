@@ -1,4 +1,4 @@
-//! Who does not know the token, comes from elsewhere, or talks nonsense is refused.
+//! Tests of requests that the server refuses: without the token, from other sites, or malformed.
 
 use crate::page::{Site, name, producer};
 use serde_json::json;
@@ -6,7 +6,7 @@ use std::io::Write;
 use tungstenite::Message;
 
 #[test]
-fn regions_are_told_with_the_token_only_and_no_cookie_stands_for_it() {
+fn regions_need_the_token_and_a_cookie_does_not_replace_it() {
     let site = Site::start(&name("token"));
     let wrong = format!("?token={}", "0".repeat(32));
     for path in [
@@ -58,7 +58,7 @@ fn regions_are_told_with_the_token_only_and_no_cookie_stands_for_it() {
 }
 
 #[test]
-fn nonsense_ends_the_connection_of_who_says_it_and_no_other() {
+fn malformed_message_ends_only_the_connection_of_its_sender() {
     let name = name("nonsense");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [8]).add().unwrap();
@@ -66,17 +66,17 @@ fn nonsense_ends_the_connection_of_who_says_it_and_no_other() {
     producer.publish(1, 0.0).unwrap();
     let site = Site::start(&name);
     let mut witness = site.open();
-    witness.look(json!({"field": "t"}));
+    witness.request(json!({"field": "t"}));
     witness.next();
 
     let huge = format!(
-        r#"{{"type":"look","id":1,"field":"{}"}}"#,
+        r#"{{"type":"view","id":1,"field":"{}"}}"#,
         "t".repeat(20_000)
     );
     for (message, why) in [
         (Message::text("hello"), "not a message"),
         (
-            Message::text(r#"{"type":"look","id":1,"field":"t","histogram":100000}"#),
+            Message::text(r#"{"type":"view","id":1,"field":"t","histogram":100000}"#),
             "bins is 100000",
         ),
         (Message::binary(vec![1, 2, 3]), "binary"),
@@ -87,11 +87,11 @@ fn nonsense_ends_the_connection_of_who_says_it_and_no_other() {
         let told = page.end();
         assert!(told.contains(why), "{told:?} instead of {why:?}");
     }
-    // Bytes that are no frame of a WebSocket at all.
+    // Bytes that are not a frame of a WebSocket.
     let mut page = site.open();
     page.socket.get_mut().write_all(&[0xff; 64]).unwrap();
     page.end();
-    // The beginning of a text of a MiB, which is not waited for.
+    // The beginning of a text of 1 MiB. The server must not wait for the rest.
     let mut page = site.open();
     let mut long = vec![0x81, 0xff];
     long.extend((1_u64 << 20).to_be_bytes());

@@ -1,15 +1,15 @@
-//! Regions come, end, die, and come again.
+//! Tests of regions that begin, end, are lost, and begin again.
 
 use crate::page::{LONG, Site, name, producer};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_page_waits_for_a_region_sees_its_end_and_finds_the_next_run() {
+fn page_waits_for_a_region_sees_its_end_and_finds_the_next_run() {
     let name = name("runs");
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({"field": "t", "probe": [3]}));
+    page.request(json!({"field": "t", "probe": [3]}));
     let waiting = page.until_region("waiting", |region| region["state"] == "waiting");
     let hint = waiting["message"].as_str().unwrap();
     assert!(hint.contains("start the producer"), "{hint}");
@@ -26,12 +26,12 @@ fn a_page_waits_for_a_region_sees_its_end_and_finds_the_next_run() {
     first.publish(11, 0.0).unwrap();
     drop(first);
     page.until_region("the end", |region| region["state"] == "ended");
-    // What it published last is still there.
-    let id = page.look(json!({"field": "t", "probe": [4]}));
+    // The last version is still there.
+    let id = page.request(json!({"field": "t", "probe": [4]}));
     let last = page.until("the last version", |frame| frame.head["id"] == id);
     assert_eq!(last.head["probe"]["values"], json!([2.5]));
 
-    // The next run has another field in its place, and version numbers that begin anew.
+    // The next run has another field instead, and its version numbers begin at 1 again.
     let mut second = producer(&name);
     let u = second.field::<f64, _>("u", [2, 3]).add().unwrap();
     second.view_mut(u).unwrap().fill(7.0);
@@ -44,7 +44,7 @@ fn a_page_waits_for_a_region_sees_its_end_and_finds_the_next_run() {
     );
     let region = page.until_region("its fields", |region| region["fields"][0]["name"] == "u");
     assert_ne!(region["run"], run);
-    page.look(json!({"field": "u", "probe": [1, 2]}));
+    page.request(json!({"field": "u", "probe": [1, 2]}));
     let frame = page.until("its values", |frame| !frame.head["probe"].is_null());
     assert_eq!(frame.head["probe"]["values"], json!([7.0]));
 }
@@ -64,7 +64,7 @@ fn pages_of_several_regions_are_served_side_by_side() {
         (site.open(), 0.0),
         (site.try_open(&query, &[]).unwrap(), 1.0),
     ] {
-        page.look(json!({"field": "t", "probe": [0]}));
+        page.request(json!({"field": "t", "probe": [0]}));
         assert_eq!(page.next().head["probe"]["values"], json!([value]));
     }
     let (_, list) = site.get(&format!("/regions{}", site.query()), "");
@@ -76,21 +76,21 @@ fn pages_of_several_regions_are_served_side_by_side() {
     }
 }
 
-/// Steps of the series that come to a page which looks at the field.
+/// Returns the steps in the series that a new page gets for a field.
 fn steps_known(site: &Site, field: &str) -> Vec<u64> {
     let mut page = site.open();
-    page.look(json!({"field": field}));
+    page.request(json!({"field": field}));
     page.next();
     let points = page.series[0]["points"].as_array().unwrap().iter();
     points.map(|point| point[1].as_u64().unwrap()).collect()
 }
 
 #[test]
-fn another_run_with_the_same_version_numbers_is_not_taken_for_the_one_before() {
+fn versions_of_the_next_run_are_not_confused_with_those_of_the_run_before() {
     let name = name("again");
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({"field": "t", "probe": [0], "histogram": 4}));
+    page.request(json!({"field": "t", "probe": [0], "histogram": 4}));
     for run in [1, 2] {
         let mut producer = producer(&name);
         let t = producer.field::<f64, _>("t", [8]).add().unwrap();
@@ -110,25 +110,25 @@ fn another_run_with_the_same_version_numbers_is_not_taken_for_the_one_before() {
 }
 
 #[test]
-fn a_page_is_told_when_the_producer_takes_the_lease_away_and_goes_on_where_it_was() {
-    let name = name("ousted");
+fn page_learns_that_the_lease_is_revoked_and_goes_on_after_attaching_again() {
+    let name = name("revoked");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [8]).add().unwrap();
     producer.view_mut(t).unwrap().fill(1.0);
     producer.publish(1, 0.0).unwrap();
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({"field": "t", "probe": [0]}));
+    page.request(json!({"field": "t", "probe": [0]}));
     page.until("moments", |frame| !frame.head["moments"].is_null());
     let before = page.until_region("running", |region| region["state"] == "running");
     page.regions.clear();
 
     // The server is in this process.
-    assert_eq!(producer.oust(std::process::id() as i32), 1);
-    let told = page.until_told("it is ousted", |region| region["state"] == "ousted");
+    assert_eq!(producer.revoke(std::process::id() as i32), 1);
+    let told = page.until_told("it is revoked", |region| region["state"] == "revoked");
     let why = told["message"].as_str().unwrap();
     assert!(
-        why.contains("lease") && why.contains("tried again"),
+        why.contains("lease") && why.contains("attaches again"),
         "{why}"
     );
     assert_eq!(
@@ -147,7 +147,7 @@ fn a_page_is_told_when_the_producer_takes_the_lease_away_and_goes_on_where_it_wa
         (&after["run"], &after["message"]),
         (&before["run"], &json!(""))
     );
-    page.look(json!({"field": "t", "histogram": 4}));
+    page.request(json!({"field": "t", "histogram": 4}));
     page.until("a histogram", |frame| {
         frame.head["histogram"]["version"]["step"] == 2
     });
@@ -155,8 +155,8 @@ fn a_page_is_told_when_the_producer_takes_the_lease_away_and_goes_on_where_it_wa
 }
 
 #[test]
-fn a_page_whose_lease_is_gone_is_told_that_the_producer_is_too_and_finds_the_next_run() {
-    let name = name("ousted-twice");
+fn page_with_a_revoked_lease_learns_that_the_producer_ended_and_finds_the_next_run() {
+    let name = name("revoked-twice");
     let publish = |step: u64| {
         let mut producer = producer(&name);
         let t = producer.field::<f64, _>("t", [8]).add().unwrap();
@@ -167,14 +167,14 @@ fn a_page_whose_lease_is_gone_is_told_that_the_producer_is_too_and_finds_the_nex
     let mut first = publish(1);
     let site = Site::start(&name);
     let mut page = site.open();
-    page.look(json!({"field": "t", "probe": [0]}));
+    page.request(json!({"field": "t", "probe": [0]}));
     page.next();
-    assert_eq!(first.oust(std::process::id() as i32), 1);
-    page.until_told("it is ousted", |region| region["state"] == "ousted");
+    assert_eq!(first.revoke(std::process::id() as i32), 1);
+    page.until_told("it is revoked", |region| region["state"] == "revoked");
     drop(first);
-    page.until_told("nobody is there", |region| {
+    page.until_told("there is no producer", |region| {
         let message = region["message"].as_str().unwrap();
-        region["state"] == "ousted" && message.contains("start the producer")
+        region["state"] == "revoked" && message.contains("start the producer")
     });
     let _second = publish(2);
     let frame = page.until("the next run", |frame| frame.head["version"]["step"] == 2);
@@ -182,19 +182,19 @@ fn a_page_whose_lease_is_gone_is_told_that_the_producer_is_too_and_finds_the_nex
 }
 
 #[test]
-fn a_region_that_nobody_looks_at_any_more_is_let_go_of_when_the_next_page_comes() {
+fn server_detaches_from_a_region_without_pages_when_the_next_page_comes() {
     let names = [name("shown"), name("left")];
     let site = Site::start(&names[0]);
     let mut left = producer(&names[1]);
     let t = left.field::<f64, _>("t", [2]).add().unwrap();
     left.view_mut(t).unwrap().fill(1.0);
     left.publish(1, 0.0).unwrap();
-    // All but the one that asks.
+    // The number of observers besides this one, which asks.
     let mut asks = tcasm_observer::Observer::attach(&names[1]).unwrap();
     let mut others = || asks.observers().unwrap().len() - 1;
     let query = format!("{}&region={}", site.query(), names[1]);
     let mut page = site.try_open(&query, &[]).unwrap();
-    page.look(json!({"field": "t"}));
+    page.request(json!({"field": "t"}));
     page.next();
     assert_eq!(others(), 1);
     drop(page);
@@ -202,7 +202,7 @@ fn a_region_that_nobody_looks_at_any_more_is_let_go_of_when_the_next_page_comes(
     while others() > 0 {
         assert!(Instant::now() < end, "still attached");
         drop(site.open());
-        // A producer does not answer who asks without a pause.
+        // A producer does not answer an observer that asks without pauses.
         std::thread::sleep(Duration::from_millis(5));
     }
 }

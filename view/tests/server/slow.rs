@@ -1,12 +1,13 @@
-//! Pages that are slow, or do not read at all, cost themselves frames and nobody else.
+//! Tests of pages that are slow or do not read. They get fewer frames, and other pages do not
+//! notice.
 
 use crate::page::{Site, name, producer};
 use serde_json::json;
 use std::time::Duration;
-use tcasm_view::server::Patience;
+use tcasm_view::server::Timeouts;
 
 #[test]
-fn a_page_gets_no_frame_before_it_has_got_the_last_and_then_the_newest() {
+fn page_gets_the_newest_frame_only_after_it_has_drawn_the_last() {
     let name = name("slow");
     let mut producer = producer(&name);
     let t = producer.field::<f64, _>("t", [8]).add().unwrap();
@@ -17,47 +18,47 @@ fn a_page_gets_no_frame_before_it_has_got_the_last_and_then_the_newest() {
     publish(1);
     let site = Site::start(&name);
     let (mut slow, mut quick) = (site.open(), site.open());
-    quick.look(json!({"field": "t", "probe": [0]}));
-    slow.look(json!({"field": "t", "probe": [0]}));
+    quick.request(json!({"field": "t", "probe": [0]}));
+    slow.request(json!({"field": "t", "probe": [0]}));
     let first = slow.hear().unwrap();
     for step in 2..=30 {
         publish(step);
         quick.until("each version", |frame| frame.version() == step);
-        // It is slow, not dead.
+        // The slow page still sends messages, so the server does not drop it.
         slow.socket
             .send(tungstenite::Message::Ping(Default::default()))
             .unwrap();
     }
-    slow.say(&json!({"type": "got", "frame": first.head["frame"]}).to_string());
+    slow.say(&json!({"type": "drawn", "frame": first.head["frame"]}).to_string());
     let second = slow.next();
     assert_eq!(second.head["frame"], json!(2), "nothing was sent meanwhile");
     let newest = slow.until("the newest", |frame| frame.version() == 30);
     let number = newest.head["frame"].as_u64().unwrap();
     assert!(
         number <= 4,
-        "{number} frames for what is one: values, whole fields"
+        "{number} frames came; the newest version takes two: values, whole fields"
     );
 }
 
 #[test]
-fn a_page_that_does_not_read_is_dropped_and_nobody_else_notices() {
+fn page_that_does_not_read_is_dropped_and_other_pages_do_not_notice() {
     let name = name("deaf");
     let builder = tcasm_producer::Producer::builder(&name).capacity(1 << 26);
     let mut producer = builder.create().unwrap();
     let t = producer.field::<f64, _>("t", [2048, 2048]).add().unwrap();
     producer.view_mut(t).unwrap().fill(1.0);
     producer.publish(1, 0.0).unwrap();
-    let patience = Patience {
+    let timeouts = Timeouts {
         send: Duration::from_secs(1),
-        ..Patience::default()
+        ..Timeouts::default()
     };
-    let site = Site::patient(&name, patience);
+    let site = Site::with_timeouts(&name, timeouts);
     let (mut deaf, mut witness) = (site.open(), site.open());
-    // 16 MiB, more than goes into the buffers of a connection.
-    deaf.look(
+    // The image has 16 MiB, more than the buffers of a connection hold.
+    deaf.request(
         json!({"field": "t", "slice": {"axes": [0, 1], "at": [0, 0], "pixels": [2048, 2048]}}),
     );
-    witness.look(json!({"field": "t", "probe": [0, 0]}));
+    witness.request(json!({"field": "t", "probe": [0, 0]}));
     witness.until_region("both", |region| region["clients"] == 2);
     let mut step = 1;
     witness.until_region("the deaf one is gone", |region| region["clients"] == 1);
@@ -73,16 +74,16 @@ fn a_page_that_does_not_read_is_dropped_and_nobody_else_notices() {
 }
 
 #[test]
-fn a_page_that_answers_nothing_is_dropped_and_one_that_only_answers_is_not() {
-    let patience = Patience {
+fn page_that_does_not_answer_pings_is_dropped_and_one_that_does_is_not() {
+    let timeouts = Timeouts {
         quiet: Duration::from_millis(500),
         silence: Duration::from_secs(2),
-        ..Patience::default()
+        ..Timeouts::default()
     };
-    let site = Site::patient(&name("silent"), patience);
+    let site = Site::with_timeouts(&name("silent"), timeouts);
     let (mut silent, mut witness) = (site.open(), site.open());
     witness.until_region("both", |region| region["clients"] == 2);
-    // Who reads answers pings by that.
+    // The witness reads, and thereby answers pings. The silent page does not read.
     witness.until_region("one", |region| region["clients"] == 1);
     silent.end();
 }

@@ -1,11 +1,11 @@
-//! From numbers to places along an axis.
+//! Axes: they convert numbers to positions.
 
 /// An axis with its title and marks.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// The quantity that the axis shows, with its unit.
     pub title: String,
-    /// Where there are marks, and what is written there.
+    /// The value and the label of each mark.
     pub marks: Vec<(f64, String)>,
     low: f64,
     high: f64,
@@ -13,7 +13,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A logarithmic axis with marks at these numbers, which ascend. Numbers too close to the next have no text.
+    /// Creates a logarithmic axis with marks at these numbers, which must ascend. A number that is
+    /// too close to the next has a mark without a label.
     pub fn log(title: &str, numbers: &[f64]) -> Self {
         let low = numbers.first().copied().unwrap_or(1.0) * 0.85;
         let high = numbers.last().copied().unwrap_or(10.0) * 1.18;
@@ -39,7 +40,8 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis from decade to decade, round all of `values` that are at least `floor`.
+    /// Creates a logarithmic axis with a mark for each decade. It encloses all `values`, where
+    /// those below `floor` count as `floor`.
     pub fn decades(title: &str, values: impl Iterator<Item = f64>, floor: f64) -> Self {
         let exponent = |v: f64| v.max(floor).log10();
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
@@ -63,7 +65,7 @@ impl Axis {
         }
     }
 
-    /// Equal steps, one for each name.
+    /// Creates an axis with marks at equal distances, one for each name.
     pub fn categories(title: &str, names: &[String]) -> Self {
         let marks = names
             .iter()
@@ -78,7 +80,8 @@ impl Axis {
         }
     }
 
-    /// Where a number lies: 0 at the low end, 1 at the high end, never beyond.
+    /// Returns the position of a number, from 0 at the low end to 1 at the high end. Numbers
+    /// outside the axis get the position of the nearer end.
     pub fn place(&self, value: f64) -> f64 {
         let of = |v: f64| {
             if self.log {
@@ -90,13 +93,13 @@ impl Axis {
         ((of(value) - of(self.low)) / (of(self.high) - of(self.low))).clamp(0.0, 1.0)
     }
 
-    /// Whether a number lies below the low end, where it is drawn at that end.
+    /// Returns true if a number lies below the low end. It is drawn at that end then.
     pub fn is_below(&self, value: f64) -> bool {
         value < self.low
     }
 }
 
-/// A number as people write it.
+/// Formats a number as people write it.
 fn number(n: f64) -> String {
     let digits = (-n.log10()).ceil().max(0.0) as usize;
     format!("{n:.digits$}")
@@ -107,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decades_enclose_the_values_and_what_is_below_lies_at_the_edge() {
+    fn decades_enclose_the_values_and_lower_values_lie_at_the_edge() {
         let axis = Axis::decades("", [0.0, 0.03, 250.0].into_iter(), 0.001);
         let marks: Vec<_> = axis.marks.iter().map(|m| m.1.as_str()).collect();
         assert_eq!(marks, ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]);

@@ -1,4 +1,5 @@
-//! The two figures: what a step costs against the share of pages that it writes, and against the number of observers.
+//! The two figures. They show the cost of a step against the share of pages that it writes, and
+//! against the number of observers.
 
 mod axis;
 mod panel;
@@ -13,7 +14,8 @@ use axis::Axis;
 use panel::{Figure, Panel, Series};
 use std::path::{Path, PathBuf};
 
-/// Draw both into `dir`, as SVG and PNG; the paths that were written. A figure without rows is left out.
+/// Draws both figures into `dir`, as SVG and PNG. Returns the paths of the files. A figure without
+/// rows is left out.
 pub fn draw_all(rows: &[Row], dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(dir).context(format!("making {dir:?}"))?;
     let figures = [
@@ -33,12 +35,12 @@ pub fn draw_all(rows: &[Row], dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(written)
 }
 
-/// What is drawn of a row: a title for the axis, and the milliseconds.
+/// A quantity that is drawn: the title of its axis, and a function that returns it in milliseconds.
 type Measure = (&'static str, fn(&Row) -> f64);
 
 const MEASURES: [Measure; 2] = [
     ("stall per step (ms), median", |row| row.stall_us_p50 / 1e3),
-    ("added to a step in all (ms)", |row| row.step_added_ms),
+    ("added to a step in total (ms)", |row| row.step_added_ms),
 ];
 
 fn against_coverage(rows: &[Row]) -> Figure {
@@ -73,7 +75,7 @@ fn against_observers(rows: &[Row]) -> Figure {
     Figure::new(panels.collect(), size_of(rows))
 }
 
-/// One line for each mode, in the order in which they are first met.
+/// Returns one line for each mode, in the order in which the modes first appear in `rows`.
 fn series<'a>(
     rows: impl Iterator<Item = &'a Row>,
     x: impl Fn(&Row) -> Option<f64>,
@@ -97,7 +99,7 @@ fn series<'a>(
     all
 }
 
-/// The size of the buffer, for the caption.
+/// Returns the size of the buffer in MiB, for the caption.
 fn size_of(rows: &[Row]) -> u64 {
     let sizes = rows
         .iter()

@@ -1,11 +1,12 @@
-//! What a figure shows, before it is drawn.
+//! The content of a figure, before it is drawn.
 
 use super::axis::Axis;
 
-/// What is less than this (in ms) is drawn at the lower edge: it cannot be told from nothing.
+/// The smallest value that an axis shows, in milliseconds. Smaller values are too small to measure
+/// and are drawn at the lower edge.
 const FLOOR_MS: f64 = 0.001;
 
-/// A line: a mode of a method.
+/// The line of one mode of a method.
 #[derive(Clone, Debug)]
 pub struct Series {
     pub method: String,
@@ -22,7 +23,7 @@ impl Series {
         }
     }
 
-    /// Its name in the legend.
+    /// Returns the name in the legend.
     pub fn label(&self) -> String {
         match self.mode.as_str() {
             "default" => self.method.clone(),
@@ -31,7 +32,7 @@ impl Series {
     }
 }
 
-/// A pair of axes with its lines.
+/// A pair of axes with lines.
 #[derive(Clone, Debug)]
 pub struct Panel {
     pub heading: String,
@@ -52,7 +53,7 @@ impl Panel {
     }
 }
 
-/// Panels, two to a row, with one legend.
+/// Panels, two in each row, with one legend.
 #[derive(Clone, Debug)]
 pub struct Figure {
     pub panels: Vec<Panel>,
@@ -67,12 +68,13 @@ impl Figure {
         }
     }
 
-    /// Whether there is nothing to draw.
+    /// Returns true if there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         self.panels.iter().all(|p| p.series.is_empty())
     }
 
-    /// All lines of the legend, each with the number of its mode among its method's.
+    /// Returns the entries of the legend. Each has the index of its mode among the modes of its
+    /// method.
     pub fn legend(&self) -> Vec<(usize, &Series)> {
         let mut lines: Vec<(usize, &Series)> = Vec::new();
         for series in self.panels.iter().flat_map(|p| &p.series) {

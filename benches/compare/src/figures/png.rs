@@ -1,14 +1,15 @@
-//! SVG to pixels, with a font of our own: what fonts a machine has makes no difference.
+//! Converts SVG to PNG. It uses a font that is part of the program, so the fonts of the machine do
+//! not matter.
 
 use crate::failure::Failure;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 use std::sync::Arc;
 
-/// Pixels for each unit of the SVG.
+/// Number of pixels for each unit of the SVG.
 const SCALE: f32 = 1.6;
 
-/// The figure as a PNG file.
+/// Returns the figure as a PNG file.
 pub fn render(name: &str, svg: &str) -> Result<Vec<u8>, Failure> {
     let failed = |why: String| Failure::Figure {
         name: name.to_owned(),

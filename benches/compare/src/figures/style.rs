@@ -1,7 +1,8 @@
-//! How a method is told from the others, also by people who see few colours, and in print without any: colour and marker
-//! by method, dashes by mode.
+//! The styles of lines. Each method has its own combination of colour and marker, and each mode its
+//! own dashes. So lines differ also for colour-blind people and in print without colours.
 
-/// Colours that differ for colour-blind people as well (Okabe and Ito, two of Tol's), and a marker each.
+/// The colour and the marker of each method. The colours differ for colour-blind people as well.
+/// They are those of Okabe and Ito, and two of Tol.
 const METHODS: [(&str, &str, Marker); 9] = [
     ("tcasm", "#0072B2", Marker::Circle),
     ("copy", "#E69F00", Marker::Square),
@@ -35,7 +36,7 @@ pub enum Marker {
 }
 
 impl Marker {
-    /// An SVG path of the shape round a point.
+    /// Returns an SVG path of the shape around a point.
     pub fn path(self, x: f64, y: f64) -> String {
         let corners: &[(f64, f64)] = match self {
             Marker::Circle => return circle(x, y, 3.4),
@@ -59,11 +60,12 @@ fn circle(x: f64, y: f64, r: f64) -> String {
     )
 }
 
-/// Colour, marker, dashes and width of the line of a method's `mode`-th mode.
+/// Returns colour, marker, dashes and width of the line of a mode. `mode` is its index among the
+/// modes of the method.
 pub fn of(method: &str, mode: usize) -> (&'static str, Marker, &'static str, f64) {
     let known = METHODS.iter().find(|m| m.0 == method);
     let (colour, marker) = known.map_or(("#aa0000", Marker::Circle), |m| (m.1, m.2));
-    // TCASM has many modes: the one that users get stands out, and the others have a marker each.
+    // TCASM has many modes. The default mode has a wide line, and each other mode its own marker.
     let (marker, width) = match (method, mode) {
         ("tcasm", 0) => (Marker::Circle, 2.8),
         ("tcasm", mode) => (MODES[mode % MODES.len()], 1.3),

@@ -1,11 +1,12 @@
-//! A figure as SVG text.
+//! Draws a figure as SVG text.
 
 use super::panel::{Figure, Panel, Series};
 use super::style;
 use std::fmt::Write;
 
 const PANEL: (f64, f64) = (350.0, 290.0);
-/// Room round a panel: left for numbers and title, top for the heading, right, bottom for numbers and title.
+// The space around a panel: on the left for numbers and the title, at the top for the heading, and
+// at the bottom for numbers and the title.
 const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
 const RIGHT: f64 = 14.0;
@@ -16,7 +17,7 @@ const COLUMNS: usize = 2;
 const AXIS: &str = "#333333";
 const GRID: &str = "#e4e4e4";
 
-/// Draw it.
+/// Returns `figure` as SVG text.
 pub fn draw(figure: &Figure) -> String {
     let rows = figure.panels.len().div_ceil(COLUMNS) as f64;
     let cell = (LEFT + PANEL.0 + RIGHT, TOP + PANEL.1 + BOTTOM);
@@ -26,7 +27,8 @@ pub fn draw(figure: &Figure) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" \
-         font-family=\"Ubuntu, 'DejaVu Sans', Helvetica, sans-serif\" font-size=\"13\" fill=\"{AXIS}\">\n\
+         font-family=\"Ubuntu, 'DejaVu Sans', Helvetica, sans-serif\" font-size=\"13\" \
+         fill=\"{AXIS}\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
     );
     for (i, panel) in figure.panels.iter().enumerate() {
@@ -103,7 +105,7 @@ fn draw_panel(
         13,
         &panel.y.title,
     );
-    // TCASM last, on top of the others.
+    // TCASM is drawn last, so it lies on top of the others.
     let (ours, others): (Vec<_>, Vec<_>) = panel.series.iter().partition(|s| s.method == "tcasm");
     for series in others.into_iter().chain(ours) {
         let same =
@@ -141,8 +143,8 @@ fn draw_legend(out: &mut String, series: &Series, mode: usize, (x, y): (f64, f64
     let (colour, marker, dashes, width) = style::of(&series.method, mode);
     let _ = writeln!(
         out,
-        "<line x1=\"{}\" y1=\"{y}\" x2=\"{}\" y2=\"{y}\" stroke=\"{colour}\" stroke-width=\"{width}\" \
-         stroke-dasharray=\"{dashes}\"/>",
+        "<line x1=\"{}\" y1=\"{y}\" x2=\"{}\" y2=\"{y}\" stroke=\"{colour}\" \
+         stroke-width=\"{width}\" stroke-dasharray=\"{dashes}\"/>",
         points[0].0, points[1].0
     );
     let shape = marker.path(x + 15.0, y);
@@ -166,6 +168,7 @@ fn text(out: &mut String, (x, y): (f64, f64), anchor: &str, turn: i32, size: u32
     };
     let _ = writeln!(
         out,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" font-size=\"{size}\"{turn}>{words}</text>"
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" \
+         font-size=\"{size}\"{turn}>{words}</text>"
     );
 }

@@ -1,4 +1,5 @@
-//! ADIOS2, where its Python package is installed: producer and observers are `adios2/compare.py`, with arrays of numpy.
+//! The method ADIOS2. It needs the Python package of ADIOS2. Producer and observers are
+//! `adios2/compare.py`, which uses arrays of numpy.
 
 use super::{Method, Sink, Source};
 use crate::case::Case;
@@ -22,13 +23,14 @@ impl Method for Adios2 {
 
     fn obstacle(&self, _: &Case) -> Option<String> {
         python().is_none().then(|| {
-            "there is no Python with adios2 and numpy; ci/python-env.sh installs them, or TCASM_COMPARE_PYTHON names one"
+            "no Python with adios2 and numpy was found; run ci/python-env.sh to install them, or \
+             set TCASM_COMPARE_PYTHON to the path of a Python that has them"
                 .to_owned()
         })
     }
 
     fn needed_bytes(&self, case: &Case) -> u64 {
-        // Marshalled steps, and a copy for each reader.
+        // Memory for marshalled steps, and a copy for each reader.
         case.bytes() as u64 * (8 + 2 * case.observers as u64)
     }
 
@@ -63,7 +65,7 @@ fn elsewhere() -> Failure {
     Failure::Unavailable("ADIOS2 runs in Python".to_owned())
 }
 
-/// A Python that has the package: looked for once.
+/// Returns a Python that has the packages. Searches for it only once.
 fn python() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = FOUND.get_or_init(|| candidates().into_iter().find(|python| works(python)));
@@ -74,7 +76,8 @@ fn candidates() -> Vec<PathBuf> {
     if let Some(python) = std::env::var_os("TCASM_COMPARE_PYTHON") {
         return vec![python.into()];
     }
-    // The environment of ci/python-env.sh, from the root of the repository or from this crate's folder.
+    // The environment that ci/python-env.sh makes, relative to the root of the repository and to
+    // the folder of this crate.
     let mut candidates = vec![
         "target/venv/bin/python".into(),
         "../../target/venv/bin/python".into(),

@@ -1,7 +1,11 @@
-//! Live memory is a private copy-on-write mapping of the newest version's file; pages that have become anonymous were
-//! written. They go into another file, of which live memory then is the private mapping: unchanged pages exist once.
+//! The method "anon-asm": live memory is a private copy-on-write mapping of the newest version's
+//! file.
 //!
-//! The "anon-asm" of Akkan, Ionkov and Lang has the kernel do this; here an ordinary process does.
+//! Pages that have become anonymous were written. They are copied into another file. Then live
+//! memory is mapped to that file, so unchanged pages exist only once.
+//!
+//! In the "anon-asm" of Akkan, Ionkov and Lang, the kernel does this. Here an ordinary process does
+//! it.
 
 use super::buffers::{BufferSink, Buffers, CopySource};
 use super::{Method, Sink, Source};
@@ -29,7 +33,8 @@ impl Method for AnonAsm {
             copy: move |buffers: &mut Buffers, free, live: &mut Memory| {
                 buffers.changed(&anonymous_pages(&pagemap, live)?);
                 buffers.renew(free, live.bytes());
-                // That buffer holds what live memory does, and is the newest from now on: nobody writes it while it is.
+                // The buffer has the same content as live memory. It becomes the newest version
+                // now, and no process writes the newest version.
                 live.replace_by_copy_of(buffers.file(free))
             },
         }))
@@ -40,7 +45,8 @@ impl Method for AnonAsm {
     }
 }
 
-/// Pages that are no longer those of the file, a bit each: present (or swapped out) and not of a file.
+/// Returns the pages that are no longer those of the file, one bit for each. These are the pages
+/// that are present (or swapped out) and do not belong to a file.
 fn anonymous_pages(pagemap: &File, live: &Memory) -> Result<Vec<u64>, Failure> {
     const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
     const OF_FILE: u64 = 1 << 61;

@@ -1,8 +1,10 @@
-//! Three shared buffers that take turns: the newest version, one that observers may still read, one to write next.
+//! Three shared buffers that take turns. One holds the newest version, one may still be read by
+//! observers, and one is written next.
 //!
-//! An observer stores the buffer it wants in its pin word and looks again whether that buffer is still the newest; the
-//! writer takes a buffer that is not the newest and that no pin names. Both orders are sequentially consistent, so one of
-//! the two sees the other.
+//! An observer stores the number of a buffer in its pin word. Then it checks that this buffer is
+//! still the newest. The writer takes a buffer that is not the newest and that no pin word names.
+//! All these operations are sequentially consistent, so at least one side sees what the other
+//! stored.
 
 use super::event::Event;
 use super::{Sink, Source};
@@ -21,12 +23,12 @@ const BUFFERS: usize = 3;
 pub struct Buffers {
     event: Event,
     memory: Vec<(Memory, File)>,
-    /// Pages in which a buffer differs from live memory, a bit each.
+    /// For each buffer, the pages in which it differs from live memory, one bit for each.
     stale: Vec<Vec<u64>>,
 }
 
 impl Buffers {
-    /// Buffers for the case, all of them to be filled.
+    /// Creates the buffers of the case. All their pages are out of date.
     pub fn create(case: &Case) -> Result<Self, Failure> {
         let create = |i| Memory::create(&buffer_path(case, i), case.bytes());
         let words = case.workload.pages.div_ceil(64);
@@ -37,7 +39,7 @@ impl Buffers {
         })
     }
 
-    /// These pages of live memory have changed.
+    /// Records that these pages of live memory have changed.
     pub fn changed(&mut self, pages: &[u64]) {
         for stale in &mut self.stale {
             for (word, new) in stale.iter_mut().zip(pages) {
@@ -46,7 +48,8 @@ impl Buffers {
         }
     }
 
-    /// A buffer that nobody reads.
+    /// Returns a buffer that is not the newest and that no observer reads. Returns none if there is
+    /// no such buffer.
     pub fn free(&self) -> Option<usize> {
         let newest = self.newest();
         let pinned =
@@ -58,12 +61,12 @@ impl Buffers {
         decode(self.event.newest()).map(|(_, buffer)| buffer)
     }
 
-    /// Copy into `buffer` all of `live`.
+    /// Copies all of `live` into `buffer`.
     pub fn fill(&mut self, buffer: usize, live: &[u8]) {
         self.memory[buffer].0.bytes_mut().copy_from_slice(live);
     }
 
-    /// Copy into `buffer` the pages of `live` in which it differs.
+    /// Copies into `buffer` those pages of `live` in which the buffer is out of date.
     pub fn renew(&mut self, buffer: usize, live: &[u8]) {
         let stale = &mut self.stale[buffer];
         let to = self.memory[buffer].0.bytes_mut();
@@ -78,12 +81,12 @@ impl Buffers {
         stale.fill(0);
     }
 
-    /// Offer `buffer` as the version of `step`.
+    /// Makes `buffer` visible as the version of `step`.
     pub fn show(&self, buffer: usize, step: u64) {
         self.event.announce(encode(step, buffer));
     }
 
-    /// The file of a buffer.
+    /// Returns the file of a buffer.
     pub fn file(&self, buffer: usize) -> &File {
         &self.memory[buffer].1
     }
@@ -98,7 +101,7 @@ pub struct BufferSink {
 }
 
 impl BufferSink {
-    /// Attach.
+    /// Attaches observer `observer` to the buffers of the case.
     pub fn open(case: &Case, observer: usize) -> Result<Box<dyn Sink>, Failure> {
         let open = |i| Memory::open(&buffer_path(case, i), false);
         Ok(Box::new(BufferSink {
@@ -109,7 +112,8 @@ impl BufferSink {
         }))
     }
 
-    /// Pin the newest version, if it is newer.
+    /// Pins the newest version if it is newer than that of step `after`. Returns its step and
+    /// buffer.
     fn pin(&self, after: Option<u64>) -> Option<(u64, usize)> {
         let pin = self.event.word(self.observer);
         loop {
@@ -145,13 +149,14 @@ impl Sink for BufferSink {
     }
 }
 
-/// A source whose live memory is the simulation's own, and whose `publish` copies some of it into a free buffer.
+/// A source with private live memory. Its `publish` copies live memory, or a part of it, into a
+/// free buffer.
 pub struct CopySource<F> {
     /// Live memory.
     pub live: Memory,
     /// The buffers.
     pub buffers: Buffers,
-    /// Bring a free buffer up to date.
+    /// Function that brings a free buffer up to date.
     pub copy: F,
 }
 
@@ -177,7 +182,7 @@ fn buffer_path(case: &Case, i: usize) -> std::path::PathBuf {
     case.path(format!("buffer{i}"))
 }
 
-/// Step and buffer in one word, never 0.
+/// Encodes step and buffer in one word, which is never 0.
 fn encode(step: u64, buffer: usize) -> u64 {
     (step + 1) << 8 | buffer as u64
 }

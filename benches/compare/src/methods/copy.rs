@@ -1,4 +1,4 @@
-//! Copy everything into one of three shared buffers: the classic.
+//! The method "copy": each publish copies all of live memory into one of three shared buffers.
 
 use super::buffers::{BufferSink, Buffers, CopySource};
 use super::{Method, Sink, Source};

@@ -1,4 +1,4 @@
-//! "There is something new", for methods that have no wake-up of their own.
+//! Announces new versions, for methods that have no wake-up of their own.
 
 use crate::failure::Failure;
 use crate::sys::futex;
@@ -8,37 +8,39 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// A page of words; the first is an event counter that can be waited for, the second says what is newest.
+/// A shared page of words. The first word is an event counter that observers can wait for. The
+/// second names the newest version. The other words are for the method.
 pub struct Event(Memory);
 
 impl Event {
-    /// A new one.
+    /// Creates the page as a file at `path`.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         Ok(Event(Memory::create(path, PAGE)?.0))
     }
 
-    /// That of a producer.
+    /// Opens the page of a producer.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         Memory::open(path, true).map(Event)
     }
 
-    /// A word for the method's own use.
+    /// Returns word `i` of those that are for the method's own use.
     pub fn word(&self, i: usize) -> &AtomicU64 {
         &self.0.words()[2 + i]
     }
 
-    /// What was announced last; 0 before anything was.
+    /// Returns the value that was announced last, or 0 if there was none.
     pub fn newest(&self) -> u64 {
         self.0.words()[1].load(SeqCst)
     }
 
-    /// Say that `newest` is there, and wake who waits.
+    /// Stores `newest`, and wakes all threads that wait.
     pub fn announce(&self, newest: u64) {
         self.0.words()[1].store(newest, SeqCst);
         futex::advance(&self.0.words()[0]);
     }
 
-    /// Wait until `look` finds something, which it can only after an announcement.
+    /// Calls `look` now and after each announcement, until it returns a value. Returns none after
+    /// `timeout`.
     pub fn wait<T>(
         &self,
         timeout: Duration,

@@ -1,5 +1,5 @@
-//! A whole new file for each version, which takes the name of the old one: the "file-asm" of Akkan, Ionkov and Lang.
-//! Observers that have the old file mapped keep it for as long as they do.
+//! The method "file-asm" of Akkan, Ionkov and Lang: each version is written to a new file, which
+//! then takes the name of the old file. An old file exists as long as observers have it mapped.
 
 use super::event::Event;
 use super::{Method, Sink, Source};
@@ -63,7 +63,7 @@ impl Source for FileSource {
             .write_all(self.live.bytes())
             .and_then(|()| file.write_all(&last));
         written.context("writing the next version's file")?;
-        rename(&self.next, &self.current).context("renaming it")?;
+        rename(&self.next, &self.current).context("renaming the next version's file")?;
         self.event.announce(step + 1);
         Ok(true)
     }
@@ -81,7 +81,8 @@ impl Sink for FileSink {
             if newest.is_none_or(|n| after.is_some_and(|a| n <= a)) {
                 return Ok(None);
             }
-            // What has the name now may be newer still: the file says which version it is.
+            // The file that has the name now may be newer than `newest`. Its last page holds its
+            // step.
             let file = Memory::open(current, false)?;
             let words = file.words();
             let step = words[words.len() - PAGE / 8].load(std::sync::atomic::Ordering::Relaxed);

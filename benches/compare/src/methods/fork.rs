@@ -1,6 +1,8 @@
-//! Fork for each version: the child has the simulation's memory as it was, and looks at it there.
+//! The method "fork": each publish forks the producer. The child has a copy-on-write copy of the
+//! simulation's memory and checks it there.
 //!
-//! The producer forks once per version; where there are more observers, the child forks the others.
+//! The producer forks once for each version. If there is more than one observer, the child forks
+//! the others.
 
 use super::{Method, Sink, Source};
 use crate::case::Case;
@@ -53,15 +55,16 @@ impl Source for ForkSource {
         Ok(true)
     }
 
-    fn tidy(&mut self) {
-        // The newest version stays on offer, whether somebody looks at it or not.
+    fn clean_up(&mut self) {
+        // The newest version stays available, even if no observer uses it.
         let older = self.children.len().saturating_sub(1);
         self.children.drain(..older);
     }
 }
 
 impl ForkSource {
-    /// In the child: every observer looks, and the memory is kept until the producer has no more use for it.
+    /// Checks the version in the child, once for each observer. Then keeps the memory until the
+    /// producer kills the child.
     fn snapshot(&self, step: u64) {
         crate::sys::process::give_way();
         let look = |o| look_once(&self.score, &self.case, o, step, self.live.bytes());

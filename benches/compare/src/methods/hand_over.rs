@@ -1,5 +1,8 @@
-//! TCASM with two handed-over buffers in turn: versions get the pages that were written without a copy. Each step is in other
-//! memory than the one before, so the pages that it will not rewrite are copied from there.
+//! The mode `hand-over` of TCASM: two handed-over buffers take turns, and their pages become those
+//! of the versions without a copy.
+//!
+//! Each step computes in other memory than the step before. So the pages that it will not rewrite
+//! are copied from the buffer of the step before.
 
 use super::tcasm::{FIELD, region};
 use super::{Method, Source, carry_over};
@@ -15,9 +18,9 @@ struct HandOverSource {
     next: Buffer<u8, Ix1, HandedOver>,
 }
 
-/// A producer of that kind.
+/// Creates a producer with two handed-over buffers.
 pub fn source(method: &dyn Method, case: &Case) -> Result<Box<dyn Source>, Failure> {
-    // Handed-over buffers begin at multiples of 2 MiB.
+    // A handed-over buffer begins at a multiple of 2 MiB.
     let room = 2 * case.bytes().next_multiple_of(2 << 20);
     let mut producer = region(method, &case.mode, room)?;
     let defined = define(&mut producer, case.bytes());

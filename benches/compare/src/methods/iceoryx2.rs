@@ -1,8 +1,9 @@
-//! iceoryx2: samples in shared memory, handed over without a copy.
+//! The method iceoryx2: it sends samples in shared memory without a copy.
 //!
-//! `loan`: the simulation computes in the sample that it will send. Each step is in other memory, so the pages that the
-//! step will not rewrite are copied from the sample before (a code that rewrites everything copies nothing).
-//! `copy`: the simulation has memory of its own, and sends copies.
+//! - Mode `loan`: the simulation computes in the sample that it will send. Each step computes in
+//!   other memory than the step before. So the pages that the step will not rewrite are copied from
+//!   the sample before. A simulation that rewrites everything copies nothing.
+//! - Mode `copy`: the simulation computes in private memory and sends copies.
 #![allow(unsafe_code)]
 
 use super::{Method, Sink, Source, carry_over, no_mode};
@@ -29,7 +30,8 @@ type Samples = publish_subscribe::PortFactory<Ipc, [u8], u64>;
 type Events = event::PortFactory<Ipc>;
 type Uninit = SampleMutUninit<Ipc, [MaybeUninit<u8>], u64>;
 
-/// Samples that a publisher has memory for: one to write, the newest, and some that observers hold.
+/// Number of samples that a publisher has memory for: one to write, the newest, and some that
+/// observers hold.
 const SAMPLES: usize = 6;
 
 impl Method for Iceoryx2 {
@@ -90,8 +92,9 @@ impl Method for Iceoryx2 {
     }
 }
 
-/// What the names of shared memory start with: those of the folder of all cases, which run one after the other. Short, as
-/// sockets need it.
+/// Returns the prefix for the names of shared memory: the name of the folder of all cases, without
+/// its random part. Cases run one after the other, so they can use the same prefix. It is short
+/// because names of sockets are limited in length.
 fn prefix(case: &Case) -> String {
     let folder = case.dir.parent().and_then(|p| p.file_name());
     let name = folder.map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -115,7 +118,7 @@ fn services(case: &Case) -> Result<(Samples, Events), Failure> {
         .create::<Ipc>()
         .map_err(Failure::method("making a node"))?;
     let name = ServiceName::new("compare").map_err(Failure::method("naming the service"))?;
-    // Observers, the one that comes late, and the producer itself.
+    // The observers, the late observer of a case without observers, and the producer itself.
     let most = case.observers + 2;
     let samples = node
         .service_builder(&name)
@@ -196,7 +199,8 @@ impl Source for CopySource {
 
 struct LoanSource {
     port: Port,
-    /// The producer's own subscription, by which it keeps what it sent last.
+    /// The producer's own subscription. Through it, the producer holds the sample that it sent
+    /// last.
     own: Subscriber<Ipc, [u8], u64>,
     before: Option<Sample<Ipc, [u8], u64>>,
     loan: Option<SampleMut<Ipc, [u8], u64>>,
@@ -211,7 +215,8 @@ impl Source for LoanSource {
 
     fn begin(&mut self, rewritten: &[usize]) -> Result<(), Failure> {
         let loan = self.port.loan()?;
-        // SAFETY: any bytes are valid `u8`, and these are shared memory, which the kernel or an earlier sample has written.
+        // SAFETY: all values of a byte are valid `u8`. The sample lies in shared memory, which the
+        // kernel or an earlier sample has initialised.
         let mut loan = unsafe { loan.assume_init() };
         if let Some(before) = &self.before {
             carry_over(before.payload(), loan.payload_mut(), rewritten);

@@ -1,4 +1,5 @@
-//! One shared buffer with a lock that processes share: no copy, but the writer waits for readers.
+//! The method "lock": one shared buffer with a lock between processes. Nothing is copied, but the
+//! writer waits for readers.
 
 use super::event::Event;
 use super::{Method, Sink, Source};
@@ -58,7 +59,7 @@ impl Source for LockSource {
     }
 
     fn publish(&mut self, step: u64) -> Result<bool, Failure> {
-        // The step belongs to what the lock protects.
+        // The lock protects the step as well, so it is stored before the release.
         self.event.word(0).store(step, SeqCst);
         SharedLock::new(&self.lock).release()?;
         self.event.announce(step + 1);
@@ -67,7 +68,7 @@ impl Source for LockSource {
 }
 
 impl LockSink {
-    /// Lock to read, if there is something newer.
+    /// Locks for reading if there is a version newer than that of step `after`. Returns its step.
     fn try_take(&self, after: Option<u64>) -> Result<Option<u64>, Failure> {
         let newer = |step: &u64| after.is_none_or(|a| *step > a);
         if self.event.newest().checked_sub(1).filter(newer).is_none() {

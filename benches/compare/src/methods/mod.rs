@@ -1,4 +1,4 @@
-//! The ways to show memory to other processes that are compared, one file each.
+//! The methods that are compared: ways to show memory to other processes, one file for each.
 
 mod adios2;
 mod anon_asm;
@@ -20,78 +20,86 @@ use crate::workload::PAGE;
 use std::process::Command;
 use std::time::Duration;
 
-/// The producer's side: where the simulation computes, and how it offers what it computed.
+/// The producer's side of a method: the memory in which the simulation computes, and the calls that
+/// publish it.
 pub trait Source {
-    /// The memory that the simulation writes.
+    /// Returns the memory that the simulation writes.
     fn memory(&mut self) -> &mut [u8];
 
-    /// Before the first write of a step, which will write the whole of the pages in `rewritten`, and no others. Counted as
-    /// stall.
+    /// Prepares a step. Called before the first write of the step, which will write the whole of
+    /// the pages in `rewritten`, and no others. Counted as stall.
     fn begin(&mut self, _rewritten: &[usize]) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Offer the memory as it is as the version of `step`. False: nothing was offered, the next one will hold the changes.
+    /// Publishes the present state of the memory as the version of `step`. Returns false if the
+    /// publish was skipped. The next version contains the changes then.
     fn publish(&mut self, step: u64) -> Result<bool, Failure>;
 
-    /// After the observers are through with older versions; not counted.
-    fn tidy(&mut self) {}
+    /// Removes what older versions need. Called after the observers have finished them. Not counted
+    /// as stall.
+    fn clean_up(&mut self) {}
 }
 
-/// An observer's side.
+/// The observer's side of a method.
 pub trait Sink {
-    /// Wait for a version newer than that of step `after` (any, if none) and hold it. None: there is none in this time.
+    /// Waits for a version newer than that of step `after`, or for any version if `after` is none,
+    /// and holds it. Returns its step, or none if there was no such version within `timeout`.
     fn take(&mut self, after: Option<u64>, timeout: Duration) -> Result<Option<u64>, Failure>;
 
-    /// Bytes of the version that is held.
+    /// Returns the bytes of the version that is held.
     fn bytes(&self) -> Result<&[u8], Failure>;
 
-    /// Let go of it.
+    /// Releases the version that is held.
     fn release(&mut self) -> Result<(), Failure>;
 }
 
-/// One way to do it.
+/// A method to show memory to other processes.
 pub trait Method: Sync {
-    /// Its name in options and rows.
+    /// Returns the name of the method in options and rows.
     fn name(&self) -> &'static str;
 
-    /// Its modes, the best first.
+    /// Returns the modes of the method, the best first.
     fn modes(&self) -> Vec<String> {
         vec!["default".to_owned()]
     }
 
-    /// Why it, or the case, cannot be had here.
+    /// Returns the reason if the method or the case cannot run on this machine.
     fn obstacle(&self, _case: &Case) -> Option<String> {
         None
     }
 
-    /// Bytes of memory that the case takes at most, about: where they are not there, it is left out.
+    /// Returns an estimate of the most memory that the case takes, in bytes. A case that needs more
+    /// memory than is available is left out.
     fn needed_bytes(&self, case: &Case) -> u64 {
         case.bytes() as u64 * 8
     }
 
-    /// Steps of a pattern until a method that adapts to it has done so, for a buffer of so many bytes.
+    /// Returns the number of steps after which the method has adapted to a pattern, for a buffer of
+    /// this size.
     fn settling_steps(&self, _bytes: usize) -> u64 {
         2
     }
 
-    /// Whether a case takes so long to start that a quick run has few of them.
+    /// Returns true if cases start so slowly that a quick run should have few of them.
     fn is_slow_to_start(&self) -> bool {
         false
     }
 
-    /// Make a producer.
+    /// Creates the producer's side.
     fn source(&self, case: &Case) -> Result<Box<dyn Source>, Failure>;
 
-    /// Attach observer `observer`. None: observers do not attach, the producer makes them.
+    /// Attaches observer `observer`. Returns none if observers do not attach because the producer
+    /// creates them.
     fn sink(&self, case: &Case, observer: usize) -> Result<Option<Box<dyn Sink>>, Failure>;
 
-    /// Whether observers attach by themselves.
+    /// Returns true if observers are processes that attach by themselves.
     fn observers_attach(&self) -> bool {
         true
     }
 
-    /// The program that runs as the producer of `case`, whose description lies in its folder.
+    /// Returns the command that runs the producer of `case`. The folder of the case contains its
+    /// description.
     fn command(&self, case: &Case) -> Result<Command, Failure> {
         let program = std::env::current_exe().context("finding this program")?;
         let mut command = Command::new(program);
@@ -102,7 +110,7 @@ pub trait Method: Sync {
         Ok(command)
     }
 
-    /// Remove what killed processes may have left outside the folder of the case.
+    /// Removes what killed processes may have left outside the folder of the case.
     fn clean_up(&self, _case: &Case) {}
 }
 
@@ -119,7 +127,7 @@ pub const ALL: [&dyn Method; 9] = [
     &adios2::Adios2,
 ];
 
-/// The method of that name; the torn one, which tests need, is found as well.
+/// Returns the method of this name. Also finds the method `torn`, which is for tests only.
 pub fn find(name: &str) -> Result<&'static dyn Method, Failure> {
     let torn: &dyn Method = &torn::Torn;
     let found = ALL.into_iter().chain([torn]).find(|m| m.name() == name);
@@ -129,7 +137,7 @@ pub fn find(name: &str) -> Result<&'static dyn Method, Failure> {
     })
 }
 
-/// The error of a mode that a method does not have.
+/// Returns the error for a mode that the method does not have.
 pub fn no_mode(method: &dyn Method, mode: &str) -> Failure {
     Failure::Mode {
         method: method.name().to_owned(),
@@ -138,7 +146,8 @@ pub fn no_mode(method: &dyn Method, mode: &str) -> Failure {
     }
 }
 
-/// Copy the pages between those that will be rewritten, where each step is in other memory.
+/// Copies all pages that the step will not rewrite. For methods where each step computes in other
+/// memory than the step before.
 fn carry_over(from: &[u8], to: &mut [u8], rewritten: &[usize]) {
     let mut start = 0;
     for end in rewritten.iter().map(|page| page * PAGE).chain([from.len()]) {
@@ -153,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_carried_over_is_all_but_the_pages_that_are_rewritten() {
+    fn carry_over_copies_all_pages_but_those_that_are_rewritten() {
         let from = vec![7; 5 * PAGE];
         for rewritten in [&[][..], &[0], &[4], &[1, 2], &[0, 1, 2, 3, 4]] {
             let mut to = vec![0; from.len()];

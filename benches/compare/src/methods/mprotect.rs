@@ -1,4 +1,5 @@
-//! Find written pages by mprotect and SIGSEGV, and copy those in which the next of three shared buffers is out of date.
+//! The method "mprotect": it finds written pages by mprotect and SIGSEGV. Each publish copies the
+//! pages in which the next of three shared buffers is out of date.
 
 use super::buffers::{BufferSink, Buffers, CopySource};
 use super::{Method, Sink, Source};
@@ -21,7 +22,8 @@ impl Method for Mprotect {
             live,
             buffers: Buffers::create(case)?,
             copy: |buffers: &mut Buffers, free, live: &mut Memory| {
-                // Protected before the copy: what is written later is written in the next step.
+                // Live memory is protected first, so that all later writes count as changes of the
+                // next step.
                 live.protect(false)?;
                 buffers.changed(&faults::take_written());
                 buffers.renew(free, live.bytes());

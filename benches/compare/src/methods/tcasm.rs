@@ -1,4 +1,5 @@
-//! TCASM, by its public interface; a mode is a way to track writes, and a way to capture them.
+//! The method TCASM, through its public interface. A mode names a tracker and a capture mode, or
+//! selects hand-over.
 
 use super::{Method, Sink, Source, hand_over, no_mode};
 use crate::case::Case;
@@ -10,9 +11,9 @@ use tcasm_producer::{Buffer, CaptureMode, CreateError, Producer};
 /// The method.
 pub struct Tcasm;
 
-/// Name of the region: every case has a folder of its own for sockets.
+/// The name of the region. Each case has its own folder for sockets, so the name can be the same.
 const REGION: &str = "compare";
-/// Name of the field that the pages belong to.
+/// The name of the field that contains the pages.
 pub const FIELD: &str = "bytes";
 
 struct TcasmSource {
@@ -26,31 +27,34 @@ pub struct TcasmSink {
     view: Option<View>,
 }
 
-/// Bytes of the pieces of memory that are captured in one way or the other.
+/// Size of a chunk, in bytes. The library chooses the kind of capture for each chunk.
 const CHUNK: u64 = 2 << 20;
 
-/// The mode in which memory is handed over instead of captured.
+/// The mode in which buffers are handed over instead of captured.
 pub const HAND_OVER: &str = "hand-over";
 
-/// A way to track writes, and after a `+` when dense chunks are captured, if not as the library chooses.
+/// The modes: [`HAND_OVER`], and names of trackers. A `+` and the capture mode of dense chunks may
+/// follow the name of a tracker. Without a capture mode, the library chooses.
 const MODES: [&str; 6] = [
     "uffd-async",
-    "uffd-async+now",
-    "uffd-async+later",
+    "uffd-async+inline",
+    "uffd-async+deferred",
     HAND_OVER,
     "cow",
     "compare",
 ];
 
-/// A region of so many bytes, in the way that `mode` says. No version is skipped because the one before is still being
-/// captured, so that every step is offered, as by the other methods.
+/// Creates a region of `bytes` bytes with the tracker and the capture mode of `mode`.
+///
+/// `publish` waits for a capture that is still in progress instead of skipping the version. So
+/// every step is published, as with the other methods.
 pub fn region(method: &dyn Method, mode: &str, bytes: usize) -> Result<Producer, Failure> {
     let unknown = || no_mode(method, mode);
     let (tracker, capture) = mode.split_once('+').unwrap_or((mode, "auto"));
     let capture = match capture {
         "auto" => CaptureMode::Auto,
-        "now" => CaptureMode::Now,
-        "later" => CaptureMode::Later,
+        "inline" => CaptureMode::Inline,
+        "deferred" => CaptureMode::Deferred,
         _ => return Err(unknown()),
     };
     let mut builder = Producer::builder(REGION).capacity(bytes).capture(capture);
@@ -67,7 +71,7 @@ pub fn region(method: &dyn Method, mode: &str, bytes: usize) -> Result<Producer,
 }
 
 impl TcasmSink {
-    /// Attach to the region.
+    /// Attaches to the region.
     pub fn attach() -> Result<Self, Failure> {
         let observer = Observer::attach_wait(REGION, Duration::from_secs(10));
         Ok(TcasmSink {
@@ -76,7 +80,7 @@ impl TcasmSink {
         })
     }
 
-    /// The version that is held.
+    /// Returns the version that is held.
     pub fn view(&self) -> Option<&View> {
         self.view.as_ref()
     }
@@ -92,8 +96,9 @@ impl Method for Tcasm {
     }
 
     fn settling_steps(&self, bytes: usize) -> u64 {
-        // A few chunks in each publish find out that they are no longer written as a whole, as they were at first; and after 16
-        // versions without surprises, a few come to rest on planes.
+        // At first, all chunks are written as a whole. With each publish, the library notices for a
+        // few chunks that this has ended. After 16 versions without unexpected writes, it shares a
+        // few chunks with a plane in each publish.
         (16 + bytes as u64 / (4 * CHUNK)).min(100)
     }
 
@@ -127,7 +132,7 @@ impl Source for TcasmSource {
 
 impl Sink for TcasmSink {
     fn take(&mut self, _after: Option<u64>, timeout: Duration) -> Result<Option<u64>, Failure> {
-        // `wait_newer` itself goes forward only.
+        // `wait_newer` never returns an older version, so `_after` is not needed.
         self.view = match self.observer.wait_newer(timeout) {
             Ok(version) => Some(
                 version

@@ -1,5 +1,5 @@
-//! A method that is wrong on purpose: observers read the buffer in which the simulation computes. For tests only: the
-//! comparison must find it out.
+//! A method that is wrong on purpose: observers read the buffer in which the simulation computes.
+//! It is for tests only. The comparison must detect the error.
 
 use super::event::Event;
 use super::{Method, Sink, Source};
@@ -60,7 +60,7 @@ impl Sink for TornSink {
     }
 
     fn bytes(&self) -> Result<&[u8], Failure> {
-        // Late on purpose, so that later steps are being written.
+        // This delay is intended. After it, later steps are being written.
         std::thread::sleep(Duration::from_micros(300));
         Ok(self.live.bytes())
     }

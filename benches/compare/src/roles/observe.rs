@@ -1,4 +1,5 @@
-//! An observer: take the newest version as soon as it can be had, look at it, let go of it.
+//! The observer process. It takes the newest version as soon as there is one, checks it, and
+//! releases it.
 
 use crate::case::{Case, GRAY_SCOTT};
 use crate::failure::Failure;
@@ -9,10 +10,10 @@ use crate::workload::Model;
 use crate::{gray_scott, held};
 use std::time::Duration;
 
-/// How long an observer waits for a version before it asks whether the case has ended.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Time for which an observer waits for a version before it checks whether the case has ended.
+const TAKE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Run as observer `observer` until the case ends.
+/// Runs observer `observer` until the case ends.
 pub fn run(case: &Case, observer: usize) -> Result<(), Failure> {
     let score = Score::open(&case.path("score"))?;
     give_way();
@@ -29,7 +30,7 @@ pub fn run(case: &Case, observer: usize) -> Result<(), Failure> {
     })
 }
 
-/// Take versions until the case ends; `wrong` counts what is wrong with one.
+/// Takes versions until the case ends. `wrong` counts the errors of a version.
 pub fn follow<S: Sink + ?Sized>(
     sink: &mut S,
     score: &Score,
@@ -39,11 +40,11 @@ pub fn follow<S: Sink + ?Sized>(
     score.ready(observer);
     let mut after = None;
     while !score.closed() {
-        let Some(step) = sink.take(after, PATIENCE)? else {
+        let Some(step) = sink.take(after, TAKE_TIMEOUT)? else {
             continue;
         };
         score.take(observer, step);
-        // An older version than before would be as wrong as a torn one.
+        // A version that is not newer than the last one counts as an error, like a wrong page.
         let backwards = u64::from(after.is_some_and(|a| step <= a));
         let wrong = wrong(sink, step)? + backwards;
         sink.release()?;
@@ -53,7 +54,7 @@ pub fn follow<S: Sink + ?Sized>(
     Ok(())
 }
 
-/// As an observer that exists for one version only.
+/// Checks the version of `step` as an observer that exists for this version only.
 pub fn look_once(score: &Score, case: &Case, observer: usize, step: u64, bytes: &[u8]) {
     score.take(observer, step);
     let wrong = look(&mut Model::new(case.workload), case, observer, step, bytes);

@@ -1,4 +1,4 @@
-//! The observers of a case, as its producer sees them: started, waited for, ended.
+//! The observer processes of a case. The producer starts them, waits for them, and ends them.
 
 use crate::case::Case;
 use crate::failure::{Failure, While};
@@ -7,15 +7,17 @@ use crate::score::Score;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long observers may take for anything.
+/// The longest time that the producer waits for an observer.
 const TIMEOUT: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_micros(100);
+/// Time between two checks of an observer's progress.
+const CHECK_INTERVAL: Duration = Duration::from_micros(100);
 
-/// Processes that observe; killed when dropped.
+/// The observer processes. They are killed when this value is dropped.
 pub struct Observers(Vec<Child>);
 
 impl Observers {
-    /// Start as many as the score says, and wait until they have attached. (None where the method makes them itself.)
+    /// Starts as many observers as the score says, and waits until they have attached. Starts none
+    /// if the method creates its observers itself.
     pub fn start(case: &Case, score: &Score) -> Result<Self, Failure> {
         let mut this = Observers(Vec::new());
         if !methods::find(&case.method)?.observers_attach() {
@@ -38,7 +40,7 @@ impl Observers {
         Ok(this)
     }
 
-    /// Wait until every observer is through with the version of `step`, or has attached before the first.
+    /// Waits until `done` is true for every observer. `step` is the step that an error names.
     pub fn wait(
         &mut self,
         score: &Score,
@@ -56,7 +58,7 @@ impl Observers {
                         seconds: TIMEOUT.as_secs(),
                     });
                 }
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(CHECK_INTERVAL);
             }
         }
         Ok(())
@@ -64,7 +66,10 @@ impl Observers {
 
     fn check_alive(&mut self) -> Result<(), Failure> {
         for (observer, child) in self.0.iter_mut().enumerate() {
-            if let Some(status) = child.try_wait().context("looking at an observer")? {
+            if let Some(status) = child
+                .try_wait()
+                .context("checking whether an observer still runs")?
+            {
                 let how = status.to_string();
                 return Err(Failure::ObserverEnded { observer, how });
             }

@@ -1,4 +1,4 @@
-//! A simulation that writes pages: in the memory of the method, and the same in plain memory to compare with.
+//! A simulation that writes pages: in the memory of the method, and in plain memory for comparison.
 
 use super::produce::Simulation;
 use crate::case::Case;
@@ -10,7 +10,8 @@ use crate::workload::{DENSE_STEPS, write_page};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Parts of a step: after each part of its pages, a step computes for a part of its time.
+/// Number of parts of a step. After writing each part of its pages, a step computes for one part of
+/// its time.
 const PARTS: usize = 64;
 
 /// The simulation of a case with a pattern.
@@ -19,14 +20,14 @@ pub struct Pages {
     source: Box<dyn Source>,
     bare: Memory,
     own_bytes: u64,
-    /// Pages of the steps to come, the first of which is `first`.
+    /// The pages that the next steps write. The first entry belongs to step `first`.
     pages: Vec<Vec<usize>>,
     first: u64,
     compute: Duration,
 }
 
 impl Pages {
-    /// Plain memory, and the method's.
+    /// Creates the plain memory and the memory of the method.
     pub fn new(case: &Case, method: &dyn Method) -> Result<Self, Failure> {
         let mut bare = Memory::private(case.bytes())?;
         bare.keep_from_children()?;
@@ -78,12 +79,12 @@ impl Simulation for Pages {
         self.source.publish(step)
     }
 
-    fn tidy(&mut self) {
-        self.source.tidy();
+    fn clean_up(&mut self) {
+        self.source.clean_up();
     }
 }
 
-/// Write the pages, and compute meanwhile.
+/// Writes the pages part by part, and computes after each part for its share of `compute`.
 fn sweep(memory: &mut [u8], pages: &[usize], step: u64, compute: Duration) {
     let part = pages.len().div_ceil(PARTS).max(1);
     for chunk in pages.chunks(part) {

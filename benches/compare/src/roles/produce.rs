@@ -1,4 +1,5 @@
-//! The producer: run the steps, with the method and without in turn, and measure both.
+//! The producer process. It runs the steps with the method and without it in turn, and measures
+//! both.
 
 use super::observers::Observers;
 use super::pages::Pages;
@@ -10,29 +11,31 @@ use crate::{gray_scott, held, methods};
 use std::ops::Range;
 use std::time::Instant;
 
-/// A simulation that can do the same step twice: coupled to observers, and on its own.
+/// A simulation that can run the same step twice: in memory that observers see, and in plain
+/// memory.
 pub trait Simulation {
-    /// Bytes that the processes of the case held before there was anything to show.
+    /// Returns the bytes that the producer held before it had memory that observers see.
     fn own_bytes(&self) -> u64;
-    /// Whatever must be known before these steps, not measured.
+    /// Prepares these steps. Not measured.
     fn prepare(&mut self, _steps: Range<u64>) {}
-    /// The step in plain memory.
+    /// Runs the step in plain memory.
     fn bare_step(&mut self, step: u64);
-    /// After it, not measured.
+    /// Records what observers need to check the step. Called after the bare step. Not measured.
     fn note(&mut self, _step: u64) {}
-    /// The method's call before a step.
+    /// Makes the method's call before a step.
     fn begin(&mut self, _step: u64) -> Result<(), Failure> {
         Ok(())
     }
-    /// The step in the memory that is shown.
+    /// Runs the step in the memory that observers see.
     fn step(&mut self, step: u64) -> Result<(), Failure>;
-    /// Offer it. False: nothing was offered.
+    /// Publishes the step. Returns false if the publish was skipped.
     fn publish(&mut self, step: u64) -> Result<bool, Failure>;
-    /// After the observers are through with older versions, not measured.
-    fn tidy(&mut self) {}
+    /// Removes what older versions need. Called after the observers have finished them. Not
+    /// measured.
+    fn clean_up(&mut self) {}
 }
 
-/// Run the producer of a case, which starts its observers.
+/// Runs the producer of a case. The producer starts the observers.
 pub fn run(case: &Case) -> Result<Row, Failure> {
     let score = Score::create(&case.path("score"), case.observers)?;
     let method = methods::find(&case.method)?;
@@ -59,16 +62,16 @@ struct Producer<'a> {
     score: Score,
     simulation: Box<dyn Simulation>,
     observers: Observers,
-    /// The step that was offered last.
+    /// The last step that was published.
     offered: Option<u64>,
     samples: Samples,
-    /// Most memory held in the last step.
+    /// The most memory that was held in the last step.
     held: u64,
 }
 
 impl Producer<'_> {
     fn run(&mut self) -> Result<Row, Failure> {
-        // First one by one, for memory to be there; then in bursts, the first step of which is not measured.
+        // The first steps run one by one. They prepare memory and let the method settle.
         for step in 0..self.case.first_burst() {
             self.burst(step..step + 1)?;
         }
@@ -82,7 +85,8 @@ impl Producer<'_> {
         Ok(self.samples.row(self.case, self.held, self.score.correct()))
     }
 
-    /// Steps on their own, while observers wait; then the same steps coupled, without a pause.
+    /// Runs the steps in plain memory while observers wait. Then runs the same steps with the
+    /// method, without a pause. The first step of a burst is not measured.
     fn burst(&mut self, steps: Range<u64>) -> Result<(), Failure> {
         self.simulation.prepare(steps.clone());
         for step in steps.clone() {
@@ -99,7 +103,7 @@ impl Producer<'_> {
             self.observers
                 .wait(&self.score, step, |score, o| score.has_finished(o, step))?;
         }
-        self.simulation.tidy();
+        self.simulation.clean_up();
         if steps.end - steps.start > 1 {
             let seen = |o| self.score.visible_ns(o, steps.clone());
             let visible = (0..self.score.observers()).filter_map(seen);
@@ -108,7 +112,7 @@ impl Producer<'_> {
         Ok(())
     }
 
-    /// One coupled step.
+    /// Runs one step with the method.
     fn step(&mut self, step: u64, measured: bool) -> Result<(), Failure> {
         let (begun, begin) = timed(|| self.simulation.begin(step));
         begun?;
@@ -130,7 +134,8 @@ impl Producer<'_> {
         Ok(())
     }
 
-    /// Where nobody was attached, somebody comes now and looks at one more version.
+    /// Starts one observer and publishes one more version for it to check. For cases without
+    /// observers.
     fn late_observer(&mut self) -> Result<(), Failure> {
         self.score.set_observers(1);
         self.observers = Observers::start(self.case, &self.score)?;
@@ -139,7 +144,8 @@ impl Producer<'_> {
         self.burst(step..step + 1)
     }
 
-    /// In the last step, before and after it is offered: then most memory is held.
+    /// Measures the held memory in the last step. It is called before and after the publish,
+    /// because the most memory is held then.
     fn measure_memory(&mut self, step: u64) -> Result<(), Failure> {
         if step + 1 == self.case.end() {
             let held = held::bytes(std::process::id() as i32, &self.case.dir)?;
@@ -151,7 +157,7 @@ impl Producer<'_> {
     }
 }
 
-/// The result of a call, and its nanoseconds.
+/// Returns the result of a call, and its duration in nanoseconds.
 fn timed<T>(call: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = call();

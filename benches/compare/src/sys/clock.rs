@@ -1,8 +1,9 @@
-//! One clock for all processes.
+//! A clock that all processes share.
 
 use std::time::Duration;
 
-/// Nanoseconds of the monotonic clock, which every process of the machine reads alike.
+/// Returns the nanoseconds of the monotonic clock, which is the same for all processes of the
+/// machine.
 pub fn now_ns() -> u64 {
     let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
         .map_or(Duration::ZERO, Duration::from);

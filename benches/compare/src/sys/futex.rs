@@ -1,17 +1,19 @@
-//! Waiting for a counter in shared memory.
+//! Waits for a counter in shared memory.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Wait until `counter` is no longer `seen`, for at most `timeout`; may also return for no reason.
+/// Waits until `counter` differs from `seen`, for at most `timeout`. May also return early without
+/// a reason.
 pub fn wait(counter: &AtomicU64, seen: u64, timeout: Duration) {
     let time = libc::timespec {
         tv_sec: timeout.as_secs() as libc::time_t,
         tv_nsec: i64::from(timeout.subsec_nanos()),
     };
-    // SAFETY: the address is that of a live, aligned 32-bit word, the low half of the counter on these little-endian
-    // machines; `time` outlives the call, and the arguments after it are not used by FUTEX_WAIT.
+    // SAFETY: the address is that of a live, aligned 32-bit word: the low half of the counter,
+    // because the machine is little-endian. `time` outlives the call. FUTEX_WAIT does not use the
+    // arguments after it.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -23,10 +25,11 @@ pub fn wait(counter: &AtomicU64, seen: u64, timeout: Duration) {
     };
 }
 
-/// Count one up, and wake all who wait.
+/// Adds one to `counter`, and wakes all threads that wait for it.
 pub fn advance(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::SeqCst);
-    // SAFETY: as in `wait`; FUTEX_WAKE uses no argument after the number of waiters.
+    // SAFETY: the address is valid as in `wait`. FUTEX_WAKE uses no argument after the number of
+    // waiters.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

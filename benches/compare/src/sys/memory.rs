@@ -1,4 +1,4 @@
-//! Mappings of whole files, or of memory of one's own.
+//! Mappings of whole files, and of private memory.
 #![allow(unsafe_code)]
 
 use crate::failure::{Failure, While};
@@ -11,19 +11,20 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// A mapping, unmapped when dropped.
+/// A mapping. It is unmapped when this value is dropped.
 pub struct Memory {
     at: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a mapping belongs to the process; nothing in it is tied to a thread.
+// SAFETY: a mapping belongs to the process. Nothing in it is tied to a thread.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Memory of this process alone, all zero, in small pages as the simulations that are compared have it.
+    /// Maps private memory of this process, filled with zeros. It uses small pages, like the memory
+    /// of the simulations that are compared.
     pub fn private(len: usize) -> Result<Self, Failure> {
-        // SAFETY: new memory at an address that the kernel chooses disturbs nothing.
+        // SAFETY: the kernel chooses the address, so the new mapping replaces no other.
         let at = unsafe {
             mmap_anonymous(
                 None,
@@ -33,12 +34,12 @@ impl Memory {
             )
         };
         let memory = Self::new(at, len)?;
-        // SAFETY: the range is the mapping just made; the advice changes no content.
+        // SAFETY: the range is the new mapping. The advice changes no content.
         let _ = unsafe { madvise(memory.at.cast(), len, MmapAdvise::MADV_NOHUGEPAGE) };
         Ok(memory)
     }
 
-    /// A new file at `path`, to read and write together with others.
+    /// Creates a file at `path` and maps it shared, to read and write.
     pub fn create(path: &Path, len: usize) -> Result<(Self, File), Failure> {
         let mut options = File::options();
         let file = options.read(true).write(true).create_new(true).open(path);
@@ -48,23 +49,24 @@ impl Memory {
         Ok((Self::map(&file, len, true, MapFlags::MAP_SHARED)?, file))
     }
 
-    /// The file at `path` as it is, together with others.
+    /// Opens the file at `path` and maps it shared.
     pub fn open(path: &Path, writable: bool) -> Result<Self, Failure> {
         let mut options = File::options();
         let file = options.read(true).write(writable).open(path);
         let file = file.context(format!("opening {path:?}"))?;
-        let len = file.metadata().context("the size of a file")?.len() as usize;
+        let len = file.metadata().context("reading the size of a file")?.len() as usize;
         Self::map(&file, len, writable, MapFlags::MAP_SHARED)
     }
 
-    /// A copy-on-write copy of `file`.
+    /// Maps `file` privately, copy-on-write.
     pub fn copy_on_write(file: &File, len: usize) -> Result<Self, Failure> {
         Self::map(file, len, true, MapFlags::MAP_PRIVATE)
     }
 
     fn map(file: &File, len: usize, writable: bool, flags: MapFlags) -> Result<Self, Failure> {
-        // SAFETY: a mapping at an address that the kernel chooses disturbs nothing. (The file may be written by others: who
-        // takes a slice of it must know that the protocol of the method keeps it still.)
+        // SAFETY: the kernel chooses the address, so the mapping replaces no other. Other processes
+        // may write the file. Code that takes a slice of it must rely on the method's protocol to
+        // prevent that.
         let at = unsafe { mmap(None, size(len), protection(writable), flags, file, 0) };
         Self::new(at, len)
     }
@@ -74,53 +76,59 @@ impl Memory {
         Ok(Memory { at, len })
     }
 
-    /// Leave it out of forked children.
+    /// Excludes the mapping from forked children.
     pub fn keep_from_children(&self) -> Result<(), Failure> {
-        // SAFETY: the range is this mapping; the advice changes nothing here.
+        // SAFETY: the range is this mapping. The advice changes nothing in this process.
         unsafe { madvise(self.at.cast(), self.len, MmapAdvise::MADV_DONTFORK) }
-            .context("keeping memory from children")
+            .context("excluding memory from forked children")
     }
 
-    /// Forget what was written to a copy-on-write mapping, and be one of `file` instead.
+    /// Discards what was written to a copy-on-write mapping, and maps `file` copy-on-write in its
+    /// place.
     pub fn replace_by_copy_of(&mut self, file: &File) -> Result<(), Failure> {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED;
         let address = NonZeroUsize::new(self.at.as_ptr() as usize);
-        // SAFETY: the range is this mapping, which nobody borrows during a call by `&mut`.
+        // SAFETY: the range is this mapping. It is not borrowed, because the call takes `&mut
+        // self`.
         unsafe { mmap(address, size(self.len), protection(true), flags, file, 0) }
             .context("mapping the new version over the old")?;
         Ok(())
     }
 
-    /// Let a range be written or not.
+    /// Allows writes to the mapping, or forbids them.
     pub fn protect(&mut self, writable: bool) -> Result<(), Failure> {
-        // SAFETY: the range is this mapping, nobody borrows it during a call by `&mut`, and whoever protects it has a
-        // handler for the faults.
+        // SAFETY: the range is this mapping. It is not borrowed, because the call takes `&mut
+        // self`. A caller that forbids writes has a handler for the faults.
         unsafe { mprotect(self.at.cast(), self.len, protection(writable)) }
             .context("protecting memory")
     }
 
-    /// The bytes. Where others may write the file, only while the method's protocol keeps them from it.
+    /// Returns the bytes. If other processes may write the file, call this only while the method's
+    /// protocol prevents it.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped readable for its length as long as `self` lives. For files: see above; a method whose protocol
-        // fails shows words of another step, which is what the comparison is there to find.
+        // SAFETY: the range is mapped readable as long as `self` lives. For files, the method's
+        // protocol prevents writes. If the protocol fails, the slice shows words of another step.
+        // The comparison exists to find such failures.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 
-    /// The bytes, to write. The same holds.
+    /// Returns the bytes, to write. The condition of [`Memory::bytes`] holds here as well.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`, mapped writable, and borrowed by `&mut`.
+        // SAFETY: as in `bytes`. In addition, the range is mapped writable, and `&mut self`
+        // excludes other borrows.
         unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
     }
 
-    /// Words that several processes read and write.
+    /// Returns the memory as words that several processes read and write.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: as in `bytes`; a mapping is aligned for words, and they are only accessed as atomics.
+        // SAFETY: the range is mapped as long as `self` lives. A mapping is aligned for words. The
+        // words are accessed only as atomics.
         unsafe {
             std::slice::from_raw_parts(self.at.as_ptr().cast(), self.len / size_of::<AtomicU64>())
         }
     }
 
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     pub fn address(&self) -> usize {
         self.at.as_ptr() as usize
     }
@@ -128,7 +136,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the range is this mapping, and borrows of it have ended.
+        // SAFETY: the range is this mapping. All borrows of it have ended.
         let _ = unsafe { munmap(self.at.cast(), self.len) };
     }
 }
@@ -140,7 +148,7 @@ fn protection(writable: bool) -> ProtFlags {
     }
 }
 
-/// A length for the kernel, which refuses 0 as it does anything too large.
+/// Converts a length for the kernel. A length of 0 becomes 1.
 fn size(len: usize) -> NonZeroUsize {
     NonZeroUsize::new(len).unwrap_or(NonZeroUsize::MIN)
 }

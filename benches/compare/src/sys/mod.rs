@@ -1,4 +1,4 @@
-//! The system calls that methods and roles need.
+//! Wrappers of the system calls that methods and roles need.
 
 pub mod clock;
 pub mod faults;

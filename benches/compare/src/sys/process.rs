@@ -1,4 +1,4 @@
-//! Processes that do not outlive the one that started them.
+//! Processes that do not outlive their parent.
 #![allow(unsafe_code)]
 
 use crate::failure::{Failure, While};
@@ -6,7 +6,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getppid};
 
-/// Die with the parent, process `parent`; exit at once if it is gone already.
+/// Makes this process die when its parent, process `parent`, dies. Exits at once if the parent has
+/// ended already.
 pub fn die_with(parent: i32) -> Result<(), Failure> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).context("asking to die with the parent")?;
     if getppid().as_raw() != parent {
@@ -15,33 +16,37 @@ pub fn die_with(parent: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Give way to the simulation, so that what is measured is the method and not the scheduler.
+/// Lowers the priority of this process below that of the simulation. So the method is measured, and
+/// not the scheduler.
 pub fn give_way() {
-    // SAFETY: changes a number of this process, and touches no memory.
+    // SAFETY: the call changes only the priority of this process and touches no memory.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
 }
 
-/// A forked child: killed and reaped when dropped.
+/// A forked child process. It is killed and reaped when this value is dropped.
 pub struct Child(Pid);
 
 impl Child {
-    /// Run `task` in a copy of this process, which must have one thread.
+    /// Runs `task` in a forked copy of this process. This process must have only one thread.
     pub fn fork(task: impl FnOnce()) -> Result<Child, Failure> {
         let parent = std::process::id() as i32;
-        // SAFETY: this process has one thread (the producers that fork start none), so the child may do all that it could.
+        // SAFETY: this process has one thread, because producers that fork start no others. So no
+        // lock is held by a thread that the child lacks, and the child may do all that the parent
+        // can.
         match unsafe { fork() }.context("fork")? {
             ForkResult::Parent { child } => Ok(Child(child)),
             ForkResult::Child => {
                 if die_with(parent).is_ok() {
                     task();
                 }
-                // SAFETY: ends the child without running what the parent has registered for its own end.
+                // SAFETY: `_exit` has no preconditions. It skips the exit handlers and destructors,
+                // which are for the parent.
                 unsafe { libc::_exit(0) }
             }
         }
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> i32 {
         self.0.as_raw()
     }

@@ -1,4 +1,4 @@
-//! The lock that POSIX offers to processes: many readers, or one writer.
+//! The read-write lock that POSIX offers to processes. Many readers or one writer can hold it.
 #![allow(unsafe_code)]
 
 use crate::failure::{Failure, While};
@@ -9,7 +9,8 @@ use std::io;
 pub struct SharedLock<'a>(&'a Memory);
 
 impl<'a> SharedLock<'a> {
-    /// The lock that lies at the start of `memory`, which must have been initialised by one process.
+    /// Returns the lock at the start of `memory`. Before it is locked, one process must have called
+    /// [`SharedLock::initialise`].
     pub fn new(memory: &'a Memory) -> Self {
         assert!(memory.bytes().len() >= size_of::<libc::pthread_rwlock_t>());
         SharedLock(memory)
@@ -19,11 +20,12 @@ impl<'a> SharedLock<'a> {
         self.0.address() as *mut libc::pthread_rwlock_t
     }
 
-    /// Make it a lock. Once, before other processes map it.
+    /// Initialises the lock. Call it once, before other processes map the memory.
     pub fn initialise(&self) -> Result<(), Failure> {
         let mut attributes = std::mem::MaybeUninit::uninit();
-        // SAFETY: the attributes are initialised before use and destroyed after; the lock lies in a live, writable, page
-        // aligned mapping that is large enough (checked in `new`), and nobody uses it yet.
+        // SAFETY: the attributes are initialised before they are used, and destroyed afterwards.
+        // The lock lies in a live, writable, page-aligned mapping that is large enough (checked in
+        // `new`). No process uses it yet.
         unsafe {
             libc::pthread_rwlockattr_init(attributes.as_mut_ptr());
             libc::pthread_rwlockattr_setpshared(
@@ -36,27 +38,27 @@ impl<'a> SharedLock<'a> {
         }
     }
 
-    /// Wait until no reader has it.
+    /// Locks for writing. Waits until no other process holds the lock.
     pub fn write(&self) -> Result<(), Failure> {
-        // SAFETY: an initialised lock in a live mapping.
+        // SAFETY: the lock is initialised and lies in a live mapping.
         checked(
             unsafe { libc::pthread_rwlock_wrlock(self.raw()) },
             "locking to write",
         )
     }
 
-    /// Wait until no writer has it.
+    /// Locks for reading. Waits until no writer holds the lock.
     pub fn read(&self) -> Result<(), Failure> {
-        // SAFETY: an initialised lock in a live mapping.
+        // SAFETY: the lock is initialised and lies in a live mapping.
         checked(
             unsafe { libc::pthread_rwlock_rdlock(self.raw()) },
             "locking to read",
         )
     }
 
-    /// Let go of it. Only by who has it.
+    /// Releases the lock. The caller must hold it.
     pub fn release(&self) -> Result<(), Failure> {
-        // SAFETY: an initialised lock in a live mapping, which the callers have locked.
+        // SAFETY: the lock is initialised and lies in a live mapping. The callers hold it.
         checked(
             unsafe { libc::pthread_rwlock_unlock(self.raw()) },
             "unlocking",

@@ -1,18 +1,24 @@
-//! What ten pages add to a step of the solver, and what a thread adds that computes as much as the server and nothing else.
+//! The time that ten pages of the live view add to a step of the solver.
+//!
+//! For comparison, it also measures what a thread adds that computes for as long as the server, and
+//! touches no memory.
 
 use super::super::gray_scott::{Both, stretch};
 use super::spinner::Spinner;
-use super::{Bar, Outcome, Unit, look, of_pages};
+use super::{Bar, Outcome, Unit, of_pages, view_request};
 use crate::pages::{Pages, Site};
 use crate::samples::Samples;
 use std::time::Instant;
 
-/// Steps of a stretch, and how often one of each kind is run.
+/// Number of steps in a stretch.
 const STRETCH: u64 = 40;
+/// Number of rounds that are measured. A round has one stretch of each kind.
 const ROUNDS: u64 = 24;
+/// Number of rounds at the start that are not counted.
 const WARM_UP: u64 = 2;
 
-/// Of all rounds, for each kind: nobody looks (0), ten pages look (1), a thread computes (2).
+/// Measured values of all rounds. The index is the kind of stretch: without pages (0), with ten
+/// pages (1), with a thread that computes (2).
 #[derive(Default)]
 struct Seen {
     steps: [Samples; 3],
@@ -20,8 +26,8 @@ struct Seen {
     images: u64,
 }
 
-/// The solver with one thread, every step published: stretches with nothing beside it, with pages, and with the thread, each kind
-/// first, second and last as often as the others.
+/// Runs the solver with one thread and publishes every step. Each kind of stretch is the first,
+/// second and last one of a round equally often.
 pub fn measure() -> Outcome<Vec<Bar>> {
     let name = format!("bars-view-{}", std::process::id());
     let mut both = Both::new(&name)?;
@@ -47,15 +53,15 @@ pub fn measure() -> Outcome<Vec<Bar>> {
     Ok(bars(&seen))
 }
 
-/// What runs beside the solver.
+/// The load beside the solver.
 struct Beside {
     site: Site,
-    /// What the server took of a processor when there were pages the last time.
+    /// The part of a processor that the server used in the last stretch with pages.
     part: f64,
 }
 
 impl Beside {
-    /// A stretch of a kind.
+    /// Runs a stretch of this kind and records its times.
     fn run(
         &mut self,
         kind: usize,
@@ -66,7 +72,7 @@ impl Beside {
         let seconds = match kind {
             0 => stretch(samples)?,
             1 => {
-                let pages = of_pages(Pages::open(&self.site, 10, &look("v", 128)))?;
+                let pages = of_pages(Pages::open(&self.site, 10, &view_request("v", 128)))?;
                 let (begin, busy) = (Instant::now(), of_pages(self.site.busy())?);
                 let seconds = stretch(samples)?;
                 let busy = of_pages(self.site.busy())? - busy;
@@ -84,7 +90,8 @@ impl Beside {
     }
 }
 
-/// The median of what the stretches of a kind took longer than those with nothing beside them, in per cent.
+/// Returns the median of the additional time of this kind of stretch over those without load, in
+/// per cent.
 fn added(seen: &Seen, kind: usize) -> f64 {
     let pairs = seen.seconds[kind].iter().zip(&seen.seconds[0]);
     let mut added: Vec<f64> = pairs
@@ -98,10 +105,10 @@ fn bars(seen: &Seen) -> Vec<Bar> {
     let [alone, pages, _] = &seen.steps;
     let images = seen.images / (10 * ROUNDS);
     let beside =
-        format!("the same while ten pages look (each gets {images} images in {STRETCH} steps)");
+        format!("the same with ten viewers (each gets {images} images in {STRETCH} steps)");
     vec![
         Bar::limit(
-            "gray_scott, 128^3, one thread, every step published, nobody looks: a step",
+            "gray_scott, 128^3, one thread, every step published, no viewers: a step",
             alone,
         ),
         Bar::limit(&beside, pages),
@@ -112,7 +119,8 @@ fn bars(seen: &Seen) -> Vec<Bar> {
             Unit::Percent,
         ),
         Bar::figure(
-            "its floor: added by a thread that only computes, as long as the server did, on the other processor",
+            "its floor: added by a thread that only computes, for as long as the server, on the \
+             other processor",
             added(seen, 2),
             Unit::Percent,
         ),

@@ -1,4 +1,4 @@
-//! The same field in a real browser: from publish to the pixels.
+//! The same field in a real browser: the time from publish to the pixels.
 
 use super::steady::{RATE, SECONDS, SIDE, Steady};
 use super::{Bar, Outcome, of_pages};
@@ -7,10 +7,10 @@ use crate::programs::Program;
 use crate::samples::Samples;
 use std::process::Command;
 
-/// Opens the page without a screen, and prints what the page has measured.
+/// The script that opens the page in a browser without a screen, and prints what the page measured.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../view/web-tests/pixels.js");
 
-/// From publish to the pixels of one page.
+/// Measures the time from publish to the pixels of one page.
 pub fn measure() -> Vec<Bar> {
     vec![run().expect("measured")]
 }
@@ -31,7 +31,8 @@ fn run() -> Outcome<Bar> {
     let mut samples = Samples::default();
     ms.iter().for_each(|ms| samples.add_ns(ms * 1e6));
     let what = format!(
-        "{SIDE}^3 doubles, {RATE} versions a second: from publish to the pixels of Chromium, drawn without a graphics card ({} of {} versions)",
+        "{SIDE}^3 doubles, {RATE} versions a second: from publish to the pixels of Chromium, drawn \
+         without a graphics card ({} of {} versions)",
         ms.len(),
         RATE * SECONDS
     );

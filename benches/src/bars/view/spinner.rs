@@ -1,21 +1,23 @@
-//! A thread that computes for a part of the time, and touches no memory: what anything at all that runs beside a simulation costs it.
+//! A thread that computes for a part of the time and touches no memory. It shows what any load
+//! beside a simulation costs at least.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// It computes and sleeps in turns of so long together.
+/// Time for one turn of computing and sleeping.
 const TURN: Duration = Duration::from_millis(10);
 
-/// Dropped, it has ended.
+/// A thread that computes. It has ended when this value has been dropped.
 pub struct Spinner {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Spinner {
-    /// Compute for this part of the time, as considerately as the server of the view.
+    /// Starts a thread that computes for this part of the time, with the low priority of the view's
+    /// server.
     pub fn start(part: f64) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
@@ -41,7 +43,7 @@ impl Drop for Spinner {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It has nothing to panic of.
+            // The thread cannot panic, so there is no error to report.
             let _ = thread.join();
         }
     }

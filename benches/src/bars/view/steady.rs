@@ -6,12 +6,12 @@ use tcasm_producer::{Field, Producer};
 
 /// Points along each axis of the field.
 pub const SIDE: usize = 256;
-/// Versions of it in a second.
+/// Number of versions per second.
 pub const RATE: u32 = 10;
-/// For how many seconds.
+/// Number of seconds for which versions are published.
 pub const SECONDS: u32 = 12;
 
-/// A producer with the field `t`, and its first version.
+/// A producer with the field `t`.
 pub struct Steady {
     producer: Producer,
     field: Field<f64, ndarray::Ix3>,
@@ -19,7 +19,7 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// Publish the first version.
+    /// Creates the producer and publishes the first version.
     pub fn start(name: &str) -> Outcome<Self> {
         let bytes = SIDE.pow(3) * size_of::<f64>();
         let mut producer = Producer::builder(name).capacity(bytes).create()?;
@@ -33,7 +33,8 @@ impl Steady {
         })
     }
 
-    /// Publish for so many seconds; how long it took, with a pause after the last.
+    /// Publishes for [`SECONDS`]. Returns the time that it took, including a pause after the last
+    /// version.
     pub fn run(&mut self) -> Outcome<Duration> {
         let begin = Instant::now();
         for count in 1..=RATE * SECONDS {

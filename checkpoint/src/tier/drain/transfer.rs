@@ -1,4 +1,5 @@
-//! One checkpoint on its way to the slow tier: never before what it builds on is there.
+//! The way of one checkpoint to the slower tier. An increment is never copied before the slower
+//! tier has its base.
 
 use super::{Common, lock};
 use crate::error::{Fault, ReadError, WriteError};
@@ -12,30 +13,32 @@ use std::sync::atomic::Ordering::Relaxed;
 use tcasm_core::fault;
 
 impl Common {
-    /// Drains one checkpoint, or finds out that there is something else to do before, or that
-    /// nothing can be done.
+    /// Drains one checkpoint. If its base must be drained first, only prepares that. A checkpoint
+    /// that can never be drained is taken out of the manifest of the fast tier.
     pub fn drain(&self, entry: &Entry, slow: &mut Slow) -> Result<(), WriteError> {
         match self.bring(entry, slow) {
-            // Another file has taken its place, or none: the next look finds what is there.
+            // The file was replaced or removed meanwhile. The next pass finds what is there now.
             Err(_) if !is_current(&lock(&self.fast), entry) => Ok(()),
-            // Trying again would not help, and those after it shall not wait.
+            // A new attempt would not help, and checkpoints after this one must not wait for it.
             Err(WriteError::Copy(why @ ReadError::NoBase { .. })) => {
                 lock(&self.fast).forget(entry.step, &why.to_string())
             }
             Err(WriteError::Copy(why)) if self.is_damaged(entry) => {
-                tracing::error!(step = entry.step, %why, "a checkpoint is damaged; it is set aside");
+                tracing::error!(step = entry.step, %why, "set aside a damaged checkpoint");
                 lock(&self.fast).set_aside(entry.step, &why.to_string())
             }
             result => result,
         }
     }
 
-    /// Returns true if the source is wrong, and not the copy.
+    /// Returns true if the source itself is damaged, and not only the copy.
     fn is_damaged(&self, entry: &Entry) -> bool {
         let path = lock(&self.fast).path(entry);
         Found::at(&path).is_some_and(|found| stored::verify(&path, found.form).is_err())
     }
 
+    /// Copies the checkpoint of `entry` if the slower tier does not have it, then applies retention
+    /// on both tiers.
     fn bring(&self, entry: &Entry, slow: &mut Slow) -> Result<(), WriteError> {
         if !slow.restores(entry.step, |there| there.seal == entry.seal)? {
             self.check_later(entry, &slow.tier)?;
@@ -46,16 +49,16 @@ impl Common {
         }
         {
             let mut fast = lock(&self.fast);
-            // Not of a file that has taken its place meanwhile.
+            // A file that has replaced it meanwhile is not drained.
             if is_current(&fast, entry) {
                 fast.drained(entry.step)?;
             }
         }
         fault::pass("drained");
-        slow.tier.tidy(&self.kept_on_slow(), false)?;
+        slow.tier.apply_retention(&self.kept_on_slow(), false)?;
         series::update(&mut slow.tier)?;
         let mut fast = lock(&self.fast);
-        if fast.tidy(&self.settings.keep_fast, true)? != 0 {
+        if fast.apply_retention(&self.settings.keep_fast, true)? != 0 {
             series::update(&mut fast)?;
         }
         drop(fast);
@@ -63,8 +66,9 @@ impl Common {
         Ok(())
     }
 
-    /// Returns what the slow tier keeps at this moment: also what outstanding increments build on.
-    /// Otherwise a base that is older than the rest would be copied and removed again and again.
+    /// Returns the retention of the slower tier at this moment. It includes the bases of
+    /// checkpoints that are not drained yet. Otherwise a base that is older than the other
+    /// checkpoints would be copied and removed again and again.
     fn kept_on_slow(&self) -> Retention {
         let mut keep = self.settings.keep.clone();
         let outstanding = self.outstanding();
@@ -73,8 +77,9 @@ impl Common {
         keep
     }
 
-    /// Returns true if the slow tier restores the state that `entry` builds on. A copy that cannot
-    /// be read there must not be made: retention would count it, and let older ones go.
+    /// Returns true if the slower tier can restore the state that `entry` builds on. Otherwise no
+    /// copy may be made: it could not be read there, but retention would count it and remove older
+    /// checkpoints.
     fn has_base(&self, entry: &Entry, slow: &mut Slow) -> Result<bool, WriteError> {
         match entry.base_step() {
             None => Ok(true),
@@ -82,7 +87,8 @@ impl Common {
         }
     }
 
-    /// Has the base of `entry` drained, again if need be: as it is older, it comes first then.
+    /// Marks the base of `entry` as not drained. It is older than `entry`, so the drain takes it
+    /// first.
     fn bring_base_first(&self, entry: &Entry) -> Result<(), WriteError> {
         let mut fast = lock(&self.fast);
         let base = fast
@@ -100,7 +106,8 @@ impl Common {
         }
     }
 
-    /// Files of later steps that are not on the fast tier may be another simulation's.
+    /// Returns an error if the slower tier has checkpoints of later steps that the fast tier does
+    /// not have. They may belong to another simulation.
     fn check_later(&self, entry: &Entry, slow: &Tier) -> Result<(), WriteError> {
         let newest = lock(&self.fast).contents().newest();
         let (step, there) = (entry.step, slow.contents().newest());
@@ -112,6 +119,7 @@ impl Common {
         }
     }
 
+    /// Copies the file of `entry` to the slower tier and enters it there.
     fn copy(&self, entry: &Entry, slow: &mut Slow) -> Result<(), WriteError> {
         let from = lock(&self.fast).path(entry);
         self.board().state.copying = Some((entry.step, 0, entry.bytes));
@@ -124,7 +132,7 @@ impl Common {
             go_on: &go_on,
         };
         let form = Found::at(&from).map_or(Form::Full(Layout::default()), |found| found.form);
-        // Neither the source nor the copy is taken on trust.
+        // Verify the copy before it gets its name. This finds damage in the source as well.
         let (to, mode) = (slow.tier.path(entry), slow.tier.mode());
         copy(&from, &to, mode, &pace, |copy| {
             fault::pass("copied-file");
@@ -139,6 +147,7 @@ impl Common {
     }
 }
 
+/// Returns true if `tier` still has the file that `entry` describes.
 fn is_current(tier: &Tier, entry: &Entry) -> bool {
     let item = tier.contents().items.get(&entry.step);
     item.is_some_and(|item| item.entry.is_same_file(entry))
@@ -151,7 +160,7 @@ mod tests {
     use crate::{Checkpointer, Mode};
 
     #[test]
-    fn what_has_taken_the_place_of_a_drained_file_is_not_drained() {
+    fn file_that_replaced_a_drained_one_is_drained_again() {
         let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let mut tier = written(fast.path(), 1);
         let old = tier.contents().items[&1].entry.clone();
@@ -187,6 +196,6 @@ mod tests {
         let mut slow = open_slow(&common.fast, slow.path()).unwrap();
         common.drain(&old, &mut slow).unwrap();
         assert!(!lock(&common.fast).contents().items[&1].drained);
-        assert_eq!(common.outstanding().len(), 1, "there is another look");
+        assert_eq!(common.outstanding().len(), 1, "it is still to be drained");
     }
 }

@@ -1,4 +1,5 @@
-//! The process of a round: it does what its environment says, on one thread, and reports.
+//! The process of a round. It executes the operations in its environment on one thread, and reports
+//! the result.
 
 use super::{KEEP, Op};
 use crate::checkpointer::Checkpointer;
@@ -13,18 +14,20 @@ use std::path::{Path, PathBuf};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::stamp::Stamp;
 
-/// Values of the field. Each step changes one of them.
+/// The number of values of the field. Each step changes one of them.
 pub const COUNT: usize = 5;
-/// Files of a chain.
+/// The largest number of files of a chain.
 const MOST_FILES: usize = 6;
 
-/// The values at `step`: each is the last step that has changed it, or that began a run.
+/// Returns the values of the field at `step`. Each value is the last step that has changed it, or
+/// 0.
 pub fn values(step: u64) -> [u64; COUNT] {
     let count = COUNT as u64;
     let last = |place: u64| step.checked_sub((step + count - place) % count);
     [0, 1, 2, 3, 4].map(|place| last(place).unwrap_or_default())
 }
 
+/// Returns the options of all checkpoints.
 pub fn options() -> Options {
     Options {
         compression: Compression::None,
@@ -93,7 +96,8 @@ impl Child {
         self.to.commit(filled.unwrap()).unwrap();
     }
 
-    /// Tells what is complete, and what is drained: after this it must not get lost.
+    /// Prints which checkpoints are complete and which are drained. After this they must not be
+    /// lost.
     fn report(&self) {
         let contents = self.to.contents();
         let items = contents.items.iter();
@@ -102,7 +106,7 @@ impl Child {
             true => format!("drained {step}\n"),
             false => format!("complete {step}\n"),
         });
-        // Bypass the harness, which may hold what is printed.
+        // Bypass the test harness, which may hold back what is printed.
         let mut out = std::io::stdout().lock();
         out.write_all(report.collect::<String>().as_bytes())
             .unwrap();
@@ -110,19 +114,19 @@ impl Child {
     }
 }
 
-/// Makes a full checkpoint of the oldest increment that is still to be drained. It need not be the
-/// newest: that is what it was when its compaction began.
+/// Replaces the oldest increment that is not drained by a full checkpoint. It need not be the
+/// newest one, as newer ones may have been written since a compaction began.
 fn compact(fast: &Shared) {
     let is_due = |item: &&Item| !item.drained && item.entry.base_step().is_some();
     let contents = lock(fast).contents().clone();
     if let Some(item) = contents.items.values().find(is_due) {
-        // Its base may be lost.
+        // This fails if its base is lost.
         let _ = compact::compact(fast, &item.entry, &options());
     }
 }
 
 #[test]
-#[ignore = "run by the model of tiers"]
+#[ignore = "started as a child process by the model test of tiers"]
 fn child_that_plays_a_round() {
     let var = |name: &str| std::env::var(name).unwrap();
     let (fast, slow) = (

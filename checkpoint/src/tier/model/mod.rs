@@ -1,15 +1,15 @@
-//! Random sequences of everything that happens to two tiers, with kills at each step.
+//! A model test of two tiers: random sequences of all operations, with kills at each step.
 //!
-//! Rounds of operations are done by processes of their own, each of which may be killed at a step
-//! of one of them. After each round, whatever became of the process:
+//! Each round of operations runs in a process of its own, which may be killed at a step of one of
+//! them. After each round, whether the process was killed or not:
 //!
-//! - each tier restores what it is to keep: the newest of what was reported to be complete on it,
-//!   and as many older ones as its retention says, without a gap;
-//! - what it restores has the right values;
-//! - no line of a manifest was ever written after which a checkpoint was without its base.
+//! - Each tier restores what it must keep: the newest checkpoint that was reported to be complete
+//!   on it, and as many older ones as its retention says, without a gap.
+//! - All restored values are right.
+//! - No manifest had a line after which a checkpoint was without its base.
 //!
-//! Between rounds files of either tier may get lost. Then a tier owes what it still restores, and
-//! all that is reported from then on. In the end everything is drained.
+//! Between rounds, files of either tier may be lost. Then a tier must restore what it still can,
+//! and all that is reported from then on. At the end everything is drained.
 
 mod child;
 mod world;
@@ -17,23 +17,23 @@ mod world;
 use proptest::prelude::*;
 use world::World;
 
-/// Checkpoints that are kept on the fast and on the slow tier.
+/// The numbers of checkpoints that are kept on the fast and on the slow tier.
 const KEEP: [usize; 2] = [3, 2];
 
-/// An action of a process.
+/// An operation of a process.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// Write a checkpoint: an increment if it may be one.
+    /// Write a checkpoint: an increment if there is something to build on.
     Write,
-    /// Write a checkpoint that is full.
+    /// Write a full checkpoint.
     WriteFull,
-    /// Make a full checkpoint of the oldest increment that is still to be drained.
+    /// Replace the oldest increment that is not drained by a full checkpoint.
     Compact,
-    /// Drain the oldest that is to be drained.
+    /// Drain the oldest checkpoint that is not drained.
     Drain,
-    /// The same, with a compaction after it was chosen.
+    /// The same, with a compaction between the choice and the copy.
     DrainWhileCompacting,
-    /// Drain all that there was to be drained before a compaction.
+    /// List the checkpoints that are not drained, compact, then drain those on the list.
     DrainStale,
 }
 
@@ -47,41 +47,44 @@ impl Op {
         Op::DrainStale,
     ];
 
-    /// One letter, for the process that does it.
+    /// Returns the letter that stands for the operation in the environment of the process.
     fn letter(self) -> char {
         b"wfcdis"[self as usize] as char
     }
 
+    /// Returns the operation that `letter` stands for.
     fn of(letter: char) -> Option<Op> {
         Op::ALL.into_iter().find(|op| op.letter() == letter)
     }
 }
 
-/// An action of somebody else between two rounds.
+/// Damage by others between two rounds.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
+    /// No damage.
     None,
-    /// A file of the fast tier is gone: one of so many.
+    /// A file of the fast tier is lost: the one with this index, modulo the number of files.
     LoseFast(usize),
-    /// A file of the slow tier is gone.
+    /// The same for the slow tier.
     LoseSlow(usize),
-    /// The slow tier is a new, empty folder.
+    /// The slow tier is replaced by a new, empty folder.
     NewSlow,
 }
 
+/// The operations of one process, and the damage after it.
 #[derive(Clone, Debug)]
 struct Round {
     ops: Vec<Op>,
-    /// The step at which the process is killed, and at which time that it comes there.
+    /// The fault point at which the process is killed, and at which pass of that point.
     kill: Option<(&'static str, usize)>,
     harm: Harm,
 }
 
-/// The steps at which processes are killed.
+/// The fault points at which processes are killed.
 const POINTS: [&str; 10] = tcasm_core::fault::CHECKPOINT_POINTS;
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    // Checkpoints come in number, or there is nothing to drain.
+    // Writes are frequent, so that there is something to drain.
     let op = prop_oneof![
         4 => Just(Op::Write),
         1 => Just(Op::WriteFull),
@@ -127,8 +130,8 @@ proptest! {
     }
 }
 
-/// The race that two reviews have seen leave a slow tier without a readable checkpoint: what the
-/// drain chose is compacted before its turn, and the writer is killed at any step after that.
+/// A race that once left a slow tier without a readable checkpoint. The increment that the drain
+/// chose is compacted before it is copied, and the writer is killed at any step after that.
 #[test]
 fn slow_tier_stays_readable_when_a_chosen_increment_is_compacted_before_its_turn() {
     use Op::*;
@@ -148,8 +151,9 @@ fn slow_tier_stays_readable_when_a_chosen_increment_is_compacted_before_its_turn
     }
 }
 
-/// A compaction was killed before it was entered, and then the chain of the increment lost a file:
-/// the full checkpoint, which nobody has entered, is all that there is of its step.
+/// A compaction is killed before its full checkpoint is entered, and then the chain of the
+/// increment loses a file. The full checkpoint, which is not entered, is then the only file of its
+/// step that can be read.
 #[test]
 fn compacted_file_that_was_not_entered_replaces_an_increment_without_its_base() {
     use Op::*;
@@ -163,15 +167,15 @@ fn compacted_file_that_was_not_entered_replaces_an_increment_without_its_base() 
             DrainWhileCompacting,
         ],
         kill: Some(("compacted", 2)),
-        // Of steps 1, 2, 3 and 3 that of step 2.
+        // The files are of steps 1, 2, 3 and 3. The one of step 2 is lost.
         harm: Harm::LoseFast(1),
     };
     let played = world.play(&round).and_then(|()| world.finish());
     played.unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// The slow tier has newer checkpoints than those that are left to be drained, and keeps none that
-/// is older: the base of an increment must stay there until the increment has come.
+/// The slow tier has newer checkpoints than those that are still to be drained, and keeps none that
+/// is older. The base of an increment must stay there until the increment is drained.
 #[test]
 fn increments_older_than_what_the_slow_tier_keeps_are_drained_once() {
     use Op::*;

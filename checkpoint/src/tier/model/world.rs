@@ -1,4 +1,4 @@
-//! Two tiers as they are to be, and as they are.
+//! The two tiers of the model test: what they must restore, and what they do restore.
 
 use super::child::{COUNT, values};
 use super::{Harm, KEEP, Round};
@@ -13,16 +13,17 @@ use std::process::Command;
 
 type Check = Result<(), String>;
 
-/// A tier, and what it owes.
+/// A tier, and what it must restore.
 struct Side {
     dir: PathBuf,
     keep: usize,
-    /// Steps that were reported to be complete on it.
+    /// The steps that were reported to be complete on it.
     owed: BTreeSet<u64>,
-    /// Nobody has taken files of it away.
+    /// True if no file of it was lost.
     intact: bool,
 }
 
+/// Both tiers, and the step of the next checkpoint.
 pub struct World {
     _root: tempfile::TempDir,
     fast: Side,
@@ -52,6 +53,7 @@ impl World {
         }
     }
 
+    /// Runs one round and checks both tiers before and after its damage.
     pub fn play(&mut self, round: &Round) -> Check {
         let ops: String = round.ops.iter().map(|op| op.letter()).collect();
         self.run(&ops, round.kill)?;
@@ -60,9 +62,10 @@ impl World {
         self.check()
     }
 
-    /// Drains everything.
+    /// Drains everything and checks that nothing is left.
     pub fn finish(&mut self) -> Check {
-        // One is written, so that there is something; and all that can be drained is.
+        // Write one full checkpoint, so that there is one to drain, then drain all that can be
+        // drained.
         self.run(&format!("f{}", "d".repeat(64)), None)?;
         self.check()?;
         let [fast, slow] = [&self.fast, &self.slow].map(|side| side.contents());
@@ -74,6 +77,7 @@ impl World {
         }
     }
 
+    /// Runs `ops` in a process of its own, and records what it reports.
     fn run(&mut self, ops: &str, kill: Option<(&str, usize)>) -> Check {
         let mut child = Command::new(std::env::current_exe().unwrap());
         let test = "tier::model::child::child_that_plays_a_round";
@@ -113,8 +117,8 @@ impl World {
         Ok(())
     }
 
-    /// Steps that the fast tier says are drained although the slow one may have lost them: nothing
-    /// newer is missing there, so they are not drained again.
+    /// Returns the steps that the fast tier says are drained although the slow one may have lost
+    /// them. If a newer checkpoint is still there, they are not drained again.
     fn stale(&self) -> BTreeSet<u64> {
         let contents = match self.slow.intact {
             true => None,
@@ -134,6 +138,7 @@ impl World {
         Ok(())
     }
 
+    /// Does the damage of a round.
     fn harm(&mut self, harm: Harm) {
         match harm {
             Harm::None => {}
@@ -153,7 +158,7 @@ impl Side {
         Contents::read(&self.dir.join("run.manifest")).map_err(|e| e.to_string())
     }
 
-    /// The steps that can be restored from this tier alone.
+    /// Returns the steps that can be restored from this tier alone.
     fn restorable(&self) -> Result<BTreeSet<u64>, String> {
         let mut steps = BTreeSet::new();
         for found in find::in_dir(&self.dir).map_err(|e| e.to_string())? {
@@ -185,7 +190,7 @@ impl Side {
         let missing: Vec<_> = missing.iter().filter(|s| !restorable.contains(s)).collect();
         if !missing.is_empty() || restorable.len() < self.keep.min(self.owed.len()) {
             let owed = &self.owed;
-            return Err(format!("owed are {owed:?}, there are {restorable:?}"));
+            return Err(format!("expected steps {owed:?}, restored {restorable:?}"));
         }
         match self.intact {
             true => self.check_history(),
@@ -193,7 +198,7 @@ impl Side {
         }
     }
 
-    /// After each line of the manifest, every checkpoint had its base.
+    /// Checks that after each line of the manifest every checkpoint had its base.
     fn check_history(&self) -> Check {
         let path = self.dir.join("run.manifest");
         let Ok(bytes) = fs::read(&path) else {
@@ -212,7 +217,7 @@ impl Side {
         Ok(())
     }
 
-    /// A file gets lost; owed is what is left.
+    /// Removes a file. From now on the tier must restore what it still can.
     fn lose(&mut self, which: usize) {
         let found = find::in_dir(&self.dir).unwrap();
         if found.is_empty() {

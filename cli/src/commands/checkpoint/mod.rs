@@ -1,5 +1,8 @@
-//! `tcasm checkpoint`: files of versions as simulations go. It pins a version only while it writes it (and with increments the
-//! one before), and whatever happens to the files, it goes on until the simulations end.
+//! `tcasm checkpoint`: writes versions of running simulations to files.
+//!
+//! A version is pinned only while it is written. With increments, the version of the last
+//! checkpoint stays pinned as well. A file that cannot be written does not end the program: it runs
+//! until the simulations end.
 
 mod progress;
 mod watch;
@@ -14,7 +17,10 @@ use std::collections::BTreeSet;
 pub fn run(args: &CheckpointArgs) -> Result<(), Failure> {
     let distinct: BTreeSet<&String> = args.names.iter().collect();
     if distinct.len() != args.names.len() {
-        return Err(Failure::new(Code::Usage, "a region is named twice"));
+        return Err(Failure::new(
+            Code::Usage,
+            "a region is named twice; name each region once",
+        ));
     }
     let (signals, progress) = (Signals::catch()?, Progress::new());
     let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
@@ -34,11 +40,11 @@ pub fn run(args: &CheckpointArgs) -> Result<(), Failure> {
 fn panicked(_: Box<dyn std::any::Any + Send>) -> Result<(), Failure> {
     Err(Failure::new(
         Code::Other,
-        "a thread of this program has failed",
+        "a thread of this program panicked (see above); please report it",
     ))
 }
 
-/// The first failure ends the program; the others are told too.
+/// Returns the first failure, which sets the exit status. Prints the messages of the others.
 fn verdict(results: Vec<Result<(), Failure>>) -> Result<(), Failure> {
     let mut failures = results.into_iter().filter_map(Result::err);
     let Some(first) = failures.next() else {

@@ -1,4 +1,5 @@
-//! What the run tells while it goes: a line for each file, and on a terminal how far each simulation, and each copy, is.
+//! The output of `tcasm checkpoint`: a line for each file. On a terminal also the progress of each
+//! simulation and of each copy.
 
 use super::watch::End;
 use super::writer::Writer;
@@ -9,18 +10,19 @@ use std::time::Duration;
 use tcasm_checkpoint::{Draining, Written};
 use tcasm_observer::Version;
 
-/// Tells. A reader that went away is no reason to stop writing checkpoints.
+/// Prints lines and progress bars. Errors of the output are ignored: checkpoints are written even
+/// if nobody reads the output any more.
 pub struct Progress {
-    /// Hides itself where there is no terminal.
+    /// Hidden if standard error is no terminal.
     bars: MultiProgress,
 }
 
-/// What is told of one region.
+/// The output for one region.
 pub struct Line<'p> {
     progress: &'p Progress,
     versions: ProgressBar,
     copy: ProgressBar,
-    /// Files that could not be written, since the last that was.
+    /// The number of files that could not be written since the last success.
     failing: u64,
 }
 
@@ -30,7 +32,7 @@ impl Progress {
         Progress { bars }
     }
 
-    /// Begin to tell of a region.
+    /// Adds the progress bars of a region.
     pub fn line(&self, name: &str) -> Line<'_> {
         let versions = self.bars.add(ProgressBar::new_spinner());
         let copy = self.bars.add(ProgressBar::new(0));
@@ -65,14 +67,14 @@ fn style(bar: &ProgressBar, template: &str) {
 }
 
 impl Line<'_> {
-    /// A version came by.
+    /// Shows the newest version that was seen.
     pub fn saw(&self, version: &Version) {
         if !self.versions.is_hidden() {
             self.versions.set_message(region::stamp(version));
         }
     }
 
-    /// How far the copies are.
+    /// Shows the progress of the copies to the slow folder.
     pub fn draining(&self, state: Option<Draining>) {
         let Some(state) = state.filter(|_| !self.copy.is_hidden()) else {
             return;
@@ -92,7 +94,7 @@ impl Line<'_> {
         }
     }
 
-    /// A file is on the disk.
+    /// Prints that a file is complete.
     pub fn wrote(&mut self, stamp: &str, written: &Written, writer: &Writer) {
         self.failing = 0;
         self.progress.print(&format!(
@@ -104,7 +106,8 @@ impl Line<'_> {
         ));
     }
 
-    /// A file could not be written. Where none can, each version is another attempt: the first is told, and ever fewer of the next.
+    /// Prints that a file could not be written. After a failure each version is another attempt, so
+    /// only the 1st, 2nd, 4th, 8th, ... failure in a row is printed.
     pub fn failed(&mut self, stamp: &str, message: &str, writer: &Writer) {
         self.failing += 1;
         if !self.failing.is_power_of_two() {
@@ -115,7 +118,7 @@ impl Line<'_> {
         self.progress.bars.suspend(|| crate::output::note(&text));
     }
 
-    /// The last line.
+    /// Removes the progress bars and prints the last line.
     pub fn finish(&self, writer: &Writer, end: End) {
         let why = match end {
             End::OfStream => "the simulation has ended",

@@ -1,4 +1,4 @@
-//! One region, from its first version to its last.
+//! Writes the checkpoints of one region, from its first version to its last.
 
 use super::progress::Line;
 use super::progress::Progress;
@@ -7,39 +7,43 @@ use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
 use crate::region;
 use crate::schedule::Schedule;
-use crate::signals::{LOOK, Signals};
+use crate::signals::{POLL, Signals};
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::Draining;
 use tcasm_observer::{ObserveError, Observer, Version};
 
-/// Why it is over.
+/// Why the run of a region ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
+    /// The producer closed the region.
     OfStream,
+    /// The producer died.
     ProducerLost,
-    /// Asked to write a last one and end.
+    /// SIGTERM: write the newest version and end.
     Finished,
+    /// SIGINT: end without another checkpoint.
     Interrupted,
 }
 
-/// How long copies that get nowhere are waited for.
-struct Patience {
+/// Detects copies to the slow folder that make no progress.
+struct Stall {
     grace: Duration,
     since: Instant,
     furthest: Option<(Reverse<usize>, u64)>,
 }
 
-impl Patience {
+impl Stall {
     fn new(grace: f64) -> Self {
-        Patience {
+        Stall {
             grace: Duration::from_secs_f64(grace),
             since: Instant::now(),
             furthest: None,
         }
     }
 
-    /// Whether the copies have come further, or have not for a time that can be borne.
+    /// Returns true while the copies make progress, or the grace period since the last progress has
+    /// not passed.
     fn lasts(&mut self, state: &Draining) -> bool {
         if self.comes_further(state) {
             self.since = Instant::now();
@@ -47,7 +51,8 @@ impl Patience {
         self.since.elapsed() < self.grace
     }
 
-    /// Whether less is left than ever before. To begin the same copy again, as where there is no room for it, is no progress.
+    /// Returns true if less is left to copy than ever before. Restarting the same copy, for example
+    /// after the disk was full, is no progress.
     fn comes_further(&mut self, state: &Draining) -> bool {
         let copied = state.copying.map_or(0, |(_, done, _)| done);
         let now = Some((Reverse(state.outstanding), copied));
@@ -57,7 +62,7 @@ impl Patience {
     }
 }
 
-/// Watch the region `name`.
+/// Writes checkpoints of the region `name` until it ends or a signal arrives.
 pub fn run(
     name: &str,
     args: &CheckpointArgs,
@@ -96,7 +101,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Look at every version that can be had, and write those that are due, until it is over.
+    /// Goes through all versions that can be read, and writes those that are due.
     fn follow(&mut self, observer: &mut Observer) -> Result<End, Failure> {
         let mut schedule = Schedule::new(self.args.when, self.args.max_overhead, Instant::now());
         let mut asked = self.signals.asked();
@@ -105,7 +110,7 @@ impl Watch<'_> {
             if now {
                 self.write_newest(observer)?;
             }
-            match observer.next(LOOK) {
+            match observer.next(POLL) {
                 Ok(version) => self.see(version, &mut schedule)?,
                 Err(ObserveError::NotReady) => {}
                 Err(ObserveError::EndOfStream) => return Ok(End::OfStream),
@@ -133,7 +138,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Somebody has asked for a checkpoint. Before the first version there is nothing to write.
+    /// Writes the newest version, unless it is on the disk already. Before the first version there
+    /// is nothing to write.
     fn write_newest(&mut self, observer: &mut Observer) -> Result<(), Failure> {
         match observer.latest() {
             Ok(version) if self.writer.has(&version) => Ok(()),
@@ -145,20 +151,22 @@ impl Watch<'_> {
         }
     }
 
-    /// The last version of all, unless it is written already. It can still be had when the producer is gone. Where there is no
-    /// room for it, what is being copied to the slow folder makes some.
+    /// Writes the last version, unless it is on the disk already. It can be read even if the
+    /// producer is gone. If the disk is full, tries again while copies to the slow folder make
+    /// room.
     fn write_last(&mut self, observer: &mut Observer) -> Result<(), Failure> {
-        let mut patience = Patience::new(self.args.grace);
+        let mut stall = Stall::new(self.args.grace);
         loop {
             let left = self.is_draining();
             self.write_newest(observer)?;
-            if self.writer.last_failure().is_none() || !left || !self.drains(&mut patience) {
+            if self.writer.last_failure().is_none() || !left || !self.drains(&mut stall) {
                 return Ok(());
             }
         }
     }
 
-    /// Write `version`, and let go of it. Only a lost lease ends the run: a file that cannot be written is told.
+    /// Writes `version` and releases it. Returns an error only if the lease is lost; a file that
+    /// cannot be written is reported, and the run continues.
     fn write(&mut self, version: Version) -> Result<(), Failure> {
         let stamp = region::stamp(&version);
         match self.writer.write(version) {
@@ -169,10 +177,10 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Wait for what is copied to the slow folder; not for ever where that gets nowhere.
+    /// Waits for the copies to the slow folder, as long as they make progress.
     fn drain(&self) {
-        let mut patience = Patience::new(self.args.grace);
-        while self.is_draining() && self.drains(&mut patience) {}
+        let mut stall = Stall::new(self.args.grace);
+        while self.is_draining() && self.drains(&mut stall) {}
     }
 
     fn is_draining(&self) -> bool {
@@ -180,17 +188,17 @@ impl Watch<'_> {
         state.is_some_and(|state| state.outstanding != 0)
     }
 
-    /// Wait a little for the copies; whether it is worth while to go on.
-    fn drains(&self, patience: &mut Patience) -> bool {
-        let Some(state) = self.writer.wait_drained(LOOK) else {
+    /// Waits for the copies for a short time. Returns true if it makes sense to wait longer.
+    fn drains(&self, stall: &mut Stall) -> bool {
+        let Some(state) = self.writer.wait_drained(POLL) else {
             return false;
         };
-        let lasts = patience.lasts(&state);
+        let lasts = stall.lasts(&state);
         self.line.draining(Some(state));
         !self.signals.stop() && lasts
     }
 
-    /// What the exit status says of the run.
+    /// Returns the failure that sets the exit status of the run, if there is one.
     fn verdict(&self, end: End) -> Result<(), Failure> {
         let (name, writer) = (self.name, &self.writer);
         if let Some((code, message)) = writer.last_failure() {
@@ -200,9 +208,10 @@ impl Watch<'_> {
         if let Some(state) = writer.draining().filter(|state| state.outstanding != 0) {
             let why = state
                 .trouble
-                .unwrap_or_else(|| "there was no time".to_owned());
+                .unwrap_or_else(|| "there was no time to copy them".to_owned());
             let text = format!(
-                "{} checkpoints of {name:?} are in the fast folder only: {why}; the next start copies them",
+                "{} checkpoints of {name:?} are in the fast folder only: {why}; \
+                 the next start copies them",
                 state.outstanding
             );
             let code = match end {
@@ -219,7 +228,7 @@ impl Watch<'_> {
             )),
             End::OfStream | End::Finished if writer.written == 0 => Err(Failure::new(
                 Code::NoVersion,
-                format!("{name:?} has published nothing; there was nothing to write"),
+                format!("region {name:?} has published no version; no checkpoint was written"),
             )),
             End::OfStream | End::Finished => Ok(()),
         }
@@ -231,10 +240,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_that_begin_again_and_again_get_nowhere() {
-        let mut patience = Patience::new(60.0);
+    fn restarting_the_same_copy_is_no_progress() {
+        let mut stall = Stall::new(60.0);
         let mut further = |outstanding, copying, trouble: Option<&str>| {
-            patience.comes_further(&Draining {
+            stall.comes_further(&Draining {
                 outstanding,
                 copying,
                 trouble: trouble.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! The files: tried again with each version, whatever became of those before.
+//! Writes checkpoint files. A failure does not prevent the next attempt.
 
 use crate::args::{CheckpointArgs, Keep};
 use crate::commands::export::snapshot;
@@ -10,13 +10,14 @@ use tcasm_checkpoint::{
 };
 use tcasm_observer::{Version, View};
 
-/// Writes checkpoints, and counts.
+/// Writes checkpoints and counts them.
 pub struct Writer {
     name: String,
     settings: Settings,
-    /// None while the folder cannot be used.
+    /// `None` while the folder cannot be used.
     checkpointer: Option<Checkpointer>,
-    /// The version of the last checkpoint, where the next one is to be an increment.
+    /// The version of the last checkpoint, pinned if increments are on. The next increment is
+    /// relative to it.
     base: Option<Version>,
     last: Option<Last>,
     pub written: u64,
@@ -24,15 +25,16 @@ pub struct Writer {
     pub bytes: u64,
 }
 
-/// What became of the last attempt.
+/// The result of the last attempt.
 struct Last {
     version: u64,
     result: Result<PathBuf, (Code, String)>,
 }
 
 impl Writer {
-    /// A folder that cannot be used yet is told, and no reason to stop: it may come back (a file system that is mounted
-    /// later). Another writer of the same files is, and so are folders that cannot be meant.
+    /// Opens the folder. If it cannot be used now but may be later (a file system that is not
+    /// mounted yet), prints a note and continues. Returns an error for what does not pass: another
+    /// writer of the same files, or folders that make no sense.
     pub fn new(name: &str, args: &CheckpointArgs) -> Result<Self, Failure> {
         let mut writer = Writer {
             name: name.to_owned(),
@@ -62,8 +64,8 @@ impl Writer {
         Ok(self.checkpointer.insert(opened))
     }
 
-    /// Write `version`; it is mapped only meanwhile, and pinned no longer than it takes to copy its bytes, unless the next is to
-    /// say what has changed since.
+    /// Writes `version`. It is mapped only during this call, and its pin is released as soon as its
+    /// bytes are copied. With increments the pin stays, because the next increment needs it.
     pub fn write(&mut self, version: Version) -> Result<Written, Failure> {
         let number = version.number();
         let result = self.try_write(version);
@@ -90,7 +92,7 @@ impl Writer {
         let checkpointer = self.open()?;
         let view = version.view()?;
         let filled = fill(checkpointer, &name, &view, base.as_ref())?;
-        // What was read from a version that did not stand must not become a file.
+        // If the producer revoked the lease meanwhile, the bytes may be wrong: no file then.
         view.check()?;
         drop(view);
         let pinned = increments.then_some(version);
@@ -99,44 +101,44 @@ impl Writer {
         Ok(written)
     }
 
-    /// Whether `version` is on the disk.
+    /// Returns true if `version` is on the disk as the last checkpoint.
     pub fn has(&self, version: &Version) -> bool {
         let last = self.last.as_ref();
         last.is_some_and(|last| last.version == version.number() && last.result.is_ok())
     }
 
-    /// Why the last attempt failed, if it did.
+    /// Returns why the last attempt failed, if it did.
     pub fn last_failure(&self) -> Option<(Code, &str)> {
         let (code, why) = self.last.as_ref()?.result.as_ref().err()?;
         Some((*code, why))
     }
 
-    /// The newest file.
+    /// Returns the file of the last attempt, if it succeeded.
     pub fn last_file(&self) -> Option<&Path> {
         let result = &self.last.as_ref()?.result;
         result.as_ref().ok().map(PathBuf::as_path)
     }
 
-    /// How far the copies to the slow folder are.
+    /// Returns the state of the copies to the slow folder.
     pub fn draining(&self) -> Option<Draining> {
         self.checkpointer.as_ref()?.draining()
     }
 
-    /// Wait until all is copied, or the time is over.
+    /// Waits until everything is copied or `timeout` has passed. Returns the state.
     pub fn wait_drained(&self, timeout: Duration) -> Option<Draining> {
         self.checkpointer.as_ref()?.wait_drained(timeout)
     }
 
-    /// What is left after the producer's death.
+    /// Describes what is saved after the producer's death.
     pub fn rescued(&self) -> String {
         match self.last_file() {
             Some(file) => format!("its last version is saved as {}", file.display()),
-            None => "it had published nothing".to_owned(),
+            None => "it had published no version".to_owned(),
         }
     }
 }
 
-/// Write the bytes: all, or what has changed since `base`.
+/// Writes the bytes of a version: all of them, or only those that changed since `base`.
 fn fill(
     checkpointer: &mut Checkpointer,
     name: &str,
@@ -168,7 +170,8 @@ fn settings(args: &CheckpointArgs) -> Settings {
     }
 }
 
-/// What is kept of one folder; what is kept for good, in the last one.
+/// Returns the retention of one folder. Checkpoints that are kept for good (`--keep-every`,
+/// `--keep-step`) are kept only in the last folder (`is_last`).
 fn retention(keep: &Keep, last: Option<u64>, is_last: bool) -> Retention {
     Retention {
         last: last.map_or(usize::MAX, |n| n as usize),

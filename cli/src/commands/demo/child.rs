@@ -1,4 +1,4 @@
-//! The simulation's process: started here, ended here, and nobody else's.
+//! The child process that runs the simulation of the demo.
 
 use crate::exit::{Code, Failure};
 use std::io;
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tcasm_observer::{lock_path, socket_path};
 
-/// How long the simulation may take to end by itself.
+/// The time that the simulation gets to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A running simulation. It ends with its standard input, also when this process is killed.
+/// A running simulation. It ends when its standard input ends, so also when this process is killed.
 pub struct Simulation {
     child: Child,
     name: String,
@@ -36,7 +36,7 @@ impl Simulation {
         self.child.id()
     }
 
-    /// End it, if it has not ended.
+    /// Ends the simulation, if it still runs (by dropping `self`).
     pub fn end(self) {}
 }
 
@@ -52,7 +52,7 @@ impl Drop for Simulation {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Killed, it could not give its name up.
+        // The process was killed, so it could not remove its socket and its lock file.
         let socket = socket_path(&self.name);
         let _ = std::fs::remove_file(lock_path(&socket));
         let _ = std::fs::remove_file(socket);

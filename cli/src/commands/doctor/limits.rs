@@ -1,34 +1,34 @@
-//! Limits of this process and this machine that matter to regions.
+//! Limits of this process and this machine that regions depend on.
 
 use crate::output;
 use serde::Serialize;
 use std::fs;
 use tcasm_core::layout::MAX_SLOTS;
 
-/// What is limited; none where the limit is unknown or there is none.
+/// The limits. A value is `None` if the limit is unknown or there is none.
 #[derive(Debug, Serialize)]
 pub struct Limits {
-    /// Descriptors a process may have (RLIMIT_NOFILE, the soft one).
+    /// Descriptors that a process may have open (the soft limit of RLIMIT_NOFILE).
     pub open_files: Option<u64>,
-    /// Bytes of address space (RLIMIT_AS).
+    /// Bytes of address space (the soft limit of RLIMIT_AS).
     pub address_space: Option<u64>,
-    /// Bytes of memory.
+    /// Bytes of memory of the machine.
     pub memory: Option<u64>,
     /// Bytes of memory that are free or can be freed.
     pub memory_available: Option<u64>,
     /// Bytes of memory that the control group of this process may use.
     pub memory_cgroup: Option<u64>,
-    /// Transparent huge pages: the setting in force.
+    /// The setting of transparent huge pages.
     pub huge_pages: Option<String>,
-    /// The same for shared memory, where versions live.
+    /// The setting of transparent huge pages for shared memory, where versions are.
     pub huge_pages_shared: Option<String>,
 }
 
-/// Descriptors that an attachment takes, and some for the program itself.
+/// Descriptors that an attachment can need, plus 32 for the program itself.
 const DESCRIPTORS: u64 = MAX_SLOTS as u64 + 32;
 
 impl Limits {
-    /// Ask the system.
+    /// Reads the limits from `/proc` and `/sys`.
     pub fn read() -> Self {
         let limits = read("/proc/self/limits");
         let memory = read("/proc/meminfo");
@@ -48,28 +48,30 @@ impl Limits {
         }
     }
 
-    /// What to do about limits that are too low.
+    /// Returns what to do about limits that are too low.
     pub fn advice(&self) -> Vec<String> {
         let mut advice = Vec::new();
         if let Some(n) = self.open_files.filter(|n| *n < DESCRIPTORS) {
             advice.push(format!(
-                "only {n} files may be open, and a region takes up to {DESCRIPTORS}: ulimit -n 1024"
+                "at most {n} files may be open, but a region needs up to {DESCRIPTORS}: \
+                 run ulimit -n 1024"
             ));
         }
         if let Some(n) = self.address_space {
             advice.push(format!(
-                "address space is limited to {}, and regions reserve it generously: ulimit -v unlimited",
+                "the address space is limited to {}, but regions reserve much of it: \
+                 run ulimit -v unlimited",
                 output::bytes(n)
             ));
         }
         advice
     }
 
-    /// Memory in one line.
+    /// Describes the memory in one line.
     pub fn memory_text(&self) -> String {
         let part = |n: Option<u64>, what: &str| n.map(|n| format!("{} {what}", output::bytes(n)));
         let parts = [
-            part(self.memory, "in all"),
+            part(self.memory, "in total"),
             part(self.memory_available, "available"),
             part(self.memory_cgroup, "for this control group"),
         ];
@@ -85,20 +87,22 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The soft limit in a line like `Max open files   1024   4096   files`; none if it is `unlimited`.
+/// Returns the soft limit of a line such as `Max open files   1024   4096   files`, or `None` if it
+/// is `unlimited`.
 fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     let rest = limits.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The number in a line like `MemTotal:   1024 kB`.
+/// Returns the number of bytes of a line such as `MemTotal:   1024 kB`.
 fn kibibytes(meminfo: &str, name: &str) -> Option<u64> {
     let rest = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let number: u64 = rest.split_whitespace().next()?.parse().ok()?;
     number.checked_mul(1024)
 }
 
-/// The limit of the control group or one that it is in, whichever is least (version 2 only).
+/// Returns the lowest limit of the control group of this process and its ancestors (version 2
+/// only).
 fn cgroup_memory() -> Option<u64> {
     let own = read("/proc/self/cgroup");
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -112,7 +116,7 @@ fn cgroup_memory() -> Option<u64> {
     folders.filter_map(limit).min()
 }
 
-/// The word in brackets: `always [madvise] never`.
+/// Returns the word in brackets, such as `madvise` in `always [madvise] never`.
 fn setting(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
@@ -124,11 +128,14 @@ mod tests {
 
     #[test]
     fn limits_are_read_as_the_kernel_writes_them() {
-        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
-                      Max address space         unlimited            unlimited            bytes     \n\
-                      Max open files            1024                 524288               files     \n";
-        assert_eq!(soft_limit(limits, "Max open files"), Some(1024));
-        assert_eq!(soft_limit(limits, "Max address space"), None);
+        let limits = [
+            "Limit                     Soft Limit           Hard Limit           Units     \n",
+            "Max address space         unlimited            unlimited            bytes     \n",
+            "Max open files            1024                 524288               files     \n",
+        ]
+        .concat();
+        assert_eq!(soft_limit(&limits, "Max open files"), Some(1024));
+        assert_eq!(soft_limit(&limits, "Max address space"), None);
         assert_eq!(
             kibibytes("MemFree: 1 kB\nMemTotal:  16 kB\n", "MemTotal:"),
             Some(16384)

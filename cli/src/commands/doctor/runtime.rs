@@ -1,4 +1,4 @@
-//! The folder of the sockets: whether a producer can use it.
+//! Checks whether a producer can use the folder of the sockets.
 
 use serde::Serialize;
 use std::io::ErrorKind;
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use tcasm_core::layout::MAX_NAME;
 use tcasm_observer::runtime_dir;
 
-/// Longest path of a socket: what `sockaddr_un` holds, less the zero at its end.
+/// Longest path of a socket: the size of the path in `sockaddr_un`, less the zero at its end.
 const MAX_SOCKET_PATH: usize = 107;
 
 /// The folder, and what is wrong with it.
 #[derive(Debug, Serialize)]
 pub struct RuntimeDir {
     pub path: PathBuf,
-    /// Whether it is there; else the first producer makes it.
+    /// True if the folder exists. If not, the first producer makes it.
     pub exists: bool,
-    /// Why no region can be created there.
+    /// The reason why no region can be created there, if there is one.
     pub problem: Option<String>,
-    /// Longest name of a region whose socket's path is short enough.
+    /// The length of the longest region name whose socket path is short enough.
     pub longest_name: usize,
 }
 
 impl RuntimeDir {
-    /// Try it out.
+    /// Checks the folder, by creating a temporary file in it.
     pub fn check() -> Self {
         let path = runtime_dir();
         let exists = path.exists();
@@ -41,7 +41,7 @@ impl RuntimeDir {
         }
     }
 
-    /// In one line.
+    /// Describes the folder in one line.
     pub fn text(&self) -> String {
         let state = match (&self.problem, self.exists) {
             (Some(problem), _) => problem.as_str(),
@@ -51,26 +51,28 @@ impl RuntimeDir {
         format!("{} ({state})", self.path.display())
     }
 
-    /// What to do about it.
+    /// Returns what to do if the path limits the names of regions.
     pub fn advice(&self) -> Vec<String> {
         if self.problem.is_none() && self.longest_name < MAX_NAME {
             let n = self.longest_name;
             return vec![format!(
-                "names of regions can have {n} characters at most: set TCASM_RUNTIME_DIR to a shorter path"
+                "names of regions can have at most {n} characters: \
+                 set TCASM_RUNTIME_DIR to a shorter path"
             )];
         }
         Vec::new()
     }
 }
 
-/// Why no file can be made in the folder, or in the first of those it is in that exists.
+/// Returns why no file can be created in the folder, or, if it does not exist, in its nearest
+/// ancestor that does.
 fn problem(path: &Path) -> Option<String> {
     let existing = path.ancestors().find(|p| p.exists())?;
     let tried = tempfile::Builder::new()
         .prefix(".tcasm-")
         .tempfile_in(existing);
     tried.err().map(|error| match error.kind() {
-        ErrorKind::NotADirectory => format!("{existing:?} is no folder"),
-        _ => format!("nothing can be created in {existing:?}: {error}"),
+        ErrorKind::NotADirectory => format!("{existing:?} is not a folder"),
+        _ => format!("cannot create files in {existing:?}: {error}"),
     })
 }

@@ -1,21 +1,24 @@
-//! Which fields have changed since the last version that was appended, as page tracking tells it: without a pin on that version.
+//! Tracks which fields changed since the last version that was appended. It uses the changed pages
+//! of each version, so the appended version need not stay pinned.
 
 use std::collections::BTreeSet;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_observer::Version;
 
-/// Adds up what each version says that it has changed against the one before it.
+/// Accumulates the fields that each version changed relative to the one before it.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// The last version that was seen.
+    /// The number of the last version that was seen.
     seen: Option<u64>,
+    /// The field table of that version.
     table: FieldTable,
-    /// None: any may have changed, because a version was not seen.
+    /// The fields that changed. `None` if any field may have changed, because a version was missed.
     fields: Option<BTreeSet<String>>,
 }
 
 impl Changes {
-    /// The next version comes by. Returns how many were not seen.
+    /// Adds the changes of the next version. Returns the number of versions that were missed before
+    /// it.
     pub fn see(&mut self, version: &Version) -> u64 {
         let number = version.number();
         if self.seen == Some(number) {
@@ -35,19 +38,21 @@ impl Changes {
         missed
     }
 
-    /// What was seen last is in the series.
+    /// Forgets the changes, because the version that was seen last has been appended.
     pub fn appended(&mut self) {
         self.fields = Some(BTreeSet::new());
     }
 
-    /// Whether the bytes of `field` may be others than in the last version that was appended.
+    /// Returns true if the bytes of `field` may differ from those in the last version that was
+    /// appended.
     pub fn may_have_changed(&self, field: &FieldDesc) -> bool {
         let fields = self.fields.as_ref();
         fields.is_none_or(|fields| fields.contains(&field.name))
     }
 }
 
-/// Fields that lie elsewhere than before, as those do that are bound to another buffer.
+/// Returns the fields that are at another place than before. A field moves when it is bound to
+/// another buffer.
 fn moved<'t>(before: &'t FieldTable, now: &'t FieldTable) -> impl Iterator<Item = String> + 't {
     let elsewhere = |field: &&FieldDesc| {
         let old = before.get(&field.name);

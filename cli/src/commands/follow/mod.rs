@@ -1,5 +1,7 @@
-//! `tcasm export --follow`: a time series that grows with the simulation. It pins a version only while it writes it, and whatever
-//! happens to the file, it goes on until the simulation ends.
+//! `tcasm export --follow`: writes a time series that grows with the simulation.
+//!
+//! A version is pinned only while it is written. A version that cannot be written does not end the
+//! program if a later attempt may succeed.
 
 mod changes;
 mod progress;
@@ -9,20 +11,23 @@ use crate::args::ExportArgs;
 use crate::exit::{Code, Failure};
 use crate::region;
 use crate::schedule::Schedule;
-use crate::signals::{LOOK, Signals};
+use crate::signals::{POLL, Signals};
 use changes::Changes;
 use progress::Progress;
 use sink::{Sink, Trouble};
 use std::time::Instant;
 use tcasm_observer::{ObserveError, Observer, Stamp, Version};
 
-/// Why it is over.
+/// Why the run ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
+    /// The producer closed the region.
     OfStream,
+    /// The producer died.
     ProducerLost,
-    /// Asked to append the newest version and end.
+    /// SIGTERM: append the newest version and end.
     Finished,
+    /// SIGINT: end without another version.
     Interrupted,
 }
 
@@ -51,20 +56,20 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
 struct Follower<'a> {
     args: &'a ExportArgs,
     sink: Sink,
-    /// The newest version that is in the series.
+    /// The newest version in the series.
     last: Option<Stamp>,
     progress: Progress,
     changes: Changes,
-    /// Why the last attempt failed, if it did.
+    /// The error of the last attempt, if it failed.
     last_failure: Option<Failure>,
 }
 
 impl Follower<'_> {
-    /// Look at every version that can be had, and append those that are due, until it is over.
+    /// Goes through all versions that can be read, and appends those that are due.
     fn follow(&mut self, observer: &mut Observer, signals: &Signals) -> Result<End, Failure> {
         let mut schedule = Schedule::new(self.args.follow.when(), None, Instant::now());
         while !signals.end() {
-            match observer.next(LOOK) {
+            match observer.next(POLL) {
                 Ok(version) => self.see(observer, version, &mut schedule)?,
                 Err(ObserveError::NotReady) => {}
                 Err(ObserveError::EndOfStream) => return Ok(End::OfStream),
@@ -98,7 +103,8 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// The last version of all, unless it is there already. It can still be had when the producer is gone.
+    /// Appends the last version, unless the series has it. It can be read even if the producer is
+    /// gone.
     fn append_newest(&mut self, observer: &mut Observer) -> Result<(), Failure> {
         match observer.latest() {
             Ok(version) if self.has(observer, &version) => Ok(()),
@@ -113,13 +119,15 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether the series has `version`, or one after it, of this very run of the simulation: an earlier start has appended it.
+    /// Returns true if the series already has `version` or a later one of the same run of the
+    /// simulation. That is so if an earlier run of this command appended it.
     fn has(&self, observer: &mut Observer, version: &Version) -> bool {
         let last = self.last.filter(|last| version.number() <= last.version);
         last.is_some_and(|last| is_of_this_run(observer, last))
     }
 
-    /// Append `version`, and let go of it. A file that cannot be written for the time being is told.
+    /// Appends `version` and releases it. An error that may pass (a full disk, for example) is
+    /// printed; any other is returned.
     fn append(&mut self, version: Version) -> Result<(), Failure> {
         let stamp = version.stamp();
         let changes = &self.changes;
@@ -140,7 +148,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// What the last line and the exit status say of the run.
+    /// Prints the last line, and returns the failure that sets the exit status, if there is one.
     fn finish(self, end: End) -> Result<(), Failure> {
         self.progress.finish(match end {
             End::OfStream => "the simulation has ended",
@@ -156,20 +164,20 @@ impl Follower<'_> {
         match end {
             End::ProducerLost => Err(Failure::new(
                 Code::Lost,
-                format!("the producer of {name:?} died; what it published last is in the file"),
+                format!("the producer of {name:?} died; its last version is in the file"),
             )),
             End::OfStream if self.last.is_none() => Err(Failure::new(
                 Code::NoVersion,
-                format!("{name:?} has published nothing; there was nothing to append"),
+                format!("region {name:?} has published no version; none was appended"),
             )),
             _ => Ok(()),
         }
     }
 }
 
-/// Whether the region is of the same run of the simulation as the version `last`.
+/// Returns true if the region belongs to the same run of the simulation as the version `last`.
 fn is_of_this_run(observer: &mut Observer, last: Stamp) -> bool {
-    // `latest` would count as having seen all.
+    // Not `latest`: `next` would then skip all versions up to it.
     let newest = observer
         .available()
         .ok()

@@ -1,4 +1,4 @@
-//! What the run tells while it goes: nothing but what is out of the ordinary, and on a terminal how far it is.
+//! The output of `tcasm export --follow`: only exceptional events, and on a terminal the progress.
 
 use super::sink::Appended;
 use crate::{output, region};
@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tcasm_observer::Version;
 
-/// Tells, and counts.
+/// Prints the progress and counts versions.
 pub struct Progress {
-    /// Hides itself where there is no terminal.
+    /// Hidden if standard error is no terminal.
     line: ProgressBar,
     pub appended: u64,
     bytes: u64,
     failed: u64,
-    /// Versions that could not be appended, since the last that was.
+    /// The number of versions that could not be appended since the last success.
     failing: u64,
-    /// Versions that were gone before they were looked at.
+    /// Versions that were reclaimed before they were seen.
     missed: u64,
-    /// The file to open.
+    /// The file that versions are appended to.
     file: PathBuf,
 }
 
@@ -58,12 +58,13 @@ impl Progress {
         self.failing = 0;
         if self.file != appended.path {
             let path = appended.path.display();
-            self.print(&format!("the fields have changed: going on in {path}"));
+            self.print(&format!("the field table has changed: going on in {path}"));
             self.file = appended.path;
         }
     }
 
-    /// Where none can be appended, each version is another attempt: the first is told, and ever fewer of the next.
+    /// Prints that a version could not be appended. After a failure each version is another
+    /// attempt, so only the 1st, 2nd, 4th, 8th, ... failure in a row is printed.
     pub fn failed(&mut self, stamp: &str, message: &str) {
         self.failed += 1;
         self.failing += 1;
@@ -73,7 +74,7 @@ impl Progress {
         }
     }
 
-    /// The last line.
+    /// Removes the progress line and prints the last line.
     pub fn finish(&self, why: &str) {
         self.line.finish_and_clear();
         let versions = if self.appended == 1 {
@@ -90,12 +91,12 @@ impl Progress {
             self.appended,
             self.file.display(),
             output::bytes(self.bytes),
-            counted(self.missed, "gone before they were seen"),
+            counted(self.missed, "reclaimed before they were seen"),
             counted(self.failed, "failed"),
         ));
     }
 
-    /// A reader that went away is no reason to stop.
+    /// Prints a line. Errors are ignored: versions are appended even if nobody reads the output.
     fn print(&self, text: &str) {
         self.line.suspend(|| {
             let _ = output::line(text);

@@ -1,4 +1,5 @@
-//! Where versions are appended: one temporal file, or a file for each and their list.
+//! The series that versions are appended to: one temporal file, or one file per version and a list
+//! of them.
 
 use crate::args::ExportArgs;
 use crate::commands::export::snapshot;
@@ -12,21 +13,21 @@ use tcasm_observer::{Stamp, Version};
 
 /// A series that grows.
 pub enum Sink {
-    /// `FILE.vtkhdf`.
+    /// One temporal file, `FILE.vtkhdf`.
     One(Box<TimeSeries>),
-    /// `FILE.vtkhdf.series`.
+    /// One file per version, and the list `FILE.vtkhdf.series`.
     Each(Box<Checkpointer>, PathBuf),
 }
 
 /// A version that is on the disk.
 pub struct Appended {
-    /// The file to open.
+    /// The file for readers to open.
     pub path: PathBuf,
     pub bytes: u64,
 }
 
 impl Sink {
-    /// Open what the command line names, to go on with what is there.
+    /// Opens the series that the command line names. Continues it if it exists.
     pub fn open(args: &ExportArgs) -> Result<Self, Failure> {
         let list = args
             .file
@@ -58,7 +59,7 @@ impl Sink {
         Ok(sink)
     }
 
-    /// Files of another region are not gone on with.
+    /// Returns an error if the files belong to another region.
     fn check_region(&self, name: &str) -> Result<(), Failure> {
         let Sink::Each(checkpointer, list) = self else {
             return Ok(());
@@ -75,11 +76,11 @@ impl Sink {
                 expected: name.to_owned(),
             }
             .into()),
-            _ => Ok(()), // one that cannot be read is no reason not to go on
+            _ => Ok(()), // a file that cannot be read does not prevent appending
         }
     }
 
-    /// The newest version that is there.
+    /// Returns the newest version in the series.
     pub fn last(&self) -> Option<Stamp> {
         match self {
             Sink::One(series) => series.last(),
@@ -95,7 +96,7 @@ impl Sink {
         }
     }
 
-    /// Append `version`. It is pinned no longer than it takes to write its bytes.
+    /// Appends `version`. Its pin is released as soon as its bytes are written.
     pub fn append(
         &mut self,
         name: &str,
@@ -107,7 +108,8 @@ impl Sink {
         match self {
             Sink::One(series) => {
                 let filled = series.fill(&snapshot(name, &view), changed)?;
-                // What was read from a version that did not stand must not be shown.
+                // If the producer revoked the lease meanwhile, the bytes may be wrong: do not
+                // commit them.
                 view.check().map_err(Failure::from)?;
                 drop(view);
                 let appended = series.commit(filled)?;
@@ -128,7 +130,7 @@ impl Sink {
 /// Why a version could not be appended.
 pub struct Trouble {
     pub failure: Failure,
-    /// Whether another may be.
+    /// True if a later attempt may succeed.
     pub may_pass: bool,
 }
 
@@ -141,7 +143,7 @@ impl From<WriteError> for Trouble {
 }
 
 impl From<Failure> for Trouble {
-    /// Only a lost lease is for good.
+    /// Only a lost lease is permanent.
     fn from(failure: Failure) -> Self {
         let may_pass = failure.code != Code::NotAllowed;
         Trouble { failure, may_pass }

@@ -1,4 +1,4 @@
-//! What is known of a region, for people.
+//! The description of a region as text.
 
 use super::{Field, Info, Latest};
 use crate::output::{self, Table, bytes, number};
@@ -66,7 +66,7 @@ fn head(info: &Info) -> String {
         ),
     );
     if let Some(stray) = info.counters.get("stray_bytes").filter(|n| **n != 0) {
-        let text = "allocated by other processes, by reading where nothing is";
+        let text = "allocated by other processes, which read holes of planes";
         row("stray", format!("{} {text}", bytes(*stray)));
     }
     row(
@@ -78,12 +78,12 @@ fn head(info: &Info) -> String {
     row(
         "shared",
         format!(
-            "{} of live memory exist once",
+            "{} of live memory shared with planes",
             bytes(info.capture.shared_bytes)
         ),
     );
     row(
-        "put together",
+        "compacted",
         format!(
             "{} pages, so that observers need fewer mappings",
             info.capture.compacted_pages
@@ -116,14 +116,14 @@ fn durations(info: &Info) -> String {
 fn capture(info: &Info) -> String {
     let (capture, chunk) = (&info.capture, 512 * info.page_size);
     let mut text = format!(
-        "{} after publish, the rest inside; {} pages expected to change",
-        bytes(capture.later_chunks * chunk),
+        "{} deferred, the rest inline; {} pages expected to change",
+        bytes(capture.deferred_chunks * chunk),
         capture.expected_pages
     );
     if capture.early_stores != 0 {
         let waited = microseconds(capture.early_us / capture.early_stores as f64);
         text += &format!(
-            "; {} stores came early and waited {waited} each",
+            "; {} stores had to wait, {waited} each",
             capture.early_stores
         );
     }
@@ -138,7 +138,7 @@ fn microseconds(us: f64) -> String {
     }
 }
 
-/// How long ago a moment was.
+/// Describes how long ago a time was.
 fn ago(unix_ns: u64) -> String {
     let then = SystemTime::UNIX_EPOCH + Duration::from_nanos(unix_ns);
     match then.elapsed() {
@@ -150,7 +150,7 @@ fn ago(unix_ns: u64) -> String {
     }
 }
 
-/// `1, 2, 5`; the middle of long lists is left out.
+/// Joins numbers, such as `1, 2, 5`. Leaves out the middle of a list of more than 8 numbers.
 fn list(numbers: &[u64]) -> String {
     let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
     match texts.as_slice() {
@@ -209,7 +209,7 @@ fn field_row(field: &Field) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// `1+1 0+2`: layers before and after the interior along each axis.
+/// Describes ghost layers, such as `1+1 0+2`: the layers before and after the interior per axis.
 fn ghosts(field: &Field) -> String {
     let pairs = field.ghosts.iter().map(|[a, b]| format!("{a}+{b}"));
     if field.ghosts.iter().all(|g| *g == [0, 0]) {
@@ -254,14 +254,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_of_versions_are_cut() {
+    fn long_lists_of_versions_are_shortened() {
         assert_eq!(list(&[]), "none");
         assert_eq!(list(&[4, 7]), "4, 7");
         assert_eq!(list(&(1..=20).collect::<Vec<_>>()), "1, 2, ..., 20");
     }
 
     #[test]
-    fn durations_have_the_unit_that_suits_them() {
+    fn durations_have_a_suitable_unit() {
         assert_eq!(microseconds(12.34), "12.3 us");
         assert_eq!(microseconds(4_500.0), "4.50 ms");
         assert_eq!(microseconds(2e6), "2.00 s");

@@ -1,4 +1,4 @@
-//! A field of one axis, as a line.
+//! Draws a field of one axis as a line.
 
 use super::colours::Scale;
 use super::panel::dim;
@@ -9,7 +9,7 @@ use ratatui::symbols::Marker;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget};
 use tcasm_view::Image;
 
-/// Draw the values that `image`, of one row, has; `scale` says what the ends of the axis are.
+/// Draws the values of `image`, which has one row. `scale` sets the ends of the vertical axis.
 pub fn draw(image: &Image, scale: Option<Scale>, area: Rect, buffer: &mut Buffer) {
     let Some(scale) = scale else {
         return;
@@ -35,7 +35,7 @@ fn axis<'a>(low: f64, high: f64) -> Axis<'a> {
     Axis::default().style(dim()).bounds([low, high])
 }
 
-/// Lines between neighbours; they end where a value is no number.
+/// Returns the lines between neighbouring values. A line ends where a value is NaN.
 fn lines(image: &Image, scale: &Scale) -> Vec<Vec<(f64, f64)>> {
     let place = |i: usize| {
         let middle = i * image.block[1] + (image.block[1] - 1) / 2;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_ends_where_there_is_no_number() {
+    fn line_ends_at_nan() {
         let image = Image {
             size: [1, 4],
             block: [1, 2],

@@ -1,35 +1,44 @@
-//! What is looked at, and how it is shown: what the keys change.
+//! The choice of the user: the field and slice that are shown, and how. Keys change it.
 
 use tcasm_view::colormaps::MAPS;
 use tcasm_view::region::Field;
 
-/// What a key does.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// End, or close the help.
+    /// Quit, or close the help.
     Quit,
-    /// End, whatever is shown.
+    /// Quit, even if the help is shown.
     Interrupt,
+    /// Stop the program until the shell continues it.
     Suspend,
+    /// Draw the whole screen again.
     Redraw,
+    /// Show the help.
     Help,
-    /// So many fields further down.
+    /// Move the selection down by this number of fields.
     Field(isize),
+    /// Cut the field across this axis.
     Cut(Axis),
-    /// Move the slice.
+    /// Move the slice by this number of points.
     Move(isize),
-    /// The same, by tenths of the axis.
+    /// Move the slice by this number of tenths of the axis.
     Page(isize),
+    /// Show the next component.
     Component,
+    /// Use the next colour map.
     Map,
+    /// Switch the logarithmic scale on or off.
     Log,
+    /// Keep the range of the colours, or release it.
     Range,
+    /// Stay at the version that is shown, or follow the newest again.
     Pause,
-    /// So many versions forward.
+    /// Go forward by this number of versions.
     Version(isize),
 }
 
-/// An axis, as keys name it.
+/// An axis that a key selects. `Next` is the one after the current axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     X,
@@ -38,34 +47,34 @@ pub enum Axis {
     Next,
 }
 
-/// What is looked at.
+/// The field, slice and version that are selected, and how they are drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
     /// Name of the field.
     pub field: String,
-    /// One component of a vector, or its magnitude.
+    /// The component of a vector, or `None` for its magnitude.
     pub component: Option<usize>,
-    /// The axis that the slice is across, where there are three and more; `at` says where.
+    /// The axis that the slice cuts, if the field has three or more. `at` has the position.
     pub cut: usize,
     /// An index for each axis.
     pub at: Vec<usize>,
-    /// Number of the colour map.
+    /// The number of the colour map.
     pub map: usize,
-    /// Colours by logarithm.
+    /// True if the colours have a logarithmic scale.
     pub log: bool,
-    /// What the ends of the colours stand for, if that is kept.
+    /// The values at the ends of the colours, if the user keeps them.
     pub range: Option<[f64; 2]>,
-    /// The version; the newest, again and again, if absent.
+    /// The version that is shown. `None` to follow the newest.
     pub version: Option<u64>,
 }
 
 impl Choice {
-    /// Where the field is in the list.
+    /// Returns the position of the selected field in the list.
     pub fn index(&self, fields: &[Field]) -> Option<usize> {
         fields.iter().position(|field| field.name == self.field)
     }
 
-    /// Make it something that is there.
+    /// Changes the choice to a field and indices that exist.
     pub fn fit(&mut self, fields: &[Field]) {
         let index = self
             .index(fields)
@@ -76,7 +85,7 @@ impl Choice {
         }
     }
 
-    /// Look at this field, at the same place if it has the same axes.
+    /// Selects a field. The position stays if the number of axes is the same.
     fn select(&mut self, field: &Field) {
         if field.name != self.field {
             self.field = field.name.clone();
@@ -92,7 +101,7 @@ impl Choice {
         self.component = self.component.filter(|c| *c < field.components);
     }
 
-    /// Another field of the list; it ends at its ends.
+    /// Moves the selection in the list of fields. It stops at the ends.
     pub fn step(&mut self, fields: &[Field], by: isize) {
         let here = self.index(fields).unwrap_or(0);
         let last = fields.len().saturating_sub(1);
@@ -101,7 +110,8 @@ impl Choice {
         }
     }
 
-    /// The axes that are rows and columns of the slice, of a field of `count` axes: the last ones that it does not cut.
+    /// Returns the axes that are rows and columns of the slice, of a field with `count` axes: the
+    /// last two that are not cut.
     pub fn plane(&self, count: usize) -> Option<[usize; 2]> {
         match count {
             0 => None,
@@ -115,6 +125,7 @@ impl Choice {
         }
     }
 
+    /// Selects the axis that is cut. Does nothing if the field has fewer than three axes.
     pub fn cut(&mut self, axis: Axis) {
         let count = self.at.len();
         if count < 3 {
@@ -128,7 +139,7 @@ impl Choice {
         };
     }
 
-    /// Move the slice by so many points, or tenths of the axis.
+    /// Moves the slice by `by` points, or by `by` tenths of the axis if `tenths`.
     pub fn shift(&mut self, fields: &[Field], by: isize, tenths: bool) {
         let Some(index) = self.index(fields).filter(|_| self.at.len() > 2) else {
             return;
@@ -141,7 +152,7 @@ impl Choice {
         }
     }
 
-    /// The magnitude, then each component.
+    /// Selects the next component. After the last one comes the magnitude.
     pub fn next_component(&mut self, fields: &[Field]) {
         let components = self.index(fields).map_or(1, |i| fields[i].components);
         if components > 1 {
@@ -156,7 +167,7 @@ impl Choice {
     }
 }
 
-/// `u`, `|velocity|`, `velocity[2]`.
+/// Returns the name of a field, magnitude or component, such as `u`, `|velocity|`, `velocity[2]`.
 pub fn part_name(field: &str, components: usize, component: Option<usize>) -> String {
     match component {
         Some(component) => format!("{field}[{component}]"),

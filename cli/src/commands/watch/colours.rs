@@ -1,25 +1,25 @@
-//! From values to colours of the terminal.
+//! Converts values to colours of the terminal.
 
 use ratatui::style::Color;
 use tcasm_view::Image;
 use tcasm_view::colormaps::{COLOURS, MAPS, colour};
 
-/// What the terminal can show.
+/// The colours that the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Any red, green and blue.
     True,
     /// The 256 colours of xterm.
     Indexed,
-    /// No colours: shades made of characters.
+    /// No colours: characters stand for shades.
     None,
 }
 
-/// Shades from none to full.
+/// The characters for shades, from the lightest to the darkest.
 const SHADES: [&str; 10] = [" ", ".", ":", "-", "=", "+", "*", "#", "%", "@"];
 
 impl Depth {
-    /// What the environment says.
+    /// Returns the depth that the environment variables specify.
     pub fn of_environment() -> Depth {
         Depth::of(|name| std::env::var(name).unwrap_or_default())
     }
@@ -34,7 +34,7 @@ impl Depth {
         }
     }
 
-    /// All colours of a map.
+    /// Returns all colours of a map.
     pub fn palette(self, map: usize) -> Vec<Color> {
         let (_, gradient) = &MAPS[map % MAPS.len()];
         let numbers = 0..=u8::MAX;
@@ -47,13 +47,13 @@ impl Depth {
     }
 }
 
-/// The character for a share.
+/// Returns the character for a share of the scale (0 to 1).
 pub fn shade(share: f64) -> &'static str {
     let number = (share * SHADES.len() as f64) as usize;
     SHADES[number.min(SHADES.len() - 1)]
 }
 
-/// The colour for a share of the scale.
+/// Returns the colour for a share of the scale (0 to 1).
 pub fn pick(palette: &[Color], share: f64) -> Color {
     let number = (share * COLOURS as f64) as usize;
     let last = palette.len().saturating_sub(1);
@@ -63,7 +63,7 @@ pub fn pick(palette: &[Color], share: f64) -> Color {
         .unwrap_or(Color::Reset)
 }
 
-/// The nearest of the 256 colours of xterm: of its cube of 6 x 6 x 6, or of its 24 greys.
+/// Returns the nearest of the 256 colours of xterm, from its cube of 6 x 6 x 6 or its 24 greys.
 fn nearest(rgb: [u8; 3]) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| {
@@ -92,7 +92,7 @@ fn nearest(rgb: [u8; 3]) -> u8 {
     }
 }
 
-/// What the ends of the colours stand for.
+/// The scale of the colours: the values at its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     pub low: f64,
@@ -101,8 +101,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// That of an image, or of a range that is kept. By logarithm it begins at the least positive value; where there is none, it is
-    /// linear.
+    /// Returns the scale for an image, or for the range that the user keeps. A logarithmic scale
+    /// begins at the smallest positive value; if there is none, the scale is linear.
     pub fn of(image: &Image, kept: Option<[f64; 2]>, log: bool) -> Option<Scale> {
         let [low, high] = kept.or(image.range)?;
         let positive = || {
@@ -115,7 +115,8 @@ impl Scale {
         Some(Scale { low, high, log })
     }
 
-    /// Where a value is between the ends: 0 to 1, what is beyond at the end. None of NaN.
+    /// Returns the position of a value between the ends, from 0 to 1. Values beyond an end get its
+    /// position. Returns `None` for NaN.
     pub fn share(&self, value: f64) -> Option<f64> {
         let map = |x: f64| if self.log { x.max(0.0).ln() } else { x };
         let (low, high) = (map(self.low), map(self.high));
@@ -125,7 +126,7 @@ impl Scale {
         } else if span > 0.0 && span.is_finite() {
             Some(((map(value) - low) / span).clamp(0.0, 1.0))
         } else {
-            // All the same; or so far apart that there is no difference.
+            // All values are equal, or the difference of the ends is infinite.
             Some(if value > self.high {
                 1.0
             } else if value < self.low {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_what_the_environment_says() {
+    fn environment_selects_the_colours() {
         assert_eq!(depth(&[("COLORTERM", "truecolor")]), Depth::True);
         assert_eq!(depth(&[("COLORTERM", "24bit")]), Depth::True);
         assert_eq!(depth(&[("TERM", "xterm-256color")]), Depth::Indexed);
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_256_colours_is_the_nearest() {
+    fn nearest_of_256_colours_is_found() {
         let rgb = |index: u8| -> [i32; 3] {
             if index >= 232 {
                 return [8 + 10 * i32::from(index - 232); 3];
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_goes_from_the_least_value_to_the_greatest() {
+    fn scale_covers_the_range_of_the_values() {
         let scale = Scale::of(&image(&[2.0, 4.0, f32::NAN]), None, false).unwrap();
         assert_eq!((scale.low, scale.high), (2.0, 4.0));
         let shares = [2.0, 3.0, 4.0, 1.0, f64::INFINITY].map(|v| scale.share(v));
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logarithmic_scale_begins_at_the_least_positive_value() {
+    fn logarithmic_scale_begins_at_the_smallest_positive_value() {
         let scale = Scale::of(&image(&[-5.0, 0.0, 0.01, 100.0]), None, true).unwrap();
         assert!(scale.log && (scale.low - 0.01).abs() < 1e-9);
         let near = |value: f64, share: f64| (scale.share(value).unwrap() - share).abs() < 1e-6;
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_is_kept_stays_and_equal_values_are_in_the_middle() {
+    fn kept_range_stays_and_equal_values_are_in_the_middle() {
         let kept = Scale::of(&image(&[2.0, 4.0]), Some([0.0, 1.0]), false).unwrap();
         assert_eq!(kept.share(2.0), Some(1.0));
         let flat = Scale::of(&image(&[3.0, 3.0]), None, false).unwrap();
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_and_colours_run_over_their_whole_range() {
+    fn shades_and_colours_cover_their_whole_range() {
         assert_eq!([0.0, 0.55, 1.0].map(shade), [" ", "+", "@"]);
         let palette = Depth::True.palette(0);
         assert_eq!(pick(&palette, 0.0), Color::Rgb(0x44, 0x01, 0x54));

@@ -1,4 +1,4 @@
-//! The table of fields.
+//! Draws the table of fields.
 
 use super::choice::part_name;
 use super::model::Model;
@@ -10,17 +10,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use std::ops::Range;
-use tcasm_view::look::MAX_ALSO;
 use tcasm_view::region::Field;
+use tcasm_view::request::MAX_ALSO;
 
-/// Width of a number.
+/// The width of a number.
 const NUMBER: usize = 11;
-/// Least width of the means over time: that of the title.
+/// The smallest width of the means over time: the width of the title.
 const TREND: usize = 14;
-/// Between columns.
+/// The width between columns.
 const GAP: usize = 2;
 
-/// The columns in their order. Those that are dropped first, where there is little room, have the lowest number.
+/// The columns in their order, with their ranks. If there is not enough room, the column with the
+/// lowest rank is dropped first.
 const COLUMNS: [(&str, u8); 9] = [
     ("FIELD", 9),
     ("TYPE", 1),
@@ -33,7 +34,8 @@ const COLUMNS: [(&str, u8); 9] = [
     ("MEAN OVER TIME", 5),
 ];
 
-/// The fields in sight when there is room for so many: the one that is selected is among them.
+/// Returns the fields that are shown if there is room for `rows` of them. The selected field is
+/// among them.
 fn in_sight(model: &Model, rows: usize) -> Range<usize> {
     let count = model.region.fields.len();
     let selected = model.choice.index(&model.region.fields).unwrap_or(0);
@@ -42,7 +44,8 @@ fn in_sight(model: &Model, rows: usize) -> Range<usize> {
     first..(first + rows).min(count)
 }
 
-/// The fields in sight besides the selected one, whose moments are wanted.
+/// Returns the names of the fields that are shown besides the selected one, to request their
+/// moments.
 pub fn others(model: &Model, places: &Places) -> Vec<String> {
     let rows = usize::from(places.fields.height.saturating_sub(1));
     let fields = &model.region.fields[in_sight(model, rows)];
@@ -80,7 +83,8 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// One line. The means over time are drawn as they are: reversed they would be read the wrong way round.
+/// Draws one line. The means over time are never drawn in reverse, because their bars would then
+/// look inverted.
 fn put(
     buffer: &mut Buffer,
     place: Rect,
@@ -114,7 +118,7 @@ fn put(
     }
 }
 
-/// What is told of a field, besides the mean over time.
+/// Returns the cells of a field, except the mean over time.
 fn cells(model: &Model, field: &Field) -> [String; 8] {
     let selected = field.name == model.choice.field;
     let component = model.choice.component.filter(|_| selected);
@@ -154,7 +158,7 @@ fn trend(model: &Model, field: &Field, width: usize) -> String {
     record.map_or_else(String::new, |record| record.sparkline(width))
 }
 
-/// The columns that there is room for, and their widths. The last one takes what is left.
+/// Returns the columns that fit, with their widths. The last one gets the remaining width.
 fn columns(rows: &[[String; 8]], width: usize) -> Vec<(usize, usize)> {
     let mut columns: Vec<(usize, usize)> = (0..COLUMNS.len())
         .map(|column| (column, width_of(rows, column)))
@@ -177,7 +181,7 @@ fn columns(rows: &[[String; 8]], width: usize) -> Vec<(usize, usize)> {
     columns
 }
 
-/// How wide a column is where there is room; 0 if it has nothing to tell.
+/// Returns the width that a column needs; 0 if it is empty for all fields.
 fn width_of(rows: &[[String; 8]], column: usize) -> usize {
     let texts = || rows.iter().filter_map(|row| row.get(column));
     let widest = texts().map(|text| text.chars().count()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The keys, over all panels.
+//! Draws the help with all keys, on top of the panels.
 
 use super::keys::KEYS;
 use super::panel;

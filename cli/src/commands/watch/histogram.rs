@@ -1,4 +1,4 @@
-//! The histogram of the whole field.
+//! Draws the histogram of the whole field.
 
 use super::colours::{Depth, pick};
 use super::model::Model;
@@ -12,7 +12,7 @@ use ratatui::widgets::{Sparkline, SparklineBar, Widget};
 use std::iter::zip;
 use tcasm_analytics::Histogram;
 
-/// Draw bars, in the colours that the slice has for their values.
+/// Draws the bars, in the colours that the slice uses for the same values.
 pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
     panel::block(title(model)).render(area, buffer);
     let Some((_, histogram)) = &model.shown.histogram else {
@@ -39,10 +39,10 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
         .render(inside, buffer);
 }
 
-/// Heights of a line.
+/// The number of different heights of a bar within one line of the terminal.
 const EIGHTHS: u64 = 8;
 
-/// The heights of bars, in eighths of a line: at least one where there is anything.
+/// Returns the heights of the bars, in eighths of a line. A bar that is not empty has at least one.
 fn heights(counts: &[u64], lines: u16) -> Vec<u64> {
     let (most, room) = (
         counts.iter().max().copied().unwrap_or(0),
@@ -80,7 +80,7 @@ mod tests {
     use super::heights;
 
     #[test]
-    fn the_greatest_bar_is_as_high_as_can_be_and_the_least_can_be_seen() {
+    fn highest_bar_fills_the_panel_and_the_lowest_is_visible() {
         assert_eq!(heights(&[0, 1, 500, 1000], 5), [0, 1, 20, 40]);
         assert_eq!(heights(&[0, 0], 5), [0, 0]);
         assert_eq!(heights(&[u64::MAX, 1], 2), [16, 1]);

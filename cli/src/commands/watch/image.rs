@@ -1,4 +1,5 @@
-//! A slice as a heat map: two samples in each character, the upper half and the lower half. The first row is the lowest.
+//! Draws a slice as a heat map. Each character shows two samples, in its upper and its lower half.
+//! The first row of the slice is the lowest.
 
 use super::colours::{Depth, Scale, pick, shade};
 use super::panel::dim;
@@ -8,7 +9,8 @@ use ratatui::style::Color;
 use ratatui::widgets::Widget;
 use tcasm_view::Image;
 
-/// Of fields that are longer than this times their other side, that is drawn longer than it is.
+/// The largest ratio of the sides. If the ratio of a field is larger, its shorter side is drawn
+/// longer than it is.
 const LONGEST: f64 = 8.0;
 
 pub struct HeatMap<'a> {
@@ -16,7 +18,7 @@ pub struct HeatMap<'a> {
     pub scale: &'a Scale,
     pub palette: &'a [Color],
     pub depth: Depth,
-    /// Distance of points along rows, divided by that along columns.
+    /// The distance of points along a row, divided by their distance along a column.
     pub stretch: f64,
 }
 
@@ -46,7 +48,8 @@ impl Widget for HeatMap<'_> {
 }
 
 impl HeatMap<'_> {
-    /// Rows and columns of samples that are drawn, so that lengths are in proportion: half a character is about as high as wide.
+    /// Returns the number of rows and columns of samples to draw, such that lengths are in
+    /// proportion. Half a character is about as high as it is wide.
     fn fit(&self, area: Rect) -> [u16; 2] {
         let [rows, cols] = self.image.window.map(|[first, end]| (end - first) as f64);
         let aspect = cols * self.stretch / rows;
@@ -63,7 +66,8 @@ impl HeatMap<'_> {
         ]
     }
 
-    /// One character: the shares of its halves. Absent where the image ends; and within, of what is no number.
+    /// Draws one character from the shares of its halves. The outer `None` stands for a half beyond
+    /// the end of the image, the inner one for NaN.
     fn put(&self, cell: &mut Cell, halves: [Option<Option<f64>>; 2]) {
         if self.depth == Depth::None {
             let shares: Vec<f64> = halves.iter().copied().flatten().flatten().collect();
@@ -81,7 +85,8 @@ impl HeatMap<'_> {
     }
 }
 
-/// The values for so many rows and columns, the uppermost (last) row first: means of several samples, or some several times.
+/// Resamples the image to `height` rows and `width` columns. The uppermost row, which is the last
+/// one of the image, comes first. A value is the mean of several samples, or a sample is repeated.
 fn resample(image: &Image, [height, width]: [usize; 2]) -> Vec<f64> {
     let [rows, cols] = image.size;
     let span = |i: usize, of: usize, count: usize| {
@@ -98,7 +103,7 @@ fn resample(image: &Image, [height, width]: [usize; 2]) -> Vec<f64> {
     all.map(|(row, col)| value(row, col)).collect()
 }
 
-/// The mean of the finite ones; if there is none, the first.
+/// Returns the mean of the finite samples. If there is none, returns the first sample.
 fn mean<'a>(samples: impl Iterator<Item = &'a f32> + Clone) -> f64 {
     let finite = samples.clone().filter(|sample| sample.is_finite());
     let (sum, count) = finite.fold((0.0, 0), |(sum, count), sample| {
@@ -114,7 +119,7 @@ fn mean<'a>(samples: impl Iterator<Item = &'a f32> + Clone) -> f64 {
 mod tests {
     use super::*;
 
-    /// The ends of viridis, and its middle.
+    /// The ends and the middle of the colour map viridis.
     const LOW: Color = Color::Rgb(0x44, 0x01, 0x54);
     const MIDDLE: Color = Color::Rgb(0x20, 0x91, 0x8c);
     const HIGH: Color = Color::Rgb(0xfd, 0xe7, 0x25);
@@ -153,30 +158,30 @@ mod tests {
     }
 
     #[test]
-    fn the_first_row_is_the_lowest_and_values_have_their_colours() {
+    fn first_row_is_the_lowest_and_values_have_their_colours() {
         let buffer = drawn(
             &image([2, 2], &[0.0, 1.0, 2.0, 0.0]),
             Depth::True,
             1.0,
             [2, 1],
         );
-        assert_eq!(cell(&buffer, 0, 0), ("▀", HIGH, LOW));
-        assert_eq!(cell(&buffer, 1, 0), ("▀", LOW, MIDDLE));
+        assert_eq!(cell(&buffer, 0, 0), ("\u{2580}", HIGH, LOW));
+        assert_eq!(cell(&buffer, 1, 0), ("\u{2580}", LOW, MIDDLE));
     }
 
     #[test]
-    fn what_is_no_number_has_no_colour() {
+    fn nan_has_no_colour() {
         let samples = [0.0, f32::NAN, f32::NAN, f32::NAN, 2.0, 2.0];
         let buffer = drawn(&image([2, 3], &samples), Depth::True, 1.0, [3, 1]);
-        assert_eq!(cell(&buffer, 0, 0), ("▄", LOW, Color::Reset));
-        assert_eq!(cell(&buffer, 1, 0), ("▀", HIGH, Color::Reset));
+        assert_eq!(cell(&buffer, 0, 0), ("\u{2584}", LOW, Color::Reset));
+        assert_eq!(cell(&buffer, 1, 0), ("\u{2580}", HIGH, Color::Reset));
         let samples = [0.0, f32::NAN, 2.0, f32::NAN];
         let buffer = drawn(&image([2, 2], &samples), Depth::True, 1.0, [2, 1]);
-        assert_eq!(cell(&buffer, 1, 0), ("·", Color::Reset, Color::Reset));
+        assert_eq!(cell(&buffer, 1, 0), ("\u{b7}", Color::Reset, Color::Reset));
     }
 
     #[test]
-    fn without_colours_there_are_shades() {
+    fn shades_replace_colours_if_there_are_none() {
         let samples = [0.0, 2.0, f32::NAN, 0.0, 2.0, f32::NAN];
         let buffer = drawn(&image([2, 3], &samples), Depth::None, 1.0, [3, 1]);
         let row: String = (0..3).map(|x| cell(&buffer, x, 0).0).collect();
@@ -189,7 +194,7 @@ mod tests {
         );
     }
 
-    /// Columns and rows of half characters that are drawn on.
+    /// Returns the number of columns, and of rows of half characters, that are drawn on.
     fn extent(buffer: &Buffer) -> [usize; 2] {
         let area = buffer.area;
         let drawn = |x, y| buffer[(x, y)].fg != Color::Reset;
@@ -219,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn more_samples_than_places_are_averaged() {
+    fn samples_are_averaged_or_repeated() {
         let samples: Vec<f32> = (0..16)
             .map(|i| if i % 2 == 0 { 0.0 } else { 2.0 })
             .collect();

@@ -1,4 +1,4 @@
-//! What happens to the program: keys, signals, the end of the terminal. Each thread here waits for one of them.
+//! Waits for input: keys, signals and the end of the terminal, each in a thread of its own.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
@@ -10,24 +10,24 @@ use std::sync::mpsc::Sender;
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// Something that the loop has to know.
+/// An event for the main loop.
 #[derive(Debug)]
 pub enum Event {
-    /// The client has something to take.
+    /// The client has an update to take.
     News,
     /// A key was pressed.
     Key(KeyEvent),
-    /// The terminal has another size.
+    /// The size of the terminal has changed.
     Resized,
-    /// What is on the terminal may be something else's.
+    /// Another program may have written to the terminal.
     Redraw,
-    /// The program shall end, or the terminal is gone.
+    /// A signal asks the program to end, or the terminal is gone.
     End,
     /// A thread panicked.
     Broken,
 }
 
-/// Start to listen, for as long as the process lives.
+/// Starts the threads. They run as long as the process lives.
 pub fn listen(sender: &Sender<Event>) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGCONT])?;
     spawn(sender, "tcasm-signals", move |sender| {
@@ -63,11 +63,12 @@ fn read_keys(sender: &Sender<Event>) {
     }
 }
 
-/// Reading does not tell when the terminal is gone: crossterm tries again without end.
+/// Waits until the terminal is gone. Reading keys does not report this: crossterm tries again
+/// forever.
 fn wait_for_hangup(sender: &Sender<Event>) {
     let stdin = stdin();
     loop {
-        // No events are asked for: hang-up and errors come anyway.
+        // Request no events: `poll` always reports hang-up and errors.
         let mut terminal = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
         let _ = poll(&mut terminal, PollTimeout::NONE);
         if terminal[0].any() == Some(true) {
@@ -77,8 +78,9 @@ fn wait_for_hangup(sender: &Sender<Event>) {
     }
 }
 
-/// The loop ends within this time, unless it is stuck in writing to a terminal that takes nothing.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time that the main loop gets to end after a signal. It takes longer only if it is blocked in
+/// a write to a terminal that accepts nothing.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 fn follow_signals(signals: &mut Signals, sender: &Sender<Event>) {
     for signal in signals.forever() {
@@ -87,7 +89,7 @@ fn follow_signals(signals: &mut Signals, sender: &Sender<Event>) {
             continue;
         }
         let _ = sender.send(Event::End);
-        sleep(PATIENCE);
+        sleep(TIMEOUT);
         super::terminal::abandon();
         std::process::exit(0);
     }

@@ -1,51 +1,52 @@
-//! Which key does what.
+//! The keys and their actions.
 
 use super::choice::{Action, Axis};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The keys for people: as in the last line, what they do there, and all of it for the help.
+/// The descriptions of the keys: the key, a word for the last line of the screen, and a text for
+/// the help.
 pub const KEYS: [(&str, &str, &str); 14] = [
-    ("q", "quit", "quit (Esc and Ctrl-C, too)"),
-    ("?", "help", "this help; any key closes it"),
+    ("q", "quit", "quit (also Esc and Ctrl-C)"),
+    ("?", "help", "show this help; any key closes it"),
     (
         "\u{2191}\u{2193}",
         "field",
-        "select the field (k and j, too)",
+        "select the field (also k and j)",
     ),
     (
         "space",
         "pause",
-        "stay at this version; go on with the newest",
+        "stay at this version, or follow the newest again",
     ),
     (
         "[ ]",
         "version",
-        "one version back or forward, of those that are kept (\u{2190} \u{2192}, too)",
+        "go back or forward by one kept version (also \u{2190} \u{2192})",
     ),
     ("x y z", "axis", "cut across this axis"),
     ("+ -", "slice", "move the slice"),
     ("tab", "next axis", "cut across the next axis"),
-    ("PgUp PgDn", "far", "move the slice by a tenth"),
+    ("PgUp PgDn", "far", "move the slice by a tenth of the axis"),
     (
         "c",
         "component",
-        "next component of a vector, or its magnitude",
+        "show the next component of a vector, or its magnitude",
     ),
-    ("m", "colours", "next colour map"),
-    ("l", "log", "colours by logarithm, or not"),
+    ("m", "colours", "use the next colour map"),
+    ("l", "log", "switch between linear and logarithmic colours"),
     (
         "r",
         "range",
-        "keep the range of the colours, or follow the slice",
+        "keep the range of the colours, or fit it to the slice",
     ),
     (
         "Ctrl-L",
         "redraw",
-        "draw the screen anew (Ctrl-Z stops the program)",
+        "draw the screen again (Ctrl-Z stops the program)",
     ),
 ];
 
-/// What a key does; none of the others does anything but close the help.
+/// Returns the action of a key. Any other key only closes the help.
 pub fn action(key: KeyEvent) -> Option<Action> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return match key.code {

@@ -1,7 +1,8 @@
-//! `tcasm watch`: the live view in a terminal.
+//! `tcasm watch`: shows a region live in a terminal.
 //!
-//! The program is one client of the hub (`tcasm_view`), in the same process. What is known and what is looked at is in `model`; a file
-//! for each panel draws its part of that; `input` and `terminal` are all that know of the terminal.
+//! The program is one client of the hub (`tcasm_view`), in the same process. `model` holds the
+//! state of the region and the choice of the user. Each panel has a file that draws it. Only
+//! `input` and `terminal` use the terminal itself.
 
 mod chart;
 mod choice;
@@ -40,7 +41,7 @@ use terminal::Screen;
 
 pub fn run(args: &WatchArgs) -> Result<(), Failure> {
     need_terminal(&args.name)?;
-    super::view::look_for(&args.name, args.no_wait)?;
+    super::view::check_region(&args.name, args.no_wait)?;
     let least = Duration::from_secs(1) / args.rate;
     let (sender, events) = mpsc::channel();
     let screen = Screen::enter(sender.clone()).map_err(no_terminal)?;
@@ -50,7 +51,7 @@ pub fn run(args: &WatchArgs) -> Result<(), Failure> {
         ..Options::default()
     };
     let hub = Hub::start(&args.name, options)
-        .map_err(|e| Failure::new(Code::Other, format!("no thread to look with: {e}")))?;
+        .map_err(|e| Failure::new(Code::Other, format!("cannot start a thread: {e}")))?;
     let client = hub.client(move || drop(sender.send(Event::News)));
     let mut watch = Watch {
         model: Model::new(&args.name),
@@ -69,7 +70,8 @@ fn need_terminal(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let text = format!(
-        "watch needs a terminal for its input and output; use 'tcasm info --watch {name}' in scripts and pipes"
+        "watch needs a terminal for its input and output; \
+         in scripts and pipes use 'tcasm info --watch {name}'"
     );
     Err(Failure::new(Code::Usage, text))
 }
@@ -81,31 +83,34 @@ fn no_terminal(error: io::Error) -> Failure {
     )
 }
 
-/// The loop between client, model and terminal.
+/// The main loop, which connects client, model and terminal.
 struct Watch {
     model: Model,
     client: Client,
     screen: Screen,
     depth: Depth,
-    /// Least time between two drawings.
+    /// The least time between two drawings.
     least: Duration,
-    /// When the next may be drawn.
+    /// The earliest time of the next drawing.
     due: Instant,
-    /// What is on the screen is not what is known.
+    /// True if the model has changed since the last drawing.
     stale: bool,
 }
 
-/// What comes after an event.
+/// The next step of the main loop after an event.
 enum Next {
+    /// Take the next event.
     Go,
+    /// No event is left: draw or wait.
     Wait,
+    /// End the program.
     End,
 }
 
 impl Watch {
     fn run(&mut self, events: &Receiver<Event>) -> Result<(), Failure> {
         loop {
-            // After a frame was taken, this asks for the next one: what is drawn slowly comes less often.
+            // Taking a frame requests the next one, so a slow terminal gets fewer frames.
             self.stale |= self.model.apply(self.client.take());
             if self.stale && Instant::now() >= self.due {
                 self.draw().map_err(no_terminal)?;
@@ -117,7 +122,7 @@ impl Watch {
         }
     }
 
-    /// Wait for something to happen, and take in all that has.
+    /// Waits for an event, and handles all events that have arrived.
     fn wait(&mut self, events: &Receiver<Event>) -> Result<Next, Failure> {
         let left = self.due.saturating_duration_since(Instant::now());
         let mut event = match self.stale {
@@ -157,13 +162,14 @@ impl Watch {
             },
             Event::End => return Ok(Next::End),
             Event::Broken => {
-                let text = "a thread of this program failed (see above); please report it";
+                let text = "a thread of this program panicked (see above); please report it";
                 return Err(Failure::new(Code::Other, text));
             }
         }
         Ok(Next::Go)
     }
 
+    /// Draws the whole screen the next time.
     fn redraw(&mut self) -> Result<(), Failure> {
         self.stale = true;
         self.screen.forget().map_err(no_terminal)
@@ -171,8 +177,8 @@ impl Watch {
 
     fn draw(&mut self) -> io::Result<()> {
         let places = Places::of(self.screen.area()?, &self.model.sizes());
-        if let Some(look) = self.model.new_look(&places) {
-            self.client.look(look);
+        if let Some(request) = self.model.new_request(&places) {
+            self.client.request(request);
         }
         let (model, depth) = (&self.model, self.depth);
         self.screen

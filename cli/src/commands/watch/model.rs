@@ -1,4 +1,5 @@
-//! What is known of the region, what is looked at, and what is seen of it.
+//! The model of the screen: the state of the region, the choice of the user, and the data that is
+//! shown.
 
 use super::choice::{Action, Choice, part_name};
 use super::colours::Scale;
@@ -9,11 +10,12 @@ use std::sync::Arc;
 use tcasm_analytics::Histogram;
 use tcasm_core::stamp::Stamp;
 use tcasm_view::frame::Of;
-use tcasm_view::look::{MAX_BINS, MAX_PIXELS, Slice};
 use tcasm_view::region::Field;
-use tcasm_view::{Frame, Image, Look, Region, State, Update};
+use tcasm_view::request::{MAX_BINS, MAX_PIXELS, Slice};
+use tcasm_view::{Frame, Image, Region, State, Update, ViewRequest};
 
-/// Samples that are asked for, for each that the screen has: blocks of points are whole numbers, so that fewer may come.
+/// The number of samples to request, along each axis, per sample on the screen. The server averages
+/// blocks of a whole number of points, so it may return fewer than requested.
 const FINER: usize = 2;
 
 /// All that is drawn.
@@ -23,20 +25,20 @@ pub struct Model {
     pub choice: Choice,
     pub shown: Shown,
     pub records: Records,
-    /// The help is shown.
+    /// True if the help is shown.
     pub help: bool,
-    /// Why what is looked at is not shown.
+    /// The reason why the last request could not be answered.
     pub problem: Option<String>,
-    /// What the client was told last.
-    look: Look,
+    /// The last view request.
+    request: ViewRequest,
 }
 
-/// What is on the screen of a field: what frames brought last.
+/// The data of a field on the screen, from the last frames.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// What it answers.
-    pub look: Arc<Look>,
-    /// The version; 0 before there is one.
+    /// The request that the last frame answers.
+    pub request: Arc<ViewRequest>,
+    /// The stamp of the version; its number is 0 before there is one.
     pub stamp: Stamp,
     pub image: Option<Arc<Image>>,
     pub histogram: Option<Of<Histogram>>,
@@ -52,7 +54,7 @@ impl Model {
         }
     }
 
-    /// Take in what is new. Whether there was anything.
+    /// Applies an update of the client. Returns true if it had anything new.
     pub fn apply(&mut self, update: Update) -> bool {
         let news = update.region.is_some() || update.frame.is_some();
         if let Some(region) = update.region {
@@ -66,7 +68,7 @@ impl Model {
 
     fn know(&mut self, region: Arc<Region>) {
         if region.run != self.region.run && !self.region.run.is_empty() {
-            // The versions of another run are others.
+            // Version numbers of another run have another meaning.
             self.records.clear();
             (self.choice.version, self.problem) = (None, None);
         }
@@ -75,18 +77,18 @@ impl Model {
     }
 
     fn see(&mut self, frame: Frame) {
-        if frame.look.id != self.look.id {
+        if frame.request.id != self.request.id {
             return;
         }
         if let Some(problem) = frame.error {
-            // What cannot be had any more may be on the screen still.
-            let kept = self.shows(&frame.look);
+            // If the requested version is gone but still on the screen, there is no problem.
+            let kept = self.shows(&frame.request);
             self.problem = (!kept).then_some(problem);
             return;
         }
         self.problem = None;
-        let live = frame.look.version.is_none();
-        let part = (frame.look.field.clone(), frame.look.component);
+        let live = frame.request.version.is_none();
+        let part = (frame.request.field.clone(), frame.request.component);
         if let Some(moments) = &frame.moments {
             self.records.note(part, moments, live);
         }
@@ -96,13 +98,21 @@ impl Model {
         self.shown.take(frame);
     }
 
-    /// Whether what `look` asks for is what is shown already, though it was asked for otherwise.
-    fn shows(&self, look: &Look) -> bool {
-        let of = |look: &Look| (look.field.clone(), look.component, look.slice.clone());
-        look.version == Some(self.shown.stamp.version) && of(look) == of(&self.shown.look)
+    /// Returns true if the screen already shows what `request` asks for, although another request
+    /// brought it.
+    fn shows(&self, request: &ViewRequest) -> bool {
+        let of = |request: &ViewRequest| {
+            (
+                request.field.clone(),
+                request.component,
+                request.slice.clone(),
+            )
+        };
+        request.version == Some(self.shown.stamp.version) && of(request) == of(&self.shown.request)
     }
 
-    /// Do what a key says; any closes the help. Whether there is anything to draw.
+    /// Applies the action of a key. If the help is shown, any key closes it. Returns true if the
+    /// screen must be drawn again.
     pub fn act(&mut self, action: Option<Action>) -> bool {
         if self.help {
             self.help = false;
@@ -124,12 +134,13 @@ impl Model {
             Action::Range => self.hold_range(),
             Action::Pause => self.pause(),
             Action::Version(by) => self.step_version(by),
-            // The loop's.
+            // The main loop handles these.
             Action::Quit | Action::Interrupt | Action::Suspend | Action::Redraw => {}
         }
         true
     }
 
+    /// Keeps the range of the colours, or releases it.
     fn hold_range(&mut self) {
         self.choice.range = match self.choice.range {
             Some(_) => None,
@@ -137,6 +148,7 @@ impl Model {
         };
     }
 
+    /// Stays at the version that is shown, or follows the newest again.
     fn pause(&mut self) {
         let shown = self.shown.stamp.version;
         self.choice.version = match self.choice.version {
@@ -146,7 +158,7 @@ impl Model {
         self.problem = None;
     }
 
-    /// Stay at an earlier or later version, of those that are kept.
+    /// Goes to the previous or next kept version and stays there.
     fn step_version(&mut self, by: isize) {
         let (kept, live) = (&self.region.versions, self.choice.version.is_none());
         let here = self.choice.version.unwrap_or(self.shown.stamp.version);
@@ -160,32 +172,33 @@ impl Model {
         }
     }
 
-    /// The field that is selected.
+    /// Returns the selected field.
     pub fn field(&self) -> Option<&Field> {
         let index = self.choice.index(&self.region.fields)?;
         self.region.fields.get(index)
     }
 
-    /// The field that is shown, which may be the one that was selected before.
+    /// Returns the field that is shown. Until the next frame arrives this is the one that was
+    /// selected before.
     pub fn shown_field(&self) -> Option<&Field> {
         let mut fields = self.region.fields.iter();
-        fields.find(|field| field.name == self.shown.look.field)
+        fields.find(|field| field.name == self.shown.request.field)
     }
 
-    /// What is shown, by name.
+    /// Returns the name of the field, magnitude or component that is shown.
     pub fn shown_name(&self) -> String {
         let components = self.shown_field().map_or(1, |field| field.components);
-        let look = &self.shown.look;
-        part_name(&look.field, components, look.component)
+        let request = &self.shown.request;
+        part_name(&request.field, components, request.component)
     }
 
-    /// What the colours stand for.
+    /// Returns the scale of the colours.
     pub fn scale(&self) -> Option<Scale> {
         let image = self.shown.image.as_ref()?;
         Scale::of(image, self.choice.range, self.choice.log)
     }
 
-    /// What the panels have to have room for.
+    /// Returns the numbers of rows that the panels need.
     pub fn sizes(&self) -> Sizes {
         Sizes {
             fields: self.region.fields.len(),
@@ -193,27 +206,27 @@ impl Model {
         }
     }
 
-    /// Whether there is something to show.
+    /// Returns true if a version is shown.
     pub fn has_version(&self) -> bool {
         self.region.state != State::Waiting && self.shown.stamp.version > 0
     }
 
-    /// What to look at, if that is another thing than before.
-    pub fn new_look(&mut self, places: &Places) -> Option<Look> {
-        let look = self.wanted(places)?;
-        if look == self.look {
+    /// Returns the view request for the current choice, if it differs from the last request.
+    pub fn new_request(&mut self, places: &Places) -> Option<ViewRequest> {
+        let request = self.wanted(places)?;
+        if request == self.request {
             return None;
         }
-        self.look = look;
-        self.look.id += 1;
-        Some(self.look.clone())
+        self.request = request;
+        self.request.id += 1;
+        Some(self.request.clone())
     }
 
-    fn wanted(&self, places: &Places) -> Option<Look> {
+    fn wanted(&self, places: &Places) -> Option<ViewRequest> {
         let field = self.field()?;
         let bins = usize::from(places.bars().width).min(MAX_BINS);
-        Some(Look {
-            id: self.look.id,
+        Some(ViewRequest {
+            id: self.request.id,
             field: field.name.clone(),
             component: self.choice.component,
             version: self.choice.version,
@@ -221,7 +234,7 @@ impl Model {
             probe: field.shape.is_empty().then(Vec::new),
             histogram: (bins > 0).then_some(bins),
             also: fields::others(self, places),
-            ..Look::default()
+            ..ViewRequest::default()
         })
     }
 
@@ -241,11 +254,11 @@ impl Model {
 
 impl Shown {
     fn take(&mut self, frame: Frame) {
-        let part = |look: &Look| (look.field.clone(), look.component);
-        if part(&frame.look) != part(&self.look) {
+        let part = |request: &ViewRequest| (request.field.clone(), request.component);
+        if part(&frame.request) != part(&self.request) {
             *self = Shown::default();
         }
-        self.look = frame.look;
+        self.request = frame.request;
         self.stamp = frame.stamp;
         self.image = frame.image.or(self.image.take());
         self.histogram = frame.histogram.or(self.histogram.take());

@@ -1,11 +1,11 @@
-//! What all panels have in common.
+//! The border and the styles that all panels use.
 
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, BorderType};
 
-/// A border with a title.
+/// Returns a border with a title.
 pub fn block<'a>(title: impl Into<Line<'a>>) -> Block<'a> {
     Block::bordered()
         .border_type(BorderType::Rounded)
@@ -14,7 +14,7 @@ pub fn block<'a>(title: impl Into<Line<'a>>) -> Block<'a> {
         .title_style(bold())
 }
 
-/// What is inside of the border.
+/// Returns the area inside of the border.
 pub fn inner(area: Rect) -> Rect {
     Block::bordered().inner(area)
 }

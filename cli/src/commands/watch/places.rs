@@ -1,19 +1,19 @@
-//! Where the panels are: as many as fit, the most useful first.
+//! Places the panels on the screen: as many as fit, the most useful ones first.
 
 use super::panel;
 use ratatui::layout::Rect;
 
-/// What the panels have to have room for.
+/// The numbers of rows that panels need.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sizes {
     pub fields: usize,
     pub observers: usize,
 }
 
-/// The places of all panels. What does not fit is empty.
+/// The places of all panels. A panel that does not fit has an empty place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// The most important, in words: instead of all others.
+    /// The most important values as text. On a very small screen it replaces all panels.
     pub summary: Rect,
     pub header: Rect,
     pub fields: Rect,
@@ -25,14 +25,15 @@ pub struct Places {
     pub status: Rect,
 }
 
-/// Below this there is a summary only.
+/// Columns and rows below which only the summary is shown.
 const SMALLEST: (u16, u16) = (24, 5);
-/// With fewer columns there is nothing beside the slice.
+/// Columns below which no panel is beside the slice.
 const WIDE: u16 = 70;
 /// Rows of the panel of the producer.
 const PRODUCER: u16 = 9;
 
 impl Places {
+    /// Places the panels in `area`.
     pub fn of(area: Rect, sizes: &Sizes) -> Places {
         let mut places = Places::default();
         if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
@@ -58,7 +59,7 @@ impl Places {
         places
     }
 
-    /// What is to the right of the slice.
+    /// Places the panels to the right of the slice.
     fn beside(&mut self, rest: &mut Rect, sizes: &Sizes) {
         let width = (rest.width / 3).clamp(38, 46);
         let mut side = Rect {
@@ -84,27 +85,27 @@ impl Places {
         }
     }
 
-    /// Where the slice itself is, without border and colours.
+    /// Returns the place of the slice itself, without the border and the bar of colours.
     pub fn image(&self) -> Rect {
         let mut inner = panel::inner(self.slice);
         take_bottom(&mut inner, 1);
         inner
     }
 
-    /// How many rows and columns of samples that has: two rows in each line.
+    /// Returns the numbers of rows and columns of samples of that place: two rows per line.
     pub fn pixels(&self) -> [usize; 2] {
         let image = self.image();
         [usize::from(image.height) * 2, usize::from(image.width)]
     }
 
-    /// Where the bars of the histogram are.
+    /// Returns the place of the bars of the histogram.
     pub fn bars(&self) -> Rect {
         let mut inner = panel::inner(self.histogram);
         take_bottom(&mut inner, 1);
         inner
     }
 
-    /// All panels.
+    /// Returns the places of all panels.
     #[cfg(test)]
     pub fn all(&self) -> [Rect; 9] {
         [
@@ -121,14 +122,15 @@ impl Places {
     }
 }
 
-/// Titles and fields: a quarter of the screen at most, if there is more to show.
+/// Returns the rows of the table of fields, with its titles: at most a quarter of `height`, but two
+/// if possible.
 fn rows_of_fields(height: u16, fields: usize) -> u16 {
     let most = (height / 4).max(2).min(height);
     let wanted = u16::try_from(fields.max(1) + 1).unwrap_or(u16::MAX);
     wanted.min(most)
 }
 
-/// Cut so many rows off.
+/// Cuts `rows` rows off at the top of `rest` and returns them.
 pub fn take_top(rest: &mut Rect, rows: u16) -> Rect {
     let height = rows.min(rest.height);
     let top = Rect { height, ..*rest };
@@ -137,7 +139,7 @@ pub fn take_top(rest: &mut Rect, rows: u16) -> Rect {
     top
 }
 
-/// Cut so many rows off at the lower end.
+/// Cuts `rows` rows off at the bottom of `rest` and returns them.
 pub fn take_bottom(rest: &mut Rect, rows: u16) -> Rect {
     let height = rows.min(rest.height);
     rest.height -= height;

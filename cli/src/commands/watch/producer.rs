@@ -1,4 +1,4 @@
-//! The producer and who else looks.
+//! Draws the panels of the producer and of the observers.
 
 use super::model::Model;
 use super::panel::{self, dim};
@@ -12,25 +12,25 @@ use tcasm_core::stamp::Stamp;
 use tcasm_view::region::Attached;
 use tcasm_view::{Region, State};
 
-/// A word for each state.
+/// Returns a word for the state.
 pub fn state(region: &Region) -> &'static str {
     match region.state {
         State::Waiting => "waiting",
         State::Running => "running",
         State::Ended => "ended",
         State::Lost => "lost",
-        State::Ousted => "ousted",
+        State::Revoked => "revoked",
     }
 }
 
-/// The same in a sentence, where there is more to say.
+/// Returns a sentence on the state; empty if the producer runs.
 pub fn remark(region: &Region) -> &'static str {
     match region.state {
         State::Waiting => "there is no such region yet",
         State::Running => "",
         State::Ended => "the producer is done; this is its last version",
         State::Lost => "the producer died; this is its last version",
-        State::Ousted => "the producer has taken the lease away; trying again",
+        State::Revoked => "the producer revoked the lease; trying again",
     }
 }
 
@@ -63,7 +63,8 @@ fn rows(model: &Model) -> [(&'static str, String); 7] {
     ]
 }
 
-/// The newest version that is known: frames come more often than what else is known of the region.
+/// Returns the newest version that is known. Frames arrive more often than updates of the region,
+/// so the version that is shown may be newer than `latest` of the region.
 fn newest(model: &Model) -> Stamp {
     let latest = model.region.latest.unwrap_or_default();
     let live = model.choice.version.is_none() && model.region.state == State::Running;
@@ -96,7 +97,7 @@ fn observer(of: &Attached) -> (&'static str, String) {
     ("pid", format!("{} {what}", of.pid))
 }
 
-/// Words and what they mean, in two columns.
+/// Draws names and values in two columns.
 fn table(rows: &[(&str, String)], area: Rect, buffer: &mut Buffer) {
     let width = rows.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
     let left = usize::from(area.width).saturating_sub(width + 1);
@@ -108,7 +109,7 @@ fn table(rows: &[(&str, String)], area: Rect, buffer: &mut Buffer) {
     Paragraph::new(lines).render(area, buffer);
 }
 
-/// `step 120  t = 0.12  version 12`
+/// Formats the stamp that is shown, such as `step 120  t = 0.12  version 12`.
 pub fn stamp(model: &Model) -> String {
     let stamp = &model.shown.stamp;
     let time = number(stamp.time);

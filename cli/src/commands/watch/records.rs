@@ -1,14 +1,14 @@
-//! What is known of each field: its moments, and how they were before.
+//! The moments of each field, and their history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tcasm_analytics::Moments;
 use tcasm_view::frame::Of;
 
-/// A field, and the component or the magnitude.
+/// The name of a field, and the component; `None` for the magnitude.
 pub type Part = (String, Option<usize>);
 
-/// Points that are kept of each field; when there are more, every other goes.
+/// The number of points that are kept per field. When there are more, every other one is dropped.
 const POINTS: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Records {
 #[derive(Debug)]
 pub struct Record {
     pub moments: Arc<Moments>,
-    /// Version and mean.
+    /// Version numbers and means.
     trend: VecDeque<(u64, f64)>,
 }
 
@@ -33,7 +33,7 @@ impl Records {
         self.of.get(&(field.to_owned(), component))
     }
 
-    /// Take note of the moments of a version; `live`: as the newest of the series.
+    /// Records the moments of a version. If `live`, also adds their mean to the history.
     pub fn note(&mut self, part: Part, (stamp, moments): &Of<Moments>, live: bool) {
         let record = self.of.entry(part).or_insert_with(|| Record {
             moments: moments.clone(),
@@ -51,7 +51,7 @@ impl Record {
     fn push(&mut self, version: u64, mean: f64) {
         match self.trend.back() {
             Some((last, _)) if *last == version => return,
-            // Of a run before.
+            // The recorded versions are from an earlier run.
             Some((last, _)) if *last > version => self.trend.clear(),
             _ => {}
         }
@@ -65,7 +65,8 @@ impl Record {
         }
     }
 
-    /// The mean over time, from the first version that was looked at to the last, as a line of at most `width` characters.
+    /// Draws the mean over time, from the first recorded version to the last, as a line of at most
+    /// `width` characters.
     pub fn sparkline(&self, width: usize) -> String {
         const BARS: [char; 8] = [
             '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}',
@@ -91,7 +92,7 @@ impl Record {
         means.iter().map(bar).collect()
     }
 
-    /// The points, as they are or several as one.
+    /// Returns at most `width` values: the points, or means of several of them.
     fn columns(&self, width: usize) -> Vec<f64> {
         let count = self.trend.len().min(width);
         let column = |i: usize| {
@@ -120,28 +121,37 @@ mod tests {
     }
 
     #[test]
-    fn a_sparkline_runs_from_the_least_mean_to_the_greatest() {
+    fn sparkline_covers_the_range_of_the_means() {
         let line = record(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]).sparkline(20);
-        assert_eq!(line, "▁▂▃▄▅▆▇█");
-        assert_eq!(record(&[7.0, f64::NAN, 0.0]).sparkline(20), "█ ▁");
-        assert_eq!(record(&[3.0, 3.0]).sparkline(20), "▅▅");
+        assert_eq!(
+            line,
+            "\u{2581}\u{2582}\u{2583}\u{2584}\u{2585}\u{2586}\u{2587}\u{2588}"
+        );
+        assert_eq!(
+            record(&[7.0, f64::NAN, 0.0]).sparkline(20),
+            "\u{2588} \u{2581}"
+        );
+        assert_eq!(record(&[3.0, 3.0]).sparkline(20), "\u{2585}\u{2585}");
         assert_eq!(record(&[]).sparkline(20), "");
         assert_eq!(record(&[1.0, 2.0]).sparkline(0), "");
     }
 
     #[test]
-    fn a_long_series_fills_the_width_and_keeps_its_first_and_last_points() {
+    fn long_series_fills_the_width_and_keeps_its_ends() {
         let means: Vec<f64> = (0..5000).map(f64::from).collect();
         let record = record(&means);
         assert!(record.trend.len() <= POINTS);
         assert_eq!(record.trend[0].0, 1);
         let line: Vec<char> = record.sparkline(16).chars().collect();
-        assert_eq!((line.len(), line[0], line[15]), (16, '▁', '█'));
+        assert_eq!(
+            (line.len(), line[0], line[15]),
+            (16, '\u{2581}', '\u{2588}')
+        );
         assert!(line.is_sorted());
     }
 
     #[test]
-    fn an_older_version_begins_a_new_series() {
+    fn older_version_begins_a_new_series() {
         let mut record = record(&[1.0, 2.0, 3.0]);
         record.push(3, 9.0);
         assert_eq!(record.trend.len(), 3);

@@ -1,4 +1,4 @@
-//! All of the screen: the panels, and the lines above and below them.
+//! Draws the whole screen: the panels, and the lines above and below them.
 
 use super::colours::Depth;
 use super::keys::KEYS;
@@ -44,7 +44,8 @@ pub fn draw(frame: &mut Frame, model: &Model, depth: Depth) {
     show_all(buffer);
 }
 
-/// Replaces what the terminal would obey. (Most of it is left out already where text is drawn.)
+/// Replaces characters that the terminal would interpret. (Drawing text has already dropped most of
+/// them.)
 fn show_all(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if cell.symbol().contains(is_obeyed) {
@@ -53,13 +54,13 @@ fn show_all(buffer: &mut Buffer) {
     }
 }
 
-/// The state, in its colour.
+/// Returns the word for the state, in its colour.
 fn state_span(model: &Model) -> Span<'static> {
     let colour = match model.region.state {
         State::Running => Color::Green,
         State::Waiting => Color::Yellow,
         State::Ended => Color::Cyan,
-        State::Lost | State::Ousted => Color::Red,
+        State::Lost | State::Revoked => Color::Red,
     };
     Span::styled(state(&model.region), bold().fg(colour))
 }
@@ -74,7 +75,7 @@ fn draw_header(model: &Model, area: Rect, buffer: &mut Buffer) {
     let remark = remark(&model.region);
     let right = match model.choice.version {
         Some(_) if remark.is_empty() => {
-            Span::styled(" PAUSED, space goes on ", Style::new().reversed())
+            Span::styled(" PAUSED, space continues ", Style::new().reversed())
         }
         _ => Span::raw(format!(" {remark} ")),
     };
@@ -87,14 +88,14 @@ fn draw_header(model: &Model, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Where the text of the line ends.
+/// Returns the column where the text of the line ends.
 fn buffer_end(area: Rect, buffer: &Buffer) -> u16 {
     let mut columns = (area.x..area.right()).rev();
     let end = columns.find(|x| buffer[(*x, area.y)].symbol() != " ");
     end.map_or(area.x, |x| x + 1)
 }
 
-/// What is the matter; or else the keys, as many as there is room for.
+/// Draws the problem, if there is one, or else as many keys as fit.
 fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer) {
     if let Some(problem) = &model.problem {
         let text = format!(" {problem}");
@@ -115,7 +116,7 @@ fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer) {
     Line::from(spans).render(area, buffer);
 }
 
-/// What matters most, where there is no room for panels.
+/// Draws the most important values as text, if there is no room for panels.
 fn draw_summary(model: &Model, area: Rect, buffer: &mut Buffer) {
     if area.is_empty() {
         return;

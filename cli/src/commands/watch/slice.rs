@@ -1,4 +1,4 @@
-//! The slice of a field: where it is, what its colours stand for, and the slice itself.
+//! Draws the panel of the slice: its position, the bar of colours, and the slice itself.
 
 use super::chart;
 use super::colours::{Depth, Scale, pick, shade};
@@ -46,7 +46,7 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
     map.render(inside, buffer);
 }
 
-/// What there is instead of a slice.
+/// Returns the text to show instead of a slice.
 fn nothing(model: &Model) -> String {
     let region = &model.region;
     if let Some(value) = &model.shown.value {
@@ -57,7 +57,7 @@ fn nothing(model: &Model) -> String {
     }
     match region.state {
         State::Waiting if region.message.is_empty() => format!("looking for {:?}", region.name),
-        State::Waiting => format!("{}\n\nwaiting for it", region.message),
+        State::Waiting => format!("{}\n\nwaiting for the region", region.message),
         _ if region.latest.is_none() => "no version is published yet".to_owned(),
         _ => String::new(),
     }
@@ -70,15 +70,16 @@ fn say(text: &str, area: Rect, buffer: &mut Buffer) {
         .render(area, buffer);
 }
 
-/// Above: the field and the place of the slice; below: its axes.
+/// Returns the title above, with the field and the position of the slice, and the one below, with
+/// its axes.
 fn titles(model: &Model, field: &Field) -> (String, String) {
-    let look = &model.shown.look;
+    let request = &model.shown.request;
     let mut title = format!(" {}", model.shown_name());
     if !matches!(field.unit.as_str(), "" | "1") {
         title += &format!(" [{}]", field.unit);
     }
     title.push(' ');
-    let Some(slice) = look
+    let Some(slice) = request
         .slice
         .as_ref()
         .filter(|s| s.at.len() == field.shape.len())
@@ -104,9 +105,9 @@ fn titles(model: &Model, field: &Field) -> (String, String) {
     (title, axes)
 }
 
-/// Distance of points along rows, divided by that along columns.
+/// Returns the distance of points along a row, divided by their distance along a column.
 fn stretch(model: &Model, field: &Field) -> f64 {
-    let axes = model.shown.look.slice.as_ref().map(|slice| slice.axes);
+    let axes = model.shown.request.slice.as_ref().map(|slice| slice.axes);
     let (Some(spacing), Some([rows, cols])) = (&field.spacing, axes) else {
         return 1.0;
     };
@@ -116,10 +117,10 @@ fn stretch(model: &Model, field: &Field) -> f64 {
     }
 }
 
-/// Width of the numbers at the ends of the colours.
+/// The largest width of the numbers at the ends of the bar of colours.
 const NUMBER: u16 = 11;
 
-/// The colours from the least value to the greatest.
+/// Draws the bar of colours, from the lowest value to the highest.
 fn draw_bar(
     model: &Model,
     scale: &Scale,
@@ -162,7 +163,7 @@ fn number(x: f64) -> String {
     fit(x, usize::from(NUMBER))
 }
 
-/// Which colours these are.
+/// Describes the colour map and the scale.
 fn words(model: &Model, scale: &Scale) -> String {
     let mut words = vec![MAPS[model.choice.map % MAPS.len()].0];
     match (scale.log, model.choice.log) {

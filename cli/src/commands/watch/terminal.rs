@@ -1,4 +1,4 @@
-//! The terminal: taken at the start, given back on every way out.
+//! Takes the terminal at the start, and restores it however the program ends.
 
 use super::input::Event;
 use crate::log;
@@ -19,20 +19,22 @@ use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::Sender;
 
-/// Bytes that are written at once: a screen with another colour in each cell.
+/// Size of the output buffer. It holds a screen with a different colour in each cell, so that a
+/// frame is written at once.
 const BUFFER: usize = 256 << 10;
 
-/// Whether the terminal is ours.
+/// True while this program has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while it is ours. Dropped, it is given back.
+/// The terminal while this program has it. Dropping this value restores the terminal.
 pub struct Screen {
-    /// Never dropped: it would complain where the terminal is gone. What it would do, [`leave`] does.
+    /// Never dropped, because its destructor prints an error if the terminal is gone. [`leave`]
+    /// does what the destructor would do.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<File>>>>,
 }
 
 impl Screen {
-    /// Take the terminal. When a thread panics, it is given back, and `sender` is told.
+    /// Takes the terminal. When a thread panics, restores the terminal and sends [`Event::Broken`].
     pub fn enter(sender: Sender<Event>) -> io::Result<Screen> {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -47,23 +49,24 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Its size.
+    /// Returns the size of the terminal.
     pub fn area(&self) -> io::Result<Rect> {
         Ok(self.terminal.size()?.into())
     }
 
-    /// Draw what has changed.
+    /// Draws what has changed.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
         self.terminal.draw(draw).map(drop)
     }
 
-    /// Draw everything the next time. (`clear` would ask the terminal where its cursor is, and wait for an answer.)
+    /// Makes the next call of `draw` draw everything. (`clear` would ask the terminal for the
+    /// position of its cursor, and wait for an answer.)
     pub fn forget(&mut self) -> io::Result<()> {
         let area = self.area()?;
         self.terminal.resize(area)
     }
 
-    /// Give the terminal back, and stop until the shell lets the program go on.
+    /// Restores the terminal, and stops until the shell continues the program.
     pub fn suspend(&mut self) -> io::Result<()> {
         leave();
         raise(Signal::SIGTSTP)?;
@@ -77,11 +80,13 @@ impl Drop for Screen {
     }
 }
 
-/// A way to the terminal without the lock of standard output: who is stuck in writing would hold that.
+/// Opens the terminal for writing without the lock of standard output. A thread that is blocked in
+/// a write would hold that lock.
 fn output() -> io::Result<File> {
     Ok(File::from(stdout().as_fd().try_clone_to_owned()?))
 }
 
+/// Takes the terminal, and holds back the log.
 fn take() -> io::Result<()> {
     TAKEN.store(true, SeqCst);
     log::hold();
@@ -89,7 +94,7 @@ fn take() -> io::Result<()> {
     execute!(output()?, EnterAlternateScreen, Hide)
 }
 
-/// Give the terminal back, if it is ours.
+/// Restores the terminal if this program has it, and writes the log that was held back.
 fn leave() {
     if !TAKEN.swap(false, SeqCst) {
         return;
@@ -101,7 +106,8 @@ fn leave() {
     log::release();
 }
 
-/// The terminal takes nothing: give back what can be given back without writing to it.
+/// Restores what can be restored without writing to the terminal, for a terminal that accepts
+/// nothing.
 pub fn abandon() {
     let _ = disable_raw_mode();
 }

@@ -1,8 +1,9 @@
-//! Numbers and words in little room.
+//! Formats numbers and words for narrow columns.
 
 use crate::output::number;
 
-/// A number in at most `width` characters, with as many digits as fit (six at most); as `#` where none does.
+/// Formats a number in at most `width` characters, with as many digits as fit, at most six. If it
+/// does not fit at all, returns `#` characters.
 pub fn fit(x: f64, width: usize) -> String {
     let short = number(x);
     if short.len() <= width {
@@ -13,12 +14,12 @@ pub fn fit(x: f64, width: usize) -> String {
     fitting.next().unwrap_or_else(|| "#".repeat(width))
 }
 
-/// The same of a number that may be absent.
+/// Formats a number like [`fit`], or returns `-` if there is none.
 pub fn fit_some(x: Option<f64>, width: usize) -> String {
     x.map_or_else(|| "-".to_owned(), |x| fit(x, width))
 }
 
-/// As many characters as fit, the last of them an ellipsis if that are not all.
+/// Shortens a text to `width` characters. The last one is an ellipsis if the text is longer.
 pub fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -28,7 +29,7 @@ pub fn clip(text: &str, width: usize) -> String {
     kept + end
 }
 
-/// Microseconds: `80 us`, `1.2 ms`, `3.4 s`.
+/// Formats a time in microseconds, such as `80 us`, `1.2 ms`, `3.4 s`.
 pub fn duration(us: f64) -> String {
     match us {
         ..1e3 => format!("{us:.0} us"),
@@ -37,7 +38,7 @@ pub fn duration(us: f64) -> String {
     }
 }
 
-/// How often in a second.
+/// Formats a rate, such as `12.5/s`.
 pub fn rate(per_second: Option<f64>) -> String {
     match per_second {
         Some(rate) if rate >= 100.0 => format!("{rate:.0}/s"),
@@ -67,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_says_so() {
+    fn clipped_text_ends_with_an_ellipsis() {
         assert_eq!(clip("velocity", 8), "velocity");
-        assert_eq!(clip("velocity", 5), "velo…");
+        assert_eq!(clip("velocity", 5), "velo\u{2026}");
         assert_eq!(clip("velocity", 0), "");
     }
 
     #[test]
-    fn times_have_the_unit_that_suits_them() {
+    fn times_have_a_suitable_unit() {
         assert_eq!(
             [80.4, 1200.0, 3.4e6].map(duration),
             ["80 us", "1.2 ms", "3.4 s"]

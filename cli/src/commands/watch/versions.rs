@@ -1,4 +1,4 @@
-//! The versions that are kept, and which of them is shown.
+//! Draws the list of kept versions, with the one that is shown.
 
 use super::model::Model;
 use super::panel::{bold, dim};
@@ -22,7 +22,7 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     Line::from(spans).render(area, buffer);
 }
 
-/// As many of them as there is room for, with the one that is shown among them.
+/// Returns as many versions as fit into `room` columns. The one that is shown is among them.
 fn list(kept: &[u64], shown: u64, room: usize) -> Vec<Span<'static>> {
     let width = kept.iter().map(|v| v.to_string().len() + 1).max();
     let count = (room.saturating_sub(4) / width.unwrap_or(1)).max(1);
@@ -58,17 +58,17 @@ mod tests {
     }
 
     #[test]
-    fn the_version_that_is_shown_is_in_the_list() {
+    fn shown_version_is_in_the_list() {
         let kept: Vec<u64> = (10..60).collect();
-        assert_eq!(text(&kept, 59, 20), "… 55 56 57 58 59 ");
-        assert_eq!(text(&kept, 30, 20), "… 28 29 30 31 32 …");
-        assert_eq!(text(&kept, 10, 20), "10 11 12 13 14 …");
+        assert_eq!(text(&kept, 59, 20), "\u{2026} 55 56 57 58 59 ");
+        assert_eq!(text(&kept, 30, 20), "\u{2026} 28 29 30 31 32 \u{2026}");
+        assert_eq!(text(&kept, 10, 20), "10 11 12 13 14 \u{2026}");
         assert_eq!(text(&[7, 8], 3, 20), "7 8 ");
-        assert_eq!(text(&kept, 30, 0), "… 30 …");
+        assert_eq!(text(&kept, 30, 0), "\u{2026} 30 \u{2026}");
     }
 
     #[test]
-    fn the_version_that_is_shown_stands_out() {
+    fn shown_version_is_highlighted() {
         let spans = list(&[7, 8], 8, 20);
         let of: Vec<_> = spans
             .iter()

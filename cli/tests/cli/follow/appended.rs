@@ -1,4 +1,4 @@
-//! What becomes of versions: in which file they are, and of what.
+//! Tests of what is appended: which versions and fields, to which file.
 
 use super::{has, in_dir, of, read, start};
 use crate::common::{bad, line, name, publish, until};
@@ -41,7 +41,7 @@ fn every_third_version_and_the_last_are_appended() {
 }
 
 #[test]
-fn what_is_appended_already_is_not_appended_again() {
+fn appended_versions_are_not_appended_again() {
     let (_dir, file) = in_dir();
     let name = name("follow-there");
     let (mut p, t) = line(&name, 100);
@@ -63,7 +63,7 @@ fn what_is_appended_already_is_not_appended_again() {
 }
 
 #[test]
-fn a_new_field_begins_another_file() {
+fn new_field_begins_another_file() {
     let (dir, file) = in_dir();
     let name = name("follow-fields");
     let (mut p, t) = line(&name, 100);
@@ -85,7 +85,7 @@ fn a_new_field_begins_another_file() {
 }
 
 #[test]
-fn fields_that_do_not_change_are_written_once() {
+fn unchanged_fields_are_written_once() {
     let (dir, file) = in_dir();
     let name = name("follow-still");
     let (mut p, t) = line(&name, 100);
@@ -96,7 +96,7 @@ fn fields_that_do_not_change_are_written_once() {
         publish(&mut p, t, n * 10);
         until("it is appended", || has(&file, n * 10));
     }
-    // In a later version it does.
+    // The field changes in a later version.
     p.view_mut(still).unwrap().fill(8.0);
     publish(&mut p, t, 40);
     drop(p);
@@ -119,7 +119,7 @@ fn fields_that_do_not_change_are_written_once() {
 }
 
 #[test]
-fn the_newest_versions_are_kept() {
+fn keep_keeps_the_newest_versions() {
     let (_dir, file) = in_dir();
     let name = name("follow-keep");
     let (mut p, t) = line(&name, 100);
@@ -131,7 +131,7 @@ fn the_newest_versions_are_kept() {
 }
 
 #[test]
-fn a_file_for_each_version_and_their_list() {
+fn series_has_one_file_per_version_and_a_list() {
     let (dir, _) = in_dir();
     let (list, name) = (dir.path().join("run.vtkhdf.series"), name("follow-list"));
     let (mut p, t) = line(&name, 100);

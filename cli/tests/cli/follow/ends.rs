@@ -1,4 +1,4 @@
-//! How it ends, what it holds, and what it does when there is no room.
+//! Tests of how `export --follow` ends, what it pins, and what it does when the disk is full.
 
 use super::{has, in_dir, of, read, start};
 use crate::checkpoint::attached;
@@ -8,7 +8,7 @@ use std::process::Command;
 use tcasm_observer::Observer;
 
 #[test]
-fn asked_to_end_it_appends_the_newest_version_first() {
+fn sigterm_appends_the_newest_version_before_the_end() {
     let (_dir, file) = in_dir();
     let name = name("follow-term");
     let (mut p, t) = line(&name, 100);
@@ -21,7 +21,7 @@ fn asked_to_end_it_appends_the_newest_version_first() {
 }
 
 #[test]
-fn interrupted_it_ends_well() {
+fn sigint_ends_with_status_0() {
     let (_dir, file) = in_dir();
     let name = name("follow-int");
     let (mut p, t) = line(&name, 100);
@@ -46,7 +46,7 @@ fn interrupted_it_ends_well() {
 }
 
 #[test]
-fn the_last_version_of_a_killed_simulation_is_appended() {
+fn last_version_of_a_killed_simulation_is_appended() {
     let (_dir, file) = in_dir();
     let mut victim = Victim::start("follow-victim");
     let run = start(&victim.name, &file, &["--every", "1000000"]);
@@ -70,7 +70,7 @@ fn versions_are_pinned_only_while_they_are_appended() {
     let mut observer = Observer::attach(&name).unwrap();
     for n in 1..=3 {
         publish(&mut p, t, n * 10);
-        until("it is appended, and let go of", || {
+        until("it is appended and released", || {
             let rows = observer.observers().unwrap();
             let row = rows
                 .iter()
@@ -82,11 +82,11 @@ fn versions_are_pinned_only_while_they_are_appended() {
 }
 
 #[test]
-fn a_full_disk_costs_versions_and_not_the_series() {
+fn full_disk_loses_versions_but_not_the_series() {
     let (dir, file) = in_dir();
     let name = name("follow-disk");
     let (mut p, t) = line(&name, 1 << 16);
-    // No file may grow beyond 100 KiB: small enough for the pictures of constant fields, not for those of noise.
+    // Limit files to 100 KiB: enough for a compressed constant field, but not for noise.
     let limited = "trap '' XFSZ; ulimit -f 100; exec \"$@\"";
     let tcasm = command(&["export", &name, file.to_str().unwrap(), "--follow"]);
     let mut shell = Command::new("bash");

@@ -1,4 +1,4 @@
-//! `export --follow`.
+//! Tests of `export --follow`.
 
 mod appended;
 mod ends;
@@ -9,7 +9,7 @@ use crate::checkpoint::attached;
 use crate::common::Background;
 use std::path::{Path, PathBuf};
 
-/// Start a run, and wait until it is attached.
+/// Starts a run and waits until it is attached.
 fn start(name: &str, file: &Path, args: &[&str]) -> Background {
     let all = [&["export", name, file.to_str().unwrap(), "--follow"], args].concat();
     let run = Background::start(&all);
@@ -17,7 +17,7 @@ fn start(name: &str, file: &Path, args: &[&str]) -> Background {
     run
 }
 
-/// The steps of a series, and the first value of the field `t` in each.
+/// Returns the steps of a series, with the value of the field `t` in each, whose values are equal.
 fn read(file: &Path) -> Vec<(u64, f64)> {
     let file = hdf5::File::open(file).unwrap();
     let steps: Vec<u64> = file.dataset("tcasm/step").unwrap().read_raw().unwrap();
@@ -31,17 +31,18 @@ fn read(file: &Path) -> Vec<(u64, f64)> {
     steps.into_iter().zip(rows).collect()
 }
 
-/// What [`read`] is to return for these steps.
+/// Returns the expected result of [`read`] for these steps.
 fn of(steps: &[u64]) -> Vec<(u64, f64)> {
     steps.iter().map(|step| (*step, *step as f64)).collect()
 }
 
-/// How many versions a series has.
+/// Returns the number of versions in a series.
 fn versions(file: &Path) -> usize {
     let file = hdf5::File::open(file).unwrap();
     file.dataset("tcasm/step").unwrap().size()
 }
 
+/// Returns true if the last version of a series is of this step.
 fn has(file: &Path, step: u64) -> bool {
     file.exists() && read(file).last().unwrap().0 == step
 }

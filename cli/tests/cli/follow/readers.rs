@@ -1,4 +1,4 @@
-//! Others read what is being written: VTK, h5py, and the loop of the documentation.
+//! Other programs read a series while it is written: VTK, h5py, the script of the documentation.
 
 use super::{has, in_dir, of, read, start, versions};
 use crate::common::{Background, Run, line, name, publish, until};
@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A Python that has VTK and h5py. Without one these tests fail: nothing else tells whether others can read us.
+/// Returns a Python with VTK and h5py. Without it these tests fail, because nothing else checks
+/// that other programs can read the files.
 fn python(script: &str) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let made = Command::new(root.join("ci/python-env.sh")).status();
-    assert!(made.unwrap().success(), "ci/python-env.sh made no Python");
+    assert!(made.unwrap().success(), "ci/python-env.sh has failed");
     let mut python = Command::new(root.join("target/venv/bin/python"));
     python
         .arg("-B")
@@ -24,9 +25,10 @@ fn python(script: &str) -> Command {
     python
 }
 
-/// The writer is killed again and again, at whatever moment, while others read all the time; the next goes on.
+/// Kills the writer repeatedly at arbitrary times, while readers read all the time. The next writer
+/// continues the series.
 #[test]
-fn readers_never_fail_though_the_writer_is_killed_again_and_again() {
+fn readers_never_fail_while_the_writer_is_killed_repeatedly() {
     let (dir, file) = in_dir();
     let name = name("follow-kills");
     let (mut p, t) = line(&name, 3000);
@@ -52,7 +54,7 @@ fn readers_never_fail_though_the_writer_is_killed_again_and_again() {
             let before = versions(&file);
             until("it goes on", || versions(&file) > before);
             std::thread::sleep(Duration::from_millis(round * 11 % 13));
-            // It runs on from kill to kill: nothing that is left behind stops the next.
+            // The writer still runs: what a killed writer leaves behind does not stop the next.
             assert!(run.child().try_wait().unwrap().is_none(), "{:?}", run.end());
         }
         stop.store(true, Ordering::Relaxed);
@@ -82,13 +84,13 @@ fn readers_never_fail_though_the_writer_is_killed_again_and_again() {
     assert_eq!(
         rows.len(),
         steps.len() + chapters,
-        "none that nothing refers to"
+        "there is no file that nothing refers to"
     );
 }
 
-/// h5py locks what it reads, and so do VTK and ParaView.
+/// h5py, VTK and ParaView lock the files that they read.
 #[test]
-fn a_reader_that_locks_the_file_holds_nobody_up() {
+fn reader_that_locks_the_file_does_not_block_the_writer() {
     let (_dir, file) = in_dir();
     let name = name("follow-lock");
     let (mut p, t) = line(&name, 100);
@@ -96,7 +98,8 @@ fn a_reader_that_locks_the_file_holds_nobody_up() {
     publish(&mut p, t, 10);
     until("it is appended", || has(&file, 10));
     let script = "import h5py, sys\n\
-        file = h5py.File(sys.argv[1]); dataset = file['tcasm/step']; print(dataset[()], flush=True)\n\
+        file = h5py.File(sys.argv[1]); dataset = file['tcasm/step']\n\
+        print(dataset[()], flush=True)\n\
         sys.stdin.read(); print(dataset[()])";
     let python = python("follow.py");
     let mut holder = Command::new(python.get_program());
@@ -123,9 +126,9 @@ fn a_reader_that_locks_the_file_holds_nobody_up() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
 }
 
-/// The script of `docs/paraview.md`, as it stands there.
+/// Runs the script from `docs/paraview.md` unchanged.
 #[test]
-fn the_live_loop_of_the_documentation_sees_the_newest_version() {
+fn live_loop_of_the_documentation_sees_the_newest_version() {
     let (dir, file) = in_dir();
     let text = include_str!("../../../../docs/paraview.md");
     let script = text.split("```python\n").nth(1).unwrap();

@@ -1,4 +1,4 @@
-//! What it does not go on with: earlier steps, files of others, arguments that make no sense.
+//! Tests of what `export --follow` refuses: earlier steps, files of others, wrong arguments.
 
 use super::{has, in_dir, of, read};
 use crate::checkpoint::attached;
@@ -7,7 +7,7 @@ use std::fs;
 use tcasm_observer::Observer;
 
 #[test]
-fn the_next_start_goes_on_and_a_simulation_that_goes_back_is_refused() {
+fn next_start_continues_and_earlier_steps_are_refused() {
     let (_dir, file) = in_dir();
     let name = name("follow-again");
     let path = file.to_str().unwrap();
@@ -45,7 +45,7 @@ fn the_next_start_goes_on_and_a_simulation_that_goes_back_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_ours_is_left_alone() {
+fn file_of_another_program_is_not_touched() {
     let (_dir, file) = in_dir();
     let name = name("follow-foreign");
     let (mut p, t) = line(&name, 100);
@@ -62,7 +62,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn wrong_arguments_are_told() {
+fn wrong_arguments_are_refused() {
     let (dir, file) = in_dir();
     let name = name("follow-misuse");
     let (mut p, t) = line(&name, 100);

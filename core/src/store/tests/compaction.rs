@@ -1,8 +1,9 @@
-//! Compaction, step by step.
+//! Tests compaction step by step.
 
 use super::*;
 
-/// A store in which every second page of chunk 0 lies in another plane than its neighbours, and the chunk is calm.
+/// Returns a store whose chunk 0 is cold, with every second page in another plane than its
+/// neighbours.
 fn scattered() -> World {
     let mut world = World::new(4 * PAGES * PAGE, 0);
     let every =
@@ -24,7 +25,7 @@ impl World {
         newest.runs(0..CHUNK_PAGES).unwrap().len()
     }
 
-    fn put_together(&mut self) -> usize {
+    fn compact(&mut self) -> usize {
         let gather = self.store.gather().unwrap();
         gather.map_or(0, |gather| {
             gather.copy().unwrap();
@@ -34,26 +35,22 @@ impl World {
 }
 
 #[test]
-fn a_calm_chunk_is_put_together_by_the_next_version_which_changes_none_of_its_pages() {
+fn next_version_compacts_a_cold_chunk_without_changing_its_pages() {
     let mut world = scattered();
     assert_eq!(world.runs(), CHUNK_PAGES);
-    assert_eq!(world.put_together(), CHUNK_PAGES / 2);
-    assert_eq!(
-        world.runs(),
-        CHUNK_PAGES,
-        "a version that is there never changes"
-    );
-    // `publish` checks which pages are told as changed.
+    assert_eq!(world.compact(), CHUNK_PAGES / 2);
+    assert_eq!(world.runs(), CHUNK_PAGES, "a visible version never changes");
+    // `World::publish` checks which pages are marked as changed.
     world.publish(&[(PAGES - 1, 1)], false, false).unwrap();
     assert_eq!(world.runs(), 1);
     assert!(world.store.check().unwrap());
-    assert_eq!(world.put_together(), 0);
+    assert_eq!(world.compact(), 0);
 }
 
 #[test]
-fn what_is_put_together_makes_room_where_memory_is_needed() {
+fn a_compacted_batch_is_dropped_when_memory_is_needed() {
     let mut world = scattered();
-    assert_ne!(world.put_together(), 0);
+    assert_ne!(world.compact(), 0);
     world.store.trim().unwrap();
     world.store.bounds.bytes = world.store.held_bytes();
     let before = world.store.versions().last();
@@ -65,9 +62,9 @@ fn what_is_put_together_makes_room_where_memory_is_needed() {
 }
 
 #[test]
-fn what_was_put_together_for_a_version_that_is_given_up_is_the_next_ones() {
+fn a_batch_of_a_version_that_is_given_up_goes_into_the_next() {
     let mut world = scattered();
-    assert_ne!(world.put_together(), 0);
+    assert_ne!(world.compact(), 0);
     world.store.compaction.begin_use();
     assert!(world.store.compaction.ready().is_none());
     world.store.compaction.end_use(false);
@@ -76,7 +73,7 @@ fn what_was_put_together_for_a_version_that_is_given_up_is_the_next_ones() {
 }
 
 #[test]
-fn pages_at_rest_stay_on_their_plane_although_most_of_their_chunk_is_on_another() {
+fn shared_pages_stay_although_another_plane_has_most_of_the_chunk() {
     let mut world = World::new(4 * PAGES * PAGE, 0);
     let scatter = |first, every| Op::Scatter {
         chunk: 0,
@@ -84,44 +81,53 @@ fn pages_at_rest_stay_on_their_plane_although_most_of_their_chunk_is_on_another(
         every,
     };
     world.run(&scatter(0, 1)).unwrap();
-    world.run(&Op::Rest(0)).unwrap();
-    // Half of it goes to one plane, a quarter to another: a quarter goes on resting on the first.
+    world.run(&Op::Share(0)).unwrap();
+    // Half of the pages go to one plane and a quarter to another. The last quarter stays shared
+    // with the first plane.
     world.run(&scatter(0, 2)).unwrap();
     world.run(&scatter(1, 4)).unwrap();
-    assert_eq!(world.resting.len(), CHUNK_PAGES / 4);
+    assert_eq!(world.shared.len(), CHUNK_PAGES / 4);
     for op in [Op::Gather, Op::Gathered(true), scatter(CHUNK_PAGES, 1)] {
         world.run(&op).unwrap();
     }
-    assert_eq!(world.runs(), 1, "the others come to where it rests");
+    assert_eq!(
+        world.runs(),
+        1,
+        "the other pages go to the plane that is shared"
+    );
 }
 
 #[test]
-fn no_chunk_comes_to_rest_while_it_is_put_together() {
+fn no_chunk_is_shared_while_it_is_compacted() {
     let mut world = scattered();
     let gather = world.store.gather().unwrap().unwrap();
-    let bed = world.store.bed(0).unwrap().unwrap();
+    let target = world.store.share_target(0).unwrap().unwrap();
     let none = PageSet::new(PAGES);
-    let rests = |world: &mut World| world.store.make_bed(bed.plane, &(0..CHUNK_PAGES), &none);
-    assert!(!rests(&mut world).unwrap());
+    let can_share = |world: &mut World| {
+        world
+            .store
+            .reserve_backing(target.plane, &(0..CHUNK_PAGES), &none)
+    };
+    assert!(!can_share(&mut world).unwrap());
     gather.copy().unwrap();
     world.store.gathered(true);
-    assert!(!rests(&mut world).unwrap());
+    assert!(!can_share(&mut world).unwrap());
     world.publish(&[(PAGES - 1, 1)], false, false).unwrap();
-    assert!(rests(&mut world).unwrap());
+    assert!(can_share(&mut world).unwrap());
 }
 
 #[test]
-fn each_page_has_a_free_slot_while_others_are_copied_and_every_version_is_pinned() {
+fn each_page_has_a_free_frame_while_a_batch_is_copied_and_all_versions_are_pinned() {
     let mut world = scattered();
     let gather = world.store.gather().unwrap().unwrap();
     for _ in 0..2 * VERSIONS {
         world.run(&Op::Pin).unwrap();
         let written = vec![(0, CHUNK_PAGES)];
-        let (later, compared) = (false, false);
+        let (deferred, compared) = (false, false);
         world
             .run(&Op::Publish {
                 written,
-                later,
+                deferred,
                 compared,
             })
             .unwrap();

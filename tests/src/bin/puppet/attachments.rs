@@ -1,4 +1,4 @@
-//! Commands of an observer. Every version that it gets is checked page by page.
+//! Commands of an observer. They check every version page by page.
 
 use crate::{Answer, failed};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -8,17 +8,17 @@ use tcasm_observer::{Observer, Version, View};
 use tcasm_tests::pattern::{self, Pattern};
 use tcasm_tests::procfs;
 
-/// Far longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A time that is far longer than anything here takes.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An observer, and what it holds.
+/// An observer, and the versions and views that it holds.
 pub struct Attachment {
     observer: Observer,
     versions: Vec<Version>,
     views: Vec<View>,
 }
 
-/// Obey, if the command is one of these.
+/// Obeys the command if it is one of these.
 pub fn obey(attachments: &mut Vec<Attachment>, verb: &str, arguments: &[&str]) -> Option<Answer> {
     let attached = match (verb, arguments) {
         ("attach", [name]) => Some(Observer::attach(name)),
@@ -50,7 +50,7 @@ pub fn obey(attachments: &mut Vec<Attachment>, verb: &str, arguments: &[&str]) -
             .and_then(|v| it.take(v)),
         ("newer", []) => it
             .observer
-            .wait_newer(PATIENCE)
+            .wait_newer(TIMEOUT)
             .map_err(failed)
             .and_then(|v| it.take(v)),
         ("view-at-base", []) => it.map(Version::view_at_base),
@@ -82,7 +82,7 @@ pub fn obey(attachments: &mut Vec<Attachment>, verb: &str, arguments: &[&str]) -
 }
 
 impl Attachment {
-    /// Check a version without mapping it, and hold it.
+    /// Checks a version without mapping it, and holds it.
     fn take(&mut self, version: Version) -> Answer {
         let field = version
             .field("a")
@@ -96,7 +96,7 @@ impl Attachment {
         Ok(text)
     }
 
-    /// Map the newest version held, check it, and hold the view.
+    /// Maps the newest version held, checks it, and holds the view.
     fn map<E>(&mut self, map: impl FnOnce(&Version) -> Result<View, E>) -> Answer
     where
         E: std::fmt::Debug + std::fmt::Display,
@@ -109,7 +109,7 @@ impl Attachment {
         Ok(text)
     }
 
-    /// Check again everything that is held.
+    /// Checks everything that is held once more.
     fn check_held(&mut self) -> Answer {
         self.views.iter().try_for_each(check_view)?;
         let held = std::mem::take(&mut self.versions);
@@ -147,7 +147,7 @@ fn check(version: &Version, words: &[u64]) -> Result<(), String> {
     pattern::check_all(words, 0, &last).map_err(failed)
 }
 
-/// How many of the objects that came from the producer could be opened again for writing.
+/// Returns how many of the objects that came from the producer can be opened for writing.
 fn writable_objects() -> Answer {
     let ours = procfs::descriptors(std::process::id() as i32);
     let shared: Vec<_> = ours

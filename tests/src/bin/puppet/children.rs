@@ -1,4 +1,4 @@
-//! Forked children of the process, which have everything that it has and may use none of it.
+//! Forked children of the process. They inherit everything that it has and may use none of it.
 
 use crate::{Answer, Puppet, failed, line};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -12,12 +12,12 @@ use tcasm_core::sys::mem::Mapping;
 use tcasm_tests::procfs;
 
 impl Puppet {
-    /// Have a forked child obey the command, drop everything it inherited, and end.
+    /// Makes a forked child obey the command, drop everything it inherited, and end.
     pub fn in_child(&mut self, command: &str) -> Answer {
         let (reader, writer) = pipe().map_err(failed)?;
         let parents = procfs::mappings("tcasm");
-        // SAFETY: the only other threads are the producers' service threads; they hold no lock that
-        // the child needs (malloc takes care of its own).
+        // SAFETY: the only other threads are the producers' service threads. They hold no lock that
+        // the child needs, and malloc keeps its own locks valid in the child.
         match unsafe { fork() }.map_err(failed)? {
             ForkResult::Child => {
                 let answer = match command {
@@ -41,13 +41,14 @@ impl Puppet {
     }
 }
 
-/// Leave a forked child behind that does nothing but be there, until the test lets go of the
-/// process's standard input.
+/// Leaves a forked child behind that does nothing until the test closes the standard input of the
+/// process.
 pub fn leave_child() -> Answer {
-    // SAFETY: as in `in_child`.
+    // SAFETY: the same reasons hold as in `in_child`.
     match unsafe { fork() }.map_err(failed)? {
         ForkResult::Child => {
-            // The test takes the end of the output for the end of the process.
+            // The test takes the end of the output for the end of the process, so the child closes
+            // it.
             if let Ok(null) = File::options().write(true).open("/dev/null") {
                 let _ = (dup2_stdout(&null), dup2_stderr(&null));
             }
@@ -60,8 +61,9 @@ pub fn leave_child() -> Answer {
     }
 }
 
-/// In a forked child: put memory of its own where the parent's shared objects and live memory are
-/// (they are not inherited, so there is room), end the inherited producers, and count what is lost.
+/// Runs in a forked child. Maps memory of its own where the parent's shared objects and live memory
+/// are (the child does not inherit them, so the addresses are free). Then drops the inherited
+/// producers and counts the mappings that this removed.
 pub fn reuse_addresses(puppet: &mut Puppet, parents: &[Range<usize>]) -> Answer {
     let reserve = |range: &Range<usize>| Mapping::reserve_at(range.start, range.len()).ok();
     let own: Vec<Mapping> = parents.iter().filter_map(reserve).collect();
@@ -77,8 +79,8 @@ pub fn reuse_addresses(puppet: &mut Puppet, parents: &[Range<usize>]) -> Answer 
     Ok(format!("reused={reused} lost={lost}"))
 }
 
-/// End without running what the parent registered for its own end.
+/// Ends the process without running what the parent registered for its own end.
 fn exit() -> ! {
-    // SAFETY: ends the process; nothing is left to clean up.
+    // SAFETY: the call ends the process and touches no memory.
     unsafe { libc::_exit(0) }
 }

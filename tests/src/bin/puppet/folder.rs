@@ -1,4 +1,4 @@
-//! Commands about the folder of sockets: a small one of the process's own, which it fills.
+//! Commands about the folder of sockets. The process mounts a small one of its own and fills it.
 
 use crate::{Answer, failed};
 use nix::errno::Errno;
@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tcasm_core::place::runtime_dir;
 
-/// What the files begin with that fill the folder.
+/// The beginning of the names of the files that fill the folder.
 const FILLER: &str = "filler-";
 
-/// Obey, if the command is one of these.
+/// Obeys the command if it is one of these.
 pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
     Some(match (verb, arguments) {
         ("own-folder", [inodes]) => own_folder(inodes),
@@ -24,7 +24,7 @@ pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
     })
 }
 
-/// Mounts a file system with room for so many files over the folder, which this process alone sees.
+/// Mounts a file system with room for `inodes` files over the folder. Only this process sees it.
 fn own_folder(inodes: &str) -> Answer {
     let mut flags = CloneFlags::CLONE_NEWNS;
     if !Uid::effective().is_root() {
@@ -43,7 +43,7 @@ fn mount(kind: &str, target: &Path, flags: u64, options: &str) -> Result<(), Str
     let text = |text: &[u8]| CString::new(text).map_err(failed);
     let (kind, options) = (text(kind.as_bytes())?, text(options.as_bytes())?);
     let target = text(target.as_os_str().as_bytes())?;
-    // SAFETY: all are texts that end with a zero, and outlive the call.
+    // SAFETY: all arguments are strings that end with a zero byte and outlive the call.
     let mounted = unsafe {
         libc::mount(
             kind.as_ptr(),
@@ -77,7 +77,7 @@ fn free(folder: &Path, count: usize) -> Answer {
     Ok(String::new())
 }
 
-/// The names of all other files.
+/// Returns the names of all other files.
 fn list(folder: &Path) -> Answer {
     let entries = fs::read_dir(folder).map_err(failed)?.flatten();
     let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());

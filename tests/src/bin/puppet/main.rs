@@ -1,5 +1,5 @@
-//! A process for tests: it does what its standard input says, a command a line, and answers each
-//! with a line that begins with `ok`, or with `error` and the variant's name. Commands about
+//! A process that obeys the commands of a test, one per line of its standard input. It answers each
+//! with a line that begins with `ok`, or with `error` and the name of the variant. Commands about
 //! regions are in `regions.rs`, about attachments in `attachments.rs`, about the process's rights
 //! and limits in `rights.rs`, about its memory as a whole in `memory.rs`, about the folder of
 //! sockets in `folder.rs`, about forked children in `children.rs`.
@@ -15,17 +15,17 @@ use attachments::Attachment;
 use regions::Region;
 use std::fmt::{Debug, Display};
 
-/// Everything that the process has. Where there are several, the last one is meant.
+/// Everything that the process has. Commands use the last one of several.
 #[derive(Default)]
 struct Puppet {
     regions: Vec<Region>,
     attachments: Vec<Attachment>,
 }
 
-/// What to answer.
+/// The answer to a command, or the text of an error.
 type Answer = Result<String, String>;
 
-/// An error as the test wants to see it: the variant's name, then the text for users.
+/// Formats an error for the test: the name of the variant, then the text for users.
 fn failed(error: impl Debug + Display) -> String {
     let debug = format!("{error:?}");
     let variant = debug
@@ -47,7 +47,7 @@ impl Puppet {
                     .or_else(|| folder::obey(verb, arguments))
                     .or_else(|| regions::obey(&mut self.regions, verb, arguments))
                     .or_else(|| attachments::obey(&mut self.attachments, verb, arguments));
-                done.unwrap_or_else(|| Err(format!("Unknown: {command:?} is no command")))
+                done.unwrap_or_else(|| Err(format!("Unknown: {command:?} is not a command")))
             }
             [] => Err("Unknown: an empty command".into()),
         }
@@ -58,7 +58,7 @@ impl Puppet {
     }
 }
 
-/// The line for the test.
+/// Returns the answer as a line for the test.
 fn line(answer: Answer) -> String {
     match answer {
         Ok(text) => format!("ok {text}"),

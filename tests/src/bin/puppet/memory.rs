@@ -5,7 +5,7 @@ use nix::sys::mman::{MlockAllFlags, mlockall};
 use std::path::Path;
 use tcasm_tests::core_file;
 
-/// Obey, if the command is one of these.
+/// Obeys the command if it is one of these.
 pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
     Some(match (verb, arguments) {
         ("lock-memory", ["current"]) => lock(MlockAllFlags::MCL_CURRENT),

@@ -10,17 +10,17 @@ use tcasm_tests::pattern::{self, Pattern, words_per_page};
 
 type Stamps = Field<u64, ndarray::Ix1>;
 
-/// A producer, and its one field: pages of stamps.
+/// A producer and its one field, which holds stamped pages.
 pub struct Region {
     producer: Producer,
     field: Stamps,
     pattern: Pattern,
     pages: usize,
-    /// The next version is written as soon as publish returns.
+    /// True if the next version is written as soon as `publish` returns.
     hasty: bool,
 }
 
-/// Obey, if the command is one of these.
+/// Obeys the command if it is one of these.
 pub fn obey(regions: &mut Vec<Region>, verb: &str, arguments: &[&str]) -> Option<Answer> {
     let answer = match (verb, arguments) {
         ("create", [name, settings @ ..]) => create(name, settings).map(|region| {
@@ -107,15 +107,15 @@ fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, String> {
         "versions" => builder.versions(number),
         "memory" => builder.memory(number as u64),
         "compact" => builder.compact_after(number as u32),
-        "calm" => builder.calm_versions(number as u32),
+        "cold" => builder.cold_versions(number as u32),
         "observers" => builder.max_observers(number),
         "access" if value == "everyone" => builder.allow(Access::Everyone),
         "access" => builder.allow(Access::Users(users())),
-        _ => return Err(format!("Unknown: {key:?} is no setting")),
+        _ => return Err(format!("Unknown: {key:?} is not a setting")),
     })
 }
 
-/// Put something else where a region would go, until the process ends.
+/// Maps something else where a region would go, until the process ends.
 fn occupy(address: &str, bytes: &str) -> Answer {
     let number = |text: &str| text.parse().map_err(failed);
     let mapping = Mapping::reserve_at(number(address)?, number(bytes)?).map_err(failed)?;
@@ -123,10 +123,10 @@ fn occupy(address: &str, bytes: &str) -> Answer {
     Ok(String::new())
 }
 
-/// Switch a guard off for good: to see the tests notice.
+/// Switches a guard off until the process ends, so that the tests must fail.
 fn sabotage(guard: &str) -> Answer {
     let guards = [
-        Guard::SlotInUse,
+        Guard::FrameInUse,
         Guard::VisibleLast,
         Guard::PinCheck,
         Guard::KeepHarvest,
@@ -137,13 +137,14 @@ fn sabotage(guard: &str) -> Answer {
         Guard::CloseElsewhere,
     ];
     let found = guards.into_iter().find(|g| format!("{g:?}") == guard);
-    let guard = found.ok_or_else(|| format!("Unknown: {guard:?} is no guard"))?;
+    let guard = found.ok_or_else(|| format!("Unknown: {guard:?} is not a guard"))?;
     std::mem::forget(switch_off(guard));
     Ok(String::new())
 }
 
 impl Region {
-    /// Write the pages of the next version, publish, and wait until it is visible; so many times.
+    /// Writes the pages of the next version, publishes, and waits until it is visible, `times`
+    /// times.
     fn publish(&mut self, times: u64) -> Answer {
         let mut published = 0;
         for _ in 0..times {
@@ -162,8 +163,8 @@ impl Region {
         format!("published={published} skipped={skipped} held={held}")
     }
 
-    /// Publish what was written as the next version, and wait until it is visible. False: it was
-    /// skipped.
+    /// Publishes what was written as the next version, and waits until it is visible. Returns false
+    /// if it was skipped.
     fn publish_written(&mut self) -> Result<bool, String> {
         let version = self.next_version();
         let receipt = self.producer.publish(version, version as f64);
@@ -177,7 +178,7 @@ impl Region {
         Ok(true)
     }
 
-    /// Write the pages of the next version and publish, but do not wait until it is visible.
+    /// Writes the pages of the next version and publishes, but does not wait until it is visible.
     fn publish_unwaited(&mut self) -> Answer {
         let version = self.next_version();
         self.write(version)?;
@@ -199,7 +200,7 @@ impl Region {
         Ok(())
     }
 
-    /// Whether live memory still holds what was written last.
+    /// Checks that live memory still holds what was written last.
     fn view(&self) -> Answer {
         let version = self.producer.stats().publishes;
         let view = self.producer.view(self.field).map_err(failed)?;
@@ -228,13 +229,13 @@ impl Region {
         Ok(format!("version={} pages={}", done.version, done.pages))
     }
 
-    /// Says that devices write the field, or have written it.
+    /// Declares that devices write the field, or have written it.
     fn mark(&mut self, how: &str) -> Answer {
         match how {
             "dirty" => self.producer.mark_dirty(self.field),
             "bytes" => self.producer.mark_dirty_bytes(self.field, 0..10_000),
             "dma" => self.producer.register_dma(self.field),
-            _ => return Err(format!("Unknown: {how:?} is no way to mark")),
+            _ => return Err(format!("Unknown: {how:?} is not a way to mark")),
         }
         Ok(String::new())
     }

@@ -1,4 +1,4 @@
-//! Commands that take rights away from the process, or use its limits up.
+//! Commands that take rights away from the process, or use up its limits.
 
 use crate::{Answer, failed};
 use nix::sys::prctl::set_dumpable;
@@ -11,7 +11,7 @@ use tcasm_tests::child;
 use tcasm_tests::filter::{self, Refused};
 use tcasm_tests::procfs;
 
-/// Obey, if the command is one of these.
+/// Obeys the command if it is one of these.
 pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
     let number = |text: &str| text.parse::<usize>().map_err(failed);
     Some(match (verb, arguments) {
@@ -29,18 +29,19 @@ pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
     })
 }
 
-/// Be another user, for good. The process could be looked into before, and can be now.
+/// Changes to another user until the process ends. The process stays dumpable, as it was, so that
+/// others can still look into it.
 fn become_user(uid: u32) -> Answer {
     let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
     setgroups(&[]).map_err(failed)?;
     setresgid(group, group, group).map_err(failed)?;
     setresuid(user, user, user).map_err(failed)?;
     set_dumpable(true).map_err(failed)?;
-    child::die_with_parent(); // forgotten by the kernel when the user changes
+    child::die_with_parent(); // the kernel forgets this when the user changes
     Ok(String::new())
 }
 
-/// What container engines do: userfaultfd is refused, by the system call and by the device.
+/// Refuses userfaultfd, by the system call and by the device, as container engines do.
 fn deny_userfaultfd() -> Answer {
     const USERFAULTFD_IOC_NEW: u32 = 0xAA00;
     let calls = [
@@ -51,15 +52,16 @@ fn deny_userfaultfd() -> Answer {
     Ok(String::new())
 }
 
-/// From now on the process is killed when this thread wakes threads of other processes (a futex that is not private).
+/// Makes the kernel kill the process when this thread wakes threads of other processes (by a futex
+/// that is not private).
 fn deny_wakes() -> Answer {
     let wake = Refused::with(libc::SYS_futex, 1, libc::FUTEX_WAKE as u32);
     filter::die_of(&[wake]).map_err(failed)?;
     Ok(String::new())
 }
 
-/// Has the kernel refuse what one of [`filter::REFUSALS`] says, as after a start in which a job
-/// gives rights away.
+/// Makes the kernel refuse the calls of one of [`filter::REFUSALS`], as when a job drops rights
+/// after its start.
 fn refuse(what: &str) -> Answer {
     let calls = filter::REFUSALS.iter().find(|(name, _)| *name == what);
     let (_, calls) = calls.ok_or_else(|| format!("Unknown: there is no refusal {what:?}"))?;
@@ -67,27 +69,27 @@ fn refuse(what: &str) -> Answer {
     Ok(String::new())
 }
 
-/// Has the kernel put all memory of the process that it can into swap; where there is none it
-/// stays. Returns how much is there.
+/// Asks the kernel to move all memory of the process to swap. Without swap it stays. Returns how
+/// many bytes are in swap.
 fn page_out() -> Answer {
     for mapping in procfs::mappings("") {
         let at = mapping.start as *mut libc::c_void;
-        // SAFETY: changes where the bytes are, not what they are. What has no such memory, or is
-        // not there any more, is an error, which changes nothing.
+        // SAFETY: the call changes where the bytes are, not what they are. It fails and changes
+        // nothing where there is no such memory, or no mapping any more.
         unsafe { libc::madvise(at, mapping.len(), libc::MADV_PAGEOUT) };
     }
     Ok(format!("swapped={}", procfs::swapped()))
 }
 
-/// The open descriptors, found without opening one.
+/// Returns the open descriptors, found without opening one.
 fn open_descriptors() -> impl Iterator<Item = usize> {
-    // SAFETY: F_GETFD only looks.
+    // SAFETY: F_GETFD only reads the flags of a descriptor.
     let open = |fd: &usize| unsafe { libc::fcntl(*fd as i32, libc::F_GETFD) } >= 0;
     (0..1 << 16).filter(open)
 }
 
-/// Leave so many descriptors that can be opened. (The limit is on their numbers: there must be no
-/// free ones in between, so what is opened to fill them stays.)
+/// Leaves `count` descriptors that can be opened. The limit is on the numbers of descriptors. So
+/// all free numbers below it are filled, and stay filled.
 fn free_descriptors(count: usize) -> Answer {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map_err(failed)?;
@@ -101,14 +103,15 @@ fn free_descriptors(count: usize) -> Answer {
     Ok(format!("open={next}"))
 }
 
-/// Leave so many mappings that can be made. What takes the others stays until the process ends.
+/// Leaves `count` mappings that can be made. The mappings that use up the others stay until the
+/// process ends.
 fn free_mappings(count: usize) -> Answer {
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(failed)?;
     let take = max_map_count().saturating_sub(maps.lines().count() + count);
-    // Every second page with other rights: each page a mapping of its own.
+    // Every second page gets other rights, so that each page is a mapping of its own.
     let pages = Mapping::reserve(take * page_size()).map_err(failed)?;
     for page in (0..take).step_by(2) {
-        // SAFETY: nothing is borrowed from the reservation, which nobody uses.
+        // SAFETY: nothing borrows from the reservation, and nothing else uses it.
         unsafe { pages.put_zero(page * page_size(), page_size(), false) }.map_err(failed)?;
     }
     std::mem::forget(pages);

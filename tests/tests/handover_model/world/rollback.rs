@@ -1,4 +1,4 @@
-//! Versions that are put back: into the buffers that fields are bound to now.
+//! Rollback to a version, which writes the buffers that fields are bound to now.
 
 use super::{Check, World, text};
 use tcasm_producer::RollbackError;
@@ -23,20 +23,21 @@ impl World {
             other => return Err(format!("{other:?}, with fields lacking: {lacks}")),
         }
         let sound = self.producer.check_store().map_err(text)?;
-        ensure(sound, || "busy slots are not those in use".into())?;
+        ensure(sound, || "busy frames are not those in use".into())?;
         self.check_live()?;
         self.check_held()
     }
 
-    /// What differs from the version is written; a buffer that was frozen is begun anew for that.
+    /// Updates the model. Buffers that differ from the version are written, and begun anew if
+    /// frozen.
     fn put_back(&mut self, number: u64) -> Check {
         let fields = self.versions.get(&number).ok_or("an unknown version")?;
         self.plain_live.clone_from(&fields["a"]);
         for (name, i) in [("u", self.bound), ("w", 2)] {
-            let lent = &mut self.lent[i];
-            if lent.live != fields[name] {
-                lent.live.clone_from(&fields[name]);
-                lent.frozen = false;
+            let handed = &mut self.handed[i];
+            if handed.live != fields[name] {
+                handed.live.clone_from(&fields[name]);
+                handed.frozen = false;
             }
         }
         Ok(())

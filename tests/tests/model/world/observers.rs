@@ -1,10 +1,10 @@
-//! What observers do: attach, pin, look, crash, are ousted.
+//! The steps of observers: they attach, pin, read, crash and are revoked.
 
 use super::{Attached, Check, Crasher, Held, World, check_version, text};
 use crate::ops::{How, PINS};
 use std::time::{Duration, Instant};
 use tcasm_observer::{ObserveError, Observer, Status};
-use tcasm_tests::hostile::Stranger;
+use tcasm_tests::hostile::HostileClient;
 use tcasm_tests::oracle::ensure;
 
 impl World {
@@ -20,7 +20,7 @@ impl World {
         self.wait_for_leases()
     }
 
-    /// The service thread notices a hang-up a moment later.
+    /// Waits until the service thread has noticed all closed connections, which takes a moment.
     pub(super) fn wait_for_leases(&self) -> Check {
         let attached =
             1 + self.observers.iter().flatten().count() + usize::from(self.crasher.is_some());
@@ -87,11 +87,11 @@ impl World {
 
     pub(super) fn crasher_pins(&mut self, which: usize) -> Check {
         if self.crasher.is_none() {
-            let connection = Stranger::connect(&tcasm_observer::runtime_dir(), &self.name);
-            let lease = connection.attach();
+            let connection = HostileClient::connect(&tcasm_observer::runtime_dir(), &self.name);
+            let attached = connection.attach();
             self.crasher = Some(Crasher {
                 _connection: connection,
-                lease,
+                attached,
                 pins: Vec::new(),
             });
             self.wait_for_leases()?;
@@ -100,39 +100,39 @@ impl World {
         let Some(crasher) = &mut self.crasher else {
             return Ok(());
         };
-        // Now and then a version that is not there.
+        // Sometimes a version that does not exist.
         let n = numbers
             .get(which % (numbers.len() + 1))
             .copied()
             .unwrap_or(u64::MAX - which as u64);
         if crasher.pins.len() < PINS {
-            let word = &crasher.lease.lease.pins()[crasher.pins.len()];
+            let word = &crasher.attached.lease.pins()[crasher.pins.len()];
             word.store(n, std::sync::atomic::Ordering::SeqCst);
             crasher.pins.push(n);
         }
         Ok(())
     }
 
-    /// All observers are this process.
-    pub(super) fn oust(&mut self) -> Check {
+    /// Revokes all observers, which belong to this process.
+    pub(super) fn revoke(&mut self) -> Check {
         let attached =
             1 + self.observers.iter().flatten().count() + usize::from(self.crasher.is_some());
-        let ousted = self.producer.oust(std::process::id() as i32);
-        ensure(ousted == attached, || {
-            format!("{ousted} of {attached} were ousted")
+        let revoked = self.producer.revoke(std::process::id() as i32);
+        ensure(revoked == attached, || {
+            format!("{revoked} of {attached} were revoked")
         })?;
         for o in self.observers.iter_mut().flatten() {
             ensure(
-                matches!(o.observer.latest(), Err(ObserveError::Ousted)),
-                || "not told".to_owned(),
+                matches!(o.observer.latest(), Err(ObserveError::Revoked)),
+                || "latest() does not report the revoked lease".to_owned(),
             )?;
-            let told = |h: &Held| matches!(h.version.check(), Err(ObserveError::Ousted));
-            ensure(o.held.iter().all(told), || {
-                "a version was not told".to_owned()
+            let is_revoked = |h: &Held| matches!(h.version.check(), Err(ObserveError::Revoked));
+            ensure(o.held.iter().all(is_revoked), || {
+                "a held version does not report the revoked lease".to_owned()
             })?;
         }
         ensure(
-            matches!(self.inspector.status(), Ok(Status::Ousted)),
+            matches!(self.inspector.status(), Ok(Status::Revoked)),
             || "status".to_owned(),
         )?;
         self.observers = Default::default();

@@ -1,11 +1,11 @@
-//! Versions that are put back under the program.
+//! Rollback to a version.
 
 use super::{Check, World, text};
 use tcasm_producer::RollbackError;
 use tcasm_tests::oracle::ensure;
 
 impl World {
-    /// Put back one of the versions that are there, whoever holds it or nobody: all versions stay what they are.
+    /// Rolls back to one of the versions that exist, held or not. All versions must stay the same.
     pub(super) fn roll_back(&mut self, which: usize) -> Check {
         let available = self.inspector.available().map_err(text)?;
         if available.is_empty() {

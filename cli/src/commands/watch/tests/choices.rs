@@ -1,24 +1,24 @@
-//! What keys choose, and what is asked for then.
+//! Tests of the keys and of the view requests that follow.
 
 use super::super::choice::{Action, Axis};
 use super::super::colours::Depth;
 use super::super::model::Model;
 use super::super::places::Places;
 use super::super::screen;
-use super::{field, frame, give, look, region, running, tell, text};
+use super::{field, frame, give, region, request, running, tell, text};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use std::sync::Arc;
-use tcasm_view::{Frame, Look, State};
+use tcasm_view::{Frame, State, ViewRequest};
 
 #[test]
-fn the_selected_field_stands_out_and_its_slice_is_asked_for() {
+fn selected_field_is_highlighted_and_its_slice_requested() {
     let size = (120, 40);
     let mut model = running(size);
     assert!(model.act(Some(Action::Field(1))));
-    let asked = look(&mut model, size, 42).unwrap();
+    let asked = request(&mut model, size, 42).unwrap();
     assert_eq!((asked.field.as_str(), asked.also.len()), ("velocity", 4));
     assert!(asked.also.iter().all(|name| name != "velocity"));
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
@@ -28,7 +28,7 @@ fn the_selected_field_stands_out_and_its_slice_is_asked_for() {
     let reversed = |y| drawn.buffer[(0, y)].modifier.contains(Modifier::REVERSED);
     assert_eq!((0..8).filter(|y| reversed(*y)).collect::<Vec<u16>>(), [3]);
     assert!(text(&model, size).contains("|velocity| [m/s]"));
-    // The list ends at its ends.
+    // The selection stops at the ends of the list.
     model.act(Some(Action::Field(100)));
     assert_eq!(model.choice.field, "many");
     model.act(Some(Action::Field(-100)));
@@ -36,7 +36,7 @@ fn the_selected_field_stands_out_and_its_slice_is_asked_for() {
 }
 
 #[test]
-fn components_follow_the_magnitude() {
+fn component_key_cycles_through_components_and_magnitude() {
     let mut model = running((120, 40));
     model.act(Some(Action::Field(1)));
     let mut seen = Vec::new();
@@ -45,18 +45,18 @@ fn components_follow_the_magnitude() {
         seen.push(model.choice.component);
     }
     assert_eq!(seen, [Some(0), Some(1), Some(2), None, Some(0)]);
-    let asked = look(&mut model, (120, 40), 42).unwrap();
+    let asked = request(&mut model, (120, 40), 42).unwrap();
     assert_eq!(asked.component, Some(0));
     assert!(text(&model, (120, 40)).contains("velocity[0] [m/s]"));
 }
 
 #[test]
-fn slices_cut_each_axis_and_stay_inside() {
+fn slices_cut_each_axis_and_stay_inside_the_field() {
     let size = (120, 40);
     let mut model = running(size);
     let mut asked = |action| {
         model.act(Some(action));
-        look(&mut model, size, 42).unwrap().slice.unwrap()
+        request(&mut model, size, 42).unwrap().slice.unwrap()
     };
     let x = asked(Action::Cut(Axis::X));
     assert_eq!((x.axes, x.at), ([0, 1], vec![2, 3, 4]));
@@ -68,11 +68,15 @@ fn slices_cut_each_axis_and_stay_inside() {
     assert_eq!(asked(Action::Move(-100)).at, [0, 3, 4]);
     assert!(text(&model, size).contains("z = 0 of 0..3"));
     model.act(Some(Action::Move(-1)));
-    assert_eq!(look(&mut model, size, 42), None, "nothing else to ask for");
+    assert_eq!(
+        request(&mut model, size, 42),
+        None,
+        "nothing else to ask for"
+    );
 }
 
 #[test]
-fn a_pause_stays_at_its_version_and_steps_go_through_those_that_are_kept() {
+fn pause_stays_at_its_version_and_steps_visit_kept_versions() {
     let size = (120, 40);
     let mut model = running(size);
     let mut version = |action| {
@@ -89,16 +93,16 @@ fn a_pause_stays_at_its_version_and_steps_go_through_those_that_are_kept() {
     assert_eq!(version(Action::Version(-1)), Some(40));
     assert_eq!(version(Action::Version(-1)), Some(40));
     assert_eq!(version(Action::Version(1)), Some(41));
-    assert_eq!(look(&mut model, size, 41).unwrap().version, Some(41));
+    assert_eq!(request(&mut model, size, 41).unwrap().version, Some(41));
     let shown = text(&model, size);
     assert!(
         shown.contains("step 410") && shown.contains("PAUSED"),
         "{shown}"
     );
-    // A frame that was on its way for the look before is of no use.
-    let late = Look {
+    // A frame that answers an earlier request is ignored.
+    let late = ViewRequest {
         id: 1,
-        ..Look::default()
+        ..ViewRequest::default()
     };
     give(&mut model, frame(&late, 43));
     assert_eq!(model.shown.stamp.version, 41);
@@ -107,14 +111,14 @@ fn a_pause_stays_at_its_version_and_steps_go_through_those_that_are_kept() {
 }
 
 #[test]
-fn a_version_that_is_gone_is_told_unless_it_is_on_the_screen() {
+fn missing_version_is_reported_unless_it_is_on_the_screen() {
     let size = (120, 40);
     let mut model = running(size);
     let gone = |model: &mut Model| {
         let places = Places::of(Rect::new(0, 0, size.0, size.1), &model.sizes());
-        let look = model.new_look(&places).unwrap();
+        let request = model.new_request(&places).unwrap();
         let error = Frame {
-            look: Arc::new(look),
+            request: Arc::new(request),
             error: Some("version 42 is gone".to_owned()),
             ..Frame::default()
         };
@@ -138,7 +142,7 @@ fn a_version_that_is_gone_is_told_unless_it_is_on_the_screen() {
 }
 
 #[test]
-fn another_run_is_shown_from_its_first_version_on() {
+fn new_run_is_shown_from_its_first_version() {
     let size = (120, 40);
     let mut model = running(size);
     model.act(Some(Action::Pause));
@@ -147,13 +151,13 @@ fn another_run_is_shown_from_its_first_version_on() {
     tell(&mut model, next);
     assert_eq!(model.choice.version, None);
     assert!(model.records.get("u", None).is_none());
-    let asked = look(&mut model, size, 1).unwrap().slice.unwrap();
+    let asked = request(&mut model, size, 1).unwrap().slice.unwrap();
     assert_eq!((asked.axes, asked.at), ([0, 1], vec![1, 1]));
     assert!(text(&model, size).contains("step 10 "));
 }
 
 #[test]
-fn a_range_is_kept_until_another_field_is_looked_at() {
+fn kept_range_is_released_when_another_field_is_selected() {
     let mut model = running((120, 40));
     model.act(Some(Action::Range));
     assert_eq!(model.choice.range, Some([0.0, 1.0]));
@@ -163,15 +167,15 @@ fn a_range_is_kept_until_another_field_is_looked_at() {
 }
 
 #[test]
-fn what_takes_whole_fields_is_asked_only_for_fields_in_sight() {
+fn moments_are_requested_only_for_visible_fields() {
     let size = (100, 24);
     let mut model = Model::new("heat");
     let many = (0..50).map(|i| field(&format!("field{i}"), &[8, 8], 1));
     tell(&mut model, region(State::Running, many.collect()));
-    let asked = look(&mut model, size, 42).unwrap();
+    let asked = request(&mut model, size, 42).unwrap();
     assert!((1..8).contains(&asked.also.len()), "{:?}", asked.also);
     model.act(Some(Action::Field(30)));
-    let asked = look(&mut model, size, 42).unwrap();
+    let asked = request(&mut model, size, 42).unwrap();
     assert_eq!(asked.field, "field30");
     assert!(
         asked.also.contains(&"field31".to_owned()),

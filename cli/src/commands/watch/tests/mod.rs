@@ -1,4 +1,4 @@
-//! The model and the screen, told of regions and given frames that are made up.
+//! Tests of the model and the screen, with made-up regions and frames.
 
 mod choices;
 mod screens;
@@ -15,7 +15,7 @@ use tcasm_analytics::Moments;
 use tcasm_core::field::Centering;
 use tcasm_core::stamp::Stamp;
 use tcasm_view::region::{Attached, Field};
-use tcasm_view::{Frame, Image, Look, Region, State, Update};
+use tcasm_view::{Frame, Image, Region, State, Update, ViewRequest};
 
 fn field(name: &str, shape: &[usize], components: usize) -> Field {
     let axes = ["w5", "w4", "z", "y", "x"].map(str::to_owned);
@@ -84,23 +84,23 @@ fn moments() -> Arc<Moments> {
     Arc::new(tcasm_analytics::moments::moments(values.view()))
 }
 
-/// A frame that answers `look`: the image counts from 0 to 1.
-fn frame(look: &Look, version: u64) -> Frame {
-    let (rows, cols) = match look.slice.as_ref().map(|slice| slice.axes) {
+/// Returns a frame that answers `request`. The samples of the image go from 0 to 1.
+fn frame(request: &ViewRequest, version: u64) -> Frame {
+    let (rows, cols) = match request.slice.as_ref().map(|slice| slice.axes) {
         Some([rows, cols]) if rows == cols => (1, 8),
         _ => (6, 8),
     };
     let count = rows * cols;
     let of = |i: usize| i as f32 / (count - 1) as f32;
     let values = ndarray::Array1::from_iter((0..count).map(|i| f64::from(of(i)))).into_dyn();
-    let bins = look.histogram.unwrap_or(1);
+    let bins = request.histogram.unwrap_or(1);
     let auto = tcasm_analytics::Range::Auto;
     let histogram = tcasm_analytics::histogram::histogram(values.view(), bins, auto).unwrap();
     let stamp = stamp(version);
     Frame {
-        look: Arc::new(look.clone()),
+        request: Arc::new(request.clone()),
         stamp,
-        image: look.slice.as_ref().map(|_| {
+        image: request.slice.as_ref().map(|_| {
             Arc::new(Image {
                 size: [rows, cols],
                 block: [1, 1],
@@ -111,8 +111,8 @@ fn frame(look: &Look, version: u64) -> Frame {
             })
         }),
         moments: Some((stamp, moments())),
-        histogram: look.histogram.map(|_| (stamp, Arc::new(histogram))),
-        also: look
+        histogram: request.histogram.map(|_| (stamp, Arc::new(histogram))),
+        also: request
             .also
             .iter()
             .map(|name| (name.clone(), (stamp, moments())))
@@ -135,19 +135,20 @@ fn give(model: &mut Model, frame: Frame) {
     });
 }
 
-/// What the model asks for, on a screen of this size; it gets it.
-fn look(model: &mut Model, (width, height): (u16, u16), version: u64) -> Option<Look> {
+/// Returns the next request of the model on a screen of this size, and gives the model a frame
+/// that answers it.
+fn request(model: &mut Model, (width, height): (u16, u16), version: u64) -> Option<ViewRequest> {
     let places = Places::of(Rect::new(0, 0, width, height), &model.sizes());
-    let look = model.new_look(&places)?;
-    give(model, frame(&look, version));
-    Some(look)
+    let request = model.new_request(&places)?;
+    give(model, frame(&request, version));
+    Some(request)
 }
 
-/// A running region of which version 42 is shown.
+/// Returns a model that shows version 42 of a running region.
 fn running(size: (u16, u16)) -> Model {
     let mut model = Model::new("heat");
     tell(&mut model, region(State::Running, fields()));
-    look(&mut model, size, 42);
+    request(&mut model, size, 42);
     model
 }
 

@@ -1,4 +1,4 @@
-//! What is on the screen: of every size, in every state.
+//! Tests of the screen, for all sizes and states.
 
 use super::super::choice::{Action, Axis};
 use super::super::colours::Depth;
@@ -6,7 +6,7 @@ use super::super::keys::KEYS;
 use super::super::model::Model;
 use super::super::places::{Places, Sizes};
 use super::super::screen;
-use super::{fields, lines, look, region, running, tell, text};
+use super::{fields, lines, region, request, running, tell, text};
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -14,7 +14,7 @@ use ratatui::layout::Rect;
 use tcasm_view::{Region, State};
 
 #[test]
-fn all_that_is_known_is_on_a_large_screen() {
+fn large_screen_shows_everything() {
     let text = text(&running((120, 40)), (120, 40));
     for word in [
         "heat  running  step 420  t = 0.42  version 42",
@@ -49,7 +49,7 @@ fn all_that_is_known_is_on_a_large_screen() {
 }
 
 #[test]
-fn the_smallest_screens_have_the_most_important() {
+fn small_screens_show_the_most_important_values() {
     let model = running((120, 40));
     assert_eq!(
         lines(&model, (10, 3)),
@@ -64,11 +64,11 @@ fn the_smallest_screens_have_the_most_important() {
 }
 
 #[test]
-fn what_the_region_is_in_is_said_and_the_last_version_stays() {
+fn state_of_the_region_is_shown_and_the_last_version_stays() {
     for (state, word, remark) in [
         (State::Ended, "ended", "done"),
         (State::Lost, "lost", "died"),
-        (State::Ousted, "ousted", "lease"),
+        (State::Revoked, "revoked", "lease"),
     ] {
         let mut model = running((120, 40));
         tell(&mut model, region(state, fields()));
@@ -92,7 +92,7 @@ fn what_the_region_is_in_is_said_and_the_last_version_stays() {
 }
 
 #[test]
-fn the_help_has_all_keys_and_any_key_closes_it() {
+fn help_lists_all_keys_and_any_key_closes_it() {
     let mut model = running((120, 40));
     model.act(Some(Action::Help));
     let shown = text(&model, (120, 40));
@@ -120,8 +120,9 @@ fn all_actions() -> Vec<Action> {
 
 proptest! {
     #[test]
-    fn panels_lie_inside_of_the_screen_and_none_upon_another(
-        width in 1_u16..=200, height in 1_u16..=60, fields in 0_usize..300, observers in 0_usize..40,
+    fn panels_are_inside_the_screen_and_do_not_overlap(
+        width in 1_u16..=200, height in 1_u16..=60,
+        fields in 0_usize..300, observers in 0_usize..40,
     ) {
         let area = Rect::new(0, 0, width, height);
         let all = Places::of(area, &Sizes { fields, observers }).all();
@@ -137,16 +138,18 @@ proptest! {
     }
 
     #[test]
-    fn no_size_and_no_keys_make_it_panic(
+    fn drawing_never_panics_at_any_size_or_after_any_keys(
         width in 1_u16..=200, height in 1_u16..=60,
         keys in proptest::collection::vec(proptest::sample::select(all_actions()), 0..12),
-        state in proptest::sample::select(vec![State::Waiting, State::Running, State::Ended, State::Lost]),
+        state in proptest::sample::select(vec![
+            State::Waiting, State::Running, State::Ended, State::Lost,
+        ]),
         depth in proptest::sample::select(vec![Depth::True, Depth::Indexed, Depth::None]),
     ) {
         let mut model = running((width, height));
         for key in keys {
             model.act(Some(key));
-            look(&mut model, (width, height), 42);
+            request(&mut model, (width, height), 42);
         }
         tell(&mut model, region(state, fields()));
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

@@ -1,15 +1,16 @@
-//! Captures that go on after `publish` has returned: what comes in between, and what fails in between.
+//! Deferred captures: stores, signals, forks and failures between `publish` and the end of the
+//! capture.
 
 use std::time::Duration;
 use tcasm_tests::child::{Child, Said};
 
-/// Longer than any scenario may take; what hangs reaches it.
+/// A time that is longer than any scenario may take. Only one that hangs reaches it.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a scenario says, with variables in its environment.
+/// Runs a scenario with these environment variables and returns what it prints.
 fn play(name: &str, env: &[(&str, &str)]) -> Said {
     let dir = tempfile::tempdir().expect("a folder for sockets");
-    let child = Child::start(env!("CARGO_BIN_EXE_later"), &[name], dir.path(), env);
+    let child = Child::start(env!("CARGO_BIN_EXE_deferred"), &[name], dir.path(), env);
     child.hear(LIMIT)
 }
 
@@ -31,24 +32,24 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    writes_of_the_kernel_wait_and_succeed_and_the_version_has_the_old_bytes "kernel-writes";
+    kernel_writes_succeed_and_are_not_in_the_version "kernel-writes";
     forked_children_that_end_or_stay_change_nothing "forks";
     stores_by_all_threads_right_after_publish_are_not_in_the_version "storm";
-    the_same_goes_without_huge_pages "storm-without-huge-pages";
-    first_stores_to_pages_that_were_never_written_wait_as_well "beginnings";
+    stores_right_after_publish_are_not_in_the_version_without_huge_pages "storm-without-huge-pages";
+    first_stores_to_untouched_pages_are_not_in_the_version "beginnings";
     a_signal_handler_may_store_at_any_time_but_during_publish "signals";
     buffers_that_end_in_the_middle_of_chunks_can_be_swapped "swaps";
     a_producer_that_ends_completes_its_last_version_and_leaves_no_thread "end";
-    what_devices_write_is_captured_inside_publish_from_the_moment_it_is_said "devices";
-    a_field_that_falls_silent_is_captured_inside_publish_again_and_has_not_changed "silence";
-    pages_that_are_expected_to_be_written_cost_no_fault "prediction";
-    publishing_while_a_capture_goes_on_skips_or_waits_and_loses_nothing "hurry";
-    when_memory_runs_out_half_way_the_next_version_has_it_all "memory";
+    memory_declared_for_devices_is_captured_inside_publish "devices";
+    field_that_is_no_longer_written_is_captured_inside_publish_again "silence";
+    stores_to_expected_pages_cause_no_fault "prediction";
+    publish_during_a_capture_skips_or_waits_and_loses_no_change "hurry";
+    when_memory_runs_out_during_capture_the_next_version_has_all_changes "memory";
 }
 
 #[test]
-fn a_copier_that_panics_costs_one_version_and_hangs_nobody() {
-    // Version 1 passes the points 16 times inside publish, before there is anything to wait for.
+fn panic_of_a_copier_costs_one_version_and_blocks_nothing() {
+    // Version 1 passes these points 16 times inside `publish`, before any store can wait.
     for fault in ["panic@saving:19", "panic@saved:17", "panic@saved:32"] {
         holds("panic", &[("TCASM_FAULT", fault)]);
         holds("panic-and-stores", &[("TCASM_FAULT", fault)]);
@@ -56,7 +57,7 @@ fn a_copier_that_panics_costs_one_version_and_hangs_nobody() {
 }
 
 #[test]
-fn a_fault_thread_that_dies_while_stores_wait_costs_one_version_and_hangs_nobody() {
+fn panic_of_the_fault_thread_costs_one_version_and_blocks_nothing() {
     for fault in ["panic@early:1", "panic@early:3"] {
         holds("panic-and-stores", &[("TCASM_FAULT", fault)]);
     }

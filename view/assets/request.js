@@ -1,24 +1,25 @@
-// What to ask the server for, from the state.
+// The view request that follows from the state.
 
 import { state, field, point, version } from './store.js';
 
-/** Samples of a volume along an axis. */
+/** Maximum number of samples of a volume along an axis. */
 const VOLUME = 96;
 const BINS = 64;
 
 let next = 1;
 
 /**
- * The message that asks for all that the page shows; null while there is no field to look at.
- * @param {{rows: number[], cols: number[], pixels: number[]}|null} plane the part of the plane that is on the screen
+ * Returns the message that asks for all that the page shows; null while there is no field to show.
+ * @param {{rows: number[], cols: number[], pixels: number[]}|null} plane the part of the plane that
+ *   is on the screen
  */
-export function look(plane) {
+export function request(plane) {
   const of = field();
   if (!of || of.raw) return null;
   const here = point();
   const axis = state.lineAxis ?? state.plane[1];
   return {
-    type: 'look',
+    type: 'view',
     id: next++,
     field: of.name,
     component: state.component,
@@ -37,13 +38,13 @@ function slice({ rows, cols, pixels }) {
   return { axes: state.plane, at: state.at, rows, cols, pixels };
 }
 
-/** Whether two looks ask for the same. */
+/** Returns true if two requests ask for the same. */
 export function same(a, b) {
   if (!a || !b) return a === b;
   return JSON.stringify({ ...a, id: 0 }) === JSON.stringify({ ...b, id: 0 });
 }
 
-/** Whether frames answer what is asked now, not what was asked before. */
+/** Returns true if the data that is shown answers the last request. */
 export function upToDate(last) {
   return Boolean(last && state.shown?.id === last.id && version());
 }

@@ -1,4 +1,4 @@
-//! Stores that come as early and in as much disorder as they can.
+//! Stores that come as early as they can, in random order.
 
 use super::{CHUNKS, Check, Scene, os, text};
 use crate::child::DEADLINE;
@@ -15,7 +15,8 @@ use tcasm_producer::{CaptureMode, Producer, Receipt};
 
 const THREADS: usize = 3;
 
-/// Write `value` to the first, a middle and the last byte of all pages: by several threads, each in an order of its own.
+/// Writes `value` to the first, a middle and the last byte of all pages. Several threads do this,
+/// each in a random order.
 pub(super) fn store_all(bytes: &mut [u8], value: u8) {
     let mut shares: [Vec<(u64, &mut [u8])>; THREADS] = Default::default();
     for (number, page) in bytes.chunks_exact_mut(page_size()).enumerate() {
@@ -36,31 +37,32 @@ pub(super) fn store_all(bytes: &mut [u8], value: u8) {
     });
 }
 
-/// All pages are written by all threads, in no order, as soon as publish returns.
-pub fn stores_come_at_once() -> Check {
+/// Checks versions whose pages are all overwritten by all threads, in random order, as soon as
+/// `publish` returns.
+pub fn stores_right_after_publish_do_not_reach_the_version() -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     for round in 2..14u8 {
         scene.fill(round)?;
         let published = scene.publish()?;
-        scene.all_later(&published)?;
+        scene.all_deferred(&published)?;
         store_all(scene.bytes()?, 100 + round);
         scene.shows(&published, round)?;
     }
     scene.stores_came_early()
 }
 
-/// The same where the kernel gives no huge pages.
-pub fn without_huge_pages() -> Check {
+/// Runs the same scenario where the kernel gives no huge pages.
+pub fn early_stores_without_huge_pages() -> Check {
     // SAFETY: takes integers.
     if unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) } != 0 {
         return os("PR_SET_THP_DISABLE");
     }
-    stores_come_at_once()
+    stores_right_after_publish_do_not_reach_the_version()
 }
 
-/// Most pages were never written when the chunks are protected: first stores to them wait as well.
-pub fn pages_come_into_being() -> Check {
+/// Checks that stores to pages that were never written also wait when their chunk is protected.
+pub fn first_stores_to_untouched_pages_wait() -> Check {
     let mut scene = Scene::new()?;
     let touch = |bytes: &mut [u8], value: u8| {
         let chunks = bytes.chunks_mut(CHUNK_PAGES * page_size());
@@ -70,7 +72,7 @@ pub fn pages_come_into_being() -> Check {
         touch(scene.bytes()?, round);
         let published = scene.publish()?;
         if round == 2 {
-            scene.all_later(&published)?;
+            scene.all_deferred(&published)?;
             store_all(scene.bytes()?, 100);
         }
         let value = |page| if page % CHUNK_PAGES == 0 { round } else { 0 };
@@ -79,17 +81,19 @@ pub fn pages_come_into_being() -> Check {
     scene.stores_came_early()
 }
 
-/// What the handler writes to: page after page, the number of its call.
+/// The memory that the signal handler writes to. It writes the number of its call to one page per
+/// call.
 static MEMORY: AtomicPtr<u64> = AtomicPtr::new(std::ptr::null_mut());
 static CALLS: AtomicU64 = AtomicU64::new(0);
 const PAGES: u64 = (CHUNKS * CHUNK_PAGES) as u64;
 
 extern "C" fn handler(_: i32) {
     let call = CALLS.load(Ordering::Relaxed) + 1;
-    // Far apart, so that each call meets another chunk.
+    // Consecutive calls write pages that are far apart, so that each meets another chunk.
     let page = call * 1031 % PAGES;
     let memory = MEMORY.load(Ordering::Relaxed);
-    // SAFETY: live memory of so many pages, which stays; nothing is borrowed from it while signals are let in.
+    // SAFETY: `memory` is live memory of `PAGES` pages, which stays mapped. Nothing borrows from it
+    // while the signal is not blocked.
     unsafe {
         memory
             .add(page as usize * page_size() / 8)
@@ -98,15 +102,16 @@ extern "C" fn handler(_: i32) {
     CALLS.store(call, Ordering::Relaxed);
 }
 
-/// A signal handler stores 5000 times a second, but for the calls of publish, during which nobody may.
-pub fn a_signal_handler_stores() -> Check {
+/// Checks versions while a signal handler stores 5000 times a second. The signal is blocked during
+/// `publish`, when no store is allowed.
+pub fn stores_of_a_signal_handler_do_not_reach_the_version() -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     scene.fill(0)?;
     MEMORY.store(scene.bytes()?.as_mut_ptr().cast(), Ordering::Relaxed);
     let alarms = SigSet::from(Signal::SIGALRM);
     let block = |how| sigprocmask(how, Some(&alarms), None).map_err(text);
-    // SAFETY: the handler stores to atomics and to the memory that was set up for it, and nothing else.
+    // SAFETY: the handler only stores to atomics and to the memory that was set up for it.
     unsafe { libc::signal(libc::SIGALRM, handler as *const () as usize) };
     every(200)?;
     let mut stamps = vec![0u64; PAGES as usize];
@@ -143,7 +148,7 @@ pub fn a_signal_handler_stores() -> Check {
     scene.stores_came_early()
 }
 
-/// SIGALRM every so many microseconds; 0: no more.
+/// Requests a SIGALRM every `us` microseconds, or no more if `us` is 0.
 fn every(us: libc::suseconds_t) -> Check {
     let time = libc::timeval {
         tv_sec: 0,
@@ -153,32 +158,33 @@ fn every(us: libc::suseconds_t) -> Check {
         it_interval: time,
         it_value: time,
     };
-    // SAFETY: a valid timer, and no place for the old one.
+    // SAFETY: the timer is valid, and a null pointer for the old timer is allowed.
     match unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => os("setitimer"),
     }
 }
 
-/// Two buffers that are bound in turn; the one that was just published is written at once. They end in the middle of chunks.
-pub fn buffers_swap() -> Check {
+/// Checks two buffers that are bound in turn, each written right after it was published. The
+/// buffers end in the middle of chunks.
+pub fn swapped_buffers_can_be_written_during_capture() -> Check {
     let name = name("swaps");
     let bytes = 7 * CHUNK_PAGES * page_size() / 2;
     let builder = Producer::builder(&name).capacity(3 * bytes).copiers(1);
-    let builder = builder.capture(CaptureMode::Later).copier_nice(19);
+    let builder = builder.capture(CaptureMode::Deferred).copier_nice(19);
     let mut producer = builder.create().map_err(text)?;
     let field = producer.field::<u8, _>("a", [bytes]).add().map_err(text)?;
     let mut next = producer.buffer_like(field).map_err(text)?;
     let mut observer = Observer::attach(&name).map_err(text)?;
-    let mut later = 0;
+    let mut deferred = 0;
     for step in 1..30u8 {
         producer.view_mut(next).map_err(text)?.fill(step);
         next = producer.bind(field, next).map_err(text)?;
         let Receipt::Published(published) = producer.publish(0, 0.0).map_err(text)? else {
             return Err("skipped".to_owned());
         };
-        later += published.later;
-        // The old buffer, which is the next one, and the new one as well.
+        deferred += published.deferred;
+        // The old buffer, which is bound next, and the one that is bound now.
         let mut view = producer.view_mut(next).map_err(text)?;
         store_all(view.as_slice_mut().ok_or("one piece")?, 200);
         let mut view = producer.view_mut(field).map_err(text)?;
@@ -197,10 +203,10 @@ pub fn buffers_swap() -> Check {
             )
         })?;
     }
-    ensure(later > 0, || "nothing was captured later".to_owned())
+    ensure(deferred > 0, || "nothing was deferred".to_owned())
 }
 
-/// This process's threads that capture.
+/// Returns the number of threads of this process that capture.
 fn threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
     let names = tasks
@@ -209,14 +215,15 @@ fn threads() -> usize {
     names.filter(|name| name.starts_with("tcasm-")).count()
 }
 
-/// The producer is closed, or dropped, while a capture goes on: the version is there, and no thread is left.
-pub fn the_producer_ends() -> Check {
+/// Checks that a version becomes visible when the producer is closed or dropped during its capture,
+/// and that no thread is left.
+pub fn close_and_drop_complete_the_capture() -> Check {
     for round in 0..6 {
         let mut scene = Scene::new()?;
         scene.begin()?;
         scene.fill(2)?;
         let published = scene.publish()?;
-        scene.all_later(&published)?;
+        scene.all_deferred(&published)?;
         let (mut observer, start) = (scene.observer, Instant::now());
         match round % 2 {
             0 => drop(scene.producer),
@@ -228,7 +235,7 @@ pub fn the_producer_ends() -> Check {
             }
         }
         ensure(start.elapsed() < Duration::from_secs(20), || {
-            "it took long".to_owned()
+            "the end took more than 20 s".to_owned()
         })?;
         ensure(published.is_visible(), || "not visible".to_owned())?;
         ensure(matches!(observer.status(), Ok(Status::EndOfStream)), || {

@@ -1,25 +1,29 @@
-//! Whether somebody may have pinned pages of this process: a device that was told where they lie in memory, and goes on
-//! writing there, or reading, wherever their addresses lead by then.
+//! Checks whether pages of this process may be locked for DMA. A device that knows the physical
+//! addresses of pages goes on writing or reading there, even if the virtual addresses are mapped to
+//! other pages by then.
 //!
-//! Registered I/O buffers are counted by the kernel (VmPin). Drivers of network adapters and accelerators count as they
-//! please; but who uses one has its device open. So every open character device counts that is not known to be harmless.
+//! The kernel counts registered I/O buffers (VmPin). Drivers of network adapters and accelerators
+//! may count in other ways or not at all, but a process that uses such a device has its file open.
+//! So every open character device counts, unless it is known to be harmless.
 
 use nix::sys::stat::{SFlag, fstat, major, minor, stat};
 use std::os::fd::BorrowedFd;
 
-/// Locked memory that is no region's yet: less than a chunk.
+/// The KiB of locked memory that are ignored. It is less than a chunk, so no chunk of a region can
+/// be locked wholly.
 const LOCKED_KIB: u64 = 1024;
 
-/// What may have pinned pages, if anything may have.
-pub fn suspect() -> Option<String> {
+/// Returns the reason why pages may be locked for DMA, if there is one.
+pub fn locked_reason() -> Option<String> {
     match std::fs::read_to_string("/proc/self/status") {
         Ok(status) => counted(&status).or_else(|| device_open(&status)),
         Err(error) => Some(format!("/proc/self/status cannot be read: {error}")),
     }
 }
 
-/// Memory that the kernel counts as pinned; or so much as locked that some of it may be the region's. (Locked memory is to stay
-/// as it is. Trackers lock a few pages for themselves.)
+/// Returns a reason if the kernel counts memory as locked for DMA (VmPin), or counts so much memory
+/// as locked (VmLck) that some of it may be the region's. Memory that the program has locked must
+/// stay as it is. Trackers lock a few pages for themselves.
 fn counted(status: &str) -> Option<String> {
     let above = |name: &str, allowed: u64| {
         let line = status.lines().find_map(|l| l.strip_prefix(name));
@@ -27,17 +31,19 @@ fn counted(status: &str) -> Option<String> {
         match kib {
             Some(kib) if kib <= allowed => None,
             Some(kib) => Some(format!("{name} {kib} kB")),
-            None => Some(format!("/proc/self/status does not tell {name}")),
+            None => Some(format!("/proc/self/status has no line {name}")),
         }
     };
     above("VmPin:", 0).or_else(|| above("VmLck:", LOCKED_KIB))
 }
 
-/// Descriptors up to which each number is asked for: 65,536 take a few milliseconds, open or not.
+/// The largest size of the descriptor table for which each number is checked. Checking 65,536
+/// numbers takes a few milliseconds, whether they are open or not.
 const ASKED: i32 = 1 << 16;
 
-/// An open character device that is not known to be harmless. Asking for each number costs an
-/// eighth of a look into `/proc/self/fd`, for which the kernel makes an entry per open file.
+/// Returns an open character device that is not known to be harmless, if there is one. Checking
+/// each number costs an eighth of listing `/proc/self/fd`, for which the kernel creates an entry
+/// per open file.
 fn device_open(status: &str) -> Option<String> {
     let table = status.lines().find_map(|l| l.strip_prefix("FDSize:"));
     match table.and_then(|l| l.trim().parse::<i32>().ok()) {
@@ -46,7 +52,8 @@ fn device_open(status: &str) -> Option<String> {
     }
 }
 
-/// The same where the table of descriptors has far more places than files are open, or may have.
+/// Does the same as [`device_open`] by listing `/proc/self/fd`. This is for a table of descriptors
+/// that is so large that most of its numbers are probably not open.
 fn device_listed() -> Option<String> {
     let entries = match std::fs::read_dir("/proc/self/fd") {
         Ok(entries) => entries,
@@ -69,7 +76,8 @@ fn device_listed() -> Option<String> {
 }
 
 fn may_pin(number: i32) -> Option<String> {
-    // SAFETY: only asked what it is; if it was closed meanwhile that is an error, or another one is asked. It is not -1.
+    // SAFETY: the descriptor is only used for `fstat`. If it was closed meanwhile, that is an
+    // error, or `fstat` describes another file. The number is not -1.
     let fd = unsafe { BorrowedFd::borrow_raw(number) };
     let Ok(stat) = fstat(fd) else {
         return None;
@@ -83,12 +91,13 @@ fn may_pin(number: i32) -> Option<String> {
     })
 }
 
-/// Memory, randomness, the log, terminals, and userfaultfd, whose number differs from machine to machine.
+/// Returns true for devices that lock no memory: those of memory, randomness, the log, terminals,
+/// and userfaultfd, whose number differs between machines.
 fn harmless(device: libc::dev_t) -> bool {
     let known = match (major(device), minor(device)) {
-        // null, zero, full, random, urandom, kmsg; not mem and port.
+        // null, zero, full, random, urandom and kmsg, but not mem and port.
         (1, n) => matches!(n, 3 | 5 | 7 | 8 | 9 | 11),
-        // Terminals: consoles and serial lines, tty, console, ptmx, pseudo-terminals.
+        // Terminals: consoles and serial lines; tty, console and ptmx; pseudo-terminals.
         (4 | 5 | 136..=143, _) => true,
         _ => false,
     };
@@ -108,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn files_sockets_terminals_and_the_devices_of_memory_pin_nothing() {
+    fn files_sockets_terminals_and_memory_devices_are_harmless() {
         for path in [
             "/dev/null",
             "/dev/zero",
@@ -126,7 +135,7 @@ mod tests {
         );
     }
 
-    /// Opens one of the devices of which one is on every machine, whoever asks.
+    /// Opens the first of some devices that can be opened. Every machine should have one of them.
     fn a_device() -> File {
         let paths = [
             "/dev/fuse",
@@ -140,15 +149,17 @@ mod tests {
     }
 
     #[test]
-    fn an_open_device_that_nobody_vouches_for_may_pin_and_is_named() {
+    fn open_device_that_is_not_known_to_be_harmless_is_named() {
         let file = a_device();
         let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
         let found = may_pin(file.as_raw_fd()).unwrap();
         assert!(found.contains(path.to_str().unwrap()), "{found}");
-        for found in [suspect(), device_open(&status()), device_listed()] {
+        for found in [device_open(&status()), device_listed()] {
             let found = found.expect("an open device");
             assert!(found.contains("/dev/"), "{found}");
         }
+        // The reason may be another one: a test in another thread may have memory locked.
+        assert!(locked_reason().is_some());
     }
 
     #[test]
@@ -160,24 +171,25 @@ mod tests {
             .unwrap();
         let last: i32 = size.trim().parse::<i32>().unwrap() - 1;
         let device = a_device();
-        // SAFETY: two integers; the number is as good as never taken, and closed below.
+        // SAFETY: dup2 takes two integers. The number is the last one of the table, which is almost
+        // never in use, and it is closed below.
         assert_eq!(unsafe { libc::dup2(device.as_raw_fd(), last) }, last);
         drop(device);
         let found = device_open(&table);
-        // SAFETY: the test's own descriptor.
+        // SAFETY: the descriptor belongs to this test.
         unsafe { libc::close(last) };
         assert!(found.unwrap().contains("/dev/"));
     }
 
     #[test]
-    fn much_locked_memory_is_noticed_and_a_little_is_not() {
+    fn large_locked_memory_is_detected_and_a_single_locked_page_is_not() {
         let len = 4 << 20;
         let memory = Mapping::reserve(len).unwrap();
         // SAFETY: nothing is borrowed from the reservation.
         unsafe { memory.put_zero(0, len, true) }.unwrap();
-        // SAFETY: locking changes no byte of the test's own memory.
+        // SAFETY: the memory belongs to this test, and locking changes no byte of it.
         let lock = |len| unsafe { libc::mlock(memory.ptr().cast(), len) };
-        // Other tests may have buffers registered.
+        // Other tests may have registered buffers, so the count of VmPin is replaced by 0.
         let counted = || counted(&format!("VmPin: 0 kB\n{}", status()));
         assert_eq!(lock(page_size()), 0);
         assert_eq!(counted(), None);
@@ -186,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn buffers_registered_with_the_kernel_are_noticed() {
+    fn buffers_registered_with_the_kernel_are_detected() {
         let mut params = [0u8; 120];
-        // SAFETY: the kernel fills in the parameters, which are 120 bytes.
+        // SAFETY: the kernel fills in the parameters, which have 120 bytes.
         let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 4, params.as_mut_ptr()) };
         assert!(ring >= 0, "io_uring: {}", std::io::Error::last_os_error());
         let memory = Mapping::reserve(8 * page_size()).unwrap();
@@ -199,12 +211,12 @@ mod tests {
             iov_len: memory.len(),
         };
         assert_eq!(counted(&status()), None);
-        // SAFETY: registers (request 0) one buffer, which outlives the ring.
+        // SAFETY: request 0 registers one buffer, which outlives the ring.
         let done =
             unsafe { libc::syscall(libc::SYS_io_uring_register, ring, 0, &raw const part, 1) };
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
         assert!(counted(&status()).unwrap().starts_with("VmPin:"));
-        // SAFETY: the test's own descriptor, not used any more.
+        // SAFETY: the descriptor belongs to this test, and is not used after this.
         unsafe { libc::close(ring as i32) };
     }
 

@@ -1,4 +1,4 @@
-//! Threads that die, and memory that runs out, while a capture goes on.
+//! Threads that panic and memory that runs out during a deferred capture.
 
 use super::storms::store_all;
 use super::{CHUNKS, Check, Scene, kernel, text};
@@ -8,28 +8,31 @@ use nix::sys::signal::{Signal, kill};
 use tcasm_core::fault::run_out_of_memory_after;
 use tcasm_core::sys::mem::page_size;
 
-/// A thread panics at the point that the environment names, while nobody stores.
-pub fn a_thread_panics() -> Check {
+/// Checks the case in which a thread panics while the program stores nothing. The environment
+/// variable `TCASM_FAULT` names the point at which it panics.
+pub fn panic_of_a_thread_gives_the_version_up() -> Check {
     panics(false)
 }
 
-/// The same while stores wait at many chunks, and a forked child has copies of all descriptors.
-pub fn a_thread_panics_while_stores_wait() -> Check {
+/// Checks the same while stores wait at many chunks and a forked child has copies of all
+/// descriptors.
+pub fn panic_while_stores_wait_gives_the_version_up() -> Check {
     panics(true)
 }
 
-/// The version is given up, and everybody is told; what is published afterwards is whole, and captured inside publish.
+/// Checks that the version is given up and that waiters learn of it. Later versions must be whole,
+/// and captured inside `publish`.
 fn panics(stores: bool) -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     let bystander = kernel::child(true)?;
-    let (mut given_up, mut newest, mut later) = (0, (1, 1), 0);
+    let (mut given_up, mut newest, mut deferred) = (0, (1, 1), 0);
     for round in 2..40u8 {
         scene.fill(round)?;
         let published = scene.publish()?;
-        later = published.later;
+        deferred = published.deferred;
         if given_up != 0 {
-            ensure(published.later == 0, || {
+            ensure(published.deferred == 0, || {
                 format!("{published:?} after a panic")
             })?;
         }
@@ -54,29 +57,30 @@ fn panics(stores: bool) -> Check {
     }
     let stats = scene.producer.stats();
     let _ = kill(bystander, Signal::SIGKILL);
-    // The fault thread may have died over a store to a version that was whole by then: that one stays.
+    // The fault thread may have died over a store to a version that was whole by then. That version
+    // stays.
     let may_be_none = std::env::var("TCASM_FAULT").is_ok_and(|f| f.starts_with("panic@early"));
-    let right = given_up == 1 || (given_up == 0 && may_be_none && later == 0);
+    let right = given_up == 1 || (given_up == 0 && may_be_none && deferred == 0);
     ensure(right && stats.given_up == given_up, || {
         format!(
-            "{given_up} versions were given up, {} are counted, {later} pages are captured later",
+            "{given_up} versions were given up, {} are counted, {deferred} pages are deferred",
             stats.given_up
         )
     })?;
     let whole = scene.producer.check_store().map_err(text)?;
     ensure(whole, || {
-        "busy slots are not those that versions refer to".to_owned()
+        "busy frames are not those that versions refer to".to_owned()
     })
 }
 
-/// Memory runs out half-way through a later capture.
-pub fn memory_runs_out() -> Check {
+/// Checks that a version is given up when memory runs out half-way through its deferred capture.
+pub fn out_of_memory_gives_the_version_up() -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     scene.fill(2)?;
     run_out_of_memory_after(CHUNKS as u64 / 2);
     let published = scene.publish()?;
-    scene.all_later(&published)?;
+    scene.all_deferred(&published)?;
     store_all(scene.bytes()?, 3);
     let outcome = published.wait_visible(DEADLINE);
     run_out_of_memory_after(u64::MAX);
@@ -87,8 +91,8 @@ pub fn memory_runs_out() -> Check {
     for version in 3..6 {
         let published = scene.publish()?;
         ensure(published.version == version, || format!("{published:?}"))?;
-        // The error was the machine's, and not of the gate.
-        scene.all_later(&published)?;
+        // The gate did not fail, only memory ran out. So capture is deferred again.
+        scene.all_deferred(&published)?;
         scene.shows_bytes(&published, |page| if page == 0 { 4 } else { 5 })?;
     }
     let stats = scene.producer.stats();
@@ -97,6 +101,6 @@ pub fn memory_runs_out() -> Check {
     })?;
     let whole = scene.producer.check_store().map_err(text)?;
     ensure(whole, || {
-        "busy slots are not those that versions refer to".to_owned()
+        "busy frames are not those that versions refer to".to_owned()
     })
 }

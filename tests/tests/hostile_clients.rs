@@ -1,7 +1,7 @@
-//! Descriptors that somebody sends: closing them may block, and nobody may wait for that.
+//! Descriptors that other processes send. Closing them may block, and nothing may wait for that.
 //!
-//! From Linux 6.16 on the kernel refuses descriptors for sockets that want none. Older kernels are tried by switching the
-//! refusal off.
+//! From Linux 6.16 on the kernel refuses descriptors for sockets that accept none. The tests cover
+//! older kernels by switching that refusal off.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,14 +10,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer, Request};
 use tcasm_tests::child::{DEADLINE, Said, poll_until};
-use tcasm_tests::hostile::{Booty, Lingering, Stranger, socket_path};
+use tcasm_tests::hostile::{Attachment, HostileClient, Lingering, socket_path};
 use tcasm_tests::procfs;
 use tcasm_tests::puppet::Puppet;
 use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// A producer of the region `x`, with these guards switched off.
+/// Returns a producer of the region `x`, with these guards switched off.
 fn region(off: &[&str]) -> (TempDir, Puppet) {
     let dir = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, dir.path());
@@ -29,10 +29,14 @@ fn region(off: &[&str]) -> (TempDir, Puppet) {
     (dir, producer)
 }
 
-/// What is said, whether after a greeting, and how many descriptors come with it.
-type Way = (Vec<u8>, bool, usize);
+/// A message of a hostile client: its bytes, true if the client attaches before it sends them, and
+/// the number of descriptors that come with them.
+type HostileMessage = (Vec<u8>, bool, usize);
 
-fn ways() -> Vec<Way> {
+/// A client with the message that it is to send, and what its attach yielded, if it attached.
+type Connected = (HostileMessage, HostileClient, Option<Attachment>);
+
+fn hostile_messages() -> Vec<HostileMessage> {
     vec![
         (vec![7; 8], false, 1),
         (wire::hello(), false, 2),
@@ -43,28 +47,29 @@ fn ways() -> Vec<Way> {
     ]
 }
 
-/// Sends descriptors whose close blocks. Returns what keeps them blocking, and how many messages were taken.
+/// Sends descriptors whose close blocks. Returns the sockets that keep them blocking, and how many
+/// messages the kernel accepted.
 fn attack(
     dir: &TempDir,
     producer: &Puppet,
-    ways: impl IntoIterator<Item = Way>,
+    messages: impl IntoIterator<Item = HostileMessage>,
 ) -> (Vec<TcpStream>, usize) {
-    let connect = |way: Way| {
-        let stranger = Stranger::connect(dir.path(), "x");
-        let booty = way.1.then(|| stranger.attach());
-        (way, stranger, booty)
+    let connect = |message: HostileMessage| {
+        let client = HostileClient::connect(dir.path(), "x");
+        let attached = message.1.then(|| client.attach());
+        (message, client, attached)
     };
-    let connected: Vec<_> = ways.into_iter().map(connect).collect();
+    let connected: Vec<_> = messages.into_iter().map(connect).collect();
     producer.child.stop();
-    let send = |((bytes, _, times), stranger, _booty): (Way, Stranger, Option<Booty>)| {
-        Lingering::new().send(&stranger, &bytes, times)
+    let send = |((bytes, _, times), client, _attached): Connected| {
+        Lingering::new().send(&client, &bytes, times)
     };
     let (others, taken): (Vec<_>, Vec<bool>) = connected.into_iter().map(send).unzip();
     producer.child.signal(Signal::SIGCONT);
     (others, taken.into_iter().filter(|taken| *taken).count())
 }
 
-/// The service lets observers in, and lets go of what dead ones have pinned.
+/// Checks that the service accepts observers, and releases the pins of dead ones.
 fn serves(dir: &TempDir, producer: &mut Puppet) {
     let mut greedy = Puppet::start(PUPPET, dir.path());
     greedy.ok("attach x");
@@ -74,10 +79,10 @@ fn serves(dir: &TempDir, producer: &mut Puppet) {
     }
     assert_eq!(producer.number("publish 2", "skipped"), 2);
     greedy.child.kill();
-    lets_go_of_pins(producer);
+    releases_pins(producer);
 }
 
-fn lets_go_of_pins(producer: &mut Puppet) {
+fn releases_pins(producer: &mut Puppet) {
     poll_until("a version is published", || {
         (producer.number("publish 1", "published") == 1).then_some(())
     });
@@ -88,8 +93,12 @@ fn descriptors_that_block_when_closed_do_not_block_the_service() {
     for off in [&[][..], &["RefuseDescriptors"]] {
         let (dir, mut producer) = region(off);
         let before = procfs::descriptors(producer.child.pid()).len();
-        let (others, taken) = attack(&dir, &producer, [ways(), ways()].concat());
-        // A kernel that refuses them takes none.
+        let (others, taken) = attack(
+            &dir,
+            &producer,
+            [hostile_messages(), hostile_messages()].concat(),
+        );
+        // A kernel that refuses descriptors accepts none of these messages.
         assert!(taken == 0 || taken == 12, "{taken} messages were taken");
         serves(&dir, &mut producer);
         drop(others);
@@ -101,15 +110,19 @@ fn descriptors_that_block_when_closed_do_not_block_the_service() {
 }
 
 #[test]
-fn region_ends_though_descriptors_block_when_closed() {
+fn region_ends_although_descriptors_block_when_closed() {
     for off in [&[][..], &["RefuseDescriptors"]] {
         let (dir, mut producer) = region(off);
-        let (_others, _) = attack(&dir, &producer, ways().into_iter().cycle().take(40));
-        // One that nobody has accepted yet.
+        let (_others, _) = attack(
+            &dir,
+            &producer,
+            hostile_messages().into_iter().cycle().take(40),
+        );
+        // Another connection that is not accepted yet.
         producer.child.stop();
-        let stranger = Stranger::connect(dir.path(), "x");
-        let (_other, _) = Lingering::new().send(&stranger, &[1; 8], 1);
-        drop(stranger);
+        let client = HostileClient::connect(dir.path(), "x");
+        let (_other, _) = Lingering::new().send(&client, &[1; 8], 1);
+        drop(client);
         producer.child.tell("drop");
         producer.child.signal(Signal::SIGCONT);
         assert_eq!(producer.child.hear(DEADLINE), Said::Line("ok ".into()));
@@ -119,7 +132,7 @@ fn region_ends_though_descriptors_block_when_closed() {
 }
 
 #[test]
-fn while_many_closes_are_stuck_nobody_is_let_in_and_all_else_goes_on() {
+fn many_blocking_closes_make_only_new_observers_wait() {
     let (dir, mut producer) = region(&["RefuseDescriptors"]);
     let before = procfs::descriptors(producer.child.pid()).len();
     let mut greedy = Puppet::start(PUPPET, dir.path());
@@ -134,7 +147,7 @@ fn while_many_closes_are_stuck_nobody_is_let_in_and_all_else_goes_on() {
     let error = late.error("attach x");
     assert!(error.starts_with("NoAnswer"), "{error}");
     greedy.child.kill();
-    lets_go_of_pins(&mut producer);
+    releases_pins(&mut producer);
     let open = procfs::descriptors(producer.child.pid()).len();
     assert!(open < before + 100, "{open} descriptors are open");
     let threads = procfs::status(producer.child.pid(), "Threads").unwrap();
@@ -158,8 +171,9 @@ fn control_without_both_guards_the_service_is_blocked() {
     assert!(error.starts_with("NoAnswer"), "{error}");
 }
 
-/// Listens where a producer would, sends the observer these messages, and stays until told to end. The observer is stopped
-/// meanwhile, so that it has the last descriptors.
+/// Listens at the socket of a producer, sends these messages to the observer, and stays until the
+/// returned sender is dropped. The observer is stopped while the messages are sent, so that it gets
+/// the last descriptors of the sockets.
 fn impostor(
     dir: &TempDir,
     observer: i32,
@@ -185,7 +199,7 @@ fn impostor(
     (end, thread)
 }
 
-/// What a puppet answers; not to answer is to be blocked.
+/// Returns the answer of a puppet. Without an answer it is blocked, and the test fails.
 fn answer(puppet: &mut Puppet, command: &str) -> String {
     puppet.child.tell(command);
     match puppet.child.hear(DEADLINE / 2) {
@@ -195,7 +209,7 @@ fn answer(puppet: &mut Puppet, command: &str) -> String {
 }
 
 #[test]
-fn observer_is_not_blocked_by_what_an_impostor_sends() {
+fn descriptors_from_an_impostor_do_not_block_an_observer() {
     let welcome = || wire::answer(Answer::Welcome);
     let answers = [
         (welcome(), 3),
@@ -222,13 +236,13 @@ fn observer_is_not_blocked_by_what_an_impostor_sends() {
 }
 
 #[test]
-fn observer_lets_go_of_a_region_though_descriptors_wait_in_its_socket() {
+fn detach_does_not_block_while_descriptors_wait_in_the_socket() {
     let real = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, real.path());
     producer.ok("create x pages=16");
     producer.ok("publish 1");
-    let stranger = Stranger::connect(real.path(), "x");
-    let objects = stranger.attach().objects;
+    let client = HostileClient::connect(real.path(), "x");
+    let objects = client.attach().objects;
     let dir = TempDir::new().unwrap();
     let mut observer = Puppet::start(PUPPET, dir.path());
     let lingering = Lingering::new();

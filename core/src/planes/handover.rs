@@ -1,19 +1,19 @@
-//! Slots that are live memory: all those of a buffer at once, in one plane.
+//! Frames that are live memory of handed-over buffers. All frames of a buffer are in one plane.
 
-use super::{Planes, Slots};
+use super::{Frames, Planes};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use std::io;
 use std::ops::Range;
 
 impl Planes {
-    /// See that the slots of `pages` in `plane` have memory, so that storing to them needs none. What has some keeps its
-    /// bytes; the others must be free.
+    /// Takes memory for the frames of `pages` in `plane` that have none, so that storing to them
+    /// needs none. The others keep their bytes. Frames without memory must be free.
     pub fn secure(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
         if self.planes[plane].account.held().count_in(pages.clone()) == pages.len() {
             return Ok(());
         }
-        let slots = self.slots(plane, pages);
-        let fresh = self.hold(&slots);
+        let frames = self.frames(plane, pages);
+        let fresh = self.hold(&frames);
         let allocated = self.planes[plane].memory.allocate(pages);
         if allocated.is_err() {
             self.unhold(&fresh);
@@ -21,26 +21,29 @@ impl Planes {
         allocated
     }
 
-    /// `pages` of `plane`.
-    pub fn slots(&self, plane: usize, pages: &Range<usize>) -> Slots {
+    /// Returns the frames of `pages` in `plane`.
+    pub fn frames(&self, plane: usize, pages: &Range<usize>) -> Frames {
         let mut set = PageSet::new(self.pages());
         set.insert_range(pages.clone());
-        Slots::of(plane, set)
+        Frames::of(plane, set)
     }
 
-    /// How many slots of `pages` in `plane` have no memory; none, if some are leaving.
+    /// Returns how many frames of `pages` in `plane` have no memory. `None` if memory of some of
+    /// them is being returned.
     pub fn missing(&self, plane: usize, pages: &Range<usize>) -> Option<usize> {
         let p = &self.planes[plane];
         let missing = pages.len() - p.account.held().count_in(pages.clone());
         (!p.account.leaving().intersects(pages.clone())).then_some(missing)
     }
 
-    /// Let live memory at `base` be `pages` of `plane`; before it was those of `before`, if any. After an error it still is.
+    /// Maps the frames of `pages` in `plane` as live memory. `before` is the plane that was mapped
+    /// there, if any. After an error that plane is still mapped there.
     ///
     /// # Safety
-    /// `base` must be the region's live memory, and `pages` a part of it that is the caller's alone, with nothing borrowed
-    /// from it. No version may refer to these slots of `plane`, and all must have memory.
-    pub unsafe fn lend(
+    /// `base` must be the region's live memory. `pages` must be a part of it that is the caller's
+    /// alone, and nothing may be borrowed from it. No version may refer to these frames of `plane`,
+    /// and all must have memory.
+    pub unsafe fn map_live(
         &self,
         base: *mut u8,
         pages: &Range<usize>,
@@ -49,19 +52,21 @@ impl Planes {
     ) -> io::Result<()> {
         let bytes = self.whole_chunks(pages);
         if let Some(before) = before {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that this part of live memory is its alone and that
+            // nothing is borrowed from it.
             unsafe { self.planes[before].memory.move_from_live(base, &bytes)? };
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: as above; no version refers to the frames.
         unsafe { self.planes[plane].memory.move_to_live(base, &bytes) }
     }
 
-    /// Where the bytes of `pages` lie in the region.
+    /// Returns the range of bytes of `pages` in the region.
     pub fn bytes_of(&self, pages: &Range<usize>) -> Range<usize> {
         pages.start * self.page_size..pages.end * self.page_size
     }
 
-    /// The bytes of `pages` up to the end of their last chunk, which nobody else uses: so page tables move whole.
+    /// Returns the range of bytes of `pages`, up to the end of their last chunk. Nothing else uses
+    /// the rest of that chunk, so page tables can be moved as a whole.
     pub fn whole_chunks(&self, pages: &Range<usize>) -> Range<usize> {
         let end = pages.end.next_multiple_of(CHUNK_PAGES).min(self.pages());
         self.bytes_of(&(pages.start..end))

@@ -1,47 +1,57 @@
-//! Giving memory back behind the simulation's back: versions that nobody pins any more, and slots that nothing will need.
+//! Returns unused memory to the system from a background thread: it reclaims versions that nobody
+//! pins any more, and returns the memory of frames that will not be needed.
 //!
-//! A fresh page costs several times its copy, on a virtual machine twenty times and more. So each page that changed lately, or
-//! changes again and again, keeps one slot to go to: the one that the oldest version of the history gives up when the next is
-//! published, if the newest version changed the page, or else a free one with memory. As long as other pages change than before,
-//! nobody knows which will be next, and every page keeps a slot if it has one. All other slots that were not taken for two windows
-//! of looks go back to the system; how long these are, `planes/patience.rs` learns. Punching holes takes long, so it is done outside the lock that whoever owns the store has
-//! around it: meanwhile the slots are *leaving*, and nobody places a page there.
+//! To allocate a page costs several times as much as to copy one, on a virtual machine twenty times
+//! and more. So each page that changed lately, or that changes again and again, keeps one frame to
+//! be captured into. With a history, a page that the newest version changed has such a frame
+//! already: the oldest version gives one up when the next is published. Any other page keeps a free
+//! frame with memory, if there is one. As long as versions change other pages than before, nobody
+//! can tell which pages come next, and every page keeps a frame.
+//!
+//! All other frames return their memory if they were not taken for two windows of scans.
+//! `planes/retention.rs` learns how long a window must be. Punching holes takes long, so it is done
+//! outside the lock of the store. Meanwhile the frames are *leaving*: nobody places a page there.
 
 use super::Store;
 use crate::index::IndexError;
 use crate::pageset::{ChunkBits, PageSet};
 use crate::planes::Leaving;
 
-/// Versions of a generation: a page that changes in one is kept a slot for until the end of the next.
+/// The number of versions in a generation. A page that changes in one generation keeps a frame
+/// until the end of the next.
 const GENERATION: u32 = 16;
-/// Generations of an epoch: a page that changes in two of them is kept a slot for until the end of the next epoch. Pages that are
-/// drawn at random, one in a hundred for each version, mostly are; those that were only filled once, at the start, are not.
+/// The number of generations in an epoch. A page that changes in two generations of an epoch keeps
+/// a frame until the end of the next epoch. If each version changes one page in a hundred, drawn at
+/// random, most pages do. Pages that were only filled once, at the start, do not.
 const EPOCH: u32 = 16;
-/// Generations that must go by without many pages that did not change before, until the others keep no slots.
-const RESTLESS: u32 = 4;
-/// So many of the pages of a generation, one in ..., are many.
+/// The number of generations that must pass without many new pages before the pages that do not
+/// change return their frames. A new page is one that did not change before.
+const UNSETTLED: u32 = 4;
+/// A generation has many new pages if more than 1/8 of the pages that it changed are new.
 const MANY: usize = 8;
-/// Pages given back in one go.
+/// The largest number of pages that are returned at once.
 const AT_ONCE: usize = 8192;
 
 /// The pages that changed lately, and those that change again and again.
 #[derive(Debug)]
 pub(super) struct Recent {
-    /// Changed in this generation, and in the last.
+    /// Pages that changed in this generation.
     young: PageSet,
+    /// Pages that changed in the last generation.
     old: PageSet,
-    /// Changed in a generation of this epoch, and in two.
+    /// Pages that changed in one or more generations of this epoch that have ended.
     once: PageSet,
+    /// Pages that changed in two or more of these generations.
     again: PageSet,
-    /// Those of the last epoch that changed again.
+    /// The pages of `again` at the end of the last epoch.
     before: PageSet,
-    /// Versions so far.
+    /// The number of versions so far.
     age: u32,
-    /// Generations for which every page keeps a slot.
-    restless: u32,
-    /// Those that the newest changed.
+    /// The number of generations for which every page still keeps a frame.
+    unsettled: u32,
+    /// The pages that the newest version changed.
     last: PageSet,
-    /// Versions of a generation.
+    /// The number of versions in a generation.
     generation: u32,
 }
 
@@ -55,13 +65,13 @@ impl Recent {
             again,
             before,
             age: 0,
-            restless: RESTLESS,
+            unsettled: UNSETTLED,
             last,
             generation: GENERATION,
         }
     }
 
-    /// A version changes `pages`.
+    /// Records that a version changes `pages`.
     pub(super) fn note(&mut self, pages: &PageSet) {
         self.young.union(pages);
         self.last = pages.clone();
@@ -75,18 +85,18 @@ impl Recent {
         }
     }
 
-    /// Let a generation be so many versions.
+    /// Sets the number of versions in a generation.
     pub(super) fn set_generation(&mut self, versions: u32) {
         self.generation = versions.max(1);
     }
 
-    /// Whether no page of a chunk changed for a generation or two.
-    pub(super) fn is_calm(&self, chunk: usize) -> bool {
+    /// Returns true if no page of a chunk changed in this generation or in the last one.
+    pub(super) fn is_cold(&self, chunk: usize) -> bool {
         let none = ChunkBits::default();
         *self.young.chunk(chunk) == none && *self.old.chunk(chunk) == none
     }
 
-    /// What changed of `pages` so far says nothing any more.
+    /// Forgets what is known of `pages`: how they changed so far says nothing about the future.
     fn forget(&mut self, pages: &PageSet) {
         for set in [
             &mut self.young,
@@ -97,7 +107,7 @@ impl Recent {
         ] {
             set.subtract(pages);
         }
-        self.restless = RESTLESS;
+        self.unsettled = UNSETTLED;
     }
 
     fn end_generation(&mut self) {
@@ -105,9 +115,9 @@ impl Recent {
         for known in [&self.old, &self.once, &self.again, &self.before] {
             new.subtract(known);
         }
-        self.restless = match new.len() * MANY > self.young.len() {
-            true => RESTLESS,
-            false => self.restless.saturating_sub(1),
+        self.unsettled = match new.len() * MANY > self.young.len() {
+            true => UNSETTLED,
+            false => self.unsettled.saturating_sub(1),
         };
         let mut twice = self.once.clone();
         twice.intersect(&self.young);
@@ -117,13 +127,14 @@ impl Recent {
         self.old = std::mem::replace(&mut self.young, empty);
     }
 
-    /// Pages for which a free slot is to keep its memory, where so many versions of history are kept.
+    /// Returns the pages for which a free frame keeps its memory. `history` is the number of
+    /// versions that are kept besides the newest.
     fn wanted(&self, history: usize) -> PageSet {
         let mut wanted = self.young.clone();
         for more in [&self.old, &self.again, &self.before] {
             wanted.union(more);
         }
-        if self.restless != 0 {
+        if self.unsettled != 0 {
             wanted.insert_range(0..wanted.capacity());
         }
         if history != 0 {
@@ -134,19 +145,24 @@ impl Recent {
 }
 
 impl Store {
-    /// `pages` were captured whole, and are not any more: only those that change from now on need slots.
+    /// Records that chunks are no longer captured as a whole. From now on only those of `pages`
+    /// need frames that really change.
     pub fn no_longer_whole(&mut self, pages: &PageSet) {
         self.recent.forget(pages);
     }
 
-    /// A look for memory to give back begins.
+    /// Begins a scan for memory to return.
     pub fn look(&mut self) {
         self.planes.look();
     }
 
-    /// Reclaim a version that nobody pins any more, and choose slots whose memory goes back. They must be punched, and then
-    /// [`Store::gone`] be told. Nothing happens while a capture goes on.
-    pub fn tidy(&mut self, pinned: &dyn Fn(u64) -> bool) -> Result<Vec<Leaving>, IndexError> {
+    /// Reclaims at most one version that nobody pins, and chooses frames whose memory is returned.
+    /// The caller must punch them, and then call [`Store::gone`]. Returns none while a capture is
+    /// running.
+    pub fn begin_return(
+        &mut self,
+        pinned: &dyn Fn(u64) -> bool,
+    ) -> Result<Vec<Leaving>, IndexError> {
         self.take_note();
         if self.in_flight.is_some() {
             return Ok(Vec::new());
@@ -160,10 +176,10 @@ impl Store {
         Ok(self.planes.leave(wanted, AT_ONCE))
     }
 
-    /// The slots were punched, or (where that failed) were not.
+    /// Lets frames be used again. Each comes with true if it was punched, or false if that failed.
     pub fn gone(&mut self, leaving: &[(Leaving, bool)]) {
-        for (slots, punched) in leaving {
-            self.planes.gone(slots, *punched);
+        for (frames, punched) in leaving {
+            self.planes.gone(frames, *punched);
         }
     }
 }
@@ -187,18 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_filled_once_keep_no_slot_for_long() {
+    fn pages_filled_once_soon_return_their_frames() {
         let filled_at_start = |n| pages(0..if n < 5 { PAGES } else { 7 });
         assert_eq!(wanted_after(5, filled_at_start), PAGES);
         assert_eq!(
-            wanted_after((2 + RESTLESS) * GENERATION, filled_at_start),
+            wanted_after((2 + UNSETTLED) * GENERATION, filled_at_start),
             7
         );
         assert_eq!(wanted_after(40 * GENERATION, filled_at_start), 7);
     }
 
     #[test]
-    fn as_long_as_other_pages_change_than_before_each_keeps_a_slot() {
+    fn every_page_keeps_a_frame_while_new_pages_change() {
         let moving = |n| pages((n as usize * 3..n as usize * 3 + 30).filter(|page| *page < PAGES));
         assert_eq!(wanted_after(40 * GENERATION, moving), PAGES);
         let ended = |n| pages((n as usize * 3..n as usize * 3 + 30).filter(|page| *page < 1000));
@@ -206,9 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_change_now_and_then_keep_their_slots_until_they_have_stopped_for_long() {
+    fn pages_that_change_rarely_keep_frames_until_they_stop_changing() {
         let now_and_then = |n| match n / GENERATION {
-            // Each page in one of 64 versions.
+            // Each page changes in one of 64 versions.
             0..64 => pages((0..PAGES).filter(|page| page % 64 == n as usize % 64)),
             _ => PageSet::new(PAGES),
         };

@@ -1,7 +1,7 @@
-//! Plays one scenario of captures that go on after publish, in a process of its own. See `tcasm_tests::later`.
+//! Runs one scenario of a deferred capture in a process of its own. See `tcasm_tests::deferred`.
 
 use std::process::ExitCode;
-use tcasm_tests::later::{Check, SCENARIOS, poke};
+use tcasm_tests::deferred::{Check, SCENARIOS, poke};
 
 fn run(args: &[&str]) -> Check {
     match *args {
@@ -10,7 +10,7 @@ fn run(args: &[&str]) -> Check {
             Some((_, play)) => play(),
             None => Err(format!("there is no scenario {name:?}")),
         },
-        _ => Err("usage: later SCENARIO | poke PID ADDRESS BYTES VALUE".to_owned()),
+        _ => Err("usage: deferred SCENARIO | poke PID ADDRESS BYTES VALUE".to_owned()),
     }
 }
 

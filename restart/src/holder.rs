@@ -1,4 +1,5 @@
-//! The keeper: holds what a producer leaves when it dies, for the next producer of that name.
+//! The work of `tcasm keep`: holds the versions that a producer leaves when it dies, for the next
+//! producer of that name.
 
 use crate::error::RestoreError;
 use crate::watch::{Held, Step, Watch};
@@ -8,90 +9,96 @@ use tcasm_core::stamp::Stamp;
 use tcasm_observer::{AttachError, Observer};
 use tcasm_producer::Access;
 
-/// How often it looks whether it is to end.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
+/// The interval at which a holder checks whether it is to end.
+pub(crate) const POLL: Duration = Duration::from_millis(100);
 
-/// What a keeper does, to be told.
+/// An event to report to the user of a holder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Attached to the producer with this process id.
+    /// The holder has attached to a producer.
     Attached {
-        /// The producer's process id, as it sees itself.
+        /// The producer's process id, in its own PID namespace.
         pid: u64,
     },
-    /// The producer is gone: these are its last versions, oldest first, which the next can have.
+    /// The producer is gone. Its last versions are held for the next producer.
     Holds {
-        /// The versions.
+        /// The stamps of the versions, oldest first.
         stamps: Vec<Stamp>,
-        /// Whether it had closed the region, and not died.
+        /// True if the producer had closed the region. False if it has died.
         closed: bool,
     },
-    /// The producer is gone, and had published nothing. What was held before is still.
+    /// The producer is gone and had published nothing. Versions that were held before are still
+    /// held.
     Nothing,
-    /// The next producer has published: what was held is let go of.
+    /// The next producer has published, so the versions that were held are released.
     TakenOver {
-        /// Its first version that was seen.
+        /// The first version of that producer that the holder has seen.
         by: Stamp,
     },
-    /// Something is in the way for now: it holds what it has, and tries again.
+    /// An error that may pass. The holder releases nothing, and tries again.
     Trouble {
-        /// What.
+        /// The error.
         why: String,
     },
 }
 
-/// Keeps the last versions of whatever producer of a region there is.
+/// Holds the last versions of a region after its producer has died.
 #[derive(Clone, Debug)]
-pub struct Keeper {
+pub struct Holder {
     name: String,
     versions: usize,
     access: Access,
 }
 
-impl Keeper {
-    /// A keeper of the last `versions` versions (at least one) of the region `name`. The producer has to allow for as many
-    /// besides those that it keeps itself, as they are pinned; for one alone nothing is.
+impl Holder {
+    /// Returns a holder of the last `versions` versions (at least one) of the region `name`.
+    ///
+    /// These versions are pinned, so the producer must allow for as many versions besides those
+    /// that it keeps itself. A single version is not pinned.
     pub fn new(name: &str, versions: usize) -> Result<Self, RestoreError> {
         check_name(name)?;
-        Ok(Keeper {
+        Ok(Holder {
             name: name.to_owned(),
             versions: versions.max(1),
             access: Access::SameUser,
         })
     }
 
-    /// Who may have what is kept, besides processes of the same user.
+    /// Sets which processes may get the versions, besides those of the same user.
     pub fn allow(self, access: Access) -> Self {
-        Keeper { access, ..self }
+        Holder { access, ..self }
     }
 
-    /// Keep until `go_on` says no, which is asked every tenth of a second, and tell what happens. An error ends it only while
-    /// nothing is held: else it is told, and what is held stays.
+    /// Runs until `go_on` returns false, and calls `tell` with each event. `go_on` is called every
+    /// tenth of a second.
+    ///
+    /// An error ends this function only while nothing is held. Otherwise it is reported as
+    /// [`Event::Trouble`], and the versions are still held.
     pub fn run(
         &self,
         go_on: impl Fn() -> bool,
         mut tell: impl FnMut(Event),
     ) -> Result<(), RestoreError> {
-        let (mut held, mut told) = (None, String::new());
+        let (mut held, mut reported) = (None, String::new());
         while go_on() {
             let Err(error) = self.watch_next(&mut held, &go_on, &mut tell) else {
-                told.clear();
+                reported.clear();
                 continue;
             };
             if held.is_none() {
                 return Err(error);
             }
             let why = error.to_string();
-            if why != told {
-                told.clone_from(&why);
+            if why != reported {
+                reported.clone_from(&why);
                 tell(Event::Trouble { why });
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         Ok(())
     }
 
-    /// Wait for the next producer and follow it to its end.
+    /// Waits for the next producer and watches it until it is gone.
     fn watch_next(
         &self,
         held: &mut Option<Held>,
@@ -117,7 +124,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// A producer has published: what is held of the one before is let go of.
+    /// Handles a version of a new producer: releases what is held of the one before.
     fn take_over(
         &self,
         watch: &mut Watch,
@@ -133,7 +140,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// A producer is gone: what it leaves is held, unless that is nothing.
+    /// Handles the end of a producer: holds its versions, if there are any.
     fn hold(
         &self,
         mut watch: Watch,
@@ -145,7 +152,7 @@ impl Keeper {
             tell(Event::Nothing);
             return Ok(());
         }
-        // Its socket is needed.
+        // Release the versions of the producer before first, because they use the same socket.
         drop(held.take());
         watch.serve(&self.name, &self.access)?;
         let left = watch.leave();
@@ -155,10 +162,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// The next producer; none: it is over.
+    /// Waits for the next producer and attaches to it. Returns `None` if the holder is to end.
     fn attach(&self, go_on: impl Fn() -> bool) -> Result<Option<Observer>, RestoreError> {
         while go_on() {
-            match Observer::attach_wait(&self.name, LOOK) {
+            match Observer::attach_wait(&self.name, POLL) {
                 Ok(observer) => return Ok(Some(observer)),
                 Err(
                     AttachError::NotFound { .. }

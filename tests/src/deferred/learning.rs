@@ -1,4 +1,4 @@
-//! What is captured when, and what is expected: learnt, and unlearnt.
+//! The capture policy: which chunks are deferred, and which pages are expected to be dirty.
 
 use super::{CHUNKS, Check, Scene, text};
 use crate::child::DEADLINE;
@@ -9,37 +9,39 @@ use tcasm_producer::{Builder, CaptureMode, Receipt, Skip};
 
 const PAGES: u64 = (CHUNKS * CHUNK_PAGES) as u64;
 
-/// Devices write the buffer from some moment on, in the middle of a capture: it is captured inside publish, every time.
-pub fn devices_keep_chunks_out() -> Check {
+/// Checks that a buffer is captured inside `publish` once devices write it, even when that is
+/// declared in the middle of a capture.
+pub fn buffers_of_devices_are_captured_inline() -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     scene.fill(2)?;
     let published = scene.publish()?;
-    scene.all_later(&published)?;
+    scene.all_deferred(&published)?;
     scene.producer.register_dma(scene.field);
     scene.fill(3)?;
     scene.shows(&published, 2)?;
     for _ in 0..5 {
         let published = scene.publish()?;
-        let (later, pages) = (published.later, published.pages);
-        ensure(later == 0 && pages == PAGES, || format!("{published:?}"))?;
+        let (deferred, pages) = (published.deferred, published.pages);
+        ensure(deferred == 0 && pages == PAGES, || format!("{published:?}"))?;
         scene.shows(&published, 3)?;
     }
     Ok(())
 }
 
-/// A field that is rewritten goes over to being captured later, and back when it falls silent; nothing has changed then.
-pub fn a_silent_field_goes_back() -> Check {
+/// Checks that a field that is rewritten becomes deferred, and inline again when it is no longer
+/// written. The versions in between must report no change.
+pub fn unchanged_field_returns_to_inline_capture() -> Check {
     let mut scene = Scene::with(CHUNKS, |b| b.capture(CaptureMode::Auto))?;
-    let mut later = 0;
+    let mut deferred = 0;
     for step in 1..8 {
         scene.fill(step)?;
         let published = scene.publish()?;
         scene.shows(&published, step)?;
-        later = published.later;
+        deferred = published.deferred;
     }
-    ensure(later == PAGES, || {
-        format!("{later} pages are captured later")
+    ensure(deferred == PAGES, || {
+        format!("{deferred} pages are deferred")
     })?;
     for _ in 0..30 {
         let published = scene.publish()?;
@@ -52,19 +54,19 @@ pub fn a_silent_field_goes_back() -> Check {
                 version.number()
             )
         })?;
-        later = published.later;
+        deferred = published.deferred;
     }
-    ensure(later == 0, || {
-        format!("{later} pages are captured later still")
+    ensure(deferred == 0, || {
+        format!("{deferred} pages are deferred still")
     })?;
     scene.fill(9)?;
     let published = scene.publish()?;
     scene.shows(&published, 9)
 }
 
-/// Page faults of this thread so far.
+/// Returns the number of page faults of this thread so far.
 pub(super) fn faults() -> i64 {
-    // SAFETY: zeros are a valid `rusage`, which the call fills in.
+    // SAFETY: all zeros are a valid `rusage`, and the call fills it in.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
@@ -72,10 +74,11 @@ pub(super) fn faults() -> i64 {
     }
 }
 
-/// Every fourth page is written each time: from the third version on without a fault. Then others are.
-pub fn what_is_expected_faults_no_more() -> Check {
-    // When a chunk comes to rest on a plane, its expected pages fault once more: see `resting`.
-    let settings = |b: Builder| b.capture(CaptureMode::Now).shared_backing(false);
+/// Checks that stores to every fourth page do not fault from the third version on. Then other pages
+/// are written, and must be learnt in the same way.
+pub fn stores_to_expected_pages_do_not_fault() -> Check {
+    // When a chunk becomes shared with a plane, its expected pages fault once more: see `shared`.
+    let settings = |b: Builder| b.capture(CaptureMode::Inline).shared_backing(false);
     let mut scene = Scene::with(CHUNKS, settings)?;
     scene.begin()?;
     let expected = (PAGES / 4) as i64;
@@ -96,7 +99,7 @@ pub fn what_is_expected_faults_no_more() -> Check {
         ensure(published.pages as i64 == expected, || {
             format!("step {step}: {} pages changed", published.pages)
         })?;
-        // Twice in a row is what makes a habit. (Everything was written in version 1.)
+        // A page is expected after two versions in a row. (Version 1 wrote every page.)
         let fine = match step {
             2 | 10 | 11 => faults >= expected,
             4..10 | 13.. => faults < expected / 20,
@@ -108,8 +111,9 @@ pub fn what_is_expected_faults_no_more() -> Check {
     ensure(pages == expected, || format!("{pages} pages are expected"))
 }
 
-/// Publishing while the last version is being captured skips, or waits if that was asked for; no change is lost.
-pub fn publishing_again_at_once() -> Check {
+/// Checks that `publish` during a capture skips, or waits if the builder says so, and that no
+/// change is lost.
+pub fn publish_during_capture_skips_or_waits() -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     let mut skips = 0;

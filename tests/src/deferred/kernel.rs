@@ -1,4 +1,4 @@
-//! Writes from inside system calls, and forks.
+//! Writes from inside system calls, and forks, during a deferred capture.
 
 use super::{CHUNKS, Check, Scene, os, text};
 use crate::oracle::ensure;
@@ -13,13 +13,14 @@ use std::process::Command;
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 
-/// Has the kernel write `value` all over some memory.
+/// A function that has the kernel write `value` to all of some memory.
 type Way = fn(&mut [u8], u8) -> Check;
 
 const ROUNDS: u8 = 5;
 
-/// In each way there is the kernel writes into chunks that are protected: it works, and the version has the old bytes.
-pub fn writes_of_the_kernel_wait() -> Check {
+/// Checks that the kernel can write into protected chunks by every kind of call. The call must
+/// succeed, and the version must keep the old bytes.
+pub fn kernel_writes_do_not_reach_the_version() -> Check {
     let ways: [(&str, Way); 5] = [
         ("read", by_read),
         ("pread", by_pread),
@@ -36,13 +37,13 @@ pub fn writes_of_the_kernel_wait() -> Check {
 fn into_protected_chunks(way: Way) -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
-    // The end of one chunk, and all of the last: what the copier comes to last.
+    // The last three pages of one chunk, and the whole last chunk: the copier comes to them last.
     let first = (CHUNKS - 1) * CHUNK_PAGES - 3;
     for round in 1..=ROUNDS {
         let (old, new) = (2 * round, 2 * round + 1);
         scene.fill(old)?;
         let published = scene.publish()?;
-        scene.all_later(&published)?;
+        scene.all_deferred(&published)?;
         way(&mut scene.bytes()?[first * page_size()..], new)?;
         scene.shows(&published, old)?;
         let published = scene.publish()?;
@@ -51,14 +52,14 @@ fn into_protected_chunks(way: Way) -> Check {
     scene.stores_came_early()
 }
 
-/// A file in memory, all `value`.
+/// Returns a file in memory with `len` bytes of `value`.
 fn file(len: usize, value: u8) -> Result<File, String> {
-    // SAFETY: a name that ends with a zero, and no flags.
-    let fd = unsafe { libc::memfd_create(c"later-test".as_ptr(), 0) };
+    // SAFETY: the name ends with a zero byte and outlives the call; there are no flags.
+    let fd = unsafe { libc::memfd_create(c"deferred-test".as_ptr(), 0) };
     if fd < 0 {
         return os("memfd_create");
     }
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the descriptor is new, and nothing else owns it.
     let mut file = unsafe { File::from_raw_fd(fd) };
     file.write_all(&vec![value; len]).map_err(text)?;
     Ok(file)
@@ -96,21 +97,26 @@ fn by_own_writev(memory: &mut [u8], value: u8) -> Check {
 }
 
 fn by_other_process(memory: &mut [u8], value: u8) -> Check {
-    // SAFETY: takes integers; where no such restriction is known there is none to lift.
+    // SAFETY: the call takes integers only. Where the kernel has no such restriction, it fails and
+    // changes nothing.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     let (pid, at) = (std::process::id(), memory.as_mut_ptr() as usize);
     let arguments = [pid as usize, at, memory.len(), value.into()].map(|n| n.to_string());
     let program = std::env::current_exe().map_err(text)?;
     let status = Command::new(program).arg("poke").args(arguments).status();
     let status = status.map_err(text)?;
-    ensure(status.success(), || format!("the other process: {status}"))
+    ensure(status.success(), || {
+        format!("the other process failed: {status}")
+    })
 }
 
-/// The role of the other process: pid, address, bytes, value.
+/// Runs the role of the other process. The arguments are its pid, an address, bytes and a value.
 pub fn poke(arguments: &[&str]) -> Check {
     let numbers: Vec<usize> = arguments.iter().flat_map(|a| a.parse()).collect();
     let [pid, at, len, value] = numbers[..] else {
-        return Err(format!("poke PID ADDRESS BYTES VALUE: {arguments:?}"));
+        return Err(format!(
+            "usage: poke PID ADDRESS BYTES VALUE, got {arguments:?}"
+        ));
     };
     write_to(pid as i32, at, len, value as u8)
 }
@@ -125,7 +131,8 @@ fn write_to(pid: i32, at: usize, len: usize, value: u8) -> Check {
         iov_base: at as *mut libc::c_void,
         iov_len: len,
     };
-    // SAFETY: the local part is a buffer of that size; the remote one is memory that the caller may have written.
+    // SAFETY: the local part is a buffer of `len` bytes. The remote part is memory that the caller
+    // allows to be written.
     let n = unsafe { libc::process_vm_writev(pid, &raw const local, 1, &raw const remote, 1, 0) };
     match n {
         n if n == len as isize => Ok(()),
@@ -134,15 +141,16 @@ fn write_to(pid: i32, at: usize, len: usize, value: u8) -> Check {
     }
 }
 
-/// Children are forked while chunks are protected: they end, execute something, or stay; the parent stores at once.
-pub fn forks_change_nothing() -> Check {
+/// Checks that children forked during a capture do no harm. They end, execute a program, or stay,
+/// and the parent stores at once.
+pub fn forks_during_capture_change_no_version() -> Check {
     let mut scene = Scene::new()?;
     scene.begin()?;
     let mut staying = Vec::new();
     for round in 2..14u8 {
         scene.fill(round)?;
         let published = scene.publish()?;
-        scene.all_later(&published)?;
+        scene.all_deferred(&published)?;
         match round % 3 {
             0 => drop(waitpid(child(false)?, None)),
             1 => drop(Command::new("true").status()),
@@ -163,9 +171,9 @@ pub fn forks_change_nothing() -> Check {
     scene.stores_came_early()
 }
 
-/// A forked child that ends at once, or when it is killed.
+/// Forks a child that ends at once, or stays until it is killed.
 pub(super) fn child(stays: bool) -> Result<nix::unistd::Pid, String> {
-    // SAFETY: the child makes nothing but system calls.
+    // SAFETY: the child only makes system calls.
     match unsafe { fork() }.map_err(text)? {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
@@ -175,7 +183,7 @@ pub(super) fn child(stays: bool) -> Result<nix::unistd::Pid, String> {
                     nix::unistd::pause();
                 }
             }
-            // SAFETY: ends the process.
+            // SAFETY: the call ends the process and touches no memory.
             unsafe { libc::_exit(0) }
         }
     }

@@ -1,12 +1,13 @@
-//! Captures that go on after `publish` has returned, under everything that may come in between.
+//! Tests of captures that go on after `publish` has returned.
 //!
-//! Each scenario runs in a process of its own (`bin/later`): they use signals, limits, forked children and points at
-//! which a thread panics. Stores come before their chunk is saved because there is one copier, which is in no hurry.
+//! Each scenario runs in a process of its own (`bin/deferred`), because scenarios use signals,
+//! limits, forked children and points at which a thread panics. There is only one copier, with a
+//! low priority, so that stores reach chunks before they are saved.
 
 mod failures;
 mod kernel;
 mod learning;
-mod resting;
+mod shared;
 mod storms;
 
 pub use kernel::poke;
@@ -20,50 +21,80 @@ use tcasm_core::sys::mem::page_size;
 use tcasm_observer::Observer;
 use tcasm_producer::{Builder, CaptureMode, Field, Producer, Published, Receipt};
 
-/// Nothing, or what was wrong.
+/// Success, or a text that says what was wrong.
 pub type Check = Result<(), String>;
 
-/// A scenario and its name.
+/// The name of a scenario, and its function.
 pub type Scenario = (&'static str, fn() -> Check);
 
 /// All scenarios.
 pub const SCENARIOS: &[Scenario] = &[
-    ("kernel-writes", kernel::writes_of_the_kernel_wait),
-    ("forks", kernel::forks_change_nothing),
-    ("storm", storms::stores_come_at_once),
-    ("storm-without-huge-pages", storms::without_huge_pages),
-    ("beginnings", storms::pages_come_into_being),
-    ("signals", storms::a_signal_handler_stores),
-    ("swaps", storms::buffers_swap),
-    ("end", storms::the_producer_ends),
-    ("devices", learning::devices_keep_chunks_out),
-    ("silence", learning::a_silent_field_goes_back),
-    ("prediction", learning::what_is_expected_faults_no_more),
-    ("hurry", learning::publishing_again_at_once),
-    ("panic", failures::a_thread_panics),
+    (
+        "kernel-writes",
+        kernel::kernel_writes_do_not_reach_the_version,
+    ),
+    ("forks", kernel::forks_during_capture_change_no_version),
+    (
+        "storm",
+        storms::stores_right_after_publish_do_not_reach_the_version,
+    ),
+    (
+        "storm-without-huge-pages",
+        storms::early_stores_without_huge_pages,
+    ),
+    ("beginnings", storms::first_stores_to_untouched_pages_wait),
+    (
+        "signals",
+        storms::stores_of_a_signal_handler_do_not_reach_the_version,
+    ),
+    (
+        "swaps",
+        storms::swapped_buffers_can_be_written_during_capture,
+    ),
+    ("end", storms::close_and_drop_complete_the_capture),
+    ("devices", learning::buffers_of_devices_are_captured_inline),
+    (
+        "silence",
+        learning::unchanged_field_returns_to_inline_capture,
+    ),
+    (
+        "prediction",
+        learning::stores_to_expected_pages_do_not_fault,
+    ),
+    ("hurry", learning::publish_during_capture_skips_or_waits),
+    ("panic", failures::panic_of_a_thread_gives_the_version_up),
     (
         "panic-and-stores",
-        failures::a_thread_panics_while_stores_wait,
+        failures::panic_while_stores_wait_gives_the_version_up,
     ),
-    ("memory", failures::memory_runs_out),
-    ("rest", resting::memory_comes_to_rest_and_is_written),
-    ("rest-marked", resting::devices_take_their_memory_back),
-    ("rest-devices", resting::open_devices_keep_memory_in_place),
-    ("rest-fails", resting::memory_that_cannot_come_to_rest_stays),
+    ("memory", failures::out_of_memory_gives_the_version_up),
+    ("share", shared::shared_memory_is_copied_on_write),
+    ("share-marked", shared::memory_of_devices_is_not_shared),
     (
-        "rest-dropped",
-        resting::stores_that_are_dropped_leave_memory_at_rest,
+        "share-devices",
+        shared::no_memory_becomes_shared_while_a_device_is_open,
     ),
     (
-        "rest-copies-dropped",
-        resting::copies_that_are_dropped_are_in_the_next_version,
+        "share-fails",
+        shared::sharing_without_addresses_changes_nothing,
     ),
-    ("rest-in-holes", resting::memory_that_planes_get_is_counted),
-    ("rest-hot", resting::expected_pages_do_not_rest),
-    ("rest-again", resting::memory_wakes_and_comes_to_rest_again),
+    ("share-dropped", shared::dropped_stores_leave_memory_shared),
+    (
+        "share-copies-dropped",
+        shared::dropped_copies_are_in_the_next_version,
+    ),
+    (
+        "share-in-holes",
+        shared::memory_of_unused_frames_is_counted_as_held,
+    ),
+    ("share-hot", shared::expected_pages_are_not_shared),
+    (
+        "share-again",
+        shared::densely_written_memory_is_unshared_and_shared_again,
+    ),
 ];
 
-/// Chunks of the field.
+/// The number of chunks of the field.
 const CHUNKS: usize = 16;
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -74,7 +105,7 @@ fn os<T>(what: &str) -> Result<T, String> {
     Err(format!("{what}: {}", Error::last_os_error()))
 }
 
-/// A producer whose field `a` is captured later, and an observer.
+/// A producer with a deferred field `a`, and an observer.
 struct Scene {
     producer: Producer,
     field: Field<u8, ndarray::Ix1>,
@@ -87,12 +118,12 @@ impl Scene {
     }
 
     fn with(chunks: usize, settings: impl FnOnce(Builder) -> Builder) -> Result<Scene, String> {
-        let (name, bytes) = (name("later"), chunks * CHUNK_PAGES * page_size());
+        let (name, bytes) = (name("deferred"), chunks * CHUNK_PAGES * page_size());
         let builder = Producer::builder(&name)
             .capacity(4 * bytes)
             .memory(16 * bytes as u64)
-            .capture(CaptureMode::Later)
-            .calm_versions(1)
+            .capture(CaptureMode::Deferred)
+            .cold_versions(1)
             .copiers(1)
             .copier_nice(19);
         let mut producer = settings(builder).create().map_err(text)?;
@@ -105,11 +136,12 @@ impl Scene {
         })
     }
 
-    /// The bytes of the field.
+    /// Returns the bytes of the field.
     fn bytes(&mut self) -> Result<&mut [u8], String> {
         let mut view = self.producer.view_mut(self.field).map_err(text)?;
         let bytes = view.as_slice_mut().ok_or("a field in one piece")?;
-        // SAFETY: live memory of the producer, which stays mapped; the result borrows `self` as the view does.
+        // SAFETY: the bytes are live memory of the producer, which stays mapped. The result borrows
+        // `self` mutably, as the view does.
         Ok(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr(), bytes.len()) })
     }
 
@@ -125,19 +157,20 @@ impl Scene {
         }
     }
 
-    /// Publish for the first time, with all bytes 1: from the second time on all chunks are captured later.
+    /// Publishes the first version, with all bytes 1. From the second version on all chunks are
+    /// deferred.
     fn begin(&mut self) -> Check {
         self.fill(1)?;
         let published = self.publish()?;
         self.shows(&published, 1)
     }
 
-    /// Wait until the version is visible: all its bytes must be `value`.
+    /// Waits until the version is visible and checks that all its bytes are `value`.
     fn shows(&mut self, published: &Published, value: u8) -> Check {
         self.shows_bytes(published, |_| value)
     }
 
-    /// The same with a value per page.
+    /// Does the same as `shows`, with a value per page.
     fn shows_bytes(&mut self, published: &Published, value: impl Fn(usize) -> u8) -> Check {
         let visible = published.wait_visible(DEADLINE).map_err(text)?;
         ensure(visible, || format!("not visible: {published:?}"))?;
@@ -160,18 +193,19 @@ impl Scene {
         })
     }
 
-    fn all_later(&self, published: &Published) -> Check {
+    fn all_deferred(&self, published: &Published) -> Check {
         let pages = (CHUNKS * CHUNK_PAGES) as u64;
-        ensure(published.later == pages, || {
-            format!("{} of {pages} pages are captured later", published.later)
+        ensure(published.deferred == pages, || {
+            format!("{} of {pages} pages are deferred", published.deferred)
         })
     }
 
-    /// Stores must have come early at least once, or the scenario shows nothing.
+    /// Checks that a store came before its chunk was saved at least once. Without that the scenario
+    /// proves nothing.
     fn stores_came_early(&mut self) -> Check {
-        self.publish()?; // takes note of the last capture
+        self.publish()?; // counts the last capture
         ensure(self.producer.stats().early_stores > 0, || {
-            "no store came early".to_owned()
+            "no store came before its chunk was saved".to_owned()
         })
     }
 }
