@@ -1,12 +1,11 @@
 //! The builder of a region: its name, capacity, address, bounds, access rights and tracker.
 
 use crate::claim::Claim;
-use crate::cold::ColdChunks;
 use crate::error::CreateError;
 use crate::keeper::{self, Keeper, lock};
-use crate::policy::{CaptureMode, CapturePolicy};
+use crate::live::LiveMemory;
+use crate::policy::{CaptureMode, CapturePolicy, ColdChunks};
 use crate::producer::{Parts, Producer};
-use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -293,9 +292,14 @@ impl Builder {
         };
         let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
         store.check_hand_over(self.check_hand_over);
-        let region = Region::create(reservation, kind, span)?;
         let gate = open_gate(mode, kind, &probe)?;
-        let copiers = Copiers::start(&self.copiers, gate.clone()).map_err(CreateError::Thread)?;
+        let mode = match gate {
+            Some(_) => mode,
+            None => CaptureMode::Inline,
+        };
+        let live = LiveMemory::create(reservation, kind, span, gate.clone())?;
+        let copiers = Copiers::start(&self.copiers, gate).map_err(CreateError::Thread)?;
+        let cold = shared.then(|| ColdChunks::new(pages, self.cold_versions));
         let objects = store.read_only().map_err(CreateError::Share)?;
         let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;
         let store = Arc::new(Lock::new(store));
@@ -303,11 +307,10 @@ impl Builder {
         let parts = Parts {
             keeper,
             copiers,
-            policy: CapturePolicy::new(pages, mode, gate),
-            cold: shared.then(|| ColdChunks::new(pages, self.cold_versions)),
+            policy: CapturePolicy::new(pages, mode, cold),
             wait_for_capture: self.wait_for_capture,
             first_version: self.first_version,
-            region,
+            live,
             store,
             service,
         };

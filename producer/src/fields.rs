@@ -182,7 +182,7 @@ impl<T: bytemuck::Pod> RawBuilder<'_, T> {
     /// Adds the structures.
     pub fn add(self) -> Result<Raw<T>, DefineError> {
         self.producer.check_new(&self.desc.name)?;
-        let page_size = self.producer.region.span.page_size;
+        let page_size = self.producer.live.span.page_size;
         if align_of::<T>() > page_size {
             return Err(DefineError::Alignment {
                 name: self.desc.name,
@@ -285,8 +285,8 @@ impl Producer {
         self.check_handle(buffer.region)?;
         self.check_binding(field.field, buffer.buffer)?;
         let (old, new) = (self.fields[field.field].buffer, buffer.buffer);
-        self.bound.remove_range(self.buffers[old].tracked());
-        self.bound.insert_range(self.buffers[new].tracked());
+        self.dirty.unbind(self.buffers[old].tracked());
+        self.dirty.bind(self.buffers[new].tracked());
         self.fields[field.field].buffer = new;
         self.fields[field.field].desc.offset = self.buffers[new].desc.offset;
         self.table = None;
@@ -352,12 +352,12 @@ impl Producer {
         let bytes = desc.check()?;
         let what = format!("{:?}", desc.name);
         let (pages, memory) = match want {
-            Want::Tracked => (self.region.allocate(&what, bytes)?, Memory::Tracked),
-            Want::Scratch => (self.region.allocate_scratch(&what, bytes)?, Memory::Scratch),
+            Want::Tracked => (self.live.allocate(&what, bytes)?, Memory::Tracked),
+            Want::Scratch => (self.live.allocate_scratch(&what, bytes)?, Memory::Scratch),
             Want::HandedOver => self.allocate_handed_over(&what, bytes)?,
         };
         let mut desc = desc.clone();
-        desc.offset = (pages.start * self.region.span.page_size) as u64;
+        desc.offset = (pages.start * self.live.span.page_size) as u64;
         self.buffers.push(BufferInfo {
             pages,
             desc,
@@ -377,7 +377,7 @@ impl Producer {
             self.fields.pop();
             return Err(error);
         }
-        self.bound.insert_range(self.buffers[buffer].tracked());
+        self.dirty.bind(self.buffers[buffer].tracked());
         Ok(self.fields.len() - 1)
     }
 }

@@ -101,10 +101,10 @@ impl Producer {
         what: &str,
         bytes: u64,
     ) -> Result<(Range<usize>, Memory), DefineError> {
-        let pages = self.region.allocate_chunks(what, bytes)?;
+        let pages = self.live.allocate_chunks(what, bytes)?;
         // SAFETY: `ptr` is the region's live memory, which is kept as long as the producer. These
         // pages and the rest of their last chunk were just allocated, and nobody else uses them.
-        let number = unsafe { lock(&self.store).hand_over(self.region.ptr(), pages.clone())? };
+        let number = unsafe { lock(&self.store).hand_over(self.live.ptr(), pages.clone())? };
         Ok((pages, Memory::HandedOver(number)))
     }
 

@@ -23,27 +23,21 @@
 
 mod audit;
 mod builder;
-mod capture;
 mod claim;
-mod cold;
 mod dirty;
-mod dropped;
 mod error;
 mod fields;
 mod handles;
 mod handover;
 mod keeper;
 mod kept;
+mod live;
 mod policy;
 mod producer;
 mod publish;
 mod rebuild;
-mod receipt;
-mod region;
 mod rollback;
 mod service;
-mod shared;
-mod sharing;
 mod views;
 
 pub use builder::{Access, Builder};
@@ -54,7 +48,7 @@ pub use handover::WriteOnly;
 pub use kept::Kept;
 pub use policy::CaptureMode;
 pub use producer::{Producer, ProducerStats};
-pub use receipt::{GivenUp, Published, Receipt};
+pub use publish::{GivenUp, Published, Receipt};
 pub use rollback::RolledBack;
 pub use tcasm_core::field::{
     Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order, RegionPtr,

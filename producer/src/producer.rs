@@ -1,12 +1,12 @@
 //! The producer: its parts, its statistics and its end.
 
 use crate::builder::Builder;
-use crate::cold::ColdChunks;
+use crate::dirty::DirtyPages;
 use crate::error::DefineError;
 use crate::fields::{BufferInfo, FieldInfo};
 use crate::keeper::{Keeper, lock};
+use crate::live::LiveMemory;
 use crate::policy::CapturePolicy;
-use crate::region::Region;
 use crate::service::Service;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use tcasm_core::capture::Copiers;
 use tcasm_core::field::{Attr, FieldTable};
 use tcasm_core::index::IndexError;
 use tcasm_core::layout::TABLE_BYTES;
-use tcasm_core::pageset::PageSet;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::fork::Process;
@@ -35,27 +34,15 @@ pub struct Producer {
     /// they are dropped first.
     pub(crate) copiers: Copiers,
     pub(crate) policy: CapturePolicy,
-    /// The cold chunks that may be shared with planes, or `None` if sharing is off.
-    pub(crate) cold: Option<ColdChunks>,
     /// True if publish waits for the capture of the last version.
     pub(crate) wait_for_capture: bool,
-    pub(crate) region: Region,
+    pub(crate) live: LiveMemory,
+    /// The pages that the next version must capture.
+    pub(crate) dirty: DirtyPages,
     pub(crate) buffers: Vec<BufferInfo>,
     pub(crate) fields: Vec<FieldInfo>,
     /// The encoded field table, or `None` if it must be encoded again.
     pub(crate) table: Option<Vec<u8>>,
-    /// Pages of the buffers that are bound to a field. Only these are captured.
-    pub(crate) bound: PageSet,
-    /// Pages written since they were last captured (I4: kept until a version with them is visible).
-    pub(crate) pending: PageSet,
-    /// Maybe dirty pages, which are compared before they are captured.
-    pub(crate) maybe_dirty: PageSet,
-    /// Pages that the last harvest reported because they faulted.
-    pub(crate) faulted: PageSet,
-    /// Pages that devices write without the tracker noticing. They are captured every time.
-    pub(crate) always: PageSet,
-    /// Pages that devices write or wrote. They are captured inside publish only.
-    pub(crate) devices: PageSet,
     pub(crate) store: Arc<Lock<Store>>,
     /// The thread that returns memory to the system meanwhile.
     pub(crate) keeper: Option<Keeper>,
@@ -82,10 +69,9 @@ pub(crate) struct Stalled {
 pub(crate) struct Parts {
     pub(crate) copiers: Copiers,
     pub(crate) policy: CapturePolicy,
-    pub(crate) cold: Option<ColdChunks>,
     pub(crate) wait_for_capture: bool,
     pub(crate) first_version: u64,
-    pub(crate) region: Region,
+    pub(crate) live: LiveMemory,
     pub(crate) store: Arc<Lock<Store>>,
     pub(crate) keeper: Option<Keeper>,
     pub(crate) service: Service,
@@ -147,7 +133,6 @@ impl Producer {
 
     pub(crate) fn new(name: String, attrs: BTreeMap<String, Attr>, parts: Parts) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let set = || PageSet::new(parts.region.span.pages);
         Producer {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             name,
@@ -156,17 +141,11 @@ impl Producer {
             buffers: Vec::new(),
             fields: Vec::new(),
             table: None,
-            bound: set(),
-            pending: set(),
-            maybe_dirty: set(),
-            faulted: set(),
-            always: set(),
-            devices: set(),
             copiers: parts.copiers,
             policy: parts.policy,
-            cold: parts.cold,
             wait_for_capture: parts.wait_for_capture,
-            region: parts.region,
+            dirty: DirtyPages::new(parts.live.span.pages),
+            live: parts.live,
             store: parts.store,
             keeper: parts.keeper,
             notifier: parts.service.notifier(),
@@ -185,12 +164,12 @@ impl Producer {
 
     /// Returns the region's address, which is the same in every process.
     pub fn base(&self) -> usize {
-        self.region.span.base
+        self.live.span.base
     }
 
     /// Returns how writes are tracked.
     pub fn tracker(&self) -> TrackerKind {
-        self.region.tracker.kind()
+        self.live.tracker.kind()
     }
 
     /// Returns true if this process is a forked child of the one that created the producer.
@@ -276,7 +255,7 @@ impl Producer {
     #[doc(hidden)]
     pub fn check_store(&self) -> Result<bool, IndexError> {
         let store = lock(&self.store);
-        for (plane, page) in self.region.shared.frames() {
+        for (plane, page) in self.live.shared.frames() {
             if !store.holds(plane, page)? {
                 return Ok(false);
             }
@@ -292,7 +271,7 @@ impl Producer {
         }
         self.settle_last();
         let mut store = lock(&self.store);
-        let bytes = store.trim()? * self.region.span.page_size;
+        let bytes = store.trim()? * self.live.span.page_size;
         let held = store.held_bytes();
         drop(store);
         self.count(|s| s.set(Counter::HeldBytes, held));

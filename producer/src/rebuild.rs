@@ -23,9 +23,9 @@ impl Producer {
     /// one. Gaps between fields stay unused, and take no memory.
     pub fn define(&mut self, desc: &FieldDesc) -> Result<(), DefineError> {
         self.check_new(&desc.name)?;
-        desc.check_in(self.region.bytes())?;
+        desc.check_in(self.live.bytes())?;
         self.check_structure(desc)?;
-        let pages = self.region.allocate_at(desc)?;
+        let pages = self.live.allocate_at(desc)?;
         self.buffers.push(BufferInfo {
             pages,
             desc: desc.clone(),
@@ -38,7 +38,7 @@ impl Producer {
     /// Checks that the alignment of structures can be kept. They begin at a page, so it is at most
     /// the page size.
     fn check_structure(&self, desc: &FieldDesc) -> Result<(), DefineError> {
-        let page_size = self.region.span.page_size;
+        let page_size = self.live.span.page_size;
         match desc.kind {
             Kind::Raw { align, .. } if !align.is_power_of_two() || align > page_size => {
                 Err(DefineError::Alignment {

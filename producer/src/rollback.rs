@@ -50,7 +50,7 @@ impl Producer {
         self.check_rollback()?;
         self.end_capture();
         let sound = self.harvest();
-        let (store, base) = (self.store.clone(), self.region.ptr());
+        let (store, base) = (self.store.clone(), self.live.ptr());
         // The lock is held to the end, so that the keeper does not reclaim the version meanwhile.
         let mut store = lock(&store);
         let recalled = self.recall(&store, version)?;
@@ -122,7 +122,7 @@ impl Producer {
         let mut plan = Plan::default();
         for field in &self.fields {
             let (buffer, place) = (&self.buffers[field.buffer], self.place(field, recalled)?);
-            let mut pages = PageSet::new(self.region.span.pages);
+            let mut pages = PageSet::new(self.live.span.pages);
             pages.insert_range(buffer.pages.clone());
             if place.to == place.from && buffer.memory == Memory::Tracked {
                 pages.intersect(&suspects);
@@ -159,7 +159,7 @@ impl Producer {
         }
         Ok(Place {
             to: self.buffers[field.buffer].pages.start,
-            from: then.offset as usize / self.region.span.page_size,
+            from: then.offset as usize / self.live.span.page_size,
             bytes: now.bytes() as usize,
         })
     }
@@ -169,9 +169,8 @@ impl Producer {
     /// written since. The harvest was just taken, and no capture runs.
     fn pages_unlike(&self, store: &Store, recalled: &Recalled) -> Result<PageSet, RollbackError> {
         let mut pages = store.changed_since(recalled)?;
-        pages.union(&self.pending);
-        pages.union(&self.maybe_dirty);
-        pages.union(&self.policy.deferred_in(&self.bound));
+        pages.union(&self.dirty.unpublished());
+        pages.union(&self.live.deferred.within(self.dirty.bound()));
         Ok(pages)
     }
 
@@ -185,7 +184,7 @@ impl Producer {
     ) -> Result<(), RollbackError> {
         let mut readable = pages.clone();
         if !sound {
-            self.region.keep_readable(&mut readable);
+            self.live.keep_readable(&mut readable);
         }
         match readable.len() == pages.len() {
             true => Ok(()),
@@ -204,7 +203,7 @@ impl Producer {
         (place, pages): (&Place, &PageSet),
         plan: &mut Plan,
     ) -> Result<(), RollbackError> {
-        let base = self.region.ptr();
+        let base = self.live.ptr();
         // SAFETY: `base` is the region's live memory, mapped where fields are bound, or found
         // readable just now. `rollback` has `&mut` of the producer, which excludes writers.
         let mut patch = unsafe { store.differing(recalled, base, pages, place)? };

@@ -255,7 +255,7 @@ impl Producer {
         // SAFETY: live memory of the buffer was mapped readable at that offset, for at least that
         // many bytes. No other process can write it, and writing it in this process needs
         // `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.region.ptr().add(at), info.desc.bytes() as usize) }
+        unsafe { std::slice::from_raw_parts(self.live.ptr().add(at), info.desc.bytes() as usize) }
     }
 
     /// Returns the bytes of a buffer for writing. The caller must hold `&mut self` and ask for each
@@ -268,7 +268,7 @@ impl Producer {
         // which `prepare` lets be viewed for reading only. Buffers do not overlap, and the callers
         // hold `&mut self` and take each buffer once, so this is the only reference to its bytes.
         unsafe {
-            std::slice::from_raw_parts_mut(self.region.ptr().add(at), info.desc.bytes() as usize)
+            std::slice::from_raw_parts_mut(self.live.ptr().add(at), info.desc.bytes() as usize)
         }
     }
 }

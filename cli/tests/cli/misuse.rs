@@ -97,10 +97,7 @@ fn same_folder_twice_is_refused_in_any_spelling() {
     for same in [&fast, &dir.path().join("slow/../fast"), &link] {
         let args = ["--fast", text(&fast), "--slow", text(same), "--last"];
         let complaint = bad(&[&["checkpoint", "any"], &args[..]].concat(), 2);
-        told(
-            &complaint,
-            &["the same folder", "choose another folder"],
-        );
+        told(&complaint, &["the same folder", "choose another folder"]);
     }
 }
 

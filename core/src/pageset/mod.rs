@@ -106,6 +106,11 @@ impl PageSet {
             .chunk_mut(chunk % BLOCK_CHUNKS)
     }
 
+    /// Returns true if all pages of `chunk` are in the set.
+    pub fn is_full(&self, chunk: usize) -> bool {
+        self.chunk(chunk).iter().all(|word| *word == !0)
+    }
+
     /// Returns true if `page` is in the set.
     pub fn contains(&self, page: usize) -> bool {
         self.chunk(page / CHUNK_PAGES)[page % CHUNK_PAGES / 64] >> (page % 64) & 1 == 1

@@ -1,6 +1,7 @@
 //! Captures that several threads share, inside `publish` or after it has returned.
 
 use super::handover::Handed;
+use super::publish::Written;
 use super::{Capture, Store};
 use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
 use crate::index::{IndexError, IndexWriter};
@@ -149,12 +150,18 @@ impl Store {
     /// As for [`Store::publish`].
     pub(super) unsafe fn begin_sweep(
         &mut self,
-        slot: usize,
+        written: Written,
         stamp: &Stamp,
         capture: &Capture<'_>,
-        frames: Frames,
         copiers: &Copiers,
     ) -> Result<Arc<Sweep>, IndexError> {
+        let Written {
+            slot,
+            frames,
+            changed,
+            ..
+        } = written;
+        let capture = &capture.of_pages(&changed);
         let deferred = frames.within(capture.deferred);
         let job = self.job(capture, capture.deferred, deferred, Compare::All);
         let finish = self.finish(slot, stamp, capture);
@@ -167,7 +174,7 @@ impl Store {
             version: stamp.version,
             slot,
             frames,
-            pages: capture.pages.clone(),
+            pages: changed.clone(),
             handed: Vec::new(),
         });
         // An error gives the sweep up. The producer learns of it when it asks for the sweep's

@@ -15,8 +15,7 @@
 //! Frames of live memory and of spare planes are busy, so nothing else takes them. The frames of a
 //! frozen buffer also belong to the newest version, so they stay whatever is reclaimed.
 
-use super::{Capture, Skip, Store};
-use crate::index::IndexError;
+use super::{Capture, NotPublished, Skip, Store};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::planes::Frames;
 use crate::sys::live;
@@ -280,7 +279,7 @@ impl Store {
         &mut self,
         buffers: &[usize],
         pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<Vec<Spare>, Skip>, IndexError> {
+    ) -> Result<Vec<Spare>, NotPublished> {
         let choose = |store: &Store| {
             let mut frames = Frames::default();
             for spare in store.spares(buffers) {
@@ -288,25 +287,23 @@ impl Store {
             }
             frames
         };
-        if let Err(skip) = self.make_room(choose, pinned)? {
-            return Ok(Err(skip));
-        }
+        self.make_room(choose, pinned)?;
         let spares = self.spares(buffers);
         if spares.len() < buffers.len() {
             // This cannot happen: there always is a plane. See the top of this file.
             let bound = self.most_versions();
-            return Ok(Err(Skip::Versions { bound }));
+            return Err(Skip::Versions { bound }.into());
         }
         for spare in &spares {
             if let Err(error) = self.planes.secure(spare.plane, &spare.pages) {
                 let error = error.to_string();
-                return Ok(Err(Skip::NoMemory { error }));
+                return Err(Skip::NoMemory { error }.into());
             }
         }
         for spare in &spares {
             self.set_plane_busy(&spare.pages, spare.plane);
         }
-        Ok(Ok(spares))
+        Ok(spares)
     }
 
     fn spares(&self, buffers: &[usize]) -> Vec<Spare> {

@@ -5,6 +5,7 @@ mod audit;
 mod compact;
 mod deferred;
 mod handover;
+mod publish;
 mod reclaim;
 mod retention;
 mod ring;
@@ -20,17 +21,13 @@ pub use deferred::Settled;
 pub use handover::{FEWEST_VERSIONS, HandOverError};
 pub use rollback::{Patch, Place, Recalled};
 pub use share::ShareTarget;
-pub use terms::{Bounds, Capture, Captured, Progress, Skip, StoreError};
+pub use terms::{Bounds, Capture, Captured, NotPublished, Progress, Skip, StoreError};
 
-use crate::capture::Copiers;
-use crate::fault;
 use crate::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::layout::Layout;
 use crate::pagemap::{PageMap, ZERO};
 use crate::pageset::PageSet;
 use crate::planes::{Frames, Planes};
-use crate::sabotage::{Guard, off};
-use crate::stamp::Stamp;
 use crate::sys::heap;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
@@ -163,107 +160,6 @@ impl Store {
             }
         }
         Ok(())
-    }
-
-    /// Captures pages and publishes them as version `stamp.version`. `pinned` returns true if a
-    /// lease names the version.
-    ///
-    /// The copiers save the chunks in `capture.deferred` after the call. The version then becomes
-    /// visible when the last of these chunks is saved.
-    ///
-    /// # Safety
-    /// `capture.base` must be the region's live memory, and stay mapped until the version is
-    /// visible or given up. The captured pages must be readable, and nobody may write them during
-    /// the call. Deferred chunks must be watched by `capture.gate` and by nothing else.
-    pub unsafe fn publish(
-        &mut self,
-        stamp: &Stamp,
-        capture: &Capture<'_>,
-        copiers: &Copiers,
-        pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<Captured, Skip>, IndexError> {
-        if let Some(version) = self.capturing() {
-            return Ok(Err(Skip::Capturing { version }));
-        }
-        self.leave_out(capture.pages);
-        // The newest version must stay until the new one is visible. It takes the place of one
-        // version of the history, so one version less is kept here.
-        self.reclaim_beyond(self.bounds.history, pinned)?;
-        fault::pass("reclaimed");
-        let Some(slot) = self.free_slot(pinned)? else {
-            return Ok(Err(Skip::Versions {
-                bound: self.most_versions(),
-            }));
-        };
-        let spares = match self.secure_spares(capture.handed, pinned)? {
-            Ok(spares) => spares,
-            Err(skip) => return Ok(Err(skip)),
-        };
-        // SAFETY: the caller keeps the promises of `publish`, which are the same.
-        let published = unsafe { self.publish_in(slot, stamp, capture, copiers, pinned) };
-        match published {
-            Ok(Ok(_)) => self.freeze(spares),
-            _ => self.release(spares),
-        }
-        if let Ok(Ok(Captured {
-            progress: Progress::Visible,
-            ..
-        })) = published
-        {
-            self.reclaim_beyond(self.bounds.history + 1, pinned)?;
-        }
-        published
-    }
-
-    /// Captures and publishes a version in `slot` of the ring, which must be free.
-    ///
-    /// # Safety
-    /// As for [`Store::publish`].
-    unsafe fn publish_in(
-        &mut self,
-        slot: usize,
-        stamp: &Stamp,
-        capture: &Capture<'_>,
-        copiers: &Copiers,
-        pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<Captured, Skip>, IndexError> {
-        let mut frames = match self.make_room(|s| s.planes.place(capture.pages), pinned)? {
-            Ok(frames) => frames,
-            Err(skip) => return Ok(Err(skip)),
-        };
-        if off(Guard::VisibleLast) {
-            self.index()?.make_visible(slot, stamp.version)?;
-        }
-        let mut now = frames.clone();
-        now.subtract(capture.deferred);
-        // SAFETY: the caller keeps the promises of `publish`, which are the same.
-        let same = match unsafe { self.copy_now(capture, now, copiers) } {
-            Ok(same) => same,
-            Err(error) => return Ok(Err(Skip::NoMemory { error })),
-        };
-        fault::pass("copied");
-        frames.subtract(&same);
-        let changed = self.changed_pages(capture, &same);
-        let capture = &capture.of_pages(&changed);
-        self.write_version(slot, stamp, capture, &self.with_handed(capture, &frames))?;
-        self.planes.set_busy(&frames);
-        self.recent.note(&changed);
-        self.compaction.begin_use();
-        fault::pass("mapped");
-        if !capture.deferred.is_empty() {
-            // SAFETY: the caller keeps the promises of `publish`, which are the same.
-            let sweep = unsafe { self.begin_sweep(slot, stamp, capture, frames, copiers)? };
-            let progress = Progress::Deferred(sweep);
-            return Ok(Ok(Captured { progress, same }));
-        }
-        self.index()?.make_visible(slot, stamp.version)?;
-        self.live.push((stamp.version, slot));
-        self.ring.visible(slot);
-        self.compaction.end_use(true);
-        (capture.visible)();
-        fault::pass("visible");
-        let progress = Progress::Visible;
-        Ok(Ok(Captured { progress, same }))
     }
 
     /// Returns the memory of all free frames to the system. The result is the number of pages

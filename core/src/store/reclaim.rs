@@ -1,6 +1,6 @@
 //! Reclaims versions that nobody pins, and frees the frames that only they used.
 
-use super::Store;
+use super::{NotPublished, Skip, Store};
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, Run, ZERO};
 use crate::pageset::CHUNK_PAGES;
@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 impl Store {
     /// Returns a free slot of the ring for one more version. If all slots are taken, reclaims the
-    /// oldest version that is not pinned. `None` if all are pinned.
+    /// oldest version that is not pinned. Skips if all are pinned.
     pub(super) fn free_slot(
         &mut self,
         pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Option<usize>, IndexError> {
+    ) -> Result<usize, NotPublished> {
         let most = self.most_versions();
         if self.live.len() >= most {
             self.reclaim_beyond(most - 1, pinned)?;
         }
-        if self.live.len() >= most {
-            return Ok(None);
-        }
-        Ok((0..self.bounds.versions).find(|s| self.live.iter().all(|(_, used)| used != s)))
+        let is_free = |slot: &usize| self.live.iter().all(|(_, used)| used != slot);
+        let free = (0..self.bounds.versions).find(is_free);
+        free.filter(|_| self.live.len() < most)
+            .ok_or(NotPublished::Skipped(Skip::Versions { bound: most }))
     }
 
     /// Reclaims unpinned versions, oldest first, until `keep` versions are live. The newest version

@@ -3,8 +3,7 @@
 //! There are two kinds of limits: the bound on memory (I7), and the limits of the control group and
 //! of the machine. Beyond the latter the kernel would kill the simulation.
 
-use super::{Skip, Store};
-use crate::index::IndexError;
+use super::{NotPublished, Skip, Store};
 use crate::planes::Frames;
 use crate::sabotage::{Guard, off};
 use crate::sys::room;
@@ -23,13 +22,13 @@ impl Store {
         &mut self,
         choose: impl Fn(&Store) -> Frames,
         pinned: &dyn Fn(u64) -> bool,
-    ) -> Result<Result<Frames, Skip>, IndexError> {
+    ) -> Result<Frames, NotPublished> {
         let page_size = self.index()?.layout().page_size as u64;
         for attempt in 0..3 {
             let frames = choose(self);
             let needed = self.planes.fresh_pages(&frames) as u64 * page_size;
             let Some(lack) = self.lack(needed) else {
-                return Ok(Ok(frames));
+                return Ok(frames);
             };
             match attempt {
                 0 => self.reclaim_beyond(1, pinned)?,
@@ -40,7 +39,7 @@ impl Store {
                     let pages = lack.bytes.div_ceil(page_size) as usize;
                     let _ = self.planes.trim(pages, &frames);
                 }
-                _ => return Ok(Err(lack.skip)),
+                _ => return Err(lack.skip.into()),
             }
         }
         unreachable!("the last attempt returns")

@@ -106,6 +106,23 @@ pub enum Skip {
     },
 }
 
+/// Why nothing was published.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPublished {
+    /// The bounds or the system left no room, or the last version is still being captured.
+    #[error("{0}")]
+    Skipped(Skip),
+    /// The index cannot be read or written.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+impl From<Skip> for NotPublished {
+    fn from(reason: Skip) -> Self {
+        NotPublished::Skipped(reason)
+    }
+}
+
 impl std::fmt::Display for Skip {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -4,11 +4,13 @@
 mod compaction;
 mod leaving;
 
+use super::publish::Reserved;
 use super::*;
-use crate::capture::{Outcome, Settings};
+use crate::capture::{Copiers, Outcome, Settings};
 use crate::pagemap::Code;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet};
 use crate::planes::Gather;
+use crate::stamp::Stamp;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -294,12 +296,12 @@ impl World {
         let published = unsafe {
             let capture = capture(&self.live, &pages, &deferred, &maybe);
             let copiers = &self.copiers;
-            self.store
-                .publish(&stamp, &capture, copiers, &pinned)
-                .unwrap()
+            self.store.publish(&stamp, &capture, copiers, &pinned)
         };
-        let Ok(Captured { progress, same }) = published else {
-            return Ok(());
+        let Captured { progress, same } = match published {
+            Ok(captured) => captured,
+            Err(NotPublished::Skipped(_)) => return Ok(()),
+            Err(error) => panic!("{error}"),
         };
         prop_assert_eq!(same.iter().collect::<Vec<_>>(), expected);
         match progress {
@@ -357,18 +359,15 @@ impl World {
         let pages = self.compute(runs);
         let pinned = |n| self.pinned.contains(&n);
         self.store.leave_out(&pages);
-        let Some(slot) = self.store.free_slot(&pinned).unwrap() else {
-            return;
-        };
-        let Ok(frames) = self
-            .store
-            .make_room(|s| s.planes.place(&pages), &pinned)
-            .unwrap()
-        else {
-            return;
-        };
         let none = PageSet::new(PAGES);
         let capture = capture(&self.live, &pages, &none, &none);
+        let reserved = self.store.free_slot(&pinned);
+        let reserved = reserved.and_then(|slot| self.store.reserve(slot, &capture, &pinned));
+        let Reserved { slot, frames } = match reserved {
+            Ok(reserved) => reserved,
+            Err(NotPublished::Skipped(_)) => return,
+            Err(error) => panic!("{error}"),
+        };
         let written = self
             .store
             .write_version(slot, &stamp(self.next), &capture, &frames);

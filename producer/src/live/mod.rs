@@ -1,8 +1,21 @@
-//! The region: reserved addresses, whose pages are handed out to buffers one after the other.
+//! Live memory: the reserved addresses of a region, whose pages are handed out to buffers one after
+//! the other, and the mechanisms that watch them for writes.
+//!
+//! A page is watched by the tracker or, in a chunk whose capture is deferred, by the gate. It may
+//! also be shared with a plane.
+
+mod deferred;
+mod dma;
+mod dropped;
+mod shared;
 
 use crate::error::DefineError;
-use crate::shared::{Pinned, SharedPages};
+use deferred::DeferredChunks;
+use dma::DmaCheck;
+use shared::SharedPages;
 use std::ops::Range;
+use std::sync::Arc;
+use tcasm_core::capture::Gate;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::sys::live::read_ahead;
@@ -10,9 +23,9 @@ use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::readable::unreadable;
 use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
 
-/// The region of a producer. Its members are dropped in this order: the tracker before the
+/// The live memory of a producer. Its members are dropped in this order: the tracker before the
 /// addresses that it tracks.
-pub(crate) struct Region {
+pub(crate) struct LiveMemory {
     pub(crate) tracker: Box<dyn Tracker>,
     reservation: Mapping,
     pub(crate) span: Span,
@@ -21,33 +34,38 @@ pub(crate) struct Region {
     pub(crate) tracked: PageSet,
     /// Pages that could not be tracked again. They are compared in every version.
     pub(crate) untracked: PageSet,
-    /// The live memory that is shared with planes.
+    /// The chunks whose capture is deferred.
+    pub(crate) deferred: DeferredChunks,
+    /// The pages that are shared with planes.
     pub(crate) shared: SharedPages,
-    /// Finds out whether live memory may be locked for DMA.
-    pub(crate) pinned: Pinned,
+    /// Finds out whether memory may be locked for DMA.
+    pub(crate) dma: DmaCheck,
 }
 
-impl Region {
-    /// Tracks the reserved pages of `span` with a tracker of `kind`.
+impl LiveMemory {
+    /// Tracks the reserved pages of `span` with a tracker of `kind`. Captures can be deferred if
+    /// there is a gate.
     #[allow(unsafe_code)]
     pub(crate) fn create(
         reservation: Mapping,
         kind: TrackerKind,
         span: Span,
+        gate: Option<Arc<Gate>>,
     ) -> Result<Self, TrackError> {
         // SAFETY: the span is the reservation, which is kept as long as the tracker (they are
         // dropped together, the tracker first). Nothing else maps over it. Nothing is borrowed from
         // pages before they are handed out.
         let tracker = unsafe { track::create(kind, span)? };
-        Ok(Region {
+        Ok(LiveMemory {
             tracker,
             reservation,
             span,
             next: 0,
             tracked: PageSet::new(span.pages),
             untracked: PageSet::new(span.pages),
+            deferred: DeferredChunks::new(span.pages, gate),
             shared: SharedPages::new(span.pages),
-            pinned: Pinned::default(),
+            dma: DmaCheck::default(),
         })
     }
 
@@ -145,13 +163,13 @@ impl Region {
     /// Suspends tracking of `pages`, whole chunks, so that the gate can watch them. The tracker
     /// reports nothing in them any more, and none is shared with a plane. Nobody may write during
     /// the call.
-    pub(crate) fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+    fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.own(pages)?;
         self.tracker.suspend(pages)
     }
 
     /// Tracks the pages again, from now on. If that fails, they are compared in every version.
-    pub(crate) fn resume(&mut self, pages: Range<usize>) {
+    fn resume(&mut self, pages: Range<usize>) {
         if let Err(error) = self.tracker.resume(&pages) {
             tracing::warn!(%error, "pages {pages:?} are compared in every version");
             self.tracker.pin(pages.clone());

@@ -1,17 +1,23 @@
-//! `publish`: harvests, captures, and makes the version visible. It waits for no other process
-//! (I5).
+//! `publish`: harvests dirty pages, selects those to capture, stores them as a version, and commits
+//! it. It waits for no other process (I5).
 
-use crate::capture::Dirty;
+mod account;
+mod apply;
+mod capture;
+mod harvest;
+mod receipt;
+mod share;
+
+pub use receipt::{GivenUp, Published, Receipt};
+
 use crate::error::PublishError;
 use crate::keeper::lock;
 use crate::producer::{Producer, Stalled};
-use crate::receipt::{Published, Receipt};
 use std::time::{Duration, Instant};
 use tcasm_core::fault;
 use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
-use tcasm_core::stats::Counter;
-use tcasm_core::store::{Progress, Skip};
+use tcasm_core::store::{NotPublished, Skip};
 use tcasm_core::sys::heap;
 use tcasm_core::sys::time::deadline;
 
@@ -33,46 +39,33 @@ impl Producer {
             self.wait_for_observers();
         }
         self.finish_last();
-        let capturing = lock(&self.store).capturing();
-        if let Some(version) = capturing {
-            // Nothing is harvested, so no change is lost.
-            self.help_capture(version);
-            let (reason, duration) = (Skip::Capturing { version }, start.elapsed());
-            self.account_skip(&reason);
-            return Ok(Receipt::Skipped { reason, duration });
-        }
-        if let Some(reason) = self.lacks_heap() {
-            let duration = start.elapsed();
-            self.account_skip(&reason);
-            return Ok(Receipt::Skipped { reason, duration });
+        if let Some(reason) = self.hindrance() {
+            return Ok(self.skipped(reason, start));
         }
         let sound = self.harvest();
-        let mut dirty = self.changed_pages(sound)?;
+        let mut selection = self.select(sound)?;
         fault::pass("harvested");
-        if off(Guard::KeepHarvest) {
-            self.forget(&dirty.all);
-        }
         let handed = self.rewritten();
         let stamp = Stamp {
             version: self.next_version,
             step,
             time,
         };
-        let captured = self.capture(&stamp, &mut dirty, &handed)?;
-        if captured.is_ok() && sound {
-            self.share(&dirty);
+        if self.table.is_none() {
+            self.encode_table()?;
         }
-        let duration = start.elapsed();
-        let progress = match captured {
-            Ok(progress) => progress,
-            Err(reason) => {
-                self.account_skip(&reason);
-                return Ok(Receipt::Skipped { reason, duration });
+        match self.capture(&stamp, &mut selection, &handed) {
+            Ok(progress) => {
+                self.commit(&selection);
+                self.apply_policy(&selection, sound);
+                Ok(self.published(&selection, &handed, progress, start))
             }
-        };
-        let published = self.published(&dirty, &handed, progress, duration);
-        self.account(&published);
-        Ok(Receipt::Published(published))
+            Err(NotPublished::Skipped(reason)) => {
+                self.abort(&reason);
+                Ok(self.skipped(reason, start))
+            }
+            Err(NotPublished::Index(error)) => Err(error.into()),
+        }
     }
 
     /// Publishes like [`Producer::publish`]. If there is no room, waits up to `timeout` for
@@ -113,6 +106,16 @@ impl Producer {
         }
     }
 
+    /// Returns why nothing can be published now. Nothing was harvested yet, so no change is lost.
+    fn hindrance(&mut self) -> Option<Skip> {
+        let capturing = lock(&self.store).capturing();
+        if let Some(version) = capturing {
+            self.help_capture(version);
+            return Some(Skip::Capturing { version });
+        }
+        self.lacks_heap()
+    }
+
     /// Copies the rest of a capture that makes no progress. The copier threads may be starved by
     /// those of the program, or a filter of system calls may keep them from being woken. Without
     /// this, nothing would be published any more.
@@ -135,7 +138,7 @@ impl Producer {
     /// Returns why nothing can be published if there is too little heap. An allocation that fails
     /// would end the simulation.
     fn lacks_heap(&self) -> Option<Skip> {
-        let pages = self.region.tracked.len();
+        let pages = self.live.tracked.len();
         let bytes = heap::for_sets(pages, lock(&self.store).most());
         (!heap::has(bytes)).then(|| Skip::NoMemory {
             error: heap::lacks(bytes),
@@ -153,63 +156,5 @@ impl Producer {
             sweep.wait(Duration::MAX);
         }
         self.settle_last();
-    }
-
-    fn account_skip(&self, reason: &Skip) {
-        let counter = match reason {
-            Skip::Capturing { .. } => Counter::SkipsCapturing,
-            Skip::Versions { .. } => Counter::SkipsVersions,
-            Skip::Bytes { .. } => Counter::SkipsBytes,
-            Skip::NoMemory { .. } => Counter::SkipsNoMemory,
-        };
-        let held = lock(&self.store).held_bytes();
-        self.count(|s| {
-            s.set(Counter::HeldBytes, held)?;
-            s.add(counter, 1)?;
-            s.add(Counter::Skips, 1)
-        });
-    }
-
-    fn account(&self, published: &Published) {
-        let held = lock(&self.store).held_bytes();
-        let (deferred, expected) = (
-            self.policy.deferred() as u64,
-            self.policy.prediction.expected().len() as u64,
-        );
-        let shared = (self.region.shared.pages().len() * self.region.span.page_size) as u64;
-        self.count(|s| {
-            s.set(Counter::HeldBytes, held)?;
-            s.set(Counter::ChunksDeferred, deferred)?;
-            s.set(Counter::PagesExpected, expected)?;
-            s.set(Counter::SharedBytes, shared)?;
-            s.add(Counter::Pages, published.pages - published.handed_over)?;
-            s.add(Counter::HandedOver, published.handed_over)?;
-            s.add(Counter::Bytes, published.bytes)?;
-            s.add(Counter::Deferred, u64::from(published.deferred != 0))?;
-            s.record_publish(published.duration.as_nanos() as u64)?;
-            s.add(Counter::Publishes, 1)
-        });
-    }
-
-    fn published(
-        &self,
-        dirty: &Dirty,
-        handed: &[usize],
-        progress: Progress,
-        duration: Duration,
-    ) -> Published {
-        let (copied, handed_over) = (dirty.all.len() as u64, self.pages_handed(handed));
-        Published {
-            version: self.next_version - 1,
-            pages: copied + handed_over,
-            deferred: dirty.deferred.len() as u64,
-            handed_over,
-            bytes: copied * self.region.span.page_size as u64,
-            duration,
-            sweep: match progress {
-                Progress::Visible => None,
-                Progress::Deferred(sweep) => Some(sweep),
-            },
-        }
     }
 }

@@ -6,16 +6,14 @@
 //! has the bytes of the frame and is not captured. The newest version therefore goes on referring
 //! to the frame, which is neither written nor given back (I1, I11). The producer need not know
 //! which pages have been copied since they were shared, except where the program drops copies
-//! ([`crate::dropped`]).
+//! ([`super::dropped`]).
 
-use crate::dropped::Rounds;
-use crate::region::Region;
+use super::LiveMemory;
+use super::dropped::Rounds;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::time::{Duration, Instant};
 use tcasm_core::pageset::{CHUNK_PAGES, ChunkBits, PageSet};
 use tcasm_core::planes::PlaneMemory;
-use tcasm_core::sys::dma;
 use tcasm_core::track::TrackError;
 
 /// The most separate mappings that shared chunks may take. The kernel limits the mappings of a
@@ -113,48 +111,7 @@ impl SharedPages {
     }
 }
 
-/// How long an answer is used again within one publish. It is no longer than moving a few chunks
-/// takes.
-const FRESH: Duration = Duration::from_millis(10);
-
-/// Finds out whether live memory may be locked for DMA, so that it must not move.
-///
-/// With many open files the check takes long, so checks that follow each other closely share one
-/// answer. No answer outlives the publish: a program may open a device and register the memory
-/// right after it.
-#[derive(Debug, Default)]
-pub(crate) struct Pinned {
-    answer: Option<(Instant, Option<String>)>,
-    taken: Duration,
-}
-
-impl Pinned {
-    /// Forgets the answer. Called at the start of a publish, because the program has run since.
-    pub(crate) fn forget(&mut self) {
-        self.answer = None;
-    }
-
-    /// Returns why some memory may be locked for DMA, or `None` if no memory is.
-    pub(crate) fn reason(&mut self) -> Option<String> {
-        if let Some((at, reason)) = &self.answer
-            && at.elapsed() < FRESH
-        {
-            return reason.clone();
-        }
-        let start = Instant::now();
-        let reason = dma::locked_reason();
-        self.taken += start.elapsed();
-        self.answer = Some((start, reason.clone()));
-        reason
-    }
-
-    /// Returns how long the checks took since the last call.
-    pub(crate) fn take_time(&mut self) -> Duration {
-        std::mem::take(&mut self.taken)
-    }
-}
-
-impl Region {
+impl LiveMemory {
     /// Shares `pages`, whole chunks, with plane number `plane`, whose memory is `memory`. The pages
     /// in `own` get copies of their own instead. After an error the pages may be shared or not.
     ///
@@ -193,7 +150,7 @@ impl Region {
     #[allow(unsafe_code)]
     pub(crate) fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         for run in self.shared.runs_in(pages) {
-            let owned = match self.pinned.reason() {
+            let owned = match self.dma.reason() {
                 Some(_) => self.tracker.own_in_place(&run),
                 // SAFETY: nobody writes during the call, as this function asks of its callers, and
                 // no device has memory locked for DMA.

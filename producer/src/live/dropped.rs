@@ -71,7 +71,7 @@ impl Producer {
             "the program dropped pages of fields (MADV_DONTNEED): they have old bytes, and the \
              next version shows these"
         );
-        self.maybe_dirty.union(&found);
+        self.dirty.mark_maybe(&found);
         for run in found.runs() {
             self.copy_again(&run)?;
         }
@@ -80,13 +80,13 @@ impl Producer {
 
     /// Checks as many chunks as there is time for. Returns the pages whose copies were dropped.
     fn look_for_dropped(&mut self) -> Result<PageSet, TrackError> {
-        let mut dropped = PageSet::new(self.region.span.pages);
-        let shared = &mut self.region.shared;
+        let mut dropped = PageSet::new(self.live.span.pages);
+        let shared = &mut self.live.shared;
         shared.rounds.earn(Instant::now());
         // An absent page may be in swap, and checking it would bring it in. So absent pages are
         // checked only if no swap is in use.
         let absent = shared.chunks() != 0 && !swap_in_use();
-        let mut copies = PageSet::new(self.region.span.pages);
+        let mut copies = PageSet::new(self.live.span.pages);
         for _ in 0..shared.chunks() {
             let Some(chunk) = shared.next_from(shared.rounds.next) else {
                 break;
@@ -94,7 +94,7 @@ impl Producer {
             let own = shared.copies(chunk);
             if own != ChunkBits::default() {
                 *copies.chunk_mut(chunk) = own;
-                let tracker = &mut self.region.tracker;
+                let tracker = &mut self.live.tracker;
                 tracker.not_copied(&pages_of(chunk), &copies, absent, &mut dropped)?;
             }
             if !shared.rounds.spend(chunk, Instant::now()) {
@@ -108,23 +108,23 @@ impl Producer {
     /// them as written afterwards.
     fn copy_again(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.take_memory_for(pages);
-        self.policy.unarmed.insert_range(pages.clone());
-        self.region.tracker.own_in_place(pages)
+        self.dirty.set_unprotected(pages.clone());
+        self.live.tracker.own_in_place(pages)
     }
 
     /// Reserves memory for the frames that are copied from. Copying a frame reads it, and a frame
     /// without memory gets some by that, which must be counted.
     fn take_memory_for(&self, pages: &Range<usize>) {
-        let mut frames = PageSet::new(self.region.span.pages);
+        let mut frames = PageSet::new(self.live.span.pages);
         frames.insert_range(pages.clone());
         for chunk in pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES) {
-            let Some(plane) = self.region.shared.plane(chunk) else {
+            let Some(plane) = self.live.shared.plane(chunk) else {
                 continue;
             };
             let whole = pages_of(chunk);
             let mut own = frames.clone();
             own.remove_range(0..whole.start);
-            own.remove_range(whole.end..self.region.span.pages);
+            own.remove_range(whole.end..self.live.span.pages);
             // If this fails the frames are read all the same: the program has done so already, or
             // is about to.
             let _ = lock(&self.store).reserve_backing(plane, &whole, &own);

@@ -5,6 +5,7 @@ use crate::handles::{Buffer, InPlace};
 use crate::producer::Producer;
 use crate::views::Viewable;
 use std::ops::Range;
+use tcasm_core::pageset::PageSet;
 use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::track::TrackerKind;
 
@@ -33,7 +34,7 @@ impl Producer {
             return;
         }
         let pages = self.pages_of(buffer.buffer_in(self));
-        let size = self.region.span.page_size;
+        let size = self.live.span.page_size;
         let end = pages
             .start
             .saturating_add(range.end.div_ceil(size))
@@ -53,18 +54,20 @@ impl Producer {
         }
         let pages = self.pages_of(buffer.buffer_in(self));
         self.keep_from_gate(pages.clone());
-        self.region.tracker.pin(pages.clone());
-        self.always.insert_range(pages);
+        self.live.tracker.pin(pages.clone());
+        self.dirty.capture_always(pages);
     }
 
     fn mark(&mut self, pages: Range<usize>) {
         self.keep_from_gate(pages.clone());
         // The `cow` tracker protects pages again by replacing them, and a device would still write
         // the old ones. So it must never do this here.
-        if self.region.tracker.kind() == TrackerKind::Cow {
-            self.region.tracker.pin(pages.clone());
+        if self.live.tracker.kind() == TrackerKind::Cow {
+            self.live.tracker.pin(pages.clone());
         }
-        self.pending.insert_range(pages);
+        let mut marked = PageSet::new(self.live.span.pages);
+        marked.insert_range(pages);
+        self.dirty.mark(&marked);
     }
 
     /// Makes publish capture these pages inside the call from now on, and shares none of them with
@@ -73,13 +76,11 @@ impl Producer {
         if !off(Guard::SharedInPlace) {
             self.own_in_place(&pages);
         }
-        if !self.policy.has_deferred(&pages) {
-            return self.devices.insert_range(pages);
+        if self.live.deferred.has(&pages) {
+            self.end_capture();
+            self.live.return_to_tracker(&pages);
         }
-        self.end_capture();
-        self.policy
-            .expel(&pages, &mut self.region, &mut self.maybe_dirty);
-        self.devices.insert_range(pages);
+        self.dirty.add_devices(pages);
     }
 
     /// Returns the pages of a buffer, or none for a handle of another producer.

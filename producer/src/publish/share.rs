@@ -2,12 +2,12 @@
 //!
 //! A chunk is cold when nothing was written in it lately but expected pages. Most of its pages then
 //! exist twice, in live memory and in some plane. At the end of a publish, while nobody writes, a
-//! few such chunks become private mappings of that plane (see [`crate::shared`]). Expected pages
+//! few such chunks become private mappings of that plane (see `crate::live::shared`). Expected pages
 //! get copies of their own at once, so that writing them costs no fault afterwards.
 
-use crate::capture::Dirty;
-use crate::cold::ColdChunks;
+use crate::dirty::Selection;
 use crate::keeper::lock;
+use crate::policy::ColdChunks;
 use crate::producer::Producer;
 use std::ops::Range;
 use std::time::Instant;
@@ -31,26 +31,30 @@ struct Plan {
 impl Producer {
     /// Shares cold chunks with planes, a few at a time. Nobody may have written since the harvest
     /// of the version that was just captured.
-    pub(crate) fn share(&mut self, dirty: &Dirty) {
-        let Some(cold) = &mut self.cold else {
+    pub(crate) fn share(&mut self, selection: &Selection) {
+        let Some(cold) = &mut self.policy.cold else {
             return;
         };
         cold.pass();
         let most = cold.allowance(Instant::now());
-        let mut plans = self.plan(dirty, most);
+        let mut plans = self.plan(selection, most);
         if plans.is_empty() {
             return;
         }
-        self.cold
+        self.policy
+            .cold
             .iter_mut()
             .for_each(|cold| cold.spend(plans.len()));
-        let pinned = self.region.pinned.reason();
-        let taken = self.region.pinned.take_time();
-        self.cold.iter_mut().for_each(|cold| cold.charge(taken));
+        let pinned = self.live.dma.reason();
+        let taken = self.live.dma.take_time();
+        self.policy
+            .cold
+            .iter_mut()
+            .for_each(|cold| cold.charge(taken));
         if let Some(reason) = pinned {
             tracing::debug!(%reason, "cold chunks are not shared: memory may be locked for DMA");
             plans.iter().for_each(|plan| self.ask_again(plan.chunk));
-            return self.cold.iter_mut().for_each(ColdChunks::put_off);
+            return self.policy.cold.iter_mut().for_each(ColdChunks::put_off);
         }
         plans.retain(|plan| self.is_same(plan));
         fault::pass("sharing");
@@ -62,11 +66,12 @@ impl Producer {
         fault::pass("shared");
     }
 
-    fn plan(&mut self, dirty: &Dirty, most: usize) -> Vec<Plan> {
+    fn plan(&mut self, selection: &Selection, most: usize) -> Vec<Plan> {
         let mut plans = Vec::new();
         let mut may_differ = None;
         for _ in 0..LOOKS {
             let next = self
+                .policy
                 .cold
                 .as_mut()
                 .filter(|_| plans.len() < most)
@@ -76,7 +81,7 @@ impl Producer {
             };
             match self.share_target(
                 chunk,
-                may_differ.get_or_insert_with(|| self.may_differ(dirty)),
+                may_differ.get_or_insert_with(|| self.may_differ(selection)),
             ) {
                 Some(target) => plans.push(Plan { chunk, target }),
                 None => self.ask_again(chunk),
@@ -86,18 +91,19 @@ impl Producer {
     }
 
     fn ask_again(&mut self, chunk: usize) {
-        self.cold.iter_mut().for_each(|cold| cold.again(chunk));
+        self.policy
+            .cold
+            .iter_mut()
+            .for_each(|cold| cold.again(chunk));
     }
 
     /// Returns the pages that may differ from the newest version, or are expected to be written.
-    fn may_differ(&self, dirty: &Dirty) -> PageSet {
-        let mut pages = self.pending.clone();
-        pages.union(&self.maybe_dirty);
-        pages.union(&self.policy.unarmed);
-        pages.union(self.policy.prediction.expected());
+    fn may_differ(&self, selection: &Selection) -> PageSet {
+        let mut pages = self.dirty.may_differ();
+        pages.union(self.policy.expected());
         // A version that is not visible yet is not the newest one, so its pages are not in the
         // newest either.
-        pages.union(&dirty.all);
+        pages.union(&selection.all);
         pages
     }
 
@@ -105,11 +111,11 @@ impl Producer {
     /// if sharing is impossible or gains too little.
     fn share_target(&self, chunk: usize, may_differ: &PageSet) -> Option<ShareTarget> {
         let pages = pages_of(chunk);
-        let whole = self.bound.chunk(chunk).iter().all(|w| *w == !0);
-        let others = self.devices.intersects(pages.clone())
-            || self.region.untracked.intersects(pages.clone())
-            || self.policy.has_deferred(&pages);
-        if !whole || others || !self.region.shared.has_room() {
+        let whole = self.dirty.bound().is_full(chunk);
+        let others = self.dirty.has_devices(pages.clone())
+            || self.live.untracked.intersects(pages.clone())
+            || self.live.deferred.has(&pages);
+        if !whole || others || !self.live.shared.has_room() {
             return None;
         }
         let target = lock(&self.store).share_target(chunk);
@@ -126,7 +132,7 @@ impl Producer {
             .iter()
             .map(|w| w.count_ones() as usize)
             .sum::<usize>();
-        let does = self.region.shared.pages().count_in(pages);
+        let does = self.live.shared.pages().count_in(pages);
         (can >= FEWEST && can >= does + GAIN).then_some(target)
     }
 
@@ -135,7 +141,7 @@ impl Producer {
     /// and the chunk is not shared.
     #[allow(unsafe_code)]
     fn is_same(&mut self, plan: &Plan) -> bool {
-        let (base, ShareTarget { plane, bits, .. }) = (self.region.ptr(), &plan.target);
+        let (base, ShareTarget { plane, bits, .. }) = (self.live.ptr(), &plan.target);
         // SAFETY: `base` is the region's live memory, which is mapped where fields are bound.
         // `&mut self` excludes writers. The target is a plane that the newest version refers to.
         let unseen = unsafe { lock(&self.store).differing_pages(base, plan.chunk, *plane, bits) };
@@ -144,7 +150,7 @@ impl Producer {
                 "pages {unseen:?} were written without the tracker noticing; if a device writes \
                  them, call mark_dirty() or register_dma()"
             );
-            self.pending.union(&unseen);
+            self.dirty.mark(&unseen);
             self.ask_again(plan.chunk);
         }
         unseen.is_empty()
@@ -155,7 +161,7 @@ impl Producer {
     fn share_run(&mut self, plans: &[Plan]) {
         let (first, last) = (&plans[0], &plans[plans.len() - 1]);
         let pages = pages_of(first.chunk).start..pages_of(last.chunk).end;
-        let mut own = PageSet::new(self.region.span.pages);
+        let mut own = PageSet::new(self.live.span.pages);
         for plan in plans {
             *own.chunk_mut(plan.chunk) = plan.target.bits.map(|w| !w);
         }
@@ -170,7 +176,7 @@ impl Producer {
                 // SAFETY: `&mut self` excludes writers, and no device has memory locked for DMA.
                 // `is_same` has just checked that the newest version has these pages in the plane
                 // with the same bytes. Reclaiming leaves the newest version alone.
-                unsafe { self.region.share(&pages, plane, &own) }.map_err(|e| e.to_string())
+                unsafe { self.live.share(&pages, plane, &own) }.map_err(|e| e.to_string())
             }
             Err(error) => Err(error.to_string()),
         };
@@ -183,8 +189,8 @@ impl Producer {
     /// Copies the shared pages of `pages` in place. The tracker may then report them as written
     /// although they were not, so they are compared at the next harvest.
     pub(crate) fn own_in_place(&mut self, pages: &Range<usize>) {
-        for run in self.region.own_in_place(pages) {
-            self.policy.unarmed.insert_range(run);
+        for run in self.live.own_in_place(pages) {
+            self.dirty.set_unprotected(run);
         }
     }
 }

@@ -1,0 +1,187 @@
+//! Tests the dirty pages against a naive model: the pages that live memory and the newest version
+//! have different bytes in.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use tcasm_core::pageset::PageSet;
+use tcasm_core::track::TrackerKind;
+
+const PAGES: usize = 24;
+
+type Pages = BTreeSet<usize>;
+
+fn set<'a>(pages: impl IntoIterator<Item = &'a usize>) -> PageSet {
+    let mut set = PageSet::new(PAGES);
+    pages.into_iter().for_each(|page| set.insert(*page));
+    set
+}
+
+fn pages(set: &PageSet) -> Pages {
+    set.iter().collect()
+}
+
+/// One step of a simulation, and the publish that follows it.
+#[derive(Clone, Debug)]
+struct Step {
+    /// The pages that the program stores to.
+    stored: Pages,
+    /// The pages that the program stores to without changing their bytes.
+    rewritten: Pages,
+    /// The pages that a device writes, and that the program marks.
+    marked: Pages,
+    /// The pages that the policy expects to be written next.
+    expected: Pages,
+    /// The pages whose buffer is bound to a field.
+    bound: Pages,
+    /// The pages that may be shared with a plane. One that was stored to is not shared any more.
+    shared: Pages,
+    /// The harvest fails.
+    fails: bool,
+    /// The version is published, or there is no room.
+    published: bool,
+    /// The capture of the version is given up later.
+    given_up: bool,
+}
+
+fn some_pages() -> impl Strategy<Value = Pages> {
+    prop::collection::btree_set(0..PAGES, 0..8)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let writes = (some_pages(), some_pages(), some_pages());
+    let others = (some_pages(), some_pages());
+    let bound = prop::collection::btree_set(0..PAGES, PAGES / 2..PAGES);
+    let outcomes = (
+        prop::bool::weighted(0.1),
+        any::<bool>(),
+        prop::bool::weighted(0.2),
+    );
+    let step = |(writes, others, bound, outcomes)| {
+        let ((stored, rewritten, marked), (expected, shared)) = (writes, others);
+        let (fails, published, given_up) = outcomes;
+        Step {
+            stored,
+            rewritten,
+            marked,
+            expected,
+            bound,
+            shared,
+            fails,
+            published,
+            given_up,
+        }
+    };
+    (writes, others, bound, outcomes).prop_map(step)
+}
+
+/// The dirty pages, and the model.
+struct World {
+    kind: TrackerKind,
+    dirty: DirtyPages,
+    /// The pages whose bytes differ from the newest version.
+    differing: Pages,
+    /// The pages that the tracker has to report at the next harvest.
+    reported: Pages,
+}
+
+impl World {
+    fn harvest(&mut self, step: &Step) {
+        self.differing.extend(&step.stored);
+        self.differing.extend(&step.marked);
+        self.reported.extend(&step.stored);
+        self.reported.extend(&step.rewritten);
+        self.dirty.mark(&set(&step.marked));
+        let all: Pages = (0..PAGES).collect();
+        let reported = match self.kind {
+            TrackerKind::Compare => all.clone(),
+            _ => std::mem::take(&mut self.reported),
+        };
+        // A tracker that fails may have reported only a part of the pages, or none.
+        let written = match step.fails {
+            true => Pages::new(),
+            false => reported,
+        };
+        let (expected, untracked) = (set(&step.expected), set([]));
+        let every = set(&all);
+        self.dirty.harvested(Harvested {
+            kind: self.kind,
+            written: set(&written),
+            expected: &expected,
+            untracked: &untracked,
+            lost: step.fails.then_some(&every),
+        });
+        // Pages that are left unprotected are reported next time, whether they are written or not.
+        self.reported = step.expected.clone();
+    }
+
+    fn publish(&mut self, step: &Step) -> Result<(), TestCaseError> {
+        self.dirty.unbind(0..PAGES);
+        step.bound
+            .iter()
+            .for_each(|page| self.dirty.bind(*page..*page + 1));
+        self.harvest(step);
+        let shared = &step.shared - &self.differing;
+        let mut selection = self
+            .dirty
+            .select(set([]), &set(&shared), Some(&set(&step.expected)));
+        let compared = selection.compare(|doubtful| {
+            doubtful.intersect(&set(&self.differing));
+            Ok::<(), ()>(())
+        });
+        prop_assert!(compared.is_ok());
+        let captured = pages(&selection.all);
+        let must: Pages = &self.differing & &step.bound;
+        prop_assert!(
+            captured.is_superset(&must),
+            "{:?} are lost",
+            &must - &captured
+        );
+        prop_assert!(captured.is_subset(&step.bound));
+        prop_assert!(captured.is_disjoint(&shared), "a shared page is captured");
+        if step.published {
+            let settled = self.dirty.commit(&selection, &set(&step.expected));
+            prop_assert!(pages(&settled).is_disjoint(&step.expected));
+            if step.given_up {
+                return Ok(self.dirty.restore(&selection.all));
+            }
+            self.differing = &self.differing - &captured;
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_page_that_differs_is_captured_by_the_next_version_of_its_field(
+        kind in prop::sample::select(vec![
+            TrackerKind::UffdAsync, TrackerKind::Cow, TrackerKind::Compare,
+        ]),
+        steps in prop::collection::vec(step(), 1..20),
+    ) {
+        let mut world = World {
+            kind,
+            dirty: DirtyPages::new(PAGES),
+            differing: Pages::new(),
+            reported: Pages::new(),
+        };
+        for step in steps {
+            world.publish(&step)?;
+        }
+    }
+}
+
+#[test]
+fn maybe_dirty_pages_are_compared_on_copy_only_if_they_are_many() {
+    let likely = |pages: usize| {
+        let mut dirty = DirtyPages::new(4096);
+        dirty.bind(0..4096);
+        let mut maybe = PageSet::new(4096);
+        maybe.insert_range(0..pages);
+        dirty.mark_maybe(&maybe);
+        let selection = dirty.select(PageSet::new(4096), &PageSet::new(4096), Some(&maybe));
+        (selection.maybe.len(), selection.inline.len())
+    };
+    assert_eq!(likely(1023), (0, 0));
+    assert_eq!(likely(1024), (1024, 1024));
+}

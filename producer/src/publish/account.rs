@@ -1,0 +1,79 @@
+//! The receipts of publish, and the counters that it updates.
+
+use super::{Published, Receipt};
+use crate::dirty::Selection;
+use crate::keeper::lock;
+use crate::producer::Producer;
+use std::time::Instant;
+use tcasm_core::stats::Counter;
+use tcasm_core::store::{Progress, Skip};
+
+impl Producer {
+    /// Counts a version, and returns its receipt. `start` is when the call began.
+    pub(crate) fn published(
+        &self,
+        selection: &Selection,
+        handed: &[usize],
+        progress: Progress,
+        start: Instant,
+    ) -> Receipt {
+        let (copied, handed_over) = (selection.all.len() as u64, self.pages_handed(handed));
+        let published = Published {
+            version: self.next_version - 1,
+            pages: copied + handed_over,
+            deferred: selection.deferred.len() as u64,
+            handed_over,
+            bytes: copied * self.live.span.page_size as u64,
+            duration: start.elapsed(),
+            sweep: match progress {
+                Progress::Visible => None,
+                Progress::Deferred(sweep) => Some(sweep),
+            },
+        };
+        self.account(&published);
+        Receipt::Published(published)
+    }
+
+    /// Counts a call that published nothing because of `reason`, and returns its receipt.
+    pub(crate) fn skipped(&self, reason: Skip, start: Instant) -> Receipt {
+        let duration = start.elapsed();
+        self.account_skip(&reason);
+        Receipt::Skipped { reason, duration }
+    }
+
+    fn account_skip(&self, reason: &Skip) {
+        let counter = match reason {
+            Skip::Capturing { .. } => Counter::SkipsCapturing,
+            Skip::Versions { .. } => Counter::SkipsVersions,
+            Skip::Bytes { .. } => Counter::SkipsBytes,
+            Skip::NoMemory { .. } => Counter::SkipsNoMemory,
+        };
+        let held = lock(&self.store).held_bytes();
+        self.count(|s| {
+            s.set(Counter::HeldBytes, held)?;
+            s.add(counter, 1)?;
+            s.add(Counter::Skips, 1)
+        });
+    }
+
+    fn account(&self, published: &Published) {
+        let held = lock(&self.store).held_bytes();
+        let (deferred, expected) = (
+            self.live.deferred.len() as u64,
+            self.policy.expected().len() as u64,
+        );
+        let shared = (self.live.shared.pages().len() * self.live.span.page_size) as u64;
+        self.count(|s| {
+            s.set(Counter::HeldBytes, held)?;
+            s.set(Counter::ChunksDeferred, deferred)?;
+            s.set(Counter::PagesExpected, expected)?;
+            s.set(Counter::SharedBytes, shared)?;
+            s.add(Counter::Pages, published.pages - published.handed_over)?;
+            s.add(Counter::HandedOver, published.handed_over)?;
+            s.add(Counter::Bytes, published.bytes)?;
+            s.add(Counter::Deferred, u64::from(published.deferred != 0))?;
+            s.record_publish(published.duration.as_nanos() as u64)?;
+            s.add(Counter::Publishes, 1)
+        });
+    }
+}

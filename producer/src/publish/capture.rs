@@ -1,0 +1,131 @@
+//! The steps of publish that choose pages and store them as a version.
+
+use crate::dirty::Selection;
+use crate::error::PublishError;
+use crate::keeper::lock;
+use crate::producer::Producer;
+use tcasm_core::capture::Outcome;
+use tcasm_core::sabotage::{Guard, off};
+use tcasm_core::stamp::Stamp;
+use tcasm_core::stats::Counter;
+use tcasm_core::store::{Capture, NotPublished, Progress, Skip};
+use tcasm_core::sys::time::unix_ns;
+
+impl Producer {
+    /// Chooses the pages of bound buffers that the next version captures. Pages of other buffers
+    /// stay dirty until a field is bound to their buffer. `sound` is the result of the harvest.
+    #[allow(unsafe_code)]
+    pub(crate) fn select(&mut self, sound: bool) -> Result<Selection, PublishError> {
+        let deferred = self.live.deferred.within(self.dirty.bound());
+        let likely = (sound && !self.tight).then(|| self.policy.expected());
+        let shared = self.live.shared.pages();
+        let mut selection = self.dirty.select(deferred, shared, likely);
+        if !sound {
+            selection.keep_readable(|pages| self.live.keep_readable(pages));
+        }
+        let (store, base) = (&self.store, self.live.ptr());
+        selection.compare(|pages| {
+            // SAFETY: `base` is the region's live memory. Tracked pages are mapped, or were found
+            // readable just now. `&mut self` excludes writers.
+            unsafe { lock(store).drop_unchanged(base, pages) }
+        })?;
+        if off(Guard::KeepHarvest) {
+            self.dirty.forget(&selection);
+        }
+        Ok(selection)
+    }
+
+    /// Stores the selected pages as version `stamp`. `handed` are the handed-over buffers that
+    /// become part of it.
+    #[allow(unsafe_code)]
+    pub(crate) fn capture(
+        &mut self,
+        stamp: &Stamp,
+        selection: &mut Selection,
+        handed: &[usize],
+    ) -> Result<Progress, NotPublished> {
+        let (table, base) = (self.table.as_deref().unwrap_or_default(), self.live.ptr());
+        let capture = Capture {
+            base,
+            pages: &selection.all,
+            deferred: &selection.deferred,
+            maybe: &selection.maybe,
+            handed,
+            gate: self.live.deferred.gate(),
+            table,
+            now: unix_ns(),
+            visible: self.notifier.clone(),
+        };
+        let (service, copiers) = (&self.service, &self.copiers);
+        // SAFETY: `base` is the region's live memory, which is unmapped only after the copiers have
+        // ended. The pages are mapped, or were found readable. `&mut self` excludes writers during
+        // the call. Deferred chunks are watched by the gate and by nothing else.
+        let captured =
+            unsafe { lock(&self.store).publish(stamp, &capture, copiers, &|n| service.pinned(n))? };
+        selection.leave_out(&captured.same);
+        Ok(captured.progress)
+    }
+
+    /// Notes that the version of `selection` is visible, or will be.
+    pub(crate) fn commit(&mut self, selection: &Selection) {
+        self.tight = false;
+        self.next_version += 1;
+        let settled = self.dirty.commit(selection, self.policy.expected());
+        if let Err(error) = self.live.tracker.settle(&settled) {
+            tracing::warn!(
+                %error,
+                "pages could not be protected again; they are captured again next time"
+            );
+        }
+        self.live.shared.captured(&selection.all);
+    }
+
+    /// Notes that nothing was published. The dirty pages stay as they are.
+    pub(crate) fn abort(&mut self, reason: &Skip) {
+        self.tight = matches!(reason, Skip::Bytes { .. });
+        if self.tight {
+            // Deferred chunks are captured whole, which takes more room than the pages that
+            // changed.
+            self.live.return_to_tracker(&(0..self.live.span.pages));
+        }
+    }
+
+    /// Takes the result of the deferred capture of the last version, if that has ended. If the
+    /// capture was given up, its pages become dirty again.
+    pub(crate) fn settle_last(&mut self) {
+        let Some(settled) = lock(&self.store).settle() else {
+            return;
+        };
+        self.copiers.clear();
+        let (early, waited) = (settled.early.0, settled.early.1.as_nanos() as u64);
+        self.policy.learn_deferred(waited, &settled.changed);
+        self.count(|s| {
+            s.add(Counter::EarlyStores, early)?;
+            s.add(Counter::EarlyNs, waited)
+        });
+        if let Outcome::GivenUp(why) = &settled.outcome {
+            tracing::warn!(
+                version = settled.version, %why,
+                "a capture was given up; its changes go into the next version"
+            );
+            self.dirty.restore(&settled.pages);
+            self.count(|s| s.add(Counter::GivenUp, 1));
+        }
+        if self.live.deferred.gate().is_some_and(|g| g.given_up()) {
+            tracing::warn!("deferred capture is off; everything is captured inside publish");
+            self.live.close_gate();
+            self.policy.capture_inline();
+        }
+    }
+
+    /// Waits until no capture runs, and takes the result of the last one. Called before the region
+    /// is closed or rolled back, and before chunks that devices write return to the tracker.
+    pub(crate) fn end_capture(&mut self) {
+        let sweep = lock(&self.store).sweep().cloned();
+        if let Some(sweep) = sweep {
+            sweep.work();
+            sweep.wait(std::time::Duration::MAX);
+        }
+        self.settle_last();
+    }
+}

@@ -1,0 +1,62 @@
+//! The first step of publish: finds the pages that were written since the last harvest.
+
+use crate::dirty::Harvested;
+use crate::keeper::lock;
+use crate::producer::Producer;
+use std::time::Instant;
+use tcasm_core::pageset::PageSet;
+use tcasm_core::stats::Counter;
+
+impl Producer {
+    /// Adds the pages that were written since the last harvest to the dirty pages. Returns false if
+    /// tracking failed: then everything may have changed, and parts of the region may not even be
+    /// mapped. No capture may be running.
+    pub(crate) fn harvest(&mut self) -> bool {
+        let start = Instant::now();
+        self.live.dma.forget();
+        for pages in self.policy.choose_inline() {
+            self.live.return_to_tracker(&pages);
+        }
+        self.live.return_parts(self.dirty.bound());
+        let looked = self.find_dropped();
+        // The tracker reports directly into the set, so what it reports before it fails is not
+        // lost.
+        let mut written = PageSet::new(self.live.span.pages);
+        let expected = self.policy.expected();
+        let harvested = self.live.tracker.harvest(expected, &mut written);
+        let harvested = looked.and(harvested);
+        self.dirty.harvested(Harvested {
+            kind: self.live.tracker.kind(),
+            written,
+            expected,
+            untracked: &self.live.untracked,
+            lost: harvested.is_err().then_some(&self.live.tracked),
+        });
+        if let Some(cold) = &mut self.policy.cold {
+            cold.disturb(self.dirty.faulted());
+        }
+        if let Err(error) = &harvested {
+            tracing::warn!(%error, "tracking failed; every page is compared with the last version");
+            // Which pages can be read is checked page by page below. Copier threads must not meet
+            // pages that cannot be read.
+            self.live.return_to_tracker(&(0..self.live.span.pages));
+            self.count(|s| s.add(Counter::TrackerErrors, 1));
+        }
+        self.take_returned();
+        let ns = start.elapsed().as_nanos() as u64;
+        self.count(|s| s.add(Counter::HarvestNs, ns));
+        harvested.is_ok()
+    }
+
+    /// Takes the pages of chunks that were returned to the tracker since the last harvest: they may
+    /// have been written while the gate watched them.
+    fn take_returned(&mut self) {
+        let returned = self.live.deferred.take_returned();
+        if returned.is_empty() {
+            return;
+        }
+        self.dirty.mark_maybe(&returned);
+        self.policy.inline(&returned);
+        lock(&self.store).no_longer_whole(&returned);
+    }
+}
