@@ -1,5 +1,12 @@
 #!/usr/bin/env bash
-# Checks that the code is formatted.
+# Checks that the code is formatted, and that no line is longer than 100 columns. (rustfmt leaves long
+# comments, string literals and the arguments of macros as they are.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo fmt --all --check
+
+long=$(git ls-files -z '*.rs' | xargs -0 awk 'length($0) > 100 { print FILENAME ":" FNR }')
+if [ -n "$long" ]; then
+    printf 'These lines are longer than 100 columns:\n%s\n' "$long" >&2
+    exit 1
+fi

@@ -134,14 +134,14 @@ impl Bins {
     }
 
     /// Returns the place of `v`, which must not be NaN.
-    pub fn place(&self, v: f64) -> Place {
+    pub fn place(&self, v: f64) -> BinOf {
         let (first, last) = (self.edges[0], self.edges[self.len()]);
         if v < first {
-            Place::Below
+            BinOf::Below
         } else if v > last {
-            Place::Above
+            BinOf::Above
         } else {
-            Place::Bin(self.bin(v, first))
+            BinOf::Bin(self.bin(v, first))
         }
     }
 
@@ -160,7 +160,7 @@ impl Bins {
 
 /// The place of a value relative to the bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BinOf {
     /// Less than the first edge.
     Below,
     /// In the bin of this number.
@@ -314,9 +314,9 @@ impl Operator for Counting {
                 continue;
             }
             let slot = match bins.place(value.key().to_f64()) {
-                Place::Below => 0,
-                Place::Bin(bin) => bin + 1,
-                Place::Above => bins.len() + 1,
+                BinOf::Below => 0,
+                BinOf::Bin(bin) => bin + 1,
+                BinOf::Above => bins.len() + 1,
             };
             tally.counts[slot] += 1;
         }

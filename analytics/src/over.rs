@@ -9,7 +9,7 @@ use crate::values::Values;
 use serde::Serialize;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::stamp::Stamp;
-use tcasm_observer::{ObserveError, View, ViewError};
+use tcasm_observer::{View, ViewError};
 use thiserror::Error;
 
 /// A result, with the field and the version that it was computed from.
@@ -38,9 +38,6 @@ pub enum OverError {
     /// The operator cannot be applied to the field.
     #[error(transparent)]
     Analytics(#[from] AnalyticsError),
-    /// The version was not valid any more when the operator had read it.
-    #[error(transparent)]
-    Observe(#[from] ObserveError),
 }
 
 /// Computes the moments of field `name`.
@@ -67,8 +64,7 @@ pub fn slice(view: &View, name: &str, selection: &Selection) -> Result<Of<Values
     })
 }
 
-/// Applies `operator` to field `name`. Returns an error if the version did not stay valid while the
-/// operator read it.
+/// Applies `operator` to field `name`.
 pub fn of<R>(
     view: &View,
     name: &str,
@@ -76,7 +72,6 @@ pub fn of<R>(
 ) -> Result<Of<R>, OverError> {
     let desc = view.field(name)?;
     let result = operator(desc, view.bytes(name)?)?;
-    view.check()?;
     Ok(Of {
         field: desc.name.clone(),
         dtype: desc.dtype.name(),

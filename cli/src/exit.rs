@@ -139,7 +139,6 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let code = match &error {
             ReadError::NoField { .. } => Code::NoField,
-            ReadError::Revoked => Code::NotAllowed,
             ReadError::Io(_) => Code::Io,
             _ => Code::Other,
         };

@@ -89,7 +89,8 @@ impl Lease {
         out
     }
 
-    /// Revokes the lease: tells the observer that its pins no longer count.
+    /// Revokes the lease: tells the observer to drop its versions and to leave. Its pins go on
+    /// counting until it has left.
     pub fn revoke(&self) {
         self.words()[REVOKED].store(1, Ordering::Release);
     }

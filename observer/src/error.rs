@@ -279,9 +279,6 @@ pub enum ReadError {
         /// Bytes of the field.
         bytes: u64,
     },
-    /// The producer revoked the lease meanwhile.
-    #[error("the lease was revoked while reading; attach again")]
-    Revoked,
     /// This process is a forked child of the observer.
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,

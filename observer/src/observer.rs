@@ -28,7 +28,8 @@ pub enum Status {
     EndOfStream,
     /// The producer died. Its last version is still available.
     ProducerLost,
-    /// The producer has revoked this observer's lease. The versions that it holds may change.
+    /// The producer has revoked this observer's lease. The versions that it holds stay as they are,
+    /// but keep memory of the producer: drop them, and attach again.
     Revoked,
 }
 

@@ -159,12 +159,6 @@ impl Version {
         Ok(self.session().index()?.layout().page_size as u64)
     }
 
-    /// Checks that the lease still stands. What was read from this version after the lease was
-    /// revoked may be wrong. So call this after reading, if the producer revokes leases at all.
-    pub fn check(&self) -> Result<(), ObserveError> {
-        self.session().check()
-    }
-
     /// Maps the version as one contiguous piece of memory, at any free address.
     pub fn view(&self) -> Result<View, ViewError> {
         View::map(self.clone(), Place::Anywhere)
@@ -233,8 +227,7 @@ impl Version {
             .runs((range.start / page) as usize..range.end.div_ceil(page) as usize)
     }
 
-    /// Copies bytes of field `name`, from `offset` in the field, without mapping anything. Fails if
-    /// the lease is revoked meanwhile, so the bytes are never wrong.
+    /// Copies bytes of field `name`, from `offset` in the field, without mapping anything.
     pub fn read_bytes(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
         let Some(field) = self.field(name) else {
             let available = self.table().fields.iter().map(|f| f.name.clone()).collect();
@@ -271,7 +264,7 @@ impl Version {
                 Some(plane) => read_at(&self.session().planes()[plane], part, from)?,
             }
         }
-        self.session().check().map_err(|_| ReadError::Revoked)
+        Ok(())
     }
 }
 

@@ -278,11 +278,13 @@ impl Producer {
         Ok(bytes as u64)
     }
 
-    /// Revokes the lease of every observer that runs as process `pid`. Its pins no longer count,
-    /// and its status says so. Returns how many leases there were.
+    /// Revokes the lease of every observer that runs as process `pid`, so that it leaves: its
+    /// status says so, and it gets no more versions. Returns how many leases there were.
     ///
-    /// The pages that such an observer still has mapped may change from now on. It can find out by
-    /// its status.
+    /// The versions that such an observer holds stay as they are, and keep their memory, until it
+    /// has dropped them and its connection, or its process has ended. No version ever changes while
+    /// an observer may read it. To get memory back from a process that does not react, end that
+    /// process.
     pub fn revoke(&mut self, pid: i32) -> usize {
         if self.forked() {
             return 0;

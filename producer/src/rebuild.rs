@@ -10,7 +10,6 @@ use crate::error::{DefineError, Structure, ViewError};
 use crate::fields::{BufferInfo, FieldInfo, Memory};
 use crate::handles::{Field, Raw};
 use crate::producer::Producer;
-use crate::views::{Access, Request};
 use ndarray::Dimension;
 use std::marker::PhantomData;
 use tcasm_core::field::{self, DType, Element, FieldDesc, Kind};
@@ -111,12 +110,7 @@ impl Producer {
     /// handed-over field can only be read from publish until [`Producer::rewrite`].)
     pub fn field_bytes_mut(&mut self, name: &str) -> Result<&mut [u8], ViewError> {
         let buffer = self.buffer_of(name)?;
-        self.prepare(&Request {
-            region: self.id,
-            buffer,
-            access: Access::Write,
-        })?;
-        Ok(self.memory_mut(buffer))
+        self.part_mut(self.id, buffer)
     }
 
     fn buffer_of(&self, name: &str) -> Result<usize, ViewError> {

@@ -10,7 +10,7 @@ use crate::fields::{FieldInfo, Memory};
 use crate::keeper::lock;
 use crate::producer::Producer;
 use tcasm_core::pageset::PageSet;
-use tcasm_core::store::{Patch, Place, Recalled, Store};
+use tcasm_core::store::{Patch, Recalled, Relocation, Store};
 
 /// The version that live memory was rolled back to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,7 +135,7 @@ impl Producer {
 
     /// Returns where a field is now and where it is in the version. It is an error if the version
     /// has it in another shape.
-    fn place(&self, field: &FieldInfo, recalled: &Recalled) -> Result<Place, RollbackError> {
+    fn place(&self, field: &FieldInfo, recalled: &Recalled) -> Result<Relocation, RollbackError> {
         let now = &field.desc;
         let name = || now.name.clone();
         let Some(then) = recalled.table.get(&now.name) else {
@@ -157,7 +157,7 @@ impl Producer {
                 what,
             });
         }
-        Ok(Place {
+        Ok(Relocation {
             to: self.buffers[field.buffer].pages.start,
             from: then.offset as usize / self.live.span.page_size,
             bytes: now.bytes() as usize,
@@ -200,7 +200,7 @@ impl Producer {
         store: &Store,
         recalled: &Recalled,
         field: &FieldInfo,
-        (place, pages): (&Place, &PageSet),
+        (place, pages): (&Relocation, &PageSet),
         plan: &mut Plan,
     ) -> Result<(), RollbackError> {
         let base = self.live.ptr();

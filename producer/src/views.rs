@@ -7,9 +7,15 @@ use crate::producer::Producer;
 use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Axis, Dimension, IxDyn, RawData};
 use tcasm_core::field::{self, Element, FieldDesc};
 
+mod sealed {
+    /// Keeps other crates from implementing a trait whose functions get memory that only this crate
+    /// can hand out.
+    pub trait Sealed {}
+}
+
 /// An item that can be viewed together with others: a [`Buffer`], to compute in; [`Read`], to read
 /// only; [`Rewrite`], to write anew.
-pub trait Part {
+pub trait Part: sealed::Sealed {
     /// The type of the view.
     type View<'a>;
 
@@ -45,6 +51,8 @@ pub enum Access {
 
 macro_rules! part {
     ($name:ident<T, D $(, $m:ident)?>, $access:ident, $view:ty, $make:expr) => {
+        impl<T: Element, D: Dimension $(, $m)?> sealed::Sealed for $name<T, D $(, $m)?> {}
+
         impl<T: Element, D: Dimension $(, $m)?> Part for $name<T, D $(, $m)?> {
             type View<'a> = $view;
 
@@ -88,8 +96,11 @@ fn to_rewrite<'a, T: Element, D: Dimension>(
     to_write(desc, bytes).map(write_only)
 }
 
+/// The description of a buffer, and its live memory.
+type PartMemory<'a> = (&'a FieldDesc, &'a mut [u8]);
+
 /// A set of buffers that can be viewed at once: an array or a tuple of up to eight [`Part`]s.
-pub trait Buffers {
+pub trait Buffers: sealed::Sealed {
     /// The types of the views.
     type Views<'a>;
 
@@ -101,12 +112,12 @@ pub trait Buffers {
     #[doc(hidden)]
     fn views<'a>(
         &self,
-        memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
+        memory: &mut dyn FnMut() -> PartMemory<'a>,
     ) -> Result<Self::Views<'a>, ViewError>;
 }
 
 fn next_view<'a, P: Part>(
-    memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
+    memory: &mut dyn FnMut() -> PartMemory<'a>,
 ) -> Result<P::View<'a>, ViewError> {
     let (desc, bytes) = memory();
     P::view(desc, bytes)
@@ -126,6 +137,8 @@ fn of_dimension<S: RawData, D: Dimension>(array: ArrayBase<S, IxDyn>) -> ArrayBa
         .expect("a handle's dimension is that of its buffer")
 }
 
+impl<P: Part, const N: usize> sealed::Sealed for [P; N] {}
+
 impl<P: Part, const N: usize> Buffers for [P; N] {
     type Views<'a> = [P::View<'a>; N];
 
@@ -135,7 +148,7 @@ impl<P: Part, const N: usize> Buffers for [P; N] {
 
     fn views<'a>(
         &self,
-        memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
+        memory: &mut dyn FnMut() -> PartMemory<'a>,
     ) -> Result<Self::Views<'a>, ViewError> {
         let views = (0..N)
             .map(|_| next_view::<P>(memory))
@@ -148,6 +161,8 @@ impl<P: Part, const N: usize> Buffers for [P; N] {
 
 macro_rules! tuple {
     ($($p:ident $i:tt),+) => {
+        impl<$($p: Part),+> sealed::Sealed for ($($p,)+) {}
+
         impl<$($p: Part),+> Buffers for ($($p,)+) {
             type Views<'a> = ($($p::View<'a>,)+);
 
@@ -157,7 +172,7 @@ macro_rules! tuple {
 
             fn views<'a>(
                 &self,
-                memory: &mut dyn FnMut() -> (&'a FieldDesc, &'a mut [u8]),
+                memory: &mut dyn FnMut() -> PartMemory<'a>,
             ) -> Result<Self::Views<'a>, ViewError> {
                 Ok(($(next_view::<$p>(memory)?,)+))
             }
@@ -203,28 +218,14 @@ impl Producer {
     /// `producer.views_mut((a, b.read()))`. The views borrow the producer, so nothing can be
     /// published while the program may still write.
     pub fn views_mut<B: Buffers>(&mut self, buffers: B) -> Result<B::Views<'_>, ViewError> {
-        let requests = buffers.requests();
-        for (i, request) in requests.iter().enumerate() {
-            self.check_view(request.region)?;
-            if requests[..i].iter().any(|r| r.buffer == request.buffer) {
-                return Err(ViewError::Twice);
-            }
-        }
-        for request in &requests {
-            self.prepare(request)?;
-        }
-        let mut next = requests.iter().map(|r| r.buffer);
-        let producer: &Producer = self;
-        buffers.views(&mut || {
-            let buffer = next.next().expect("as many views as requests");
-            (&producer.buffers[buffer].desc, producer.memory_mut(buffer))
-        })
+        let mut parts = self.parts_mut(&buffers.requests())?.into_iter();
+        buffers.views(&mut || parts.next().expect("as many parts as requests"))
     }
 
     /// Returns raw structures, to change.
     pub fn raw_mut<T: bytemuck::Pod>(&mut self, raw: Raw<T>) -> Result<&mut [T], ViewError> {
-        self.check_view(raw.region)?;
-        Ok(bytemuck::cast_slice_mut(self.memory_mut(raw.buffer)))
+        let (region, buffer) = (raw.region, raw.buffer);
+        Ok(bytemuck::cast_slice_mut(self.part_mut(region, buffer)?))
     }
 
     /// Returns the address of structure `i`, which other structures can point at.
@@ -258,18 +259,45 @@ impl Producer {
         unsafe { std::slice::from_raw_parts(self.live.ptr().add(at), info.desc.bytes() as usize) }
     }
 
-    /// Returns the bytes of a buffer for writing. The caller must hold `&mut self` and ask for each
-    /// buffer once.
-    #[allow(unsafe_code, clippy::mut_from_ref)]
-    pub(crate) fn memory_mut(&self, buffer: usize) -> &mut [u8] {
-        let info = &self.buffers[buffer];
-        let at = info.desc.offset as usize;
-        // SAFETY: as in `memory`. The memory is also mapped writable, except for frozen buffers,
-        // which `prepare` lets be viewed for reading only. Buffers do not overlap, and the callers
-        // hold `&mut self` and take each buffer once, so this is the only reference to its bytes.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.live.ptr().add(at), info.desc.bytes() as usize)
+    /// Returns live memory of one buffer, to change in place.
+    pub(crate) fn part_mut(&mut self, region: u64, buffer: usize) -> Result<&mut [u8], ViewError> {
+        let access = Access::Write;
+        let request = Request {
+            region,
+            buffer,
+            access,
+        };
+        let mut parts = self.parts_mut(&[request])?;
+        Ok(parts.remove(0).1)
+    }
+
+    /// Returns the descriptions and live memory of buffers, in the order of `requests`, after
+    /// preparing each for its access. Memory that is requested for reading must not be written.
+    /// Fails if a buffer is requested twice.
+    #[allow(unsafe_code)]
+    fn parts_mut(&mut self, requests: &[Request]) -> Result<Vec<PartMemory<'_>>, ViewError> {
+        for (i, request) in requests.iter().enumerate() {
+            self.check_view(request.region)?;
+            if requests[..i].iter().any(|r| r.buffer == request.buffer) {
+                return Err(ViewError::Twice);
+            }
         }
+        for request in requests {
+            self.prepare(request)?;
+        }
+        let live = self.live.ptr();
+        let part = |request: &Request| {
+            let desc = &self.buffers[request.buffer].desc;
+            let (at, len) = (desc.offset as usize, desc.bytes() as usize);
+            // SAFETY: as in `memory`. The memory is also mapped writable, except for frozen
+            // buffers, which `prepare` has refused unless they are only read. Buffers do not
+            // overlap, each is taken once, and the result borrows the producer mutably. So this is
+            // the only reference to these bytes.
+            (desc, unsafe {
+                std::slice::from_raw_parts_mut(live.add(at), len)
+            })
+        };
+        Ok(requests.iter().map(part).collect())
     }
 }
 

@@ -205,7 +205,7 @@ fn a_forked_child_cannot_revoke_a_lease() {
 }
 
 #[test]
-fn revoked_observer_does_not_count_against_the_limit() {
+fn revoked_observer_counts_against_the_limit_until_it_leaves() {
     let mut p = Producer::builder(&name("place"))
         .capacity(1)
         .max_observers(1)
@@ -215,8 +215,11 @@ fn revoked_observer_does_not_count_against_the_limit() {
     let error = Observer::attach(p.name()).unwrap_err();
     assert!(matches!(error, AttachError::Full { .. }), "{error}");
     p.revoke(std::process::id() as i32);
-    let second = Observer::attach(p.name()).unwrap();
     assert_eq!(first.status().unwrap(), Status::Revoked);
+    let error = Observer::attach(p.name()).unwrap_err();
+    assert!(matches!(error, AttachError::Full { .. }), "{error}");
+    drop(first);
+    let second = poll_until("the place is free", || Observer::attach(p.name()).ok());
     assert_eq!(second.status().unwrap(), Status::NotReady);
 }
 

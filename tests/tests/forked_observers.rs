@@ -142,7 +142,6 @@ fn ask_everything(view: &View, base: usize) -> Vec<String> {
         ),
         line("runs", view.runs(0..4096).err().map(|e| debug(&e))),
         line("page_size", view.page_size().err().map(|e| debug(&e))),
-        line("check", view.check().err().map(|e| debug(&e))),
         line(
             "read_bytes",
             view.read_bytes("array", 0, &mut [0; 8])

@@ -2,12 +2,12 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tcasm_core::layout::LAYOUT_VERSION;
 use tcasm_core::place::socket_path;
 use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer};
-use tcasm_observer::{AttachError, ObserveError, Observer, Version};
+use tcasm_observer::{AttachError, ObserveError, Observer, Status, Version};
 use tcasm_producer::{Buffer, Producer, Receipt};
 use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
@@ -163,19 +163,74 @@ fn declared_device_writes_are_captured() {
 }
 
 #[test]
-fn revoked_observer_gets_errors_and_can_attach_again() {
+fn revoked_observer_keeps_its_versions_until_it_leaves_and_can_attach_again() {
     let name = name("revoke");
-    let (mut p, f, mut o, [held, _newest]) = with_no_room(&name);
-    assert_eq!(step(&mut p, f, 3).version(), None);
+    let (mut p, f, mut o, [held, newest]) = with_no_room(&name);
+    let view = held.view().unwrap();
+    let before = view.bytes("b").unwrap().to_vec();
     assert_eq!(p.revoke(std::process::id() as i32), 1);
-    assert_eq!(step(&mut p, f, 4).version(), Some(3));
-    assert!(matches!(held.check(), Err(ObserveError::Revoked)));
-    assert!(held.read_bytes("b", 0, &mut [0; 10]).is_err());
-    assert!(matches!(o.latest(), Err(ObserveError::Revoked)));
     assert_eq!(
-        Observer::attach(&name).unwrap().latest().unwrap().number(),
-        3
+        p.revoke(std::process::id() as i32),
+        0,
+        "it is revoked already"
     );
+    assert_eq!(o.status().unwrap(), Status::Revoked);
+    assert!(matches!(o.latest(), Err(ObserveError::Revoked)));
+    for n in 3..20 {
+        assert_eq!(step(&mut p, f, n).version(), None, "both versions are held");
+    }
+    assert_eq!(view.bytes("b").unwrap(), before);
+    let mut read = vec![0; before.len()];
+    held.read_bytes("b", 0, &mut read).unwrap();
+    assert_eq!(read, before);
+    drop((view, held, newest, o));
+    let receipt = p.publish_wait(20, 0.0, Duration::from_secs(20)).unwrap();
+    assert_eq!(receipt.version(), Some(3));
+    let mut again = Observer::attach(&name).unwrap();
+    assert_eq!(again.latest().unwrap().number(), 3);
+}
+
+#[test]
+fn observer_that_makes_too_many_requests_is_revoked_and_keeps_its_versions() {
+    let name = name("requests");
+    let (mut p, f, mut o, [held, _newest]) = with_no_room(&name);
+    let view = held.view().unwrap();
+    let before = view.bytes("b").unwrap().to_vec();
+    let start = Instant::now();
+    while o.status().unwrap() != Status::Revoked {
+        let _ = o.observers();
+        assert!(start.elapsed() < Duration::from_secs(60), "never revoked");
+    }
+    for n in 3..20 {
+        assert_eq!(step(&mut p, f, n).version(), None, "both versions are held");
+    }
+    assert_eq!(view.bytes("b").unwrap(), before);
+    assert_eq!(p.stats().observers, 1);
+}
+
+#[test]
+fn next_reads_notices_so_that_an_event_loop_sleeps_between_versions() {
+    let name = name("notices");
+    let (mut p, f) = small(&name, 5);
+    let mut o = Observer::attach(&name).unwrap();
+    let descriptor = o.descriptor().unwrap().try_clone_to_owned().unwrap();
+    for n in 1..4 {
+        step(&mut p, f, n);
+        assert!(socket::wait_readable(&descriptor, Duration::from_secs(20)));
+        // A notice may come later than the version, so the loop may wake up once more for it.
+        assert_eq!(o.next(Duration::ZERO).unwrap().number(), n);
+        let start = Instant::now();
+        while socket::wait_readable(&descriptor, Duration::from_millis(20)) {
+            assert!(matches!(
+                o.next(Duration::ZERO),
+                Err(ObserveError::NotReady)
+            ));
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "it stays readable"
+            );
+        }
+    }
 }
 
 #[test]

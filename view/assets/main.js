@@ -97,7 +97,7 @@ function ask() {
   if (requestTimer) return;
   requestTimer = setTimeout(() => {
     requestTimer = 0;
-    const next = request(wantedPlane());
+    const wanted = request(wantedPlane());
     if (!wanted || same(wanted, lastRequest)) return;
     asked(wanted);
     if (connection.send(wanted)) lastRequest = wanted;

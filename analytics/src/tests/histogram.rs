@@ -1,7 +1,7 @@
 use super::sample::samples;
 use crate::Range;
 use crate::dynamic::{self, AnalyticsError};
-use crate::histogram::{Bins, Histogram, HistogramError, MAX_BINS, Place, histogram};
+use crate::histogram::{BinOf, Bins, Histogram, HistogramError, MAX_BINS, histogram};
 use ndarray::{Array1, ArrayD, array};
 use proptest::prelude::*;
 
@@ -93,9 +93,9 @@ proptest! {
                 let v = up(step);
                 let (edges, last) = (bins.edges(), up(ulps));
                 let right = match edges.iter().rposition(|e| *e <= v) {
-                    _ if v > last => Place::Above,
-                    Some(i) => Place::Bin(i.min(bins.len() - 1)),
-                    None => Place::Below,
+                    _ if v > last => BinOf::Above,
+                    Some(i) => BinOf::Bin(i.min(bins.len() - 1)),
+                    None => BinOf::Below,
                 };
                 prop_assert_eq!(bins.place(v), right);
             }

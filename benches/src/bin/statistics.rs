@@ -42,5 +42,5 @@ fn compute(version: &Version) -> Outcome<()> {
         std::hint::black_box(dynamic::moments(field, bytes)?);
         std::hint::black_box(dynamic::histogram(field, bytes, BINS, Range::Auto)?);
     }
-    Ok(version.check()?)
+    Ok(())
 }

@@ -109,7 +109,6 @@ fn write(to: &mut Checkpointer, version: &Version, base: Option<&Version>) -> Ou
             })?
         }
     };
-    view.check()?;
     Ok(to.commit(filled)?)
 }
 

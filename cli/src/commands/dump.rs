@@ -50,8 +50,7 @@ fn numpy(
         with_dtype!(desc.dtype, T => {
             npy::write(array::<T>(desc, view.bytes_of(desc)?, ghosts)?, out)?;
         });
-        // Check before the file gets its name: if the lease was revoked, the bytes may be wrong.
-        Ok(version.check()?)
+        Ok(())
     })
 }
 
@@ -79,7 +78,6 @@ fn show(version: &Version, desc: &FieldDesc, ghosts: bool) -> Result<(), Failure
             preview::corners(array::<T>(desc, bytes, ghosts)?)
         }),
     };
-    version.check()?;
     output::text(&text)
 }
 

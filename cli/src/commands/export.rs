@@ -4,7 +4,6 @@
 use crate::args::ExportArgs;
 use crate::exit::Failure;
 use crate::{output, region};
-use std::path::Path;
 use tcasm_checkpoint::{Mode, Snapshot};
 use tcasm_observer::View;
 
@@ -19,7 +18,6 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         &snapshot(&args.name, &view),
         &args.storage.options(Mode::USUAL),
     )?;
-    still_right(&view, &args.file)?;
     output::line(&format!(
         "wrote {}  {}  {}",
         args.file.display(),
@@ -35,13 +33,4 @@ pub fn snapshot<'v>(name: &'v str, view: &'v View) -> Snapshot<'v> {
         view.bytes_of(field).unwrap_or_default()
     })
     .at(view.version().extent())
-}
-
-/// Checks that the lease is still valid after `file` was written. If the producer revoked it, the
-/// bytes may be wrong, so the file is removed.
-pub fn still_right(view: &View, file: &Path) -> Result<(), Failure> {
-    view.check().map_err(|error| {
-        let _ = std::fs::remove_file(file);
-        error.into()
-    })
 }

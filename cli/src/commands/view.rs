@@ -8,14 +8,14 @@ use crate::signals::Signals;
 use tcasm_core::place::check_name;
 use tcasm_observer::{AttachError, Observer};
 use tcasm_view::Options;
-use tcasm_view::server::{FIRST_PORT, Place, ServeError, Server, Settings, Timeouts, secret};
+use tcasm_view::server::{Endpoint, FIRST_PORT, ServeError, Server, Settings, Timeouts, secret};
 
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     check_region(&args.name, args.no_wait)?;
     let signals = Signals::catch()?;
     let server = Server::bind(Settings {
         name: args.name.clone(),
-        place: place(args),
+        endpoint: endpoint(args),
         secret: secret::secret()
             .map_err(|e| Failure::new(Code::Io, format!("cannot get random numbers: {e}")))?,
         options: Options::default(),
@@ -26,10 +26,10 @@ pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn place(args: &ViewArgs) -> Place {
+fn endpoint(args: &ViewArgs) -> Endpoint {
     match &args.socket {
-        Some(path) => Place::Socket(path.clone()),
-        None => Place::Port {
+        Some(path) => Endpoint::Socket(path.clone()),
+        None => Endpoint::Port {
             address: args.bind,
             port: args.port,
         },

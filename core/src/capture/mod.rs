@@ -8,7 +8,7 @@
 //!
 //! What must stay true:
 //! 1. A piece is released only after it was copied, and only by the thread that copied it
-//!    ([`Progress`]).
+//!    ([`Pieces`]).
 //! 2. A sweep ends only when every piece is released. No other sweep begins before.
 //! 3. No failure of the library leaves a store waiting. A copy that fails still releases its piece.
 //!    If releasing fails too, or a thread dies, the gate is given up as a whole. The version is
@@ -20,12 +20,12 @@ mod copiers;
 mod gate;
 mod job;
 mod newest;
-mod progress;
+mod pieces;
 mod sweep;
 
 pub use copiers::{Copiers, Settings};
 pub use gate::Gate;
 pub use job::{Compare, Job};
 pub use newest::Newest;
-pub use progress::Progress;
+pub use pieces::Pieces;
 pub use sweep::{Finish, Outcome, Sweep};

@@ -1,7 +1,7 @@
 //! A sweep saves pieces of live memory one by one. Each is saved by the thread that claims it
 //! first.
 
-use super::{Gate, Job, Progress};
+use super::{Gate, Job, Pieces};
 use crate::fault;
 use crate::pageset::{CHUNK_WORDS, ChunkBits, PageSet};
 use crate::sabotage::{Guard, off};
@@ -39,7 +39,7 @@ const WHOLE: u8 = 2;
 pub struct Sweep {
     job: Job,
     gate: Option<Arc<Gate>>,
-    progress: Progress,
+    pieces: Pieces,
     /// For each piece, the pages that have changed.
     changed: Vec<[AtomicU64; CHUNK_WORDS]>,
     /// For each piece, the number of these pages. The producer's thread reads them.
@@ -78,7 +78,7 @@ impl Sweep {
         let changed = job.chunks.iter().map(|_| Default::default());
         Sweep {
             gate,
-            progress: Progress::new(job.chunks.len()),
+            pieces: Pieces::new(job.chunks.len()),
             changed: changed.collect(),
             counts: job.chunks.iter().map(|_| AtomicU32::new(0)).collect(),
             job,
@@ -144,7 +144,7 @@ impl Sweep {
 
     /// Saves pieces until none is left to claim. Also makes their chunks huge pages.
     pub fn work(&self) {
-        while let Some(piece) = self.progress.claim_next() {
+        while let Some(piece) = self.pieces.claim_next() {
             self.save(piece);
             if let Some(gate) = &self.gate {
                 gate.gather(&self.job.addresses(piece));
@@ -155,7 +155,7 @@ impl Sweep {
     /// Saves pieces until none is left to claim, like [`Sweep::work`], but takes no lock that a
     /// copier may hold.
     pub fn help(&self) {
-        while let Some(piece) = self.progress.claim_next() {
+        while let Some(piece) = self.pieces.claim_next() {
             self.save(piece);
         }
     }
@@ -166,7 +166,7 @@ impl Sweep {
         fault::pass("early");
         let start = Instant::now();
         if let Some(piece) = self.job.piece_at(address)
-            && self.progress.claim(piece)
+            && self.pieces.claim(piece)
         {
             self.save(piece);
         }
@@ -189,7 +189,7 @@ impl Sweep {
             Err(_) => self.abandon("a thread panicked while it copied pages"),
         }
         // This comes last, so that every failure of a sweep is known when it ends.
-        if self.progress.saved(piece) {
+        if self.pieces.saved(piece) {
             self.end();
         }
     }
@@ -273,7 +273,7 @@ impl Sweep {
 
     /// Returns how many pieces are not saved yet.
     pub fn left(&self) -> usize {
-        self.progress.left()
+        self.pieces.left()
     }
 
     /// Returns the state of the sweep.

@@ -19,9 +19,9 @@ mod write;
 
 pub use deferred::Settled;
 pub use handover::{FEWEST_VERSIONS, HandOverError};
-pub use rollback::{Patch, Place, Recalled};
+pub use rollback::{Patch, Recalled, Relocation};
 pub use share::ShareTarget;
-pub use terms::{Bounds, Capture, Captured, NotPublished, Progress, Skip, StoreError};
+pub use terms::{Bounds, Capture, Captured, NotPublished, Skip, StoreError, Visibility};
 
 use crate::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::layout::Layout;

@@ -4,7 +4,7 @@
 //! before its bytes and its map are stored (I2), and no step can be left out.
 
 use super::handover::Spare;
-use super::{Capture, Captured, NotPublished, Progress, Skip, Store};
+use super::{Capture, Captured, NotPublished, Skip, Store, Visibility};
 use crate::capture::Copiers;
 use crate::fault;
 use crate::index::IndexError;
@@ -74,7 +74,7 @@ impl Store {
         let published = unsafe { self.publish_in(slot, stamp, capture, copiers, pinned) };
         self.use_spares(spares, published.is_ok());
         let captured = published?;
-        if let Progress::Visible = captured.progress {
+        if let Visibility::Immediate = captured.visibility {
             self.reclaim_beyond(self.bounds.history + 1, pinned)?;
         }
         Ok(captured)
@@ -105,8 +105,8 @@ impl Store {
         let same = written.same.clone();
         // SAFETY: the caller keeps the promises of `publish`, which are the same.
         let sweep = unsafe { self.begin_sweep(written, stamp, capture, copiers)? };
-        let progress = Progress::Deferred(sweep);
-        Ok(Captured { progress, same })
+        let visibility = Visibility::Deferred(sweep);
+        Ok(Captured { visibility, same })
     }
 
     /// Step 1: finds frames for the pages to capture, and room for their memory under the bound.
@@ -181,7 +181,7 @@ impl Store {
         (capture.visible)();
         fault::pass("visible");
         Ok(Captured {
-            progress: Progress::Visible,
+            visibility: Visibility::Immediate,
             same: written.same,
         })
     }

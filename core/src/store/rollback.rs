@@ -25,7 +25,7 @@ pub struct Recalled {
 
 /// The place of a field: in live memory, and in a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Relocation {
     /// The first page of the field in live memory.
     pub to: usize,
     /// The first page of the field in the version.
@@ -108,7 +108,7 @@ impl Store {
         version: &Recalled,
         base: *const u8,
         pages: &PageSet,
-        place: &Place,
+        place: &Relocation,
     ) -> Result<Patch, IndexError> {
         let map = PageMap::new(*self.index()?, version.slot);
         let (mut patch, size) = (Patch::default(), self.planes.page_size());
@@ -131,7 +131,7 @@ impl Store {
     }
 
     /// Returns what must be copied to restore all pages of the field, without comparing them.
-    pub fn all_of(&self, version: &Recalled, place: &Place) -> Result<Patch, IndexError> {
+    pub fn all_of(&self, version: &Recalled, place: &Relocation) -> Result<Patch, IndexError> {
         let map = PageMap::new(*self.index()?, version.slot);
         let mut patch = Patch::default();
         for i in 0..place.bytes.div_ceil(self.planes.page_size()) {

@@ -61,7 +61,7 @@ impl<'a> Capture<'a> {
 #[derive(Debug)]
 pub struct Captured {
     /// Whether the version is visible already.
-    pub progress: Progress,
+    pub visibility: Visibility,
     /// The pages that were compared and found unchanged. They are not part of the version's
     /// changes.
     pub same: PageSet,
@@ -69,9 +69,9 @@ pub struct Captured {
 
 /// Whether a version is visible when `publish` returns.
 #[derive(Debug)]
-pub enum Progress {
+pub enum Visibility {
     /// The version is visible.
-    Visible,
+    Immediate,
     /// The version becomes visible when this sweep has saved all its pieces.
     Deferred(Arc<Sweep>),
 }

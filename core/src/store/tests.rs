@@ -298,15 +298,15 @@ impl World {
             let copiers = &self.copiers;
             self.store.publish(&stamp, &capture, copiers, &pinned)
         };
-        let Captured { progress, same } = match published {
+        let Captured { visibility, same } = match published {
             Ok(captured) => captured,
             Err(NotPublished::Skipped(_)) => return Ok(()),
             Err(error) => panic!("{error}"),
         };
         prop_assert_eq!(same.iter().collect::<Vec<_>>(), expected);
-        match progress {
-            Progress::Visible => prop_assert!(deferred.is_empty()),
-            Progress::Deferred(sweep) => {
+        match visibility {
+            Visibility::Immediate => prop_assert!(deferred.is_empty()),
+            Visibility::Deferred(sweep) => {
                 self.share(self.next as usize % deferred.chunks(), &pages);
                 sweep.work();
                 prop_assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);

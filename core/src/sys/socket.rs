@@ -62,6 +62,12 @@ pub fn hang_up(socket: &OwnedFd) {
     let _ = shutdown(socket.as_raw_fd(), Shutdown::Both);
 }
 
+/// Sends nothing more through a connection. The other end reads what was sent before, and then the
+/// end. The connection is gone when the other end closes it.
+pub fn end_sending(socket: &OwnedFd) {
+    let _ = shutdown(socket.as_raw_fd(), Shutdown::Write);
+}
+
 /// Connects to `path`. If the backlog of the listener is full, the error is EAGAIN.
 pub fn connect_to(path: &Path) -> nix::Result<OwnedFd> {
     let socket = new_socket()?;

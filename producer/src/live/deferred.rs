@@ -66,16 +66,21 @@ impl DeferredChunks {
 }
 
 impl LiveMemory {
-    /// Has the gate watch `pages`, whole chunks, from now on. Returns false if that is not possible.
-    /// Nobody may have written the pages since they were captured.
-    pub(crate) fn defer(&mut self, pages: &Range<usize>) -> bool {
+    /// Has the gate watch `pages`, whole chunks, from now on. Returns false if that is not
+    /// possible.
+    ///
+    /// # Safety
+    /// Nobody writes during the call, and nobody has written the pages since they were captured.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn defer(&mut self, pages: &Range<usize>) -> bool {
         let Some(gate) = self.deferred.gate.clone() else {
             return false;
         };
         if self.deferred.pages.runs().count() >= RUNS {
             return false;
         }
-        if let Err(error) = self.suspend(pages) {
+        // SAFETY: the caller promises that nobody writes during the call.
+        if let Err(error) = unsafe { self.suspend(pages) } {
             tracing::warn!(%error, "pages {pages:?} are captured inside publish");
             return false;
         }

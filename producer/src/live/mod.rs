@@ -161,10 +161,14 @@ impl LiveMemory {
     }
 
     /// Suspends tracking of `pages`, whole chunks, so that the gate can watch them. The tracker
-    /// reports nothing in them any more, and none is shared with a plane. Nobody may write during
-    /// the call.
-    fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        self.own(pages)?;
+    /// reports nothing in them any more, and none is shared with a plane.
+    ///
+    /// # Safety
+    /// Nobody writes during the call.
+    #[allow(unsafe_code)]
+    unsafe fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        // SAFETY: the caller promises that nobody writes during the call.
+        unsafe { self.own(pages)? };
         self.tracker.suspend(pages)
     }
 

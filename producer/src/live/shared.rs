@@ -145,15 +145,17 @@ impl LiveMemory {
     }
 
     /// Gives the shared chunks of `pages` private memory again. It is other memory than before,
-    /// unless some of it may be locked for DMA: then the pages are copied in place. Nobody may
-    /// write during the call.
+    /// unless some of it may be locked for DMA: then the pages are copied in place.
+    ///
+    /// # Safety
+    /// Nobody writes during the call.
     #[allow(unsafe_code)]
-    pub(crate) fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+    pub(super) unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         for run in self.shared.runs_in(pages) {
             let owned = match self.dma.reason() {
                 Some(_) => self.tracker.own_in_place(&run),
-                // SAFETY: nobody writes during the call, as this function asks of its callers, and
-                // no device has memory locked for DMA.
+                // SAFETY: the caller promises that nobody writes during the call. No device has
+                // memory locked for DMA.
                 None => unsafe { self.tracker.own(&run) },
             };
             if let Err(error) = owned {

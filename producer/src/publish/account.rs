@@ -6,7 +6,7 @@ use crate::keeper::lock;
 use crate::producer::Producer;
 use std::time::Instant;
 use tcasm_core::stats::Counter;
-use tcasm_core::store::{Progress, Skip};
+use tcasm_core::store::{Skip, Visibility};
 
 impl Producer {
     /// Counts a version, and returns its receipt. `start` is when the call began.
@@ -14,7 +14,7 @@ impl Producer {
         &self,
         selection: &Selection,
         handed: &[usize],
-        progress: Progress,
+        visibility: Visibility,
         start: Instant,
     ) -> Receipt {
         let (copied, handed_over) = (selection.all.len() as u64, self.pages_handed(handed));
@@ -25,9 +25,9 @@ impl Producer {
             handed_over,
             bytes: copied * self.live.span.page_size as u64,
             duration: start.elapsed(),
-            sweep: match progress {
-                Progress::Visible => None,
-                Progress::Deferred(sweep) => Some(sweep),
+            sweep: match visibility {
+                Visibility::Immediate => None,
+                Visibility::Deferred(sweep) => Some(sweep),
             },
         };
         self.account(&published);

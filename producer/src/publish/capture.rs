@@ -8,7 +8,7 @@ use tcasm_core::capture::Outcome;
 use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
 use tcasm_core::stats::Counter;
-use tcasm_core::store::{Capture, NotPublished, Progress, Skip};
+use tcasm_core::store::{Capture, NotPublished, Skip, Visibility};
 use tcasm_core::sys::time::unix_ns;
 
 impl Producer {
@@ -43,7 +43,7 @@ impl Producer {
         stamp: &Stamp,
         selection: &mut Selection,
         handed: &[usize],
-    ) -> Result<Progress, NotPublished> {
+    ) -> Result<Visibility, NotPublished> {
         let (table, base) = (self.table.as_deref().unwrap_or_default(), self.live.ptr());
         let capture = Capture {
             base,
@@ -63,7 +63,7 @@ impl Producer {
         let captured =
             unsafe { lock(&self.store).publish(stamp, &capture, copiers, &|n| service.pinned(n))? };
         selection.leave_out(&captured.same);
-        Ok(captured.progress)
+        Ok(captured.visibility)
     }
 
     /// Notes that the version of `selection` is visible, or will be.

@@ -55,10 +55,10 @@ impl Producer {
             self.encode_table()?;
         }
         match self.capture(&stamp, &mut selection, &handed) {
-            Ok(progress) => {
+            Ok(visibility) => {
                 self.commit(&selection);
                 self.apply_policy(&selection, sound);
-                Ok(self.published(&selection, &handed, progress, start))
+                Ok(self.published(&selection, &handed, visibility, start))
             }
             Err(NotPublished::Skipped(reason)) => {
                 self.abort(&reason);

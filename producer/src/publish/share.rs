@@ -2,8 +2,8 @@
 //!
 //! A chunk is cold when nothing was written in it lately but expected pages. Most of its pages then
 //! exist twice, in live memory and in some plane. At the end of a publish, while nobody writes, a
-//! few such chunks become private mappings of that plane (see `crate::live::shared`). Expected pages
-//! get copies of their own at once, so that writing them costs no fault afterwards.
+//! few such chunks become private mappings of that plane (see `crate::live::shared`). Expected
+//! pages get copies of their own at once, so that writing them costs no fault afterwards.
 
 use crate::dirty::Selection;
 use crate::keeper::lock;

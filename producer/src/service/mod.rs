@@ -135,19 +135,14 @@ impl Service {
         })
     }
 
-    /// Revokes the leases of process `pid`. Returns how many there were.
+    /// Revokes the leases of process `pid` that stand. Returns how many there were. Their pins go
+    /// on counting until the observers have left.
     pub(crate) fn revoke(&self, pid: i32) -> usize {
-        let mut revoked = 0;
-        self.hub.attached.rcu(|list| {
-            let (out, stay): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|a| a.pid == pid);
-            // Mark the lease as revoked before its pins stop counting. An observer that checks its
-            // lease after reading then always notices that what it read may be wrong.
-            out.iter().for_each(|a| a.lease.revoke());
-            revoked = out.len();
-            stay
-        });
-        // The observers may be waiting, and no later version wakes them if none is attached any
-        // more.
+        let attached = self.hub.attached.load();
+        let stands = |a: &&Arc<Attached>| a.pid == pid && !a.lease.revoked();
+        let revoked = attached.iter().filter(stands);
+        let revoked = revoked.inspect(|a| a.lease.revoke()).count();
+        // The observers may be waiting.
         let _ = self.hub.wake.write(1);
         revoked
     }

@@ -34,7 +34,24 @@ pub(super) struct Connection {
     since: Instant,
     attached: Option<Arc<Attached>>,
     subscribed: bool,
+    /// True if the client was told to leave. Nothing that it sends is read any more.
+    dismissed: bool,
     requests: (Instant, u32),
+}
+
+impl Connection {
+    /// Returns true if the client has not closed the connection, and its process lives.
+    fn is_there(&self) -> bool {
+        !socket::hung_up(&self.socket) && self.peer.alive()
+    }
+
+    /// Returns the events to wait for. The end of the connection is always reported.
+    fn events(&self) -> PollFlags {
+        match self.dismissed {
+            true => PollFlags::empty(),
+            false => PollFlags::POLLIN,
+        }
+    }
 }
 
 /// The state of the service thread.
@@ -96,8 +113,8 @@ impl Server {
             PollFd::new(self.listener.as_fd(), accepting),
         ];
         let count = fds.len() + self.connections.len();
-        let sockets = self.connections.iter().map(|c| c.socket.as_fd());
-        fds.extend(sockets.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let connections = self.connections.iter();
+        fds.extend(connections.map(|c| PollFd::new(c.socket.as_fd(), c.events())));
         let (owners, handles): (Vec<_>, Vec<_>) = (2..)
             .zip(&self.connections)
             .filter_map(|(i, c)| Some((i, c.peer.handle()?)))
@@ -145,7 +162,11 @@ impl Server {
         let _ = self.hub.wake.read();
         self.ring();
         let notice = wire::NOTICE.to_le_bytes();
-        for c in self.connections.iter().filter(|c| c.subscribed) {
+        for c in self
+            .connections
+            .iter()
+            .filter(|c| c.subscribed && !c.dismissed)
+        {
             // If the socket of an observer is full, the observer has enough notices to wake up.
             let _ = socket::send(&c.socket, &notice, &[]);
         }
@@ -174,6 +195,7 @@ impl Server {
             since: now,
             attached: None,
             subscribed: false,
+            dismissed: false,
             requests,
         });
     }
@@ -193,6 +215,9 @@ impl Server {
 
     /// Takes one message of connection `i`. A message that is not valid ends the connection (I8).
     fn serve(&mut self, i: usize) {
+        if self.connections[i].dismissed {
+            return self.dismiss(i);
+        }
         let mut buffer = [0; wire::REQUEST_BYTES];
         let message = match socket::receive_plain(&self.connections[i].socket, &mut buffer) {
             Ok(0) => None,
@@ -206,7 +231,7 @@ impl Server {
             Some(message) => self.request(i, message),
         };
         if !stays {
-            self.hang_up(i);
+            self.dismiss(i);
         }
     }
 
@@ -218,7 +243,6 @@ impl Server {
             None if !off(Guard::CheckMessages) => return false,
             Some(version) if version != LAYOUT_VERSION => Some(Answer::OtherLayout),
             _ if !self.access.allows(c.peer.uid, own) => Some(Answer::NotAllowed),
-            // A revoked observer may stay connected. It takes no place.
             _ if self.hub.attached.load().len() >= self.max_observers => Some(Answer::Full),
             _ => None,
         };
@@ -288,6 +312,21 @@ impl Server {
             pinned: a.lease.pinned(),
         };
         self.hub.attached.load().iter().map(row).collect()
+    }
+
+    /// Ends connection `i`. An observer that is still there may have versions mapped, so its pins
+    /// go on counting: it is told to leave, and the connection stays until it has left or its
+    /// process has ended.
+    fn dismiss(&mut self, i: usize) {
+        let c = &mut self.connections[i];
+        match &c.attached {
+            Some(attached) if c.is_there() => {
+                attached.lease.revoke();
+                socket::end_sending(&c.socket);
+                c.dismissed = true;
+            }
+            _ => self.hang_up(i),
+        }
     }
 
     /// Closes connection `i`. If an observer was attached, its pins no longer count.

@@ -2,7 +2,7 @@
 
 use super::clients::Job;
 use super::pass::Pass;
-use super::series::{Key, Memory};
+use super::series::{Key, SeriesCache};
 use super::{Common, Options};
 use crate::frame::Frame;
 use crate::region::{Region, State, Watch};
@@ -22,7 +22,7 @@ pub struct Follower {
     options: Options,
     observer: Option<Observer>,
     watch: Watch,
-    memory: Memory,
+    memory: SeriesCache,
     state: State,
     /// The version of the last pass over whole fields.
     whole: Option<u64>,
@@ -46,7 +46,7 @@ impl Follower {
             options,
             observer: None,
             watch: Watch::default(),
-            memory: Memory::default(),
+            memory: SeriesCache::default(),
             state: State::Waiting,
             whole: None,
             due: Due {
@@ -234,9 +234,7 @@ impl Follower {
         }
         let other = self.pin(job.request.compare).and_then(|version| {
             let mut pass = pass(&version).ok_or("the version cannot be mapped")?;
-            let image = pass.other(&job.request)?;
-            pass.check().map_err(|e| e.to_string())?;
-            Ok(image)
+            pass.other(&job.request)
         });
         frame.compare = Some(other);
     }
@@ -251,9 +249,7 @@ impl Follower {
             .memory
             .get(&key(job))
             .filter(|_| job.whole && job.fresh);
-        if self.lease_held(common, pass) {
-            common.clients.give(job.client, frame, series);
-        }
+        common.clients.give(job.client, frame, series);
     }
 
     /// Computes the parts of a request that read whole fields, and gives them to the client.
@@ -272,18 +268,7 @@ impl Follower {
         for (name, (stamp, moments)) in &frame.also {
             self.memory.note(&(name.clone(), None), stamp, moments);
         }
-        if self.lease_held(common, pass) {
-            common.clients.add(job.client, frame);
-        }
-    }
-
-    /// Returns true if the lease stayed valid while the pages were read.
-    fn lease_held(&mut self, common: &Common, pass: &Pass) -> bool {
-        let checked = pass.check();
-        if let Err(error) = &checked {
-            self.revoked(common, error);
-        }
-        checked.is_ok()
+        common.clients.add(job.client, frame);
     }
 
     /// Pins version `number`, or the newest one.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tcasm_analytics::dynamic;
 use tcasm_analytics::{Histogram, Lane, Moments, Range, Scalar, blocks};
 use tcasm_core::field::FieldDesc;
-use tcasm_observer::{ObserveError, View, ViewError};
+use tcasm_observer::{View, ViewError};
 
 /// Results that were computed, each by its key.
 type Memo<K, V> = HashMap<K, Result<Arc<V>, String>>;
@@ -47,12 +47,6 @@ impl Pass {
             volumes: Memo::new(),
             pages: Memo::new(),
         }
-    }
-
-    /// Returns an error if the lease was revoked: the pages that were read may then belong to
-    /// another version.
-    pub fn check(&self) -> Result<(), ObserveError> {
-        self.view.check()
     }
 
     fn field(&self, name: &str) -> Result<(&FieldDesc, &[u8]), String> {

@@ -30,11 +30,11 @@ pub type Key = (String, Option<usize>);
 
 /// The series of all fields that clients asked for.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct SeriesCache {
     of: HashMap<Key, Arc<Series>>,
 }
 
-impl Memory {
+impl SeriesCache {
     /// Removes all series. Call it when another run begins.
     pub fn clear(&mut self) {
         self.of.clear();
@@ -88,7 +88,7 @@ mod tests {
     use ndarray::array;
 
     fn noted(versions: impl Iterator<Item = u64>) -> Vec<u64> {
-        let mut memory = Memory::default();
+        let mut memory = SeriesCache::default();
         let key = ("u".to_owned(), None);
         for version in versions {
             let stamp = Stamp {

@@ -1,4 +1,4 @@
-//! The place where the server listens: a port of this machine, or a Unix socket.
+//! The endpoint at which the server listens: a port of this machine, or a Unix socket.
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -15,9 +15,9 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
-/// The place where a server listens.
+/// The endpoint at which a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// A port of an address of this machine.
     Port {
         /// The address.
@@ -97,15 +97,15 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 impl Listener {
-    /// Listens at `place`. It must be called in the context of the runtime.
-    pub async fn bind(place: &Place) -> Result<Listener, ServeError> {
-        match place {
-            Place::Port { address, port } => {
+    /// Listens at `endpoint`. It must be called in the context of the runtime.
+    pub async fn bind(endpoint: &Endpoint) -> Result<Listener, ServeError> {
+        match endpoint {
+            Endpoint::Port { address, port } => {
                 let listener = bind_port(*address, *port).await?;
                 let address = listener.local_addr()?;
                 Ok(Listener::Port(listener, address))
             }
-            Place::Socket(path) => {
+            Endpoint::Socket(path) => {
                 let (listener, file) = bind_socket(path)?;
                 Ok(Listener::Socket(listener, file))
             }
@@ -234,7 +234,7 @@ mod tests {
 
     fn at(path: &Path) -> Result<Listener, ServeError> {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(Listener::bind(&Place::Socket(path.to_owned())))
+        runtime.block_on(Listener::bind(&Endpoint::Socket(path.to_owned())))
     }
 
     #[test]

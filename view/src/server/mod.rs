@@ -13,7 +13,7 @@ mod socket;
 mod timeouts;
 
 pub use access::{Access, Refused};
-pub use listen::{FIRST_PORT, Place, ServeError};
+pub use listen::{Endpoint, FIRST_PORT, ServeError};
 pub use timeouts::Timeouts;
 
 use crate::hub::{Hub, Options};
@@ -35,8 +35,8 @@ use tokio::runtime;
 pub struct Settings {
     /// The region that the page shows first.
     pub name: String,
-    /// The place where it listens.
-    pub place: Place,
+    /// Where it listens.
+    pub endpoint: Endpoint,
     /// The user's secret, from which the token of the address is derived.
     pub secret: String,
     /// The limits on how often its hubs work.
@@ -73,7 +73,7 @@ impl Server {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let listener = runtime.block_on(Listener::bind(&settings.place))?;
+        let listener = runtime.block_on(Listener::bind(&settings.endpoint))?;
         let keys = Keys::new(&settings.secret, &listener.place(), secret::random()?);
         Ok(Server {
             runtime,

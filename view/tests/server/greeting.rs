@@ -8,7 +8,7 @@ use sha2::Sha256;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
-use tcasm_view::server::{Place, Timeouts};
+use tcasm_view::server::{Endpoint, Timeouts};
 use tungstenite::{Message, WebSocket};
 
 const NONCE: &str = "00112233445566778899aabbccddeeff";
@@ -152,8 +152,8 @@ fn token_survives_restart_at_the_same_port_and_session_key_does_not() {
 fn unix_socket_serves_the_same_as_a_port() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("view.socket");
-    let place = Place::Socket(path.clone());
-    let server = server(&name("socket"), Timeouts::default(), place);
+    let endpoint = Endpoint::Socket(path.clone());
+    let server = server(&name("socket"), Timeouts::default(), endpoint);
     let token = server.token().to_owned();
     assert!(server.url("node").ends_with(&format!("/#token={token}")));
     let (stop, thread) = run(server);

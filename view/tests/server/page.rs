@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tcasm_producer::Producer;
 pub use tcasm_tests::name;
 use tcasm_view::Options;
-use tcasm_view::server::{Place, Server, Settings, Timeouts};
+use tcasm_view::server::{Endpoint, Server, Settings, Timeouts};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::{Error, Message, WebSocket};
 
@@ -51,7 +51,7 @@ impl Site {
         let server = server(
             name,
             timeouts,
-            Place::Port {
+            Endpoint::Port {
                 address: [127, 0, 0, 1].into(),
                 port: Some(port),
             },
@@ -112,10 +112,10 @@ impl Site {
 }
 
 /// Returns a server that listens and does not run yet.
-pub fn server(name: &str, timeouts: Timeouts, place: Place) -> Server {
+pub fn server(name: &str, timeouts: Timeouts, endpoint: Endpoint) -> Server {
     Server::bind(Settings {
         name: name.to_owned(),
-        place,
+        endpoint,
         secret: SECRET.to_owned(),
         options: Options::default(),
         timeouts,

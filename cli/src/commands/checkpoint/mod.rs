@@ -11,7 +11,7 @@ mod writer;
 use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
 use crate::signals::Signals;
-use progress::Progress;
+use progress::Output;
 use std::collections::BTreeSet;
 
 pub fn run(args: &CheckpointArgs) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub fn run(args: &CheckpointArgs) -> Result<(), Failure> {
             "a region is named twice; name each region once",
         ));
     }
-    let (signals, progress) = (Signals::catch()?, Progress::new());
+    let (signals, progress) = (Signals::catch()?, Output::new());
     let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for name in &args.names {

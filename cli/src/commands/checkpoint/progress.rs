@@ -12,24 +12,24 @@ use tcasm_observer::Version;
 
 /// Prints lines and progress bars. Errors of the output are ignored: checkpoints are written even
 /// if nobody reads the output any more.
-pub struct Progress {
+pub struct Output {
     /// Hidden if standard error is no terminal.
     bars: MultiProgress,
 }
 
 /// The output for one region.
 pub struct Line<'p> {
-    progress: &'p Progress,
+    progress: &'p Output,
     versions: ProgressBar,
     copy: ProgressBar,
     /// The number of files that could not be written since the last success.
     failing: u64,
 }
 
-impl Progress {
+impl Output {
     pub fn new() -> Self {
         let bars = MultiProgress::new();
-        Progress { bars }
+        Output { bars }
     }
 
     /// Adds the progress bars of a region.

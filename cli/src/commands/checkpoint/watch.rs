@@ -1,7 +1,7 @@
 //! Writes the checkpoints of one region, from its first version to its last.
 
 use super::progress::Line;
-use super::progress::Progress;
+use super::progress::Output;
 use super::writer::Writer;
 use crate::args::CheckpointArgs;
 use crate::exit::{Code, Failure};
@@ -67,7 +67,7 @@ pub fn run(
     name: &str,
     args: &CheckpointArgs,
     signals: &Signals,
-    progress: &Progress,
+    progress: &Output,
 ) -> Result<(), Failure> {
     let mut watch = Watch {
         name,

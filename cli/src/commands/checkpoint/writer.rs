@@ -92,8 +92,6 @@ impl Writer {
         let checkpointer = self.open()?;
         let view = version.view()?;
         let filled = fill(checkpointer, &name, &view, base.as_ref())?;
-        // If the producer revoked the lease meanwhile, the bytes may be wrong: no file then.
-        view.check()?;
         drop(view);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;

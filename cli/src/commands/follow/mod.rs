@@ -13,7 +13,7 @@ use crate::region;
 use crate::schedule::Schedule;
 use crate::signals::{POLL, Signals};
 use changes::Changes;
-use progress::Progress;
+use progress::FollowOutput;
 use sink::{Sink, Trouble};
 use std::time::Instant;
 use tcasm_observer::{ObserveError, Observer, Stamp, Version};
@@ -37,7 +37,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let mut follower = Follower {
         last: sink.last(),
         sink,
-        progress: Progress::new(&args.name, args.file.clone()),
+        progress: FollowOutput::new(&args.name, args.file.clone()),
         changes: Changes::default(),
         last_failure: None,
         args,
@@ -58,7 +58,7 @@ struct Follower<'a> {
     sink: Sink,
     /// The newest version in the series.
     last: Option<Stamp>,
-    progress: Progress,
+    progress: FollowOutput,
     changes: Changes,
     /// The error of the last attempt, if it failed.
     last_failure: Option<Failure>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tcasm_observer::Version;
 
 /// Prints the progress and counts versions.
-pub struct Progress {
+pub struct FollowOutput {
     /// Hidden if standard error is no terminal.
     line: ProgressBar,
     pub appended: u64,
@@ -22,7 +22,7 @@ pub struct Progress {
     file: PathBuf,
 }
 
-impl Progress {
+impl FollowOutput {
     pub fn new(name: &str, file: PathBuf) -> Self {
         let line = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {wide_msg}") {
@@ -31,7 +31,7 @@ impl Progress {
         line.set_prefix(name.to_owned());
         line.set_message("waiting for the first version");
         line.enable_steady_tick(Duration::from_millis(200));
-        Progress {
+        FollowOutput {
             line,
             appended: 0,
             bytes: 0,

@@ -13,16 +13,16 @@ const SAVED: u8 = 2;
 
 /// The state of each piece (Protected, then Copying, then Saved), and how many are left.
 #[derive(Debug)]
-pub struct Progress {
+pub struct Pieces {
     states: Vec<AtomicU8>,
     next: AtomicUsize,
     left: AtomicUsize,
 }
 
-impl Progress {
+impl Pieces {
     /// Creates the state for `pieces` protected pieces, at least one.
     pub fn new(pieces: usize) -> Self {
-        Progress {
+        Pieces {
             states: (0..pieces).map(|_| AtomicU8::new(PROTECTED)).collect(),
             next: AtomicUsize::new(0),
             left: AtomicUsize::new(pieces),
@@ -43,7 +43,7 @@ impl Progress {
     }
 
     /// Claims a piece. Returns true to exactly one caller. That caller must copy and release the
-    /// piece, and then call [`Progress::saved`].
+    /// piece, and then call [`Pieces::saved`].
     pub fn claim(&self, piece: usize) -> bool {
         self.states[piece]
             .compare_exchange(PROTECTED, COPYING, Acquire, Relaxed)
@@ -80,7 +80,7 @@ mod loom_tests {
     /// A model of memory with a gate. A store to a piece waits while the piece is protected, as in
     /// the kernel.
     struct Memory {
-        progress: Progress,
+        pieces: Pieces,
         live: Vec<UnsafeCell<u64>>,
         saved: Vec<UnsafeCell<u64>>,
         protected: Vec<AtomicBool>,
@@ -98,7 +98,7 @@ mod loom_tests {
         if careful {
             m.protected[piece].store(false, Release);
         }
-        m.progress.saved(piece)
+        m.pieces.saved(piece)
     }
 
     /// Reads all that was saved, as the thread does that makes the version visible.
@@ -110,7 +110,7 @@ mod loom_tests {
     }
 
     fn copier(m: &Memory, careful: bool) {
-        while let Some(piece) = m.progress.claim_next() {
+        while let Some(piece) = m.pieces.claim_next() {
             if save(m, piece, careful) {
                 end(m);
             }
@@ -121,7 +121,7 @@ mod loom_tests {
     /// save it.
     fn store(m: &Memory, piece: usize, careful: bool) {
         while m.protected[piece].load(Acquire) {
-            if m.progress.claim(piece) {
+            if m.pieces.claim(piece) {
                 if save(m, piece, careful) {
                     end(m);
                 }
@@ -138,7 +138,7 @@ mod loom_tests {
         model.preemption_bound = Some(3);
         model.check(move || {
             let m = Arc::new(Memory {
-                progress: Progress::new(PIECES),
+                pieces: Pieces::new(PIECES),
                 live: (0..PIECES).map(|_| UnsafeCell::new(OLD)).collect(),
                 saved: (0..PIECES).map(|_| UnsafeCell::new(0)).collect(),
                 protected: (0..PIECES).map(|_| AtomicBool::new(true)).collect(),
@@ -155,7 +155,7 @@ mod loom_tests {
             ];
             store(&m, 0, careful);
             threads.into_iter().for_each(|t| t.join().unwrap());
-            assert!(m.progress.ended());
+            assert!(m.pieces.ended());
         });
     }
 
