@@ -1,6 +1,6 @@
 //! How checkpoints are written.
 
-use crate::Mode;
+use crate::file::Mode;
 
 /// The format in which other programs read a full checkpoint. This crate reads both in the same
 /// way, from `/tcasm`.

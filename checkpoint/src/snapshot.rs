@@ -1,6 +1,6 @@
 //! The version that a writer stores.
 
-use crate::WriteError;
+use crate::error::WriteError;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;

@@ -6,10 +6,13 @@
 //! compaction.
 
 use super::contents::{Contents, Entry};
-use super::drain::{Shared, lock};
+use super::shared::{Shared, lock};
+use super::stored;
 use crate::error::{ReadError, WriteError};
-use crate::find::{self, Form};
-use crate::{Checkpoint, Options, series, stored, write};
+use crate::format::names::{self, Form};
+use crate::options::Options;
+use crate::read::Checkpoint;
+use crate::write;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use thiserror::Error;
@@ -98,7 +101,7 @@ fn due(contents: &Contents, most: usize) -> Option<Entry> {
 pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result<(), CompactError> {
     let (increment, full) = {
         let tier = lock(tier);
-        let name = find::file_name(tier.name(), entry.step, Form::Full(options.layout));
+        let name = names::file_name(tier.name(), entry.step, Form::Full(options.layout));
         (tier.path(entry), tier.dir().join(name))
     };
     let loaded = Checkpoint::open(increment)?.load()?;
@@ -114,7 +117,7 @@ pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result
     let bytes = unsealed.commit()?;
     tcasm_core::fault::pass("compacted");
     tier.complete(stored::entry(&full, header, bytes))?;
-    Ok(series::update(&mut tier)?)
+    Ok(tier.update_list()?)
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 //! elsewhere are ignored, and their numbers are reported.
 
 use crate::error::ReadError;
-use crate::{find, regular};
+use crate::file::regular;
+use crate::format::names;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -237,7 +238,7 @@ impl Contents {
     /// so it must not name files of others.
     fn may_have(&self, entry: &Entry) -> bool {
         let is_in_folder = !entry.file.contains('/');
-        let found = find::parse(&entry.file).filter(|_| is_in_folder);
+        let found = names::parse(&entry.file).filter(|_| is_in_folder);
         found.is_some_and(|(name, step, _)| (name, step) == (&self.region, entry.step))
     }
 

@@ -1,8 +1,8 @@
 //! Copies files from one tier to another. A copy is slow enough not to disturb other programs, and
 //! appears whole or not at all.
 
-use crate::error::{Fault, WriteError};
-use crate::{Mode, atomic, regular};
+use crate::error::WriteError;
+use crate::file::{Fault, Mode, atomic, regular};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;

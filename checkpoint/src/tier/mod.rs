@@ -7,13 +7,18 @@
 
 pub mod compact;
 pub mod contents;
-pub mod copy;
+mod copy;
 pub mod drain;
+mod folder;
+mod listed;
 pub mod manifest;
 mod open;
 mod retention;
+pub mod shared;
 mod slow;
+pub mod stored;
 
+pub use folder::{checkpoint_files, manifests};
 pub use open::Tier;
 pub use retention::Retention;
 

@@ -1,11 +1,14 @@
 //! A tier that is open for writing. Only one process can have it open at a time.
 
 use super::contents::{Contents, Entry, Event};
+use super::listed::Listed;
 use super::manifest::Manifest;
 use super::retention::Retention;
-use crate::error::{Fault, WriteError};
-use crate::lock::Lock;
-use crate::{Mode, atomic, find, seal, series, stored};
+use super::stored;
+use crate::error::WriteError;
+use crate::file::{Fault, Lock, Mode, atomic, seal};
+use crate::format::names;
+use crate::series::list;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +21,8 @@ pub struct Tier {
     name: String,
     mode: Mode,
     manifest: Manifest,
-    /// `None` until the list of its VTKHDF files is written.
-    pub(crate) listed: Option<series::Listed>,
+    /// The list of its VTKHDF files.
+    listed: Listed,
     /// `None` only while the tier is opened anew, or after that failed.
     lock: Option<Lock>,
 }
@@ -31,7 +34,7 @@ impl Tier {
     /// Repairs what a killed writer has left: removes temporary files, forgets lines without a
     /// file, and enters files without a line.
     pub fn open(dir: &Path, name: &str, run: Option<&str>, mode: Mode) -> Result<Self, WriteError> {
-        if !find::usable(name) {
+        if !names::usable(name) {
             return Err(WriteError::Name(name.to_owned()));
         }
         if !dir.is_dir() {
@@ -46,7 +49,7 @@ impl Tier {
             name: name.to_owned(),
             mode,
             manifest: Manifest::open(dir, name, run, mode)?,
-            listed: None,
+            listed: Listed::new(dir, name, mode),
             lock: Some(lock),
         };
         tier.forget_lost()?;
@@ -74,9 +77,16 @@ impl Tier {
         self.manifest.contents()
     }
 
-    /// Returns how often the set of checkpoints has changed since the tier was opened.
-    pub fn changes(&self) -> u64 {
-        self.manifest.changes()
+    /// Writes the list of its VTKHDF files if it is due.
+    pub fn update_list(&mut self) -> Result<(), WriteError> {
+        let changes = self.manifest.changes();
+        self.listed.update(self.manifest.contents(), changes)
+    }
+
+    /// Writes the list of its VTKHDF files if it is not up to date.
+    pub fn complete_list(&mut self) -> Result<(), WriteError> {
+        let changes = self.manifest.changes();
+        self.listed.complete(self.manifest.contents(), changes)
     }
 
     /// Returns the path of the file of `entry` on this tier.
@@ -237,7 +247,7 @@ impl Tier {
     /// Enters files that their writer could not enter before it was killed, and removes those that
     /// it could not remove any more.
     fn enter_unlisted(&mut self) -> Result<(), WriteError> {
-        let found = find::in_dir(&self.dir).map_err(|e| Fault::from(e).at(&self.dir))?;
+        let found = names::in_dir(&self.dir).map_err(|e| Fault::from(e).at(&self.dir))?;
         for file in found.into_iter().filter(|f| f.name == self.name) {
             let known = self.contents().items.get(&file.step);
             if known.is_some_and(|item| self.path(&item.entry) == file.path) {
@@ -271,9 +281,9 @@ impl Drop for Tier {
     /// Completes the list of checkpoints, which may lack the last ones. Without its lock, the
     /// folder does not belong to this process any more.
     fn drop(&mut self) {
-        if self.listed.is_some()
+        if self.listed.was_written()
             && self.is_there()
-            && let Err(error) = series::complete(self)
+            && let Err(error) = self.complete_list()
         {
             tracing::warn!("the list of checkpoints is not up to date: {error}");
         }
@@ -282,8 +292,8 @@ impl Drop for Tier {
 
 /// Removes the temporary files that killed writers of `name` have left in `dir`.
 fn remove_leftovers(dir: &Path, name: &str) {
-    let list = series::file_name(name);
-    let ours = |file: &str| file == list || find::parse(file).is_some_and(|(n, ..)| n == name);
+    let list = list::file_name(name);
+    let ours = |file: &str| file == list || names::parse(file).is_some_and(|(n, ..)| n == name);
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let file = entry.file_name();
         if file.to_str().is_some_and(|f| atomic::is_temporary(f, ours)) {

@@ -1,10 +1,11 @@
 //! The tier that checkpoints are drained to, and which of its files are known to be readable.
 
-use super::Tier;
 use super::contents::Entry;
-use crate::error::{Fault, ReadError, WriteError};
-use crate::find::Found;
-use crate::{seal, stored};
+use super::open::Tier;
+use super::stored;
+use crate::error::{ReadError, WriteError};
+use crate::file::{Fault, seal};
+use crate::format::names::Found;
 use std::collections::BTreeMap;
 use std::io;
 

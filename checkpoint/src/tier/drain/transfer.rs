@@ -1,14 +1,18 @@
 //! The way of one checkpoint to the slower tier. An increment is never copied before the slower
 //! tier has its base.
 
-use super::{Common, lock};
-use crate::error::{Fault, ReadError, WriteError};
-use crate::find::{Form, Found};
+use super::common::Common;
+use crate::error::{ReadError, WriteError};
+use crate::file::Fault;
+use crate::format::names::{Form, Found};
+use crate::options::Layout;
 use crate::tier::contents::Entry;
 use crate::tier::copy::{Pace, copy};
+use crate::tier::open::Tier;
+use crate::tier::retention::Retention;
+use crate::tier::shared::lock;
 use crate::tier::slow::Slow;
-use crate::tier::{Retention, Tier};
-use crate::{Layout, series, stored};
+use crate::tier::stored;
 use std::sync::atomic::Ordering::Relaxed;
 use tcasm_core::fault;
 
@@ -56,10 +60,10 @@ impl Common {
         }
         fault::pass("drained");
         slow.tier.apply_retention(&self.kept_on_slow(), false)?;
-        series::update(&mut slow.tier)?;
+        slow.tier.update_list()?;
         let mut fast = lock(&self.fast);
         if fast.apply_retention(&self.settings.keep_fast, true)? != 0 {
-            series::update(&mut fast)?;
+            fast.update_list()?;
         }
         drop(fast);
         self.board().state.drained += 1;
@@ -155,9 +159,12 @@ fn is_current(tier: &Tier, entry: &Entry) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::*;
+    use super::*;
+    use crate::tier::drain::Settings;
+    use crate::tier::drain::work::{MOST_PAUSE, open_slow};
     use crate::tier::test::written;
     use crate::{Checkpointer, Mode};
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn file_that_replaced_a_drained_one_is_drained_again() {
@@ -186,13 +193,7 @@ mod tests {
             ..old.clone()
         })
         .unwrap();
-        let common = Common {
-            fast: Arc::new(Mutex::new(tier)),
-            settings,
-            board: Mutex::default(),
-            changed: Condvar::new(),
-            copied: AtomicU64::new(0),
-        };
+        let common = Common::new(Arc::new(Mutex::new(tier)), settings);
         let mut slow = open_slow(&common.fast, slow.path()).unwrap();
         common.drain(&old, &mut slow).unwrap();
         assert!(!lock(&common.fast).contents().items[&1].drained);

@@ -2,11 +2,11 @@
 //! the result.
 
 use super::{KEEP, Op};
-use crate::checkpointer::Checkpointer;
 use crate::tier::contents::Item;
-use crate::tier::drain::{Idle, Settings, Shared, lock};
+use crate::tier::drain::{Idle, Settings};
+use crate::tier::shared::{Shared, lock};
 use crate::tier::{Retention, compact};
-use crate::{Compression, Options, Snapshot};
+use crate::{Checkpointer, Compression, Options, Snapshot};
 use std::io::Write;
 use std::iter;
 use std::ops::Range;

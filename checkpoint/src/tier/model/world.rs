@@ -2,8 +2,9 @@
 
 use super::child::{COUNT, values};
 use super::{Harm, KEEP, Round};
+use crate::Checkpoint;
+use crate::format::names;
 use crate::tier::contents::{self, Contents};
-use crate::{Checkpoint, find};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::fs;
@@ -161,7 +162,7 @@ impl Side {
     /// Returns the steps that can be restored from this tier alone.
     fn restorable(&self) -> Result<BTreeSet<u64>, String> {
         let mut steps = BTreeSet::new();
-        for found in find::in_dir(&self.dir).map_err(|e| e.to_string())? {
+        for found in names::in_dir(&self.dir).map_err(|e| e.to_string())? {
             let Ok(checkpoint) = Checkpoint::restart(&[&self.dir], Some(found.step)) else {
                 continue;
             };
@@ -219,7 +220,7 @@ impl Side {
 
     /// Removes a file. From now on the tier must restore what it still can.
     fn lose(&mut self, which: usize) {
-        let found = find::in_dir(&self.dir).unwrap();
+        let found = names::in_dir(&self.dir).unwrap();
         if found.is_empty() {
             return;
         }

@@ -1,0 +1,252 @@
+//! Reads a checkpoint: a full one, or an increment with all that it builds on.
+
+use super::chain::{Care, Chains};
+use super::search;
+use crate::error::ReadError;
+use crate::file::memory;
+use crate::format::data::typed;
+use crate::format::full::Full;
+use crate::format::header::Header;
+use crate::format::increment::Increment;
+use crate::series::list;
+use ndarray::ArrayViewMutD;
+use std::path::{Path, PathBuf};
+use tcasm_core::field::{self, DType, Element, FieldDesc, FieldTable, Kind};
+use tcasm_core::place::Extent;
+use tcasm_core::stamp::Stamp;
+
+/// An open checkpoint whose structure is undamaged. Each field is checked when it is read.
+#[derive(Debug)]
+pub struct Checkpoint {
+    path: PathBuf,
+    full: Full,
+    /// The increments on the full checkpoint, oldest first.
+    increments: Vec<Increment>,
+    passed_over: Vec<(PathBuf, ReadError)>,
+}
+
+impl Checkpoint {
+    /// Opens the checkpoint at `path`. If that is a directory or a `.series` file, opens the newest
+    /// checkpoint in it that can be used. [`Checkpoint::passed_over`] tells which newer ones could
+    /// not be used.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            newest(path, search::in_dir(path)?, Vec::new(), Care::Structure)
+        } else if path.extension().is_some_and(|e| e == "series") {
+            let mut files = list::files(path)?;
+            files.reverse();
+            newest(path, files, Vec::new(), Care::Structure)
+        } else {
+            open_file(path, &mut Chains::to_read(Care::Structure))
+        }
+    }
+
+    /// Opens the newest checkpoint of which every field can be read, or that of `step`. `dirs` are
+    /// the tiers of a run, fastest first, or the path of a single file. [`Checkpoint::passed_over`]
+    /// tells which newer ones could not be used.
+    pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {
+        let dirs: Vec<&Path> = dirs.iter().map(AsRef::as_ref).collect();
+        if let ([file], None) = (&dirs[..], step)
+            && file.is_file()
+        {
+            return open_file(file, &mut Chains::to_read(Care::Fields));
+        }
+        let place = dirs.first().copied().unwrap_or(Path::new("."));
+        let (files, away) = search::in_tiers(place, &dirs, step)?;
+        newest(place, files, away, Care::Fields)
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the name of the region that was stored.
+    pub fn region(&self) -> &str {
+        &self.header().region
+    }
+
+    /// Returns the number, the step and the time of the version that was stored.
+    pub fn stamp(&self) -> Stamp {
+        self.header().stamp
+    }
+
+    /// Returns the fields of that version.
+    pub fn table(&self) -> &FieldTable {
+        &self.header().table
+    }
+
+    /// Returns where the region lay in its producer, if the file says so.
+    pub fn extent(&self) -> Option<Extent> {
+        self.header().extent
+    }
+
+    /// Returns the steps of the checkpoints that it is read from, its own last.
+    pub fn steps(&self) -> Vec<u64> {
+        let first = self.full.header().stamp.step;
+        let rest = self.increments.iter().map(|i| i.stamp().step);
+        std::iter::once(first).chain(rest).collect()
+    }
+
+    /// Returns the newer checkpoints that could not be used, with their errors.
+    pub fn passed_over(&self) -> &[(PathBuf, ReadError)] {
+        &self.passed_over
+    }
+
+    /// Closes the files and returns the same as [`Checkpoint::passed_over`].
+    pub fn into_passed_over(self) -> Vec<(PathBuf, ReadError)> {
+        self.passed_over
+    }
+
+    /// Returns the seal of its file, which no other file has.
+    pub fn seal(&self) -> &str {
+        &self.header().seal
+    }
+
+    /// Reads the field `name` into `buffer` as it lay in memory, ghost layers included. After an
+    /// error, the contents of `buffer` are unspecified.
+    pub fn read_bytes(&self, name: &str, buffer: &mut [u8]) -> Result<(), ReadError> {
+        let field = self.field(name)?;
+        if buffer.len() as u64 != field.bytes() {
+            return Err(ReadError::WrongSize {
+                field: name.to_owned(),
+                need: field.bytes(),
+                have: buffer.len(),
+            });
+        }
+        self.full.read_bytes(field, buffer)?;
+        let mut all = self.increments.iter();
+        all.try_for_each(|increment| increment.apply(field, buffer))
+    }
+
+    /// Reads the field `name` into `array`, ghost layers included. `array` must have the field's
+    /// dtype and [`array_shape`](FieldDesc::array_shape). After an error, the contents of `array`
+    /// are unspecified.
+    pub fn read_array<T: Element>(
+        &self,
+        name: &str,
+        mut array: ArrayViewMutD<'_, T>,
+    ) -> Result<(), ReadError> {
+        let field = self.field(name)?;
+        check_array(field, T::DTYPE, array.shape())?;
+        if self.increments.is_empty() {
+            return self.full.read_array(field, array);
+        }
+        memory::check(field.bytes()).map_err(|why| self.too_large(why))?;
+        // Increments change bytes in the order of memory. The array may be in another order.
+        let mut bytes = vec![0; field.bytes() as usize];
+        self.read_bytes(name, &mut bytes)?;
+        let values = typed::<T>(&bytes);
+        let values = bytemuck::cast_slice(&values);
+        match field::view::<T>(field, values) {
+            Ok(read) => array.assign(&read),
+            Err(error) => unreachable!("{error}, although dtype and shape were checked"),
+        }
+        Ok(())
+    }
+
+    /// Reads and checks all fields of all files, without keeping anything.
+    pub fn verify(&self) -> Result<(), ReadError> {
+        self.full.verify()?;
+        self.increments.iter().try_for_each(Increment::verify)
+    }
+
+    /// Reads and checks the copies of fields that its own file holds for other programs. Nothing in
+    /// this crate reads them otherwise.
+    pub fn verify_copies(&self) -> Result<(), ReadError> {
+        match self.increments.is_empty() {
+            true => self.full.verify_copies(),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the error for a checkpoint that does not fit into memory.
+    pub(crate) fn too_large(&self, why: memory::TooLarge) -> ReadError {
+        ReadError::TooLarge {
+            path: self.path.clone(),
+            need: why.need,
+            have: why.have,
+        }
+    }
+
+    fn header(&self) -> &Header {
+        let last = self.increments.last();
+        last.map_or(self.full.header(), Increment::header)
+    }
+
+    fn field(&self, name: &str) -> Result<&FieldDesc, ReadError> {
+        self.table().get(name).ok_or_else(|| ReadError::NoField {
+            path: self.path.clone(),
+            field: name.to_owned(),
+            have: self.table().fields.iter().map(|f| f.name.clone()).collect(),
+        })
+    }
+}
+
+/// Checks that an array with this dtype and shape can take `field`.
+fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), ReadError> {
+    let name = field.name.clone();
+    if let Kind::Raw { type_name, .. } = &field.kind {
+        let type_name = type_name.clone();
+        return Err(ReadError::NotAnArray {
+            field: name,
+            type_name,
+        });
+    }
+    if field.dtype != asked {
+        let stored = field.dtype;
+        return Err(ReadError::WrongType {
+            field: name,
+            stored,
+            asked,
+        });
+    }
+    if field.array_shape() != shape {
+        return Err(ReadError::WrongShape {
+            field: name,
+            stored: field.array_shape(),
+            asked: shape.to_vec(),
+        });
+    }
+    Ok(())
+}
+
+/// Opens the first of `files` that can be used. `passed_over` are files that could not be used
+/// before.
+fn newest(
+    place: &Path,
+    files: Vec<PathBuf>,
+    mut passed_over: Vec<(PathBuf, ReadError)>,
+    care: Care,
+) -> Result<Checkpoint, ReadError> {
+    let mut chains = Chains::to_read(care);
+    for path in files {
+        match open_file(&path, &mut chains) {
+            Ok(checkpoint) => {
+                return Ok(Checkpoint {
+                    passed_over,
+                    ..checkpoint
+                });
+            }
+            Err(error) => {
+                tracing::warn!("passing over a checkpoint: {error}");
+                passed_over.push((path, error));
+            }
+        }
+    }
+    match passed_over.is_empty() {
+        true => Err(ReadError::NoneFound(place.to_owned())),
+        false => Err(ReadError::NoneUsable(place.to_owned(), passed_over)),
+    }
+}
+
+fn open_file(path: &Path, chains: &mut Chains) -> Result<Checkpoint, ReadError> {
+    let (full, increments) = chains.open(path)?;
+    Ok(Checkpoint {
+        path: path.to_owned(),
+        full,
+        increments,
+        passed_over: Vec::new(),
+    })
+}

@@ -1,0 +1,226 @@
+//! The contents of a time series: its fields, its versions, and the file of rows that holds each
+//! field of each version.
+
+use crate::error::{ReadError, WriteError};
+use crate::file::{regular, seal};
+use crate::format::contained;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::stamp::Stamp;
+
+/// The newest format of a time series that this program writes and reads.
+const FORMAT: u64 = 1;
+/// The largest size of the encoded contents in bytes. Each version takes about 100 bytes for each
+/// field.
+const MOST_CONTENTS: u64 = 4 << 30;
+
+/// The contents of the file of a time series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contents {
+    /// The format of these contents.
+    pub format: u64,
+    /// The name of the region.
+    pub region: String,
+    /// The fields, as the first version describes them.
+    pub table: FieldTable,
+    /// The versions, in ascending order of steps.
+    pub versions: Vec<Row>,
+    /// The checksum of each field of the newest version, as two words. Empty if they are not known.
+    pub newest: Vec<[u64; 2]>,
+}
+
+/// One version of the series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Number, step and time of the version.
+    pub stamp: Stamp,
+    /// For each field, the number of the file of rows that holds it.
+    pub files: Vec<u64>,
+    /// The place of the version in a chapter, if it is in one.
+    pub chapter: Option<Chapter>,
+}
+
+/// The place of a version in a chapter. A chapter is a file that holds several versions as
+/// references to their files of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chapter {
+    /// The number of the file of the chapter.
+    pub file: u64,
+    /// The index of the version in the chapter.
+    pub at: u64,
+    /// The number of versions in the chapter.
+    pub rows: u64,
+}
+
+impl Contents {
+    /// Returns a series of `region` with the fields of `table` and no versions.
+    pub fn new(region: &str, table: &FieldTable) -> Self {
+        Contents {
+            format: FORMAT,
+            region: region.to_owned(),
+            table: table.clone(),
+            versions: Vec::new(),
+            newest: Vec::new(),
+        }
+    }
+
+    /// Returns the stamp of the newest version.
+    pub fn last(&self) -> Option<Stamp> {
+        self.versions.last().map(|row| row.stamp)
+    }
+
+    /// Returns true if versions with the fields of `table` can be appended to this series. Offsets
+    /// in the region and attributes may differ.
+    pub fn takes(&self, table: &FieldTable) -> bool {
+        let plain = |field: &FieldDesc| FieldDesc {
+            offset: 0,
+            attrs: Default::default(),
+            ..field.clone()
+        };
+        let (own, other) = (self.table.fields.iter(), table.fields.iter());
+        own.map(plain).eq(other.map(plain))
+    }
+
+    /// Removes the versions of `step` and of later steps.
+    pub fn cut(&mut self, step: u64) {
+        self.versions.retain(|row| row.stamp.step < step);
+        self.newest.clear();
+    }
+
+    /// Removes all but the newest `n` versions.
+    pub fn keep(&mut self, n: usize) {
+        let old = self.versions.len().saturating_sub(n);
+        self.versions.drain(..old);
+    }
+
+    /// Returns the numbers of all files of rows and chapters that the versions refer to.
+    pub fn files(&self) -> BTreeSet<u64> {
+        let rows = self.versions.iter().flat_map(|row| &row.files).copied();
+        let chapters = self.versions.iter().filter_map(|row| row.chapter);
+        rows.chain(chapters.map(|chapter| chapter.file)).collect()
+    }
+
+    /// Returns the versions that are in no chapter.
+    pub fn loose(&self) -> Range<usize> {
+        let in_chapters = self.versions.partition_point(|row| row.chapter.is_some());
+        in_chapters..self.versions.len()
+    }
+
+    /// Returns the time of each version. Readers search versions by time, so the times must ascend.
+    /// If they do not, or if one is not finite, the steps are returned instead.
+    pub fn times(&self) -> Vec<f64> {
+        let times: Vec<f64> = self.versions.iter().map(|row| row.stamp.time).collect();
+        let finite = times.iter().all(|t| t.is_finite());
+        if finite && times.windows(2).all(|pair| pair[0] < pair[1]) {
+            return times;
+        }
+        let steps = self.versions.iter().map(|row| row.stamp.step as f64);
+        steps.collect()
+    }
+
+    /// Returns the contents encoded as MessagePack.
+    pub fn encode(&self) -> Result<Vec<u8>, WriteError> {
+        rmp_serde::to_vec(self).map_err(|e| WriteError::Table(e.into()))
+    }
+
+    /// Reads the contents of the series at `path`.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let (checked, _) = seal::check(path)?; // before HDF5 sees it
+        let damaged = |why: String| ReadError::Damaged {
+            path: path.to_owned(),
+            why,
+        };
+        let bytes = || {
+            let options = hdf5::File::with_options()
+                .with_fapl(|p| p.file_locking(false))
+                .open(regular::path_of(&checked))?;
+            contained::read_small::<u8>(&options.dataset("tcasm/series")?, MOST_CONTENTS)
+        };
+        let bytes = bytes().map_err(|_| ReadError::NotSeries(path.to_owned()))?;
+        let contents: Contents =
+            rmp_serde::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+        if contents.format > FORMAT {
+            return Err(ReadError::TooNew {
+                path: path.to_owned(),
+                found: contents.format,
+                known: FORMAT,
+            });
+        }
+        Ok(contents)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::field::DType;
+
+    fn table(shape: &[usize]) -> FieldTable {
+        FieldTable {
+            fields: vec![FieldDesc::new("t", DType::F64, shape)],
+            ..FieldTable::default()
+        }
+    }
+
+    fn series(times: &[f64]) -> Contents {
+        let mut contents = Contents::new("heat", &table(&[4]));
+        for (i, &time) in times.iter().enumerate() {
+            let (version, step) = (i as u64 + 1, 10 * i as u64);
+            contents.versions.push(Row {
+                stamp: Stamp {
+                    version,
+                    step,
+                    time,
+                },
+                files: vec![version],
+                chapter: (version < 3).then_some(Chapter {
+                    file: 9,
+                    at: version - 1,
+                    rows: 2,
+                }),
+            });
+        }
+        contents
+    }
+
+    #[test]
+    fn steps_replace_times_that_do_not_ascend() {
+        assert_eq!(series(&[0.0, 0.5, 2.0]).times(), [0.0, 0.5, 2.0]);
+        for times in [[0.0, 0.0, 1.0], [1.0, 0.5, 2.0], [0.0, f64::NAN, 1.0]] {
+            assert_eq!(series(&times).times(), [0.0, 10.0, 20.0], "{times:?}");
+        }
+    }
+
+    #[test]
+    fn cut_and_keep_remove_versions() {
+        let mut contents = series(&[0.0, 1.0, 2.0, 3.0]);
+        contents.cut(20);
+        assert_eq!(contents.last().unwrap().step, 10);
+        contents.keep(1);
+        assert_eq!(contents.files(), BTreeSet::from([2, 9]));
+        assert_eq!((contents.loose(), series(&[0.0; 4]).loose()), (1..1, 2..4));
+        contents.keep(5);
+        assert_eq!(contents.versions.len(), 1);
+    }
+
+    #[test]
+    fn series_accepts_fields_of_the_same_shape_at_any_offset() {
+        let contents = series(&[]);
+        let mut moved = table(&[4]);
+        moved.fields[0].offset = 4096;
+        moved.fields[0].attrs.insert("a".to_owned(), 1.into());
+        assert!(contents.takes(&moved));
+        assert!(!contents.takes(&table(&[5])));
+        assert!(!contents.takes(&FieldTable::default()));
+    }
+
+    #[test]
+    fn contents_are_encoded_with_any_times() {
+        let contents = series(&[f64::INFINITY, -0.0]);
+        let bytes = contents.encode().unwrap();
+        assert_eq!(rmp_serde::from_slice::<Contents>(&bytes).unwrap(), contents);
+    }
+}

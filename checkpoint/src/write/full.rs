@@ -1,0 +1,59 @@
+//! Writes full checkpoints. Their format is described in [`crate::format::full`].
+
+use super::layouts;
+use super::new_file::{self, Of};
+use super::store::{FileLayout, Store};
+use super::unsealed::Unsealed;
+use crate::error::WriteError;
+use crate::file::{Fault, Writeback};
+use crate::options::Options;
+use crate::snapshot::Snapshot;
+use hdf5::File;
+use std::path::Path;
+
+/// Writes `snapshot` to `path` and returns the size of the file. The file appears whole or not at
+/// all. After an error, an older file at `path` is untouched, and nothing else is left behind.
+pub fn write(
+    path: impl AsRef<Path>,
+    snapshot: &Snapshot<'_>,
+    options: &Options,
+) -> Result<u64, WriteError> {
+    let unsealed = begin(path.as_ref(), snapshot, "", options)?;
+    unsealed.seal()?;
+    unsealed.commit()
+}
+
+/// Writes all of a file except the seal and the name. Neither needs the snapshot.
+pub fn begin(
+    path: &Path,
+    snapshot: &Snapshot<'_>,
+    id: &str,
+    options: &Options,
+) -> Result<Unsealed, WriteError> {
+    begin_with(path, snapshot, id, options, |file| {
+        layouts::create(options.layout, file, path, snapshot)
+    })
+}
+
+/// Does the same for a file whose part for other programs `create` makes.
+pub fn begin_with(
+    path: &Path,
+    snapshot: &Snapshot<'_>,
+    id: &str,
+    options: &Options,
+    create: impl FnOnce(&File) -> Result<Box<dyn FileLayout>, Fault>,
+) -> Result<Unsealed, WriteError> {
+    let fields = &snapshot.table.fields;
+    let of = Of {
+        snapshot,
+        id,
+        base: None,
+        fields: fields.iter().map(|field| &*field.name).collect(),
+    };
+    new_file::begin(path, &of, options.mode, |file, own, opened| {
+        let layout = create(file)?;
+        let fields = own.create_group("fields")?;
+        let store = Store::new(file, fields, options, Writeback::of(opened));
+        store.all(layout.as_ref(), snapshot)
+    })
+}

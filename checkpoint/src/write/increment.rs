@@ -1,0 +1,117 @@
+//! Writes increments. Their format is described in [`crate::format::increment`].
+
+use super::new_file::{self, Of};
+use super::unsealed::Unsealed;
+use super::{attributes, data};
+use crate::error::WriteError;
+use crate::file::Fault;
+use crate::format::data::typed;
+use crate::format::description::Base;
+use crate::format::increment::checksum_of_runs;
+use crate::options::Options;
+use crate::snapshot::Snapshot;
+use hdf5::{Dataset, Group, H5Type};
+use std::ops::Range;
+use std::path::Path;
+use tcasm_core::field::FieldDesc;
+use tcasm_core::with_dtype;
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// The number of bytes that are gathered before a write.
+const BLOCK: usize = 1 << 20;
+
+/// Begins an increment with the changes of each field of `snapshot`. `changed` returns ranges of
+/// bytes of a field, ascending and disjoint, each of which begins and ends between two values.
+pub fn begin(
+    path: &Path,
+    snapshot: &Snapshot<'_>,
+    id: &str,
+    base: &Base,
+    changed: impl Fn(&FieldDesc) -> Vec<Range<u64>>,
+    options: &Options,
+) -> Result<Unsealed, WriteError> {
+    let runs = |field| (field, changed(field));
+    let all = snapshot.table.fields.iter().map(runs);
+    let changed: Vec<_> = all.filter(|(_, runs)| !runs.is_empty()).collect();
+    let of = Of {
+        snapshot,
+        id,
+        base: Some(base),
+        fields: changed.iter().map(|(field, _)| &*field.name).collect(),
+    };
+    new_file::begin(path, &of, options.mode, |_, own, _| {
+        let fields = own.create_group("fields")?;
+        let store = |(field, runs): &(&FieldDesc, Vec<Range<u64>>)| {
+            let group = fields.create_group(&field.name)?;
+            store(&group, field, snapshot.bytes(field)?, runs, options)
+        };
+        changed.iter().map(store).collect()
+    })
+}
+
+/// Stores the `runs` of changed bytes of `field` in `group`.
+fn store(
+    group: &Group,
+    field: &FieldDesc,
+    bytes: &[u8],
+    runs: &[Range<u64>],
+    options: &Options,
+) -> Result<Dataset, Fault> {
+    let size = field.dtype.size() as u64;
+    let column = |of: fn(&Range<u64>) -> u64| runs.iter().map(|r| of(r) / size).collect::<Vec<_>>();
+    let first = column(|run| run.start);
+    let count = column(|run| run.end - run.start);
+    for (name, values) in [("first", &first), ("count", &count)] {
+        let column = group.new_dataset_builder().with_data(values);
+        column.create(name)?;
+    }
+    attributes::number(group, "xxh3_runs", checksum_of_runs(&first, &count))?;
+    let total = runs.iter().map(|run| run.end - run.start).sum::<u64>() / size;
+    let mut hasher = Xxh3Default::new();
+    let stored = with_dtype!(field.dtype, T => {
+        let dataset = data::create::<T>(group, "values", &[total as usize], options)?;
+        let mut out = Gather::<T> { dataset: &dataset, at: 0, values: Vec::new() };
+        for run in runs {
+            let part = &bytes[run.start as usize..run.end as usize];
+            hasher.update(part);
+            out.put(part)?;
+        }
+        out.flush()?;
+        dataset
+    });
+    attributes::number(group, "xxh3", hasher.digest())?;
+    Ok(stored)
+}
+
+/// Gathers values into blocks before they are written, because runs may be short and many.
+struct Gather<'d, T> {
+    dataset: &'d Dataset,
+    at: usize,
+    values: Vec<T>,
+}
+
+impl<T: H5Type + bytemuck::Pod> Gather<'_, T> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), hdf5::Error> {
+        let most = BLOCK / size_of::<T>();
+        for part in bytes.chunks(BLOCK) {
+            self.values.extend(typed::<T>(part).iter());
+            while self.values.len() >= most {
+                let rest = self.values.split_off(most);
+                self.flush()?;
+                self.values = rest;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), hdf5::Error> {
+        let n = self.values.len();
+        if n != 0 {
+            self.dataset
+                .write_slice(&self.values, self.at..self.at + n)?;
+        }
+        self.at += n;
+        self.values.clear();
+        Ok(())
+    }
+}

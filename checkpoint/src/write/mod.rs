@@ -1,0 +1,13 @@
+//! How checkpoint files are written.
+
+pub mod attributes;
+mod data;
+mod full;
+pub mod increment;
+pub mod layouts;
+pub mod new_file;
+pub mod store;
+mod unsealed;
+
+pub use full::{begin, begin_with, write};
+pub use unsealed::Unsealed;
