@@ -4,22 +4,36 @@ SHELL := bash
 STAGE := ci/stage.sh
 DIR ?= target/demo
 
-.PHONY: help setup test view demo bench soak fuzz
+.PHONY: help setup build install uninstall test view demo bench soak fuzz
 
 help:  ## list the targets
-	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 16
+	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 18
 
 setup:  ## install what the build needs (does nothing if all of it is installed)
 	@ci/setup.sh
 
-test:  ## check format, lints, tests, the page in a browser, documentation, interleavings, fuzzing
+build:  ## build the command, its manual pages and its completion scripts
+	@ci/install-files.sh build
+
+install:  ## build and install them [PREFIX=/usr/local DESTDIR= PROFILE=release]
+	@ci/install-files.sh install
+
+uninstall:  ## remove what `make install` has installed, with the same PREFIX and DESTDIR
+	@ci/install-files.sh uninstall
+
+test:  ## check everything: format, lints, packages, tests, the page, documentation, fuzzing
 	@$(STAGE) --first
 	@$(STAGE) setup ci/setup.sh
 	@$(STAGE) python ci/python-env.sh
 	@$(STAGE) fmt ci/fmt.sh
 	@$(STAGE) clippy ci/clippy.sh
+	@$(STAGE) msrv ci/msrv.sh
+	@$(STAGE) package ci/package.sh
+	@$(STAGE) deny ci/deny.sh
+	@$(STAGE) dependencies python3 ci/dependencies.py
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) view ci/view.sh
+	@$(STAGE) install ci/install.sh
 	@$(STAGE) doc ci/doc.sh
 	@$(STAGE) loom ci/loom.sh
 	@$(STAGE) fuzz ci/fuzz.sh 15

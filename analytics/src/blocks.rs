@@ -63,6 +63,7 @@ pub struct Blocks {
 
 /// The reason why a field has no such window.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BlocksError {
     /// The window has another number of axes than the field.
     #[error(

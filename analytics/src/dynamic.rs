@@ -16,6 +16,7 @@ use thiserror::Error;
 
 /// The reason why an operator cannot be applied to a field.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum AnalyticsError {
     /// The description of the field is not valid.
     #[error(transparent)]

@@ -17,6 +17,7 @@ pub const MAX_BINS: usize = 1 << 24;
 
 /// The reason why a histogram is not possible.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum HistogramError {
     /// The number of bins is 0 or above [`MAX_BINS`].
     #[error("{0} bins were asked for; ask for 1 to {MAX_BINS}")]

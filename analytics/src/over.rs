@@ -31,6 +31,7 @@ pub struct Of<R> {
 
 /// The reason why there is no result for a field of a version.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OverError {
     /// The version has no such field, or the field cannot be read.
     #[error(transparent)]

@@ -46,6 +46,7 @@ pub struct Selection {
 
 /// The reason why a text is not a selection. Items count from 1.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SelectionError {
     /// An item is empty.
     #[error("slice {text:?}: item {item} is empty; write `:` to take the whole axis")]
@@ -96,6 +97,7 @@ pub enum SelectionError {
 
 /// The reason why a selection cannot be applied to an array.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SliceError {
     /// The selection names more axes than the array has.
     #[error("the slice names {given} axes, but the array of shape {shape:?} has {}", shape.len())]

@@ -154,7 +154,7 @@ impl From<AnalyticsError> for Failure {
             | AnalyticsError::Slice { .. }
             | AnalyticsError::Blocks { .. } => Code::Usage,
             AnalyticsError::Array(ArrayError::NotAnArray { .. }) => Code::Usage,
-            AnalyticsError::Field(_) | AnalyticsError::Array(_) => Code::Other,
+            _ => Code::Other,
         };
         Failure::new(code, error.to_string())
     }

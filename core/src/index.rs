@@ -20,6 +20,7 @@ use thiserror::Error;
 
 /// The reason why an index cannot be read or written.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum IndexError {
     /// The index is shorter than its header or its sections.
     #[error("an index of {size} bytes is too small: it is damaged or from another program")]

@@ -78,6 +78,7 @@ pub mod slot {
 
 /// The reason why numbers do not give a layout.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// The number of slots is out of range.
     #[error("{slots} versions were asked for; a region has 2 to {MAX_SLOTS}")]

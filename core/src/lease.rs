@@ -26,6 +26,7 @@ pub struct Lease {
 
 /// The reason why a lease cannot be created, opened or mapped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LeaseError {
     /// The shared object of the lease cannot be created.
     #[error("cannot create a lease: {0}")]

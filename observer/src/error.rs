@@ -12,6 +12,7 @@ use thiserror::Error;
 
 /// Why attaching failed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum AttachError {
     /// The name of the region is not valid.
     #[error(transparent)]
@@ -138,6 +139,7 @@ pub enum AttachError {
 
 /// Why there is no version.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ObserveError {
     /// There is no version yet, or none that is newer.
     #[error("there is no (newer) version yet")]
@@ -178,6 +180,7 @@ pub enum ObserveError {
 
 /// Why a version could not be mapped, or its content not be viewed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ViewError {
     /// The version has no field of this name.
     #[error("there is no field {name:?}; the version has {available:?}")]
@@ -260,6 +263,7 @@ pub enum ViewError {
 
 /// Why bytes of a version could not be read.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The version has no field of this name.
     #[error("there is no field {name:?}; the version has {available:?}")]

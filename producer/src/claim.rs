@@ -106,6 +106,10 @@ fn own(name: &str, path: PathBuf, access: &Access) -> Result<Ownership, CreateEr
             pid,
         },
         TakeError::Io(source) => CreateError::Lock { path, source },
+        other => CreateError::Lock {
+            path,
+            source: io::Error::other(other),
+        },
     })
 }
 

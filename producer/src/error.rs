@@ -13,6 +13,7 @@ use thiserror::Error;
 
 /// Why a region could not be created.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum CreateError {
     /// The name of the region is not valid.
     #[error(transparent)]
@@ -142,6 +143,7 @@ pub enum CreateError {
 
 /// Why a field or buffer could not be added or bound.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum DefineError {
     /// The description of the field is not valid.
     #[error(transparent)]
@@ -337,6 +339,7 @@ impl std::fmt::Display for Structure {
 
 /// Why memory could not be viewed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ViewError {
     /// One call asked for the same buffer twice.
     #[error(
@@ -371,6 +374,7 @@ pub enum ViewError {
 
 /// Why `publish` failed. (A version that is skipped is no failure: see [`crate::Receipt`].)
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum PublishError {
     /// The region is closed.
     #[error("the region is closed: nothing can be published after close()")]
@@ -389,6 +393,7 @@ pub enum PublishError {
 /// Why the fields could not be rolled back to a version. Nothing has changed: versions, bindings
 /// and the bytes of all fields are as they were.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RollbackError {
     /// The region is closed.
     #[error("the region is closed: nothing can be rolled back after close()")]

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// Why a region could not be rebuilt, or its fields not be loaded.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RestoreError {
     /// A checkpoint could not be read.
     #[cfg(feature = "files")]

@@ -51,6 +51,7 @@ pub struct Volume {
 
 /// The reason why a part of a field cannot be shown.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ShowError {
     /// The operator over the field failed.
     #[error(transparent)]

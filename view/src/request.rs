@@ -95,6 +95,7 @@ pub struct Line {
 
 /// The reason why a client message is refused.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum MessageError {
     /// The message has this many bytes, more than [`MAX_MESSAGE`].
     #[error("the message has {0} bytes; send at most {MAX_MESSAGE}")]

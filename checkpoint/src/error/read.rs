@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// Why a checkpoint could not be read.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The system could not read a file.
     #[error("{path:?} cannot be read: {source}")]

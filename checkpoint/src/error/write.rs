@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// Why a checkpoint could not be written. Older checkpoints are always untouched.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The folder does not exist.
     #[error("the directory {0:?} does not exist; create it, or choose another")]

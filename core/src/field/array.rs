@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// The reason why a field cannot be viewed as an array of the type that was asked for.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
+#[non_exhaustive]
 pub enum ArrayError {
     /// The field has another dtype.
     #[error("field {name:?} has dtype {stored}, not {asked}; ask for {stored}")]

@@ -134,6 +134,7 @@ pub struct FieldDesc {
 
 /// The reason why the description of a field cannot be used.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
+#[non_exhaustive]
 pub enum FieldError {
     /// The name is not a valid one.
     #[error("field name {0:?} is not usable: use 1 to 128 characters out of A-Z a-z 0-9 _ -")]

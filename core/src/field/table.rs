@@ -18,6 +18,7 @@ pub struct FieldTable {
 
 /// The reason why a field table cannot be used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TableError {
     /// The bytes of the table do not decode.
     #[error("the field table does not decode: {0}; the index is damaged or from another program")]

@@ -61,6 +61,7 @@ pub struct Planes {
 
 /// The reason why the planes could not be created.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlaneError {
     /// The shared memory object of a plane could not be created.
     #[error(

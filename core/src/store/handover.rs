@@ -65,6 +65,7 @@ pub(super) struct Handed {
 
 /// The reason why a buffer cannot be handed over.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum HandOverError {
     /// The region allows too few versions.
     #[error(

@@ -106,7 +106,7 @@ pub enum Skip {
     },
 }
 
-/// Why nothing was published.
+/// Why nothing was published. Matches are exhaustive: the producer must handle every reason.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPublished {
     /// The bounds or the system left no room, or the last version is still being captured.
@@ -152,6 +152,7 @@ impl std::fmt::Display for Skip {
 
 /// The reason why a store could not be created.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The sizes that were asked for make no valid index layout.
     #[error(transparent)]

@@ -27,6 +27,7 @@ pub fn page_size() -> usize {
 
 /// The reason why a range of addresses cannot be mapped or changed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum MapError {
     /// Something else is mapped there.
     #[error(

@@ -39,6 +39,7 @@ pub enum Owner {
 
 /// The reason why a name cannot be taken.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TakeError {
     /// A process owns the name.
     #[error("{} has it", text(*pid))]

@@ -53,6 +53,7 @@ pub enum Origin {
 
 /// The reason why there is no usable userfaultfd. The probe adds what to do about it.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The system call failed for a reason for which the device would fail too.
     #[error("userfaultfd(2) failed: {0}")]

@@ -171,6 +171,7 @@ fn release(text: &str) -> [u32; 3] {
 
 /// The reason why no tracker was chosen.
 #[derive(Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ChooseError {
     /// The environment variable names something that is not a tracker.
     #[error(

@@ -34,6 +34,7 @@ pub struct KnowsToken;
 
 /// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refused {
     /// The path needs the token, and the request has none.
     #[error(

@@ -38,6 +38,7 @@ const BACKLOG: i32 = 1024;
 
 /// The reason why a server cannot be started.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The port is in use.
     #[error("port {port} of {address} is taken; give another one, or --port 0 for any")]

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Checks `make install` and `make uninstall`: installs the command into a temporary folder, runs it
+# from there, formats its manual pages, reads its completion scripts, uninstalls it, and checks that
+# nothing is left. Uses the debug profile, most of which the tests have built.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT TERM
+man=$folder/usr/share/man/man1
+share=$folder/usr/share
+
+main() {
+    # A file of somebody else, with a similar name. It must stay.
+    mkdir -p "$man"
+    echo other >"$man/tcasm-other.1"
+
+    run_make install
+    check_command
+    check_pages
+    check_completions
+    run_make uninstall
+    local left
+    left=$(find "$folder" ! -type d)
+    [ "$left" = "$man/tcasm-other.1" ] || stop "uninstalling should leave one file, not:
+$left"
+    echo "install: everything was installed, and removed again"
+}
+
+run_make() {
+    make --no-print-directory "$1" PROFILE=dev PREFIX=/usr DESTDIR="$folder" >/dev/null ||
+        stop "make $1 failed"
+}
+
+# Runs the command. Each subcommand that its help lists must have a page.
+check_command() {
+    local tcasm=$folder/usr/bin/tcasm version command
+    version=$("$tcasm" --version)
+    [[ $version =~ ^tcasm\ [0-9]+\.[0-9]+\.[0-9]+ ]] || stop "tcasm --version prints '$version'"
+    for command in $("$tcasm" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+        [ "$command" = help ] || [ -e "$man/tcasm-$command.1" ] ||
+            stop "tcasm-$command.1 is missing"
+    done
+}
+
+check_pages() {
+    local page text
+    [ -e "$man/tcasm.1" ] || stop "tcasm.1 is missing"
+    grep -q "TCASM_RUNTIME_DIR" "$man/tcasm.1" || stop "tcasm.1 lacks the environment variables"
+    if ! format "$man/tcasm.1" >/dev/null 2>&1; then
+        echo "install: formatting manual pages: NOT RUN: neither mandoc nor groff is usable"
+        return
+    fi
+    for page in "$man"/tcasm*.1; do
+        [ "$page" != "$man/tcasm-other.1" ] || continue
+        text=$(format "$page" 2>&1)
+        [[ $text == *SYNOPSIS* ]] || stop "${page##*/} cannot be formatted:
+$text"
+    done
+}
+
+# Prints a page as plain text: bold letters are printed twice, with a backspace between.
+format() {
+    if command -v mandoc >/dev/null; then
+        mandoc -T ascii "$1"
+    else
+        groff -man -T ascii "$1"
+    fi | sed $'s/.\b//g'
+}
+
+check_completions() {
+    local bash=$share/bash-completion/completions/tcasm
+    local zsh=$share/zsh/site-functions/_tcasm fish=$share/fish/vendor_completions.d/tcasm.fish
+    grep -q '^#compdef tcasm' "$zsh" || stop "the script for zsh is not what zsh looks for"
+    grep -q '^complete -c tcasm' "$fish" || stop "the script for fish completes nothing"
+    bash -n "$bash" || stop "bash cannot read its script"
+    if command -v zsh >/dev/null; then zsh -n "$zsh" || stop "zsh cannot read its script"; fi
+    if command -v fish >/dev/null; then
+        fish --no-execute "$fish" || stop "fish cannot read its script"
+    fi
+}
+
+stop() {
+    echo "install: $1" >&2
+    exit 1
+}
+
+main "$@"

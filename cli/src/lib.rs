@@ -1,0 +1,37 @@
+//! The command `tcasm`: looks at running simulations, exports their data and writes checkpoints of
+//! them.
+//!
+//! It is a library so that two programs of this package can use it: the command, and `tcasm-pages`,
+//! which writes the manual pages of the command. It has no interface for other packages.
+#![deny(unsafe_code)]
+
+mod args;
+mod commands;
+mod demo;
+mod exit;
+mod files;
+mod log;
+mod npy;
+mod output;
+#[cfg(feature = "pages")]
+pub mod pages;
+mod plain;
+mod preview;
+mod region;
+mod schedule;
+mod signals;
+mod storage;
+
+use args::Cli;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Runs the command that the arguments of this process name. Returns its exit status.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(&error),
+    };
+    log::to_stderr();
+    exit::report(commands::run(cli.command))
+}
