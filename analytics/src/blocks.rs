@@ -7,14 +7,16 @@
 //! Axes are those of a C array, x last: `(z, y, x)`. The axes of a field in Fortran order are
 //! reversed for that.
 
-use crate::dynamic::{AnalyticsError, points};
+use crate::error::AnalyticsError;
 use crate::number::{Number, Scalar, modulus};
+use crate::points::points;
 use ndarray::{ArrayD, ArrayView2, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 use rayon::prelude::*;
 use std::ops::Range;
 use tcasm_core::field::{FieldDesc, Order};
 use tcasm_core::with_dtype;
-use thiserror::Error;
+
+pub use crate::error::BlocksError;
 
 /// The part of a window along one axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,45 +61,6 @@ pub struct Blocks {
     pub samples: ArrayD<f64>,
     /// Number of points in a sample along each axis.
     pub block: Vec<usize>,
-}
-
-/// The reason why a field has no such window.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BlocksError {
-    /// The window has another number of axes than the field.
-    #[error(
-        "a window of {given} axes was asked for, but the field of shape {shape:?} has {}",
-        shape.len()
-    )]
-    Axes {
-        /// Number of axes of the window.
-        given: usize,
-        /// Shape of the field.
-        shape: Vec<usize>,
-    },
-    /// The window is empty or reaches over the end of an axis.
-    #[error(
-        "the window {}..{} is empty or not inside axis {axis} of length {len}",
-        window.start,
-        window.end
-    )]
-    Outside {
-        /// The axis.
-        axis: usize,
-        /// The range of points along this axis.
-        window: Range<usize>,
-        /// Length of the axis.
-        len: usize,
-    },
-    /// The field does not have this component.
-    #[error("component {component} was asked for; there are {components}, counted from 0")]
-    Component {
-        /// The component that was asked for.
-        component: usize,
-        /// Number of components of the field.
-        components: usize,
-    },
 }
 
 /// Returns the shape of the field without ghost layers, x last.

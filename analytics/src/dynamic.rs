@@ -2,53 +2,16 @@
 //!
 //! Ghost layers are cut off first. Indices of a slice count from the first interior point.
 
-use crate::blocks::BlocksError;
-use crate::histogram::{Histogram, HistogramError, Range, histogram_of_points};
+use crate::histogram::{Histogram, Range, histogram_of_points};
 use crate::lanes::PerComponent;
 use crate::moments::{Moments, moments_of_points};
-use crate::number::Number;
-use crate::slice::{Selection, SliceError};
+use crate::slice::Selection;
 use crate::values::Values;
-use ndarray::{ArrayViewD, Axis};
-use tcasm_core::field::{self, ArrayError, FieldDesc, FieldError};
+use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
-use thiserror::Error;
 
-/// The reason why an operator cannot be applied to a field.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum AnalyticsError {
-    /// The description of the field is not valid.
-    #[error(transparent)]
-    Field(#[from] FieldError),
-    /// The bytes cannot be viewed as an array of the field's dtype.
-    #[error(transparent)]
-    Array(#[from] ArrayError),
-    /// The histogram is not possible.
-    #[error("field {name:?}: {source}")]
-    Histogram {
-        /// Name of the field.
-        name: String,
-        /// The reason.
-        source: HistogramError,
-    },
-    /// The window or the component does not fit the field.
-    #[error("field {name:?}: {source}")]
-    Blocks {
-        /// Name of the field.
-        name: String,
-        /// The reason.
-        source: BlocksError,
-    },
-    /// The selection does not fit the field.
-    #[error("field {name:?}: {source}")]
-    Slice {
-        /// Name of the field.
-        name: String,
-        /// The reason.
-        source: SliceError,
-    },
-}
+pub use crate::error::AnalyticsError;
+pub use crate::points::{interior, points};
 
 /// Computes the moments of the field `desc`, whose bytes are `bytes`.
 ///
@@ -93,31 +56,5 @@ pub fn slice(
             AnalyticsError::Slice { name, source }
         })?;
         Ok(Values::copy_of(part))
-    })
-}
-
-/// Returns a view of the field without ghost layers. With several components, the last axis holds
-/// them.
-pub fn interior<'a, T: Number>(
-    desc: &FieldDesc,
-    bytes: &'a [u8],
-) -> Result<ArrayViewD<'a, T>, AnalyticsError> {
-    desc.check()?;
-    let whole = field::view::<T>(desc, bytes)?;
-    Ok(whole.slice_move(field::interior(desc).as_slice()))
-}
-
-/// Returns the same view as [`interior`], with a last axis for the components even if there is only
-/// one.
-pub fn points<'a, T: Number>(
-    desc: &FieldDesc,
-    bytes: &'a [u8],
-) -> Result<ArrayViewD<'a, T>, AnalyticsError> {
-    let interior = interior::<T>(desc, bytes)?;
-    let axis = Axis(interior.ndim());
-    Ok(if desc.components == 1 {
-        interior.insert_axis(axis)
-    } else {
-        interior
     })
 }

@@ -22,11 +22,13 @@
 
 pub mod blocks;
 pub mod dynamic;
+mod error;
 pub mod histogram;
 pub mod lanes;
 pub mod moments;
 pub mod number;
 pub mod over;
+mod points;
 mod simd;
 pub mod slice;
 pub mod values;

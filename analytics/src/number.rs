@@ -1,6 +1,6 @@
-//! The properties of a dtype that operators need: its order, its arithmetic, NaN and infinity.
+//! Numbers and arrays of results, and the properties of a dtype that operators need: its order, its
+//! arithmetic, NaN and infinity.
 
-use crate::values::Values;
 use ndarray::ArrayD;
 use num_complex::Complex;
 use serde::Serialize;
@@ -48,6 +48,25 @@ impl fmt::Display for Scalar {
             Scalar::Complex { re, im } => Complex::new(*re, *im).fmt(f),
         }
     }
+}
+
+/// An array of numbers of any dtype, in C order. As JSON: `{"dtype", "shape", "values"}`, with the
+/// values in one flat list.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // The variants are the dtypes.
+pub enum Values {
+    I8(ArrayD<i8>),
+    I16(ArrayD<i16>),
+    I32(ArrayD<i32>),
+    I64(ArrayD<i64>),
+    U8(ArrayD<u8>),
+    U16(ArrayD<u16>),
+    U32(ArrayD<u32>),
+    U64(ArrayD<u64>),
+    F32(ArrayD<f32>),
+    F64(ArrayD<f64>),
+    C32(ArrayD<Complex<f32>>),
+    C64(ArrayD<Complex<f64>>),
 }
 
 /// An element type that operators work on: every [`Element`] of the field table.

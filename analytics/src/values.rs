@@ -2,28 +2,10 @@
 
 use crate::number::{Number, Scalar};
 use ndarray::{ArrayD, ArrayViewD};
-use num_complex::Complex;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tcasm_core::field::DType;
 
-/// An array of numbers of any dtype, in C order. As JSON: `{"dtype", "shape", "values"}`, with the
-/// values in one flat list.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // The variants are the dtypes.
-pub enum Values {
-    I8(ArrayD<i8>),
-    I16(ArrayD<i16>),
-    I32(ArrayD<i32>),
-    I64(ArrayD<i64>),
-    U8(ArrayD<u8>),
-    U16(ArrayD<u16>),
-    U32(ArrayD<u32>),
-    U64(ArrayD<u64>),
-    F32(ArrayD<f32>),
-    F64(ArrayD<f64>),
-    C32(ArrayD<Complex<f32>>),
-    C64(ArrayD<Complex<f64>>),
-}
+pub use crate::number::Values;
 
 /// Runs `$body` with `$array` bound to the array inside.
 macro_rules! with_array {
@@ -100,6 +82,7 @@ impl Serialize for Flat<'_> {
 mod tests {
     use super::*;
     use ndarray::{Array2, ShapeBuilder, array};
+    use num_complex::Complex;
 
     #[test]
     fn copy_of_a_fortran_array_is_in_c_order() {

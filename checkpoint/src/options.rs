@@ -6,7 +6,8 @@ use crate::file::Mode;
 /// way, from `/tcasm`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
-    /// A VTKHDF image, for ParaView and VisIt: `<name>_<step>.vtkhdf`.
+    /// A VTKHDF image, for ParaView and VisIt: `<name>_<step>.vtkhdf`, where `<name>` is the name
+    /// of the run's checkpoints.
     #[default]
     VtkHdf,
     /// An iteration of an openPMD 1.1.0 series, for openPMD-api and programs that use it:
@@ -19,10 +20,11 @@ pub enum Layout {
 pub enum Compression {
     /// No compression. The fastest to write.
     None,
-    /// Shuffle and deflate at a level of 1 to 9. Every HDF5 reader has these filters.
+    /// Shuffle and deflate at a level of 1 to 9; other levels are raised or lowered to these. Every
+    /// HDF5 reader has these filters.
     Deflate(u8),
-    /// Shuffle and zstd at a level of 1 to 9, by the filter Blosc. Other readers need it as a
-    /// plugin (in Python: `hdf5plugin`).
+    /// Shuffle and zstd at a level of 1 to 9, by the filter Blosc. Other readers need
+    /// the plugin of Blosc (in Python: `hdf5plugin`).
     Zstd(u8),
 }
 
@@ -33,7 +35,7 @@ pub struct Options {
     pub compression: Compression,
     /// The format in which other programs read full checkpoints.
     pub layout: Layout,
-    /// The permissions of the files.
+    /// The permissions of the files. By default only the owner may read and write them.
     pub mode: Mode,
 }
 

@@ -16,7 +16,8 @@ pub struct Snapshot<'a> {
     pub stamp: Stamp,
     /// The fields of the version.
     pub table: &'a FieldTable,
-    /// Where the region lies, if the file is to say so.
+    /// The virtual addresses of the region, if they are to be stored. A region that is rebuilt from
+    /// the file is mapped at the same addresses.
     pub extent: Option<Extent>,
     /// Returns the bytes of a field.
     bytes: Bytes<'a>,
@@ -40,8 +41,7 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// Returns the same snapshot with the place of the region. A region that is rebuilt from the
-    /// file lies there again.
+    /// Returns the same snapshot with the virtual addresses of the region.
     pub fn at(self, extent: impl Into<Option<Extent>>) -> Self {
         Snapshot {
             extent: extent.into(),
@@ -49,7 +49,8 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// Returns the same version with only the fields of `table`, which are some of its own.
+    /// Returns the same version with only the fields of `table`, which are some of its own. Fails
+    /// if the bytes of one have the wrong length, so that no file is created then.
     pub(crate) fn part<'b>(&'b self, table: &'b FieldTable) -> Result<Snapshot<'b>, WriteError> {
         for field in &table.fields {
             self.bytes(field)?;

@@ -16,6 +16,12 @@ pub type Code = u8;
 /// The code of a page that was never written.
 pub const ZERO: Code = 0;
 
+/// Returns true if all bytes of a page are zero, as where no version has the page.
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
+    let (head, words, tail) = bytemuck::pod_align_to::<u8, u64>(bytes);
+    head.iter().all(|b| *b == 0) && words.iter().all(|w| *w == 0) && tail.iter().all(|b| *b == 0)
+}
+
 const LEAF_FLAG: u64 = 1 << 31;
 
 /// A decoded root entry.

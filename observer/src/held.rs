@@ -1,6 +1,7 @@
 //! Finds out how much memory an observer's pins keep from being reused.
 
-use crate::{Observer, Version};
+use crate::observer::Observer;
+use crate::version::Version;
 use std::collections::BTreeMap;
 use tcasm_core::index::IndexError;
 use tcasm_core::pageset::PageSet;

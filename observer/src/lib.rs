@@ -35,6 +35,7 @@ mod error;
 mod held;
 mod info;
 mod observer;
+mod pin;
 mod plan;
 mod session;
 mod sockets;
@@ -43,6 +44,7 @@ mod table_cache;
 mod version;
 mod view;
 mod window;
+mod windows;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use held::Held;

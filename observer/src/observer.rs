@@ -3,8 +3,10 @@
 use crate::attach;
 use crate::error::{AttachError, ObserveError};
 use crate::info::RegionInfo;
+use crate::pin::Pin;
 use crate::session::Session;
 use crate::version::Version;
+use crate::windows::Windows;
 use nix::errno::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -36,6 +38,7 @@ pub enum Status {
 /// An attachment to a region.
 pub struct Observer {
     session: Arc<Session>,
+    windows: Arc<Windows>,
     /// The newest version that `latest`, `wait_newer` or `next` has returned, or 0.
     seen: u64,
     subscribed: bool,
@@ -63,6 +66,7 @@ impl Observer {
         let session = Arc::new(attach::attach(name, path, ATTACH_TIMEOUT)?);
         Ok(Observer {
             session,
+            windows: Arc::default(),
             seen: 0,
             subscribed: false,
         })
@@ -207,11 +211,6 @@ impl Observer {
         }
     }
 
-    /// Returns all versions from now on, one after the other, until the stream ends.
-    pub fn versions(&mut self) -> crate::streams::Versions<'_> {
-        crate::streams::Versions::new(self)
-    }
-
     /// Returns why there is no version.
     fn why_nothing(&self) -> Result<ObserveError, ObserveError> {
         Ok(match self.status()? {
@@ -227,7 +226,10 @@ impl Observer {
             return Ok(None);
         };
         match self.session.pin(slot, n)? {
-            Some(word) => Version::new(self.session.clone(), slot, n, word).map(Some),
+            Some(word) => {
+                let pin = Pin::new(self.session.clone(), slot, n, word)?;
+                Ok(Some(Version::new(pin, self.windows.clone())))
+            }
             None => Ok(None),
         }
     }

@@ -4,7 +4,7 @@
 //! these are the chunks that it marks as changed. Otherwise these are all chunks in use, and their
 //! maps are compared, because leaves and frames may have been used anew since.
 
-use crate::version::Version;
+use crate::pin::Pin;
 use std::sync::atomic::Ordering;
 use tcasm_core::index::{Index, IndexError};
 use tcasm_core::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
@@ -77,19 +77,19 @@ struct Reader<'a> {
     follows: bool,
 }
 
-/// Returns the changes from version number `shown` to `version`, in order of chunks. `chunks` is
-/// what the window shows, with `mapped` runs. At most `most` runs are mapped afterwards.
+/// Returns the changes from version number `shown` to that of `pin`, in order of chunks. `chunks`
+/// is what the window shows, with `mapped` runs. At most `most` runs are mapped afterwards.
 pub(crate) fn changes(
     chunks: &[Chunk],
     (shown, mapped): (u64, usize),
-    version: &Version,
+    pin: &Pin,
     most: usize,
 ) -> Result<Vec<Change>, IndexError> {
     let reader = Reader {
-        index: version.session().index()?,
-        map: version.map()?,
-        slot: version.slot(),
-        follows: shown != 0 && version.number() == shown + 1,
+        index: pin.session.index()?,
+        map: pin.map()?,
+        slot: pin.slot,
+        follows: shown != 0 && pin.stamp.version == shown + 1,
     };
     let candidates = match reader.follows {
         true => reader.index.changed_chunks(reader.slot)?,

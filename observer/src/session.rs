@@ -2,7 +2,6 @@
 
 use crate::error::ObserveError;
 use crate::table_cache::TableCache;
-use crate::window::Window;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
@@ -31,9 +30,6 @@ pub(crate) struct Session {
     lease: Lease,
     /// The pin words that are taken, one bit each.
     taken: AtomicU64,
-    /// Mapped address ranges that no view uses at the moment. The next view takes one and changes
-    /// only chunks that differ.
-    pub(crate) windows: Mutex<Vec<Window>>,
     /// Page tables of planes that no window uses at the moment.
     pub(crate) table_cache: Mutex<TableCache>,
     process: Process,
@@ -65,7 +61,6 @@ impl Session {
             objects,
             lease,
             taken: AtomicU64::new(0),
-            windows: Mutex::default(),
             table_cache: Mutex::default(),
             process: Process::current(),
         }

@@ -15,10 +15,11 @@ pub struct Versions<'o> {
     over: bool,
 }
 
-impl<'o> Versions<'o> {
-    pub(crate) fn new(observer: &'o mut Observer) -> Self {
+impl Observer {
+    /// Returns all versions from now on, one after the other, until the stream ends.
+    pub fn versions(&mut self) -> Versions<'_> {
         Versions {
-            observer,
+            observer: self,
             over: false,
         }
     }

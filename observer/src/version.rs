@@ -1,14 +1,14 @@
 //! Pinned versions, which are immutable while they are held.
 
-use crate::error::{ObserveError, ReadError, ViewError};
+use crate::error::ReadError;
+use crate::pin::Pin;
 use crate::session::Session;
-use crate::view::View;
-use crate::window::Place;
+use crate::windows::Windows;
 use std::ops::Range;
 use std::sync::Arc;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::index::IndexError;
-use tcasm_core::pagemap::{PageMap, Run};
+use tcasm_core::pagemap::Run;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
@@ -19,23 +19,7 @@ use tcasm_core::sys::object::read_at;
 #[derive(Clone)]
 pub struct Version {
     pin: Arc<Pin>,
-}
-
-/// The pin, and what was read of the version.
-struct Pin {
-    session: Arc<Session>,
-    slot: usize,
-    word: usize,
-    stamp: Stamp,
-    changed: u64,
-    published: u64,
-    table: FieldTable,
-}
-
-impl Drop for Pin {
-    fn drop(&mut self) {
-        self.session.unpin(self.word);
-    }
+    windows: Arc<Windows>,
 }
 
 /// The difference between two versions.
@@ -49,45 +33,20 @@ pub struct Changes {
 }
 
 impl Version {
-    /// Reads the properties of the version that pin word `word` holds. Releases the word if that
-    /// fails.
-    pub(crate) fn new(
-        session: Arc<Session>,
-        slot: usize,
-        n: u64,
-        word: usize,
-    ) -> Result<Self, ObserveError> {
-        let read = || -> Result<_, IndexError> {
-            let index = session.index()?;
-            Ok((
-                index.stamp(slot)?,
-                index.published(slot)?,
-                index.table(slot)?,
-            ))
-        };
-        match read() {
-            Ok((stamp, (changed, published), table)) => {
-                let stamp = Stamp {
-                    version: n,
-                    ..stamp
-                };
-                Ok(Version {
-                    pin: Arc::new(Pin {
-                        session,
-                        slot,
-                        word,
-                        stamp,
-                        changed,
-                        published,
-                        table,
-                    }),
-                })
-            }
-            Err(error) => {
-                session.unpin(word);
-                Err(error.into())
-            }
+    /// Returns the version of `pin`. Its views are shown in `windows`.
+    pub(crate) fn new(pin: Pin, windows: Arc<Windows>) -> Self {
+        Version {
+            pin: Arc::new(pin),
+            windows,
         }
+    }
+
+    pub(crate) fn pin(&self) -> &Pin {
+        &self.pin
+    }
+
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.windows
     }
 
     /// Returns the number of the version.
@@ -144,30 +103,9 @@ impl Version {
         &self.pin.session
     }
 
-    /// Returns the slot of the ring that holds the version.
-    pub(crate) fn slot(&self) -> usize {
-        self.pin.slot
-    }
-
-    /// Returns the page map.
-    pub(crate) fn map(&self) -> Result<PageMap<'_>, IndexError> {
-        Ok(PageMap::new(self.pin.session.index()?, self.pin.slot))
-    }
-
     /// Returns the bytes of a page of the region.
     pub fn page_size(&self) -> Result<u64, IndexError> {
         Ok(self.session().index()?.layout().page_size as u64)
-    }
-
-    /// Maps the version as one contiguous piece of memory, at any free address.
-    pub fn view(&self) -> Result<View, ViewError> {
-        View::map(self.clone(), Place::Anywhere)
-    }
-
-    /// Maps the version at the producer's own address, so that plain pointers stored in it work.
-    /// There can be one such view at a time.
-    pub fn view_at_base(&self) -> Result<View, ViewError> {
-        View::map(self.clone(), Place::Base)
     }
 
     /// Returns the pages that this version changed against the one before it, which may be gone.
@@ -186,7 +124,7 @@ impl Version {
             // comparison.
             self.session().index()?.changed(self.pin.slot)?
         } else if same {
-            self.map()?.differing(&older.map()?)?
+            self.pin.map()?.differing(&older.pin.map()?)?
         } else {
             let pages = self.session().index()?.layout().pages;
             let mut all = PageSet::new(pages);
@@ -223,7 +161,8 @@ impl Version {
     /// holds each.
     pub fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, IndexError> {
         let page = self.session().index()?.layout().page_size as u64;
-        self.map()?
+        self.pin
+            .map()?
             .runs((range.start / page) as usize..range.end.div_ceil(page) as usize)
     }
 

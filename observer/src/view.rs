@@ -14,9 +14,22 @@ pub struct View {
     window: Option<Window>,
 }
 
+impl Version {
+    /// Maps the version as one contiguous piece of memory, at any free address.
+    pub fn view(&self) -> Result<View, ViewError> {
+        View::map(self.clone(), Place::Anywhere)
+    }
+
+    /// Maps the version at the producer's own address, so that plain pointers stored in it work.
+    /// There can be one such view at a time.
+    pub fn view_at_base(&self) -> Result<View, ViewError> {
+        View::map(self.clone(), Place::Base)
+    }
+}
+
 impl View {
-    pub(crate) fn map(version: Version, place: Place) -> Result<Self, ViewError> {
-        let window = Window::for_version(&version, place)?;
+    fn map(version: Version, place: Place) -> Result<Self, ViewError> {
+        let window = version.windows().show(version.pin(), place)?;
         Ok(View {
             version,
             window: Some(window),
@@ -137,7 +150,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         if let Some(window) = self.window.take() {
-            window.park(self.version.session());
+            self.version.windows().park(window, self.version.session());
         }
     }
 }

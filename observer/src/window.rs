@@ -1,27 +1,24 @@
 //! Windows: address ranges over which versions are mapped.
 //!
-//! A window remembers what is mapped where. When a view is dropped its window is parked. The next
-//! view takes the window and changes only chunks that differ: whole chunks move in from the
-//! page-table cache with their page tables, single runs are mapped, and chunks that are too
-//! fragmented for the number of mappings that a process can have are copied.
+//! A window remembers what is mapped where. To show another version it changes only chunks that
+//! differ: whole chunks move in from the page-table cache with their page tables, single runs are
+//! mapped, and chunks that are too fragmented for the number of mappings that a process can have
+//! are copied.
 
 use crate::budget::Share;
 use crate::copies::Copies;
 use crate::error::ViewError;
+use crate::pin::Pin;
 use crate::plan::{self, Change, Chunk, Shown};
 use crate::session::Session;
 use crate::table_cache::TableCache;
-use crate::version::Version;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use tcasm_core::layout::Layout;
 use tcasm_core::pagemap::{ChunkMap, Run, Runs, ZERO};
 use tcasm_core::pageset::{CHUNK_PAGES, runs_of};
-use tcasm_core::sys::mem::{MapError, Mapping};
-
-/// The most parked windows that are kept.
-const PARKED: usize = 4;
+use tcasm_core::sys::mem::Mapping;
 
 /// The address at which a view is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,43 +44,13 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns a window that shows `version`.
-    pub(crate) fn for_version(version: &Version, place: Place) -> Result<Window, ViewError> {
-        let session = version.session();
-        if session.forked() {
-            return Err(ViewError::Forked);
-        }
-        let layout = *session.index()?.layout();
-        let mut window = Window::take(session, place, &layout)?;
-        match window.show(version, window.share.most()) {
-            Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                // Other code has taken more than half of the process's mappings. Dropping the
-                // parked windows frees theirs. A new window replaces this one, which is mapped in
-                // part. All fragmented chunks are copied.
-                drop(window);
-                lock(&session.windows).clear();
-                window = Window::reserve(session, place, &layout)?;
-                window.show(version, 0)?;
-            }
-            result => result?,
-        }
-        Ok(window)
-    }
-
-    /// Takes a parked window, or reserves a new one.
-    fn take(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
-        let mut parked = lock(&session.windows);
-        // The window that was parked last shows the newest version, so it has the least to change.
-        let found = parked.iter().rposition(|w| w.place == place);
-        match found {
-            Some(i) => Ok(parked.remove(i)),
-            None => Window::reserve(session, place, layout),
-        }
-    }
-
     /// Reserves a new window in which all pages are zero.
     #[allow(unsafe_code)]
-    fn reserve(session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
+    pub(crate) fn reserve(
+        session: &Session,
+        place: Place,
+        layout: &Layout,
+    ) -> Result<Window, ViewError> {
         let bytes = layout.region_bytes();
         let range = match place {
             // Aligned like the cache mappings, so that page tables move between them as a whole.
@@ -107,20 +74,6 @@ impl Window {
         })
     }
 
-    /// Parks the window for the next view. In a forked child it is dropped instead: another thread
-    /// of the parent may have held the lock at the fork, and then no thread of the child ever
-    /// releases it.
-    pub(crate) fn park(self, session: &Session) {
-        if session.forked() {
-            return;
-        }
-        let mut parked = lock(&session.windows);
-        parked.push(self);
-        if parked.len() > PARKED {
-            parked.remove(0);
-        }
-    }
-
     /// Returns the first address of the window.
     pub(crate) fn address(&self) -> usize {
         self.range.addr()
@@ -139,15 +92,25 @@ impl Window {
         unsafe { std::slice::from_raw_parts(self.range.ptr(), self.range.len()) }
     }
 
-    /// Shows another version with at most `most` runs. After an error the window is mapped in part
-    /// and must be dropped.
-    fn show(&mut self, version: &Version, most: usize) -> Result<(), ViewError> {
-        if version.number() == self.version {
+    /// Returns where the window lies.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Returns the most runs that the window may map now.
+    pub(crate) fn most(&self) -> usize {
+        self.share.most()
+    }
+
+    /// Shows the version of `pin` with at most `most` runs. After an error the window is mapped in
+    /// part and must be dropped.
+    pub(crate) fn show(&mut self, pin: &Pin, most: usize) -> Result<(), ViewError> {
+        if pin.stamp.version == self.version {
             return Ok(());
         }
-        let session = version.session();
+        let session = &pin.session;
         let shown = (self.version, self.share.runs());
-        let changes = plan::changes(&self.chunks, shown, version, most)?;
+        let changes = plan::changes(&self.chunks, shown, pin, most)?;
         let chunks = changes.last().map_or(0, |c| c.chunk + 1);
         if chunks > self.chunks.len() {
             self.chunks.resize_with(chunks, || Chunk::ZERO);
@@ -162,7 +125,7 @@ impl Window {
             let chunk = change.chunk;
             self.chunks[chunk].becomes(change);
         }
-        self.version = version.number();
+        self.version = pin.stamp.version;
         Ok(())
     }
 
@@ -185,7 +148,9 @@ impl Window {
                 come.push(pages, *code);
             }
         }
-        let mut cache = lock(&session.table_cache);
+        // A panic while the cache was locked leaves it usable, because any content of it is valid.
+        let cache = session.table_cache.lock();
+        let mut cache = cache.unwrap_or_else(PoisonError::into_inner);
         for run in &leave.runs {
             if let Some(plane) = run.plane() {
                 let cached = (plane, &session.planes()[plane]);
@@ -345,10 +310,4 @@ fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &m
             }
         }
     }
-}
-
-/// Locks a mutex of the session. A panic while it was held leaves the value usable: parked windows
-/// are only pushed and removed, and any content of the page-table cache is valid.
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@
 //! ends with the process. So another producer can take a name over as soon as its owner is dead,
 //! whatever the state of the socket.
 
-use crate::builder::Access;
+use crate::access::Access;
 use crate::error::CreateError;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg};

@@ -11,6 +11,10 @@ use tcasm_core::sys::owner;
 use tcasm_core::track::{ChooseError, TrackError};
 use thiserror::Error;
 
+/// The largest number that the first version can have. The numbers that follow cannot run out
+/// within the life of a run.
+pub(crate) const LAST_FIRST: u64 = u64::MAX >> 2;
+
 /// Why a region could not be created.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -51,7 +55,7 @@ pub enum CreateError {
     /// The first version cannot have this number.
     #[error(
         "the first version cannot have number {version}; numbers are 1 to {}",
-        crate::builder::LAST_FIRST
+        LAST_FIRST
     )]
     FirstVersion {
         /// Number that was asked for.

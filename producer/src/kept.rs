@@ -1,6 +1,6 @@
 //! Serves the memory of a region whose producer is dead.
 
-use crate::builder::Access;
+use crate::access::Access;
 use crate::claim::Claim;
 use crate::error::CreateError;
 use crate::service::Service;

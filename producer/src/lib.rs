@@ -21,35 +21,33 @@
 //! ```
 #![deny(unsafe_code)]
 
-mod audit;
+mod access;
+mod api;
 mod builder;
 mod claim;
 mod dirty;
 mod error;
-mod fields;
 mod handles;
-mod handover;
 mod keeper;
 mod kept;
 mod live;
 mod policy;
 mod producer;
 mod publish;
-mod rebuild;
-mod rollback;
 mod service;
-mod views;
+mod stream;
+mod table;
+mod write_only;
 
-pub use builder::{Access, Builder};
+pub use access::Access;
+pub use api::{Buffers, FieldBuilder, Part, ProducerStats, RawBuilder, RolledBack};
+pub use builder::Builder;
 pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
-pub use fields::{FieldBuilder, RawBuilder};
 pub use handles::{Buffer, Field, HandedOver, InPlace, Raw, Read, Rewrite};
-pub use handover::WriteOnly;
 pub use kept::Kept;
 pub use policy::CaptureMode;
-pub use producer::{Producer, ProducerStats};
+pub use producer::Producer;
 pub use publish::{GivenUp, Published, Receipt};
-pub use rollback::RolledBack;
 pub use tcasm_core::field::{
     Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order, RegionPtr,
 };
@@ -58,4 +56,4 @@ pub use tcasm_core::place::Extent;
 pub use tcasm_core::store::HandOverError;
 pub use tcasm_core::store::Skip;
 pub use tcasm_core::track::TrackerKind;
-pub use views::{Buffers, Part};
+pub use write_only::WriteOnly;

@@ -13,11 +13,12 @@ use std::hash::BuildHasher;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The number of temporary names that are tried.
+/// The number of further names that are tried if the first one is taken.
 const ATTEMPTS: usize = 16;
 
 /// Creates a temporary file, calls `fill` to write it, and renames it to `path`. Returns its size.
-/// After an error nothing is left of it, and an older file at `path` is untouched.
+/// An error before the rename leaves nothing of it, and an older file at `path` untouched. If only
+/// the sync of the folder fails, the new file has its name, but may lose it in a crash.
 pub fn write(
     path: &Path,
     mode: Mode,

@@ -1,5 +1,5 @@
-//! Checks that a checkpoint's HDF5 file has no links to other files, and no values that are not
-//! stored.
+//! Checks that a checkpoint's HDF5 file has only hard links, and stores all its values itself. Time
+//! series have virtual datasets, and are not checked here.
 //!
 //! A seal is not a signature: anybody can make a file with one. HDF5 follows external links,
 //! external storage and virtual datasets to any files that they name. It also allows datasets of
@@ -94,7 +94,7 @@ fn product(numbers: &[usize]) -> Option<u64> {
     numbers.try_fold(1, |product: u64, n| product.checked_mul(n))
 }
 
-/// Reads a small dataset, which must not have more than `most` values.
+/// Reads a dataset whole. Fails if it has more than `most` values, or if memory is short.
 pub fn read_small<T: H5Type>(dataset: &Dataset, most: u64) -> hdf5::Result<Vec<T>> {
     let count = product(&dataset.shape()).unwrap_or(u64::MAX);
     if count > most {

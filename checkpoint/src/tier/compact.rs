@@ -1,7 +1,8 @@
 //! Compaction of chains: a thread that replaces the newest increment of a chain by a full
 //! checkpoint.
 //!
-//! The thread reads files only and pins no version. Increments on the replaced one stay valid,
+//! The thread takes the state from files, so it pins no version. The other files of the chain stay
+//! until retention removes them. Increments on the replaced one stay valid,
 //! because they name the state of their base and not its file. All fields are in memory during a
 //! compaction.
 
@@ -26,8 +27,8 @@ pub(super) enum CompactError {
     Write(#[from] WriteError),
 }
 
-/// A handle to the compaction thread. Dropping it ends the thread after the chain that it is
-/// working on.
+/// A handle to the compaction thread. Dropping it waits for the chain that the thread is working
+/// on, and for one more if the thread was woken meanwhile.
 #[derive(Debug)]
 pub struct Compactor {
     wake: Option<Sender<()>>,
@@ -35,8 +36,8 @@ pub struct Compactor {
 }
 
 impl Compactor {
-    /// Starts a thread that compacts the newest chain of `tier` whenever that chain has `most`
-    /// files or more. It calls `done` after each compaction.
+    /// Starts a thread. Each time it is woken, it compacts the newest chain of `tier` if that chain
+    /// has `most` files or more. It calls `done` after each success.
     pub fn start(
         tier: Shared,
         most: usize,

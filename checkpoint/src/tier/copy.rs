@@ -1,5 +1,5 @@
-//! Copies files from one tier to another. A copy is slow enough not to disturb other programs, and
-//! appears whole or not at all.
+//! Copies files from one tier to another. The rate of a copy can be limited. A copy appears whole
+//! or not at all.
 
 use crate::error::WriteError;
 use crate::file::{Fault, Mode, atomic, regular};
@@ -13,7 +13,7 @@ const BLOCK: usize = 4 << 20;
 
 /// The rate of a copy, and whether it goes on.
 pub struct Pace<'a> {
-    /// The highest rate, in bytes per second.
+    /// The highest average rate since the start, in bytes per second. `None`: no limit.
     pub limit: Option<u64>,
     /// Called with the number of bytes copied so far. The copy ends with an error if it returns
     /// false.

@@ -95,8 +95,9 @@ impl Gate {
     }
 
     /// Makes a chunk one huge page, if the kernel has one. It takes one entry then to protect the
-    /// chunk, and the simulation needs fewer address translations. The chunk must not be protected.
-    /// Stores to it wait a little meanwhile, once. Called by copier threads.
+    /// chunk instead of 512, and the simulation needs fewer address translations. The chunk must
+    /// not be protected. Stores to it wait during each of at most `GATHER_TRIES` attempts. Called
+    /// by each thread that saves pieces of a sweep.
     pub fn gather(&self, chunk: &Range<usize>) {
         let tries = *self.gathered.lock().get(&chunk.start).unwrap_or(&0);
         if tries < GATHER_TRIES {
@@ -110,7 +111,7 @@ impl Gate {
     }
 
     /// Lets all stores through from now on, for good. Memory that is not saved by now may change
-    /// while it is copied, so sweeps must be marked as failed before.
+    /// while it is copied. So the caller must first mark the current sweep as failed.
     pub fn give_up(&self) {
         if self.given_up.swap(true, Ordering::SeqCst) {
             return;
@@ -127,7 +128,7 @@ impl Gate {
     }
 
     /// Serves faults until [`Gate::stop`] is called. Calls `early` with the address of each store
-    /// that waits.
+    /// that waits. `early` must make sure that the address is released.
     pub fn serve(&self, mut early: impl FnMut(usize)) -> io::Result<()> {
         loop {
             let mut ready = [

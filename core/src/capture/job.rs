@@ -3,7 +3,7 @@
 
 use super::newest::Newest;
 use crate::fault;
-use crate::pagemap::ZERO;
+use crate::pagemap::{ZERO, is_zero};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
 use crate::planes::{Frames, PlaneMemory};
 use std::io;
@@ -112,7 +112,7 @@ impl Job {
                 std::slice::from_raw_parts(self.base.add(page * self.page_size), self.page_size)
             };
             let equal = match before.code(i)? {
-                ZERO => crate::store::is_zero(now),
+                ZERO => is_zero(now),
                 code => {
                     let plane = &self.planes[usize::from(code) - 1];
                     // SAFETY: the newest version refers to the frame, and stays until the sweep has

@@ -1,6 +1,7 @@
 //! Views of the bytes of a field as an ndarray, with the strides that its description gives.
 
-use super::{DType, Element, FieldDesc, Kind};
+use super::desc::{FieldDesc, Kind};
+use super::dtype::{DType, Element};
 use ndarray::{ArrayViewD, ArrayViewMutD, IxDyn, ShapeBuilder, SliceInfoElem};
 use thiserror::Error;
 

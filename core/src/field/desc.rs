@@ -1,6 +1,6 @@
 //! The description of one field, and the checks that it must pass before it is used.
 
-use super::DType;
+use super::dtype::DType;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! The field table of a version. It is serialised with names (MessagePack), so that an older reader
 //! ignores what a newer producer adds. The whole table is checked before anything in it is used.
 
-use super::{Attr, FieldDesc, FieldError};
+use super::desc::{Attr, FieldDesc, FieldError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;

@@ -1,6 +1,7 @@
 //! A block: the bitmaps of 64 chunks, and a word that tells which of them may have pages.
 
-use super::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, runs_of};
+use super::chunk::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
+use super::runs::runs_of;
 use std::ops::Range;
 
 /// The number of chunks of a block.

@@ -6,26 +6,19 @@
 //! all their pages needs no bitmap, and clones share bitmaps until one of them changes.
 
 mod block;
+mod chunk;
 mod pieces;
 mod runs;
 #[cfg(test)]
 mod tests;
 
 pub use block::BLOCK_PAGES;
+pub use chunk::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
 pub use runs::{Runs, runs_of};
 
 use block::{BLOCK_CHUNKS, Block};
 use pieces::{Piece, combine};
 use std::ops::Range;
-
-/// The number of pages of one chunk, the unit of page maps, changed sets and capture (2 MiB with
-/// pages of 4 KiB).
-pub const CHUNK_PAGES: usize = 512;
-/// The number of 64-bit words of the bitmap of one chunk.
-pub const CHUNK_WORDS: usize = CHUNK_PAGES / 64;
-
-/// The bitmap of one chunk.
-pub type ChunkBits = [u64; CHUNK_WORDS];
 
 /// A set of chunk numbers. It is the same type as a set of pages, and holds smaller numbers.
 pub type ChunkSet = PageSet;

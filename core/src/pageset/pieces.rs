@@ -1,7 +1,8 @@
 //! The pieces of a set: single blocks with a bitmap, and rows of blocks with all their pages.
 
 use super::block::{BLOCK_CHUNKS, BLOCK_PAGES, Block, FULL};
-use super::{CHUNK_PAGES, ChunkBits, runs_of};
+use super::chunk::{CHUNK_PAGES, ChunkBits};
+use super::runs::runs_of;
 use std::ops::Range;
 use std::sync::Arc;
 

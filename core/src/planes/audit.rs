@@ -5,7 +5,9 @@
 //! So memory beyond the account is *stray* memory. It belongs to free frames, and is returned like
 //! theirs.
 
-use super::{Leaving, PlaneMemory, Planes};
+use super::leave::Leaving;
+use super::memory::PlaneMemory;
+use super::plane::Planes;
 use crate::pageset::PageSet;
 use std::io;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Copies pages from plane to plane, for compaction.
 
-use super::{Frames, PlaneMemory, Planes};
+use super::frames::Frames;
+use super::memory::PlaneMemory;
+use super::plane::Planes;
 use crate::pagemap::Run;
 use crate::pageset::ChunkBits;
 use std::io;

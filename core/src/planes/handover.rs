@@ -1,6 +1,7 @@
 //! Frames that are live memory of handed-over buffers. All frames of a buffer are in one plane.
 
-use super::{Frames, Planes};
+use super::frames::Frames;
+use super::plane::Planes;
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use std::io;
 use std::ops::Range;

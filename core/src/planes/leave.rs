@@ -1,6 +1,7 @@
 //! Returns memory of free frames to the system.
 
-use super::{PlaneMemory, Planes};
+use super::memory::PlaneMemory;
+use super::plane::Planes;
 use crate::pageset::PageSet;
 use std::io;
 use std::ops::Range;

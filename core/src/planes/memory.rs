@@ -1,17 +1,36 @@
 //! The memory of one plane, and copying into it. [`super::Planes`] knows which frames are in use.
 
-use super::PlaneError;
 use super::access::Access;
 use crate::fault;
 use crate::pageset::PageSet;
 use crate::sys::live;
-use crate::sys::mem::Mapping;
+use crate::sys::mem::{MapError, Mapping};
 use crate::sys::object::Object;
 use crate::sys::relocate::relocate;
 use nix::errno::Errno;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The reason why the planes could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaneError {
+    /// The shared memory object of a plane could not be created.
+    #[error(
+        "cannot create a plane of {bytes} bytes: {source}; check the limits on memory and \
+         descriptors"
+    )]
+    Create {
+        /// The size of a plane.
+        bytes: u64,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A plane could not be mapped.
+    #[error("cannot map a plane: {0}")]
+    Map(#[from] MapError),
+}
 
 /// A memfd as large as the region, with the producer's own mapping of it. Threads that copy share
 /// it.

@@ -1,6 +1,7 @@
 //! Finds frames for pages.
 
-use super::{Frames, Plane, Planes};
+use super::frames::Frames;
+use super::plane::{Plane, Planes};
 use crate::pageset::{BLOCK_PAGES, CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::sabotage::{Guard, off};
 use std::ops::Range;

@@ -25,7 +25,7 @@ pub use terms::{Bounds, Capture, Captured, NotPublished, Skip, StoreError, Visib
 
 use crate::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::layout::Layout;
-use crate::pagemap::{PageMap, ZERO};
+use crate::pagemap::{PageMap, ZERO, is_zero};
 use crate::pageset::PageSet;
 use crate::planes::{Frames, Planes};
 use crate::sys::heap;
@@ -187,9 +187,4 @@ impl Store {
         }
         Ok(true)
     }
-}
-
-pub(crate) fn is_zero(bytes: &[u8]) -> bool {
-    let (head, words, tail) = bytemuck::pod_align_to::<u8, u64>(bytes);
-    head.iter().all(|b| *b == 0) && words.iter().all(|w| *w == 0) && tail.iter().all(|b| *b == 0)
 }

@@ -5,10 +5,10 @@
 //! (I1). No version may be reclaimed in between, so the caller keeps the store locked from
 //! [`Store::recall`] to [`Store::put_back`].
 
-use super::{Store, is_zero};
+use super::Store;
 use crate::field::FieldTable;
 use crate::index::IndexError;
-use crate::pagemap::{Code, PageMap, Run, ZERO};
+use crate::pagemap::{Code, PageMap, Run, ZERO, is_zero};
 use crate::pageset::PageSet;
 use crate::stamp::Stamp;
 use std::io;

@@ -7,7 +7,7 @@
 //! not mistaken for the process that had it before. If the kernel has no such pages, process ids
 //! are used instead.
 
-use super::mem::page_size;
+use super::page::page_size;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 

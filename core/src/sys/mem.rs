@@ -14,16 +14,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use thiserror::Error;
 
+pub use super::page::page_size;
+
 /// The bytes that one entry of a page directory covers with 4 KiB pages, which is also the size of
 /// a huge page.
 pub const HUGE_PAGE: usize = 2 << 20;
-
-/// Returns the bytes per page of this machine.
-pub fn page_size() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    let n = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(n).expect("sysconf knows the page size")
-}
 
 /// The reason why a range of addresses cannot be mapped or changed.
 #[derive(Debug, Error)]

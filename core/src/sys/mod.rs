@@ -11,6 +11,7 @@ pub mod lock;
 pub mod mem;
 pub mod object;
 pub mod owner;
+mod page;
 pub mod pagemap;
 pub mod process;
 pub mod readable;

@@ -4,8 +4,8 @@
 //! distributions patch kernels. Only a trial shows that something works.
 
 use super::cow::Cow;
+use super::tracker::{Span, Tracker};
 use super::uffd_async::{OpenFailed, UffdAsync};
-use super::{Span, Tracker};
 use crate::pageset::PageSet;
 use crate::sys::live::{drop_copies, unmap, write_by_kernel};
 use crate::sys::mem::{Mapping, page_size};

@@ -1,8 +1,9 @@
 //! The tracker `compare`, which tracks nothing: every page is a candidate, and the capture compares
 //! bytes.
 
+use super::kind::TrackerKind;
 use super::live::Live;
-use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
+use super::tracker::{Harvest, Span, TrackError, Tracker};
 use crate::pageset::PageSet;
 use crate::sys::live::Backing;
 use std::ops::Range;

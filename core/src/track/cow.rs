@@ -7,8 +7,9 @@
 //! So it happens only in `settle`. Ranges that could not be stored keep their copies, and so do
 //! pages that are locked for DMA. A page that is not armed is only reported once more.
 
-use super::live::{Live, failed};
-use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
+use super::kind::TrackerKind;
+use super::live::Live;
+use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live::{Backing, drop_copies};
 use crate::sys::object::Object;

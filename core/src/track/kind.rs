@@ -1,9 +1,22 @@
-//! The names of the trackers.
+//! The kinds of trackers, and their names.
 
-use super::TrackerKind;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
+
+/// The kinds of trackers, best first. Their names in text are `uffd-async`, `cow` and `compare`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrackerKind {
+    /// userfaultfd write-protection in asynchronous mode, harvested by PAGEMAP_SCAN (Linux >= 6.7).
+    UffdAsync,
+    /// A private mapping of a memfd. A page that has become anonymous was written.
+    Cow,
+    /// No tracking: every page is a candidate, and the capture compares its bytes with the last
+    /// version.
+    Compare,
+}
 
 impl TrackerKind {
     /// All kinds, best first.

@@ -1,16 +1,12 @@
 //! State that all trackers share: which pages of the span are mapped, which may be written by
 //! devices, and which process created the tracker. Only that process may use it.
 
-use super::{Span, TrackError};
+use super::tracker::{Span, TrackError, failed};
 use crate::pageset::PageSet;
 use crate::sys::fork::Process;
 use crate::sys::live::{self, Backing};
 use std::io;
 use std::ops::Range;
-
-pub(super) fn failed(what: &'static str) -> impl Fn(io::Error) -> TrackError {
-    move |source| TrackError { what, source }
-}
 
 /// A span, and what is known of its pages.
 pub(super) struct Live {

@@ -1,11 +1,12 @@
 //! The probe: tests what this machine offers, and chooses a tracker. `tcasm doctor` prints the
 //! result.
 
+use super::behaviour;
 use super::compare::Compare;
 use super::cow::Cow;
-use super::live::failed;
+use super::kind::TrackerKind;
+use super::tracker::{Span, TrackError, Tracker, failed};
 use super::uffd_async::UffdAsync;
-use super::{Span, TrackError, Tracker, TrackerKind, behaviour};
 use crate::sys::mem::{max_map_count, page_size};
 use crate::sys::uffd::Origin;
 use serde::Serialize;

@@ -10,8 +10,9 @@
 //! A chunk is armed once a page in it exists. Before that the whole chunk is zeros, and a scan for
 //! existing pages skips it. So the cost of a sparse region follows the part that was touched.
 
-use super::live::{Live, failed};
-use super::{Harvest, Span, TrackError, Tracker, TrackerKind};
+use super::kind::TrackerKind;
+use super::live::Live;
+use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live::{Backing, copy_in_place, no_huge_pages, read_ahead, replace};
 use crate::sys::pagemap::{

@@ -1,7 +1,5 @@
-//! Dirty pages: the sets that say what the next version must capture, and how a program declares
-//! writes that no tracker sees.
+//! Dirty pages: the sets that say what the next version must capture.
 
-mod declare;
 mod pages;
 mod selection;
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! If a deferred capture fails later, [`DirtyPages::restore`] brings its pages back. So no failure
 //! loses a change (I4).
 
-use super::Selection;
+use super::selection::Selection;
 use std::ops::Range;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::sabotage::{Guard, off};

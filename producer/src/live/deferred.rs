@@ -1,6 +1,5 @@
 //! The chunks whose capture is deferred: the gate watches them instead of the tracker.
 
-use super::LiveMemory;
 use std::ops::Range;
 use std::sync::Arc;
 use tcasm_core::capture::Gate;
@@ -48,7 +47,7 @@ impl DeferredChunks {
         self.pages.intersects(whole_chunks(pages))
     }
 
-    /// Returns the pages of the chunks that are in `bound`. [`LiveMemory::return_parts`] must have
+    /// Returns the pages of the chunks that are in `bound`. `LiveMemory::return_parts` must have
     /// been called for `bound`.
     pub(crate) fn within(&self, bound: &PageSet) -> PageSet {
         let mut pages = self.pages.clone();
@@ -63,84 +62,51 @@ impl DeferredChunks {
         let empty = PageSet::new(self.pages.capacity());
         std::mem::replace(&mut self.returned, empty)
     }
-}
 
-impl LiveMemory {
-    /// Has the gate watch `pages`, whole chunks, from now on. Returns false if that is not
-    /// possible.
-    ///
-    /// # Safety
-    /// Nobody writes during the call, and nobody has written the pages since they were captured.
-    #[allow(unsafe_code)]
-    pub(crate) unsafe fn defer(&mut self, pages: &Range<usize>) -> bool {
-        let Some(gate) = self.deferred.gate.clone() else {
-            return false;
-        };
-        if self.deferred.pages.runs().count() >= RUNS {
-            return false;
-        }
-        // SAFETY: the caller promises that nobody writes during the call.
-        if let Err(error) = unsafe { self.suspend(pages) } {
-            tracing::warn!(%error, "pages {pages:?} are captured inside publish");
-            return false;
-        }
-        if let Err(error) = gate.watch(self.addresses(pages)) {
-            tracing::warn!(%error, "pages {pages:?} are captured inside publish");
-            self.resume(pages.clone());
-            return false;
-        }
-        self.deferred.pages.insert_range(pages.clone());
-        self.deferred.pages.settle();
-        true
+    /// Returns true if the chunks lie in as many runs as are allowed.
+    pub(super) fn is_full(&self) -> bool {
+        self.pages.runs().count() >= RUNS
     }
 
-    /// Returns the deferred chunks of `pages` to the tracker. No capture may be running.
-    pub(crate) fn return_to_tracker(&mut self, pages: &Range<usize>) {
+    /// Returns the runs of pages that lie in the chunks of `pages`.
+    pub(super) fn runs_in(&self, pages: &Range<usize>) -> Vec<Range<usize>> {
         let met = whole_chunks(pages);
-        let runs: Vec<_> = self
-            .deferred
-            .pages
+        self.pages
             .runs()
             .map(|run| run.start.max(met.start)..run.end.min(met.end))
             .filter(|run| !run.is_empty())
-            .collect();
-        runs.into_iter().for_each(|run| self.return_run(run));
+            .collect()
     }
 
-    /// Returns deferred chunks to the tracker of which only a part is in `bound` by now. (Chunks
-    /// wholly outside `bound` stay deferred, and are captured whole when they are bound again.) No
-    /// capture may be running.
-    pub(crate) fn return_parts(&mut self, bound: &PageSet) {
-        if self.deferred.whole_of.is_clone_of(bound) {
-            return;
+    /// Returns the chunks of which only a part is in `bound`. Returns none if `bound` is as it was
+    /// at the last call.
+    pub(super) fn bound_in_part(&mut self, bound: &PageSet) -> Vec<usize> {
+        if self.whole_of.is_clone_of(bound) {
+            return Vec::new();
         }
+        self.whole_of = bound.clone();
         let in_part = |chunk: &usize| {
             !bound.is_full(*chunk) && bound.chunk(*chunk).iter().any(|word| *word != 0)
         };
-        let chunks = self.deferred.pages.chunk_numbers();
-        for chunk in chunks.iter().filter(in_part) {
-            self.return_to_tracker(&(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES));
-        }
-        self.deferred.whole_of = bound.clone();
+        let chunks = self.pages.chunk_numbers();
+        chunks.iter().filter(in_part).collect()
     }
 
-    /// Closes the gate, which does not hold stores back any more, and returns all chunks to the
-    /// tracker.
-    pub(crate) fn close_gate(&mut self) {
-        self.return_to_tracker(&(0..self.span.pages));
-        self.deferred.gate = None;
+    /// Adds `pages`, whole chunks.
+    pub(super) fn add(&mut self, pages: Range<usize>) {
+        self.pages.insert_range(pages);
+        self.pages.settle();
     }
 
-    fn return_run(&mut self, pages: Range<usize>) {
-        if let Some(gate) = self.deferred.gate.as_ref().filter(|gate| !gate.given_up())
-            && let Err(error) = gate.unwatch(&self.addresses(&pages))
-        {
-            // The pages cannot be tracked again either, and are compared from now on.
-            tracing::warn!(%error, "pages {pages:?} stay registered with the gate");
-        }
-        self.deferred.pages.remove_range(pages.clone());
-        self.deferred.returned.insert_range(pages.clone());
-        self.resume(pages);
+    /// Removes `pages`, whole chunks, which return to the tracker.
+    pub(super) fn remove(&mut self, pages: Range<usize>) {
+        self.pages.remove_range(pages.clone());
+        self.returned.insert_range(pages);
+    }
+
+    /// Records that no capture can be deferred any more.
+    pub(super) fn forget_gate(&mut self) {
+        self.gate = None;
     }
 }
 

@@ -8,13 +8,10 @@
 //! which pages have been copied since they were shared, except where the program drops copies
 //! ([`super::dropped`]).
 
-use super::LiveMemory;
-use super::dropped::Rounds;
+use super::rounds::Rounds;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tcasm_core::pageset::{CHUNK_PAGES, ChunkBits, PageSet};
-use tcasm_core::planes::PlaneMemory;
-use tcasm_core::track::TrackError;
 
 /// The most separate mappings that shared chunks may take. The kernel limits the mappings of a
 /// process.
@@ -30,7 +27,7 @@ pub(crate) struct SharedPages {
     planes: BTreeMap<usize, usize>,
     mappings: usize,
     /// The search for pages that should be copies but are not.
-    pub(crate) rounds: Rounds,
+    pub(super) rounds: Rounds,
 }
 
 impl SharedPages {
@@ -90,7 +87,7 @@ impl SharedPages {
 
     /// Returns the pages of the chunks in `pages` that are mapped to a plane. Neighbouring chunks
     /// form one run.
-    fn runs_in(&self, pages: &Range<usize>) -> Vec<Range<usize>> {
+    pub(super) fn runs_in(&self, pages: &Range<usize>) -> Vec<Range<usize>> {
         let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
         let mut found = PageSet::new(self.pages.chunks());
         self.planes
@@ -100,7 +97,20 @@ impl SharedPages {
         found.runs().map(pages).collect()
     }
 
-    fn forget(&mut self, pages: &Range<usize>) {
+    /// Records that `pages`, whole chunks, are one mapping of plane number `plane`, except for
+    /// those in `own`, which have copies.
+    pub(super) fn add(&mut self, pages: &Range<usize>, plane: usize, own: &PageSet) {
+        self.forget(pages);
+        self.pages.insert_range(pages.clone());
+        self.pages.subtract(own);
+        for chunk in pages.start / CHUNK_PAGES..pages.end / CHUNK_PAGES {
+            self.planes.insert(chunk, plane);
+        }
+        self.mappings += 1;
+    }
+
+    /// Records that `pages`, whole chunks, are not mapped to planes any more.
+    pub(super) fn forget(&mut self, pages: &Range<usize>) {
         self.pages.remove_range(pages.clone());
         for chunk in pages.start / CHUNK_PAGES..pages.end / CHUNK_PAGES {
             self.planes.remove(&chunk);
@@ -108,78 +118,5 @@ impl SharedPages {
         if self.planes.is_empty() {
             self.mappings = 0;
         }
-    }
-}
-
-impl LiveMemory {
-    /// Shares `pages`, whole chunks, with plane number `plane`, whose memory is `memory`. The pages
-    /// in `own` get copies of their own instead. After an error the pages may be shared or not.
-    ///
-    /// # Safety
-    /// - Nobody writes during the call.
-    /// - No device has the pages locked for DMA.
-    /// - The newest version has all of `pages` but those in `own` in that plane, with the bytes
-    ///   that live memory has.
-    #[allow(unsafe_code)]
-    pub(crate) unsafe fn share(
-        &mut self,
-        pages: &Range<usize>,
-        (plane, memory): (usize, &PlaneMemory),
-        own: &PageSet,
-    ) -> Result<(), TrackError> {
-        self.shared.forget(pages);
-        // SAFETY: the caller keeps the obligations of this function, which are those of
-        // `Tracker::share`. The plane goes on holding the bytes, by the rule at the top of this
-        // file.
-        let shared = unsafe { self.tracker.share(pages, memory.fd(), own) };
-        self.shared.pages.insert_range(pages.clone());
-        self.shared.pages.subtract(own);
-        for chunk in pages.start / CHUNK_PAGES..pages.end / CHUNK_PAGES {
-            self.shared.planes.insert(chunk, plane);
-        }
-        self.shared.mappings += 1;
-        if shared.is_err() {
-            self.resume(pages.clone());
-        }
-        shared
-    }
-
-    /// Gives the shared chunks of `pages` private memory again. It is other memory than before,
-    /// unless some of it may be locked for DMA: then the pages are copied in place.
-    ///
-    /// # Safety
-    /// Nobody writes during the call.
-    #[allow(unsafe_code)]
-    pub(super) unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        for run in self.shared.runs_in(pages) {
-            let owned = match self.dma.reason() {
-                Some(_) => self.tracker.own_in_place(&run),
-                // SAFETY: the caller promises that nobody writes during the call. No device has
-                // memory locked for DMA.
-                None => unsafe { self.tracker.own(&run) },
-            };
-            if let Err(error) = owned {
-                self.resume(run);
-                return Err(error);
-            }
-            self.shared.forget(&run);
-        }
-        Ok(())
-    }
-
-    /// Copies the shared pages of the chunks in `pages` in place, for memory that may be locked for
-    /// DMA. Returns the chunks concerned. The tracker may report their pages as written although
-    /// they were not.
-    pub(crate) fn own_in_place(&mut self, pages: &Range<usize>) -> Vec<Range<usize>> {
-        let runs = self.shared.runs_in(pages);
-        for run in &runs {
-            match self.tracker.own_in_place(run) {
-                Ok(()) => self.shared.forget(run),
-                // The pages are still shared. A device that has them locked makes the kernel copy
-                // them first.
-                Err(error) => tracing::warn!(%error, "pages {run:?} stay shared with a plane"),
-            }
-        }
-        runs
     }
 }

@@ -1,8 +1,7 @@
 //! The receipts of publish, and the counters that it updates.
 
-use super::{Published, Receipt};
+use super::receipt::{Published, Receipt};
 use crate::dirty::Selection;
-use crate::keeper::lock;
 use crate::producer::Producer;
 use std::time::Instant;
 use tcasm_core::stats::Counter;
@@ -17,9 +16,9 @@ impl Producer {
         visibility: Visibility,
         start: Instant,
     ) -> Receipt {
-        let (copied, handed_over) = (selection.all.len() as u64, self.pages_handed(handed));
+        let (copied, handed_over) = (selection.all.len() as u64, self.table.pages_handed(handed));
         let published = Published {
-            version: self.next_version - 1,
+            version: self.stream.next_version - 1,
             pages: copied + handed_over,
             deferred: selection.deferred.len() as u64,
             handed_over,
@@ -48,7 +47,7 @@ impl Producer {
             Skip::Bytes { .. } => Counter::SkipsBytes,
             Skip::NoMemory { .. } => Counter::SkipsNoMemory,
         };
-        let held = lock(&self.store).held_bytes();
+        let held = self.store.lock().held_bytes();
         self.count(|s| {
             s.set(Counter::HeldBytes, held)?;
             s.add(counter, 1)?;
@@ -57,7 +56,7 @@ impl Producer {
     }
 
     fn account(&self, published: &Published) {
-        let held = lock(&self.store).held_bytes();
+        let held = self.store.lock().held_bytes();
         let (deferred, expected) = (
             self.live.deferred.len() as u64,
             self.policy.expected().len() as u64,

@@ -2,8 +2,8 @@
 
 use crate::dirty::Selection;
 use crate::error::PublishError;
-use crate::keeper::lock;
 use crate::producer::Producer;
+use crate::table::{FieldInfo, Memory};
 use tcasm_core::capture::Outcome;
 use tcasm_core::sabotage::{Guard, off};
 use tcasm_core::stamp::Stamp;
@@ -17,7 +17,7 @@ impl Producer {
     #[allow(unsafe_code)]
     pub(crate) fn select(&mut self, sound: bool) -> Result<Selection, PublishError> {
         let deferred = self.live.deferred.within(self.dirty.bound());
-        let likely = (sound && !self.tight).then(|| self.policy.expected());
+        let likely = (sound && !self.stream.tight).then(|| self.policy.expected());
         let shared = self.live.shared.pages();
         let mut selection = self.dirty.select(deferred, shared, likely);
         if !sound {
@@ -27,12 +27,22 @@ impl Producer {
         selection.compare(|pages| {
             // SAFETY: `base` is the region's live memory. Tracked pages are mapped, or were found
             // readable just now. `&mut self` excludes writers.
-            unsafe { lock(store).drop_unchanged(base, pages) }
+            unsafe { store.lock().drop_unchanged(base, pages) }
         })?;
         if off(Guard::KeepHarvest) {
             self.dirty.forget(&selection);
         }
         Ok(selection)
+    }
+
+    /// Returns the numbers of the handed-over buffers that are bound to a field and were begun anew
+    /// since they were published.
+    pub(crate) fn rewritten(&self) -> Vec<usize> {
+        let begun = |f: &FieldInfo| match self.table.buffers[f.buffer].memory {
+            Memory::HandedOver(number) if !self.store.lock().is_frozen(number) => Some(number),
+            _ => None,
+        };
+        self.table.fields.iter().filter_map(begun).collect()
     }
 
     /// Stores the selected pages as version `stamp`. `handed` are the handed-over buffers that
@@ -44,7 +54,7 @@ impl Producer {
         selection: &mut Selection,
         handed: &[usize],
     ) -> Result<Visibility, NotPublished> {
-        let (table, base) = (self.table.as_deref().unwrap_or_default(), self.live.ptr());
+        let (table, base) = (self.table.encoded(), self.live.ptr());
         let capture = Capture {
             base,
             pages: &selection.all,
@@ -60,16 +70,19 @@ impl Producer {
         // SAFETY: `base` is the region's live memory, which is unmapped only after the copiers have
         // ended. The pages are mapped, or were found readable. `&mut self` excludes writers during
         // the call. Deferred chunks are watched by the gate and by nothing else.
-        let captured =
-            unsafe { lock(&self.store).publish(stamp, &capture, copiers, &|n| service.pinned(n))? };
+        let captured = unsafe {
+            self.store
+                .lock()
+                .publish(stamp, &capture, copiers, &|n| service.pinned(n))?
+        };
         selection.leave_out(&captured.same);
         Ok(captured.visibility)
     }
 
     /// Notes that the version of `selection` is visible, or will be.
     pub(crate) fn commit(&mut self, selection: &Selection) {
-        self.tight = false;
-        self.next_version += 1;
+        self.stream.tight = false;
+        self.stream.next_version += 1;
         let settled = self.dirty.commit(selection, self.policy.expected());
         if let Err(error) = self.live.tracker.settle(&settled) {
             tracing::warn!(
@@ -82,8 +95,8 @@ impl Producer {
 
     /// Notes that nothing was published. The dirty pages stay as they are.
     pub(crate) fn abort(&mut self, reason: &Skip) {
-        self.tight = matches!(reason, Skip::Bytes { .. });
-        if self.tight {
+        self.stream.tight = matches!(reason, Skip::Bytes { .. });
+        if self.stream.tight {
             // Deferred chunks are captured whole, which takes more room than the pages that
             // changed.
             self.live.return_to_tracker(&(0..self.live.span.pages));
@@ -93,7 +106,7 @@ impl Producer {
     /// Takes the result of the deferred capture of the last version, if that has ended. If the
     /// capture was given up, its pages become dirty again.
     pub(crate) fn settle_last(&mut self) {
-        let Some(settled) = lock(&self.store).settle() else {
+        let Some(settled) = self.store.lock().settle() else {
             return;
         };
         self.copiers.clear();
@@ -121,7 +134,7 @@ impl Producer {
     /// Waits until no capture runs, and takes the result of the last one. Called before the region
     /// is closed or rolled back, and before chunks that devices write return to the tracker.
     pub(crate) fn end_capture(&mut self) {
-        let sweep = lock(&self.store).sweep().cloned();
+        let sweep = self.store.lock().sweep().cloned();
         if let Some(sweep) = sweep {
             sweep.work();
             sweep.wait(std::time::Duration::MAX);

@@ -1,7 +1,6 @@
 //! The first step of publish: finds the pages that were written since the last harvest.
 
 use crate::dirty::Harvested;
-use crate::keeper::lock;
 use crate::producer::Producer;
 use std::time::Instant;
 use tcasm_core::pageset::PageSet;
@@ -57,6 +56,6 @@ impl Producer {
         }
         self.dirty.mark_maybe(&returned);
         self.policy.inline(&returned);
-        lock(&self.store).no_longer_whole(&returned);
+        self.store.lock().no_longer_whole(&returned);
     }
 }

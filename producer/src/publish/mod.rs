@@ -1,9 +1,10 @@
-//! `publish`: harvests dirty pages, selects those to capture, stores them as a version, and commits
-//! it. It waits for no other process (I5).
+//! `publish`: harvests dirty pages, selects those to capture, stores them as a version, and notes
+//! them as clean it. It waits for no other process (I5).
 
 mod account;
 mod apply;
 mod capture;
+mod dropped;
 mod harvest;
 mod receipt;
 mod share;
@@ -11,8 +12,7 @@ mod share;
 pub use receipt::{GivenUp, Published, Receipt};
 
 use crate::error::PublishError;
-use crate::keeper::lock;
-use crate::producer::{Producer, Stalled};
+use crate::producer::Producer;
 use std::time::{Duration, Instant};
 use tcasm_core::fault;
 use tcasm_core::sabotage::{Guard, off};
@@ -21,15 +21,13 @@ use tcasm_core::store::{NotPublished, Skip};
 use tcasm_core::sys::heap;
 use tcasm_core::sys::time::deadline;
 
-/// The time after which publish helps a deferred capture that makes no progress.
-const STALLED_AFTER: Duration = Duration::from_secs(1);
-
 impl Producer {
     /// Publishes the fields as they are now, as the next version, of simulation step `step` and
     /// time `time`.
     ///
-    /// Never waits for an observer. If the bounds leave no room the call returns at once, the
-    /// receipt says so, and the changes go into the next version. When the call returns, all fields
+    /// Never waits for an observer. If the bounds or the system leave no room, or the last capture
+    /// still runs, the call returns at once, the receipt gives the reason, and the changes go into
+    /// the next version. When the call returns, all fields
     /// may be written again, even those whose capture is deferred. The receipt says whether a part
     /// of the version is deferred, and can wait for it.
     pub fn publish(&mut self, step: u64, time: f64) -> Result<Receipt, PublishError> {
@@ -47,13 +45,11 @@ impl Producer {
         fault::pass("harvested");
         let handed = self.rewritten();
         let stamp = Stamp {
-            version: self.next_version,
+            version: self.stream.next_version,
             step,
             time,
         };
-        if self.table.is_none() {
-            self.encode_table()?;
-        }
+        self.table.update()?;
         match self.capture(&stamp, &mut selection, &handed) {
             Ok(visibility) => {
                 self.commit(&selection);
@@ -68,8 +64,8 @@ impl Producer {
         }
     }
 
-    /// Publishes like [`Producer::publish`]. If there is no room, waits up to `timeout` for
-    /// observers to release versions.
+    /// Publishes like [`Producer::publish`]. If nothing was published, tries again until `timeout`
+    /// is over.
     pub fn publish_wait(
         &mut self,
         step: u64,
@@ -93,22 +89,23 @@ impl Producer {
 
     /// Waits until no version is pinned. Publish must never do this; it is for the test of I5.
     fn wait_for_observers(&self) {
-        while lock(&self.store).versions().any(|n| self.service.pinned(n)) {
+        while self.store.lock().versions().any(|n| self.service.pinned(n)) {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     fn check_open(&self) -> Result<(), PublishError> {
-        match (self.forked(), self.closed) {
+        match (self.forked(), self.stream.closed) {
             (true, _) => Err(PublishError::Forked),
             (_, true) => Err(PublishError::Closed),
             _ => Ok(()),
         }
     }
 
-    /// Returns why nothing can be published now. Nothing was harvested yet, so no change is lost.
+    /// Returns why nothing can be published now. Called before the harvest, so no change is lost.
+    /// Also helps a capture that makes no progress.
     fn hindrance(&mut self) -> Option<Skip> {
-        let capturing = lock(&self.store).capturing();
+        let capturing = self.store.lock().capturing();
         if let Some(version) = capturing {
             self.help_capture(version);
             return Some(Skip::Capturing { version });
@@ -120,18 +117,11 @@ impl Producer {
     /// those of the program, or a filter of system calls may keep them from being woken. Without
     /// this, nothing would be published any more.
     fn help_capture(&mut self, version: u64) {
-        let Some(sweep) = lock(&self.store).sweep().cloned() else {
+        let Some(sweep) = self.store.lock().sweep().cloned() else {
             return;
         };
-        let left = sweep.left();
-        let now = Stalled { version, left };
-        match self.stalled {
-            Some((then, since)) if then == now => {
-                if since.elapsed() >= STALLED_AFTER {
-                    sweep.help();
-                }
-            }
-            _ => self.stalled = Some((now, Instant::now())),
+        if self.stream.stalls(version, sweep.left()) {
+            sweep.help();
         }
     }
 
@@ -139,7 +129,7 @@ impl Producer {
     /// would end the simulation.
     fn lacks_heap(&self) -> Option<Skip> {
         let pages = self.live.tracked.len();
-        let bytes = heap::for_sets(pages, lock(&self.store).most());
+        let bytes = heap::for_sets(pages, self.store.lock().most());
         (!heap::has(bytes)).then(|| Skip::NoMemory {
             error: heap::lacks(bytes),
         })
@@ -148,8 +138,8 @@ impl Producer {
     /// Takes the result of the capture of the last version, if it has ended. Waits for its end
     /// first if the builder asked for that.
     fn finish_last(&mut self) {
-        let sweep = lock(&self.store).sweep().cloned();
-        if self.wait_for_capture
+        let sweep = self.store.lock().sweep().cloned();
+        if self.stream.wait_for_capture
             && let Some(sweep) = sweep
         {
             sweep.work();

@@ -6,7 +6,6 @@
 //! pages get copies of their own at once, so that writing them costs no fault afterwards.
 
 use crate::dirty::Selection;
-use crate::keeper::lock;
 use crate::policy::ColdChunks;
 use crate::producer::Producer;
 use std::ops::Range;
@@ -118,7 +117,7 @@ impl Producer {
         if !whole || others || !self.live.shared.has_room() {
             return None;
         }
-        let target = lock(&self.store).share_target(chunk);
+        let target = self.store.lock().share_target(chunk);
         let mut target = target
             .inspect_err(|error| tracing::warn!(%error, "chunk {chunk}"))
             .ok()??;
@@ -144,7 +143,11 @@ impl Producer {
         let (base, ShareTarget { plane, bits, .. }) = (self.live.ptr(), &plan.target);
         // SAFETY: `base` is the region's live memory, which is mapped where fields are bound.
         // `&mut self` excludes writers. The target is a plane that the newest version refers to.
-        let unseen = unsafe { lock(&self.store).differing_pages(base, plan.chunk, *plane, bits) };
+        let unseen = unsafe {
+            self.store
+                .lock()
+                .differing_pages(base, plan.chunk, *plane, bits)
+        };
         if !unseen.is_empty() {
             tracing::warn!(
                 "pages {unseen:?} were written without the tracker noticing; if a device writes \
@@ -168,7 +171,7 @@ impl Producer {
         // The lock is held until the chunks are shared, so that no memory of frames is returned
         // meanwhile.
         let store = self.store.clone();
-        let mut store = lock(&store);
+        let mut store = store.lock();
         let plane = (first.target.plane, &*first.target.memory);
         let rested = match store.reserve_backing(plane.0, &pages, &own) {
             Ok(false) => return plans.iter().for_each(|plan| self.ask_again(plan.chunk)),

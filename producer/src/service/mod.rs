@@ -4,13 +4,15 @@
 //! `publish` shares two things with it, and neither blocks: the set of leases (an atomic pointer),
 //! and an eventfd that only this process has.
 
+mod hub;
 mod parting;
 mod server;
 
-use crate::builder::Access;
+use crate::access::Access;
 use crate::claim::Claim;
 use crate::error::CreateError;
 use arc_swap::ArcSwap;
+use hub::{Attached, Hub};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use parting::Parting;
 use server::Server;
@@ -22,37 +24,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::bell::Bell;
-use tcasm_core::lease::Lease;
-use tcasm_core::protocol::is_pinned;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::thread;
 
 /// How long the producer waits for the service thread to end. That takes microseconds unless
 /// something unforeseen delays the thread. After this time the simulation continues.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// An attached observer, as `publish` sees it.
-#[derive(Debug)]
-struct Attached {
-    pid: i32,
-    uid: u32,
-    lease: Lease,
-}
-
-/// State that the producer's thread and the service thread share.
-#[derive(Debug)]
-struct Hub {
-    attached: ArcSwap<Vec<Arc<Attached>>>,
-    wake: EventFd,
-    stop: AtomicBool,
-}
-
-impl Hub {
-    fn pinned(&self, n: u64) -> bool {
-        let attached = self.attached.load();
-        attached.iter().any(|a| is_pinned(a.lease.pins(), n))
-    }
-}
 
 /// The running service.
 #[derive(Debug)]

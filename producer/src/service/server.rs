@@ -1,9 +1,9 @@
 //! The main loop of the service thread: it accepts connections, greets and serves clients, and
 //! hangs up. Each message of a client is read once and checked (I8).
 
+use super::hub::{Attached, Hub};
 use super::parting::Parting;
-use super::{Attached, Hub};
-use crate::builder::Access;
+use crate::access::Access;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -1,10 +1,11 @@
 //! The contents of a time series: its fields, its versions, and the file of rows that holds each
-//! field of each version.
+//! field of each version. A file of rows has the fields that changed in one version.
 
 use crate::error::{ReadError, WriteError};
 use crate::file::{regular, seal};
 use crate::format::contained;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
@@ -13,8 +14,8 @@ use tcasm_core::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
 const FORMAT: u64 = 1;
-/// The largest size of the encoded contents in bytes. Each version takes about 100 bytes for each
-/// field.
+/// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
+/// up to 9 more for each field.
 const MOST_CONTENTS: u64 = 4 << 30;
 
 /// The contents of the file of a time series.
@@ -39,11 +40,11 @@ pub struct Row {
     pub stamp: Stamp,
     /// For each field, the number of the file of rows that holds it.
     pub files: Vec<u64>,
-    /// The place of the version in a chapter, if it is in one.
+    /// The position of the version in a chapter, if it is in one.
     pub chapter: Option<Chapter>,
 }
 
-/// The place of a version in a chapter. A chapter is a file that holds several versions as
+/// The position of a version in a chapter. A chapter is a file that holds several versions as
 /// references to their files of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chapter {
@@ -129,10 +130,6 @@ impl Contents {
     /// Reads the contents of the series at `path`.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let (checked, _) = seal::check(path)?; // before HDF5 sees it
-        let damaged = |why: String| ReadError::Damaged {
-            path: path.to_owned(),
-            why,
-        };
         let bytes = || {
             let options = hdf5::File::with_options()
                 .with_fapl(|p| p.file_locking(false))
@@ -140,16 +137,50 @@ impl Contents {
             contained::read_small::<u8>(&options.dataset("tcasm/series")?, MOST_CONTENTS)
         };
         let bytes = bytes().map_err(|_| ReadError::NotSeries(path.to_owned()))?;
-        let contents: Contents =
-            rmp_serde::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
-        if contents.format > FORMAT {
+        Self::decode(&bytes, path)
+    }
+
+    /// Decodes the contents of the series at `path`. The format is read first, because other
+    /// formats may have other members.
+    fn decode(bytes: &[u8], path: &Path) -> Result<Self, ReadError> {
+        let damaged = |e: rmp_serde::decode::Error| ReadError::Damaged {
+            path: path.to_owned(),
+            why: e.to_string(),
+        };
+        let FormatOnly(found) = rmp_serde::from_slice(bytes).map_err(damaged)?;
+        if found > FORMAT {
             return Err(ReadError::TooNew {
                 path: path.to_owned(),
-                found: contents.format,
+                found,
                 known: FORMAT,
             });
         }
-        Ok(contents)
+        rmp_serde::from_slice(bytes).map_err(damaged)
+    }
+}
+
+/// The first member of encoded contents, whatever follows it.
+struct FormatOnly(u64);
+
+impl<'de> Deserialize<'de> for FormatOnly {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct First;
+        impl<'de> Visitor<'de> for First {
+            type Value = FormatOnly;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the contents of a time series")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<FormatOnly, A::Error> {
+                let first = members.next_element()?;
+                while members.next_element::<IgnoredAny>()?.is_some() {}
+                first
+                    .map(FormatOnly)
+                    .ok_or_else(|| A::Error::invalid_length(0, &self))
+            }
+        }
+        from.deserialize_seq(First)
     }
 }
 
@@ -222,5 +253,33 @@ mod tests {
         let contents = series(&[f64::INFINITY, -0.0]);
         let bytes = contents.encode().unwrap();
         assert_eq!(rmp_serde::from_slice::<Contents>(&bytes).unwrap(), contents);
+    }
+
+    #[test]
+    fn newer_format_with_more_members_is_too_new_and_not_damaged() {
+        let decode = |bytes: &[u8]| Contents::decode(bytes, Path::new("x"));
+        let contents = series(&[0.0, 1.0]);
+        assert_eq!(decode(&contents.encode().unwrap()).unwrap(), contents);
+        let newer = (
+            FORMAT + 1,
+            "heat",
+            vec!["another", "layout"],
+            1.5,
+            (),
+            (),
+            7,
+        );
+        let error = decode(&rmp_serde::to_vec(&newer).unwrap()).unwrap_err();
+        assert!(
+            matches!(error, ReadError::TooNew { found: 2, .. }),
+            "{error}"
+        );
+        for damaged in [&[][..], &[0x90], &[0x93, 1], b"junk"] {
+            let error = decode(damaged).unwrap_err();
+            assert!(
+                matches!(error, ReadError::Damaged { .. }),
+                "{damaged:?}: {error}"
+            );
+        }
     }
 }

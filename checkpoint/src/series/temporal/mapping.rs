@@ -1,8 +1,9 @@
 //! Virtual datasets of a time series: which part of which file makes up which rows.
 //!
-//! A virtual dataset lists a source for each of its rows, which takes time and memory when there
-//! are thousands of rows. So when there are enough rows, they are put into a chapter. This is a
-//! file of virtual datasets that never changes, and the series refers to all of it as one source.
+//! The file of a series is written again with each version. A virtual dataset lists a source for
+//! each of its rows, so thousands of rows would cost writers and readers much. When enough rows are
+//! in no chapter (256 by default), they go into a new one: a file of virtual datasets that never
+//! changes. The series refers to all of it as one source.
 
 use super::contents::{Contents, Row};
 use super::rows;
@@ -37,7 +38,8 @@ pub struct Virtual<'a> {
     pub shape: Vec<usize>,
     /// The part of the stored array of a version that makes up the row.
     pub part: Vec<Range<usize>>,
-    /// True if the dataset has a dimension for versions.
+    /// True if the dataset has a dimension for versions. It is false only under `/VTKHDF` of a
+    /// series with one version.
     pub temporal: bool,
 }
 

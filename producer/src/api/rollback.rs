@@ -6,9 +6,8 @@
 //! The next publish publishes what was restored, and whatever is written afterwards.
 
 use crate::error::RollbackError;
-use crate::fields::{FieldInfo, Memory};
-use crate::keeper::lock;
 use crate::producer::Producer;
+use crate::table::{FieldInfo, Memory};
 use tcasm_core::pageset::PageSet;
 use tcasm_core::store::{Patch, Recalled, Relocation, Store};
 
@@ -52,7 +51,7 @@ impl Producer {
         let sound = self.harvest();
         let (store, base) = (self.store.clone(), self.live.ptr());
         // The lock is held to the end, so that the keeper does not reclaim the version meanwhile.
-        let mut store = lock(&store);
+        let mut store = store.lock();
         let recalled = self.recall(&store, version)?;
         let plan = self.plan_rollback(&store, &recalled, sound)?;
         let buffers: Vec<usize> = plan.anew.iter().map(|(_, number)| *number).collect();
@@ -78,7 +77,7 @@ impl Producer {
     }
 
     fn check_rollback(&self) -> Result<(), RollbackError> {
-        match (self.forked(), self.closed) {
+        match (self.forked(), self.stream.closed) {
             (true, _) => Err(RollbackError::Forked),
             (_, true) => Err(RollbackError::Closed),
             _ => Ok(()),
@@ -87,7 +86,7 @@ impl Producer {
 
     /// Returns the version if it still exists and has all fields of the region.
     fn recall(&self, store: &Store, version: u64) -> Result<Recalled, RollbackError> {
-        if version >= self.next_version {
+        if version >= self.stream.next_version {
             let newest = store.versions().last();
             return Err(RollbackError::NotYet { version, newest });
         }
@@ -97,6 +96,7 @@ impl Producer {
         })?;
         let known = |f: &&FieldInfo| recalled.table.get(&f.desc.name).is_none();
         let lacking: Vec<String> = self
+            .table
             .fields
             .iter()
             .filter(known)
@@ -120,8 +120,11 @@ impl Producer {
     ) -> Result<Plan, RollbackError> {
         let suspects = self.pages_unlike(store, recalled)?;
         let mut plan = Plan::default();
-        for field in &self.fields {
-            let (buffer, place) = (&self.buffers[field.buffer], self.place(field, recalled)?);
+        for field in &self.table.fields {
+            let (buffer, place) = (
+                &self.table.buffers[field.buffer],
+                self.place(field, recalled)?,
+            );
             let mut pages = PageSet::new(self.live.span.pages);
             pages.insert_range(buffer.pages.clone());
             if place.to == place.from && buffer.memory == Memory::Tracked {
@@ -158,7 +161,7 @@ impl Producer {
             });
         }
         Ok(Relocation {
-            to: self.buffers[field.buffer].pages.start,
+            to: self.table.buffers[field.buffer].pages.start,
             from: then.offset as usize / self.live.span.page_size,
             bytes: now.bytes() as usize,
         })
@@ -207,7 +210,7 @@ impl Producer {
         // SAFETY: `base` is the region's live memory, mapped where fields are bound, or found
         // readable just now. `rollback` has `&mut` of the producer, which excludes writers.
         let mut patch = unsafe { store.differing(recalled, base, pages, place)? };
-        match self.buffers[field.buffer].memory {
+        match self.table.buffers[field.buffer].memory {
             Memory::HandedOver(number) if store.is_frozen(number) && !patch.is_empty() => {
                 // A version has the pages of this buffer. It gets other pages, whose content is
                 // undefined, so all of them must be copied.

@@ -5,28 +5,25 @@
 //! a few times a second. The work that it does under the lock of the store takes microseconds. It
 //! punches holes and copies pages outside the lock.
 
-use crate::audit::audit;
+mod audit;
+mod memory;
+
+use audit::audit;
+use memory::return_memory;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::fault;
-use tcasm_core::planes::Leaving;
 use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::heap;
-use tcasm_core::sys::lock::{Guard, Lock};
+use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::thread;
 
 /// The time between two scans, unless set otherwise.
 pub(crate) const PERIOD: Duration = Duration::from_millis(200);
-
-/// Locks the store for as long as the result lives. A panic while the lock was held leaves the
-/// store usable, because what it says is checked anyway.
-pub(crate) fn lock(store: &Lock<Store>) -> Guard<'_, Store> {
-    store.lock()
-}
 
 /// The running keeper thread. It ends when this is dropped.
 #[derive(Debug)]
@@ -52,7 +49,7 @@ impl Keeper {
             while !wait(&stopped, period) {
                 // An allocation that fails would end the simulation, so the keeper first checks
                 // that there is enough heap.
-                let needed = lock(&store).heap();
+                let needed = store.lock().heap();
                 if heap::has(needed) {
                     audit(&store, &mut strays);
                     return_memory(&store, &pinned);
@@ -95,46 +92,10 @@ fn wait((stop, bell): &(Mutex<bool>, Condvar), period: Duration) -> bool {
     *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
-/// Returns unused memory to the system, a little at a time.
-fn return_memory(store: &Lock<Store>, pinned: &dyn Fn(u64) -> bool) {
-    lock(store).look();
-    loop {
-        let begun = lock(store).begin_return(pinned);
-        let leaving = match begun {
-            Ok(leaving) if leaving.is_empty() => return,
-            Ok(leaving) => leaving,
-            Err(error) => return tracing::warn!(%error, "no memory is returned to the system"),
-        };
-        if !give_back(store, leaving) {
-            // Tries again at the next scan, not at once.
-            return;
-        }
-    }
-}
-
-/// Returns the memory of the frames in `leaving` to the system. Returns false if some of it could
-/// not be given back.
-pub(crate) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
-    let punched = |frames: Leaving| {
-        let punched = frames.punch();
-        if let Err(error) = &punched {
-            tracing::warn!(%error, "memory of free frames could not be returned to the system");
-        }
-        (frames, punched.is_ok())
-    };
-    let leaving: Vec<_> = leaving.into_iter().map(punched).collect();
-    let mut store = lock(store);
-    store.gone(&leaving);
-    let held = store.held_bytes();
-    let stats = store.index().and_then(|index| index.stats());
-    let _ = stats.map(|words| Stats::new(words).set(Counter::HeldBytes, held));
-    leaving.iter().all(|(_, punched)| *punched)
-}
-
 /// Copies some pages that are scattered over planes into one plane. The next version refers to the
 /// copies.
 fn compact(store: &Lock<Store>) {
-    let chosen = lock(store).gather();
+    let chosen = store.lock().gather();
     let gather = match chosen {
         Ok(Some(gather)) => gather,
         Ok(None) => return,
@@ -144,7 +105,7 @@ fn compact(store: &Lock<Store>) {
     if let Err(error) = &copied {
         tracing::warn!(%error, "pages are not compacted");
     }
-    let mut store = lock(store);
+    let mut store = store.lock();
     let pages = store.gathered(copied.is_ok()) as u64;
     fault::pass("gathered");
     let stats = store.index().and_then(|index| index.stats());

@@ -7,9 +7,9 @@
 //! with, by name and type.
 
 use crate::error::{DefineError, Structure, ViewError};
-use crate::fields::{BufferInfo, FieldInfo, Memory};
 use crate::handles::{Field, Raw};
 use crate::producer::Producer;
+use crate::table::{BufferInfo, FieldInfo, Memory};
 use ndarray::Dimension;
 use std::marker::PhantomData;
 use tcasm_core::field::{self, DType, Element, FieldDesc, Kind};
@@ -25,12 +25,12 @@ impl Producer {
         desc.check_in(self.live.bytes())?;
         self.check_structure(desc)?;
         let pages = self.live.allocate_at(desc)?;
-        self.buffers.push(BufferInfo {
+        let buffer = self.table.add_buffer(BufferInfo {
             pages,
             desc: desc.clone(),
             memory: Memory::Tracked,
         });
-        self.add_field(desc.clone(), self.buffers.len() - 1)?;
+        self.add_field(desc.clone(), buffer)?;
         Ok(())
     }
 
@@ -80,13 +80,14 @@ impl Producer {
     /// Returns an existing field that is computed in place, and its number.
     fn existing(&self, name: &str) -> Result<(usize, &FieldInfo), DefineError> {
         self.check_usable()?;
-        let found = self.fields.iter().position(|f| f.desc.name == name);
+        let fields = &self.table.fields;
+        let found = fields.iter().position(|f| f.desc.name == name);
         let number = found.ok_or_else(|| DefineError::NoField {
             name: name.to_owned(),
-            fields: self.fields.iter().map(|f| f.desc.name.clone()).collect(),
+            fields: fields.iter().map(|f| f.desc.name.clone()).collect(),
         })?;
-        let field = &self.fields[number];
-        match self.buffers[field.buffer].memory {
+        let field = &fields[number];
+        match self.table.buffers[field.buffer].memory {
             Memory::HandedOver(_) => Err(DefineError::HandedOver {
                 name: name.to_owned(),
             }),
@@ -96,8 +97,7 @@ impl Producer {
 
     /// Returns the description of a field, as the next version will have it.
     pub fn description(&self, name: &str) -> Option<&FieldDesc> {
-        let found = self.fields.iter().find(|f| f.desc.name == name);
-        found.map(|f| &f.desc)
+        self.table.field(name).map(|f| &f.desc)
     }
 
     /// Returns the bytes of a field in live memory, in the buffer that it is bound to.
@@ -115,7 +115,7 @@ impl Producer {
 
     fn buffer_of(&self, name: &str) -> Result<usize, ViewError> {
         self.check_view(self.id)?;
-        let field = self.fields.iter().find(|f| f.desc.name == name);
+        let field = self.table.field(name);
         field.map(|f| f.buffer).ok_or_else(|| ViewError::NoField {
             name: name.to_owned(),
         })

@@ -1,9 +1,9 @@
 //! Writes that no tracker sees: the program reports them here.
 
-use crate::fields::Memory;
+use super::views::Viewable;
 use crate::handles::{Buffer, InPlace};
 use crate::producer::Producer;
-use crate::views::Viewable;
+use crate::table::Memory;
 use std::ops::Range;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::sabotage::{Guard, off};
@@ -86,6 +86,7 @@ impl Producer {
     /// Returns the pages of a buffer, or none for a handle of another producer.
     fn pages_of<T, D>(&self, buffer: Buffer<T, D>) -> Range<usize> {
         let own = self
+            .table
             .buffers
             .get(buffer.buffer)
             .filter(|b| buffer.region == self.id && b.memory == Memory::Tracked);

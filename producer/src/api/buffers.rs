@@ -1,0 +1,152 @@
+//! Allocates buffers, and binds fields to them.
+
+use crate::error::DefineError;
+use crate::handles::{Buffer, Field};
+use crate::producer::Producer;
+use crate::table::{BufferInfo, Memory};
+use ndarray::{Dimension, IntoDimension};
+use std::marker::PhantomData;
+use std::ops::Range;
+use tcasm_core::field::{Element, FieldDesc};
+
+/// The kind of live memory that a new buffer is to have.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Want {
+    Tracked,
+    Scratch,
+    HandedOver,
+}
+
+impl Producer {
+    /// Returns another buffer like that of a field, to be bound in turn ([`Producer::bind`]).
+    /// Programs that keep two copies of a field swap them this way.
+    pub fn buffer_like<T: Element, D: Dimension, M>(
+        &mut self,
+        like: impl Into<Buffer<T, D, M>>,
+    ) -> Result<Buffer<T, D, M>, DefineError> {
+        let like = like.into();
+        self.check_handle(like.region)?;
+        let desc = self.table.buffers[like.buffer].desc.clone();
+        let want = match self.table.buffers[like.buffer].memory {
+            Memory::Tracked => Want::Tracked,
+            Memory::Scratch => Want::Scratch,
+            Memory::HandedOver(_) => Want::HandedOver,
+        };
+        let buffer = self.allocate(&desc, want)?;
+        Ok(Buffer {
+            region: self.id,
+            buffer,
+            _type: PhantomData,
+        })
+    }
+
+    /// Returns a scratch buffer. It lies in the region, so it can be viewed together with fields,
+    /// but it is never tracked or captured.
+    pub fn scratch<T: Element, S: IntoDimension>(
+        &mut self,
+        shape: S,
+    ) -> Result<Buffer<T, S::Dim>, DefineError> {
+        let desc = FieldDesc::new("scratch", T::DTYPE, shape.into_dimension().slice());
+        let buffer = self.allocate(&desc, Want::Scratch)?;
+        Ok(Buffer {
+            region: self.id,
+            buffer,
+            _type: PhantomData,
+        })
+    }
+
+    /// Binds `field` to `buffer`: from the next publish on, the content of the buffer is the
+    /// field's. Returns the buffer that the field was bound to, in which the next step can be
+    /// computed. `next = producer.bind(u, next)?` is the pointer swap of double-buffered programs.
+    pub fn bind<T: Element, D: Dimension, M>(
+        &mut self,
+        field: Field<T, D, M>,
+        buffer: impl Into<Buffer<T, D, M>>,
+    ) -> Result<Buffer<T, D, M>, DefineError> {
+        let buffer = buffer.into();
+        self.check_handle(field.region)?;
+        self.check_handle(buffer.region)?;
+        self.table.check_binding(field.field, buffer.buffer)?;
+        let (old, new) = (self.table.fields[field.field].buffer, buffer.buffer);
+        self.dirty.unbind(self.table.buffers[old].tracked());
+        self.dirty.bind(self.table.buffers[new].tracked());
+        self.table.bind(field.field, new);
+        Ok(Buffer {
+            buffer: old,
+            ..buffer
+        })
+    }
+
+    pub(super) fn check_new(&self, name: &str) -> Result<(), DefineError> {
+        self.check_usable()?;
+        match self.table.field(name) {
+            Some(_) => Err(DefineError::Twice(name.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_handle(&self, region: u64) -> Result<(), DefineError> {
+        self.check_usable()?;
+        if region == self.id {
+            Ok(())
+        } else {
+            Err(DefineError::Foreign)
+        }
+    }
+
+    pub(super) fn check_usable(&self) -> Result<(), DefineError> {
+        match (self.forked(), self.stream.closed) {
+            (true, _) => Err(DefineError::Forked),
+            (_, true) => Err(DefineError::Closed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Allocates a buffer for the array `desc`. Returns its number.
+    pub(super) fn allocate(&mut self, desc: &FieldDesc, want: Want) -> Result<usize, DefineError> {
+        self.check_usable()?;
+        let bytes = desc.check()?;
+        let what = format!("{:?}", desc.name);
+        let (pages, memory) = match want {
+            Want::Tracked => (self.live.allocate(&what, bytes)?, Memory::Tracked),
+            Want::Scratch => (self.live.allocate_scratch(&what, bytes)?, Memory::Scratch),
+            Want::HandedOver => self.allocate_handed_over(&what, bytes)?,
+        };
+        let mut desc = desc.clone();
+        desc.offset = (pages.start * self.live.span.page_size) as u64;
+        Ok(self.table.add_buffer(BufferInfo {
+            pages,
+            desc,
+            memory,
+        }))
+    }
+
+    /// Allocates live memory for a handed-over buffer.
+    #[allow(unsafe_code)]
+    fn allocate_handed_over(
+        &mut self,
+        what: &str,
+        bytes: u64,
+    ) -> Result<(Range<usize>, Memory), DefineError> {
+        let pages = self.live.allocate_chunks(what, bytes)?;
+        // SAFETY: `ptr` is the region's live memory, which is kept as long as the producer. These
+        // pages and the rest of their last chunk were just allocated, and nobody else uses them.
+        let number = unsafe {
+            self.store
+                .lock()
+                .hand_over(self.live.ptr(), pages.clone())?
+        };
+        Ok((pages, Memory::HandedOver(number)))
+    }
+
+    /// Adds a field that is bound to a new buffer. Returns its number.
+    pub(super) fn add_field(
+        &mut self,
+        desc: FieldDesc,
+        buffer: usize,
+    ) -> Result<usize, DefineError> {
+        let field = self.table.add_field(desc, buffer)?;
+        self.dirty.bind(self.table.buffers[buffer].tracked());
+        Ok(field)
+    }
+}

@@ -1,0 +1,60 @@
+//! Manages a running region: returns memory, revokes leases, and ends the stream.
+
+use crate::producer::Producer;
+use tcasm_core::stats::Counter;
+
+impl Producer {
+    /// Returns memory that no version uses to the system. Call it after a burst of pinned versions,
+    /// or before a phase that needs memory. Returns the number of bytes.
+    pub fn trim(&mut self) -> std::io::Result<u64> {
+        if self.forked() {
+            return Ok(0);
+        }
+        self.settle_last();
+        let mut store = self.store.lock();
+        let bytes = store.trim()? * self.live.span.page_size;
+        let held = store.held_bytes();
+        drop(store);
+        self.count(|s| s.set(Counter::HeldBytes, held));
+        Ok(bytes as u64)
+    }
+
+    /// Revokes the lease of every observer that runs as process `pid`, so that it leaves: its
+    /// status says so, and it gets no more versions. Returns how many leases there were.
+    ///
+    /// The versions that such an observer holds stay as they are, and keep their memory, until it
+    /// has dropped them and its connection, or its process has ended. No version ever changes while
+    /// an observer may read it. To get memory back from a process that does not react, end that
+    /// process.
+    pub fn revoke(&mut self, pid: i32) -> usize {
+        if self.forked() {
+            return 0;
+        }
+        let revoked = self.service.revoke(pid);
+        self.count(|s| s.add(Counter::Revoked, revoked as u64));
+        revoked
+    }
+
+    /// Ends the stream: observers keep what they have, and learn that no version will follow.
+    /// Dropping the producer does the same.
+    pub fn close(&mut self) {
+        if self.stream.closed || self.forked() {
+            return;
+        }
+        self.stream.closed = true;
+        self.end_capture();
+        if let Some(keeper) = &mut self.keeper {
+            keeper.stop();
+        }
+        if let Err(error) = self.store.lock().index().and_then(|index| index.close()) {
+            tracing::warn!(%error, "the end of the stream could not be marked");
+        }
+        self.service.stop();
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

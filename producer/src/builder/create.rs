@@ -1,0 +1,199 @@
+//! Creates a region: claims its name, takes its memory, and starts its threads.
+
+use super::{Builder, ROUNDING_PAGES};
+use crate::claim::Claim;
+use crate::error::{CreateError, LAST_FIRST};
+use crate::keeper::{self, Keeper};
+use crate::live::LiveMemory;
+use crate::policy::{CaptureMode, CapturePolicy, ColdChunks};
+use crate::producer::{Parts, Producer};
+use crate::service::Service;
+use crate::stream::Stream;
+use std::sync::Arc;
+use std::time::Duration;
+use tcasm_core::capture::{Copiers, Gate};
+use tcasm_core::index::HeaderInfo;
+use tcasm_core::place::{addresses, check_name, socket_path};
+use tcasm_core::store::{Bounds, Store};
+use tcasm_core::sys::lock::Lock;
+use tcasm_core::sys::mem::{MapError, Mapping, page_size};
+use tcasm_core::sys::time::unix_ns;
+use tcasm_core::track::{self, Probe, Span, TrackerKind};
+
+/// The environment variable that sets when densely written chunks are captured.
+const CAPTURE_ENV: &str = "TCASM_CAPTURE";
+/// The environment variable that sets whether live memory may be shared with planes.
+const SHARED_ENV: &str = "TCASM_SHARED_BACKING";
+
+impl Builder {
+    /// Creates the region and lets observers attach.
+    pub fn create(self) -> Result<Producer, CreateError> {
+        check_name(&self.name)?;
+        let pages = self.pages()?;
+        let bounds = self.bounds(pages * page_size())?;
+        if !(1..=LAST_FIRST).contains(&self.first_version) {
+            let version = self.first_version;
+            return Err(CreateError::FirstVersion { version });
+        }
+        let probe = track::probe();
+        let kind = track::choose(self.tracker, &probe)?;
+        let mode = capture_mode(self.capture)?;
+        let shared = shared_backing(self.shared_backing)? && kind == TrackerKind::UffdAsync;
+        // Claim the name before taking memory: a name in use is the likeliest error, and it costs
+        // little to find out. Claiming also removes a stale socket.
+        let claim = Claim::take(&self.name, socket_path(&self.name), &self.access)?;
+        let reservation = self.reserve(pages)?;
+        let span = Span {
+            base: reservation.addr(),
+            pages,
+            page_size: page_size(),
+        };
+        let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
+        store.check_hand_over(self.check_hand_over);
+        let gate = open_gate(mode, kind, &probe)?;
+        let mode = match gate {
+            Some(_) => mode,
+            None => CaptureMode::Inline,
+        };
+        let live = LiveMemory::create(reservation, kind, span, gate.clone())?;
+        let copiers = Copiers::start(&self.copiers, gate).map_err(CreateError::Thread)?;
+        let cold = shared.then(|| ColdChunks::new(pages, self.cold_versions));
+        let objects = store.read_only().map_err(CreateError::Share)?;
+        let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;
+        let store = Arc::new(Lock::new(store));
+        let keeper = self.start_keeper(&store, &service)?;
+        let parts = Parts {
+            keeper,
+            copiers,
+            policy: CapturePolicy::new(pages, mode, cold),
+            live,
+            store,
+            service,
+            stream: Stream::new(self.first_version, self.wait_for_capture),
+        };
+        Ok(Producer::new(self.name, self.attrs, parts))
+    }
+
+    fn start_keeper(
+        &self,
+        store: &Arc<Lock<Store>>,
+        service: &Service,
+    ) -> Result<Option<Keeper>, CreateError> {
+        let mut period = keeper::PERIOD;
+        if let Some(versions) = self.compact_after {
+            store.lock().compact_after(versions);
+            period = Duration::from_millis(1);
+        }
+        let start = || Keeper::start(store.clone(), period, service.pins());
+        self.keeper
+            .then(start)
+            .transpose()
+            .map_err(CreateError::Thread)
+    }
+
+    fn pages(&self) -> Result<usize, CreateError> {
+        if self.capacity == 0 {
+            return Err(CreateError::NoCapacity);
+        }
+        let pages = self.capacity.div_ceil(page_size()) + ROUNDING_PAGES;
+        match pages.checked_mul(page_size()) {
+            Some(bytes) if bytes <= 1 << 46 => Ok(pages),
+            _ => Err(CreateError::TooLarge {
+                capacity: self.capacity,
+            }),
+        }
+    }
+
+    fn bounds(&self, region: usize) -> Result<Bounds, CreateError> {
+        let (history, versions) = (self.history, self.versions);
+        if history >= versions && versions >= 2 {
+            return Err(CreateError::History { history, versions });
+        }
+        let bytes = self.memory.unwrap_or(region as u64 * 4);
+        Ok(Bounds {
+            versions,
+            history,
+            bytes,
+        })
+    }
+
+    fn header(&self, base: usize, kind: TrackerKind) -> HeaderInfo {
+        HeaderInfo {
+            name: self.name.clone(),
+            base: base as u64,
+            pid: std::process::id().into(),
+            created: unix_ns(),
+            tracker: kind.to_string(),
+        }
+    }
+
+    /// Reserves the region's addresses. If the program asks for an address, uses that one or fails.
+    /// Otherwise uses the address of the name, or the next one that is free.
+    fn reserve(&self, pages: usize) -> Result<Mapping, CreateError> {
+        let bytes = pages * page_size();
+        if let Some(base) = self.base {
+            if base % page_size() != 0 || base == 0 {
+                return Err(CreateError::Base {
+                    base,
+                    page_size: page_size(),
+                });
+            }
+            return Ok(Mapping::reserve_at(base, bytes)?);
+        }
+        let mut refused = CreateError::TooLarge {
+            capacity: self.capacity,
+        };
+        for address in addresses(&self.name, bytes as u64) {
+            match Mapping::reserve_at(address as usize, bytes) {
+                Ok(reservation) => return Ok(reservation),
+                Err(error @ MapError::Taken { .. }) => refused = error.into(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(refused)
+    }
+}
+
+/// Returns the capture mode that the environment names, or else the program's.
+fn capture_mode(set: CaptureMode) -> Result<CaptureMode, CreateError> {
+    match std::env::var(CAPTURE_ENV).as_deref() {
+        Err(_) => Ok(set),
+        Ok("auto") => Ok(CaptureMode::Auto),
+        Ok("inline") => Ok(CaptureMode::Inline),
+        Ok("deferred") => Ok(CaptureMode::Deferred),
+        Ok(other) => Err(CreateError::UnknownCapture(other.to_owned())),
+    }
+}
+
+/// Returns true if live memory may be shared with planes, as the environment or else the program
+/// says.
+fn shared_backing(set: bool) -> Result<bool, CreateError> {
+    match std::env::var(SHARED_ENV).as_deref() {
+        Err(_) => Ok(set),
+        Ok("0") => Ok(false),
+        Ok("1") => Ok(true),
+        Ok(other) => Err(CreateError::UnknownSharing(other.to_owned())),
+    }
+}
+
+/// Opens the gate for deferred captures. This needs a kernel on which writes from inside system
+/// calls wait at the gate too, as the probe found out. Elsewhere everything is captured inside
+/// publish, and it is an error if the program insists on deferred capture.
+fn open_gate(
+    mode: CaptureMode,
+    kind: TrackerKind,
+    probe: &Probe,
+) -> Result<Option<Arc<Gate>>, CreateError> {
+    let reason = match (kind, probe.kernel_faults.reason()) {
+        (TrackerKind::UffdAsync, None) => None,
+        (TrackerKind::UffdAsync, Some(reason)) => Some(reason.to_owned()),
+        (kind, _) => Some(format!("the tracker is {kind}, not uffd-async")),
+    };
+    match (mode, reason) {
+        (CaptureMode::Deferred, Some(reason)) => Err(CreateError::NoDeferredCapture { reason }),
+        (CaptureMode::Inline, _) | (_, Some(_)) => Ok(None),
+        // The probe has just opened a gate, so only a lack of descriptors can make this fail. Then
+        // everything is captured inside publish.
+        _ => Ok(Gate::open().ok().map(Arc::new)),
+    }
+}

@@ -1,0 +1,54 @@
+//! Copies pages again whose copies the program has dropped (see `crate::live::dropped`).
+
+use crate::producer::Producer;
+use std::ops::Range;
+use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::track::TrackError;
+
+impl Producer {
+    /// Finds copies that the program has dropped, marks their pages as maybe dirty, and copies them
+    /// again. After an error there may still be such pages, and perhaps no memory to read them.
+    pub(crate) fn find_dropped(&mut self) -> Result<(), TrackError> {
+        let found = self.live.look_for_dropped()?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(
+            pages = found.len(),
+            "the program dropped pages of fields (MADV_DONTNEED): they have old bytes, and the \
+             next version shows these"
+        );
+        self.dirty.mark_maybe(&found);
+        for run in found.runs() {
+            self.copy_again(&run)?;
+        }
+        Ok(())
+    }
+
+    /// Copies pages in place, so that nothing else can show in them any more. The tracker reports
+    /// them as written afterwards.
+    fn copy_again(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.take_memory_for(pages);
+        self.dirty.set_unprotected(pages.clone());
+        self.live.tracker.own_in_place(pages)
+    }
+
+    /// Reserves memory for the frames that are copied from. Copying a frame reads it, and a frame
+    /// without memory gets some by that, which must be counted.
+    fn take_memory_for(&self, pages: &Range<usize>) {
+        let mut frames = PageSet::new(self.live.span.pages);
+        frames.insert_range(pages.clone());
+        for chunk in pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES) {
+            let Some(plane) = self.live.shared.plane(chunk) else {
+                continue;
+            };
+            let whole = chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
+            let mut own = frames.clone();
+            own.remove_range(0..whole.start);
+            own.remove_range(whole.end..self.live.span.pages);
+            // If this fails the frames are read all the same: the program has done so already, or
+            // is about to.
+            let _ = self.store.lock().reserve_backing(plane, &whole, &own);
+        }
+    }
+}
