@@ -36,6 +36,7 @@ pub mod values;
 pub use histogram::{Bins, Histogram, HistogramError, Range};
 pub use lanes::{Lane, Operator, PerComponent};
 pub use moments::{Moments, Running};
+pub use ndarray;
 pub use number::{Number, Scalar};
 pub use slice::{Pick, Selection, SelectionError, SliceError};
 pub use values::Values;

@@ -49,6 +49,7 @@ mod windows;
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use held::Held;
 pub use info::RegionInfo;
+pub use ndarray;
 pub use observer::{Observer, Status};
 pub use sockets::{Socket, sockets};
 pub use streams::Versions;

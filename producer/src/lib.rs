@@ -45,6 +45,7 @@ pub use builder::Builder;
 pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
 pub use handles::{Buffer, Field, HandedOver, InPlace, Raw, Read, Rewrite};
 pub use kept::Kept;
+pub use ndarray;
 pub use policy::CaptureMode;
 pub use producer::Producer;
 pub use publish::{GivenUp, Published, Receipt};

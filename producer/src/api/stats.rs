@@ -90,7 +90,7 @@ impl Producer {
 
     /// Returns true if planes and page maps agree, and live memory is shared with frames of the
     /// newest version only. For tests.
-    #[doc(hidden)]
+    #[cfg(feature = "test-knobs")]
     pub fn check_store(&self) -> Result<bool, IndexError> {
         let store = self.store.lock();
         for (plane, page) in self.live.shared.frames() {

@@ -162,7 +162,7 @@ impl Builder {
     }
 
     /// Sets half of the number of versions after which an undisturbed chunk is shared. For tests.
-    #[doc(hidden)]
+    #[cfg(feature = "test-knobs")]
     pub fn cold_versions(mut self, versions: u32) -> Self {
         self.cold_versions = Some(versions);
         self
@@ -170,14 +170,14 @@ impl Builder {
 
     /// Sets half of the number of versions after which an unchanged chunk is compacted, and makes
     /// the keeper scan all the time. For tests.
-    #[doc(hidden)]
+    #[cfg(feature = "test-knobs")]
     pub fn compact_after(mut self, versions: u32) -> Self {
         self.compact_after = Some(versions);
         self
     }
 
     /// Sets whether the keeper runs, which gives unused memory back. For tests that count memory.
-    #[doc(hidden)]
+    #[cfg(feature = "test-knobs")]
     pub fn keeper(mut self, keeper: bool) -> Self {
         self.keeper = keeper;
         self

@@ -79,6 +79,7 @@ impl SharedPages {
     }
 
     /// Returns the pages that may be shared, each with its plane. For tests.
+    #[cfg(feature = "test-knobs")]
     pub(crate) fn frames(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.pages
             .iter()

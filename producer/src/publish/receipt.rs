@@ -34,7 +34,7 @@ impl Published {
     }
 
     /// Returns the chunks that are captured after the call. For tests.
-    #[doc(hidden)]
+    #[cfg(feature = "test-knobs")]
     pub fn chunks_deferred(&self) -> Vec<usize> {
         let pieces = self.sweep.iter().flat_map(|s| s.changes());
         pieces.map(|(chunk, _)| chunk).collect()
