@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,6 +11,7 @@ use std::time::Instant;
 use tcasm_core::sys::mem::{Mapping, page_size};
 use tcasm_observer::Observer;
 use tcasm_producer::{Producer, Receipt, WriteOnly};
+use tcasm_tests::PublishVisible;
 use tcasm_tests::child::{DEADLINE, poll_until};
 use tcasm_tests::core_file::{self, CoreFile};
 use tcasm_tests::procfs::{descriptors, plane_bytes};
@@ -189,7 +191,12 @@ fn a_core_dump_holds_live_memory_of_every_kind() {
         .env(DIE_IN, core.path());
     let out = command.output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(!out.status.success(), "{said}");
+    let complaint = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(
+        out.status.signal(),
+        Some(libc::SIGABRT),
+        "{said}{complaint}"
+    );
     let dump = dumped(core.path());
     let mut found = 0;
     for line in said.lines().filter(|line| line.contains("address=")) {
@@ -219,7 +226,9 @@ fn die_with_fields_of_every_kind(folder: PathBuf) -> ! {
         step += 1;
         p.view_mut(tracked).unwrap().fill(step as u8 | 128);
         p.rewrite(handed).unwrap().fill(WriteOnly::new(3));
-        assert!(matches!(p.publish(step, 0.0), Ok(Receipt::Published(_))));
+        // Without waiting, a publish could skip because the last capture is not finished.
+        let receipt = p.publish_visible(step, 0.0).unwrap();
+        assert!(matches!(receipt, Receipt::Published(_)), "{receipt:?}");
         assert!(Instant::now() < until, "nothing is shared with a plane");
     }
     p.view_mut(tracked).unwrap().fill(1);
