@@ -3,6 +3,7 @@
 pub mod bars;
 pub mod checkpoints;
 pub mod faults;
+pub mod outcome;
 pub mod pages;
 pub mod plain;
 pub mod programs;

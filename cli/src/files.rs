@@ -1,6 +1,6 @@
 //! Files that commands write. A file appears only when it is complete.
 
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use std::convert::Infallible;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write, stdout};

@@ -8,7 +8,9 @@
 mod args;
 mod commands;
 mod demo;
+mod end;
 mod exit;
+mod failure;
 mod files;
 mod log;
 mod npy;
@@ -20,6 +22,7 @@ mod preview;
 mod region;
 mod schedule;
 mod signals;
+mod snapshot;
 mod storage;
 
 use args::Cli;

@@ -1,6 +1,6 @@
 //! Writes numpy files.
 
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use ndarray::ArrayViewD;
 use ndarray_npy::{WritableElement, WriteNpyError, WriteNpyExt};
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! Prints the output of commands: JSON, tables, numbers.
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::plain;
 use serde::Serialize;
 use std::fmt::Write as _;

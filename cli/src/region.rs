@@ -1,6 +1,6 @@
 //! Finds the version and the field that the command line names.
 
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use crate::signals::{POLL, Signals};
 use std::time::{Duration, Instant};
 use tcasm_core::field::FieldDesc;

@@ -2,7 +2,7 @@
 //! program, SIGTERM writes the newest version first, SIGUSR1 writes it now. Commands that write
 //! nothing end on both SIGINT and SIGTERM.
 
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, iterator};
 use std::io;

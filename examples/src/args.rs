@@ -1,7 +1,7 @@
 //! Command-line arguments that several programs share.
 
 use crate::arrays::Capture;
-use crate::{Params, ParamsError};
+use crate::params::{Params, ParamsError};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 

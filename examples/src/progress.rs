@@ -1,6 +1,6 @@
 //! Prints lines of progress.
 
-use crate::checksum;
+use crate::checksum::checksum;
 use ndarray::ArrayView3;
 use std::io::{Write, stdout};
 use std::time::Instant;

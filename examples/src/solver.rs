@@ -9,7 +9,8 @@
 //! only from the old arrays, and always with the same order of operations. So every bit of the
 //! result is independent of the number of threads.
 
-use crate::{Noise, Params};
+use crate::noise::Noise;
+use crate::params::Params;
 use ndarray::{ArrayView3, ArrayViewMut2, ArrayViewMut3, Axis, Zip, s};
 
 /// A solver with its parameters. It has no other state: u, v and the number of the step are the

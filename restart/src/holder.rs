@@ -2,15 +2,11 @@
 //! producer of that name.
 
 use crate::error::RestoreError;
-use crate::watch::{Held, Step, Watch};
-use std::time::Duration;
+use crate::watch::{Held, POLL, Step, Watch};
 use tcasm_core::place::check_name;
 use tcasm_core::stamp::Stamp;
 use tcasm_observer::{AttachError, Observer};
 use tcasm_producer::Access;
-
-/// The interval at which a holder checks whether it is to end.
-pub(crate) const POLL: Duration = Duration::from_millis(100);
 
 /// An event to report to the user of a holder.
 #[derive(Clone, Debug, PartialEq)]

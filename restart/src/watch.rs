@@ -2,11 +2,14 @@
 //! it.
 
 use crate::error::RestoreError;
-use crate::holder::POLL;
 use std::collections::VecDeque;
+use std::time::Duration;
 use tcasm_core::stamp::Stamp;
 use tcasm_observer::{ObserveError, Observer, Version};
 use tcasm_producer::{Access, CreateError, Kept};
+
+/// The interval at which a holder checks whether it is to end.
+pub(crate) const POLL: Duration = Duration::from_millis(100);
 
 /// A producer that is watched, and what is held of it.
 pub(crate) struct Watch {

@@ -5,12 +5,13 @@
 
 use crate::case::Case;
 use crate::failure::Failure;
+use crate::follow::follow;
 use crate::held;
 use crate::methods;
-use crate::methods::tcasm::{HAND_OVER, TcasmSink, region};
-use crate::roles::observe::follow;
-use crate::roles::produce::Simulation;
+use crate::methods::region::{self, HAND_OVER};
+use crate::methods::tcasm::TcasmSink;
 use crate::score::Score;
+use crate::simulation::Simulation;
 use ndarray::{Array3, ArrayView3, Ix3};
 use tcasm_examples::arrays::{self, Arrays, Capture, room_for};
 use tcasm_examples::{GrayScott, Params, checksum};
@@ -42,7 +43,7 @@ impl Run {
         solver.initialise(u.view_mut(), v.view_mut());
         let own_bytes = held::bytes(std::process::id() as i32, &case.dir)?;
         let room = 2 * room_for(plain[0].len() * size_of::<f64>());
-        let mut producer = region(methods::find(&case.method)?, &case.mode, room)?;
+        let mut producer = region::create(methods::find(&case.method)?, &case.mode, room)?;
         let capture = match case.mode.as_str() {
             HAND_OVER => Capture::HandOver,
             _ => Capture::Copy,

@@ -7,8 +7,10 @@
 #![deny(unsafe_code)]
 
 pub mod case;
+pub mod check;
 pub mod failure;
 pub mod figures;
+pub mod follow;
 pub mod gray_scott;
 pub mod held;
 pub mod methods;
@@ -17,6 +19,7 @@ pub mod roles;
 pub mod row;
 pub mod run;
 pub mod score;
+pub mod simulation;
 pub mod sys;
 pub mod table;
 pub mod workload;

@@ -1,7 +1,7 @@
 //! A buffer that is rewritten whole in each step, with deferred capture.
 
+use super::bar::{Bar, Unit};
 use super::floor::Floor;
-use super::{Bar, Unit};
 use crate::samples::Samples;
 use crate::workload::{BYTES, Simulation};
 use std::time::Duration;

@@ -5,7 +5,8 @@
 //! each kind takes turns. Whole stretches that follow each other are compared, so steps that a
 //! checkpoint slows down count in full.
 
-use super::{Bar, Unit};
+use super::bar::{Bar, Unit};
+use crate::outcome::Outcome;
 use crate::plain::huge_array;
 use crate::programs::Program;
 use crate::samples::Samples;
@@ -38,8 +39,6 @@ pub fn measure() -> Vec<Bar> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     one.expect("a thread").install(|| run().expect("measured"))
 }
-
-pub(super) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn run() -> Outcome<Vec<Bar>> {
     let name = format!("bars-gray-scott-{}", std::process::id());

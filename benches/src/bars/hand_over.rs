@@ -2,7 +2,7 @@
 //!
 //! Steps in ordinary memory and steps that publish the field take turns.
 
-use super::{Bar, Unit};
+use super::bar::{Bar, Unit};
 use crate::samples::Samples;
 use crate::workload::BYTES;
 use ndarray::{Array1, ArrayViewMut1, Zip};

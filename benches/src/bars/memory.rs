@@ -1,6 +1,6 @@
 //! The memory that live memory and versions hold together.
 
-use super::{Bar, Unit};
+use super::bar::{Bar, Unit};
 use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};
 use std::time::{Duration, Instant};
 use tcasm_observer::Observer;

@@ -1,6 +1,6 @@
 //! Publishing in a small region.
 
-use super::Bar;
+use super::bar::Bar;
 use crate::samples::Samples;
 use crate::workload::Simulation;
 

@@ -1,6 +1,6 @@
 //! A simulation that writes the same random pages in every step.
 
-use super::{Bar, Unit};
+use super::bar::{Bar, Unit};
 use crate::faults::minor_faults;
 use crate::samples::Samples;
 use crate::workload::{BYTES, PAGE, Random, Simulation, random_pages, touch};

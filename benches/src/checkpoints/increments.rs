@@ -1,7 +1,9 @@
 //! The size of increments, and the time to read back a checkpoint of one file or of several.
 
-use super::{Figures, Outcome, ms, simulation};
+use super::figures::{Figures, ms};
+use super::simulation;
 use crate::bars::{Bar, Unit};
+use crate::outcome::Outcome;
 use crate::samples::Samples;
 use crate::workload::{PAGE, Random, Simulation, random_pages, touch};
 use std::fmt::Write as _;

@@ -1,7 +1,8 @@
 //! The time of a restart without a file, from the memory of a dead producer.
 
-use super::{Figures, Outcome, ms};
+use super::figures::{Figures, ms};
 use crate::bars::{Bar, Unit};
+use crate::outcome::Outcome;
 use crate::samples::Samples;
 use ndarray::Ix1;
 use tcasm_observer::Observer;

@@ -1,7 +1,7 @@
 //! Other methods to write checkpoints of a running simulation.
 
-use super::Outcome;
 use super::simulation::{Plain, SHAPE, Work, save};
+use crate::outcome::Outcome;
 use ndarray::Array3;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};

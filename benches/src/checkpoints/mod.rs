@@ -1,6 +1,7 @@
 //! The cost of checkpoints, compared with other ways to write them on the same disk in the same
 //! run.
 
+mod figures;
 mod increments;
 mod memory;
 mod methods;
@@ -9,19 +10,9 @@ mod simulation;
 mod stalls;
 mod tcasm;
 
-use crate::bars::Bar;
+pub use crate::outcome::Outcome;
+pub use figures::Figures;
 use std::path::Path;
-
-/// Result of a measurement.
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
-/// The measured values of a group.
-pub struct Figures {
-    /// Tables, with the text that explains them.
-    pub text: String,
-    /// The values that have a limit.
-    pub bars: Vec<Bar>,
-}
 
 /// A group of measurements: its name, its heading, and the function that measures it with files in
 /// the given folder.
@@ -46,7 +37,3 @@ pub const GROUPS: [Group; 4] = [
     ),
     ("memory", "Restart without a file", memory::measure),
 ];
-
-fn ms(ns: f64) -> String {
-    format!("{:.1} ms", ns / 1e6)
-}

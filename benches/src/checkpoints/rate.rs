@@ -1,9 +1,10 @@
 //! The speed of writing a full checkpoint to the disk, compared with `dd` of as many bytes into the
 //! same folder. Both take turns.
 
+use super::figures::{Figures, ms};
 use super::simulation::{self, BYTES, NAMES, Plain, Work};
-use super::{Figures, Outcome, ms};
 use crate::bars::{Bar, Unit};
+use crate::outcome::Outcome;
 use crate::samples::Samples;
 use std::path::Path;
 use std::process::{Command, Stdio};

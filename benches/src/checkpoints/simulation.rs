@@ -1,7 +1,7 @@
 //! The simulation whose checkpoints are written. It has two fields of 128 MiB. Each step computes
 //! both anew from both.
 
-use super::Outcome;
+use crate::outcome::Outcome;
 use crate::plain::huge_array;
 use ndarray::{Array3, ArrayView3, ArrayViewMut3, Zip};
 use std::path::Path;

@@ -1,11 +1,12 @@
 //! The time that a checkpoint adds to the simulation, for each way to write it. Steps in plain
 //! memory without checkpoints and steps with a checkpoint take turns.
 
+use super::figures::{Figures, ms};
 use super::methods::{CopyAndThread, Direct, Fork, Method};
 use super::simulation::{NAMES, Plain, SHAPE, Work, save};
 use super::tcasm::{Publish, Tcasm};
-use super::{Figures, Outcome, ms};
 use crate::bars::{Bar, Unit};
+use crate::outcome::Outcome;
 use crate::samples::Samples;
 use ndarray::Array3;
 use std::fmt::Write as _;

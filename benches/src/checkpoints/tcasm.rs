@@ -1,9 +1,9 @@
 //! Checkpoints by TCASM: the simulation publishes, and the separate process `tcasm checkpoint`
 //! writes the files.
 
-use super::Outcome;
 use super::methods::Method;
 use super::simulation::{SHAPE, Work, compute, initialise};
+use crate::outcome::Outcome;
 use crate::programs::Program;
 use ndarray::Array3;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Arguments of `export`.
 
-use super::When;
 use super::values::{positive, seconds};
+use super::when::When;
 use crate::storage::Storage;
 use clap::Args;
 use std::path::PathBuf;

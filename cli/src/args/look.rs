@@ -1,6 +1,6 @@
 //! Arguments of the commands that look at versions: `info`, `dump`, `stats`.
 
-use super::Format;
+use super::format::Format;
 use super::values::range;
 use crate::files::Target;
 use clap::Args;

@@ -2,18 +2,22 @@
 //! commands.
 
 mod export;
+mod format;
 mod keep;
 mod look;
 mod values;
 mod view;
+mod when;
 
 use crate::exit;
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 pub use export::ExportArgs;
+pub use format::Format;
 pub use keep::*;
 pub use look::*;
 use std::path::PathBuf;
 pub use view::*;
+pub use when::When;
 
 /// Look at running simulations, export their data and write checkpoints of them
 #[derive(Debug, Parser)]
@@ -90,14 +94,6 @@ pub enum Command {
         #[arg(long, default_value_t = 20)]
         pause: u64,
     },
-}
-
-/// The format of the output.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct Format {
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The shells that completion scripts exist for.

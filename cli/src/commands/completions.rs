@@ -1,7 +1,7 @@
 //! `tcasm completions`: prints the completion script for a shell.
 
 use crate::args::{Cli, Shell};
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output;
 use clap::CommandFactory;
 use clap_complete::{Shell as Script, generate};

@@ -3,12 +3,12 @@
 
 mod child;
 
-use super::export;
 use crate::demo::SIZE;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use crate::output::{self, number, scalar};
 use crate::plain;
 use crate::region;
+use crate::snapshot::snapshot;
 use child::Simulation;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -123,7 +123,7 @@ fn pages(version: &Version) -> u64 {
 fn write(version: &Version, name: &str, folder: &Folder) -> Result<String, Failure> {
     let mut checkpointer = Checkpointer::new(folder.path(), "demo", Options::default())?;
     let view = version.view()?;
-    let written = checkpointer.write(&export::snapshot(name, &view))?;
+    let written = checkpointer.write(&snapshot(name, &view))?;
     Ok(plain::line(&format!(
         "          wrote {}  {}  {:.2} s",
         written.path.display(),

@@ -5,7 +5,7 @@ mod limits;
 mod runtime;
 
 use crate::args::Format;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
 use limits::Limits;
 use runtime::RuntimeDir;

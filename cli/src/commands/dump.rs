@@ -1,7 +1,7 @@
 //! `tcasm dump`: prints a field as text, or writes it as a numpy file or as raw bytes.
 
 use crate::args::DumpArgs;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use crate::files::Target;
 use crate::{npy, output, plain, preview, region};
 use ndarray::ArrayViewD;

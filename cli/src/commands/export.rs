@@ -2,10 +2,10 @@
 //! series.
 
 use crate::args::ExportArgs;
-use crate::exit::Failure;
+use crate::failure::Failure;
+use crate::snapshot::snapshot;
 use crate::{output, region};
-use tcasm_checkpoint::{Mode, Snapshot};
-use tcasm_observer::View;
+use tcasm_checkpoint::Mode;
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.follow.follow {
@@ -24,13 +24,4 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         region::stamp(&version),
         output::bytes(bytes)
     ))
-}
-
-/// Returns what the file writer needs to know of a view.
-pub fn snapshot<'v>(name: &'v str, view: &'v View) -> Snapshot<'v> {
-    Snapshot::new(name, view.stamp(), view.table(), |field| {
-        // If the bytes cannot be read, the writer gets an empty slice and refuses the field.
-        view.bytes_of(field).unwrap_or_default()
-    })
-    .at(view.version().extent())
 }

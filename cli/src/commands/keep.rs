@@ -1,7 +1,7 @@
 //! `tcasm keep`: holds what a simulation leaves in memory when it dies, for its next start.
 
 use crate::args::KeepArgs;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output;
 use crate::region;
 use crate::signals::Signals;

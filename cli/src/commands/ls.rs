@@ -1,7 +1,7 @@
 //! `tcasm ls`: lists the regions of this user.
 
 use crate::args::Format;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
 use serde::Serialize;
 use tcasm_observer::{AttachError, ObserveError, Observer, Socket, runtime_dir, sockets};

@@ -18,7 +18,7 @@ mod view;
 mod watch;
 
 use crate::args::Command;
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Runs the command that the command line names.
 pub fn run(command: Command) -> Result<(), Failure> {

@@ -1,9 +1,9 @@
 //! `tcasm restore`: writes the newest readable checkpoint, or a version that `tcasm keep` holds in
 //! memory, as one file.
 
-use super::export;
 use crate::args::RestoreArgs;
-use crate::exit::Failure;
+use crate::failure::Failure;
+use crate::snapshot::snapshot;
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
 fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     let version = tcasm_restart::kept(name)?;
     let view = version.view()?;
-    let snapshot = export::snapshot(name, &view);
+    let snapshot = snapshot(name, &view);
     let options = args.storage.options(Mode::PRIVATE);
     let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &options)?;
     wrote(

@@ -1,7 +1,7 @@
 //! `tcasm stats`: prints moments and histogram of a field.
 
 use crate::args::StatsArgs;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output::{self, Table};
 use crate::plain;
 use crate::region;

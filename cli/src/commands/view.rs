@@ -1,7 +1,7 @@
 //! `tcasm view`: serves the live view for a browser.
 
 use crate::args::ViewArgs;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use crate::output;
 use crate::plain::plain;
 use crate::signals::Signals;

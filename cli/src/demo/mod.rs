@@ -4,7 +4,7 @@ mod pond;
 
 pub use pond::SIZE;
 
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use pond::Pond;
 use std::error::Error;
 use std::io::Read;

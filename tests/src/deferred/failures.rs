@@ -1,7 +1,8 @@
 //! Threads that panic and memory that runs out during a deferred capture.
 
+use super::kernel;
+use super::scene::{CHUNKS, Check, Scene, text};
 use super::storms::store_all;
-use super::{CHUNKS, Check, Scene, kernel, text};
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use nix::sys::signal::{Signal, kill};

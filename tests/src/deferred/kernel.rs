@@ -1,6 +1,6 @@
 //! Writes from inside system calls, and forks, during a deferred capture.
 
-use super::{CHUNKS, Check, Scene, os, text};
+use super::scene::{CHUNKS, Check, Scene, os, text};
 use crate::oracle::ensure;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, fork};

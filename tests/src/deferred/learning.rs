@@ -1,6 +1,6 @@
 //! The capture policy: which chunks are deferred, and which pages are expected to be dirty.
 
-use super::{CHUNKS, Check, Scene, text};
+use super::scene::{CHUNKS, Check, Scene, text};
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use tcasm_core::pageset::CHUNK_PAGES;

@@ -1,7 +1,7 @@
 //! Live memory that is shared with planes, is written, is deferred, and becomes shared again.
 
 use super::learning::faults;
-use super::{CHUNKS, Check, Scene, text};
+use super::scene::{CHUNKS, Check, Scene, text};
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use crate::procfs::{anonymous_in, plane_bytes};

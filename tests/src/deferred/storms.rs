@@ -1,6 +1,6 @@
 //! Stores that come as early as they can, in random order.
 
-use super::{CHUNKS, Check, Scene, os, text};
+use super::scene::{CHUNKS, Check, Scene, os, text};
 use crate::child::DEADLINE;
 use crate::name;
 use crate::oracle::ensure;

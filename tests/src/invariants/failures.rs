@@ -1,6 +1,6 @@
 //! I4 and I6: no change is lost when `publish` or the tracker fails.
 
-use super::{Bytes, Check, PAGES, live, newest_is, region, text, touch};
+use super::common::{Bytes, Check, PAGES, live, newest_is, region, text, touch};
 use crate::PublishVisible;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;

@@ -1,6 +1,6 @@
 //! I2, I5 and I8: a producer that dies, observers that stop or die, and hostile observers.
 
-use super::{Check, PAGES, bytes_of, live, newest_is, region, text, touch, within};
+use super::common::{Check, PAGES, bytes_of, live, newest_is, region, text, touch, within};
 use crate::PublishVisible;
 use crate::child::{Child, DEADLINE, Said, poll_until};
 use crate::hostile::HostileClient;

@@ -1,6 +1,6 @@
 //! I11: a frame that live memory is shared with is neither written nor given back.
 
-use super::{Check, PAGES, live, newest_is, region, text, touch};
+use super::common::{Check, PAGES, live, newest_is, region, text, touch};
 use crate::PublishVisible;
 use crate::name;
 use crate::oracle::ensure;

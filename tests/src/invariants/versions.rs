@@ -1,6 +1,6 @@
 //! I1, I3 and I7: held versions never change, and memory and versions stay bounded.
 
-use super::{Check, PAGES, bytes_of, live, newest_is, region, text, touch};
+use super::common::{Check, PAGES, bytes_of, live, newest_is, region, text, touch};
 use crate::PublishVisible;
 use crate::name;
 use crate::oracle::ensure;

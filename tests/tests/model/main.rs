@@ -12,7 +12,7 @@ use std::cell::Cell;
 use tcasm_core::store::Bounds;
 use tcasm_producer::{CaptureMode, TrackerKind};
 use tcasm_tests::runtime_dir;
-use world::{Check, World};
+use world::{Check, Way, World};
 
 fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op], shared_runs: &Cell<u32>) -> Check {
     let mut world = World::new(way, bounds, first)?;
@@ -28,9 +28,6 @@ fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op], shared_runs: &Cell<u3
     world.check_all()?;
     world.close()
 }
-
-/// A tracker and a capture mode.
-type Way = (TrackerKind, CaptureMode);
 
 fn check(way: Way) {
     runtime_dir();

@@ -3,7 +3,6 @@
 mod observers;
 mod rollback;
 
-use crate::Way;
 use crate::ops::{CAPACITY, Early, OBSERVERS, Op, ROUNDING, Style};
 use ndarray::Ix1;
 use std::collections::BTreeSet;
@@ -17,6 +16,9 @@ use tcasm_tests::child::DEADLINE;
 use tcasm_tests::hostile::{Attachment, HostileClient};
 use tcasm_tests::name;
 use tcasm_tests::oracle::{Exactness, Expected, Oracle, Seen, ensure};
+
+/// A tracker and a capture mode.
+pub type Way = (TrackerKind, CaptureMode);
 
 /// A version that an observer holds.
 struct Held {

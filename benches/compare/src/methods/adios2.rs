@@ -1,7 +1,7 @@
 //! The method ADIOS2. It needs the Python package of ADIOS2. Producer and observers are
 //! `adios2/compare.py`, which uses arrays of numpy.
 
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
 use crate::failure::{Failure, While};
 use std::path::{Path, PathBuf};

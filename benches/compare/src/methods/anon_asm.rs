@@ -8,7 +8,7 @@
 //! it.
 
 use super::buffers::{BufferSink, Buffers, CopySource};
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
 use crate::failure::{Failure, While};
 use crate::sys::memory::Memory;

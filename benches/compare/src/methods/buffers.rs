@@ -7,7 +7,7 @@
 //! stored.
 
 use super::event::Event;
-use super::{Sink, Source};
+use super::method::{Sink, Source};
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::score::MAX_OBSERVERS;

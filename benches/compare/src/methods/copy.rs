@@ -1,7 +1,7 @@
 //! The method "copy": each publish copies all of live memory into one of three shared buffers.
 
 use super::buffers::{BufferSink, Buffers, CopySource};
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::sys::memory::Memory;

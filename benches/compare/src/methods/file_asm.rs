@@ -2,7 +2,7 @@
 //! then takes the name of the old file. An old file exists as long as observers have it mapped.
 
 use super::event::Event;
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
 use crate::failure::{Failure, While};
 use crate::sys::memory::Memory;

@@ -4,10 +4,10 @@
 //! The producer forks once for each version. If there is more than one observer, the child forks
 //! the others.
 
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
+use crate::check::look_once;
 use crate::failure::Failure;
-use crate::roles::observe::look_once;
 use crate::score::Score;
 use crate::sys::memory::Memory;
 use crate::sys::process::Child;

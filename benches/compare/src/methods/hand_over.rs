@@ -4,8 +4,9 @@
 //! Each step computes in other memory than the step before. So the pages that it will not rewrite
 //! are copied from the buffer of the step before.
 
-use super::tcasm::{FIELD, region};
-use super::{Method, Source, carry_over};
+use super::carry_over::carry_over;
+use super::method::{Method, Source};
+use super::region::{self, FIELD};
 use crate::case::Case;
 use crate::failure::Failure;
 use ndarray::Ix1;
@@ -22,7 +23,7 @@ struct HandOverSource {
 pub fn source(method: &dyn Method, case: &Case) -> Result<Box<dyn Source>, Failure> {
     // A handed-over buffer begins at a multiple of 2 MiB.
     let room = 2 * case.bytes().next_multiple_of(2 << 20);
-    let mut producer = region(method, &case.mode, room)?;
+    let mut producer = region::create(method, &case.mode, room)?;
     let defined = define(&mut producer, case.bytes());
     let (field, next) = defined.map_err(Failure::method("defining the field"))?;
     Ok(Box::new(HandOverSource {

@@ -6,7 +6,8 @@
 //! - Mode `copy`: the simulation computes in private memory and sends copies.
 #![allow(unsafe_code)]
 
-use super::{Method, Sink, Source, carry_over, no_mode};
+use super::carry_over::carry_over;
+use super::method::{Method, Sink, Source, no_mode};
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::sys::memory::Memory;

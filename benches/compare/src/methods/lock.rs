@@ -2,7 +2,7 @@
 //! writer waits for readers.
 
 use super::event::Event;
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::sys::memory::Memory;

@@ -2,7 +2,7 @@
 //! pages in which the next of three shared buffers is out of date.
 
 use super::buffers::{BufferSink, Buffers, CopySource};
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::sys::faults;

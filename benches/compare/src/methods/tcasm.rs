@@ -1,20 +1,17 @@
 //! The method TCASM, through its public interface. A mode names a tracker and a capture mode, or
 //! selects hand-over.
 
-use super::{Method, Sink, Source, hand_over, no_mode};
+use super::hand_over;
+use super::method::{Method, Sink, Source};
+use super::region::{self, FIELD, HAND_OVER, REGION};
 use crate::case::Case;
 use crate::failure::Failure;
 use std::time::Duration;
 use tcasm_observer::{ObserveError, Observer, View};
-use tcasm_producer::{Buffer, CaptureMode, CreateError, Producer};
+use tcasm_producer::{Buffer, Producer};
 
 /// The method.
 pub struct Tcasm;
-
-/// The name of the region. Each case has its own folder for sockets, so the name can be the same.
-const REGION: &str = "compare";
-/// The name of the field that contains the pages.
-pub const FIELD: &str = "bytes";
 
 struct TcasmSource {
     producer: Producer,
@@ -30,9 +27,6 @@ pub struct TcasmSink {
 /// Size of a chunk, in bytes. The library chooses the kind of capture for each chunk.
 const CHUNK: u64 = 2 << 20;
 
-/// The mode in which buffers are handed over instead of captured.
-pub const HAND_OVER: &str = "hand-over";
-
 /// The modes: [`HAND_OVER`], and names of trackers. A `+` and the capture mode of dense chunks may
 /// follow the name of a tracker. Without a capture mode, the library chooses.
 const MODES: [&str; 6] = [
@@ -43,32 +37,6 @@ const MODES: [&str; 6] = [
     "cow",
     "compare",
 ];
-
-/// Creates a region of `bytes` bytes with the tracker and the capture mode of `mode`.
-///
-/// `publish` waits for a capture that is still in progress instead of skipping the version. So
-/// every step is published, as with the other methods.
-pub fn region(method: &dyn Method, mode: &str, bytes: usize) -> Result<Producer, Failure> {
-    let unknown = || no_mode(method, mode);
-    let (tracker, capture) = mode.split_once('+').unwrap_or((mode, "auto"));
-    let capture = match capture {
-        "auto" => CaptureMode::Auto,
-        "inline" => CaptureMode::Inline,
-        "deferred" => CaptureMode::Deferred,
-        _ => return Err(unknown()),
-    };
-    let mut builder = Producer::builder(REGION).capacity(bytes).capture(capture);
-    if mode != HAND_OVER {
-        builder = builder.tracker(tracker.parse().map_err(|_| unknown())?);
-    }
-    builder
-        .wait_for_capture(true)
-        .create()
-        .map_err(|error| match error {
-            CreateError::Tracker(why) => Failure::Unavailable(why.to_string()),
-            error => Failure::method("creating the region")(error),
-        })
-}
 
 impl TcasmSink {
     /// Attaches to the region.
@@ -106,7 +74,7 @@ impl Method for Tcasm {
         if case.mode == HAND_OVER {
             return hand_over::source(self, case);
         }
-        let mut producer = region(self, &case.mode, case.bytes())?;
+        let mut producer = region::create(self, &case.mode, case.bytes())?;
         let field = producer.field::<u8, _>(FIELD, [case.bytes()]).add();
         let field = field.map_err(Failure::method("adding the field"))?.buffer();
         Ok(Box::new(TcasmSource { producer, field }))

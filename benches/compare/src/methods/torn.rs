@@ -2,7 +2,7 @@
 //! It is for tests only. The comparison must detect the error.
 
 use super::event::Event;
-use super::{Method, Sink, Source};
+use super::method::{Method, Sink, Source};
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::sys::memory::Memory;

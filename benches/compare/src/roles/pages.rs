@@ -1,10 +1,10 @@
 //! A simulation that writes pages: in the memory of the method, and in plain memory for comparison.
 
-use super::produce::Simulation;
 use crate::case::Case;
 use crate::failure::Failure;
 use crate::held;
 use crate::methods::{Method, Source};
+use crate::simulation::Simulation;
 use crate::sys::memory::Memory;
 use crate::workload::{DENSE_STEPS, write_page};
 use std::ops::Range;

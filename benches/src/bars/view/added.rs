@@ -3,9 +3,11 @@
 //! For comparison, it also measures what a thread adds that computes for as long as the server, and
 //! touches no memory.
 
+use super::super::bar::{Bar, Unit};
 use super::super::gray_scott::{Both, stretch};
+use super::common::{of_pages, view_request};
 use super::spinner::Spinner;
-use super::{Bar, Outcome, Unit, of_pages, view_request};
+use crate::outcome::Outcome;
 use crate::pages::{Pages, Site};
 use crate::samples::Samples;
 use std::time::Instant;

@@ -2,14 +2,15 @@
 //! of the server, and the effect on the simulation.
 
 mod added;
+mod common;
 pub mod pixels;
 mod spinner;
 mod steady;
 
-use super::gray_scott::Outcome;
-use super::{Bar, Unit};
-use crate::pages::{self, Pages, Site, Taken};
-use serde_json::{Value, json};
+use super::bar::{Bar, Unit};
+use crate::outcome::Outcome;
+use crate::pages::{Pages, Site, Taken};
+use common::{of_pages, view_request};
 use std::time::Duration;
 use steady::{RATE, SIDE, Steady};
 
@@ -19,20 +20,6 @@ pub fn measure() -> Vec<Bar> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let all = || -> Outcome<Vec<Bar>> { Ok([load(1)?, load(10)?, added::measure()?].concat()) };
     one.expect("a thread").install(|| all().expect("measured"))
-}
-
-/// Converts the error of a page. Errors of pages can be sent between threads, the others need not.
-fn of_pages<T>(result: pages::Outcome<T>) -> Outcome<T> {
-    result.map_err(|error| error.to_string().into())
-}
-
-/// Returns the view request of a page that was just opened: a slice through the middle, the
-/// histogram of the field, and the changed pages.
-fn view_request(field: &str, side: usize) -> Value {
-    json!({
-        "type": "view", "id": 1, "field": field, "histogram": 64, "pages": true,
-        "slice": {"axes": [1, 2], "at": [side / 2, 0, 0], "pixels": [600, 800]},
-    })
 }
 
 /// Measures pages that show a field that changes everywhere.

@@ -1,7 +1,9 @@
 //! The same field in a real browser: the time from publish to the pixels.
 
+use super::super::bar::Bar;
+use super::common::of_pages;
 use super::steady::{RATE, SECONDS, SIDE, Steady};
-use super::{Bar, Outcome, of_pages};
+use crate::outcome::Outcome;
 use crate::pages::Site;
 use crate::programs::Program;
 use crate::samples::Samples;

@@ -1,6 +1,6 @@
 //! A field that changes everywhere, published at a steady rate.
 
-use super::Outcome;
+use crate::outcome::Outcome;
 use std::time::{Duration, Instant};
 use tcasm_producer::{Field, Producer};
 

@@ -9,7 +9,7 @@ mod watch;
 mod writer;
 
 use crate::args::CheckpointArgs;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use crate::signals::Signals;
 use progress::Output;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! The output of `tcasm checkpoint`: a line for each file. On a terminal also the progress of each
 //! simulation and of each copy.
 
-use super::watch::End;
 use super::writer::Writer;
+use crate::end::End;
 use crate::plain::plain;
 use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -18,7 +18,7 @@ pub struct Output {
 }
 
 /// The output for one region.
-pub struct Line<'p> {
+pub struct RegionOutput<'p> {
     progress: &'p Output,
     versions: ProgressBar,
     copy: ProgressBar,
@@ -33,7 +33,7 @@ impl Output {
     }
 
     /// Adds the progress bars of a region.
-    pub fn line(&self, name: &str) -> Line<'_> {
+    pub fn region(&self, name: &str) -> RegionOutput<'_> {
         let versions = self.bars.add(ProgressBar::new_spinner());
         let copy = self.bars.add(ProgressBar::new(0));
         style(&versions, "{spinner} {prefix}: {wide_msg}");
@@ -45,7 +45,7 @@ impl Output {
         copy.set_prefix(name.to_owned());
         versions.set_message("waiting for the first version");
         versions.enable_steady_tick(Duration::from_millis(200));
-        Line {
+        RegionOutput {
             progress: self,
             versions,
             copy,
@@ -66,7 +66,7 @@ fn style(bar: &ProgressBar, template: &str) {
     }
 }
 
-impl Line<'_> {
+impl RegionOutput<'_> {
     /// Shows the newest version that was seen.
     pub fn saw(&self, version: &Version) {
         if !self.versions.is_hidden() {
@@ -120,12 +120,7 @@ impl Line<'_> {
 
     /// Removes the progress bars and prints the last line.
     pub fn finish(&self, writer: &Writer, end: End) {
-        let why = match end {
-            End::OfStream => "the simulation has ended",
-            End::ProducerLost => "the simulation has died",
-            End::Finished => "asked to end",
-            End::Interrupted => "interrupted",
-        };
+        let why = end.reason();
         let files = if writer.written == 1 { "file" } else { "files" };
         let copied = writer
             .draining()

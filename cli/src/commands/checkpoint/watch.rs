@@ -1,10 +1,10 @@
 //! Writes the checkpoints of one region, from its first version to its last.
 
-use super::progress::Line;
-use super::progress::Output;
+use super::progress::{Output, RegionOutput};
 use super::writer::Writer;
 use crate::args::CheckpointArgs;
-use crate::exit::{Code, Failure};
+use crate::end::End;
+use crate::failure::{Code, Failure};
 use crate::region;
 use crate::schedule::Schedule;
 use crate::signals::{POLL, Signals};
@@ -12,19 +12,6 @@ use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::Draining;
 use tcasm_observer::{ObserveError, Observer, Version};
-
-/// Why the run of a region ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The producer closed the region.
-    OfStream,
-    /// The producer died.
-    ProducerLost,
-    /// SIGTERM: write the newest version and end.
-    Finished,
-    /// SIGINT: end without another checkpoint.
-    Interrupted,
-}
 
 /// Detects copies to the slow folder that make no progress.
 struct Stall {
@@ -74,7 +61,7 @@ pub fn run(
         args,
         signals,
         writer: Writer::new(name, args)?,
-        line: progress.line(name),
+        output: progress.region(name),
     };
     let Some(mut observer) = region::attach(name, args.wait, signals)? else {
         return Err(Failure::new(
@@ -88,7 +75,7 @@ pub fn run(
         drop(observer);
         watch.drain();
     }
-    watch.line.finish(&watch.writer, end);
+    watch.output.finish(&watch.writer, end);
     watch.verdict(end)
 }
 
@@ -97,7 +84,7 @@ struct Watch<'a> {
     args: &'a CheckpointArgs,
     signals: &'a Signals,
     writer: Writer,
-    line: Line<'a>,
+    output: RegionOutput<'a>,
 }
 
 impl Watch<'_> {
@@ -117,16 +104,13 @@ impl Watch<'_> {
                 Err(ObserveError::ProducerLost) => return Ok(End::ProducerLost),
                 Err(error) => return Err(error.into()),
             }
-            self.line.draining(self.writer.draining());
+            self.output.draining(self.writer.draining());
         }
-        Ok(match self.signals.stop() {
-            true => End::Interrupted,
-            false => End::Finished,
-        })
+        Ok(End::by_signal(self.signals))
     }
 
     fn see(&mut self, version: Version, schedule: &mut Schedule) -> Result<(), Failure> {
-        self.line.saw(&version);
+        self.output.saw(&version);
         let began = Instant::now();
         if schedule.is_due(version.stamp(), began) {
             self.write(version)?;
@@ -170,9 +154,9 @@ impl Watch<'_> {
     fn write(&mut self, version: Version) -> Result<(), Failure> {
         let stamp = region::stamp(&version);
         match self.writer.write(version) {
-            Ok(written) => self.line.wrote(&stamp, &written, &self.writer),
+            Ok(written) => self.output.wrote(&stamp, &written, &self.writer),
             Err(failure) if failure.code == Code::NotAllowed => return Err(failure),
-            Err(failure) => self.line.failed(&stamp, &failure.message, &self.writer),
+            Err(failure) => self.output.failed(&stamp, &failure.message, &self.writer),
         }
         Ok(())
     }
@@ -194,7 +178,7 @@ impl Watch<'_> {
             return false;
         };
         let lasts = stall.lasts(&state);
-        self.line.draining(Some(state));
+        self.output.draining(Some(state));
         !self.signals.stop() && lasts
     }
 

@@ -1,6 +1,6 @@
 //! The child process that runs the simulation of the demo.
 
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

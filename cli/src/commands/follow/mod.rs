@@ -8,7 +8,8 @@ mod progress;
 mod sink;
 
 use crate::args::ExportArgs;
-use crate::exit::{Code, Failure};
+use crate::end::End;
+use crate::failure::{Code, Failure};
 use crate::region;
 use crate::schedule::Schedule;
 use crate::signals::{POLL, Signals};
@@ -17,19 +18,6 @@ use progress::FollowOutput;
 use sink::{Sink, Trouble};
 use std::time::Instant;
 use tcasm_observer::{ObserveError, Observer, Stamp, Version};
-
-/// Why the run ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// The producer closed the region.
-    OfStream,
-    /// The producer died.
-    ProducerLost,
-    /// SIGTERM: append the newest version and end.
-    Finished,
-    /// SIGINT: end without another version.
-    Interrupted,
-}
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let signals = Signals::catch()?;
@@ -77,10 +65,7 @@ impl Follower<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(match signals.stop() {
-            true => End::Interrupted,
-            false => End::Finished,
-        })
+        Ok(End::by_signal(signals))
     }
 
     fn see(
@@ -150,12 +135,7 @@ impl Follower<'_> {
 
     /// Prints the last line, and returns the failure that sets the exit status, if there is one.
     fn finish(self, end: End) -> Result<(), Failure> {
-        self.progress.finish(match end {
-            End::OfStream => "the simulation has ended",
-            End::ProducerLost => "the simulation has died",
-            End::Finished => "asked to end",
-            End::Interrupted => "interrupted",
-        });
+        self.progress.finish(end.reason());
         let name = &self.args.name;
         if let Some(Failure { code, message }) = self.last_failure {
             let text = format!("the last version could not be appended: {message}");

@@ -2,8 +2,8 @@
 //! of them.
 
 use crate::args::ExportArgs;
-use crate::commands::export::snapshot;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
+use crate::snapshot::snapshot;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Mode, Retention, SeriesOptions, Settings, TimeSeries, WriteError,

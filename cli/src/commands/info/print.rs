@@ -1,6 +1,6 @@
 //! The description of a region as text.
 
-use super::{Field, Info, Latest};
+use super::description::{Field, Info, Latest};
 use crate::output::{self, Table, bytes, number};
 use std::time::{Duration, SystemTime};
 use tcasm_core::field::{Attr, Centering, Kind, Order};

@@ -3,15 +3,12 @@
 use super::choice::part_name;
 use super::model::Model;
 use super::panel::{bold, dim};
-use super::places::Places;
 use super::text::{clip, fit_some};
 use crate::output;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use std::ops::Range;
 use tcasm_view::region::Field;
-use tcasm_view::request::MAX_ALSO;
 
 /// The width of a number.
 const NUMBER: usize = 11;
@@ -34,33 +31,11 @@ const COLUMNS: [(&str, u8); 9] = [
     ("MEAN OVER TIME", 5),
 ];
 
-/// Returns the fields that are shown if there is room for `rows` of them. The selected field is
-/// among them.
-fn in_sight(model: &Model, rows: usize) -> Range<usize> {
-    let count = model.region.fields.len();
-    let selected = model.choice.index(&model.region.fields).unwrap_or(0);
-    let last_first = count.saturating_sub(rows);
-    let first = selected.saturating_sub(rows / 2).min(last_first);
-    first..(first + rows).min(count)
-}
-
-/// Returns the names of the fields that are shown besides the selected one, to request their
-/// moments.
-pub fn others(model: &Model, places: &Places) -> Vec<String> {
-    let rows = usize::from(places.fields.height.saturating_sub(1));
-    let fields = &model.region.fields[in_sight(model, rows)];
-    let whole = model.choice.component.is_some();
-    let other = |field: &&Field| !field.raw && (whole || field.name != model.choice.field);
-    let names = fields.iter().filter(other).map(|field| field.name.clone());
-    names.take(MAX_ALSO).collect()
-}
-
 pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    let fields = in_sight(model, usize::from(area.height) - 1);
-    let fields = &model.region.fields[fields];
+    let fields = model.fields_in_sight(usize::from(area.height) - 1);
     let rows: Vec<[String; 8]> = fields.iter().map(|field| cells(model, field)).collect();
     let columns = columns(&rows, usize::from(area.width) - 1);
     let mut line = area.rows();

@@ -1,7 +1,9 @@
 //! Waits for input: keys, signals and the end of the terminal, each in a thread of its own.
 
+use super::event::Event;
+use super::terminal::abandon;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
+use ratatui::crossterm::event::{self, KeyEventKind};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, stdin};
@@ -9,23 +11,6 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::Sender;
 use std::thread::{self, sleep};
 use std::time::Duration;
-
-/// An event for the main loop.
-#[derive(Debug)]
-pub enum Event {
-    /// The client has an update to take.
-    News,
-    /// A key was pressed.
-    Key(KeyEvent),
-    /// The size of the terminal has changed.
-    Resized,
-    /// Another program may have written to the terminal.
-    Redraw,
-    /// A signal asks the program to end, or the terminal is gone.
-    End,
-    /// A thread panicked.
-    Broken,
-}
 
 /// Starts the threads. They run as long as the process lives.
 pub fn listen(sender: &Sender<Event>) -> io::Result<()> {
@@ -90,7 +75,7 @@ fn follow_signals(signals: &mut Signals, sender: &Sender<Event>) {
         }
         let _ = sender.send(Event::End);
         sleep(TIMEOUT);
-        super::terminal::abandon();
+        abandon();
         std::process::exit(0);
     }
 }

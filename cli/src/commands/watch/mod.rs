@@ -7,6 +7,7 @@
 mod chart;
 mod choice;
 mod colours;
+mod event;
 mod fields;
 mod help;
 mod histogram;
@@ -27,10 +28,10 @@ mod text;
 mod versions;
 
 use crate::args::WatchArgs;
-use crate::exit::{Code, Failure};
+use crate::failure::{Code, Failure};
 use choice::Action;
 use colours::Depth;
-use input::Event;
+use event::Event;
 use model::Model;
 use places::Places;
 use std::io::{self, IsTerminal};
@@ -53,7 +54,7 @@ pub fn run(args: &WatchArgs) -> Result<(), Failure> {
     let hub = Hub::start(&args.name, options)
         .map_err(|e| Failure::new(Code::Other, format!("cannot start a thread: {e}")))?;
     let client = hub.client(move || drop(sender.send(Event::News)));
-    let mut watch = Watch {
+    let mut main_loop = MainLoop {
         model: Model::new(&args.name),
         client,
         screen,
@@ -62,7 +63,7 @@ pub fn run(args: &WatchArgs) -> Result<(), Failure> {
         due: Instant::now(),
         stale: true,
     };
-    watch.run(&events)
+    main_loop.run(&events)
 }
 
 fn need_terminal(name: &str) -> Result<(), Failure> {
@@ -84,7 +85,7 @@ fn no_terminal(error: io::Error) -> Failure {
 }
 
 /// The main loop, which connects client, model and terminal.
-struct Watch {
+struct MainLoop {
     model: Model,
     client: Client,
     screen: Screen,
@@ -107,7 +108,7 @@ enum Next {
     End,
 }
 
-impl Watch {
+impl MainLoop {
     fn run(&mut self, events: &Receiver<Event>) -> Result<(), Failure> {
         loop {
             // Taking a frame requests the next one, so a slow terminal gets fewer frames.

@@ -3,7 +3,6 @@
 
 use super::choice::{Action, Choice, part_name};
 use super::colours::Scale;
-use super::fields;
 use super::places::{Places, Sizes};
 use super::records::Records;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use tcasm_analytics::Histogram;
 use tcasm_core::stamp::Stamp;
 use tcasm_view::frame::Of;
 use tcasm_view::region::Field;
-use tcasm_view::request::{MAX_BINS, MAX_PIXELS, Slice};
+use tcasm_view::request::{MAX_ALSO, MAX_BINS, MAX_PIXELS, Slice};
 use tcasm_view::{Frame, Image, Region, State, Update, ViewRequest};
 
 /// The number of samples to request, along each axis, per sample on the screen. The server averages
@@ -178,6 +177,16 @@ impl Model {
         self.region.fields.get(index)
     }
 
+    /// Returns the fields that are listed if there is room for `rows` of them. The selected field
+    /// is among them.
+    pub fn fields_in_sight(&self, rows: usize) -> &[Field] {
+        let fields = &self.region.fields;
+        let selected = self.choice.index(fields).unwrap_or(0);
+        let last_first = fields.len().saturating_sub(rows);
+        let first = selected.saturating_sub(rows / 2).min(last_first);
+        &fields[first..(first + rows).min(fields.len())]
+    }
+
     /// Returns the field that is shown. Until the next frame arrives this is the one that was
     /// selected before.
     pub fn shown_field(&self) -> Option<&Field> {
@@ -233,9 +242,20 @@ impl Model {
             slice: self.slice(field, places),
             probe: field.shape.is_empty().then(Vec::new),
             histogram: (bins > 0).then_some(bins),
-            also: fields::others(self, places),
+            also: self.others(places),
             ..ViewRequest::default()
         })
+    }
+
+    /// Returns the names of the fields that are listed besides the selected one, to request their
+    /// moments.
+    fn others(&self, places: &Places) -> Vec<String> {
+        let rows = usize::from(places.fields.height.saturating_sub(1));
+        let whole = self.choice.component.is_some();
+        let other = |field: &&Field| !field.raw && (whole || field.name != self.choice.field);
+        let fields = self.fields_in_sight(rows).iter().filter(other);
+        let names = fields.map(|field| field.name.clone());
+        names.take(MAX_ALSO).collect()
     }
 
     fn slice(&self, field: &Field, places: &Places) -> Option<Slice> {

@@ -1,6 +1,6 @@
 //! Takes the terminal at the start, and restores it however the program ends.
 
-use super::input::Event;
+use super::event::Event;
 use crate::log;
 use nix::sys::signal::{Signal, raise};
 use ratatui::backend::CrosstermBackend;

@@ -1,6 +1,6 @@
 //! Commands of an observer. They check every version page by page.
 
-use crate::{Answer, failed};
+use crate::answer::{Answer, failed};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd;
 use std::time::Duration;

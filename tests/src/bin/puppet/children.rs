@@ -1,6 +1,7 @@
 //! Forked children of the process. They inherit everything that it has and may use none of it.
 
-use crate::{Answer, Puppet, failed, line};
+use crate::Puppet;
+use crate::answer::{Answer, failed, line};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, dup2_stderr, dup2_stdout, fork, pipe};

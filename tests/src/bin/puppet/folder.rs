@@ -1,6 +1,6 @@
 //! Commands about the folder of sockets. The process mounts a small one of its own and fills it.
 
-use crate::{Answer, failed};
+use crate::answer::{Answer, failed};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::Uid;

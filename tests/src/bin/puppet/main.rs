@@ -4,6 +4,7 @@
 //! and limits in `rights.rs`, about its memory as a whole in `memory.rs`, about the folder of
 //! sockets in `folder.rs`, about forked children in `children.rs`.
 
+mod answer;
 mod attachments;
 mod children;
 mod folder;
@@ -11,28 +12,15 @@ mod memory;
 mod regions;
 mod rights;
 
+use answer::{Answer, line};
 use attachments::Attachment;
 use regions::Region;
-use std::fmt::{Debug, Display};
 
 /// Everything that the process has. Commands use the last one of several.
 #[derive(Default)]
 struct Puppet {
     regions: Vec<Region>,
     attachments: Vec<Attachment>,
-}
-
-/// The answer to a command, or the text of an error.
-type Answer = Result<String, String>;
-
-/// Formats an error for the test: the name of the variant, then the text for users.
-fn failed(error: impl Debug + Display) -> String {
-    let debug = format!("{error:?}");
-    let variant = debug
-        .split(|c: char| !c.is_alphanumeric())
-        .next()
-        .unwrap_or_default();
-    format!("{variant}: {error}")
 }
 
 impl Puppet {
@@ -55,14 +43,6 @@ impl Puppet {
 
     fn answer(&mut self, command: &str) -> String {
         line(self.obey(command))
-    }
-}
-
-/// Returns the answer as a line for the test.
-fn line(answer: Answer) -> String {
-    match answer {
-        Ok(text) => format!("ok {text}"),
-        Err(text) => format!("error {}", text.replace('\n', " ")),
     }
 }
 

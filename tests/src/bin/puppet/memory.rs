@@ -1,6 +1,6 @@
 //! Commands about the memory of the process as a whole: locking it, and dumping it.
 
-use crate::{Answer, failed};
+use crate::answer::{Answer, failed};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use std::path::Path;
 use tcasm_tests::core_file;

@@ -1,6 +1,6 @@
 //! Commands of a producer.
 
-use crate::{Answer, failed};
+use crate::answer::{Answer, failed};
 use tcasm_core::sabotage::{Guard, switch_off};
 use tcasm_core::sys::mem::{Mapping, page_size};
 use tcasm_producer::{Access, Builder, Field, Producer, Receipt};

@@ -1,6 +1,6 @@
 //! Commands that take rights away from the process, or use up its limits.
 
-use crate::{Answer, failed};
+use crate::answer::{Answer, failed};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};

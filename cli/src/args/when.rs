@@ -1,0 +1,27 @@
+//! The rule that selects the versions to write.
+
+use super::values::positive;
+use clap::Args;
+
+/// When checkpoints are written. One more is always written when the simulation ends, on SIGUSR1
+/// and on SIGTERM.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[group(required = true, multiple = false)]
+pub struct When {
+    /// Write every N-th version: those whose number is a multiple of N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub every: Option<u64>,
+    /// Write a version whenever the simulation has passed a multiple of N steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub every_steps: Option<u64>,
+    /// Write a version at intervals of SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub every_seconds: Option<f64>,
+    /// Write versions at the interval that loses the least time if the mean time between failures
+    /// is SECONDS. The interval follows from the time that writing takes, by Daly's formula
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub mtbf: Option<f64>,
+    /// Write only the last version, when the simulation has ended
+    #[arg(long)]
+    pub last: bool,
+}

@@ -1,0 +1,236 @@
+//! The description of a region, as JSON and for the text.
+
+use crate::failure::Failure;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Mesh, Order};
+use tcasm_observer::{Held, ObserveError, Observer, Version};
+
+/// The output. The names of the fields are the JSON keys, which scripts rely on.
+#[derive(Debug, Serialize)]
+pub struct Info {
+    pub name: String,
+    pub producer: Producer,
+    pub region: Region,
+    pub page_size: u64,
+    pub tracker: String,
+    pub latest: Option<Latest>,
+    pub versions: Vec<u64>,
+    pub publishes: u64,
+    pub skips: u64,
+    pub held_bytes: u64,
+    pub observers: Vec<Attached>,
+    pub fields: Vec<Field>,
+    pub attrs: BTreeMap<String, Attr>,
+    pub publish_us: Durations,
+    pub capture: Capture,
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// How pages are captured now, and the counters of captures so far.
+#[derive(Debug, Serialize)]
+pub struct Capture {
+    /// Chunks (2 MiB) whose capture is deferred: they are copied after publish.
+    pub deferred_chunks: u64,
+    /// Expected pages: they are left unprotected, because they are expected to be written.
+    pub expected_pages: u64,
+    /// Stores that had to wait until their chunk was copied.
+    pub early_stores: u64,
+    /// The total time that these stores waited, in microseconds.
+    pub early_us: f64,
+    /// Versions that were given up, because their deferred capture could not be completed.
+    pub given_up: u64,
+    /// Bytes of live memory that are shared with a plane: they exist once.
+    pub shared_bytes: u64,
+    /// Pages that compaction copied next to their neighbours, so that observers need fewer
+    /// mappings.
+    pub compacted_pages: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Producer {
+    pub pid: u64,
+    pub alive: bool,
+    pub started_unix_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Region {
+    pub base: u64,
+    pub base_hex: String,
+    pub bytes: u64,
+    pub max_versions: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Latest {
+    pub version: u64,
+    pub step: u64,
+    pub time: f64,
+    pub changed_pages: u64,
+    pub published_unix_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Attached {
+    pub pid: u64,
+    pub uid: u64,
+    pub pinned: Vec<u64>,
+    pub held_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Field {
+    pub name: String,
+    pub kind: Kind,
+    /// The name that numpy uses.
+    pub dtype: &'static str,
+    pub shape: Vec<usize>,
+    pub components: usize,
+    pub order: Order,
+    pub ghosts: Vec<[usize; 2]>,
+    pub unit: String,
+    pub centering: Centering,
+    pub mesh: Option<Mesh>,
+    pub attrs: BTreeMap<String, Attr>,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Durations {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// Describes the region that `observer` is attached to.
+pub fn gather(observer: &mut Observer) -> Result<Info, Failure> {
+    let known = observer.info()?;
+    // Read the pins before the newest version, so that no pinned version is newer than it.
+    let rows = observer.observers()?;
+    let latest = match observer.latest() {
+        Ok(version) => Some(version),
+        Err(ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost) => {
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let table = latest.as_ref().map(|v| v.table().clone());
+    let table = table.unwrap_or_default();
+    let own = u64::from(std::process::id());
+    let mut observers: Vec<Attached> = rows
+        .into_iter()
+        .filter(|row| row.pid != own)
+        .map(|row| Attached {
+            pid: row.pid,
+            uid: row.uid,
+            pinned: row.pinned,
+            held_bytes: 0,
+        })
+        .collect();
+    let (alive, versions) = (observer.producer_alive(), observer.available()?);
+    if let Some(latest) = &latest {
+        let mut held = Held::new(observer, latest, known.page_size, known.bytes);
+        for row in &mut observers {
+            row.held_bytes = held.bytes(&row.pinned)?;
+        }
+    }
+    let count = |name| known.counter(name).unwrap_or(0);
+    Ok(Info {
+        producer: Producer {
+            pid: known.pid,
+            alive,
+            started_unix_ns: known.created,
+        },
+        region: Region {
+            base: known.base,
+            base_hex: format!("{:#x}", known.base),
+            bytes: known.bytes,
+            max_versions: known.max_versions,
+        },
+        page_size: known.page_size,
+        tracker: known.tracker.clone(),
+        latest: latest.as_ref().map(describe),
+        versions,
+        publishes: count("Publishes"),
+        skips: count("Skips"),
+        held_bytes: count("HeldBytes"),
+        observers,
+        fields: table.fields.into_iter().map(Field::from).collect(),
+        attrs: table.attrs,
+        publish_us: Durations {
+            p50: known.publish_us[0],
+            p99: known.publish_us[1],
+            max: known.publish_us[2],
+        },
+        capture: Capture {
+            deferred_chunks: count("ChunksDeferred"),
+            expected_pages: count("PagesExpected"),
+            early_stores: count("EarlyStores"),
+            early_us: count("EarlyNs") as f64 / 1e3,
+            given_up: count("GivenUp"),
+            shared_bytes: count("SharedBytes"),
+            compacted_pages: count("PagesCompacted"),
+        },
+        counters: known
+            .counters
+            .iter()
+            .map(|(n, v)| (snake_case(n), *v))
+            .collect(),
+        name: known.name,
+    })
+}
+
+fn describe(version: &Version) -> Latest {
+    Latest {
+        version: version.number(),
+        step: version.step(),
+        time: version.time(),
+        changed_pages: version.changed_pages(),
+        published_unix_ns: version.published(),
+    }
+}
+
+impl From<FieldDesc> for Field {
+    fn from(desc: FieldDesc) -> Self {
+        Field {
+            bytes: desc.bytes(),
+            name: desc.name,
+            kind: desc.kind,
+            dtype: desc.dtype.name(),
+            shape: desc.shape,
+            components: desc.components,
+            order: desc.order,
+            ghosts: desc.ghosts,
+            unit: desc.unit,
+            centering: desc.centering,
+            mesh: desc.mesh,
+            attrs: desc.attrs,
+            offset: desc.offset,
+        }
+    }
+}
+
+/// Converts a name such as `HeldBytes` to the form of JSON keys, `held_bytes`.
+fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake_case;
+
+    #[test]
+    fn counter_names_become_snake_case() {
+        assert_eq!(snake_case("SkipsNoMemory"), "skips_no_memory");
+        assert_eq!(snake_case("Pages"), "pages");
+    }
+}
