@@ -309,6 +309,8 @@ fn watch_can_be_suspended_and_continued() {
     let victim = Victim::start("stop");
     let tmux = Tmux::run("sh -i");
     let watch = format!("{} watch {}", env!("CARGO_BIN_EXE_tcasm"), victim.name);
+    // Keys that come before the first output would be echoed above it.
+    tmux.until_it_says("before");
     tmux.tell(&["send-keys", &watch, "Enter"]);
     tmux.until_it_says("values of height");
     tmux.press("C-z");
