@@ -74,7 +74,7 @@ struct Shared {
     latencies: Mutex<Samples>,
 }
 
-/// What a number of pages received.
+/// The frames that a number of pages received.
 pub struct Taken {
     /// Bytes that all pages together received.
     pub bytes: u64,

@@ -31,7 +31,7 @@ const TO_INLINE: u32 = 4;
 const PAUSE: u32 = 8;
 const MOST_PAUSE: u32 = 1024;
 
-/// What was counted for one chunk in one version.
+/// The counts of one chunk in one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The number of pages that changed.

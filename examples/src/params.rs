@@ -58,7 +58,7 @@ pub enum ParamsError {
     Use {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         problem: Box<ParamsError>,
     },
     /// The text is no TOML, or has an unknown name or a wrong type.

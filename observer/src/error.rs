@@ -100,7 +100,7 @@ pub enum AttachError {
     BadAnswer {
         /// Name of the region.
         name: String,
-        /// What is wrong with the answer.
+        /// The defect of the answer.
         what: String,
     },
     /// The producer closed the connection before it answered.
@@ -132,7 +132,7 @@ pub enum AttachError {
     Os {
         /// The socket.
         path: PathBuf,
-        /// What the system reported.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -198,7 +198,7 @@ pub enum ViewError {
     RawType {
         /// Name of the field.
         name: String,
-        /// What the field holds.
+        /// The type that the field holds.
         stored: String,
         /// Type that was asked for.
         asked: String,
@@ -237,7 +237,7 @@ pub enum ViewError {
     Copies {
         /// Bytes of the region.
         bytes: usize,
-        /// What the system reported.
+        /// The error of the system.
         source: io::Error,
     },
     /// This process is a forked child of the observer.

@@ -80,7 +80,7 @@ pub enum CreateError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system reported.
+        /// The error of the system.
         source: io::Error,
     },
     /// The lock file of the name cannot be locked.
@@ -91,7 +91,7 @@ pub enum CreateError {
     Lock {
         /// The lock file.
         path: PathBuf,
-        /// What the system reported.
+        /// The error of the system.
         source: io::Error,
     },
     /// The socket cannot be created.
@@ -99,7 +99,7 @@ pub enum CreateError {
     Listen {
         /// The socket.
         path: PathBuf,
-        /// What the system reported.
+        /// The error of the system.
         source: io::Error,
     },
     /// The addresses of the region are taken.
@@ -465,7 +465,7 @@ pub enum RollbackError {
     Rewrite {
         /// Names of the fields.
         fields: Vec<String>,
-        /// What the system reported.
+        /// The error of the system.
         source: io::Error,
     },
     /// The index could not be read.

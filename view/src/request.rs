@@ -106,7 +106,7 @@ pub enum MessageError {
     /// A number is out of its range.
     #[error("{what} is {value}; use {least} to {most}")]
     Number {
-        /// What the number stands for.
+        /// The meaning of the number.
         what: &'static str,
         /// The number that was sent.
         value: usize,

@@ -9,7 +9,7 @@ pub enum Failure {
     /// A system call failed.
     #[error("{what}: {source}")]
     Os {
-        /// What was attempted.
+        /// The operation that failed.
         what: String,
         /// The error of the system call.
         source: io::Error,
@@ -17,7 +17,7 @@ pub enum Failure {
     /// The library of a method returned an error.
     #[error("{what}: {source}")]
     Method {
-        /// What was attempted.
+        /// The operation that failed.
         what: &'static str,
         /// The error of the library.
         source: Box<dyn std::error::Error + Send + Sync>,

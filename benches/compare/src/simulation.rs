@@ -1,4 +1,4 @@
-//! What the producer of a case runs and measures.
+//! The producer of a case: it runs the steps and measures them.
 
 use crate::failure::Failure;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What a group measured.
+//! The results of a group of measurements.
 
 use crate::bars::Bar;
 

@@ -1,4 +1,4 @@
-//! What a checkpointer reports.
+//! The reports of a checkpointer.
 
 use std::path::PathBuf;
 use std::time::Duration;

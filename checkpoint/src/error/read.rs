@@ -40,7 +40,7 @@ pub enum ReadError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         why: String,
     },
     /// The values of a field are damaged.
@@ -50,7 +50,7 @@ pub enum ReadError {
         path: PathBuf,
         /// The name of the field, or of the dataset.
         field: String,
-        /// What is wrong.
+        /// The defect.
         why: String,
     },
     /// A newer program has written the file.
@@ -137,7 +137,7 @@ pub enum ReadError {
         path: PathBuf,
         /// The file that cannot be used.
         base: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         why: String,
     },
     /// The file holds another step than its name says.

@@ -58,7 +58,7 @@ pub enum WriteError {
     NotWritten {
         /// The path that the file should have got.
         path: PathBuf,
-        /// What was found instead.
+        /// The value that was found instead.
         why: String,
     },
     /// A snapshot gave the wrong number of bytes for a field.

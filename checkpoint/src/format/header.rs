@@ -12,7 +12,7 @@ use tcasm_core::field::FieldTable;
 use tcasm_core::place::Extent;
 use tcasm_core::stamp::Stamp;
 
-/// What a file says about itself.
+/// The description that a file has of itself.
 #[derive(Debug)]
 pub struct Header {
     /// The name of the region.

@@ -1,4 +1,4 @@
-//! What is known of one file of a chain: what it says about itself, and the result of its check.
+//! One file of a chain: its description of itself, and the result of its check.
 
 use crate::error::ReadError;
 use crate::format::description::Base;
@@ -37,7 +37,7 @@ pub struct Bad {
     error: Option<ReadError>,
 }
 
-/// What a file says about itself.
+/// The description that a file has of itself.
 pub struct Own {
     /// Its step.
     pub step: u64,

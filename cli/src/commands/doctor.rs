@@ -19,7 +19,7 @@ struct Report {
     probe: Probe,
     limits: Limits,
     runtime_dir: RuntimeDir,
-    /// What to change on this machine.
+    /// Changes to this machine that would help.
     advice: Vec<String>,
 }
 

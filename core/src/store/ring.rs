@@ -7,7 +7,7 @@
 
 use crate::pageset::ChunkSet;
 
-/// What the producer knows of each slot of the ring.
+/// The producer's record of each slot of the ring.
 pub(super) struct Ring {
     slots: Vec<Slot>,
 }

@@ -20,7 +20,7 @@ const PAGE: usize = 4096;
 const PAGES: usize = 4 * CHUNK_PAGES + 100;
 const VERSIONS: usize = 7;
 
-/// What a version must look like as long as it is live.
+/// The content that a version must have as long as it is live.
 struct Seen {
     roots: Vec<u64>,
     /// The first byte of each page.

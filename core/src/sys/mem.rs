@@ -34,7 +34,7 @@ pub enum MapError {
         addr: usize,
         /// The address after the last one.
         end: usize,
-        /// What is mapped there.
+        /// The mapping at that address.
         by: String,
     },
     /// The process has as many mappings as it may have.

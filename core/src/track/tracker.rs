@@ -1,4 +1,4 @@
-//! What every tracker does.
+//! The interface of all trackers.
 
 use super::kind::TrackerKind;
 use crate::pageset::PageSet;
@@ -17,7 +17,7 @@ pub struct Span {
     pub page_size: usize,
 }
 
-/// What a harvest knows about the pages that it reports.
+/// The meaning of the pages that a harvest reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harvest {
     /// The pages were written, or probably were. The caller captures them.

@@ -45,7 +45,7 @@ pub(crate) struct Harvested<'a> {
     pub(crate) lost: Option<&'a PageSet>,
 }
 
-/// What a version that was captured shows of the program's writes.
+/// The writes of the program that a captured version shows.
 pub(crate) struct Observed {
     /// The pages that were captured inside publish or compared, with those that did not change.
     pub(crate) seen: PageSet,

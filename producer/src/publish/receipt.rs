@@ -63,7 +63,7 @@ impl Published {
 pub struct GivenUp {
     /// Number of the version.
     pub version: u64,
-    /// What went wrong.
+    /// The error.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the checks share: a region with one field, and comparisons with its versions.
+//! The common parts of the checks: a region with one field, and comparisons with its versions.
 
 use crate::capture_mode;
 use crate::oracle::ensure;

@@ -41,12 +41,12 @@ struct ClientState {
     wake: Box<dyn Fn() + Send>,
 }
 
-/// What the hub has to compute for a client.
+/// The work that the hub has for a client.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Number of the client.
     pub client: u64,
-    /// What the client wants to see.
+    /// The data that the client wants.
     pub request: Arc<ViewRequest>,
     /// True if the request is new.
     pub fresh: bool,

@@ -1,4 +1,4 @@
-//! What a method is: the producer's side, the observer's side, and what creates them.
+//! The traits of a method: its producer, its observer, and the function that creates them.
 
 use crate::case::Case;
 use crate::failure::{Failure, While};

@@ -1,4 +1,4 @@
-//! What the measurements of the live view ask of pages.
+//! The requests of the pages in the measurements of the live view.
 
 use crate::outcome::Outcome;
 use crate::pages;

@@ -1,4 +1,4 @@
-//! What the drain thread and its handles share.
+//! The state that the drain thread and its handles share.
 
 use crate::tier::contents::Entry;
 use crate::tier::retention::Retention;
@@ -39,7 +39,7 @@ pub struct State {
 /// The part of the shared data that a lock protects.
 #[derive(Debug, Default)]
 pub struct Board {
-    /// What is reported of the drain.
+    /// The progress of the drain.
     pub state: State,
     /// True if there may be a new checkpoint to drain.
     pub wake: bool,

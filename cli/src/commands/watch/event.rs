@@ -1,4 +1,4 @@
-//! What the main loop waits for.
+//! The events that the main loop waits for.
 
 use ratatui::crossterm::event::KeyEvent;
 
