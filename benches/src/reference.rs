@@ -4,14 +4,14 @@
 use crate::workload::{PAGE, Random, random_pages, touch};
 use tcasm_core::pageset::PageSet;
 use tcasm_core::sys::mem::Mapping;
-use tcasm_core::track::{self, Span, Tracker, TrackerKind};
+use tcasm_core::track::{Harvest, Span, TrackedMemory, TrackerKind};
 
 /// Tracked memory, and a second buffer to copy to.
 pub struct Reference {
-    tracker: Box<dyn Tracker>,
+    tracked: TrackedMemory,
     memory: Mapping,
     copy: Vec<u8>,
-    written: PageSet,
+    pages: usize,
     random: Random,
 }
 
@@ -25,15 +25,16 @@ impl Reference {
             pages: bytes / PAGE,
             page_size: PAGE,
         };
-        // SAFETY: the span is the reservation. It is dropped after the tracker, and nothing else
-        // uses it.
-        let mut tracker = unsafe { track::create(TrackerKind::UffdAsync, span) }.expect("tracker");
-        tracker.map(0..span.pages).expect("memory");
+        // SAFETY: the span is the reservation. It is dropped after the tracked memory, and nothing
+        // else uses it.
+        let tracked = unsafe { TrackedMemory::create(TrackerKind::UffdAsync, span) };
+        let mut tracked = tracked.expect("tracker");
+        tracked.map(0..span.pages).expect("memory");
         let mut this = Reference {
-            tracker,
+            tracked,
             memory,
             copy: vec![1; bytes],
-            written: PageSet::new(span.pages),
+            pages: span.pages,
             random: Random(7),
         };
         this.memory().fill(1);
@@ -43,7 +44,7 @@ impl Reference {
 
     /// Returns the tracked memory.
     pub fn memory(&mut self) -> &mut [u8] {
-        // SAFETY: the tracker has mapped the whole length. Only this value uses the memory, and it
+        // SAFETY: the whole length is mapped. Only this value uses the memory, and it
         // is borrowed by `&mut`.
         unsafe { std::slice::from_raw_parts_mut(self.memory.ptr(), self.memory.len()) }
     }
@@ -56,11 +57,10 @@ impl Reference {
 
     /// Harvests the dirty pages and copies them, one run of pages at a time.
     pub fn publish(&mut self) {
-        self.written.clear();
-        let none = PageSet::new(self.written.capacity());
-        let harvest = self.tracker.harvest(&none, &mut self.written);
-        harvest.expect("harvested");
-        for run in self.written.runs() {
+        let (none, mut found) = (PageSet::new(self.pages), Harvest::new(self.pages));
+        let harvested = self.tracked.tracker().harvest(&none, &mut found);
+        harvested.expect("harvested");
+        for run in found.written.runs() {
             let bytes = run.start * PAGE..run.end * PAGE;
             // SAFETY: the memory is mapped and used by this value only, as in `memory`. The copy is
             // in other memory.

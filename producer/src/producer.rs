@@ -89,7 +89,7 @@ impl Producer {
 
     /// Returns how writes are tracked.
     pub fn tracker(&self) -> TrackerKind {
-        self.live.tracker.kind()
+        self.live.memory.kind()
     }
 
     /// Returns true if this process is a forked child of the one that created the producer.

@@ -1,6 +1,6 @@
 //! Audits the memory of planes, and frees stray memory where versions leave enough frames.
 
-use super::Store;
+use super::state::Store;
 use crate::pageset::PageSet;
 use crate::planes::{Audit, Leaving, Strays};
 use std::io;

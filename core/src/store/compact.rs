@@ -22,12 +22,12 @@
 //! that is shared with a plane, the other pages are brought to that plane. No chunk is shared while
 //! it is in a batch. Chunks of handed-over buffers are left alone.
 
-use super::Store;
+use super::batch::{Batch, State};
+use super::state::Store;
 use crate::index::IndexError;
 use crate::pagemap::{ChunkMap, Code, FEW_RUNS, Runs, ZERO, count_runs};
-use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet, PageSet};
-use crate::planes::{Frames, Gather, Move};
-use std::collections::BTreeMap;
+use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet};
+use crate::planes::{Gather, Move};
 use std::ops::Range;
 
 /// The largest number of chunks in a batch, and the number of pages from which on it is full.
@@ -37,88 +37,6 @@ const PAGES: usize = 1024;
 /// the largest number of entries of chunks.
 const LEAVES: usize = 64;
 const ENTRIES: usize = 4096;
-
-/// The state of compaction: the current batch, and where to go on.
-#[derive(Debug, Default)]
-pub(super) struct Compaction {
-    batch: Option<Batch>,
-    /// The chunk to look at next.
-    next: usize,
-    /// The plane that each chunk is shared with, or was. `None`: sharing failed, and the plane is
-    /// not known.
-    targets: BTreeMap<usize, Option<usize>>,
-}
-
-#[derive(Debug)]
-struct Batch {
-    frames: Frames,
-    state: State,
-    /// Pages that changed while the batch was being copied.
-    changed: PageSet,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The frames are being written.
-    Copying,
-    /// The frames hold what the newest version has of these pages.
-    Ready,
-    /// A version that is not visible yet refers to the frames.
-    Used,
-}
-
-impl Compaction {
-    fn is(&self, state: State) -> bool {
-        self.batch.as_ref().is_some_and(|b| b.state == state)
-    }
-
-    /// Returns true if the frames of a batch are being written.
-    pub(super) fn copying(&self) -> bool {
-        self.is(State::Copying)
-    }
-
-    /// Returns the frames that the next version will refer to, and their chunks.
-    pub(super) fn ready(&self) -> Option<(&Frames, ChunkSet)> {
-        let batch = self.batch.as_ref().filter(|b| b.state == State::Ready)?;
-        let chunks = batch.frames.iter().map(|(_, pages)| pages.chunk_numbers());
-        let all = chunks.reduce(|mut all, chunks| {
-            all.union(&chunks);
-            all
-        });
-        Some((&batch.frames, all?))
-    }
-
-    /// Records that a version was written that refers to the batch that was ready.
-    pub(super) fn begin_use(&mut self) {
-        if let Some(batch) = self.batch.as_mut().filter(|b| b.state == State::Ready) {
-            batch.state = State::Used;
-        }
-    }
-
-    /// Records that this version is visible, or was given up. If it was given up, the next version
-    /// can use the batch, because the newest version is still the same.
-    pub(super) fn end_use(&mut self, visible: bool) {
-        if let Some(mut batch) = self.batch.take_if(|b| b.state == State::Used)
-            && !visible
-        {
-            batch.state = State::Ready;
-            self.batch = Some(batch);
-        }
-    }
-
-    /// Returns, as a set of bits, the planes in which a batch has the frame of `page`.
-    pub(super) fn planes_of(&self, page: usize) -> u64 {
-        let frames = self.batch.iter().flat_map(|b| b.frames.iter());
-        let mine = frames.filter(|(_, pages)| pages.contains(page));
-        mine.fold(0, |planes, (plane, _)| planes | 1 << plane)
-    }
-
-    /// Returns true if a batch has some of `pages`.
-    pub(super) fn meets(&self, pages: &Range<usize>) -> bool {
-        let mut sets = self.batch.iter().flat_map(|b| b.frames.iter());
-        sets.any(|(_, set)| set.intersects(pages.clone()))
-    }
-}
 
 impl Store {
     /// Chooses a batch of pages, and frames for them. The caller must copy the pages, and then call

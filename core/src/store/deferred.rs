@@ -1,8 +1,9 @@
 //! Captures that several threads share, inside `publish` or after it has returned.
 
-use super::handover::Handed;
+use super::in_flight::{InFlight, Settled};
 use super::publish::Written;
-use super::{Capture, Store};
+use super::state::Store;
+use super::terms::Capture;
 use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
 use crate::index::{IndexError, IndexWriter};
 use crate::pageset::PageSet;
@@ -10,39 +11,10 @@ use crate::planes::Frames;
 use crate::stamp::Stamp;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Copies of at least this many bytes inside `publish` are spread over the copiers. To wake them
 /// takes about as long as copying this much.
 const SPREAD: usize = 4 << 20;
-
-/// A version whose capture is still running.
-#[derive(Debug)]
-pub(super) struct InFlight {
-    pub(super) sweep: Arc<Sweep>,
-    version: u64,
-    pub(super) slot: usize,
-    frames: Frames,
-    pages: PageSet,
-    /// The handed-over buffers that the version took over without a copy.
-    pub(super) handed: Vec<Handed>,
-}
-
-/// The result of a capture that went on after `publish` had returned.
-#[derive(Debug)]
-pub struct Settled {
-    /// The number of the version.
-    pub version: u64,
-    /// The pages that were captured.
-    pub pages: PageSet,
-    /// Whether all pages were saved. If the capture was given up, its pages belong into the next
-    /// version.
-    pub outcome: Outcome,
-    /// The number of early stores, and how long they waited in all.
-    pub early: (u64, Duration),
-    /// Each deferred chunk, with the number of its pages that have changed.
-    pub changed: Vec<(usize, u32)>,
-}
 
 impl Store {
     /// Returns the number of the version that is still being captured, if there is one.

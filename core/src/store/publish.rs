@@ -3,8 +3,9 @@
 //! Each step takes the value that the step before it returned. So a version cannot be made visible
 //! before its bytes and its map are stored (I2), and no step can be left out.
 
-use super::handover::Spare;
-use super::{Capture, Captured, NotPublished, Skip, Store, Visibility};
+use super::handed::Spare;
+use super::state::Store;
+use super::terms::{Capture, Captured, NotPublished, Skip, Visibility};
 use crate::capture::Copiers;
 use crate::fault;
 use crate::index::IndexError;

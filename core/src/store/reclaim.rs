@@ -1,6 +1,7 @@
 //! Reclaims versions that nobody pins, and frees the frames that only they used.
 
-use super::{NotPublished, Skip, Store};
+use super::state::Store;
+use super::terms::{NotPublished, Skip};
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, Run, ZERO};
 use crate::pageset::CHUNK_PAGES;

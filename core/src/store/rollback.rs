@@ -5,7 +5,7 @@
 //! (I1). No version may be reclaimed in between, so the caller keeps the store locked from
 //! [`Store::recall`] to [`Store::put_back`].
 
-use super::Store;
+use super::state::Store;
 use crate::field::FieldTable;
 use crate::index::IndexError;
 use crate::pagemap::{Code, PageMap, Run, ZERO, is_zero};

@@ -3,7 +3,8 @@
 //! There are two kinds of limits: the bound on memory (I7), and the limits of the control group and
 //! of the machine. Beyond the latter the kernel would kill the simulation.
 
-use super::{NotPublished, Skip, Store};
+use super::state::Store;
+use super::terms::{NotPublished, Skip};
 use crate::planes::Frames;
 use crate::sabotage::{Guard, off};
 use crate::sys::room;

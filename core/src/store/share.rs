@@ -1,7 +1,7 @@
 //! Chooses frames of the newest version that live memory can be shared with. They must hold the
 //! same bytes.
 
-use super::Store;
+use super::state::Store;
 use crate::index::IndexError;
 use crate::pagemap::ZERO;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};

@@ -1,6 +1,7 @@
 //! Writes a version into the index: page map, changed pages, field table and head.
 
-use super::{Capture, Store};
+use super::state::Store;
+use super::terms::Capture;
 use crate::index::{IndexError, IndexWriter};
 use crate::pagemap::{Code, Entry, PageMap, ZERO};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};

@@ -4,7 +4,8 @@
 //! distributions patch kernels. Only a trial shows that something works.
 
 use super::cow::Cow;
-use super::tracker::{Span, Tracker};
+use super::memory::TrackedMemory;
+use super::tracker::{Harvest, Span, Tracker};
 use super::uffd_async::{OpenFailed, UffdAsync};
 use crate::pageset::PageSet;
 use crate::sys::live::{drop_copies, unmap, write_by_kernel};
@@ -29,15 +30,10 @@ pub(super) fn uffd_async() -> Result<Origin, String> {
     let memory = Mapping::reserve(PAGES * page_size()).map_err(|e| e.to_string())?;
     // With room for one region only, each harvest has to continue where the kernel stopped.
     let scan = WrittenScan::with_capacity(1).map_err(OpenFailed::Pagemap);
-    // SAFETY: the reservation belongs to this function, nothing else uses it, and it outlives the
-    // tracker, because it is declared before it.
-    let tracker = scan.and_then(|scan| unsafe { UffdAsync::with_scan(span(&memory), scan) });
+    let tracker = scan.and_then(|scan| UffdAsync::with_scan(span(&memory), scan));
     let tracker = tracker.map_err(|e| format!("{e}{}", advice(&e)))?;
     let origin = tracker.origin();
-    let mut trial = Trial {
-        tracker,
-        memory: &memory,
-    };
+    let mut trial = Trial::new(Box::new(tracker), memory);
     trial.map(0..PAGES)?;
     trial.expect("nothing was written", &[])?;
 
@@ -73,21 +69,17 @@ pub(super) fn uffd_async() -> Result<Origin, String> {
 /// Checks that `cow` finds the pages that are written, and keeps their content.
 pub(super) fn cow() -> Result<(), String> {
     let memory = Mapping::reserve(PAGES * page_size()).map_err(|e| e.to_string())?;
-    // SAFETY: the reservation belongs to this function, nothing else uses it, and it outlives the
-    // tracker, because it is declared before it.
-    let tracker = unsafe { Cow::new(span(&memory)) };
+    let tracker = Cow::new(span(&memory));
     let tracker = tracker.map_err(|e| format!("a memfd and /proc/self/pagemap are needed: {e}"))?;
-    let mut trial = Trial {
-        tracker,
-        memory: &memory,
-    };
+    let mut trial = Trial::new(Box::new(tracker), memory);
     trial.map(0..4)?;
     trial.load(2);
     trial.store(1);
     trial.expect("one page of four was written", &[1])?;
     let mut captured = PageSet::new(PAGES);
     captured.insert(1);
-    trial.tracker.settle(&captured).map_err(|e| e.to_string())?;
+    let settled = trial.tracked.tracker().settle(&captured);
+    settled.map_err(|e| e.to_string())?;
     trial.expect("the page was returned to the file", &[])?;
     if trial.load(1) != 1 {
         return Err("a page that was returned to the file lost its content".into());
@@ -142,12 +134,20 @@ fn span(memory: &Mapping) -> Span {
     }
 }
 
-struct Trial<'a, T> {
-    tracker: T,
-    memory: &'a Mapping,
+/// Tracked memory for a trial. It is dropped before the reservation.
+struct Trial {
+    tracked: TrackedMemory,
+    memory: Mapping,
 }
 
-impl<T: Tracker> Trial<'_, T> {
+impl Trial {
+    fn new(tracker: Box<dyn Tracker>, memory: Mapping) -> Self {
+        // SAFETY: the reservation belongs to the trial, which uses it for nothing else and drops it
+        // last. The callers have created the tracker for this span.
+        let tracked = unsafe { TrackedMemory::with(tracker, span(&memory)) };
+        Trial { tracked, memory }
+    }
+
     fn at(&self, page: usize) -> usize {
         self.memory.addr() + page * page_size()
     }
@@ -157,7 +157,7 @@ impl<T: Tracker> Trial<'_, T> {
     }
 
     fn map(&mut self, pages: Range<usize>) -> Result<(), String> {
-        self.tracker.map(pages).map_err(|e| e.to_string())
+        self.tracked.map(pages).map_err(|e| e.to_string())
     }
 
     fn load(&self, page: usize) -> u8 {
@@ -171,11 +171,13 @@ impl<T: Tracker> Trial<'_, T> {
     }
 
     fn harvest(&mut self) -> Result<Vec<usize>, String> {
-        let mut written = PageSet::new(PAGES);
-        self.tracker
-            .harvest(&PageSet::new(PAGES), &mut written)
-            .map_err(|e| e.to_string())?;
-        Ok(written.iter().collect())
+        let mut found = Harvest::new(PAGES);
+        let harvested = self
+            .tracked
+            .tracker()
+            .harvest(&PageSet::new(PAGES), &mut found);
+        harvested.map_err(|e| e.to_string())?;
+        Ok(found.written.iter().collect())
     }
 
     fn expect(&mut self, situation: &str, pages: &[usize]) -> Result<(), String> {

@@ -5,7 +5,6 @@ use super::kind::TrackerKind;
 use super::live::Live;
 use super::tracker::{Harvest, Span, TrackError, Tracker};
 use crate::pageset::PageSet;
-use crate::sys::live::Backing;
 use std::ops::Range;
 
 /// The tracker `compare`. It works everywhere, and finds what no other tracker does (DMA), but
@@ -15,12 +14,10 @@ pub(super) struct Compare {
 }
 
 impl Compare {
-    /// # Safety
-    /// As for [`super::create`].
-    pub unsafe fn new(span: Span) -> Self {
-        // SAFETY: the obligations are the same as for this function.
-        let live = unsafe { Live::new(span) };
-        Compare { live }
+    pub fn new(span: Span) -> Self {
+        Compare {
+            live: Live::new(span),
+        }
     }
 }
 
@@ -29,18 +26,20 @@ impl Tracker for Compare {
         TrackerKind::Compare
     }
 
-    fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError> {
-        self.live.map(pages, Backing::Zero, |_| Ok(()))
+    fn tracked(&self) -> &PageSet {
+        self.live.tracked()
     }
 
-    fn harvest(
-        &mut self,
-        _expected: &PageSet,
-        written: &mut PageSet,
-    ) -> Result<Harvest, TrackError> {
+    unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.live.track(pages);
+        Ok(())
+    }
+
+    fn harvest(&mut self, _expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
         self.live.check()?;
-        written.union(self.live.mapped());
-        Ok(Harvest::Candidates)
+        found.maybe.union(self.live.tracked());
+        found.unarmed.union(self.live.tracked());
+        Ok(())
     }
 
     fn settle(&mut self, _captured: &PageSet) -> Result<(), TrackError> {

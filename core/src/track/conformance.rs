@@ -3,7 +3,8 @@
 //! `compare` reports candidates only, so the tests compare the bytes of candidates with a shadow
 //! copy, as the capture does. A tracker that cannot be used fails these tests; none is skipped.
 
-use super::{Harvest, Span, TrackError, Tracker, TrackerKind, create};
+use super::probe::create;
+use super::{Harvest, Span, TrackError, TrackedMemory, Tracker, TrackerKind};
 use crate::pageset::PageSet;
 use crate::sys::live::check_mapped;
 use crate::sys::mem::{Mapping, page_size};
@@ -17,7 +18,7 @@ use std::ptr::NonNull;
 
 /// A minimal producer: a reservation, a tracker, and the bytes of the last version.
 pub(super) struct Producer {
-    pub tracker: Box<dyn Tracker>,
+    pub tracked: TrackedMemory,
     pub memory: Mapping,
     mapped: PageSet,
     shadow: Vec<u8>,
@@ -39,26 +40,30 @@ impl Producer {
     /// Creates a producer that reserves `pages` pages and maps those in `mapped`.
     pub fn new(kind: TrackerKind, pages: usize, mapped: Range<usize>) -> Self {
         let memory = reserve(pages);
-        // SAFETY: the reservation is the producer's alone, and outlives the tracker: it is a field
-        // that is declared after it.
-        let tracker = unsafe { create(kind, span(&memory)) }.unwrap();
-        let mut producer = Self::with(tracker, memory);
+        let mut producer = Self::with(create(kind, span(&memory)).unwrap(), memory);
         producer.map(mapped);
         producer
     }
 
     pub fn with(tracker: Box<dyn Tracker>, memory: Mapping) -> Self {
         let (mapped, shadow) = (PageSet::new(span(&memory).pages), vec![0; memory.len()]);
+        // SAFETY: the reservation is the producer's alone, and outlives the tracked memory: it is a
+        // field that is declared after it. The callers have created the tracker for this span.
+        let tracked = unsafe { TrackedMemory::with(tracker, span(&memory)) };
         Producer {
-            tracker,
+            tracked,
             memory,
             mapped,
             shadow,
         }
     }
 
+    pub fn tracker(&mut self) -> &mut dyn Tracker {
+        self.tracked.tracker()
+    }
+
     pub fn map(&mut self, pages: Range<usize>) {
-        self.tracker.map(pages.clone()).unwrap();
+        self.tracked.map(pages.clone()).unwrap();
         self.mapped.insert_range(pages);
     }
 
@@ -102,8 +107,8 @@ impl Producer {
         live != self.shadow[range]
     }
 
-    /// Returns the pages that were written: those that the tracker reports, or for candidates those
-    /// whose bytes differ.
+    /// Returns the pages that were written: those that the tracker reports, and those that may have
+    /// been written and whose bytes differ.
     pub fn harvest(&mut self) -> Result<PageSet, TrackError> {
         self.harvest_but(&[])
     }
@@ -111,14 +116,12 @@ impl Producer {
     /// Does the same as [`harvest`](Self::harvest), with pages that are expected to be written
     /// before the next one.
     fn harvest_but(&mut self, expected: &[usize]) -> Result<PageSet, TrackError> {
-        let mut written = PageSet::new(self.mapped.capacity());
+        let mut found = Harvest::new(self.mapped.capacity());
         let expected = set(self.mapped.capacity(), expected);
-        if self.tracker.harvest(&expected, &mut written)? == Harvest::Candidates {
-            let candidates: Vec<usize> = written.iter().collect();
-            written.clear();
-            for page in candidates.into_iter().filter(|p| self.differs(*p)) {
-                written.insert(page);
-            }
+        self.tracker().harvest(&expected, &mut found)?;
+        let mut written = found.written;
+        for page in found.maybe.iter().filter(|p| self.differs(*p)) {
+            written.insert(page);
         }
         Ok(written)
     }
@@ -138,7 +141,7 @@ impl Producer {
             let live = self.bytes(range.clone()).to_vec();
             self.shadow[range].copy_from_slice(&live);
         }
-        self.tracker.settle(captured).unwrap();
+        self.tracker().settle(captured).unwrap();
     }
 
     /// Checks that the version equals memory: no change was missed, and the capture changed
@@ -227,7 +230,7 @@ fn range_is_mapped_only_once_and_only_inside_the_span(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 10..20);
     p.store(&[15]);
     for pages in [15..16, 5..11, 60..65, 64..64, 30..30, 0..usize::MAX] {
-        assert!(p.tracker.map(pages.clone()).is_err(), "{pages:?}");
+        assert!(p.tracked.map(pages.clone()).is_err(), "{pages:?}");
     }
     assert_eq!(p.publish(), [15]);
 }
@@ -279,14 +282,18 @@ fn harvest_that_is_not_settled_loses_nothing(kind: TrackerKind) {
 fn pages_written_by_devices_are_reported_every_time_and_keep_their_content(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..32);
     p.store(&[7, 8]);
-    p.tracker.pin(7..9);
-    p.tracker.pin(31..40); // some of these are not mapped
+    p.tracker().pin(7..9);
+    p.tracker().pin(31..40); // some of these are not mapped
     for _ in 0..3 {
-        let mut written = PageSet::new(64);
-        p.tracker.harvest(&PageSet::new(64), &mut written).unwrap();
+        let mut found = Harvest::new(64);
+        p.tracker()
+            .harvest(&PageSet::new(64), &mut found)
+            .unwrap();
+        let mut written = found.written;
+        written.union(&found.maybe);
         assert!([7, 8, 31].iter().all(|page| written.contains(*page)));
         assert!((32..64).all(|page| !written.contains(page)));
-        p.tracker.settle(&written).unwrap();
+        p.tracker().settle(&written).unwrap();
         p.store(&[7]);
     }
     assert_eq!(p.bytes(7 * page_size()..8 * page_size())[100], 4);
@@ -306,11 +313,11 @@ fn forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
     p.store(&[3, 4]);
     in_child(|| {
         let refused = p
-            .tracker
-            .harvest(&PageSet::new(64), &mut PageSet::new(64))
+            .tracker()
+            .harvest(&PageSet::new(64), &mut Harvest::new(64))
             .is_err()
-            && p.tracker.settle(&PageSet::new(64)).is_err()
-            && p.tracker.map(0..1).is_err();
+            && p.tracker().settle(&PageSet::new(64)).is_err()
+            && p.tracked.map(0..1).is_err();
         let absent = check_mapped(&p.addresses(3..4)).is_err();
         if refused && absent {
             Ok(())
@@ -402,15 +409,15 @@ fn suspended_pages_are_not_reported_until_they_are_resumed_and_written() {
     let mut p = Producer::new(TrackerKind::UffdAsync, 2048, 0..2048);
     p.store(&[5, 600, 1100]);
     assert_eq!(p.publish(), [5, 600, 1100]);
-    p.tracker.suspend(&(512..1536)).unwrap();
+    p.tracker().suspend(&(512..1536)).unwrap();
     p.store(&[6, 601, 1101, 1600]);
     assert_eq!(pages(&p.harvest().unwrap()), [6, 1600]);
-    p.tracker.resume(&(512..1024)).unwrap();
+    p.tracker().resume(&(512..1024)).unwrap();
     p.store(&[7, 602, 1102]);
     assert_eq!(pages(&p.harvest().unwrap()), [7, 602]);
     p.store(&[601, 1023, 1101]);
     assert_eq!(pages(&p.harvest().unwrap()), [601, 1023]);
-    p.tracker.resume(&(1024..1536)).unwrap();
+    p.tracker().resume(&(1024..1536)).unwrap();
     assert_eq!(pages(&p.harvest().unwrap()), []);
     p.store(&[1024, 1535]);
     assert_eq!(pages(&p.harvest().unwrap()), [1024, 1535]);
@@ -420,7 +427,7 @@ fn suspended_pages_are_not_reported_until_they_are_resumed_and_written() {
 fn trackers_that_cannot_suspend_continue_tracking() {
     for kind in [TrackerKind::Cow, TrackerKind::Compare] {
         let mut p = Producer::new(kind, 1024, 0..1024);
-        p.tracker.suspend(&(0..512)).unwrap_err();
+        p.tracker().suspend(&(0..512)).unwrap_err();
         p.store(&[5, 600]);
         assert_eq!(p.publish(), [5, 600], "{kind}");
     }
@@ -430,19 +437,20 @@ fn trackers_that_cannot_suspend_continue_tracking() {
 fn in_a_sparse_tebibyte_stores_are_found_and_loads_are_not_reported() {
     let all = (1 << 40) / page_size();
     let memory = reserve(all);
-    // SAFETY: the reservation belongs to this test alone, and outlives the tracker, because it is
-    // declared before it.
-    let mut tracker = unsafe { create(TrackerKind::UffdAsync, span(&memory)) }.unwrap();
-    tracker.map(0..all).unwrap();
+    // SAFETY: the reservation belongs to this test alone, and outlives the tracked memory, because
+    // it is declared before it.
+    let tracked = unsafe { TrackedMemory::create(TrackerKind::UffdAsync, span(&memory)) };
+    let mut tracked = tracked.unwrap();
+    tracked.map(0..all).unwrap();
     let at = |page: usize| (memory.addr() + page * page_size() + 8) as *mut u64;
     // SAFETY: the pages are mapped writable, and only this thread uses them.
     let store = |page: usize| unsafe { at(page).write_volatile(at(page).read_volatile() + 1) };
     // SAFETY: as above.
     let load = |page: usize| unsafe { at(page).read_volatile() };
-    let harvest = |tracker: &mut Box<dyn Tracker>| {
-        let mut written = PageSet::new(all);
-        tracker.harvest(&PageSet::new(all), &mut written).unwrap();
-        pages(&written)
+    let mut harvest = || {
+        let mut found = Harvest::new(all);
+        let harvested = tracked.tracker().harvest(&PageSet::new(all), &mut found);
+        harvested.map(|()| pages(&found.written)).unwrap()
     };
     let written: Vec<usize> = (0..40).map(|i| i * (all / 40) + i).collect();
     for round in 0..3 {
@@ -451,11 +459,11 @@ fn in_a_sparse_tebibyte_stores_are_found_and_loads_are_not_reported() {
         written
             .iter()
             .for_each(|page| assert_eq!(load(page + 1) + load(page + 5000), 0));
-        assert_eq!(harvest(&mut tracker), written, "round {round}");
+        assert_eq!(harvest(), written, "round {round}");
         written
             .iter()
             .for_each(|page| assert_eq!(load(page + 2) + load(page + 9000), 0));
-        assert_eq!(harvest(&mut tracker), [], "round {round}");
+        assert_eq!(harvest(), [], "round {round}");
     }
     // First stores to pages that were only read.
     let others: Vec<usize> = written
@@ -463,7 +471,7 @@ fn in_a_sparse_tebibyte_stores_are_found_and_loads_are_not_reported() {
         .flat_map(|page| [page + 1, page + 5000])
         .collect();
     others.iter().for_each(|page| store(*page));
-    assert_eq!(harvest(&mut tracker), others);
+    assert_eq!(harvest(), others);
 }
 
 #[test]

@@ -29,13 +29,10 @@ pub(super) struct Cow {
 }
 
 impl Cow {
-    /// # Safety
-    /// As for [`super::create`].
-    pub unsafe fn new(span: Span) -> io::Result<Self> {
+    pub fn new(span: Span) -> io::Result<Self> {
         let bytes = span.pages as u64 * span.page_size as u64;
         Ok(Cow {
-            // SAFETY: the obligations are the same as for this function.
-            live: unsafe { Live::new(span) },
+            live: Live::new(span),
             file: Object::create("tcasm-live", bytes)?,
             scan: CopyScan::open()?,
             copies: PageSet::new(span.pages),
@@ -57,14 +54,15 @@ impl Cow {
     /// Replaces the copies of `pages` by pages of the file with the same bytes. After an error all
     /// of them are as they were.
     fn rearm(&self, pages: &Range<usize>) -> io::Result<()> {
-        let range = self.live.addresses(pages);
+        let range = self.live.span().addresses(pages);
         let offset = range.start - self.live.span().base;
         let from = range.start as *const u8;
-        // SAFETY: the range is live memory of this process, and nobody writes it between the
-        // harvest and the end of `settle`. A part that has become unreadable is an error.
+        // SAFETY: the range is live memory of this process, by the promise of `track`, and nobody
+        // writes it between the harvest and the end of `settle`. A part that has become unreadable
+        // is an error.
         unsafe { self.file.write_from(from, range.len(), offset as u64) }?;
-        // SAFETY: the file now holds the same bytes at the same offset, and nobody has written the
-        // range since.
+        // SAFETY: the range is a mapping of the file, by the promise of `track`. The file now holds
+        // the same bytes at the same offset, and nobody has written the range since.
         unsafe { drop_copies(&range) }
     }
 }
@@ -74,26 +72,30 @@ impl Tracker for Cow {
         TrackerKind::Cow
     }
 
-    fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError> {
-        let offset = pages.start.saturating_mul(self.live.span().page_size);
-        self.live
-            .map(pages, Backing::File(self.file.as_fd(), offset), |_| Ok(()))
+    fn backing(&self, page: usize) -> Backing<'_> {
+        Backing::File(self.file.as_fd(), page * self.live.span().page_size)
     }
 
-    fn harvest(
-        &mut self,
-        _expected: &PageSet,
-        written: &mut PageSet,
-    ) -> Result<Harvest, TrackError> {
+    fn tracked(&self) -> &PageSet {
+        self.live.tracked()
+    }
+
+    unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.live.track(pages);
+        Ok(())
+    }
+
+    fn harvest(&mut self, _expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
         self.copies.clear(); // after an error, `settle` must not arm anything
         self.live.check()?;
         if let Err(e) = self.find_copies() {
             self.copies.clear();
             return Err(failed("reading which pages were copied")(e));
         }
-        written.union(&self.copies);
-        self.live.add_pinned(written);
-        Ok(Harvest::Written)
+        found.written.union(&self.copies);
+        found.unarmed.union(&self.copies);
+        self.live.add_pinned(&mut found.written);
+        Ok(())
     }
 
     fn settle(&mut self, captured: &PageSet) -> Result<(), TrackError> {

@@ -2,7 +2,7 @@
 
 use super::conformance::{Producer, in_child, reserve, span};
 use super::uffd_async::UffdAsync;
-use super::{Tracker, TrackerKind, Verdict, probe};
+use super::{Harvest, Tracker, TrackerKind, Verdict, probe};
 use crate::pageset::PageSet;
 use crate::sys::live::{drop_copies, unmap};
 use crate::sys::mem::page_size;
@@ -17,9 +17,7 @@ impl Producer {
     fn uffd(pages: usize, capacity: usize) -> Self {
         let memory = reserve(pages);
         let scan = WrittenScan::with_capacity(capacity).unwrap();
-        // SAFETY: the reservation is the producer's alone, and outlives the tracker: it is a field
-        // that is declared after it.
-        let tracker = unsafe { UffdAsync::with_scan(span(&memory), scan) }.unwrap();
+        let tracker = UffdAsync::with_scan(span(&memory), scan).unwrap();
         let mut p = Self::with(Box::new(tracker), memory);
         p.map(0..pages);
         p
@@ -40,21 +38,12 @@ fn scan_with_little_room_for_regions_continues_where_it_stopped() {
 #[test]
 fn broken_descriptor_is_an_error_at_every_harvest() {
     let memory = reserve(8);
-    // SAFETY: the reservation belongs to this test and is declared before the tracker, so it
-    // outlives the tracker.
-    let mut tracker = unsafe { UffdAsync::new(span(&memory)) }.unwrap();
-    tracker.map(0..8).unwrap();
+    let tracker = UffdAsync::new(span(&memory)).unwrap();
     tracker.scan().break_descriptor();
-    assert!(
-        tracker
-            .harvest(&PageSet::new(8), &mut PageSet::new(8))
-            .is_err()
-    );
-    assert!(
-        tracker
-            .harvest(&PageSet::new(8), &mut PageSet::new(8))
-            .is_err()
-    );
+    let mut p = Producer::with(Box::new(tracker), memory);
+    p.map(0..8);
+    assert!(p.harvest().is_err());
+    assert!(p.harvest().is_err());
 }
 
 #[test]
@@ -92,10 +81,10 @@ fn uffd_async_loses_no_store_of_two_threads_that_write_during_scans() {
         unsafe { std::slice::from_raw_parts(p.memory.ptr().cast(), PAGES * words_per_page) };
     let mut shadow = vec![0; words.len()];
     let (stop, mut scans) = (AtomicBool::new(false), 0);
-    let mut copy_written = |tracker: &mut Box<dyn Tracker>| {
-        let mut written = PageSet::new(PAGES);
-        tracker.harvest(&PageSet::new(PAGES), &mut written).unwrap();
-        for page in written.iter() {
+    let mut copy_written = |tracker: &mut dyn Tracker| {
+        let mut found = Harvest::new(PAGES);
+        tracker.harvest(&PageSet::new(PAGES), &mut found).unwrap();
+        for page in found.written.iter() {
             for at in page * words_per_page..(page + 1) * words_per_page {
                 shadow[at] = words[at].load(Ordering::Relaxed);
             }
@@ -108,13 +97,13 @@ fn uffd_async_loses_no_store_of_two_threads_that_write_during_scans() {
         });
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(800) {
-            copy_written(&mut p.tracker);
+            copy_written(p.tracker());
             scans += 1;
         }
         stop.store(true, Ordering::Relaxed);
         writers.into_iter().map(|w| w.join().unwrap()).sum()
     });
-    copy_written(&mut p.tracker);
+    copy_written(p.tracker());
     let lost = words
         .iter()
         .zip(&shadow)
@@ -290,7 +279,7 @@ fn cow_settles_only_what_the_last_harvest_found() {
     p.store(&[1, 2]); // after the harvest, and before a settle that names all pages
     let mut all = PageSet::new(64);
     all.insert_range(0..64);
-    p.tracker.settle(&all).unwrap();
+    p.tracker().settle(&all).unwrap();
     assert_eq!(p.publish(), [1, 2]);
 }
 
@@ -304,7 +293,7 @@ fn a_page_that_cow_cannot_read_stays_dirty_and_keeps_its_content() {
     // SAFETY: nothing is borrowed from the page, and nothing uses it while it is inaccessible.
     let protect = |prot| unsafe { mprotect(at, page_size(), prot) }.unwrap();
     protect(ProtFlags::PROT_NONE);
-    p.tracker.settle(&written).unwrap();
+    p.tracker().settle(&written).unwrap();
     protect(ProtFlags::PROT_READ | ProtFlags::PROT_WRITE);
     let again = p.harvest().unwrap();
     assert!(again.contains(2) && !again.contains(9), "{again:?}");
@@ -322,7 +311,7 @@ fn a_page_that_cow_cannot_read_stays_dirty_and_keeps_its_content() {
 fn cow_never_replaces_the_physical_page_of_a_page_locked_for_dma() {
     let mut p = Producer::new(TrackerKind::Cow, 64, 0..64);
     p.store(&[4, 5]);
-    p.tracker.pin(5..6);
+    p.tracker().pin(5..6);
     p.publish();
     let first = p.memory.addr() / page_size();
     let mut private = Vec::new();

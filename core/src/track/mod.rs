@@ -1,4 +1,5 @@
-//! Trackers, which find the pages that the producer wrote, and the probe that chooses one.
+//! Trackers, which find the pages that the producer wrote, the memory that they track, and the probe
+//! that chooses a tracker.
 
 mod behaviour;
 mod compare;
@@ -9,6 +10,7 @@ mod cow;
 mod guarantees;
 mod kind;
 mod live;
+mod memory;
 mod probe;
 #[cfg(test)]
 mod sharing;
@@ -16,5 +18,6 @@ mod tracker;
 mod uffd_async;
 
 pub use kind::{TrackerKind, UnknownTracker};
+pub use memory::TrackedMemory;
 pub use probe::{Choice, ChooseError, ENV, Probe, Verdict, choose, create, probe};
 pub use tracker::{Harvest, Span, TrackError, Tracker};

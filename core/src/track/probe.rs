@@ -230,28 +230,16 @@ fn decide(
     }
 }
 
-/// Creates a tracker of this kind for the span.
-///
-/// # Safety
-/// The span must be a reservation that the caller owns, and nothing else may use it as long as the
-/// tracker lives. The tracker maps memory over parts of it on request, and drops and restores pages
-/// there. It unmaps nothing when it is dropped.
-pub unsafe fn create(kind: TrackerKind, span: Span) -> Result<Box<dyn Tracker>, TrackError> {
+/// Creates a tracker of this kind for the span, which tracks nothing yet.
+pub fn create(kind: TrackerKind, span: Span) -> Result<Box<dyn Tracker>, TrackError> {
     check(span).map_err(failed("preparing to track live memory"))?;
     match kind {
         TrackerKind::UffdAsync => {
-            // SAFETY: the obligations are the same as for this function.
-            let tracker = unsafe { UffdAsync::new(span) };
+            let tracker = UffdAsync::new(span);
             boxed(tracker.map_err(|e| failed("preparing userfaultfd")(io::Error::other(e))))
         }
-        TrackerKind::Cow => {
-            // SAFETY: the obligations are the same as for this function.
-            boxed(unsafe { Cow::new(span) }.map_err(failed("preparing copy on write")))
-        }
-        TrackerKind::Compare => {
-            // SAFETY: the obligations are the same as for this function.
-            boxed(Ok(unsafe { Compare::new(span) }))
-        }
+        TrackerKind::Cow => boxed(Cow::new(span).map_err(failed("preparing copy on write"))),
+        TrackerKind::Compare => boxed(Ok(Compare::new(span))),
     }
 }
 
@@ -386,8 +374,7 @@ mod tests {
                 page_size,
             };
             for kind in TrackerKind::ALL {
-                // SAFETY: `create` refuses the span before it uses it.
-                assert!(unsafe { create(kind, span) }.is_err(), "{span:?}");
+                assert!(create(kind, span).is_err(), "{span:?}");
             }
         }
     }

@@ -39,7 +39,7 @@ fn shared() -> (Producer, Object, Vec<u8>, PageSet) {
     // SAFETY: only this thread uses the memory, no page is locked for DMA, and the file holds the
     // bytes of all pages but those in `own`. The tests never write the file; they punch it only
     // after the pages have private copies.
-    unsafe { p.tracker.share(&(0..PAGES), file.as_fd(), &own) }.unwrap();
+    unsafe { p.tracked.share(&(0..PAGES), file.as_fd(), &own) }.unwrap();
     (p, file, live, own)
 }
 
@@ -92,7 +92,7 @@ fn memory_is_private_and_tracked_after_sharing_ends() {
     p.store(&[5]);
     p.publish();
     // SAFETY: only this thread uses the memory, and no page is locked for DMA.
-    unsafe { p.tracker.own(&(0..PAGES)) }.unwrap();
+    unsafe { p.tracked.own(&(0..PAGES)) }.unwrap();
     assert_eq!(copied(&mut p), set(0..PAGES));
     file.punch(0..live.len() as u64).unwrap();
     assert_eq!(p.publish(), []);
@@ -106,7 +106,7 @@ fn copying_shared_memory_in_place_does_not_move_pages_that_are_locked_for_dma() 
     let (mut p, file, live, own) = shared();
     let page = own.iter().next().unwrap();
     let mut locked = Locked::of(&mut p, page);
-    p.tracker.own_in_place(&(0..PAGES)).unwrap();
+    p.tracked.own_in_place(&(0..PAGES)).unwrap();
     assert_eq!(copied(&mut p), set(0..PAGES));
     file.punch(0..live.len() as u64).unwrap();
     assert!(p.bytes(0..live.len()) == live);
@@ -180,7 +180,8 @@ fn copies_that_the_program_drops_are_found_and_copied_again() {
     std::hint::black_box(p.bytes(0..1)[0]);
     let find = |p: &mut Producer, absent| {
         let mut found = set([]);
-        let result = p.tracker.not_copied(&(0..PAGES), &own, absent, &mut found);
+        let result = p.tracked
+            .dropped_copies(&(0..PAGES), &own, absent, &mut found);
         result.map(|()| found).unwrap()
     };
     assert_eq!(
@@ -190,7 +191,7 @@ fn copies_that_the_program_drops_are_found_and_copied_again() {
     );
     assert_eq!(find(&mut p, true), set([0, 511]));
     for page in [0, 511] {
-        p.tracker.own_in_place(&(page..page + 1)).unwrap();
+        p.tracked.own_in_place(&(page..page + 1)).unwrap();
     }
     assert_eq!(find(&mut p, true), set([]));
     assert_eq!(p.publish(), [0, 511]);

@@ -14,14 +14,11 @@ use super::kind::TrackerKind;
 use super::live::Live;
 use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
-use crate::sys::live::{Backing, copy_in_place, no_huge_pages, read_ahead, replace};
-use crate::sys::pagemap::{
-    EXISTING, LOOK, NOT_COPIED, OF_THE_FILE, PRESENT, Question, TAKE, WrittenScan,
-};
+use crate::sys::live::no_huge_pages;
+use crate::sys::pagemap::{EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
 use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use userfaultfd::Uffd;
 
 /// The tracker `uffd-async`, the best one. It needs Linux 6.7, and no privilege.
@@ -37,23 +34,15 @@ pub(super) struct UffdAsync {
 }
 
 impl UffdAsync {
-    /// # Safety
-    /// As for [`super::create`].
-    pub unsafe fn new(span: Span) -> Result<Self, OpenFailed> {
-        // SAFETY: the obligations are the same as for this function.
-        unsafe { Self::with_scan(span, WrittenScan::open().map_err(OpenFailed::Pagemap)?) }
+    pub fn new(span: Span) -> Result<Self, OpenFailed> {
+        Self::with_scan(span, WrittenScan::open().map_err(OpenFailed::Pagemap)?)
     }
 
     /// Creates a tracker that uses the given scan.
-    ///
-    /// # Safety
-    /// As for [`super::create`].
-    pub unsafe fn with_scan(span: Span, scan: WrittenScan) -> Result<Self, OpenFailed> {
+    pub fn with_scan(span: Span, scan: WrittenScan) -> Result<Self, OpenFailed> {
         let (uffd, origin) = uffd::open(Faults::User, WP_ASYNC | WP_UNPOPULATED)?;
-        // SAFETY: the obligations are the same as for this function.
-        let live = unsafe { Live::new(span) };
         Ok(UffdAsync {
-            live,
+            live: Live::new(span),
             uffd,
             scan,
             origin,
@@ -85,7 +74,7 @@ pub(super) enum OpenFailed {
 impl UffdAsync {
     /// Arms the chunks in which pages exist now, and adds these pages to `written`.
     fn arm_existing(&mut self, written: &mut PageSet) -> io::Result<()> {
-        let mut unarmed = self.live.mapped().clone();
+        let mut unarmed = self.live.tracked().clone();
         unarmed.subtract(&self.armed);
         unarmed.subtract(&self.suspended);
         let mut found = PageSet::new(unarmed.capacity());
@@ -93,7 +82,7 @@ impl UffdAsync {
         written.union(&found);
         self.widen_to_chunks(&mut found, &unarmed);
         for run in found.runs() {
-            uffd::protect(&self.uffd, &self.live.addresses(&run))?;
+            uffd::protect(&self.uffd, &self.live.span().addresses(&run))?;
             self.armed.insert_range(run);
         }
         // The second scan finds stores that came between the first scan and the protection. Later
@@ -126,62 +115,18 @@ impl UffdAsync {
         self.scan_each(&spans, &TAKE, written)
     }
 
-    /// Returns the pages of `set` in `pages` that match the question.
-    fn those_of(
-        &mut self,
-        set: &PageSet,
-        pages: &Range<usize>,
-        question: &Question,
-    ) -> io::Result<PageSet> {
-        let (live, mut found) = (&self.live, PageSet::new(set.capacity()));
-        self.scan.scan(live.addresses(pages), question, |range| {
-            found.insert_range(live.pages(&range));
-        })?;
-        found.intersect(set);
-        Ok(found)
-    }
-
     fn scan_each(
         &mut self,
         pages: &PageSet,
         question: &Question,
         out: &mut PageSet,
     ) -> io::Result<()> {
-        let (live, scan) = (&self.live, &mut self.scan);
+        let span = self.live.span();
         pages.runs().try_for_each(|run| {
-            scan.scan(live.addresses(&run), question, |found| {
-                out.insert_range(live.pages(&found));
+            self.scan.scan(span.addresses(&run), question, |found| {
+                out.insert_range(span.pages_at(&found));
             })
         })
-    }
-}
-
-impl UffdAsync {
-    /// Replaces the memory of `pages` by memory with another backing, and tracks it.
-    ///
-    /// # Safety
-    /// As for [`crate::sys::live::replace`].
-    unsafe fn replace(
-        &mut self,
-        pages: &Range<usize>,
-        backing: Backing<'_>,
-        own: &PageSet,
-    ) -> io::Result<()> {
-        let range = self.live.addresses(pages);
-        let mut inside = PageSet::new(own.capacity());
-        inside.insert_range(pages.clone());
-        inside.intersect(own);
-        let own: Vec<_> = inside.runs().map(|run| self.live.addresses(&run)).collect();
-        // SAFETY: the obligations are the same as for this function; the ranges in `own` lie inside
-        // `range`, because they were intersected with `pages`.
-        unsafe { replace(&range, backing, own.into_iter())? };
-        no_huge_pages(&range);
-        // After an error below, the memory is not registered. The next scan of it fails, and then
-        // every page is compared.
-        uffd::watch(&self.uffd, &range)?;
-        self.suspended.remove_range(pages.clone());
-        self.armed.insert_range(pages.clone());
-        Ok(())
     }
 }
 
@@ -218,21 +163,23 @@ impl Tracker for UffdAsync {
         TrackerKind::UffdAsync
     }
 
-    fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError> {
-        self.live.map(pages, Backing::Zero, |range| {
-            // The kernel does not gather protected pages into huge pages anyway. And many kernels
-            // never report a whole huge page that was written and then dropped.
-            no_huge_pages(range);
-            uffd::register(&self.uffd, range)
-        })
+    fn tracked(&self) -> &PageSet {
+        self.live.tracked()
     }
 
-    fn harvest(
-        &mut self,
-        expected: &PageSet,
-        written: &mut PageSet,
-    ) -> Result<Harvest, TrackError> {
+    unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let range = self.live.span().addresses(pages);
+        // The kernel does not gather protected pages into huge pages anyway. And many kernels never
+        // report a whole huge page that was written and then dropped.
+        no_huge_pages(&range);
+        uffd::register(&self.uffd, &range).map_err(failed("registering live memory"))?;
+        self.live.track(pages);
+        Ok(())
+    }
+
+    fn harvest(&mut self, expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
         self.live.check_but(&self.suspended)?;
+        let written = &mut found.written;
         // Armed chunks come first. Chunks that `arm_existing` arms are reported there.
         self.take(expected, written)
             .map_err(failed("scanning for written pages"))?;
@@ -240,7 +187,8 @@ impl Tracker for UffdAsync {
             "protecting pages that were written for the first time",
         ))?;
         self.live.add_pinned(written);
-        Ok(Harvest::Written)
+        found.unarmed.union(expected);
+        Ok(())
     }
 
     fn settle(&mut self, _captured: &PageSet) -> Result<(), TrackError> {
@@ -248,7 +196,7 @@ impl Tracker for UffdAsync {
     }
 
     fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        uffd::unwatch(&self.uffd, &self.live.addresses(pages))
+        uffd::unwatch(&self.uffd, &self.live.span().addresses(pages))
             .map_err(failed("handing pages to deferred capture"))?;
         self.armed.remove_range(pages.clone());
         self.suspended.insert_range(pages.clone());
@@ -257,65 +205,11 @@ impl Tracker for UffdAsync {
     }
 
     fn resume(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        uffd::watch(&self.uffd, &self.live.addresses(pages))
+        uffd::watch(&self.uffd, &self.live.span().addresses(pages))
             .map_err(failed("taking pages back from deferred capture"))?;
         self.suspended.remove_range(pages.clone());
         self.armed.insert_range(pages.clone());
         self.armed.settle();
-        Ok(())
-    }
-
-    unsafe fn share(
-        &mut self,
-        pages: &Range<usize>,
-        file: BorrowedFd<'_>,
-        own: &PageSet,
-    ) -> Result<(), TrackError> {
-        let range = self.live.addresses(pages);
-        let backing = Backing::File(file, range.start - self.live.span().base);
-        // SAFETY: the range is live memory that this tracker has mapped, so it is readable. By the
-        // caller's promise nobody writes, no page is locked for DMA, and the file holds the bytes
-        // of all pages that are not in `own`.
-        unsafe { self.replace(pages, backing, own) }.map_err(failed("sharing memory with a plane"))
-    }
-
-    unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        let mut all = PageSet::new(self.live.span().pages);
-        all.insert_range(pages.clone());
-        // SAFETY: the range is live memory that this tracker has mapped, so it is readable. All of
-        // it is copied, so the backing need not hold its bytes. By the caller's promise nobody
-        // writes, and no page is locked for DMA.
-        unsafe { self.replace(pages, Backing::Zero, &all) }
-            .map_err(failed("taking memory back that was shared with a plane"))
-    }
-
-    fn own_in_place(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        copy_in_place(&self.live.addresses(pages))
-            .map_err(failed("copying memory that was shared with a plane"))
-    }
-
-    fn not_copied(
-        &mut self,
-        pages: &Range<usize>,
-        copies: &PageSet,
-        absent: bool,
-        found: &mut PageSet,
-    ) -> Result<(), TrackError> {
-        let failed = failed("looking for copies of shared memory");
-        if absent {
-            let lost = self.those_of(copies, pages, &NOT_COPIED).map_err(&failed)?;
-            if lost.is_empty() {
-                return Ok(());
-            }
-            for run in lost.runs() {
-                // Pages that cannot be brought into memory are checked again the next time.
-                let _ = read_ahead(&self.live.addresses(&run));
-            }
-        }
-        let lost = self
-            .those_of(copies, pages, &OF_THE_FILE)
-            .map_err(&failed)?;
-        found.union(&lost);
         Ok(())
     }
 

@@ -54,7 +54,7 @@ impl Producer {
         }
         let pages = self.pages_of(buffer.buffer_in(self));
         self.keep_from_gate(pages.clone());
-        self.live.tracker.pin(pages.clone());
+        self.live.memory.tracker().pin(pages.clone());
         self.dirty.capture_always(pages);
     }
 
@@ -62,8 +62,8 @@ impl Producer {
         self.keep_from_gate(pages.clone());
         // The `cow` tracker protects pages again by replacing them, and a device would still write
         // the old ones. So it must never do this here.
-        if self.live.tracker.kind() == TrackerKind::Cow {
-            self.live.tracker.pin(pages.clone());
+        if self.live.memory.kind() == TrackerKind::Cow {
+            self.live.memory.tracker().pin(pages.clone());
         }
         let mut marked = PageSet::new(self.live.span.pages);
         marked.insert_range(pages);

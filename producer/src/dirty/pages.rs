@@ -10,7 +10,7 @@ use super::selection::Selection;
 use std::ops::Range;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::sabotage::{Guard, off};
-use tcasm_core::track::TrackerKind;
+use tcasm_core::track::Harvest;
 
 /// The pages that may have to be captured, and the reasons.
 #[derive(Debug)]
@@ -33,12 +33,8 @@ pub(crate) struct DirtyPages {
 
 /// The result of a harvest.
 pub(crate) struct Harvested<'a> {
-    /// The kind of the tracker.
-    pub(crate) kind: TrackerKind,
     /// The pages that the tracker reported. After an error these may be too few.
-    pub(crate) written: PageSet,
-    /// The pages that the tracker was allowed to leave unprotected.
-    pub(crate) expected: &'a PageSet,
+    pub(crate) found: Harvest,
     /// Pages that cannot be tracked.
     pub(crate) untracked: &'a PageSet,
     /// All tracked pages if tracking failed, so that each of them may have been written (I6).
@@ -131,24 +127,24 @@ impl DirtyPages {
 
     /// Adds the pages that a harvest found.
     pub(crate) fn harvested(&mut self, harvest: Harvested<'_>) {
-        let mut written = harvest.written;
+        let Harvest {
+            mut written,
+            maybe,
+            unarmed,
+        } = harvest.found;
         self.faulted = written.clone();
         self.faulted.subtract(&self.unprotected);
-        if harvest.kind != TrackerKind::Compare {
-            self.pending.union(&self.faulted);
-            written.intersect(&self.unprotected);
+        self.pending.union(&self.faulted);
+        self.pending.union(&self.always);
+        written.intersect(&self.unprotected);
+        for pages in [&written, &maybe, harvest.untracked] {
+            self.maybe.union(pages);
         }
-        self.maybe.union(&written);
-        self.maybe.union(harvest.untracked);
-        self.unprotected = harvest.expected.clone();
-        if harvest.kind == TrackerKind::Cow {
-            // The `cow` tracker protects these pages again only when they settle.
-            self.unprotected.union(&written);
-        }
+        self.unprotected = unarmed;
         if let Some(tracked) = harvest.lost.filter(|_| !off(Guard::ErrorMeansAll)) {
             self.maybe.union(tracked);
+            self.unprotected.union(tracked);
         }
-        self.pending.union(&self.always);
     }
 
     /// Chooses the pages of bound buffers that the next version captures. `deferred` are the bound

@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use tcasm_core::pageset::PageSet;
-use tcasm_core::track::TrackerKind;
+use tcasm_core::track::{Harvest, TrackerKind};
 
 const PAGES: usize = 24;
 
@@ -81,7 +81,8 @@ struct World {
     dirty: DirtyPages,
     /// The pages whose bytes differ from the newest version.
     differing: Pages,
-    /// The pages that the tracker has to report at the next harvest.
+    /// The pages that the tracker reports at the next harvest: those that were written, and those
+    /// that it has left unarmed.
     reported: Pages,
 }
 
@@ -92,27 +93,40 @@ impl World {
         self.reported.extend(&step.stored);
         self.reported.extend(&step.rewritten);
         self.dirty.mark(&set(&step.marked));
-        let all: Pages = (0..PAGES).collect();
-        let reported = match self.kind {
-            TrackerKind::Compare => all.clone(),
-            _ => std::mem::take(&mut self.reported),
-        };
-        // A tracker that fails may have reported only a part of the pages, or none.
-        let written = match step.fails {
-            true => Pages::new(),
-            false => reported,
-        };
-        let (expected, untracked) = (set(&step.expected), set([]));
-        let every = set(&all);
+        let every = set(&(0..PAGES).collect::<Pages>());
+        let mut found = self.track(&step.expected);
+        if step.fails {
+            // A tracker that fails may have reported only a part of the pages, or none.
+            found = Harvest::new(PAGES);
+        }
         self.dirty.harvested(Harvested {
-            kind: self.kind,
-            written: set(&written),
-            expected: &expected,
-            untracked: &untracked,
+            found,
+            untracked: &set([]),
             lost: step.fails.then_some(&every),
         });
-        // Pages that are left unprotected are reported next time, whether they are written or not.
-        self.reported = step.expected.clone();
+    }
+
+    /// Does what the tracker does in a harvest.
+    fn track(&mut self, expected: &Pages) -> Harvest {
+        let mut found = Harvest::new(PAGES);
+        if self.kind == TrackerKind::Compare {
+            found.maybe.insert_range(0..PAGES);
+            found.unarmed.insert_range(0..PAGES);
+            return found;
+        }
+        found.written = set(&self.reported);
+        if self.kind == TrackerKind::UffdAsync {
+            self.reported = expected.clone();
+        }
+        found.unarmed = set(&self.reported);
+        found
+    }
+
+    /// Does what the tracker does when it is told that `pages` are captured.
+    fn settle(&mut self, pages: &Pages) {
+        if self.kind == TrackerKind::Cow {
+            self.reported = &self.reported - pages;
+        }
     }
 
     fn publish(&mut self, step: &Step) -> Result<(), TestCaseError> {
@@ -142,6 +156,7 @@ impl World {
         if step.published {
             let settled = self.dirty.commit(&selection, &set(&step.expected));
             prop_assert!(pages(&settled).is_disjoint(&step.expected));
+            self.settle(&pages(&settled));
             if step.given_up {
                 self.dirty.restore(&selection.all);
                 return Ok(());

@@ -34,8 +34,8 @@ impl LiveMemory {
             let own = shared.copies(chunk);
             if own != ChunkBits::default() {
                 *copies.chunk_mut(chunk) = own;
-                let tracker = &mut self.tracker;
-                tracker.not_copied(&pages_of(chunk), &copies, absent, &mut dropped)?;
+                let memory = &mut self.memory;
+                memory.dropped_copies(&pages_of(chunk), &copies, absent, &mut dropped)?;
             }
             if !shared.rounds.spend(chunk, Instant::now()) {
                 break;

@@ -12,17 +12,15 @@ use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::sys::live::read_ahead;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::readable::unreadable;
-use tcasm_core::track::{self, Span, TrackError, Tracker, TrackerKind};
+use tcasm_core::track::{Span, TrackError, TrackedMemory, TrackerKind};
 
-/// The live memory of a producer. Its members are dropped in this order: the tracker before the
-/// addresses that it tracks.
+/// The live memory of a producer. Its members are dropped in this order: the tracked memory before
+/// the addresses that it uses.
 pub(crate) struct LiveMemory {
-    pub(crate) tracker: Box<dyn Tracker>,
+    pub(crate) memory: TrackedMemory,
     reservation: Mapping,
     pub(crate) span: Span,
     next: usize,
-    /// All pages that the tracker was told to track.
-    pub(crate) tracked: PageSet,
     /// Pages that could not be tracked again. They are compared in every version.
     pub(crate) untracked: PageSet,
     /// The chunks whose capture is deferred.
@@ -43,16 +41,15 @@ impl LiveMemory {
         span: Span,
         gate: Option<Arc<Gate>>,
     ) -> Result<Self, TrackError> {
-        // SAFETY: the span is the reservation, which is kept as long as the tracker (they are
-        // dropped together, the tracker first). Nothing else maps over it. Nothing is borrowed from
-        // pages before they are handed out.
-        let tracker = unsafe { track::create(kind, span)? };
+        // SAFETY: the span is the reservation, which is kept as long as the tracked memory (they are
+        // dropped together, the tracked memory first). Nothing else maps over pages that it maps:
+        // each page is handed out once. Nothing is borrowed from pages before they are handed out.
+        let memory = unsafe { TrackedMemory::create(kind, span)? };
         Ok(LiveMemory {
-            tracker,
+            memory,
             reservation,
             span,
             next: 0,
-            tracked: PageSet::new(span.pages),
             untracked: PageSet::new(span.pages),
             deferred: DeferredChunks::new(span.pages, gate),
             shared: SharedPages::new(span.pages),
@@ -73,8 +70,7 @@ impl LiveMemory {
     /// Allocates tracked live memory for `bytes` bytes.
     pub(crate) fn allocate(&mut self, what: &str, bytes: u64) -> Result<Range<usize>, DefineError> {
         let pages = self.room(what, bytes, 1)?;
-        self.tracker.map(pages.clone())?;
-        self.tracked.insert_range(pages.clone());
+        self.memory.map(pages.clone())?;
         self.next = pages.end;
         Ok(pages)
     }
@@ -98,8 +94,7 @@ impl LiveMemory {
             return Err(DefineError::Taken { name, offset, used });
         }
         let pages = (offset / page_size) as usize..desc.range().end.div_ceil(page_size) as usize;
-        self.tracker.map(pages.clone())?;
-        self.tracked.insert_range(pages.clone());
+        self.memory.map(pages.clone())?;
         self.next = pages.end;
         Ok(pages)
     }
@@ -147,8 +142,7 @@ impl LiveMemory {
 
     /// Returns the addresses of pages.
     pub(crate) fn addresses(&self, pages: &Range<usize>) -> Range<usize> {
-        let at = |page: usize| self.span.base + page * self.span.page_size;
-        at(pages.start)..at(pages.end)
+        self.span.addresses(pages)
     }
 
     /// Removes from `pages` those that cannot be read because the program has unmapped or protected

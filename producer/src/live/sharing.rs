@@ -23,9 +23,9 @@ impl LiveMemory {
         own: &PageSet,
     ) -> Result<(), TrackError> {
         // SAFETY: the caller keeps the obligations of this function, which are those of
-        // `Tracker::share`. The plane goes on holding the bytes, by the rule at the top of
+        // `TrackedMemory::share`. The plane goes on holding the bytes, by the rule at the top of
         // `shared.rs`.
-        let shared = unsafe { self.tracker.share(pages, memory.fd(), own) };
+        let shared = unsafe { self.memory.share(pages, memory.fd(), own) };
         self.shared.add(pages, plane, own);
         if shared.is_err() {
             self.resume(pages.clone());
@@ -42,10 +42,10 @@ impl LiveMemory {
     pub(super) unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         for run in self.shared.runs_in(pages) {
             let owned = match self.dma.reason() {
-                Some(_) => self.tracker.own_in_place(&run),
+                Some(_) => self.memory.own_in_place(&run),
                 // SAFETY: the caller promises that nobody writes during the call. No device has
                 // memory locked for DMA.
-                None => unsafe { self.tracker.own(&run) },
+                None => unsafe { self.memory.own(&run) },
             };
             if let Err(error) = owned {
                 self.resume(run);
@@ -62,7 +62,7 @@ impl LiveMemory {
     pub(crate) fn own_in_place(&mut self, pages: &Range<usize>) -> Vec<Range<usize>> {
         let runs = self.shared.runs_in(pages);
         for run in &runs {
-            match self.tracker.own_in_place(run) {
+            match self.memory.own_in_place(run) {
                 Ok(()) => self.shared.forget(run),
                 // The pages are still shared. A device that has them locked makes the kernel copy
                 // them first.

@@ -76,14 +76,14 @@ impl LiveMemory {
     unsafe fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         // SAFETY: the caller promises that nobody writes during the call.
         unsafe { self.own(pages)? };
-        self.tracker.suspend(pages)
+        self.memory.tracker().suspend(pages)
     }
 
     /// Tracks the pages again, from now on. If that fails, they are compared in every version.
     pub(super) fn resume(&mut self, pages: Range<usize>) {
-        if let Err(error) = self.tracker.resume(&pages) {
+        if let Err(error) = self.memory.tracker().resume(&pages) {
             tracing::warn!(%error, "pages {pages:?} are compared in every version");
-            self.tracker.pin(pages.clone());
+            self.memory.tracker().pin(pages.clone());
             self.untracked.insert_range(pages);
         }
     }

@@ -84,7 +84,7 @@ impl Producer {
         self.stream.tight = false;
         self.stream.next_version += 1;
         let settled = self.dirty.commit(selection, self.policy.expected());
-        if let Err(error) = self.live.tracker.settle(&settled) {
+        if let Err(error) = self.live.memory.tracker().settle(&settled) {
             tracing::warn!(
                 %error,
                 "pages could not be protected again; they are captured again next time"

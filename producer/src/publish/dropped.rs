@@ -30,7 +30,7 @@ impl Producer {
     fn copy_again(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.take_memory_for(pages);
         self.dirty.set_unprotected(pages.clone());
-        self.live.tracker.own_in_place(pages)
+        self.live.memory.own_in_place(pages)
     }
 
     /// Reserves memory for the frames that are copied from. Copying a frame reads it, and a frame

@@ -3,8 +3,8 @@
 use crate::dirty::Harvested;
 use crate::producer::Producer;
 use std::time::Instant;
-use tcasm_core::pageset::PageSet;
 use tcasm_core::stats::Counter;
+use tcasm_core::track::Harvest;
 
 impl Producer {
     /// Adds the pages that were written since the last harvest to the dirty pages. Returns false if
@@ -18,18 +18,13 @@ impl Producer {
         }
         self.live.return_parts(self.dirty.bound());
         let looked = self.find_dropped();
-        // The tracker reports directly into the set, so what it reports before it fails is not
-        // lost.
-        let mut written = PageSet::new(self.live.span.pages);
-        let expected = self.policy.expected();
-        let harvested = self.live.tracker.harvest(expected, &mut written);
-        let harvested = looked.and(harvested);
+        let mut found = Harvest::new(self.live.span.pages);
+        let tracker = self.live.memory.tracker();
+        let harvested = looked.and(tracker.harvest(self.policy.expected(), &mut found));
         self.dirty.harvested(Harvested {
-            kind: self.live.tracker.kind(),
-            written,
-            expected,
+            found,
             untracked: &self.live.untracked,
-            lost: harvested.is_err().then_some(&self.live.tracked),
+            lost: harvested.is_err().then_some(self.live.memory.mapped()),
         });
         if let Some(cold) = &mut self.policy.cold {
             cold.disturb(self.dirty.faulted());

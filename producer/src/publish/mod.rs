@@ -128,7 +128,7 @@ impl Producer {
     /// Returns why nothing can be published if there is too little heap. An allocation that fails
     /// would end the simulation.
     fn lacks_heap(&self) -> Option<Skip> {
-        let pages = self.live.tracked.len();
+        let pages = self.live.memory.mapped().len();
         let bytes = heap::for_sets(pages, self.store.lock().most());
         (!heap::has(bytes)).then(|| Skip::NoMemory {
             error: heap::lacks(bytes),

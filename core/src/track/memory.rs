@@ -1,0 +1,232 @@
+//! Live memory with its tracker: maps memory that is tracked from the start, and shares parts of it
+//! with planes.
+
+use super::kind::TrackerKind;
+use super::probe::create;
+use super::tracker::{Span, TrackError, Tracker, failed};
+use crate::pageset::{CHUNK_PAGES, PageSet};
+use crate::sys::fork::Process;
+use crate::sys::live::{self, Backing};
+use crate::sys::pagemap::{NOT_COPIED, OF_THE_FILE, Question, WrittenScan};
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+/// A reservation of addresses, the memory that is mapped there, and its tracker.
+pub struct TrackedMemory {
+    tracker: Box<dyn Tracker>,
+    span: Span,
+    /// The scan for private copies. It is opened when memory is shared for the first time.
+    copies: Option<WrittenScan>,
+    process: Process,
+}
+
+impl TrackedMemory {
+    /// Creates a tracker of `kind` for a span of which nothing is mapped yet.
+    ///
+    /// # Safety
+    /// The span must be a reservation that the caller owns, and nothing else may use it as long as
+    /// this value lives. Parts of it are mapped on request, and pages there are dropped and
+    /// restored. Nothing is unmapped when this value is dropped.
+    pub unsafe fn create(kind: TrackerKind, span: Span) -> Result<Self, TrackError> {
+        let tracker = create(kind, span)?;
+        // SAFETY: the obligations are the same as for this function.
+        Ok(unsafe { Self::with(tracker, span) })
+    }
+
+    /// Uses `tracker`, which tracks nothing yet, for `span`.
+    ///
+    /// # Safety
+    /// As for [`create`](Self::create), and the tracker must have been created for the same span.
+    pub(super) unsafe fn with(tracker: Box<dyn Tracker>, span: Span) -> Self {
+        TrackedMemory {
+            tracker,
+            span,
+            copies: None,
+            process: Process::current(),
+        }
+    }
+
+    /// Returns the kind of the tracker.
+    pub fn kind(&self) -> TrackerKind {
+        self.tracker.kind()
+    }
+
+    /// Returns the tracker.
+    pub fn tracker(&mut self) -> &mut dyn Tracker {
+        &mut *self.tracker
+    }
+
+    /// Returns the pages that were mapped.
+    pub fn mapped(&self) -> &PageSet {
+        self.tracker.tracked()
+    }
+
+    /// Maps live memory for `pages` of the span. The memory is readable, writable and zero, and
+    /// forked children do not inherit it. It is tracked before this call returns. After an error
+    /// the pages are inaccessible as before.
+    pub fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError> {
+        self.check_unmapped(&pages)
+            .map_err(failed("mapping live memory"))?;
+        let range = self.span.addresses(&pages);
+        // SAFETY: by the promise of `with`, the span is a reservation of the caller that nothing
+        // else uses. These pages of it were not mapped, so nothing can be borrowed from them.
+        let mapped = unsafe { live::map(&range, self.tracker.backing(pages.start)) };
+        let tracked = mapped
+            .map_err(failed("mapping live memory"))
+            // SAFETY: the pages were just mapped from the backing that the tracker asks for.
+            .and_then(|()| unsafe { self.tracker.track(&pages) });
+        if tracked.is_err() {
+            // SAFETY: as for `map`. If this fails too, the pages stay mapped and unused.
+            let _ = unsafe { live::unmap(&range) };
+        }
+        tracked
+    }
+
+    fn check_unmapped(&self, pages: &Range<usize>) -> io::Result<()> {
+        let text = if !self.process.is_current() {
+            "a forked child cannot map live memory of its parent".into()
+        } else if pages.is_empty() || pages.end > self.span.pages {
+            format!(
+                "pages {pages:?} are not pages of a span of {} pages",
+                self.span.pages
+            )
+        } else if self.mapped().intersects(pages.clone()) {
+            format!("some of the pages {pages:?} are mapped already")
+        } else {
+            return Ok(());
+        };
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
+}
+
+impl TrackedMemory {
+    /// Replaces live memory of `pages`, which must be whole chunks, by a private mapping of `file`
+    /// at the same offset, so that pages that are not written exist only once. Pages in `own` get
+    /// private copies. All pages are tracked as before. After an error they may not be tracked;
+    /// then the next harvest fails. Only `uffd-async` can track such memory.
+    ///
+    /// # Safety
+    /// Nobody may write during the call, and no page may be locked for DMA. The file must hold the
+    /// bytes of all pages that are not in `own`, and must keep them for as long as these pages have
+    /// not been written.
+    pub unsafe fn share(
+        &mut self,
+        pages: &Range<usize>,
+        file: BorrowedFd<'_>,
+        own: &PageSet,
+    ) -> Result<(), TrackError> {
+        let failed = failed("sharing memory with a plane");
+        if self.kind() != TrackerKind::UffdAsync {
+            return Err(failed(io::ErrorKind::Unsupported.into()));
+        }
+        if self.copies.is_none() {
+            self.copies = Some(WrittenScan::with_capacity(CHUNK_PAGES).map_err(&failed)?);
+        }
+        let offset = self.span.addresses(pages).start - self.span.base;
+        // SAFETY: the pages are mapped, so they are readable. By the caller's promise nobody
+        // writes, no page is locked for DMA, and the file holds the bytes of all pages that are not
+        // in `own`.
+        unsafe { self.replace(pages, Backing::File(file, offset), own) }.map_err(failed)?;
+        self.tracker.resume(pages)
+    }
+
+    /// Gives `pages`, which [`share`](Self::share) mapped, private memory again that holds the same
+    /// bytes. After an error they may not be tracked; then the next harvest fails.
+    ///
+    /// # Safety
+    /// Nobody may write during the call, and no page may be locked for DMA.
+    pub unsafe fn own(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        let mut all = PageSet::new(self.span.pages);
+        all.insert_range(pages.clone());
+        // SAFETY: the pages are mapped, so they are readable. All of them are copied, so the
+        // backing need not hold their bytes. By the caller's promise nobody writes, and no page is
+        // locked for DMA.
+        unsafe { self.replace(pages, Backing::Zero, &all) }
+            .map_err(failed("taking memory back that was shared with a plane"))?;
+        self.tracker.resume(pages)
+    }
+
+    /// Gives `pages`, which [`share`](Self::share) mapped, private memory without moving the pages
+    /// that are private copies already, so these may be locked for DMA. The next harvest may report
+    /// all of `pages`, whether they were written or not.
+    pub fn own_in_place(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        live::copy_in_place(&self.span.addresses(pages))
+            .map_err(failed("copying memory that was shared with a plane"))
+    }
+
+    /// Replaces the memory of `pages` by memory with another backing, which is not tracked yet.
+    ///
+    /// # Safety
+    /// As for [`live::replace`].
+    unsafe fn replace(
+        &mut self,
+        pages: &Range<usize>,
+        backing: Backing<'_>,
+        own: &PageSet,
+    ) -> io::Result<()> {
+        let range = self.span.addresses(pages);
+        let mut inside = PageSet::new(own.capacity());
+        inside.insert_range(pages.clone());
+        inside.intersect(own);
+        let own: Vec<_> = inside
+            .runs()
+            .map(|run| self.span.addresses(&run))
+            .collect();
+        // SAFETY: the obligations are the same as for this function; the ranges in `own` lie inside
+        // `range`, because they were intersected with `pages`.
+        unsafe { live::replace(&range, backing, own.into_iter())? };
+        live::no_huge_pages(&range);
+        Ok(())
+    }
+
+    /// Adds to `found` those of `pages` that are in `copies`, the pages that should be private
+    /// copies, but are the file's page again. The program can cause this by dropping a copy, for
+    /// example with `MADV_DONTNEED`.
+    ///
+    /// [`share`](Self::share) must have mapped `pages`. Pages that are not in memory are checked
+    /// only if `absent` is true; the check then brings them into memory.
+    pub fn dropped_copies(
+        &mut self,
+        pages: &Range<usize>,
+        copies: &PageSet,
+        absent: bool,
+        found: &mut PageSet,
+    ) -> Result<(), TrackError> {
+        let failed = failed("looking for copies of shared memory");
+        if absent {
+            let lost = self.those_of(copies, pages, &NOT_COPIED).map_err(&failed)?;
+            if lost.is_empty() {
+                return Ok(());
+            }
+            for run in lost.runs() {
+                // Pages that cannot be brought into memory are checked again the next time.
+                let _ = live::read_ahead(&self.span.addresses(&run));
+            }
+        }
+        let lost = self
+            .those_of(copies, pages, &OF_THE_FILE)
+            .map_err(&failed)?;
+        found.union(&lost);
+        Ok(())
+    }
+
+    /// Returns the pages of `set` in `pages` that match the question.
+    fn those_of(
+        &mut self,
+        set: &PageSet,
+        pages: &Range<usize>,
+        question: &Question,
+    ) -> io::Result<PageSet> {
+        let mut found = PageSet::new(set.capacity());
+        let Some(scan) = &mut self.copies else {
+            return Ok(found); // nothing was ever shared
+        };
+        let span = self.span;
+        scan.scan(span.addresses(pages), question, |range| {
+            found.insert_range(span.pages_at(&range));
+        })?;
+        found.intersect(set);
+        Ok(found)
+    }
+}
