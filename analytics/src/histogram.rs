@@ -135,14 +135,14 @@ impl Bins {
     }
 
     /// Returns the place of `v`, which must not be NaN.
-    pub fn place(&self, v: f64) -> BinOf {
+    pub fn place(&self, v: f64) -> BinPosition {
         let (first, last) = (self.edges[0], self.edges[self.len()]);
         if v < first {
-            BinOf::Below
+            BinPosition::Below
         } else if v > last {
-            BinOf::Above
+            BinPosition::Above
         } else {
-            BinOf::Bin(self.bin(v, first))
+            BinPosition::Bin(self.bin(v, first))
         }
     }
 
@@ -159,9 +159,9 @@ impl Bins {
     }
 }
 
-/// The place of a value relative to the bins.
+/// The position of a value relative to the bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BinOf {
+pub enum BinPosition {
     /// Less than the first edge.
     Below,
     /// In the bin of this number.
@@ -315,9 +315,9 @@ impl Operator for Counting {
                 continue;
             }
             let slot = match bins.place(value.key().to_f64()) {
-                BinOf::Below => 0,
-                BinOf::Bin(bin) => bin + 1,
-                BinOf::Above => bins.len() + 1,
+                BinPosition::Below => 0,
+                BinPosition::Bin(bin) => bin + 1,
+                BinPosition::Above => bins.len() + 1,
             };
             tally.counts[slot] += 1;
         }

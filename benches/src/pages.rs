@@ -25,7 +25,7 @@ impl Site {
     /// Starts `tcasm view NAME`.
     pub fn start(name: &str) -> Outcome<Site> {
         let mut program = Program::start("tcasm", &["view", name, "--port", "0"])?;
-        let address = program.hear(|line| {
+        let address = program.wait_for(|line| {
             let address = line.trim().strip_prefix("http://")?;
             let (host, token) = address.split_once("/#token=")?;
             Some((host.to_owned(), token.to_owned()))

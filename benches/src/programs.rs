@@ -90,7 +90,7 @@ impl Program {
 
     /// Reads the output line by line until `wanted` returns a value for a line. Returns none if the
     /// program ends before.
-    pub fn hear<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub fn wait_for<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> Option<T> {
         // Bytes are read one by one, because `finish` must return all that follows the line.
         let out = self.child.stdout.as_mut()?;
         let mut line = Vec::new();

@@ -7,7 +7,7 @@ use tcasm_view::{ClientMessage, image};
 /// Parses `data` as a message of a client. If it is a view request, answers it for a small field
 /// with three axes and for one with one axis. The result must be an error, or no larger than
 /// requested.
-pub fn hear(data: &[u8]) {
+pub fn receive(data: &[u8]) {
     let Ok(ClientMessage::View(request)) = ClientMessage::parse(&String::from_utf8_lossy(data))
     else {
         return;

@@ -4,4 +4,4 @@
 #[path = "../src/requests.rs"]
 mod requests;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| requests::hear(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| requests::receive(data));

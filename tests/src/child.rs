@@ -23,7 +23,7 @@ pub struct Child {
 
 /// The result of waiting for a line of a program.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Received {
     /// A line.
     Line(String),
     /// No line yet.
@@ -65,8 +65,8 @@ impl Child {
         self.process.id() as i32
     }
 
-    /// Sends a line to the program. If the program is dead, `hear` reports that.
-    pub fn tell(&mut self, line: &str) {
+    /// Sends a line to the program. If the program is dead, `receive` reports that.
+    pub fn send(&mut self, line: &str) {
         let input = self.process.stdin.as_mut().expect("its input is a pipe");
         let _ = writeln!(input, "{line}");
     }
@@ -77,18 +77,18 @@ impl Child {
     }
 
     /// Returns its next line, at once or within `timeout`.
-    pub fn hear(&self, timeout: Duration) -> Said {
+    pub fn receive(&self, timeout: Duration) -> Received {
         if timeout.is_zero() {
             return match self.lines.try_recv() {
-                Ok(line) => Said::Line(line),
-                Err(TryRecvError::Empty) => Said::Nothing,
-                Err(TryRecvError::Disconnected) => Said::Ended,
+                Ok(line) => Received::Line(line),
+                Err(TryRecvError::Empty) => Received::Nothing,
+                Err(TryRecvError::Disconnected) => Received::Ended,
             };
         }
         match self.lines.recv_timeout(timeout) {
-            Ok(line) => Said::Line(line),
-            Err(RecvTimeoutError::Timeout) => Said::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Said::Ended,
+            Ok(line) => Received::Line(line),
+            Err(RecvTimeoutError::Timeout) => Received::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Received::Ended,
         }
     }
 
@@ -121,15 +121,15 @@ impl Child {
 
     /// Waits for a line that begins with `beginning` and returns the rest of it.
     pub fn hear_line(&self, beginning: &str) -> String {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         poll_until(beginning, || {
-            match self.hear(Duration::from_millis(20)) {
-                Said::Line(line) => match line.strip_prefix(beginning) {
+            match self.receive(Duration::from_millis(20)) {
+                Received::Line(line) => match line.strip_prefix(beginning) {
                     Some(rest) => return Some(rest.to_owned()),
-                    None => heard.push(line),
+                    None => received.push(line),
                 },
-                Said::Ended => panic!("ended without {beginning:?}: {heard:?}"),
-                Said::Nothing => {}
+                Received::Ended => panic!("ended without {beginning:?}: {received:?}"),
+                Received::Nothing => {}
             }
             None
         })

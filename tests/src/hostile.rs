@@ -47,19 +47,19 @@ impl HostileClient {
     }
 
     /// Sends bytes and descriptors. Returns true if the kernel accepted them.
-    pub fn say(&self, bytes: &[u8], descriptors: &[RawFd]) -> bool {
+    pub fn send(&self, bytes: &[u8], descriptors: &[RawFd]) -> bool {
         socket::send(&self.socket, bytes, descriptors).is_ok()
     }
 
     /// Sends bytes with descriptors, or without them if the kernel refuses them. Returns true if
     /// the kernel accepted the bytes.
     pub fn say_anyhow(&self, bytes: &[u8], descriptors: &[RawFd]) -> bool {
-        self.say(bytes, descriptors) || self.say(bytes, &[])
+        self.send(bytes, descriptors) || self.send(bytes, &[])
     }
 
     /// Attaches as an honest observer does.
     pub fn attach(&self) -> Attachment {
-        assert!(self.say(&wire::hello(), &[]));
+        assert!(self.send(&wire::hello(), &[]));
         assert!(
             socket::wait_readable(&self.socket, TIMEOUT),
             "no answer to a greeting"
@@ -125,7 +125,7 @@ impl Lingering {
     /// close its descriptors first, and then the last close happens here.
     pub fn send(self, client: &HostileClient, bytes: &[u8], times: usize) -> (TcpStream, bool) {
         use std::os::fd::AsRawFd;
-        let taken = client.say(bytes, &vec![self.socket.as_raw_fd(); times]);
+        let taken = client.send(bytes, &vec![self.socket.as_raw_fd(); times]);
         if !taken {
             // Then the last close happens here, and must not block.
             self.linger(false);

@@ -1,6 +1,7 @@
 //! Helpers that the tests share: names, trackers, child processes.
 
 pub mod cgroup;
+pub mod check;
 pub mod child;
 pub mod core_file;
 pub mod deferred;

@@ -1,7 +1,7 @@
 //! The client side of the program `puppet`, a process with producers and observers. It obeys
 //! commands, one per line. See `bin/puppet` for the commands.
 
-use crate::child::{Child, DEADLINE, Said};
+use crate::child::{Child, DEADLINE, Received};
 use std::path::Path;
 
 /// A running `puppet`.
@@ -25,11 +25,11 @@ impl Puppet {
 
     /// Sends a command and returns the answer, or `None` if the process dies.
     pub fn ask(&mut self, command: &str) -> Option<String> {
-        self.child.tell(command);
-        match self.child.hear(DEADLINE) {
-            Said::Line(line) => Some(line),
-            Said::Ended => None,
-            Said::Nothing => panic!("{command:?}: no answer within {DEADLINE:?}"),
+        self.child.send(command);
+        match self.child.receive(DEADLINE) {
+            Received::Line(line) => Some(line),
+            Received::Ended => None,
+            Received::Nothing => panic!("{command:?}: no answer within {DEADLINE:?}"),
         }
     }
 

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
 use tcasm_observer::Observer;
-use tcasm_tests::child::{DEADLINE, Said, poll_until};
+use tcasm_tests::child::{DEADLINE, Received, poll_until};
 use tcasm_tests::hostile::HostileClient;
 use tcasm_tests::puppet::Puppet;
 use tcasm_tests::{name, procfs, runtime_dir};
@@ -20,8 +20,8 @@ fn region() -> (TempDir, Puppet) {
 }
 
 fn hears(puppet: &Puppet, beginning: &str) {
-    match puppet.child.hear(DEADLINE) {
-        Said::Line(line) if line.starts_with(beginning) => {}
+    match puppet.child.receive(DEADLINE) {
+        Received::Line(line) if line.starts_with(beginning) => {}
         said => panic!("{said:?}"),
     }
 }
@@ -33,13 +33,13 @@ fn observers_of_a_stopped_producer_attach_when_it_goes_on() {
     for _ in 0..3 {
         producer.child.stop();
         let mut waiting: Vec<Puppet> = (0..6).map(|_| Puppet::start(PUPPET, dir.path())).collect();
-        waiting.iter_mut().for_each(|o| o.child.tell("attach x"));
+        waiting.iter_mut().for_each(|o| o.child.send("attach x"));
         // Other connections come and go meanwhile and wait in the socket.
         (0..40).for_each(|_| drop(HostileClient::connect(dir.path(), "x")));
         for observer in &waiting {
             assert_eq!(
-                observer.child.hear(Duration::from_millis(50)),
-                Said::Nothing
+                observer.child.receive(Duration::from_millis(50)),
+                Received::Nothing
             );
         }
         producer.child.signal(Signal::SIGCONT);

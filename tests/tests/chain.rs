@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use tcasm_tests::child::{Child, DEADLINE, Said, program};
+use tcasm_tests::child::{Child, DEADLINE, Received, program};
 use tempfile::TempDir;
 
 const RUN: [&str; 6] = ["--size", "64", "--steps", "1200", "--publish-every", "10"];
@@ -24,10 +24,10 @@ fn progress(line: &str) -> Option<(u64, [String; 2])> {
 fn follow(child: &mut Child, enough: impl Fn(u64) -> bool) -> (u64, [String; 2]) {
     let mut last = None;
     loop {
-        match child.hear(DEADLINE) {
-            Said::Line(line) => last = progress(&line).or(last),
-            Said::Nothing => panic!("the simulation is silent; last {last:?}"),
-            Said::Ended => break,
+        match child.receive(DEADLINE) {
+            Received::Line(line) => last = progress(&line).or(last),
+            Received::Nothing => panic!("the simulation is silent; last {last:?}"),
+            Received::Ended => break,
         }
         if last.as_ref().is_some_and(|(step, _)| enough(*step)) {
             break;

@@ -2,22 +2,22 @@
 //! capture.
 
 use std::time::Duration;
-use tcasm_tests::child::{Child, Said};
+use tcasm_tests::child::{Child, Received};
 
 /// A time that is longer than any scenario may take. Only one that hangs reaches it.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a scenario with these environment variables and returns what it prints.
-fn play(name: &str, env: &[(&str, &str)]) -> Said {
+fn play(name: &str, env: &[(&str, &str)]) -> Received {
     let dir = tempfile::tempdir().expect("a folder for sockets");
     let child = Child::start(env!("CARGO_BIN_EXE_deferred"), &[name], dir.path(), env);
-    child.hear(LIMIT)
+    child.receive(LIMIT)
 }
 
 fn holds(name: &str, env: &[(&str, &str)]) {
     assert_eq!(
         play(name, env),
-        Said::Line("holds".to_owned()),
+        Received::Line("holds".to_owned()),
         "{name}, {env:?}"
     );
 }
@@ -67,6 +67,6 @@ fn panic_of_the_fault_thread_costs_one_version_and_blocks_nothing() {
 fn without_saving_first_a_version_has_bytes_that_were_stored_after_it() {
     let guard = (tcasm_core::sabotage::Guard::SaveFirst as u8).to_string();
     let said = play("storm", &[("TCASM_SABOTAGE", &guard)]);
-    let torn = matches!(&said, Said::Line(l) if l.starts_with("violated: version"));
+    let torn = matches!(&said, Received::Line(l) if l.starts_with("violated: version"));
     assert!(torn, "{said:?}");
 }

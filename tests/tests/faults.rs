@@ -99,7 +99,7 @@ fn survives(point: &str) -> bool {
 fn dies(death: &Death) {
     let dir = TempDir::new().unwrap();
     let (mut producer, mut observer) = doomed(&dir, death);
-    producer.child.tell("publish 1");
+    producer.child.send("publish 1");
     let status = producer.child.wait();
     assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{death:?}");
 
@@ -217,11 +217,11 @@ fn waiting_observer_gets_an_error_when_the_producer_dies() {
         settings: String::new(),
     };
     let (mut producer, mut observer) = doomed(&dir, &death);
-    observer.child.tell("newer");
+    observer.child.send("newer");
     producer.dies_of("publish 1");
     let error = poll_until("an answer", || {
-        match observer.child.hear(std::time::Duration::ZERO) {
-            tcasm_tests::child::Said::Line(line) => Some(line),
+        match observer.child.receive(std::time::Duration::ZERO) {
+            tcasm_tests::child::Received::Line(line) => Some(line),
             _ => None,
         }
     });

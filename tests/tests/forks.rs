@@ -102,14 +102,14 @@ fn a_child_that_outlives_a_killed_producer_keeps_neither_its_name_nor_its_observ
     let mut waiting = Puppet::start(PUPPET, dir.path());
     waiting.ok("attach x");
     waiting.ok("newer");
-    waiting.child.tell("newer");
+    waiting.child.send("newer");
     producer.ok("leave-child");
     producer.child.kill_alone();
     assert_eq!(observer.ok("status"), "ProducerLost");
     observer.ok("check");
     let error = poll_until("an answer", || {
-        match waiting.child.hear(std::time::Duration::ZERO) {
-            tcasm_tests::child::Said::Line(line) => Some(line),
+        match waiting.child.receive(std::time::Duration::ZERO) {
+            tcasm_tests::child::Received::Line(line) => Some(line),
             _ => None,
         }
     });

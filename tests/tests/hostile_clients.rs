@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
 use tcasm_core::sys::socket;
 use tcasm_core::wire::{self, Answer, Request};
-use tcasm_tests::child::{DEADLINE, Said, poll_until};
+use tcasm_tests::child::{DEADLINE, Received, poll_until};
 use tcasm_tests::hostile::{Attachment, HostileClient, Lingering, socket_path};
 use tcasm_tests::procfs;
 use tcasm_tests::puppet::Puppet;
@@ -123,9 +123,9 @@ fn region_ends_although_descriptors_block_when_closed() {
         let client = HostileClient::connect(dir.path(), "x");
         let (_other, _) = Lingering::new().send(&client, &[1; 8], 1);
         drop(client);
-        producer.child.tell("drop");
+        producer.child.send("drop");
         producer.child.signal(Signal::SIGCONT);
-        assert_eq!(producer.child.hear(DEADLINE), Said::Line("ok ".into()));
+        assert_eq!(producer.child.receive(DEADLINE), Received::Line("ok ".into()));
         producer.ok("create x pages=64 versions=3");
         producer.ok("drop");
     }
@@ -201,9 +201,9 @@ fn impostor(
 
 /// Returns the answer of a puppet. Without an answer it is blocked, and the test fails.
 fn answer(puppet: &mut Puppet, command: &str) -> String {
-    puppet.child.tell(command);
-    match puppet.child.hear(DEADLINE / 2) {
-        Said::Line(line) => line,
+    puppet.child.send(command);
+    match puppet.child.receive(DEADLINE / 2) {
+        Received::Line(line) => line,
         said => panic!("{command}: {said:?}"),
     }
 }

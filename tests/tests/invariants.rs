@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use tcasm_core::sabotage::Guard;
-use tcasm_tests::child::{Child, Said};
+use tcasm_tests::child::{Child, Received};
 use tcasm_tests::invariants::MODE;
 
 /// A time that is longer than any check may take, including those that wait for a hang.
@@ -10,20 +10,20 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Returns what the check prints for regions captured in `mode`, with `guard` switched off if
 /// given.
-fn check(name: &str, mode: &str, guard: Option<Guard>) -> Said {
+fn check(name: &str, mode: &str, guard: Option<Guard>) -> Received {
     let dir = tempfile::tempdir().expect("a folder for sockets");
     let number = guard.map(|g| (g as u8).to_string());
     let number = number.iter().map(|n| ("TCASM_SABOTAGE", n.as_str()));
     let env: Vec<_> = number.chain([(MODE, mode)]).collect();
     let child = Child::start(env!("CARGO_BIN_EXE_invariant"), &[name], dir.path(), &env);
-    child.hear(LIMIT)
+    child.receive(LIMIT)
 }
 
 /// Checks that the invariant holds in every capture mode.
 fn holds(name: &str) {
     for mode in ["auto", "inline", "deferred"] {
         let said = check(name, mode, None);
-        assert_eq!(said, Said::Line("holds".to_owned()), "{name}, {mode}");
+        assert_eq!(said, Received::Line("holds".to_owned()), "{name}, {mode}");
     }
 }
 
@@ -31,7 +31,7 @@ fn holds(name: &str) {
 fn violated(name: &str, guard: Guard, how: &str) {
     let said = check(name, "auto", Some(guard));
     let as_expected =
-        matches!(&said, Said::Line(l) if l.starts_with("violated: ") && l.contains(how));
+        matches!(&said, Received::Line(l) if l.starts_with("violated: ") && l.contains(how));
     assert!(
         as_expected,
         "without {guard:?} the check of {name} said {said:?}"

@@ -159,7 +159,7 @@ fn invalid_messages_of_every_size_end_only_their_connection() {
                 let client = HostileClient::connect(dir.path(), "x");
                 let attached = greeted.then(|| client.attach());
                 // Noise is neither a hello nor a request.
-                assert!(client.say(&noise(len as u64, len), &[]));
+                assert!(client.send(&noise(len as u64, len), &[]));
                 assert!(client.is_hung_up_on(), "{len} bytes, greeted: {greeted}");
                 drop(attached);
             }
@@ -200,7 +200,7 @@ fn flood_of_requests_without_reading_replies_does_no_harm() {
         let attached: Vec<Attachment> = clients.iter().map(HostileClient::attach).collect();
         let request = Request::Observers.encode();
         for client in clients.iter().cycle().take(200_000) {
-            client.say(&request, &[]);
+            client.send(&request, &[]);
         }
         drop(clients);
         drop(attached);
@@ -214,8 +214,8 @@ fn short_connections_leak_nothing() {
             let client = HostileClient::connect(dir.path(), "x");
             match round % 4 {
                 0 => drop(client),
-                1 => drop(client.say(&wire::hello(), &[])),
-                2 => drop(client.say(&wire::hello()[..12], &[])),
+                1 => drop(client.send(&wire::hello(), &[])),
+                2 => drop(client.send(&wire::hello()[..12], &[])),
                 _ => nix::sys::socket::shutdown(
                     client.socket.as_raw_fd(),
                     nix::sys::socket::Shutdown::Write,

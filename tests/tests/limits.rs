@@ -52,14 +52,14 @@ fn producer_without_descriptors_publishes_and_accepts_observers_later() {
     observer.ok("attach x");
     producer.ok("free-descriptors 0");
     let mut late = Puppet::start(PUPPET, dir.path());
-    late.child.tell("attach x");
+    late.child.send("attach x");
     for version in 3..50 {
         assert_eq!(producer.number("publish 1", "published"), 1);
         assert_eq!(observer.ok("latest"), format!("version={version}"));
         observer.ok("release");
     }
-    let answer = match late.child.hear(tcasm_tests::child::DEADLINE) {
-        tcasm_tests::child::Said::Line(line) => line,
+    let answer = match late.child.receive(tcasm_tests::child::DEADLINE) {
+        tcasm_tests::child::Received::Line(line) => line,
         said => panic!("{said:?}"),
     };
     assert!(

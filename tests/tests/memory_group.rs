@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 use tcasm_producer::TrackerKind;
 use tcasm_tests::cgroup::Cgroup;
-use tcasm_tests::child::{DEADLINE, Said, poll_until};
+use tcasm_tests::child::{DEADLINE, Received, poll_until};
 use tcasm_tests::procfs::is_stopped;
 use tcasm_tests::puppet::{Puppet, number};
 use tempfile::TempDir;
@@ -60,7 +60,7 @@ impl Scene {
 
     /// Makes the producer publish, and fills the group when it stops at the point of the fault.
     fn publish_until_full(&mut self) {
-        self.producer.child.tell("publish 1");
+        self.producer.child.send("publish 1");
         let pid = self.producer.child.pid();
         poll_until(&format!("the producer stops, {}", self.what), || {
             is_stopped(pid).then_some(())
@@ -74,11 +74,11 @@ impl Scene {
     fn publish_until_stopped(&mut self) -> u64 {
         let pid = self.producer.child.pid();
         for newest in 0..2000 {
-            self.producer.child.tell("publish 1");
+            self.producer.child.send("publish 1");
             let answer = poll_until(
                 &format!("the producer publishes or stops, {}", self.what),
-                || match self.producer.child.hear(Duration::ZERO) {
-                    Said::Line(answer) => Some(Some(answer)),
+                || match self.producer.child.receive(Duration::ZERO) {
+                    Received::Line(answer) => Some(Some(answer)),
                     _ => is_stopped(pid).then_some(None),
                 },
             );
@@ -96,15 +96,15 @@ impl Scene {
     /// Returns the number of versions that the last "publish 1" published, or `None` if the kernel
     /// killed the producer.
     fn published(&mut self) -> Option<u64> {
-        match self.producer.child.hear(DEADLINE) {
-            Said::Line(answer) => Some(number(&answer, "published").expect(&answer)),
-            Said::Ended => {
+        match self.producer.child.receive(DEADLINE) {
+            Received::Line(answer) => Some(number(&answer, "published").expect(&answer)),
+            Received::Ended => {
                 let status = self.producer.child.wait();
                 assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
                 assert_eq!(self.group.kills(), 1);
                 None
             }
-            Said::Nothing => panic!("no answer within {DEADLINE:?}"),
+            Received::Nothing => panic!("no answer within {DEADLINE:?}"),
         }
     }
 
@@ -149,7 +149,7 @@ fn publish_skips_in_a_full_group_and_goes_on_when_it_has_room() {
         for _ in 0..5 {
             assert_eq!(scene.published(), Some(0), "{tracker} {capture}");
             scene.is_whole(3);
-            scene.producer.child.tell("publish 1");
+            scene.producer.child.send("publish 1");
         }
         assert_eq!(scene.published(), Some(0), "{tracker} {capture}");
         scene.goes_on(3);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tcasm_core::sys::socket;
 use tcasm_producer::{CreateError, Producer};
-use tcasm_tests::child::{DEADLINE, Said};
+use tcasm_tests::child::{DEADLINE, Received};
 use tcasm_tests::hostile::socket_path;
 use tcasm_tests::name;
 use tcasm_tests::puppet::Puppet;
@@ -92,14 +92,14 @@ fn observer_that_waits_for_an_answer_learns_that_the_producer_has_died() {
     producer.ok("leave-child");
     producer.child.stop();
     let mut observer = puppet(&dir);
-    observer.child.tell("attach x");
+    observer.child.send("attach x");
     assert_eq!(
-        observer.child.hear(Duration::from_millis(300)),
-        Said::Nothing
+        observer.child.receive(Duration::from_millis(300)),
+        Received::Nothing
     );
     producer.child.kill_alone();
-    match observer.child.hear(DEADLINE) {
-        Said::Line(line) => assert!(line.starts_with("error Dead"), "{line}"),
+    match observer.child.receive(DEADLINE) {
+        Received::Line(line) => assert!(line.starts_with("error Dead"), "{line}"),
         said => panic!("{said:?}"),
     }
 }
@@ -173,9 +173,9 @@ fn exactly_one_of_many_simultaneous_producers_gets_the_name() {
     for _ in 0..10 {
         let mut all: Vec<Puppet> = (0..5).map(|_| puppet(&dir)).collect();
         all.iter_mut()
-            .for_each(|p| p.child.tell("create x pages=16"));
-        let answers = all.iter().map(|p| match p.child.hear(DEADLINE) {
-            Said::Line(line) => line,
+            .for_each(|p| p.child.send("create x pages=16"));
+        let answers = all.iter().map(|p| match p.child.receive(DEADLINE) {
+            Received::Line(line) => line,
             said => panic!("{said:?}"),
         });
         let answers: Vec<String> = answers.collect();

@@ -1,7 +1,7 @@
 //! Live memory that is shared with planes: scenarios, each in a process of its own.
 
 use std::time::Duration;
-use tcasm_tests::child::{Child, Said};
+use tcasm_tests::child::{Child, Received};
 
 /// A time that is longer than any scenario may take.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -9,7 +9,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn holds(name: &str) {
     let dir = tempfile::tempdir().expect("a folder for sockets");
     let child = Child::start(env!("CARGO_BIN_EXE_deferred"), &[name], dir.path(), &[]);
-    assert_eq!(child.hear(LIMIT), Said::Line("holds".to_owned()), "{name}");
+    assert_eq!(child.receive(LIMIT), Received::Line("holds".to_owned()), "{name}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tcasm_checkpoint::{Checkpoint, Contents};
 use tcasm_core::fault::CHECKPOINT_POINTS;
 use tcasm_examples::{GrayScott, Params};
-use tcasm_tests::child::{Child, DEADLINE, Said, program};
+use tcasm_tests::child::{Child, DEADLINE, Received, program};
 use tempfile::TempDir;
 
 const SIZE: usize = 20;
@@ -266,18 +266,18 @@ fn step_of_line(line: &str) -> Option<u64> {
 
 /// Reads lines of the writer until it has reported `count` checkpoints, has ended, or the time is
 /// over. Returns the last step.
-fn hear(writer: &Child, count: usize, timeout: Duration) -> Option<u64> {
-    let (mut last, mut heard) = (None, 0);
+fn receive(writer: &Child, count: usize, timeout: Duration) -> Option<u64> {
+    let (mut last, mut received) = (None, 0);
     let until = Instant::now() + timeout;
-    while heard < count && Instant::now() < until {
-        match writer.hear(Duration::from_millis(20)) {
-            Said::Line(line) => {
+    while received < count && Instant::now() < until {
+        match writer.receive(Duration::from_millis(20)) {
+            Received::Line(line) => {
                 if let Some(step) = step_of_line(&line) {
-                    (last, heard) = (Some(step), heard + 1);
+                    (last, received) = (Some(step), received + 1);
                 }
             }
-            Said::Nothing => {}
-            Said::Ended => break,
+            Received::Nothing => {}
+            Received::Ended => break,
         }
     }
     last
@@ -368,7 +368,7 @@ fn round(site: &Site, random: &mut Random, number: u64) -> Round {
     let mut writer = site.writer(&fault, SHORT_GRACE);
     let mut reported = None;
     let mut listen = |writer: &Child, count, timeout| {
-        reported = reported.max(hear(writer, count, timeout));
+        reported = reported.max(receive(writer, count, timeout));
     };
     if trouble == Trouble::FastReadOnly {
         listen(&writer, 1, SHORT_TIMEOUT);
@@ -441,7 +441,7 @@ fn storm(rounds: u64, seed: u64) {
     // The next start puts all in order and drains what is left.
     let mut simulation = site.simulation();
     let mut writer = site.writer("", "60");
-    hear(&writer, 3, DEADLINE);
+    receive(&writer, 3, DEADLINE);
     writer.signal(Signal::SIGTERM);
     assert_eq!(writer.wait().code(), Some(0));
     simulation.kill();

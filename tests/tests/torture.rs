@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tcasm_producer::TrackerKind;
-use tcasm_tests::child::{Child, DEADLINE, Said};
+use tcasm_tests::child::{Child, DEADLINE, Received};
 use tcasm_tests::pattern::mix;
 use tcasm_tests::procfs;
 use tcasm_tests::puppet::number;
@@ -59,7 +59,7 @@ struct Scene<'a> {
     outcome: Outcome,
     dice: u64,
     /// The time of the last line of the producer.
-    heard: Instant,
+    received: Instant,
 }
 
 impl Torture {
@@ -112,7 +112,7 @@ impl<'a> Scene<'a> {
             observers: Vec::new(),
             outcome: Outcome::default(),
             dice: 0,
-            heard: Instant::now(),
+            received: Instant::now(),
         };
         scene.observers = (0..OBSERVERS).map(|_| scene.observer()).collect();
         scene
@@ -152,7 +152,7 @@ impl<'a> Scene<'a> {
     /// Reads all lines that the programs have printed since.
     fn listen(&mut self) {
         while let Some(()) = self.hear_producer() {}
-        let silence = self.heard.elapsed();
+        let silence = self.received.elapsed();
         assert!(silence < DEADLINE, "no publish returned for {silence:?}");
         let pid = self.producer.pid();
         let bound = self.torture.memory_mib << 20;
@@ -166,18 +166,18 @@ impl<'a> Scene<'a> {
             assert!(rss <= most, "{rss} bytes are resident, of {most}");
         }
         for observer in &mut self.observers {
-            self.outcome.hear(observer);
+            self.outcome.receive(observer);
         }
     }
 
     /// Reads one line of the producer, if there is one.
     fn hear_producer(&mut self) -> Option<()> {
-        let line = match self.producer.hear(Duration::ZERO) {
-            Said::Line(line) => line,
-            Said::Nothing => return None,
-            Said::Ended => panic!("the producer ended: {:?}", self.producer.wait()),
+        let line = match self.producer.receive(Duration::ZERO) {
+            Received::Line(line) => line,
+            Received::Nothing => return None,
+            Received::Ended => panic!("the producer ended: {:?}", self.producer.wait()),
         };
-        self.heard = Instant::now();
+        self.received = Instant::now();
         assert!(
             number(&line, "held") <= Some(self.torture.memory_mib << 20),
             "{line}"
@@ -215,7 +215,7 @@ impl<'a> Scene<'a> {
         assert!(self.producer.wait().success());
         for mut observer in self.observers.drain(..) {
             let status = observer.wait();
-            self.outcome.hear(&mut observer);
+            self.outcome.receive(&mut observer);
             if self.outcome.wrong.is_empty() && !status.success() {
                 self.outcome
                     .wrong
@@ -232,13 +232,13 @@ impl Outcome {
         self.published >= torture.versions && self.checked >= torture.versions / 5
     }
 
-    fn hear(&mut self, observer: &mut Child) {
+    fn receive(&mut self, observer: &mut Child) {
         loop {
-            match observer.hear(Duration::ZERO) {
-                Said::Line(line) if line.starts_with("checked") => self.checked += 1,
-                Said::Line(line) => self.wrong.push(line),
-                Said::Nothing => return,
-                Said::Ended => break,
+            match observer.receive(Duration::ZERO) {
+                Received::Line(line) if line.starts_with("checked") => self.checked += 1,
+                Received::Line(line) => self.wrong.push(line),
+                Received::Nothing => return,
+                Received::Ended => break,
             }
         }
         let status = observer.wait();

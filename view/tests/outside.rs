@@ -56,6 +56,6 @@ proptest! {
 
     #[test]
     fn no_request_makes_the_server_panic_or_compute_more_than_asked_for(request in requests()) {
-        requests::hear(request.as_bytes());
+        requests::receive(request.as_bytes());
     }
 }

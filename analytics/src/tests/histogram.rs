@@ -1,7 +1,7 @@
 use super::sample::samples;
 use crate::Range;
 use crate::dynamic::{self, AnalyticsError};
-use crate::histogram::{BinOf, Bins, Histogram, HistogramError, MAX_BINS, histogram};
+use crate::histogram::{BinPosition, Bins, Histogram, HistogramError, MAX_BINS, histogram};
 use ndarray::{Array1, ArrayD, array};
 use proptest::prelude::*;
 
@@ -93,9 +93,9 @@ proptest! {
                 let v = up(step);
                 let (edges, last) = (bins.edges(), up(ulps));
                 let right = match edges.iter().rposition(|e| *e <= v) {
-                    _ if v > last => BinOf::Above,
-                    Some(i) => BinOf::Bin(i.min(bins.len() - 1)),
-                    None => BinOf::Below,
+                    _ if v > last => BinPosition::Above,
+                    Some(i) => BinPosition::Bin(i.min(bins.len() - 1)),
+                    None => BinPosition::Below,
                 };
                 prop_assert_eq!(bins.place(v), right);
             }

@@ -164,14 +164,14 @@ impl Report {
 struct Reporter(File);
 
 impl Reporter {
-    fn tell(&mut self, line: impl Display) {
+    fn report(&mut self, line: impl Display) {
         writeln!(self.0, "{line}").unwrap();
     }
 
     fn result<T, E: Display>(&mut self, step: u64, result: Result<T, E>) {
         match result {
-            Ok(_) => self.tell(format!("written {step}")),
-            Err(error) => self.tell(format!("failed {step} {error}")),
+            Ok(_) => self.report(format!("written {step}")),
+            Err(error) => self.report(format!("failed {step} {error}")),
         }
     }
 }
@@ -188,7 +188,7 @@ pub fn run() {
         Scenario::Series => series(&dir, &mut reporter),
         _ => tiers(scenario, &dir, &mut reporter),
     }
-    reporter.tell("end");
+    reporter.report("end");
 }
 
 fn single(scenario: Scenario, dir: &Path, reporter: &mut Reporter) {
@@ -208,7 +208,7 @@ fn series(dir: &Path, reporter: &mut Reporter) {
     };
     let mut series = match TimeSeries::open(dir.join("run.vtkhdf"), "test", options) {
         Ok(series) => series,
-        Err(error) => return reporter.tell(format!("trouble {error}")),
+        Err(error) => return reporter.report(format!("trouble {error}")),
     };
     for &step in Scenario::Series.steps() {
         let version = version(step);
@@ -230,18 +230,18 @@ fn tiers(scenario: Scenario, dir: &Path, reporter: &mut Reporter) {
     }
     let mut to = match Checkpointer::open("run", settings) {
         Ok(to) => to,
-        Err(error) => return reporter.tell(format!("trouble {error}")),
+        Err(error) => return reporter.report(format!("trouble {error}")),
     };
     for &step in scenario.steps() {
         reporter.result(step, advance(&mut to, step));
     }
     if to.counters().last_error.is_some() {
-        reporter.tell("trouble counters");
+        reporter.report("trouble counters");
     }
     if scenario == Scenario::Drained {
         match settle(&to) {
-            Some(why) => reporter.tell(format!("trouble {why}")),
-            None => reporter.tell("drained"),
+            Some(why) => reporter.report(format!("trouble {why}")),
+            None => reporter.report("drained"),
         }
     }
 }

@@ -37,7 +37,7 @@ impl Tmux {
         );
         let tmux = Tmux { socket };
         let size = ["-x", "120", "-y", "40"];
-        tmux.tell(
+        tmux.command(
             &[
                 &["-f", "/dev/null", "new-session", "-d"],
                 &size[..],
@@ -48,7 +48,7 @@ impl Tmux {
         tmux
     }
 
-    fn tell(&self, args: &[&str]) -> String {
+    fn command(&self, args: &[&str]) -> String {
         let mut tmux = Command::new("tmux");
         tmux.args(["-u", "-L", &self.socket]).args(args);
         tmux.env_remove("TMUX").stdin(Stdio::null());
@@ -58,20 +58,20 @@ impl Tmux {
     }
 
     fn press(&self, key: &str) {
-        self.tell(&["send-keys", key]);
+        self.command(&["send-keys", key]);
     }
 
     fn resize(&self, width: &str, height: &str) {
-        self.tell(&["resize-window", "-x", width, "-y", height]);
+        self.command(&["resize-window", "-x", width, "-y", height]);
     }
 
     fn screen(&self) -> String {
-        self.tell(&["capture-pane", "-p"])
+        self.command(&["capture-pane", "-p"])
     }
 
     /// Returns the screen with the escape sequences for its colours.
     fn colours(&self) -> String {
-        self.tell(&["capture-pane", "-p", "-e"])
+        self.command(&["capture-pane", "-p", "-e"])
     }
 
     /// Waits until `done` returns true for the screen. Returns the screen.
@@ -95,7 +95,7 @@ impl Tmux {
         // Typed text is echoed again, and the cursor is visible.
         self.press("typed");
         self.until_it_says("typed");
-        let flags = self.tell(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
+        let flags = self.command(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
         assert_eq!(flags.trim(), "0 1");
     }
 }
@@ -311,13 +311,13 @@ fn watch_can_be_suspended_and_continued() {
     let watch = format!("{} watch {}", env!("CARGO_BIN_EXE_tcasm"), victim.name);
     // Keys that come before the first output would be echoed above it.
     tmux.until_it_says("before");
-    tmux.tell(&["send-keys", &watch, "Enter"]);
+    tmux.command(&["send-keys", &watch, "Enter"]);
     tmux.until_it_says("values of height");
     tmux.press("C-z");
     tmux.until("the shell", |screen| {
         screen.starts_with("before\n") && screen.contains("Stopped")
     });
-    tmux.tell(&["send-keys", "fg", "Enter"]);
+    tmux.command(&["send-keys", "fg", "Enter"]);
     let screen = tmux.until_it_says("values of height");
     tmux.until("steps go on", |now| step(now) > step(&screen));
 }

@@ -1,7 +1,8 @@
 //! Runs one scenario of a deferred capture in a process of its own. See `tcasm_tests::deferred`.
 
 use std::process::ExitCode;
-use tcasm_tests::deferred::{Check, SCENARIOS, poke};
+use tcasm_tests::check::{Check, check_and_exit};
+use tcasm_tests::deferred::{SCENARIOS, poke};
 
 fn run(args: &[&str]) -> Check {
     match *args {
@@ -15,16 +16,5 @@ fn run(args: &[&str]) -> Check {
 }
 
 fn main() -> ExitCode {
-    tcasm_tests::child::die_with_parent();
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
-        Ok(()) => {
-            println!("holds");
-            ExitCode::SUCCESS
-        }
-        Err(what) => {
-            println!("violated: {what}");
-            ExitCode::FAILURE
-        }
-    }
+    check_and_exit(run)
 }

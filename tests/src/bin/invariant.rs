@@ -1,7 +1,8 @@
 //! Checks one invariant in a process of its own: `invariant i3`. See `tcasm_tests::invariants`.
 
 use std::process::ExitCode;
-use tcasm_tests::invariants::{CHECKS, Check, die_in_publish, hold};
+use tcasm_tests::check::{Check, check_and_exit};
+use tcasm_tests::invariants::{CHECKS, die_in_publish, hold};
 
 fn run(args: &[&str]) -> Check {
     match *args {
@@ -18,16 +19,5 @@ fn run(args: &[&str]) -> Check {
 }
 
 fn main() -> ExitCode {
-    tcasm_tests::child::die_with_parent();
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
-        Ok(()) => {
-            println!("holds");
-            ExitCode::SUCCESS
-        }
-        Err(what) => {
-            println!("violated: {what}");
-            ExitCode::FAILURE
-        }
-    }
+    check_and_exit(run)
 }

@@ -1,7 +1,8 @@
 //! Threads that panic and memory that runs out during a deferred capture.
 
 use super::kernel;
-use super::scene::{CHUNKS, Check, Scene, text};
+use super::scene::{CHUNKS, Scene, text};
+use crate::check::Check;
 use super::storms::store_all;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;

@@ -1,6 +1,7 @@
 //! Writes from inside system calls, and forks, during a deferred capture.
 
-use super::scene::{CHUNKS, Check, Scene, os, text};
+use super::scene::{CHUNKS, Scene, os, text};
+use crate::check::Check;
 use crate::oracle::ensure;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, fork};

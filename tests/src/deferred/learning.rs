@@ -1,6 +1,7 @@
 //! The capture policy: which chunks are deferred, and which pages are expected to be dirty.
 
-use super::scene::{CHUNKS, Check, Scene, text};
+use super::scene::{CHUNKS, Scene, text};
+use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use tcasm_core::pageset::CHUNK_PAGES;

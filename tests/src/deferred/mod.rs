@@ -12,7 +12,8 @@ mod shared;
 mod storms;
 
 pub use kernel::poke;
-pub use scene::Check;
+
+use crate::check::Check;
 
 /// The name of a scenario, and its function.
 pub type Scenario = (&'static str, fn() -> Check);

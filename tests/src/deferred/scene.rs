@@ -1,5 +1,6 @@
 //! The scene of a scenario: a producer with a deferred field, and an observer.
 
+use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::name;
 use crate::oracle::ensure;
@@ -8,9 +9,6 @@ use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::Observer;
 use tcasm_producer::{Builder, CaptureMode, Field, Producer, Published, Receipt};
-
-/// Success, or a text that says what was wrong.
-pub type Check = Result<(), String>;
 
 /// The number of chunks of the field.
 pub const CHUNKS: usize = 16;

@@ -1,7 +1,8 @@
 //! Live memory that is shared with planes, is written, is deferred, and becomes shared again.
 
 use super::learning::faults;
-use super::scene::{CHUNKS, Check, Scene, text};
+use super::scene::{CHUNKS, Scene, text};
+use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use crate::procfs::{anonymous_in, plane_bytes};

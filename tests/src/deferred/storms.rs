@@ -1,6 +1,7 @@
 //! Stores that come as early as they can, in random order.
 
-use super::scene::{CHUNKS, Check, Scene, os, text};
+use super::scene::{CHUNKS, Scene, os, text};
+use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::name;
 use crate::oracle::ensure;

@@ -1,15 +1,13 @@
 //! The common parts of the checks: a region with one field, and comparisons with its versions.
 
 use crate::capture_mode;
+use crate::check::Check;
 use crate::oracle::ensure;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version};
 use tcasm_producer::{Builder, CaptureMode, Field, Producer};
-
-/// Success, or a text that says what was violated.
-pub type Check = Result<(), String>;
 
 /// The field of most checks: bytes, in more than one chunk.
 pub type Bytes = Field<u8, ndarray::Ix1>;

@@ -1,6 +1,7 @@
 //! I9: whatever the index holds, a reader gets an error or some bytes. It never crashes or hangs.
 
-use super::common::{Check, PAGES, region, text, touch, within};
+use super::common::{PAGES, region, text, touch, within};
+use crate::check::Check;
 use crate::PublishVisible;
 use crate::name;
 use crate::oracle::ensure;

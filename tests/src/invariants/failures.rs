@@ -1,6 +1,7 @@
 //! I4 and I6: no change is lost when `publish` or the tracker fails.
 
-use super::common::{Bytes, Check, PAGES, live, newest_is, region, text, touch};
+use super::common::{Bytes, PAGES, live, newest_is, region, text, touch};
+use crate::check::Check;
 use crate::PublishVisible;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;

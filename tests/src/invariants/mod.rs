@@ -11,8 +11,10 @@ mod peers;
 mod shared;
 mod versions;
 
-pub use common::{Check, MODE};
+pub use common::MODE;
 pub use peers::{die_in_publish, hold};
+
+use crate::check::Check;
 
 /// The name of a check, and its function.
 pub type Named = (&'static str, fn() -> Check);

@@ -1,8 +1,9 @@
 //! I2, I5 and I8: a producer that dies, observers that stop or die, and hostile observers.
 
-use super::common::{Check, PAGES, bytes_of, live, newest_is, region, text, touch, within};
+use super::common::{PAGES, bytes_of, live, newest_is, region, text, touch, within};
+use crate::check::Check;
 use crate::PublishVisible;
-use crate::child::{Child, DEADLINE, Said, poll_until};
+use crate::child::{Child, DEADLINE, Received, poll_until};
 use crate::hostile::HostileClient;
 use crate::oracle::ensure;
 use crate::{name, procfs};
@@ -22,8 +23,8 @@ fn role(args: &[&str], env: &[(&str, &str)]) -> Result<Child, String> {
     let program = std::env::current_exe().map_err(text)?;
     let program = program.to_str().ok_or("a path that is text")?;
     let child = Child::start(program, args, &runtime_dir(), env);
-    match child.hear(DEADLINE) {
-        Said::Line(_) => Ok(child),
+    match child.receive(DEADLINE) {
+        Received::Line(_) => Ok(child),
         other => Err(format!("{args:?}: {other:?}")),
     }
 }
@@ -42,7 +43,7 @@ pub fn i2_a_version_is_visible_only_when_it_is_whole() -> Check {
             &[("TCASM_FAULT", &format!("{point}:2"))],
         )?;
         let mut observer = Observer::attach(&name).map_err(text)?;
-        child.tell("go");
+        child.send("go");
         child.wait();
         let version = observer
             .latest()

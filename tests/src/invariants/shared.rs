@@ -1,6 +1,7 @@
 //! I11: a frame that live memory is shared with is neither written nor given back.
 
-use super::common::{Check, PAGES, live, newest_is, region, text, touch};
+use super::common::{PAGES, live, newest_is, region, text, touch};
+use crate::check::Check;
 use crate::PublishVisible;
 use crate::name;
 use crate::oracle::ensure;

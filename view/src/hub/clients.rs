@@ -279,7 +279,7 @@ impl Clients {
     }
 
     /// Sends the state of the region to all clients, if it has changed.
-    pub fn tell(&self, mut region: Region) {
+    pub fn set_region(&self, mut region: Region) {
         let mut table = self.table();
         region.clients = table.clients.len();
         if table.region.as_deref() == Some(&region) {

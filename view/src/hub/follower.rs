@@ -91,7 +91,7 @@ impl Follower {
             Err(error) if self.observer.is_none() => {
                 common
                     .clients
-                    .tell(Region::waiting(&self.name, error.to_string()));
+                    .set_region(Region::waiting(&self.name, error.to_string()));
             }
             Err(error) if self.state == State::Revoked => tell_revoked(common, error.to_string()),
             Err(_) => {}
@@ -129,7 +129,7 @@ impl Follower {
         match self.watch.poll(observer) {
             Ok(region) if region.state != State::Revoked => {
                 self.state = region.state;
-                common.clients.tell(region);
+                common.clients.set_region(region);
             }
             Ok(_) => self.revoked(common, &ObserveError::Revoked),
             Err(error) => self.revoked(common, &error),
@@ -314,7 +314,7 @@ impl Follower {
 /// Tells clients that the region cannot be read, and why. The rest of its state stays as it was.
 fn tell_revoked(common: &Common, message: String) {
     let last = common.clients.last_region().unwrap_or_default();
-    common.clients.tell(Region {
+    common.clients.set_region(Region {
         state: State::Revoked,
         message,
         ..Region::clone(&last)

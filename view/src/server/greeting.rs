@@ -35,7 +35,7 @@ enum Second {
 /// Exchanges proofs with a page. Returns the region that the page asks for, or the reason why it is
 /// refused.
 pub async fn greet(socket: &mut WebSocket, keys: &Keys) -> Result<Option<String>, String> {
-    let First::Hello(hello) = hear(socket).await?;
+    let First::Hello(hello) = receive(socket).await?;
     let nonce = secret::random().map_err(|error| format!("cannot get random bytes: {error}"))?;
     let (proof, expected) = keys
         .prove(&hello, nonce)
@@ -43,7 +43,7 @@ pub async fn greet(socket: &mut WebSocket, keys: &Keys) -> Result<Option<String>
     let answer = serde_json::to_string(&Answer::Proof(proof)).map_err(|e| e.to_string())?;
     let sent = socket.send(Message::Text(answer.into())).await;
     sent.map_err(|error| error.to_string())?;
-    let Second::Enter { proof, region } = hear(socket).await?;
+    let Second::Enter { proof, region } = receive(socket).await?;
     match expected.is(&proof) {
         true => Ok(region),
         false => Err("the proof is wrong: open the address that tcasm view has printed".to_owned()),
@@ -51,7 +51,7 @@ pub async fn greet(socket: &mut WebSocket, keys: &Keys) -> Result<Option<String>
 }
 
 /// Waits for a message.
-async fn hear<M: for<'m> Deserialize<'m>>(socket: &mut WebSocket) -> Result<M, String> {
+async fn receive<M: for<'m> Deserialize<'m>>(socket: &mut WebSocket) -> Result<M, String> {
     loop {
         match socket.recv().await {
             Some(Ok(Message::Text(text))) if text.len() <= MAX_MESSAGE => {

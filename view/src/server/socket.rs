@@ -159,7 +159,7 @@ impl Page {
     async fn serve(mut self) -> Option<String> {
         loop {
             let quiet = match self.event().await {
-                Event::Received(message) => match self.hear(message) {
+                Event::Received(message) => match self.handle(message) {
                     Ok(()) => false,
                     Err(why) => {
                         refuse(self.socket, why.clone(), self.timeouts.send).await;
@@ -170,7 +170,7 @@ impl Page {
                 Event::Quiet => true,
                 Event::Gone(why) => return why,
             };
-            match timeout(self.timeouts.send, self.tell(quiet)).await {
+            match timeout(self.timeouts.send, self.send_news(quiet)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Some(error.to_string()),
                 Err(_) => return Some("the page does not read".to_owned()),
@@ -202,7 +202,7 @@ impl Page {
     }
 
     /// Handles a message of the page. An error ends the connection.
-    fn hear(&mut self, message: Message) -> Result<(), String> {
+    fn handle(&mut self, message: Message) -> Result<(), String> {
         match message {
             Message::Text(text) => match ClientMessage::parse(&text).map_err(|e| e.to_string())? {
                 ClientMessage::View(request) => self.client.request(*request),
@@ -235,7 +235,7 @@ impl Page {
 
     /// Sends pending updates. Sends a frame only when the page has drawn the one before. With
     /// `ask`, sends a ping first.
-    async fn tell(&mut self, ask: bool) -> Result<(), axum::Error> {
+    async fn send_news(&mut self, ask: bool) -> Result<(), axum::Error> {
         if ask {
             self.socket.send(Message::Ping(Bytes::new())).await?;
         }
@@ -245,7 +245,7 @@ impl Page {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(regions) = regions {
-            self.say(&ServerMessage::Regions { regions: &regions })
+            self.send(&ServerMessage::Regions { regions: &regions })
                 .await?;
         }
         let update = match self.under_way {
@@ -258,10 +258,10 @@ impl Page {
             frame,
         } = update;
         if let Some(region) = region {
-            self.say(&ServerMessage::Region(&region)).await?;
+            self.send(&ServerMessage::Region(&region)).await?;
         }
         if let Some(series) = series {
-            self.say(&ServerMessage::Series(&series)).await?;
+            self.send(&ServerMessage::Series(&series)).await?;
         }
         if let Some(frame) = frame {
             let (number, bytes) = self.writer.write(&frame);
@@ -271,7 +271,7 @@ impl Page {
         Ok(())
     }
 
-    async fn say(&mut self, message: &ServerMessage<'_>) -> Result<(), axum::Error> {
+    async fn send(&mut self, message: &ServerMessage<'_>) -> Result<(), axum::Error> {
         let text = serde_json::to_string(message).map_err(axum::Error::new)?;
         self.socket.send(Message::Text(text.into())).await
     }

@@ -60,7 +60,7 @@ impl Greeted {
     }
 }
 
-fn say(socket: &mut WebSocket<TcpStream>, what: &Value) {
+fn send(socket: &mut WebSocket<TcpStream>, what: &Value) {
     socket.send(Message::text(what.to_string())).unwrap();
 }
 
@@ -76,7 +76,7 @@ fn page_with_a_valid_proof_gets_its_region_and_the_list() {
     );
     let mut page = greeted.enter(&proof, Value::Null);
     page.until_region("its region", |region| region["name"] == json!(name));
-    page.say(r#"{"type":"regions"}"#);
+    page.send(r#"{"type":"regions"}"#);
     let list = page.until_list();
     assert!(list["regions"].is_array(), "{list}");
     // After a reload, the page knows only the session key.
@@ -113,7 +113,7 @@ fn page_without_a_valid_proof_gets_no_data() {
         "hello",
     ] {
         let mut page = Page::new(site.connect("?region=x", &[]).unwrap());
-        page.say(first);
+        page.send(first);
         let told = page.end();
         assert!(
             told.contains("greeting") || told.contains("nonce"),

@@ -190,16 +190,16 @@ impl Page {
         self.id += 1;
         request["type"] = json!("view");
         request["id"] = json!(self.id);
-        self.say(&request.to_string());
+        self.send(&request.to_string());
         self.id
     }
 
-    pub fn say(&mut self, text: &str) {
+    pub fn send(&mut self, text: &str) {
         self.socket.send(Message::text(text)).unwrap();
     }
 
     /// Waits for the next frame, without confirming it. Returns the reason if the connection ends.
-    pub fn hear(&mut self) -> Result<Frame, String> {
+    pub fn receive(&mut self) -> Result<Frame, String> {
         let end = Instant::now() + LONG;
         loop {
             match self.socket.read() {
@@ -230,7 +230,7 @@ impl Page {
     /// Waits for the end of the connection. Returns the reason. The server must have closed it.
     pub fn end(&mut self) -> String {
         loop {
-            if let Err(why) = self.hear() {
+            if let Err(why) = self.receive() {
                 assert_ne!(why, STILL);
                 return why;
             }
@@ -251,8 +251,8 @@ impl Page {
 
     /// Waits for the next frame and confirms it.
     pub fn next(&mut self) -> Frame {
-        let frame = self.hear().unwrap();
-        self.say(&json!({"type": "drawn", "frame": frame.head["frame"]}).to_string());
+        let frame = self.receive().unwrap();
+        self.send(&json!({"type": "drawn", "frame": frame.head["frame"]}).to_string());
         frame
     }
 
@@ -314,10 +314,10 @@ impl Page {
     fn listen(&mut self) {
         let step = Some(Duration::from_millis(100));
         self.socket.get_mut().set_read_timeout(step).unwrap();
-        let heard = self.hear();
+        let received = self.receive();
         self.socket.get_mut().set_read_timeout(Some(LONG)).unwrap();
-        if let Ok(frame) = heard {
-            self.say(&json!({"type": "drawn", "frame": frame.head["frame"]}).to_string());
+        if let Ok(frame) = received {
+            self.send(&json!({"type": "drawn", "frame": frame.head["frame"]}).to_string());
         }
     }
 }

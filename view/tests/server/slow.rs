@@ -20,7 +20,7 @@ fn page_gets_the_newest_frame_only_after_it_has_drawn_the_last() {
     let (mut slow, mut quick) = (site.open(), site.open());
     quick.request(json!({"field": "t", "probe": [0]}));
     slow.request(json!({"field": "t", "probe": [0]}));
-    let first = slow.hear().unwrap();
+    let first = slow.receive().unwrap();
     for step in 2..=30 {
         publish(step);
         quick.until("each version", |frame| frame.version() == step);
@@ -29,7 +29,7 @@ fn page_gets_the_newest_frame_only_after_it_has_drawn_the_last() {
             .send(tungstenite::Message::Ping(Default::default()))
             .unwrap();
     }
-    slow.say(&json!({"type": "drawn", "frame": first.head["frame"]}).to_string());
+    slow.send(&json!({"type": "drawn", "frame": first.head["frame"]}).to_string());
     let second = slow.next();
     assert_eq!(second.head["frame"], json!(2), "nothing was sent meanwhile");
     let newest = slow.until("the newest", |frame| frame.version() == 30);

@@ -26,7 +26,7 @@ fn run() -> Outcome<Bar> {
         .args([SCRIPT, &site.url()])
         .arg((SECONDS + 1).to_string());
     let mut browser = Program::run("node", command)?;
-    let open = browser.hear(|line| (line == "open\n").then_some(()));
+    let open = browser.wait_for(|line| (line == "open\n").then_some(()));
     open.ok_or("the page was not drawn; install what it needs: ci/view.sh --install")?;
     steady.run()?;
     let ms: Vec<f64> = serde_json::from_str(&browser.finish()?)?;

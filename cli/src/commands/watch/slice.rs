@@ -25,14 +25,14 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
         .render(area, buffer);
     let mut inside = panel::inner(area);
     let (Some(field), Some(image)) = (field, &model.shown.image) else {
-        return say(&nothing(model), inside, buffer);
+        return write_line(&nothing(model), inside, buffer);
     };
     if field.shape.len() == 1 {
         return chart::draw(image, model.scale(), inside, buffer);
     }
     let bar = take_bottom(&mut inside, 1);
     let Some(scale) = model.scale() else {
-        return say("no value is a finite number", inside, buffer);
+        return write_line("no value is a finite number", inside, buffer);
     };
     let palette = depth.palette(model.choice.map);
     draw_bar(model, &scale, &palette, depth, bar, buffer);
@@ -63,7 +63,7 @@ fn nothing(model: &Model) -> String {
     }
 }
 
-fn say(text: &str, area: Rect, buffer: &mut Buffer) {
+fn write_line(text: &str, area: Rect, buffer: &mut Buffer) {
     Paragraph::new(text)
         .wrap(Wrap { trim: true })
         .alignment(Alignment::Center)

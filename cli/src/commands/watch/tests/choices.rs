@@ -148,7 +148,7 @@ fn new_run_is_shown_from_its_first_version() {
     model.act(Some(Action::Pause));
     let mut next = region(State::Running, vec![field("u", &[3, 2], 1)]);
     next.run = "2".to_owned();
-    tell(&mut model, next);
+    set_region(&mut model, next);
     assert_eq!(model.choice.version, None);
     assert!(model.records.get("u", None).is_none());
     let asked = request(&mut model, size, 1).unwrap().slice.unwrap();
@@ -171,7 +171,7 @@ fn moments_are_requested_only_for_visible_fields() {
     let size = (100, 24);
     let mut model = Model::new("heat");
     let many = (0..50).map(|i| field(&format!("field{i}"), &[8, 8], 1));
-    tell(&mut model, region(State::Running, many.collect()));
+    set_region(&mut model, region(State::Running, many.collect()));
     let asked = request(&mut model, size, 42).unwrap();
     assert!((1..8).contains(&asked.also.len()), "{:?}", asked.also);
     model.act(Some(Action::Field(30)));

@@ -121,7 +121,7 @@ fn frame(request: &ViewRequest, version: u64) -> Frame {
     }
 }
 
-fn tell(model: &mut Model, region: Region) {
+fn set_region(model: &mut Model, region: Region) {
     model.apply(Update {
         region: Some(Arc::new(region)),
         ..Update::default()
@@ -147,7 +147,7 @@ fn request(model: &mut Model, (width, height): (u16, u16), version: u64) -> Opti
 /// Returns a model that shows version 42 of a running region.
 fn running(size: (u16, u16)) -> Model {
     let mut model = Model::new("heat");
-    tell(&mut model, region(State::Running, fields()));
+    set_region(&mut model, region(State::Running, fields()));
     request(&mut model, size, 42);
     model
 }

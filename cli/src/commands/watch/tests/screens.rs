@@ -71,24 +71,24 @@ fn state_of_the_region_is_shown_and_the_last_version_stays() {
         (State::Revoked, "revoked", "lease"),
     ] {
         let mut model = running((120, 40));
-        tell(&mut model, region(state, fields()));
+        set_region(&mut model, region(state, fields()));
         let text = text(&model, (120, 40));
         assert!(text.contains(&format!("heat  {word}  step 420")), "{text}");
         assert!(text.contains(remark) && text.contains('\u{2580}'), "{text}");
     }
     let mut model = Model::new("heat");
-    tell(
+    set_region(
         &mut model,
         Region::waiting("heat", "no region \"heat\"; start it".to_owned()),
     );
-    let said = text(&model, (80, 24));
+    let shown = text(&model, (80, 24));
     assert!(
-        said.contains("waiting") && said.contains("start it"),
-        "{said}"
+        shown.contains("waiting") && shown.contains("start it"),
+        "{shown}"
     );
-    tell(&mut model, region(State::Running, Vec::new()));
-    let said = text(&model, (80, 24));
-    assert!(said.contains("no version is published yet"), "{said}");
+    set_region(&mut model, region(State::Running, Vec::new()));
+    let shown = text(&model, (80, 24));
+    assert!(shown.contains("no version is published yet"), "{shown}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ proptest! {
             model.act(Some(key));
             request(&mut model, (width, height), 42);
         }
-        tell(&mut model, region(state, fields()));
+        set_region(&mut model, region(state, fields()));
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| screen::draw(frame, &model, depth)).unwrap();
     }
