@@ -50,8 +50,7 @@ struct Chunk {
     penalty: u32,
 }
 
-/// What was counted for each chunk that was ever deferred, or for which deferred capture would be
-/// cheaper.
+/// The counts of each chunk that was ever deferred, or for which deferred capture would be cheaper.
 #[derive(Debug, Default)]
 pub struct ChunkPolicy {
     chunks: BTreeMap<usize, Chunk>,

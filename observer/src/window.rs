@@ -35,7 +35,7 @@ pub(crate) struct Window {
     range: Mapping,
     place: Place,
     layout: Layout,
-    /// What each chunk shows. Chunks beyond the last entry are as in a new window.
+    /// The content of each chunk. Chunks beyond the last entry are as in a new window.
     chunks: Vec<Chunk>,
     /// The number of the version that is shown, or 0 if there is none.
     version: u64,

@@ -19,8 +19,8 @@ pub(crate) struct Watch {
     held: Held,
 }
 
-/// What is held of a producer. A process that has received it from here does not depend on this one
-/// any more: memory lives as long as any process has it.
+/// The memory and the socket of a producer. A process that has received them from here does not
+/// depend on this one any more: memory lives as long as any process has it.
 #[derive(Default)]
 pub(crate) struct Held {
     /// The socket on which the versions are served. It exists from the beginning, because a program

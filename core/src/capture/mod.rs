@@ -6,7 +6,7 @@
 //! saved the chunk. A [`Sweep`] consists of all chunks of one version, which are its *pieces*. When
 //! the last piece is saved, the version becomes visible.
 //!
-//! What must stay true:
+//! Rules that always hold:
 //! 1. A piece is released only after it was copied, and only by the thread that copied it
 //!    ([`Pieces`]).
 //! 2. A sweep ends only when every piece is released. No other sweep begins before.

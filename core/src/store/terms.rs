@@ -20,7 +20,7 @@ pub struct Bounds {
     pub bytes: u64,
 }
 
-/// What `publish` captures, and from where.
+/// The pages that `publish` captures, and where they are.
 pub struct Capture<'a> {
     /// The first byte of live memory.
     pub base: *const u8,

@@ -58,7 +58,7 @@ pub struct Choice {
     pub why: String,
 }
 
-/// What this machine offers to this process with its rights, as found by trials.
+/// The trackers and features that this process can use on this machine, as found by trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct Probe {
     /// The release of the kernel.

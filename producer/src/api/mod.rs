@@ -1,5 +1,5 @@
-//! What a program does with its producer besides publishing: it adds fields, views and restores
-//! their memory, and manages the region.
+//! The interface of a producer besides publishing: a program adds fields, views and restores their
+//! memory, and manages the region.
 
 mod buffers;
 mod declare;

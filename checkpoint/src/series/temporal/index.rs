@@ -66,7 +66,7 @@ fn check(pending: &Pending, encoded: &[u8]) -> Result<(), WriteError> {
     })
 }
 
-/// What is written to the file of a series.
+/// The content of the file of a series.
 struct Index<'a> {
     contents: &'a Contents,
     mapping: Mapping<'a>,
