@@ -18,11 +18,10 @@ use crate::sys::live::{Backing, copy_in_place, no_huge_pages, read_ahead, replac
 use crate::sys::pagemap::{
     EXISTING, LOOK, NOT_COPIED, OF_THE_FILE, PRESENT, Question, TAKE, WrittenScan,
 };
-use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
+use crate::sys::uffd::{self, Faults, OpenError, Origin, Uffd, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use userfaultfd::Uffd;
 
 /// The tracker `uffd-async`, the best one. It needs Linux 6.7, and no privilege.
 pub(super) struct UffdAsync {
