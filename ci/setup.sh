@@ -4,7 +4,7 @@
 set -euo pipefail
 
 # The names of the packages in Debian and Ubuntu.
-build_packages=(libhdf5-dev libclang-dev pkg-config tmux "$@")
+build_packages=(libhdf5-dev pkg-config tmux "$@")
 
 main() {
     need_rust
@@ -88,7 +88,6 @@ need_libraries() {
     command -v make >/dev/null || missing+=(make)
     command -v pkg-config >/dev/null || missing+=(pkg-config)
     [ -n "${HDF5_DIR:-}" ] || pkg-config --exists hdf5 2>/dev/null || missing+=("HDF5 with headers")
-    have_libclang || missing+=(libclang)
     command -v tmux >/dev/null || missing+=(tmux)
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=("python3 with venv")
     if [ ${#missing[@]} -eq 0 ]; then
@@ -98,14 +97,9 @@ need_libraries() {
     local list
     printf -v list '%s, ' "${missing[@]}"
     stop "not found: ${list%, }. Install with your system's package manager, for example
-    dnf install hdf5-devel clang-devel pkgconf-pkg-config make python3 tmux
-    pacman -S hdf5 clang pkgconf make python tmux
-    (set LIBCLANG_PATH and HDF5_DIR if these libraries are in other places)"
-}
-
-have_libclang() {
-    [ -n "${LIBCLANG_PATH:-}" ] || command -v llvm-config >/dev/null ||
-        ldconfig -p 2>/dev/null | grep 'libclang[-0-9]*\.so' >/dev/null
+    dnf install hdf5-devel pkgconf-pkg-config make python3 tmux
+    pacman -S hdf5 pkgconf make python tmux
+    (set HDF5_DIR if HDF5 is in another place)"
 }
 
 stop() {

@@ -1,5 +1,5 @@
-//! The log, on standard error. While a command uses the whole terminal, lines of the log are held
-//! back.
+//! The log, on standard error: events of `tracing`, and records of `log`, which the producer
+//! writes. While a command uses the whole terminal, lines of the log are held back.
 
 use crate::plain;
 use std::io::{self, IsTerminal, Write, stderr};
@@ -59,5 +59,16 @@ impl Write for Line {
 
     fn flush(&mut self) -> io::Result<()> {
         stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::log::{Level, log_enabled};
+
+    #[test]
+    fn warnings_of_the_producer_are_logged() {
+        super::to_stderr();
+        assert!(log_enabled!(target: "tcasm_producer::publish", Level::Warn));
     }
 }

@@ -111,7 +111,7 @@ impl Producer {
             .index()
             .and_then(|index| Ok(change(&Stats::new(index.stats()?))?));
         if let Err(error) = counted {
-            tracing::warn!(%error, "a counter could not be written");
+            log::warn!("a counter could not be written: {error}");
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::sys::live::{gather, huge_pages, no_huge_pages};
 use crate::sys::lock::Lock;
-use crate::sys::uffd::{self, Faults, OpenError, WP_SYNC, WP_UNPOPULATED};
+use crate::sys::uffd::{self, Faults, OpenError, Uffd, WP_SYNC, WP_UNPOPULATED};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::BTreeMap;
@@ -14,7 +14,6 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use userfaultfd::Uffd;
 
 /// The largest number of attempts to make a chunk a huge page. Where memory is too fragmented,
 /// later attempts fail as well.

@@ -1,9 +1,9 @@
 //! Shared objects: sealed memfds that other processes get for reading only.
 
 use super::thread::without_file_size_signal;
-use memfd::{FileSeal, MemfdOptions};
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, OFlag, fallocate, open};
+use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl, open};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::{Whence, lseek};
@@ -24,20 +24,14 @@ impl Object {
     /// short. Its mode prevents processes of other users from reopening a read-only descriptor for
     /// writing. Both are set before any other process can have the object.
     pub fn create(name: &str, len: u64) -> io::Result<Self> {
-        let fd = MemfdOptions::default()
-            .allow_sealing(true)
-            .close_on_exec(true)
-            .create(name);
-        let fd = fd.map_err(io::Error::other)?;
-        fchmod(fd.as_file(), Mode::S_IRUSR)?;
+        let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+        let file = std::fs::File::from(memfd_create(name, flags)?);
+        fchmod(&file, Mode::S_IRUSR)?;
         check_limit(len)?;
-        fd.as_file().set_len(len)?;
-        let seals = [FileSeal::SealShrink, FileSeal::SealGrow, FileSeal::SealSeal];
-        fd.add_seals(&seals).map_err(io::Error::other)?;
-        Ok(Object {
-            file: fd.into_file(),
-            len,
-        })
+        file.set_len(len)?;
+        let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+        fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
+        Ok(Object { file, len })
     }
 
     /// Returns a second descriptor of the same object, which can only read.
@@ -173,9 +167,8 @@ fn check_limit(len: u64) -> io::Result<()> {
 /// sealed against shrinking: then the other process could cut a mapping of it short, which causes a
 /// SIGBUS in this process.
 pub fn sealed_len(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    // SAFETY: F_GET_SEALS takes no argument, and the descriptor is open as long as it is borrowed.
-    let seals = Errno::result(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) })?;
-    if seals & libc::F_SEAL_SHRINK == 0 {
+    let seals = SealFlag::from_bits_truncate(fcntl(fd, FcntlArg::F_GET_SEALS)?);
+    if !seals.contains(SealFlag::F_SEAL_SHRINK) {
         return Err(io::Error::other(
             "a shared object is not sealed against shrinking",
         ));
@@ -207,6 +200,15 @@ mod tests {
         assert!(nix::unistd::ftruncate(&object.file, 0).is_err());
         let mode = nix::sys::stat::fstat(&ro).unwrap().st_mode & 0o777;
         assert_eq!(mode, 0o400);
+    }
+
+    #[test]
+    fn no_more_seals_can_be_added_and_programs_that_are_started_do_not_get_the_object() {
+        let object = Object::create("tcasm-test", 8192).unwrap();
+        let seal = FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_WRITE);
+        assert_eq!(fcntl(&object.file, seal), Err(Errno::EPERM));
+        let flags = fcntl(&object.file, FcntlArg::F_GETFD).unwrap();
+        assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
     }
 
     #[test]

@@ -11,13 +11,12 @@ use crate::pageset::PageSet;
 use crate::sys::live::{drop_copies, unmap, write_by_kernel};
 use crate::sys::mem::{Mapping, page_size};
 use crate::sys::pagemap::WrittenScan;
-use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_SYNC};
+use crate::sys::uffd::{self, Faults, OpenError, Origin, Uffd, WP_SYNC};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::thread::Builder;
-use userfaultfd::Uffd;
 
 const PAGES: usize = 32;
 /// The number of polls for a waiting write, and the milliseconds of each. A kernel that makes a

@@ -16,10 +16,9 @@ use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live::no_huge_pages;
 use crate::sys::pagemap::{EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
-use crate::sys::uffd::{self, Faults, OpenError, Origin, WP_ASYNC, WP_UNPOPULATED};
+use crate::sys::uffd::{self, Faults, OpenError, Origin, Uffd, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
-use userfaultfd::Uffd;
 
 /// The tracker `uffd-async`, the best one. It needs Linux 6.7, and no privilege.
 pub(super) struct UffdAsync {

@@ -47,7 +47,7 @@ impl Producer {
             keeper.stop();
         }
         if let Err(error) = self.store.lock().index().and_then(|index| index.close()) {
-            tracing::warn!(%error, "the end of the stream could not be marked");
+            log::warn!("the end of the stream could not be marked: {error}");
         }
         self.service.stop();
     }

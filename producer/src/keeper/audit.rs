@@ -15,10 +15,10 @@ use tcasm_core::sys::lock::Lock;
 pub(super) fn audit(store: &Lock<Store>, before: &mut usize) {
     let stays = match expel(store) {
         Ok(stays) => stays,
-        Err(error) => return tracing::warn!(%error, "the memory of planes could not be audited"),
+        Err(error) => return log::warn!("the memory of planes could not be audited: {error}"),
     };
     if stays > *before {
-        tracing::warn!(
+        log::warn!(
             "{stays} pages of planes were allocated by other processes (or by mlockall), and stay \
              until fewer versions are pinned"
         );

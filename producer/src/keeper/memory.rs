@@ -13,7 +13,7 @@ pub(super) fn return_memory(store: &Lock<Store>, pinned: &dyn Fn(u64) -> bool) {
         let leaving = match begun {
             Ok(leaving) if leaving.is_empty() => return,
             Ok(leaving) => leaving,
-            Err(error) => return tracing::warn!(%error, "no memory is returned to the system"),
+            Err(error) => return log::warn!("no memory is returned to the system: {error}"),
         };
         if !give_back(store, leaving) {
             // Tries again at the next scan, not at once.
@@ -28,7 +28,7 @@ pub(super) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
     let punched = |frames: Leaving| {
         let punched = frames.punch();
         if let Err(error) = &punched {
-            tracing::warn!(%error, "memory of free frames could not be returned to the system");
+            log::warn!("memory of free frames could not be returned to the system: {error}");
         }
         (frames, punched.is_ok())
     };

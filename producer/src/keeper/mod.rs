@@ -99,11 +99,11 @@ fn compact(store: &Lock<Store>) {
     let gather = match chosen {
         Ok(Some(gather)) => gather,
         Ok(None) => return,
-        Err(error) => return tracing::warn!(%error, "pages are not compacted"),
+        Err(error) => return log::warn!("pages are not compacted: {error}"),
     };
     let copied = gather.copy();
     if let Err(error) = &copied {
-        tracing::warn!(%error, "pages are not compacted");
+        log::warn!("pages are not compacted: {error}");
     }
     let mut store = store.lock();
     let pages = store.gathered(copied.is_ok()) as u64;

@@ -66,7 +66,7 @@ impl LiveMemory {
                 Ok(()) => self.shared.forget(run),
                 // The pages are still shared. A device that has them locked makes the kernel copy
                 // them first.
-                Err(error) => tracing::warn!(%error, "pages {run:?} stay shared with a plane"),
+                Err(error) => log::warn!("pages {run:?} stay shared with a plane: {error}"),
             }
         }
         runs

@@ -22,11 +22,11 @@ impl LiveMemory {
         }
         // SAFETY: the caller promises that nobody writes during the call.
         if let Err(error) = unsafe { self.suspend(pages) } {
-            tracing::warn!(%error, "pages {pages:?} are captured inside publish");
+            log::warn!("pages {pages:?} are captured inside publish: {error}");
             return false;
         }
         if let Err(error) = gate.watch(self.addresses(pages)) {
-            tracing::warn!(%error, "pages {pages:?} are captured inside publish");
+            log::warn!("pages {pages:?} are captured inside publish: {error}");
             self.resume(pages.clone());
             return false;
         }
@@ -61,7 +61,7 @@ impl LiveMemory {
             && let Err(error) = gate.unwatch(&self.addresses(&pages))
         {
             // The pages cannot be tracked again either, and are compared from now on.
-            tracing::warn!(%error, "pages {pages:?} stay registered with the gate");
+            log::warn!("pages {pages:?} stay registered with the gate: {error}");
         }
         self.deferred.remove(pages.clone());
         self.resume(pages);
@@ -82,7 +82,7 @@ impl LiveMemory {
     /// Tracks the pages again, from now on. If that fails, they are compared in every version.
     pub(super) fn resume(&mut self, pages: Range<usize>) {
         if let Err(error) = self.memory.tracker().resume(&pages) {
-            tracing::warn!(%error, "pages {pages:?} are compared in every version");
+            log::warn!("pages {pages:?} are compared in every version: {error}");
             self.memory.tracker().pin(pages.clone());
             self.untracked.insert_range(pages);
         }

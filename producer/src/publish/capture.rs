@@ -85,9 +85,9 @@ impl Producer {
         self.stream.next_version += 1;
         let settled = self.dirty.commit(selection, self.policy.expected());
         if let Err(error) = self.live.memory.tracker().settle(&settled) {
-            tracing::warn!(
-                %error,
-                "pages could not be protected again; they are captured again next time"
+            log::warn!(
+                "pages could not be protected again, so the next version captures them again: \
+                 {error}"
             );
         }
         self.live.shared.captured(&selection.all);
@@ -117,15 +117,15 @@ impl Producer {
             s.add(Counter::EarlyNs, waited)
         });
         if let Outcome::GivenUp(why) = &settled.outcome {
-            tracing::warn!(
-                version = settled.version, %why,
-                "a capture was given up; its changes go into the next version"
+            log::warn!(
+                "the capture of version {} was given up, its changes go into the next one: {why}",
+                settled.version
             );
             self.dirty.restore(&settled.pages);
             self.count(|s| s.add(Counter::GivenUp, 1));
         }
         if self.live.deferred.gate().is_some_and(|g| g.given_up()) {
-            tracing::warn!("deferred capture is off; everything is captured inside publish");
+            log::warn!("deferred capture is off; everything is captured inside publish");
             self.live.close_gate();
             self.policy.capture_inline();
         }

@@ -13,10 +13,10 @@ impl Producer {
         if found.is_empty() {
             return Ok(());
         }
-        tracing::warn!(
-            pages = found.len(),
-            "the program dropped pages of fields (MADV_DONTNEED): they have old bytes, and the \
-             next version shows these"
+        log::warn!(
+            "the program dropped {} pages of fields (MADV_DONTNEED): they have old bytes, and the \
+             next version shows these",
+            found.len()
         );
         self.dirty.mark_maybe(&found);
         for run in found.runs() {

@@ -30,7 +30,7 @@ impl Producer {
             cold.disturb(self.dirty.faulted());
         }
         if let Err(error) = &harvested {
-            tracing::warn!(%error, "tracking failed; every page is compared with the last version");
+            log::warn!("tracking failed, so every page is compared with the last version: {error}");
             // Which pages can be read is checked page by page below. Copier threads must not meet
             // pages that cannot be read.
             self.live.return_to_tracker(&(0..self.live.span.pages));

@@ -51,7 +51,7 @@ impl Producer {
             .iter_mut()
             .for_each(|cold| cold.charge(taken));
         if let Some(reason) = pinned {
-            tracing::debug!(%reason, "cold chunks are not shared: memory may be locked for DMA");
+            log::debug!("cold chunks are not shared, memory may be locked for DMA: {reason}");
             plans.iter().for_each(|plan| self.ask_again(plan.chunk));
             return self.policy.cold.iter_mut().for_each(ColdChunks::put_off);
         }
@@ -119,7 +119,7 @@ impl Producer {
         }
         let target = self.store.lock().share_target(chunk);
         let mut target = target
-            .inspect_err(|error| tracing::warn!(%error, "chunk {chunk}"))
+            .inspect_err(|error| log::warn!("chunk {chunk} is not shared with a plane: {error}"))
             .ok()??;
         target
             .bits
@@ -149,7 +149,7 @@ impl Producer {
                 .differing_pages(base, plan.chunk, *plane, bits)
         };
         if !unseen.is_empty() {
-            tracing::warn!(
+            log::warn!(
                 "pages {unseen:?} were written without the tracker noticing; if a device writes \
                  them, call mark_dirty() or register_dma()"
             );
@@ -185,7 +185,7 @@ impl Producer {
         };
         store.shared_with(&pages, rested.is_ok().then_some(plane.0));
         if let Err(error) = rested {
-            tracing::warn!(%error, "pages {pages:?} are not shared with a plane");
+            log::warn!("pages {pages:?} are not shared with a plane: {error}");
         }
     }
 

@@ -141,7 +141,7 @@ impl Service {
             Ok(true) => drop(thread.join()),
             // The thread closes the connections that are left by itself.
             Ok(false) => {}
-            Err(_) => tracing::warn!("the service thread has not ended within {END_TIMEOUT:?}"),
+            Err(_) => log::warn!("the service thread has not ended within {END_TIMEOUT:?}"),
         }
         self.claim = None;
     }
