@@ -1,6 +1,6 @@
 // Charts of uPlot with the colours and fonts of this page.
 
-import uPlot from './vendor/uPlot.esm.js';
+import uPlot from './vendor/uplot/dist/uPlot.esm.js';
 import { on } from './store.js';
 import { number, tickLabels } from './numbers.js';
 import { themeColors } from './theme.js';
