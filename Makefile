@@ -9,7 +9,7 @@ DIR ?= target/demo
 help:  ## list the targets
 	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 18
 
-setup:  ## install what the build needs (does nothing if all of it is installed)
+setup:  ## install and fetch what the build needs (does nothing if all of it is there)
 	@ci/setup.sh
 
 build:  ## build the command, its manual pages and its completion scripts

@@ -1,5 +1,6 @@
 """Checks that docs/dependencies.md gives a reason for each direct dependency of each published
-package, and for nothing else, and that its number of packages for the producer is right."""
+package and of the page, and for nothing else, and that its number of packages for the producer is
+right."""
 
 import json
 import re
@@ -25,6 +26,12 @@ def wanted():
     }
 
 
+def of_page():
+    """Returns the names of the npm packages that the page of the live view uses."""
+    with open("view/vendor/package.json", encoding="utf-8") as file:
+        return set(json.load(file)["dependencies"])
+
+
 def linked(package):
     """Returns the number of different packages that a program links for `package`."""
     tree = cargo("tree", "--offline", "-e", "normal", "-p", package, "--prefix", "none")
@@ -33,9 +40,9 @@ def linked(package):
 
 with open("docs/dependencies.md", encoding="utf-8") as file:
     page = file.read()
-parts = dict(re.findall(r"^## (tcasm\S*)\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+parts = dict(re.findall(r"^## (tcasm\S*|The page)\n(.*?)(?=^## |\Z)", page, re.M | re.S))
 faults = []
-for package, names in wanted().items():
+for package, names in (wanted() | {"The page": of_page()}).items():
     told = set(re.findall(r"^\| `([^`]+)` \|", parts.pop(package, ""), re.M))
     faults += [f"{package} depends on {name}: say why" for name in sorted(names - told)]
     faults += [f"{package} does not depend on {name}" for name in sorted(told - names)]

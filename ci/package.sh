@@ -33,6 +33,18 @@ check() {
     [ "$bytes" -le "$most" ] || stop "$1 has $bytes bytes, more than $most"
     printf '%-24s %4d files  %5d KiB\n' "$1" "$(wc -l <<<"$files")" $((bytes / 1024))
     [ "$2" != --list ] || sed 's/^/    /' <<<"$files"
+    if [[ $1 == tcasm-view-[0-9]* ]]; then check_page "$crate"; fi
+}
+
+# Checks that the package contains the files of other projects that the page uses, and their
+# licences, which are among them. Git does not have these files.
+check_page() {
+    local folder=$target/page
+    mkdir -p "$folder"
+    tar -xzf "$1" -C "$folder" --strip-components=1
+    (cd "$folder/assets/vendor" && cmp ../../vendor/files.sha256 files.sha256 &&
+        sha256sum --check --quiet files.sha256) ||
+        stop "tcasm-view lacks files that view/vendor/files.sha256 lists: run 'make setup'"
 }
 
 stop() {

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the build needs. If everything is installed, it uses no network and changes nothing.
+# Installs what the build needs: packages of the system, and the files of other projects that the
+# page of tcasm view uses. If everything is there, it uses no network and changes nothing.
 #   setup.sh [PACKAGE...]     also installs these packages (names in Debian and Ubuntu)
 set -euo pipefail
 
 # The names of the packages in Debian and Ubuntu.
 build_packages=(libhdf5-dev pkg-config tmux "$@")
+vendor=$(dirname "$0")/vendor.sh
 
 main() {
     need_rust
@@ -13,6 +15,8 @@ main() {
     else
         need_libraries
     fi
+    "$vendor"
+    echo "setup: everything is there"
 }
 
 need_rust() {
@@ -34,11 +38,8 @@ add_component() {
 # Installs the missing packages on Debian and Ubuntu.
 need_packages() {
     local missing
-    mapfile -t missing < <(missing_packages)
-    if [ ${#missing[@]} -eq 0 ]; then
-        echo "setup: everything is there"
-        return
-    fi
+    mapfile -t missing < <(missing_packages | sort -u)
+    [ ${#missing[@]} -ne 0 ] || return 0
     echo "setup: missing: ${missing[*]}"
     local as_root
     as_root=$(root_prefix) || stop "this user cannot install packages; run as root:
@@ -56,6 +57,12 @@ missing_packages() {
     # A Python that is not from Debian is good enough.
     command -v python3 >/dev/null || echo python3
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+    have_npm || echo npm
+}
+
+# Returns true if npm is there, or is not needed.
+have_npm() {
+    command -v npm >/dev/null || "$vendor" --check
 }
 
 installed() {
@@ -90,15 +97,13 @@ need_libraries() {
     [ -n "${HDF5_DIR:-}" ] || pkg-config --exists hdf5 2>/dev/null || missing+=("HDF5 with headers")
     command -v tmux >/dev/null || missing+=(tmux)
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=("python3 with venv")
-    if [ ${#missing[@]} -eq 0 ]; then
-        echo "setup: everything is there"
-        return
-    fi
+    have_npm || missing+=(npm)
+    [ ${#missing[@]} -ne 0 ] || return 0
     local list
     printf -v list '%s, ' "${missing[@]}"
     stop "not found: ${list%, }. Install with your system's package manager, for example
-    dnf install hdf5-devel pkgconf-pkg-config make python3 tmux
-    pacman -S hdf5 pkgconf make python tmux
+    dnf install hdf5-devel pkgconf-pkg-config make python3 tmux npm
+    pacman -S hdf5 pkgconf make python tmux npm
     (set HDF5_DIR if HDF5 is in another place)"
 }
 

@@ -13,7 +13,8 @@ export function camera() {
 /** Returns a camera that is turned by `yaw` and `pitch` radians. */
 export function turned(view, yaw, pitch) {
   const most = Math.PI / 2 - 0.01;
-  return { ...view, yaw: view.yaw + yaw, pitch: Math.max(-most, Math.min(most, view.pitch + pitch)) };
+  const pitched = Math.max(-most, Math.min(most, view.pitch + pitch));
+  return { ...view, yaw: view.yaw + yaw, pitch: pitched };
 }
 
 /** Returns a camera with `factor` times the zoom, within 0.4 and 8. */

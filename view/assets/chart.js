@@ -1,6 +1,6 @@
 // Charts of uPlot with the colours and fonts of this page.
 
-import uPlot from './vendor/uPlot.esm.js';
+import uPlot from './vendor/uplot/dist/uPlot.esm.js';
 import { on } from './store.js';
 import { number, tickLabels } from './numbers.js';
 import { themeColors } from './theme.js';
@@ -39,7 +39,10 @@ export const yAxis = (extra) => axis({ size: 52, space: 28, ...extra });
  * @param {object} options of uPlot, without size
  */
 export function chart(element, options) {
-  const size = () => ({ width: Math.max(60, element.clientWidth), height: Math.max(60, element.clientHeight) });
+  const size = () => ({
+    width: Math.max(60, element.clientWidth),
+    height: Math.max(60, element.clientHeight),
+  });
   const plot = new uPlot({
     ...size(),
     legend: { show: false },
@@ -57,7 +60,8 @@ export function chart(element, options) {
 export function underCursor(plot, names) {
   const i = plot.cursor.idx;
   if (i === null || i === undefined) return '';
-  return names.map((name, s) => name && `${name} ${number(plot.data[s][i], 5)}`).filter(Boolean).join('  ');
+  const texts = names.map((name, s) => name && `${name} ${number(plot.data[s][i], 5)}`);
+  return texts.filter(Boolean).join('  ');
 }
 
 export const bars = uPlot.paths.bars({ size: [1, Infinity], align: 1, gap: 0 });

@@ -45,7 +45,8 @@ function gradient(stops) {
     const t = (i / 255) * (stops.length - 1);
     const left = Math.min(Math.floor(t), stops.length - 2);
     for (let c = 0; c < 3; c += 1) {
-      colors[3 * i + c] = Math.round(stops[left][c] + (t - left) * (stops[left + 1][c] - stops[left][c]));
+      const [from, to] = [stops[left][c], stops[left + 1][c]];
+      colors[3 * i + c] = Math.round(from + (t - left) * (to - from));
     }
   }
   return colors;

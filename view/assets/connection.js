@@ -56,7 +56,8 @@ export class Connection {
       this.handlers.link('refused');
       return;
     }
-    const socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`);
+    const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
+    const socket = new WebSocket(`${scheme}://${location.host}/ws`);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
     this.proven = false;

@@ -10,17 +10,25 @@ import { drawn } from './slice-view.js';
 import { volumeRange } from './volume-view.js';
 
 export function setUpControls() {
-  for (const button of document.querySelectorAll('[data-view]')) button.onclick = () => chooseView(button.dataset.view);
-  for (const button of document.querySelectorAll('[data-render]')) button.onclick = () => set({ render: button.dataset.render });
+  for (const button of document.querySelectorAll('[data-view]')) {
+    button.onclick = () => chooseView(button.dataset.view);
+  }
+  for (const button of document.querySelectorAll('[data-render]')) {
+    button.onclick = () => set({ render: button.dataset.render });
+  }
   byId('colormap').onchange = (event) => set({ colormap: event.target.value });
-  byId('component').onchange = ({ target }) => set({ component: target.value === '' ? null : Number(target.value) });
+  byId('component').onchange = ({ target }) =>
+    set({ component: target.value === '' ? null : Number(target.value) });
   byId('log').onchange = (event) => set({ log: event.target.checked });
   byId('level').oninput = (event) => set({ level: Number(event.target.value) });
   byId('reference').onchange = (event) => set({ reference: Number(event.target.value) });
   byId('unpin').onclick = () => set({ pin: null });
   byId('range-mode').onchange = (event) => chooseRange(event.target.value);
   for (const id of ['range-low', 'range-high']) byId(id).onchange = fixRange;
-  on(['view', 'render', 'region', 'fieldName', 'plane', 'at', 'component', 'lineAxis', 'pin'], showControls);
+  on(
+    ['view', 'render', 'region', 'fieldName', 'plane', 'at', 'component', 'lineAxis', 'pin'],
+    showControls,
+  );
   on(['colormap', 'log', 'rangeMode', 'level'], showControls);
   on(['region', 'reference', 'version', 'view', 'shown'], showReferences);
 }
@@ -33,7 +41,8 @@ export function chooseView(view) {
   const of = field();
   if (!of || !hasView(of, view)) return;
   const begins = view === 'compare' && state.reference === null;
-  set({ view, hover: null, ...(begins ? { reference: state.shown?.version?.version ?? null } : {}) });
+  const more = begins ? { reference: state.shown?.version?.version ?? null } : {};
+  set({ view, hover: null, ...more });
 }
 
 function chooseRange(rangeMode) {
@@ -50,13 +59,17 @@ function chooseRange(rangeMode) {
 function fixRange() {
   const fixed = ['range-low', 'range-high'].map((id) => Number(byId(id).value.replace(',', '.')));
   const valid = fixed.every(Number.isFinite) && fixed[0] < fixed[1];
-  for (const id of ['range-low', 'range-high']) byId(id).setAttribute('aria-invalid', String(!valid));
+  for (const id of ['range-low', 'range-high']) {
+    byId(id).setAttribute('aria-invalid', String(!valid));
+  }
   if (valid) set({ rangeMode: 'fixed', fixed });
 }
 
 /** Shows the ends of the range that is drawn, except in an input that has the focus. */
 export function showRange() {
-  const range = state.view === 'volume' ? volumeRange() : drawn().find(({ role }) => role !== 'difference')?.range;
+  const range = state.view === 'volume'
+    ? volumeRange()
+    : drawn().find(({ role }) => role !== 'difference')?.range;
   if (!range) return;
   for (const [id, value] of [['range-low', range.low], ['range-high', range.high]]) {
     const input = byId(id);
@@ -70,7 +83,9 @@ export function showControls() {
   const of = field();
   press(document.querySelectorAll('[data-view]'), (b) => b.dataset.view === state.view);
   press(document.querySelectorAll('[data-render]'), (b) => b.dataset.render === state.render);
-  for (const view of ['compare', 'volume']) document.querySelector(`[data-view=${view}]`).disabled = !of || !hasView(of, view);
+  for (const view of ['compare', 'volume']) {
+    document.querySelector(`[data-view=${view}]`).disabled = !of || !hasView(of, view);
+  }
   byId('plane-controls').hidden = state.view === 'volume';
   byId('volume-controls').hidden = state.view !== 'volume';
   byId('level-label').hidden = state.render !== 'iso';
@@ -91,7 +106,11 @@ function showPlanes(of) {
   const all = of.shape.length > 2 ? planes(of) : [];
   byId('planes').hidden = all.length === 0;
   refill(byId('planes'), JSON.stringify([of.name, all, of.axes]), () => all.map((plane) => {
-    const button = make('button', { type: 'button', textContent: planeName(of, plane), onclick: () => choosePlane(plane) });
+    const button = make('button', {
+      type: 'button',
+      textContent: planeName(of, plane),
+      onclick: () => choosePlane(plane),
+    });
     button.dataset.plane = String(plane);
     return button;
   }));
@@ -105,7 +124,8 @@ export function choosePlane(plane) {
 /** Shows a slider for each axis across the plane. */
 function showPositions(of) {
   const axes = otherAxes(of, state.plane);
-  refill(byId('positions'), JSON.stringify([of.name, of.shape, axes]), () => axes.map((axis) => slider(of, axis)));
+  refill(byId('positions'), JSON.stringify([of.name, of.shape, axes]), () =>
+    axes.map((axis) => slider(of, axis)));
   for (const axis of axes) {
     const input = byId('positions').querySelector(`[data-axis="${axis}"]`);
     input.value = state.at[axis];
@@ -118,20 +138,24 @@ function slider(of, axis) {
   const input = make('input', { type: 'range', min: 0, max: of.shape[axis] - 1, step: 1 });
   input.dataset.axis = axis;
   input.oninput = () => moveSlice(axis, Number(input.value) - state.at[axis]);
-  return make('label', {}, `${axisName(of, axis)} `, input, make('output', { className: 'number' }));
+  const output = make('output', { className: 'number' });
+  return make('label', {}, `${axisName(of, axis)} `, input, output);
 }
 
 /** Moves the slice along an axis. A pinned point moves with it. */
 export function moveSlice(axis, by) {
   const of = field();
   if (!of || axis === undefined) return;
-  const moved = (index) => index.map((i, a) => (a === axis ? Math.max(0, Math.min(of.shape[axis] - 1, state.at[axis] + by)) : i));
+  const place = Math.max(0, Math.min(of.shape[axis] - 1, state.at[axis] + by));
+  const moved = (index) => index.map((i, a) => (a === axis ? place : i));
   set({ at: moved(state.at), pin: state.pin && moved(state.pin) });
 }
 
 function showComponents(of) {
   byId('component-label').hidden = of.components <= 1;
-  const names = of.components === 3 ? ['x', 'y', 'z'] : Array.from({ length: of.components }, (_, i) => String(i));
+  const names = of.components === 3
+    ? ['x', 'y', 'z']
+    : Array.from({ length: of.components }, (_, i) => String(i));
   const entries = [['', 'magnitude'], ...names.map((name, i) => [String(i), name])];
   options(byId('component'), entries, state.component === null ? '' : String(state.component));
 }
@@ -140,18 +164,26 @@ function showComponents(of) {
 function showLineAxes(of) {
   const axes = of.shape.length > 1 ? of.shape.map((_, axis) => axis).reverse() : [];
   refill(byId('line-axes'), JSON.stringify([of.name, axes, of.axes]), () => axes.map((axis) => {
-    const button = make('button', { type: 'button', textContent: axisName(of, axis), onclick: () => set({ lineAxis: axis }) });
+    const button = make('button', {
+      type: 'button',
+      textContent: axisName(of, axis),
+      onclick: () => set({ lineAxis: axis }),
+    });
     button.dataset.axis = axis;
     return button;
   }));
-  press(byId('line-axes').children, (b) => Number(b.dataset.axis) === (state.lineAxis ?? state.plane[1]));
+  const chosen = state.lineAxis ?? state.plane[1];
+  press(byId('line-axes').children, (b) => Number(b.dataset.axis) === chosen);
 }
 
 function showReferences() {
   byId('reference-label').hidden = state.view !== 'compare';
   if (state.view !== 'compare') return;
   const shown = state.shown?.version?.version;
-  const all = new Set([...(state.region?.versions ?? []), state.reference, shown].filter((v) => v != null));
+  const known = [...(state.region?.versions ?? []), state.reference, shown];
+  const all = new Set(known.filter((v) => v != null));
   const entries = [...all].sort((a, b) => a - b).map((v) => [String(v), `version ${v}`]);
-  if (document.activeElement !== byId('reference')) options(byId('reference'), entries, String(state.reference));
+  if (document.activeElement !== byId('reference')) {
+    options(byId('reference'), entries, String(state.reference));
+  }
 }

@@ -28,6 +28,7 @@ export function press(buttons, pressed) {
 
 /** Sets the options of a select, `[[value, text], ...]`, and the chosen value. */
 export function options(select, entries, chosen) {
-  refill(select, JSON.stringify(entries), () => entries.map(([value, textContent]) => make('option', { value, textContent })));
+  refill(select, JSON.stringify(entries), () =>
+    entries.map(([value, textContent]) => make('option', { value, textContent })));
   select.value = chosen;
 }

@@ -11,7 +11,12 @@ import { themeColors } from './theme.js';
 import { number } from './numbers.js';
 
 export function setUpExport() {
-  const save = { 'save-png': savePng, 'save-slice': saveSlice, 'save-line': saveLine, 'save-series': saveSeries };
+  const save = {
+    'save-png': savePng,
+    'save-slice': saveSlice,
+    'save-line': saveLine,
+    'save-series': saveSeries,
+  };
   for (const [id, action] of Object.entries(save)) {
     byId(id).onclick = () => {
       byId('save').open = false;
@@ -42,10 +47,12 @@ export function savePng() {
   const of = field();
   if (!of) return;
   const single = document.querySelector('#curve canvas');
-  const layers = state.view === 'volume' ? volumeLayers() : of.shape.length === 1 && state.view === 'slice' ? [single] : [byId('heat')];
+  const curve = of.shape.length === 1 && state.view === 'slice';
+  const layers = state.view === 'volume' ? volumeLayers() : [curve ? single : byId('heat')];
   const [{ width, height }] = layers;
   const caption = Math.round(26 * devicePixelRatio);
-  const canvas = Object.assign(document.createElement('canvas'), { width, height: height + caption });
+  const size = { width, height: height + caption };
+  const canvas = Object.assign(document.createElement('canvas'), size);
   const ctx = canvas.getContext('2d');
   const theme = themeColors();
   ctx.fillStyle = theme.panel;
@@ -58,7 +65,8 @@ export function savePng() {
 }
 
 function captionOf(of) {
-  return [state.regionName, title(of, state.component), stamp(), where(of)].filter(Boolean).join('  ·  ');
+  const parts = [state.regionName, title(of, state.component), stamp(), where(of)];
+  return parts.filter(Boolean).join('  ·  ');
 }
 
 function stamp() {
@@ -69,7 +77,8 @@ function stamp() {
 /** Returns the position of the slice, such as "z = 32". */
 function where(of) {
   const across = of.shape.map((_, axis) => axis).filter((axis) => !state.plane.includes(axis));
-  return state.view === 'volume' ? '' : across.map((axis) => `${axisName(of, axis)} = ${state.at[axis]}`).join(', ');
+  if (state.view === 'volume') return '';
+  return across.map((axis) => `${axisName(of, axis)} = ${state.at[axis]}`).join(', ');
 }
 
 function csv(lines, kind) {
@@ -77,7 +86,8 @@ function csv(lines, kind) {
 }
 
 function header(of, ...more) {
-  return [`# ${state.regionName}, ${title(of, state.component)}${unitOf(of) ? ` in ${unitOf(of)}` : ''}, ${stamp()}`, ...more];
+  const unit = unitOf(of) ? ` in ${unitOf(of)}` : '';
+  return [`# ${state.regionName}, ${title(of, state.component)}${unit}, ${stamp()}`, ...more];
 }
 
 /** Returns a value as text. A sample without a base is a 32-bit float and has 9 digits. */
@@ -93,8 +103,12 @@ export function sliceCsv() {
   if (!of || !image) return null;
   const { rows, cols, block, window, base, values } = image;
   const [row, col] = state.plane;
-  const about = `# rows: ${axisName(of, row)} from ${window[0][0]}, columns: ${axisName(of, col)} from ${window[1][0]}; ${where(of)}`;
-  const means = block[0] * block[1] > 1 ? [`# each value is the mean of ${block[0]} x ${block[1]}`] : [];
+  const inRows = `rows: ${axisName(of, row)} from ${window[0][0]}`;
+  const inColumns = `columns: ${axisName(of, col)} from ${window[1][0]}`;
+  const about = `# ${inRows}, ${inColumns}; ${where(of)}`;
+  const means = block[0] * block[1] > 1
+    ? [`# each value is the mean of ${block[0]} x ${block[1]}`]
+    : [];
   const lines = Array.from({ length: rows }, (_, r) =>
     Array.from(values.subarray(r * cols, (r + 1) * cols), (v) => digits(base + v, base)).join(','));
   return [...header(of, about, ...means), ...lines];
@@ -109,8 +123,10 @@ function saveLine() {
   const [of, data] = [field(), lineData()];
   if (!of || !data) return;
   const name = axisName(of, data.axis);
-  const about = `# along ${name} through [${data.at?.join(', ')}]${data.block > 1 ? `, means of ${data.block}` : ''}`;
-  const lines = data.x.map((_, i) => `${i * data.block},${coordinate(of, data.axis, i * data.block + data.block / 2)},${data.y[i]}`);
+  const means = data.block > 1 ? `, means of ${data.block}` : '';
+  const about = `# along ${name} through [${data.at?.join(', ')}]${means}`;
+  const place = (i) => coordinate(of, data.axis, i * data.block + data.block / 2);
+  const lines = data.x.map((_, i) => `${i * data.block},${place(i)},${data.y[i]}`);
   csv([...header(of, about), `index,${name},value`, ...lines], 'line');
 }
 

@@ -94,7 +94,8 @@ export const hasMesh = (field) => Boolean(field.spacing && field.origin);
 export function indexText(field, index, number) {
   const text = `[${index.join(', ')}]`;
   if (!hasMesh(field)) return text;
-  const named = index.map((i, axis) => `${axisName(field, axis)} = ${number(coordinate(field, axis, i + 0.5))}`);
+  const where = (i, axis) => number(coordinate(field, axis, i + 0.5));
+  const named = index.map((i, axis) => `${axisName(field, axis)} = ${where(i, axis)}`);
   return `${text}  ${named.reverse().join(', ')}`;
 }
 

@@ -39,7 +39,8 @@ export function gestures(canvas, handlers) {
   function pinch(id, before, here) {
     const [, other] = [...down.entries()].find(([key]) => key !== id);
     const distance = (a) => Math.max(1, Math.hypot(a.x - other.x, a.y - other.y));
-    handlers.zoom(distance(here) / distance(before), (here.x + other.x) / 2, (here.y + other.y) / 2);
+    const middle = { x: (here.x + other.x) / 2, y: (here.y + other.y) / 2 };
+    handlers.zoom(distance(here) / distance(before), middle.x, middle.y);
     handlers.drag((here.x - before.x) / 2, (here.y - before.y) / 2);
     slipped = Infinity;
   }
@@ -47,7 +48,9 @@ export function gestures(canvas, handlers) {
   canvas.addEventListener('pointerup', (event) => {
     const here = down.get(event.pointerId);
     down.delete(event.pointerId);
-    if (here && down.size === 0 && slipped <= SLIP * devicePixelRatio) handlers.click?.(here.x, here.y);
+    if (here && down.size === 0 && slipped <= SLIP * devicePixelRatio) {
+      handlers.click?.(here.x, here.y);
+    }
   });
   canvas.addEventListener('pointercancel', (event) => down.delete(event.pointerId));
   canvas.addEventListener('pointerleave', () => handlers.leave?.());
@@ -70,7 +73,8 @@ export function gestures(canvas, handlers) {
 }
 
 /** Returns width and height of an element in device pixels; 0 if it is hidden. */
-export const sizeOf = (element) => [element.clientWidth, element.clientHeight].map((n) => Math.round(n * devicePixelRatio));
+export const sizeOf = (element) =>
+  [element.clientWidth, element.clientHeight].map((n) => Math.round(n * devicePixelRatio));
 
 /**
  * Makes a canvas as large as its element. A hidden canvas keeps its size.
@@ -78,7 +82,8 @@ export const sizeOf = (element) => [element.clientWidth, element.clientHeight].m
  */
 export function fit(canvas) {
   const [width, height] = sizeOf(canvas);
-  if (width === 0 || height === 0 || (canvas.width === width && canvas.height === height)) return false;
+  if (width === 0 || height === 0) return false;
+  if (canvas.width === width && canvas.height === height) return false;
   Object.assign(canvas, { width, height });
   return true;
 }

@@ -1,9 +1,9 @@
 // The first messages on a WebSocket: server and page prove to each other that they know the same
 // key (see PROTOCOL.md). The browser's own cryptography needs a secure context; this code does not.
 
-import { hmac } from './vendor/noble-hashes/hmac.js';
-import { sha256 } from './vendor/noble-hashes/sha2.js';
-import { bytesToHex, randomBytes, utf8ToBytes } from './vendor/noble-hashes/utils.js';
+import { hmac } from './vendor/@noble/hashes/hmac.js';
+import { sha256 } from './vendor/@noble/hashes/sha2.js';
+import { bytesToHex, randomBytes, utf8ToBytes } from './vendor/@noble/hashes/utils.js';
 import { key, keepSession } from './keys.js';
 
 const authenticate = (secret, ...parts) =>

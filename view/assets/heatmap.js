@@ -26,7 +26,8 @@ export function drawPanel(ctx, panel) {
   ctx.font = scaled(FONT, panel.ratio);
   ctx.strokeStyle = panel.theme.frame;
   ctx.lineWidth = panel.ratio;
-  ctx.strokeRect(box.x - panel.ratio / 2, box.y - panel.ratio / 2, box.width + panel.ratio, box.height + panel.ratio);
+  const half = panel.ratio / 2;
+  ctx.strokeRect(box.x - half, box.y - half, box.width + panel.ratio, box.height + panel.ratio);
   axes(ctx, panel);
   heading(ctx, panel);
   if (panel.image) colorBar(ctx, panel, { x: box.x + box.width, y: box.y, height: box.height });
@@ -118,7 +119,9 @@ function marks({ coordinate, place }, [first, end], count) {
   const ends = [coordinate(first), coordinate(end)].sort((a, b) => a - b);
   const values = ticks(...ends, Math.min(8, count));
   const labels = tickLabels(values);
-  return values.map((value, i) => ({ at: place(value), label: labels[i] })).filter(({ at }) => at >= first && at <= end);
+  return values
+    .map((value, i) => ({ at: place(value), label: labels[i] }))
+    .filter(({ at }) => at >= first && at <= end);
 }
 
 function line(ctx, x0, y0, x1, y1) {

@@ -54,7 +54,8 @@ export function setUpInspection() {
     get shown() {
       const { field: name, probe, moments, histogram, line, error } = state.shown ?? {};
       const values = line && Array.from(line.values);
-      return structuredClone({ field: name, probe, moments, histogram, error, line: line && { axis: line.axis, at: line.request?.line?.at, values } });
+      const along = line && { axis: line.axis, at: line.request?.line?.at, values };
+      return structuredClone({ field: name, probe, moments, histogram, error, line: along });
     },
     get volume() {
       const block = state.shown?.volume;

@@ -16,11 +16,13 @@ import { shiftLevel } from './volume-view.js';
 export function setUpKeyboard(zoom) {
   const shortcuts = list(zoom);
   byId('shortcuts').append(...shortcuts.flatMap(({ keys, does }) => [
-    make('dt', {}, ...keys.map((key) => make('kbd', { textContent: key === ' ' ? 'space' : NAMES[key] ?? key }))), make('dd', { textContent: does }),
+    make('dt', {}, ...keys.map((key) => make('kbd', { textContent: NAMES[key] ?? key }))),
+    make('dd', { textContent: does }),
   ]));
   byId('help-open').onclick = () => byId('help').showModal();
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open || typing(event.target, event.key)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (byId('help').open || typing(event.target, event.key)) return;
     const shortcut = shortcuts.find(({ keys }) => keys.includes(event.key));
     if (!shortcut) return;
     event.preventDefault();
@@ -28,7 +30,14 @@ export function setUpKeyboard(zoom) {
   });
 }
 
-const NAMES = { ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', Escape: 'esc' };
+const NAMES = {
+  ' ': 'space',
+  ArrowLeft: '←',
+  ArrowRight: '→',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  Escape: 'esc',
+};
 
 /** Returns true if the control uses the key itself. */
 function typing(target, key) {
@@ -41,11 +50,27 @@ function typing(target, key) {
 function list(zoom) {
   return [
     { keys: [' '], does: 'pause, or follow the newest version', run: toggleLive },
-    { keys: ['ArrowLeft', 'ArrowRight'], does: 'one version back, or forward', run: (key) => stepBy(key === 'ArrowLeft' ? -1 : 1) },
-    { keys: ['ArrowUp', 'ArrowDown'], does: 'move the slice; in the 3-D view, the level', run: (key) => move(key === 'ArrowUp' ? 1 : -1) },
+    {
+      keys: ['ArrowLeft', 'ArrowRight'],
+      does: 'one version back, or forward',
+      run: (key) => stepBy(key === 'ArrowLeft' ? -1 : 1),
+    },
+    {
+      keys: ['ArrowUp', 'ArrowDown'],
+      does: 'move the slice; in the 3-D view, the level',
+      run: (key) => move(key === 'ArrowUp' ? 1 : -1),
+    },
     { keys: ['x', 'y', 'z'], does: 'the axis across the slice', run: chooseAxis },
-    { keys: ['s', 'c', 'v'], does: 'slice, compare, 3-D view', run: (key) => chooseView({ s: 'slice', c: 'compare', v: 'volume' }[key]) },
-    { keys: ['+', '-', '0'], does: 'zoom in, zoom out, show all', run: (key) => zoom({ '+': 1.5, '-': 1 / 1.5, 0: null }[key]) },
+    {
+      keys: ['s', 'c', 'v'],
+      does: 'slice, compare, 3-D view',
+      run: (key) => chooseView({ s: 'slice', c: 'compare', v: 'volume' }[key]),
+    },
+    {
+      keys: ['+', '-', '0'],
+      does: 'zoom in, zoom out, show all',
+      run: (key) => zoom({ '+': 1.5, '-': 1 / 1.5, 0: null }[key]),
+    },
     { keys: ['l'], does: 'logarithmic colours', run: () => set({ log: !state.log }) },
     { keys: ['Escape'], does: 'unpin the point', run: () => set({ pin: null }) },
     { keys: ['p'], does: 'save the image', run: savePng },

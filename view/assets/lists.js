@@ -24,8 +24,11 @@ function showRegions(choose) {
   const own = state.region ? { name: state.regionName, state: state.region.state } : null;
   const listed = state.regions.map((region) => (region.name === own?.name ? own : region));
   const regions = own && !listed.includes(own) ? [own, ...listed] : listed;
-  refill(byId('regions'), JSON.stringify([regions, state.regionName]), () => regions.map(({ name, state: how }) =>
-    entry(name === state.regionName, () => choose(name), make('span', { className: 'name', textContent: name }), pill(how))));
+  refill(byId('regions'), JSON.stringify([regions, state.regionName]), () =>
+    regions.map(({ name, state: how }) => {
+      const label = make('span', { className: 'name', textContent: name });
+      return entry(name === state.regionName, () => choose(name), label, pill(how));
+    }));
 }
 
 export function pill(how) {
@@ -45,9 +48,10 @@ function showFields() {
   const key = JSON.stringify([fields, state.fieldName]);
   refill(byId('fields'), key, () => fields.map((f) => {
     const unit = unitOf(f) && ` · ${unitOf(f)}`;
+    const detail = f.raw ? 'raw bytes' : `${typeText(f)} · ${shapeText(f)}${unit}`;
     const item = entry(f.name === state.fieldName, () => chooseField(f),
       make('span', { className: 'name', textContent: f.name }),
-      make('span', { className: 'detail', textContent: f.raw ? 'raw bytes' : `${typeText(f)} · ${shapeText(f)}${unit}` }));
+      make('span', { className: 'detail', textContent: detail }));
     item.firstChild.disabled = f.raw;
     return item;
   }));
@@ -58,11 +62,14 @@ function showFields() {
  */
 function keepField() {
   const of = field();
-  const inside = (index) => index.length === of.shape.length && index.every((i, axis) => i < of.shape[axis]);
+  const inside = (index) =>
+    index.length === of.shape.length && index.every((i, axis) => i < of.shape[axis]);
   if (of && inside(state.at) && (!state.pin || inside(state.pin))) return;
   const first = of ?? (state.region?.fields ?? []).find((f) => !f.raw);
   if (!first) return;
-  if (state.fieldName && !of) tell(`There is no field “${state.fieldName}” any more; this is “${first.name}”.`);
+  if (state.fieldName && !of) {
+    tell(`There is no field “${state.fieldName}” any more; this is “${first.name}”.`);
+  }
   set({ ...start(first), fieldName: first.name, component: null, hover: null });
 }
 

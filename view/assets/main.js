@@ -51,7 +51,9 @@ function link(how) {
 function message(what) {
   if (what.type === 'region') region(what);
   else if (what.type === 'regions') set({ regions: what.regions });
-  else if (what.type === 'series' && what.field === state.fieldName && what.component === state.component) {
+  else if (
+    what.type === 'series' && what.field === state.fieldName && what.component === state.component
+  ) {
     seriesOf(seriesKey());
     addPoints(what.points);
     draw();
@@ -86,9 +88,11 @@ function frame(buffer) {
  * Returns true for an answer to an old request: it has another field, or another version than the
  * one that the page is paused at.
  */
-const isLate = ({ field: of, request: wanted }) => of !== state.fieldName || (wanted !== undefined && wanted.version !== state.version);
+const isLate = ({ field: of, request: wanted }) =>
+  of !== state.fieldName || (wanted !== undefined && wanted.version !== state.version);
 
-const seriesKey = () => JSON.stringify([state.regionName, state.region?.run, state.fieldName, state.component]);
+const seriesKey = () =>
+  JSON.stringify([state.regionName, state.region?.run, state.fieldName, state.component]);
 
 // ---- To the server.
 
@@ -109,7 +113,18 @@ const askRegions = () => connection.send({ type: 'regions' });
 
 function chooseRegion(name) {
   if (name === state.regionName) return;
-  set({ regionName: name, region: null, shown: null, fieldName: null, at: [], version: null, reference: null, pin: null, hover: null, view: 'slice' });
+  set({
+    regionName: name,
+    region: null,
+    shown: null,
+    fieldName: null,
+    at: [],
+    version: null,
+    reference: null,
+    pin: null,
+    hover: null,
+    view: 'slice',
+  });
   lastRequest = null;
   const address = new URL(location.href);
   address.searchParams.set('region', name);
@@ -136,7 +151,8 @@ function drawAll() {
   const curve = of?.shape.length === 1 && state.view === 'slice';
   byId('curve').hidden = !curve;
   byId('heat').hidden = curve || state.view === 'volume';
-  document.body.dataset.shows = !state.shown?.version ? 'nothing' : of?.shape.length === 0 ? 'value' : curve ? 'curve' : state.view;
+  const kind = of?.shape.length === 0 ? 'value' : curve ? 'curve' : state.view;
+  document.body.dataset.shows = state.shown?.version ? kind : 'nothing';
   showVolume(state.view === 'volume');
   if (state.view === 'volume') drawVolume();
   else drawSlice();
@@ -188,9 +204,13 @@ function setUp() {
   byId('zoom-in').onclick = () => zoomBy(1.5);
   byId('zoom-out').onclick = () => zoomBy(1 / 1.5);
   byId('zoom-reset').onclick = () => zoomBy(null);
-  const asks = ['fieldName', 'component', 'view', 'plane', 'at', 'window', 'version', 'reference', 'hover', 'pin', 'lineAxis'];
+  const asks = [
+    'fieldName', 'component', 'view', 'plane', 'at', 'window', 'version', 'reference', 'hover',
+    'pin', 'lineAxis',
+  ];
   on(asks, ask);
-  on([...asks, 'region', 'shown', 'colormap', 'rangeMode', 'fixed', 'log', 'render', 'level', 'theme'], draw);
+  const draws = ['colormap', 'rangeMode', 'fixed', 'log', 'render', 'level', 'theme'];
+  on([...asks, 'region', 'shown', ...draws], draw);
 }
 
 async function start() {

@@ -43,7 +43,8 @@ export function ticks(low, high, count) {
   const step = roundStep((high - low) / Math.max(1, count));
   if (!(step > 0) || !Number.isFinite(step)) return [];
   const marks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i += 1) marks.push(i * step);
+  const most = high + step * 1e-9;
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= most; i += 1) marks.push(i * step);
   return marks;
 }
 
@@ -75,7 +76,8 @@ function roundStep(raw) {
 export function tickLabels(marks) {
   for (let digits = 2; digits < 12; digits += 1) {
     const labels = marks.map((mark) => number(Math.abs(mark) < 1e-300 ? 0 : mark, digits));
-    const faithful = marks.every((m, i) => Math.abs(Number(labels[i].replace('∞', 'Infinity')) - m) <= Math.abs(m) * 1e-9);
+    const values = labels.map((label) => Number(label.replace('∞', 'Infinity')));
+    const faithful = marks.every((m, i) => Math.abs(values[i] - m) <= Math.abs(m) * 1e-9);
     if (faithful || digits === 11) return labels;
   }
   return [];

@@ -52,7 +52,8 @@ export function drawPages() {
 /** Fills the bins from `first` to `end`, which may be fractions, within a row. */
 function cell(ctx, { across, width, height }, first, end, part = [0, 1]) {
   const row = Math.floor(first / across);
-  const [left, right] = [first - row * across, end - row * across].map((n) => Math.round(n * width));
+  const ends = [first - row * across, end - row * across];
+  const [left, right] = ends.map((n) => Math.round(n * width));
   const [top, bottom] = part.map((t) => Math.round((row + t) * height));
   ctx.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
 }
@@ -105,6 +106,8 @@ function tell(event) {
   if (bin < 0 || bin >= pages.length) return;
   const of = fieldBins(state.region, pages).find(({ first, end }) => bin + 1 > first && bin < end);
   const first = bin * pages.pages_per_bin;
-  const range = pages.pages_per_bin > 1 ? `pages ${first}–${Math.min(first + pages.pages_per_bin, pages.pages) - 1}` : `page ${first}`;
-  note.textContent = `${of?.name ?? 'no field'}, ${range}: ${Math.round((100 * pages.values[bin]) / 255)} % changed`;
+  const last = Math.min(first + pages.pages_per_bin, pages.pages) - 1;
+  const range = pages.pages_per_bin > 1 ? `pages ${first}–${last}` : `page ${first}`;
+  const share = Math.round((100 * pages.values[bin]) / 255);
+  note.textContent = `${of?.name ?? 'no field'}, ${range}: ${share} % changed`;
 }

@@ -22,7 +22,8 @@ export function setUpPlots() {
     plots.histogram = histogramChart();
     drawPlots();
   });
-  element('log-counts').addEventListener('change', (event) => set({ logCounts: event.target.checked }));
+  element('log-counts').addEventListener('change', ({ target }) =>
+    set({ logCounts: target.checked }));
 }
 
 function lineChart(target, note) {
@@ -61,7 +62,12 @@ function markPoint(plot) {
 }
 
 function seriesChart() {
-  const thin = (name) => ({ stroke: ink(name), width: 1.25, points: { show: few }, spanGaps: true });
+  const thin = (name) => ({
+    stroke: ink(name),
+    width: 1.25,
+    points: { show: few },
+    spanGaps: true,
+  });
   return chart(element('series-chart'), {
     scales: { x: { time: false }, y: { range: padded } },
     axes: [xAxis(), yAxis()],
@@ -74,10 +80,17 @@ function histogramChart() {
   const y = state.logCounts
     ? { distr: 3, range: (_, low, high) => [0.5, Math.max(10, high * 1.5)] }
     : { range: (_, low, high) => [0, (high || 1) * 1.05] };
+  const values = (_, marks) => marks.map((m) => (Math.log10(m) % 1 ? '' : number(m, 2)));
   return chart(element('histogram-chart'), {
     scales: { x: { time: false }, y },
-    axes: [xAxis(), yAxis(state.logCounts ? { values: (_, marks) => marks.map((m) => (Math.log10(m) % 1 ? '' : number(m, 2))) } : {})],
-    series: [{}, { paths: bars, stroke: ink('accent'), fill: wash('accent'), width: 1, points: { show: false } }],
+    axes: [xAxis(), yAxis(state.logCounts ? { values } : {})],
+    series: [{}, {
+      paths: bars,
+      stroke: ink('accent'),
+      fill: wash('accent'),
+      width: 1,
+      points: { show: false },
+    }],
     hooks: { setCursor: [(plot) => noteBin(plot)] },
   });
 }
@@ -105,7 +118,13 @@ export function lineData() {
   const [of, line] = [field(), shownOfField()?.line];
   if (!of || !line || line.axis >= of.shape.length) return null;
   const at = (i) => coordinate(of, line.axis, i * line.block + line.block / 2);
-  return { axis: line.axis, block: line.block, at: line.request?.line?.at, x: Array.from(line.values, (_, i) => at(i)), y: Array.from(line.values) };
+  return {
+    axis: line.axis,
+    block: line.block,
+    at: line.request?.line?.at,
+    x: Array.from(line.values, (_, i) => at(i)),
+    y: Array.from(line.values),
+  };
 }
 
 function drawLine() {
@@ -137,8 +156,11 @@ function drawHistogram() {
   if (!shown) return;
   const { histogram, moments } = shown;
   const shownMoments = moments && [
-    `mean ${number(moments.mean, 5)}`, `σ ${number(moments.std, 5)}`, `${number(moments.min, 5)} … ${number(moments.max, 5)}`,
-    moments.nans > 0 ? `${moments.nans} NaN` : '', moments.infinities > 0 ? `${moments.infinities} infinite` : '',
+    `mean ${number(moments.mean, 5)}`,
+    `σ ${number(moments.std, 5)}`,
+    `${number(moments.min, 5)} … ${number(moments.max, 5)}`,
+    moments.nans > 0 ? `${moments.nans} NaN` : '',
+    moments.infinities > 0 ? `${moments.infinities} infinite` : '',
   ];
   element('moments').textContent = shownMoments ? shownMoments.filter(Boolean).join(' · ') : '';
   if (!histogram) return;

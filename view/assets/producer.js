@@ -36,12 +36,17 @@ function facts(r) {
     ['published', String(r.publishes ?? '–')],
     ['skipped', String(r.skips ?? '–')],
     ['tracker', r.tracker || '–'],
-    ['pages here', String(r.clients ?? '–'), 'Browsers that look at this region through this server'],
+    [
+      'pages here',
+      String(r.clients ?? '–'),
+      'Browsers that look at this region through this server',
+    ],
   ];
 }
 
 function observer({ pid, pinned, held_bytes: held, own }) {
   const name = make('td', { textContent: own ? `${pid} view` : String(pid) });
   const pins = pinned?.join(', ') || '–';
-  return make('tr', {}, name, make('td', { textContent: pins, title: pins }), make('td', { textContent: size(held) }));
+  const holds = make('td', { textContent: size(held) });
+  return make('tr', {}, name, make('td', { textContent: pins, title: pins }), holds);
 }

@@ -34,7 +34,9 @@ export function range(seen, { mode, fixed, log, of }) {
 
 /** Returns a valid range: its ends differ, and are positive for logarithms. */
 function sound(low, high, positive, log) {
-  if (!(low <= high) || !Number.isFinite(low) || !Number.isFinite(high)) return { low: 0, high: 1, log: false };
+  if (!(low <= high) || !Number.isFinite(low) || !Number.isFinite(high)) {
+    return { low: 0, high: 1, log: false };
+  }
   if (log && high > 0) {
     const least = low > 0 ? low : Math.min(positive, high);
     return least < high ? { low: least, high, log: true } : { low: high / 10, high, log: true };

@@ -6,8 +6,10 @@ import { state, set } from './store.js';
 /** The image that was kept: {version, of, image}, or null. */
 let kept = null;
 
-const identity = ({ field, component }, { rows, cols, block, window, request }) =>
-  JSON.stringify([field, component, rows, cols, block, window, request?.slice?.axes, request?.slice?.at]);
+const identity = ({ field, component }, { rows, cols, block, window, request }) => {
+  const { axes, at } = request?.slice ?? {};
+  return JSON.stringify([field, component, rows, cols, block, window, axes, at]);
+};
 
 /**
  * Adds the image that was kept to `shown`, if its version is gone. If no image was kept that fits,

@@ -38,7 +38,9 @@ export function setUpSlice(redraw, ask) {
 export function zoom(factor, x, y) {
   move((plane, rect, own) => {
     // All panels show the same window, so a place on one panel is a place on all.
-    const [px, py] = x === undefined ? [rect.x + rect.width / 2, rect.y + rect.height / 2] : [x - own.x + rect.x, y - own.y + rect.y];
+    const [px, py] = x === undefined
+      ? [rect.x + rect.width / 2, rect.y + rect.height / 2]
+      : [x - own.x + rect.x, y - own.y + rect.y];
     return zoomed(plane, state.window, rect, factor, px, py);
   }, x, y);
 }
@@ -139,11 +141,30 @@ function contents(of) {
   const shared = rangeOf(of, image, reference);
   const change = difference(image, reference);
   const number = (v) => (v ? `version ${v.version}` : '–');
-  const held = state.shown?.compare?.version ?? (state.reference === null ? null : { version: state.reference });
+  const chosen = state.reference === null ? null : { version: state.reference };
+  const held = state.shown?.compare?.version ?? chosen;
   return [
-    { image: reference, table, range: shared, title: `reference, ${number(held)}`, role: 'reference' },
-    { image, table, range: shared, title: `${name}, ${number(state.shown?.version)}`, role: 'image' },
-    { image: change, table: pixels(diverging()), range: symmetric(change ?? {}), title: 'difference', role: 'difference' },
+    {
+      image: reference,
+      table,
+      range: shared,
+      title: `reference, ${number(held)}`,
+      role: 'reference',
+    },
+    {
+      image,
+      table,
+      range: shared,
+      title: `${name}, ${number(state.shown?.version)}`,
+      role: 'image',
+    },
+    {
+      image: change,
+      table: pixels(diverging()),
+      range: symmetric(change ?? {}),
+      title: 'difference',
+      role: 'difference',
+    },
   ];
 }
 
@@ -164,7 +185,8 @@ function rangeOf(of, ...images) {
   return range(all, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
 }
 
-const inside = ({ x, y, width, height }, px, py) => px >= x && px < x + width && py >= y && py < y + height;
+const inside = ({ x, y, width, height }, px, py) =>
+  px >= x && px < x + width && py >= y && py < y + height;
 
 /** Returns the index of the element at a place on the canvas, or null. */
 function indexAt(x, y) {

@@ -14,9 +14,11 @@ const NOTICE = 6000;
 let notice = '';
 let timer = 0;
 
-const REFUSED = 'The address lacks its token, or has the token of another server. Open the address that “tcasm view” printed, with all that follows the “#”.';
+const REFUSED = 'The address lacks its token, or has the token of another server. Open the '
+  + 'address that “tcasm view” printed, with all that follows the “#”.';
 
-const IMPOSTOR = 'Another program answers at this address, not your “tcasm view”. The page has sent it no secret, and tries again …';
+const IMPOSTOR = 'Another program answers at this address, not your “tcasm view”. The page has '
+  + 'sent it no secret, and tries again …';
 
 const HINT = 'Point at the image to read a value; click to pin the point.';
 
@@ -40,12 +42,15 @@ export function tell(text) {
 
 function showStatus() {
   const lost = state.link === 'closed' || state.link === 'impostor';
-  const how = state.link === 'open' ? state.region?.state ?? 'connecting' : lost ? 'disconnected' : state.link;
+  const closed = lost ? 'disconnected' : state.link;
+  const how = state.link === 'open' ? state.region?.state ?? 'connecting' : closed;
   byId('region-name').textContent = state.regionName ?? '–';
   byId('region-state').textContent = how;
   byId('region-state').dataset.state = how;
   const v = version();
-  byId('stamp').textContent = v ? `version ${v.version} · step ${v.step} · t = ${number(v.time)}` : '';
+  byId('stamp').textContent = v
+    ? `version ${v.version} · step ${v.step} · t = ${number(v.time)}`
+    : '';
   document.title = state.regionName ? `${state.regionName} – tcasm view` : 'tcasm view';
 }
 
@@ -58,13 +63,20 @@ function bannerText() {
   const region = state.region;
   if (state.link === 'refused') return ['bad', REFUSED];
   if (state.link === 'impostor') return ['bad', IMPOSTOR];
-  if (state.link === 'closed') return ['bad', 'Disconnected from “tcasm view”. The page tries again …'];
+  if (state.link === 'closed') {
+    return ['bad', 'Disconnected from “tcasm view”. The page tries again …'];
+  }
   if (notice) return ['info', notice];
-  if (region?.state === 'lost') return ['bad', `The producer died${last()}. ${region.message ?? ''}`];
-  if (region?.state === 'revoked') return ['bad', `The producer has revoked the lease of this view${last()}. ${region.message ?? ''}`];
-  if (region?.state === 'ended') return ['info', `The producer has ended${last()}. ${region.message ?? ''}`];
+  if (region?.state === 'lost') return ['bad', `The producer died${rest(region)}`];
+  if (region?.state === 'revoked') {
+    return ['bad', `The producer has revoked the lease of this view${rest(region)}`];
+  }
+  if (region?.state === 'ended') return ['info', `The producer has ended${rest(region)}`];
   return null;
 }
+
+/** Returns the end of a sentence about the producer, and the server's message. */
+const rest = (region) => `${last()}. ${region.message ?? ''}`;
 
 const last = () => (version() ? '; this is the last version' : '');
 
@@ -80,8 +92,12 @@ function messageText() {
   const region = state.region;
   if (state.link === 'refused') return REFUSED;
   if (!region) return state.link === 'open' ? '' : 'Connecting …';
-  if (region.state === 'waiting') return `Waiting: ${region.message || `there is no region “${region.name}” yet`}`;
-  if (!region.latest && region.state === 'running') return 'The producer has not published a version yet.';
+  if (region.state === 'waiting') {
+    return `Waiting: ${region.message || `there is no region “${region.name}” yet`}`;
+  }
+  if (!region.latest && region.state === 'running') {
+    return 'The producer has not published a version yet.';
+  }
   if (!field()) return region.latest ? 'This region has no field that can be shown.' : '';
   if (state.view === 'volume' && volumeFailure()) return volumeFailure();
   return errorText(state.shown) || singleText(field());
@@ -100,7 +116,8 @@ function errorText(shown) {
 /** Returns the value of a field without axes, which is shown in place of an image. */
 function singleText(of) {
   const probe = shownOfField()?.probe;
-  return of.shape.length === 0 && probe ? `${title(of, state.component)} = ${probeText(probe, of)}` : '';
+  if (of.shape.length > 0 || !probe) return '';
+  return `${title(of, state.component)} = ${probeText(probe, of)}`;
 }
 
 export function showMessage() {
@@ -115,9 +132,12 @@ function showValues() {
   if (!of) return;
   const { hover, pin, shown } = state;
   // The cursor of a curve shows the value itself.
-  if (state.plane[0] !== state.plane[1] || of.shape.length === 0) byId('hover-value').textContent = hoverText(of);
+  if (state.plane[0] !== state.plane[1] || of.shape.length === 0) {
+    byId('hover-value').textContent = hoverText(of);
+  }
   const exact = pin && shown?.probe && String(shown.probe.at) === String(pin) ? shown.probe : null;
-  byId('pin-value').textContent = pin ? `pinned ${indexText(of, pin, number)} = ${exact ? probeText(exact, of) : '…'}` : '';
+  const value = exact ? probeText(exact, of) : '…';
+  byId('pin-value').textContent = pin ? `pinned ${indexText(of, pin, number)} = ${value}` : '';
 }
 
 /** Returns the index and the value under the pointer, or a hint. */

@@ -39,8 +39,11 @@ function show(theme) {
 export function themeColors() {
   if (!colors) {
     const style = getComputedStyle(document.documentElement);
-    const names = ['panel', 'text', 'dim', 'frame', 'grid', 'missing', 'hatch', 'one', 'two', 'three', 'accent'];
-    colors = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+    const names = [
+      'panel', 'text', 'dim', 'frame', 'grid', 'missing', 'hatch', 'one', 'two', 'three', 'accent',
+    ];
+    const value = (name) => style.getPropertyValue(`--${name}`).trim();
+    colors = Object.fromEntries(names.map((name) => [name, value(name)]));
   }
   return colors;
 }

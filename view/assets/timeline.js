@@ -56,7 +56,10 @@ function showTimeline() {
   byId('back').disabled = byId('forward').disabled = all.length === 0;
   showTicks(all, now);
   const shown = version();
-  byId('position').textContent = shown ? `${live ? 'live' : 'paused'} · version ${shown.version} · step ${shown.step} · t = ${number(shown.time)}` : '';
+  const how = live ? 'live' : 'paused';
+  byId('position').textContent = shown
+    ? `${how} · version ${shown.version} · step ${shown.step} · t = ${number(shown.time)}`
+    : '';
 }
 
 /** Shows the numbers of versions below the slider, where its thumb would be. */

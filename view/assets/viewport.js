@@ -52,10 +52,12 @@ function visible(plane, rect, map) {
 export function wanted({ cols, rows, sx, sy }) {
   const whole = ([first, end], size) => {
     const from = Math.max(0, Math.floor(first + 1e-6));
-    return [from, Math.max(from + 1, Math.ceil(end - 1e-6))].map((n) => Math.min(n, Math.max(size, 1)));
+    const ends = [from, Math.max(from + 1, Math.ceil(end - 1e-6))];
+    return ends.map((n) => Math.min(n, Math.max(size, 1)));
   };
   const [r, c] = [whole(rows, Infinity), whole(cols, Infinity)];
-  const pixels = [[r, sy], [c, sx]].map(([[a, b], s]) => Math.max(1, Math.min(MOST_PIXELS, Math.round((b - a) * s))));
+  const samples = ([a, b], s) => Math.max(1, Math.min(MOST_PIXELS, Math.round((b - a) * s)));
+  const pixels = [samples(r, sy), samples(c, sx)];
   return { rows: r, cols: c, pixels };
 }
 
@@ -63,12 +65,17 @@ export function wanted({ cols, rows, sx, sy }) {
 export function zoomed(plane, window, rect, factor, x, y) {
   const map = transform(plane, window, rect);
   const before = window ?? { col: plane.cols / 2, row: plane.rows / 2, zoom: 1 };
-  const most = Math.max(1, LARGEST_CELL * Math.min(rect.width / map.fit, rect.height / (map.fit * plane.aspect)));
+  const shorter = Math.min(rect.width / map.fit, rect.height / (map.fit * plane.aspect));
+  const most = Math.max(1, LARGEST_CELL * shorter);
   const zoom = Math.min(most, before.zoom * factor);
   if (zoom <= 1) return null;
   const [col, row] = [map.col(x), map.row(y)];
   const ratio = before.zoom / zoom;
-  const middle = { col: col + (before.col - col) * ratio, row: row + (before.row - row) * ratio, zoom };
+  const middle = {
+    col: col + (before.col - col) * ratio,
+    row: row + (before.row - row) * ratio,
+    zoom,
+  };
   return held(plane, middle);
 }
 

@@ -37,12 +37,15 @@ float fraction(float byte) {
 
 float at(vec3 p) { return texture(field, p / (2.0 * half_box) + 0.5).r; }
 
-vec3 map_color(float t) { return texture(colors, vec2((clamp(t, 0.0, 1.0) * 255.0 + 0.5) / 256.0, 0.5)).rgb; }
+vec3 map_color(float t) {
+  return texture(colors, vec2((clamp(t, 0.0, 1.0) * 255.0 + 0.5) / 256.0, 0.5)).rgb;
+}
 
 vec3 slope(vec3 p) {
   vec3 h = 2.0 * half_box / vec3(textureSize(field, 0));
   vec3 dx = vec3(h.x, 0, 0), dy = vec3(0, h.y, 0), dz = vec3(0, 0, h.z);
-  return vec3(at(p + dx) - at(p - dx), at(p + dy) - at(p - dy), at(p + dz) - at(p - dz)) / (2.0 * h);
+  vec3 change = vec3(at(p + dx) - at(p - dx), at(p + dy) - at(p - dy), at(p + dz) - at(p - dz));
+  return change / (2.0 * h);
 }
 
 vec3 lit(vec3 base, vec3 normal, vec3 ray) {

@@ -38,7 +38,13 @@ export function setUpVolume(redraw) {
     zoom: (factor) => zoomVolume(factor, redraw),
   });
   canvas.addEventListener('keydown', (event) => {
-    const step = { ArrowLeft: [0.1, 0], ArrowRight: [-0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] }[event.key];
+    const steps = {
+      ArrowLeft: [0.1, 0],
+      ArrowRight: [-0.1, 0],
+      ArrowUp: [0, 0.1],
+      ArrowDown: [0, -0.1],
+    };
+    const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();
@@ -66,14 +72,23 @@ export function drawVolume() {
   if (!renderer && !failure) start();
   const block = shownOfField()?.volume;
   if (!renderer || !block || !(block.min <= block.max)) return;
-  const seen = { min: block.min, max: block.max, positive: block.min > 0 ? block.min : block.max / 1000 };
+  const positive = block.min > 0 ? block.min : block.max / 1000;
+  const seen = { min: block.min, max: block.max, positive };
   const key = JSON.stringify([state.regionName, of.name, state.shown.component]);
   ends = range(seen, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
   const colors = colormap(state.colormap);
   const sides = lengths(of);
   fit(canvas);
   const iso = state.render === 'iso';
-  renderer.draw(block, { camera: view, lengths: sides, range: ends, iso, level: state.level, colors, background: rgb(themeColors().panel) });
+  renderer.draw(block, {
+    camera: view,
+    lengths: sides,
+    range: ends,
+    iso,
+    level: state.level,
+    colors,
+    background: rgb(themeColors().panel),
+  });
   annotate(of, sides, pixels(colors));
   document.getElementById('level-value').textContent = number(valueAt(state.level, ends), 4);
 }
@@ -114,7 +129,8 @@ function annotate(of, sides, table) {
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
   const stamp = state.shown.volume.version ?? state.shown.version;
-  ctx.fillText(`${title(of, state.shown.component)}, version ${stamp.version}`, 16 * ratio, 20 * ratio);
+  const caption = `${title(of, state.shown.component)}, version ${stamp.version}`;
+  ctx.fillText(caption, 16 * ratio, 20 * ratio);
   const bar = { x: width - 92 * ratio, y: 40 * ratio, height: height - 80 * ratio };
   colorBar(ctx, { range: ends, table, unit: unitOf(of), theme, ratio }, bar);
 }
@@ -122,7 +138,8 @@ function annotate(of, sides, table) {
 /** Draws the twelve edges of the box. */
 function edges(ctx, sides, project) {
   const half = sides.map((s) => s / 2);
-  const corners = Array.from({ length: 8 }, (_, i) => half.map((h, axis) => ((i >> axis) & 1 ? h : -h)));
+  const corner = (_, i) => half.map((h, axis) => ((i >> axis) & 1 ? h : -h));
+  const corners = Array.from({ length: 8 }, corner);
   ctx.globalAlpha = 0.6;
   ctx.beginPath();
   for (let from = 0; from < 8; from += 1) {

@@ -3,13 +3,15 @@
 import { VERTEX, FRAGMENT } from './volume-shader.js';
 import { FOCAL, frame } from './camera.js';
 
+const NO_WEBGL = 'This browser has no WebGL 2, which the 3-D view needs. Slices work without it.';
+
 /** A renderer for one canvas. */
 export class VolumeRenderer {
   /** @throws {Error} if there is no WebGL 2; the message is for the user */
   constructor(canvas) {
     // Keep the buffer after drawing, because the image may be saved.
     const gl = canvas.getContext('webgl2', { antialias: false, preserveDrawingBuffer: true });
-    if (!gl) throw new Error('This browser has no WebGL 2, which the 3-D view needs. Slices work without it.');
+    if (!gl) throw new Error(NO_WEBGL);
     this.canvas = canvas;
     this.gl = gl;
     this.program = program(gl);
@@ -44,7 +46,8 @@ export class VolumeRenderer {
     if (this.uploaded === values) return;
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     const [depth, height, width] = shape;
-    gl.texImage3D(gl.TEXTURE_3D, 0, gl.R8, width, height, depth, 0, gl.RED, gl.UNSIGNED_BYTE, values);
+    const [target, format, type] = [gl.TEXTURE_3D, gl.RED, gl.UNSIGNED_BYTE];
+    gl.texImage3D(target, 0, gl.R8, width, height, depth, 0, format, type, values);
     this.uploaded = values;
   }
 
@@ -52,7 +55,9 @@ export class VolumeRenderer {
     const { gl, canvas } = this;
     const at = (name) => gl.getUniformLocation(this.program, name);
     const { right, up, back, eye } = frame(camera);
-    for (const [name, v] of Object.entries({ right, up, back, eye, background, half_box: lengths.map((l) => l / 2) })) {
+    const half = lengths.map((l) => l / 2);
+    const vectors = { right, up, back, eye, background, half_box: half };
+    for (const [name, v] of Object.entries(vectors)) {
       gl.uniform3fv(at(name), v);
     }
     const shorter = Math.min(canvas.width, canvas.height);
@@ -79,7 +84,9 @@ function program(gl) {
     gl.compileShader(shader);
     gl.attachShader(made, shader);
     const log = gl.getShaderInfoLog(shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(`The 3-D view cannot be drawn here: ${log}`);
+    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) {
+      throw new Error(`The 3-D view cannot be drawn here: ${log}`);
+    }
   }
   gl.linkProgram(made);
   if (!gl.getProgramParameter(made, gl.LINK_STATUS)) {
@@ -91,7 +98,11 @@ function program(gl) {
 function texture(gl, kind, filter) {
   const made = gl.createTexture();
   gl.bindTexture(kind, made);
-  for (const name of ['TEXTURE_MIN_FILTER', 'TEXTURE_MAG_FILTER']) gl.texParameteri(kind, gl[name], filter);
-  for (const name of ['TEXTURE_WRAP_S', 'TEXTURE_WRAP_T', 'TEXTURE_WRAP_R']) gl.texParameteri(kind, gl[name], gl.CLAMP_TO_EDGE);
+  for (const name of ['TEXTURE_MIN_FILTER', 'TEXTURE_MAG_FILTER']) {
+    gl.texParameteri(kind, gl[name], filter);
+  }
+  for (const name of ['TEXTURE_WRAP_S', 'TEXTURE_WRAP_T', 'TEXTURE_WRAP_R']) {
+    gl.texParameteri(kind, gl[name], gl.CLAMP_TO_EDGE);
+  }
   return made;
 }

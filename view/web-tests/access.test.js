@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, request } from 'node:http';
 import { after, test } from 'node:test';
-import { leave, drawn, end, eventually, open, regionName, scene, see, view } from './harness.js';
+import {
+  leave, drawn, end, eventually, open, regionName, scene, see, showsField, view,
+} from './harness.js';
 
 after(leave);
 
@@ -16,9 +18,15 @@ async function server() {
 
 /** Returns the status of a request for a WebSocket. */
 function upgrade({ port }, query, headers = {}) {
-  const socket = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+  const socket = {
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  };
   return new Promise((resolve, reject) => {
-    const asked = request({ host: '127.0.0.1', port, path: `/ws${query}`, headers: { ...socket, ...headers } });
+    const path = `/ws${query}`;
+    const asked = request({ host: '127.0.0.1', port, path, headers: { ...socket, ...headers } });
     asked.on('upgrade', (answer, connection) => {
       connection.destroy();
       resolve(answer.statusCode);
@@ -40,20 +48,36 @@ async function pretender(port) {
     sockets.add(socket);
     socket.on('error', () => {});
     requests.push(`${asked.url} ${JSON.stringify(asked.headers)}`);
-    const accept = createHash('sha1').update(`${asked.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+    const key = `${asked.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+    const accept = createHash('sha1').update(key).digest('base64');
+    socket.write([
+      'HTTP/1.1 101 Switching Protocols',
+      'Upgrade: websocket',
+      'Connection: Upgrade',
+      `Sec-WebSocket-Accept: ${accept}`,
+      '',
+      '',
+    ].join('\r\n'));
     let received = Buffer.alloc(0);
     socket.on('data', (data) => {
       received = Buffer.concat([received, data]);
       received = takeTexts(received, (text) => {
         messages.push(JSON.parse(text));
         const random = () => randomBytes(32).toString('hex');
-        const lie = JSON.stringify({ type: 'proof', nonce: random(), process: random(), proof: random() });
-        socket.write(Buffer.concat([Buffer.from([0x81, 126, lie.length >> 8, lie.length & 255]), Buffer.from(lie)]));
+        const lie = Buffer.from(JSON.stringify({
+          type: 'proof',
+          nonce: random(),
+          process: random(),
+          proof: random(),
+        }));
+        const head = Buffer.from([0x81, 126, lie.length >> 8, lie.length & 255]);
+        socket.write(Buffer.concat([head, lie]));
       });
     });
   });
-  await new Promise((resolve, reject) => server.on('error', reject).listen(port, '127.0.0.1', resolve));
+  await new Promise((resolve, reject) => {
+    server.on('error', reject).listen(port, '127.0.0.1', resolve);
+  });
   const stop = () => new Promise((resolve) => {
     server.close(resolve);
     server.closeAllConnections();
@@ -99,19 +123,23 @@ test('pages of other sites get nothing, even with the token', async () => {
   const query = `?token=${running.token}`;
   assert.equal(await upgrade(running, query, { Origin: 'http://evil.example' }), 403);
   assert.equal(await upgrade(running, query, { Origin: running.origin }), 101);
-  assert.equal(await status(`${running.origin}/regions${query}`, { Origin: 'http://evil.example' }), 403);
+  const regions = `${running.origin}/regions${query}`;
+  assert.equal(await status(regions, { Origin: 'http://evil.example' }), 403);
 });
 
-test('the page removes the token from the address and keeps it out of requests and storage', async () => {
+test('the page removes the token from its address, and sends and stores it nowhere', async () => {
   const { url, origin, token, producer } = await server();
   const page = await open('about:blank');
   const asked = [];
-  page.on('request', (request) => asked.push(request.url(), JSON.stringify(request.headers()), request.postData() ?? ''));
+  page.on('request', (request) => {
+    asked.push(request.url(), JSON.stringify(request.headers()), request.postData() ?? '');
+  });
   const said = heard(page);
   await page.goto(url);
   await drawn(page, 1);
   assert.equal(page.url(), `${origin}/`);
-  const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  const kept = await page.evaluate(() =>
+    JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
   for (const text of [...asked, ...said, kept]) assert.ok(!text.includes(token), text);
   assert.deepEqual(await page.context().cookies(), []);
   // A reload needs no token while the server runs.
@@ -124,20 +152,23 @@ test('the page removes the token from the address and keeps it out of requests a
 /** Returns the list of messages that the page sends over its WebSockets. */
 function heard(page) {
   const said = [];
-  page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => said.push(String(payload))));
+  page.on('websocket', (socket) => {
+    socket.on('framesent', ({ payload }) => said.push(String(payload)));
+  });
   return said;
 }
 
 test('a page without the token says what to do, and takes it from the address', async () => {
   const { url, origin } = await server();
   const page = await open(`${origin}/`);
-  await page.waitForFunction(() => /lacks its token/.test(document.getElementById('message').textContent));
+  await page.waitForFunction(() =>
+    /lacks its token/.test(document.getElementById('message').textContent));
   // Only the part after the `#` changes, so the browser does not load the page again.
   await page.goto(url);
   await drawn(page, 1);
 });
 
-test('a program that takes the port learns nothing, and the page waits for its server', async () => {
+test('a program that takes the port learns nothing; the page waits for its server', async () => {
   const name = regionName('impostor');
   const producer = await scene(name);
   const first = await view(name);
@@ -146,10 +177,13 @@ test('a program that takes the port learns nothing, and the page waits for its s
   const said = heard(page);
   await end(first, 'SIGKILL');
   const impostor = await pretender(first.port);
-  await page.waitForFunction(() => /Another program answers/.test(document.getElementById('banner').textContent), null, { timeout: 15000 });
+  await bannerSays(page, 'Another program answers');
   await eventually(() => assert.ok(impostor.messages.length > 1, String(impostor.messages)));
   for (const message of impostor.messages) {
-    assert.deepEqual([message.type, Object.keys(message).sort()], ['hello', ['key', 'nonce', 'type']]);
+    assert.deepEqual(
+      [message.type, Object.keys(message).sort()],
+      ['hello', ['key', 'nonce', 'type']],
+    );
   }
   for (const text of [...impostor.requests, ...said]) {
     assert.ok(!text.includes(first.token) && !text.includes(name) && !/cookie/i.test(text), text);
@@ -163,7 +197,13 @@ test('a program that takes the port learns nothing, and the page waits for its s
   await drawn(page, 2);
 });
 
-test('a page that was reloaded does not accept the next server process without the token', async () => {
+/** Waits until the banner contains this text. */
+function bannerSays(page, text) {
+  const contains = (t) => document.getElementById('banner').textContent.includes(t);
+  return page.waitForFunction(contains, text, { timeout: 15000 });
+}
+
+test('a reloaded page does not accept the next server process without the token', async () => {
   const name = regionName('reloaded');
   await scene(name);
   const first = await view(name);
@@ -173,20 +213,30 @@ test('a page that was reloaded does not accept the next server process without t
   await drawn(page, 1);
   await end(first, 'SIGKILL');
   const second = await view(name, first.port);
-  await page.waitForFunction(() => /Open the address/.test(document.getElementById('banner').textContent), null, { timeout: 15000 });
+  await bannerSays(page, 'Open the address');
   await page.goto(second.url);
-  await page.waitForFunction(() => document.getElementById('region-state').textContent === 'running', null, { timeout: 15000 });
+  await page.waitForFunction(
+    () => document.getElementById('region-state').textContent === 'running',
+    null,
+    { timeout: 15000 },
+  );
 });
 
 test('on a phone nothing is wider than the screen', async () => {
   const { url } = await server();
-  const page = await open(url, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 });
+  const page = await open(url, {
+    viewport: { width: 390, height: 844 },
+    isMobile: true,
+    hasTouch: true,
+    deviceScaleFactor: 2,
+  });
   await drawn(page, 1);
   for (const [field, mode] of [['block', 'slice'], ['block', 'compare'], ['wind', 'slice']]) {
     await page.click(`#fields button:has-text("${field}")`);
     await page.click(`[data-view=${mode}]`);
-    await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
-    const [width, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    await showsField(page, field);
+    const [width, screen] = await page.evaluate(() =>
+      [document.documentElement.scrollWidth, innerWidth]);
     assert.equal(width, screen, `${field}, ${mode}`);
     assert.equal(screen, 390);
   }
@@ -202,8 +252,10 @@ test('at 1280 by 800 everything is on the screen', async () => {
   const { url } = await server();
   const page = await open(url);
   await drawn(page, 1);
-  const below = await page.evaluate(() => ['stage', 'line-chart', 'series-chart', 'histogram-chart', 'pages', 'bottom', 'producer']
-    .filter((id) => document.getElementById(id).getBoundingClientRect().bottom > innerHeight));
+  const below = await page.evaluate((ids) => {
+    const bottom = (id) => document.getElementById(id).getBoundingClientRect().bottom;
+    return ids.filter((id) => bottom(id) > innerHeight);
+  }, ['stage', 'line-chart', 'series-chart', 'histogram-chart', 'pages', 'bottom', 'producer']);
   assert.deepEqual(below, []);
 });
 
@@ -233,7 +285,11 @@ test('every control has a name', async () => {
   const { url } = await server();
   const page = await open(url);
   await drawn(page, 1);
-  const nameless = await page.$$eval('button, input, select, summary, canvas[role]', (all) =>
-    all.filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.getAttribute('aria-hidden'))).map((e) => e.outerHTML));
+  const controls = 'button, input, select, summary, canvas[role]';
+  const nameless = await page.$$eval(controls, (all) => {
+    const label = (e) => e.getAttribute('aria-label') || e.textContent.trim();
+    const named = (e) => label(e) || e.labels?.length || e.getAttribute('aria-hidden');
+    return all.filter((e) => !named(e)).map((e) => e.outerHTML);
+  });
   assert.deepEqual(nameless, []);
 });

@@ -3,11 +3,18 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
-import { leave, demo, end, eventually, grayScott, open, place, view, withWebGl } from './harness.js';
+import {
+  leave, demo, end, eventually, grayScott, open, place, view, withWebGl,
+} from './harness.js';
 
 const folder = process.env.TCASM_FIGURES;
 const skip = folder ? false : 'ci/view.sh --figures draws them';
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+const PHONE = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true,
+  deviceScaleFactor: 2,
+};
 
 afterEach(leave);
 
@@ -16,10 +23,17 @@ async function picture(page, name) {
   await page.waitForTimeout(700);
   const path = `${folder}/view-${name}.png`;
   await page.screenshot({ path });
-  if (existsSync('/usr/bin/pngquant')) execFileSync('pngquant', ['--force', '--ext', '.png', '--skip-if-larger', '256', path], { stdio: 'ignore' });
+  if (existsSync('/usr/bin/pngquant')) {
+    const how = ['--force', '--ext', '.png', '--skip-if-larger', '256', path];
+    execFileSync('pngquant', how, { stdio: 'ignore' });
+  }
 }
 
-const ready = (page) => page.waitForFunction(() => window.tcasmView?.panels()[0]?.image && window.tcasmView.series().length > 12, null, { timeout: 60000 });
+const ready = (page) => page.waitForFunction(
+  () => window.tcasmView?.panels()[0]?.image && window.tcasmView.series().length > 12,
+  null,
+  { timeout: 60000 },
+);
 
 test('slices, differences and a phone', { skip }, async () => {
   const name = 'pond';
@@ -52,7 +66,11 @@ test('a volume', { skip }, async () => {
   await ready(page);
   await page.click('#fields button:has-text("v")');
   await page.click('[data-view=volume]');
-  await page.waitForFunction(() => window.tcasmView.volume && window.tcasmView.version.step >= 1500, null, { timeout: 90000 });
+  await page.waitForFunction(
+    () => window.tcasmView.volume && window.tcasmView.version.step >= 1500,
+    null,
+    { timeout: 90000 },
+  );
   await picture(page, 'volume');
   await page.click('[data-render=iso]');
   await page.locator('#level').fill('0.6');

@@ -15,26 +15,37 @@ function frame(head, samples) {
   return bytes.buffer;
 }
 
-const image = (tiles, base = 0) => ({ rows: 3, cols: 3, block: [1, 1], window: [[0, 3], [0, 3]], base, tile: 2, tiles, at: 0 });
+const image = (tiles, base = 0) => ({
+  rows: 3,
+  cols: 3,
+  block: [1, 1],
+  window: [[0, 3], [0, 3]],
+  base,
+  tile: 2,
+  tiles,
+  at: 0,
+});
 const version = (number) => ({ version: number, step: number, time: number });
+/** Returns the first frame, with all tiles. */
+const whole = (samples, base = 0) =>
+  frame({ frame: 1, id: 1, version: version(1), image: image([0, 1, 2, 3], base) }, samples);
 
 test('tiles that are sent replace those before, and other tiles stay', () => {
-  const all = frame({ frame: 1, id: 1, version: version(1), image: image([0, 1, 2, 3]) }, [1, 2, 4, 5, 3, 6, 7, 8, 9]);
-  const first = apply(null, all);
+  const first = apply(null, whole([1, 2, 4, 5, 3, 6, 7, 8, 9]));
   assert.deepEqual([...first.image.values], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
   const one = frame({ frame: 2, id: 1, version: version(2), image: image([1]) }, [30, 60]);
   assert.deepEqual([...apply(first, one).image.values], [1, 2, 30, 4, 5, 60, 7, 8, 9]);
 });
 
 test('a frame with an error keeps the data before', () => {
-  const first = apply(null, frame({ frame: 1, id: 1, version: version(1), image: image([0, 1, 2, 3]) }, [1, 2, 4, 5, 3, 6, 7, 8, 9]));
+  const first = apply(null, whole([1, 2, 4, 5, 3, 6, 7, 8, 9]));
   const gone = apply(first, frame({ frame: 2, id: 2, error: 'version 7 has gone' }, []));
   assert.equal(gone.error, 'version 7 has gone');
   assert.deepEqual([gone.version, gone.image], [first.version, first.image]);
 });
 
 test('a difference takes the bases of both images into account', () => {
-  const of = (base) => apply(null, frame({ frame: 1, id: 1, version: version(1), image: image([0, 1, 2, 3], base) }, Array(9).fill(0.25))).image;
+  const of = (base) => apply(null, whole(Array(9).fill(0.25), base)).image;
   const change = difference(of(1000), of(998));
   assert.equal(change.base + change.values[4], 2);
 });

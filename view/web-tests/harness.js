@@ -63,7 +63,9 @@ export async function scene(name, history = 8, rare = false) {
     published += times;
     program.child.stdin.write('\n'.repeat(times));
     await eventually(() => {
-      if (program.lines.length < published) throw new Error(`${program.lines.length} versions of ${published}: ${program.errors}`);
+      if (program.lines.length < published) {
+        throw new Error(`${program.lines.length} versions of ${published}: ${program.errors}`);
+      }
     });
   };
   const revoke = (pid) => program.child.stdin.write(`revoke ${pid}\n`);
@@ -72,22 +74,30 @@ export async function scene(name, history = 8, rare = false) {
 }
 
 /** Start other producers. */
-export const demo = (name, pause) => start('tcasm', ['demo-producer', name, '--steps', '100000', '--pause', String(pause)]);
-export const grayScott = (name, size) =>
-  start('gray_scott', ['--name', name, '--size', String(size), '--steps', '1000000', '--publish-every', '10']);
+export const demo = (name, pause) =>
+  start('tcasm', ['demo-producer', name, '--steps', '100000', '--pause', String(pause)]);
+export const grayScott = (name, size) => {
+  const length = ['--steps', '1000000', '--publish-every', '10'];
+  return start('gray_scott', ['--name', name, '--size', String(size), ...length]);
+};
 
 /** Runs `tcasm dump`. Returns {shape, values} with values in C order; complex numbers are pairs. */
 export async function dump(name, field, version) {
-  const args = ['dump', name, field, '--npy', '-', ...(version === undefined ? [] : ['--version', String(version)])];
-  const { stdout } = await promisify(execFile)(`${bin}/tcasm`, args, { env, encoding: 'buffer', maxBuffer: 1 << 28 });
+  const which = version === undefined ? [] : ['--version', String(version)];
+  const args = ['dump', name, field, '--npy', '-', ...which];
+  const options = { env, encoding: 'buffer', maxBuffer: 1 << 28 };
+  const { stdout } = await promisify(execFile)(`${bin}/tcasm`, args, options);
   return npy(stdout);
 }
 
 function npy(bytes) {
   const length = bytes.readUInt16LE(8);
   const head = bytes.subarray(10, 10 + length).toString('latin1');
-  const shape = head.match(/'shape': \(([^)]*)\)/)[1].split(',').filter((s) => s.trim()).map(Number);
-  if (/'fortran_order': True/.test(head)) throw new Error('the dump is in Fortran order; C order was expected');
+  const sizes = head.match(/'shape': \(([^)]*)\)/)[1].split(',');
+  const shape = sizes.filter((s) => s.trim()).map(Number);
+  if (/'fortran_order': True/.test(head)) {
+    throw new Error('the dump is in Fortran order; C order was expected');
+  }
   const data = new Uint8Array(bytes.subarray(10 + length)).buffer;
   const values = /<(f8|c16)/.test(head) ? new Float64Array(data) : new Float32Array(data);
   return { shape, values };
@@ -102,9 +112,13 @@ const WEBGL = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 
 /** Starts the browser of the distribution. Fails if there is none. */
 async function launch(...how) {
-  const executablePath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((p) => p && existsSync(p));
-  if (!executablePath) throw new Error('there is no Chromium: install it (apt-get install chromium), or set CHROMIUM to its path');
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage', ...how] });
+  const paths = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+  const executablePath = [process.env.CHROMIUM, ...paths].find((p) => p && existsSync(p));
+  if (!executablePath) {
+    throw new Error('there is no Chromium: run ci/view.sh --install, or set CHROMIUM to its path');
+  }
+  const args = ['--no-sandbox', '--disable-dev-shm-usage', ...how];
+  const browser = await chromium.launch({ executablePath, args });
   browsers.push(browser);
   return browser;
 }
@@ -136,10 +150,13 @@ export async function ownBrowser() {
  * its requests.
  */
 export async function open(url, { of = theBrowser(), ...options } = {}) {
-  const context = await (await of).newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const viewport = { width: 1280, height: 800 };
+  const context = await (await of).newContext({ viewport, ...options });
   const page = await context.newPage();
   Object.assign(page, { troubles: [], requests: [] });
-  page.on('console', (m) => ['error', 'warning'].includes(m.type()) && page.troubles.push(m.text()));
+  page.on('console', (m) => {
+    if (['error', 'warning'].includes(m.type())) page.troubles.push(m.text());
+  });
   page.on('pageerror', (error) => page.troubles.push(String(error)));
   page.on('request', (request) => page.requests.push(request.url()));
   page.on('websocket', (socket) => page.requests.push(socket.url()));
@@ -155,7 +172,10 @@ export async function open(url, { of = theBrowser(), ...options } = {}) {
 async function fromFolder(page, folder) {
   if (!folder) return;
   const answer = (route, name) => route.fulfill({ path: `${folder}/${name}` });
-  await page.route('**/assets/**', (route) => answer(route, new URL(route.request().url()).pathname.replace('/assets/', '')));
+  await page.route('**/assets/**', (route) => {
+    const { pathname } = new URL(route.request().url());
+    return answer(route, pathname.replace('/assets/', ''));
+  });
 }
 
 /** Repeats `attempt` until it does not throw, for at most `timeout` milliseconds. */
@@ -188,14 +208,25 @@ export async function leave() {
 export const see = (page, what) => page.evaluate(`window.tcasmView.${what}`);
 
 /** Waits until this version is drawn. */
-export const drawn = (page, version) => page.waitForFunction((v) => window.tcasmView?.version?.version === v, version, { timeout: 15000 });
+export const drawn = (page, version) => page.waitForFunction(
+  (v) => window.tcasmView?.version?.version === v,
+  version,
+  { timeout: 15000 },
+);
+
+/** Waits until this field is chosen, and an image of it is drawn. */
+export const showsField = (page, field) => page.waitForFunction(
+  (f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image,
+  field,
+);
 
 /** Returns the colours of the canvas at the middle of cells of a panel: [[r, g, b], ...]. */
 export function pixels(page, cells, panel = 0) {
   return page.evaluate(({ cells: all, panel: which }) => {
     const { box, seen } = window.tcasmView.panels()[which];
     const ctx = document.getElementById('heat').getContext('2d');
-    const scale = [box.width / (seen.cols[1] - seen.cols[0]), box.height / (seen.rows[1] - seen.rows[0])];
+    const [rows, cols] = [seen.rows[1] - seen.rows[0], seen.cols[1] - seen.cols[0]];
+    const scale = [box.width / cols, box.height / rows];
     return all.map(([row, col]) => {
       const x = box.x + (col + 0.5 - seen.cols[0]) * scale[0];
       const y = box.y + box.height - (row + 0.5 - seen.rows[0]) * scale[1];
@@ -210,9 +241,13 @@ export function place(page, row, col) {
     const [{ box, seen }] = window.tcasmView.panels();
     const canvas = document.getElementById('heat');
     const at = canvas.getBoundingClientRect();
-    const x = box.x + ((c + 0.5 - seen.cols[0]) / (seen.cols[1] - seen.cols[0])) * box.width;
-    const y = box.y + box.height - ((r + 0.5 - seen.rows[0]) / (seen.rows[1] - seen.rows[0])) * box.height;
-    return { x: at.left + (x * at.width) / canvas.width, y: at.top + (y * at.height) / canvas.height };
+    const [rows, cols] = [seen.rows[1] - seen.rows[0], seen.cols[1] - seen.cols[0]];
+    const x = box.x + ((c + 0.5 - seen.cols[0]) / cols) * box.width;
+    const y = box.y + box.height - ((r + 0.5 - seen.rows[0]) / rows) * box.height;
+    return {
+      x: at.left + (x * at.width) / canvas.width,
+      y: at.top + (y * at.height) / canvas.height,
+    };
   }, [row, col]);
 }
 
@@ -221,7 +256,10 @@ export function place(page, row, col) {
  */
 export const settled = (page) => page.evaluate(async () => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
-  const places = () => JSON.stringify([window.tcasmView.panels().map((p) => p.box), document.getElementById('heat').getBoundingClientRect()]);
+  const places = () => {
+    const heat = document.getElementById('heat').getBoundingClientRect();
+    return JSON.stringify([window.tcasmView.panels().map((p) => p.box), heat]);
+  };
   for (let [last, same] = ['', 0]; same < 12;) {
     await frame();
     same = places() === last ? same + 1 : 0;
@@ -232,7 +270,8 @@ export const settled = (page) => page.evaluate(async () => {
 /** Returns the colour maps of the server: names with [[r, g, b], ...]. */
 export async function colormaps({ origin }) {
   const all = await (await fetch(`${origin}/colormaps`)).json();
-  const decode = (text) => text.match(/.{6}/g).map((c) => [0, 2, 4].map((i) => Number.parseInt(c.slice(i, i + 2), 16)));
+  const color = (c) => [0, 2, 4].map((i) => Number.parseInt(c.slice(i, i + 2), 16));
+  const decode = (text) => text.match(/.{6}/g).map(color);
   return Object.fromEntries(Object.entries(all).map(([name, text]) => [name, decode(text)]));
 }
 

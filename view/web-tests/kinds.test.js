@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { leave, dump, eventually, open, regionName, scene, see, view, withoutWebGl } from './harness.js';
+import {
+  leave, dump, eventually, open, regionName, scene, see, showsField, view, withoutWebGl,
+} from './harness.js';
 
 after(leave);
 
@@ -11,7 +13,7 @@ async function showing(field, options) {
   await scene(name, 8, true);
   const page = await open((await view(name)).url, options);
   await page.click(`#fields button:has-text("${field}")`);
-  await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
+  await showsField(page, field);
   return { name, page };
 }
 
@@ -21,7 +23,8 @@ const image = (page, rows, cols, value) => eventually(async () => {
   assert.deepEqual([seen.rows, seen.cols], [rows, cols]);
   seen.values.forEach((v, i) => {
     const wanted = value(Math.floor(i / cols), i % cols);
-    assert.ok(Math.abs(v - wanted) <= 1e-6 * Math.abs(wanted), `sample ${i} is ${v}, not ${wanted}`);
+    const error = Math.abs(v - wanted);
+    assert.ok(error <= 1e-6 * Math.abs(wanted), `sample ${i} is ${v}, not ${wanted}`);
   });
 });
 
@@ -44,7 +47,7 @@ test('complex numbers are drawn as moduli, and the value at a point has both par
   assert.ok(text.includes(String(parts(row, col)[0]).slice(0, 6)), text);
 });
 
-test('a field of four axes has a slider for each of the two across the slice, and six planes', async () => {
+test('a field of four axes has six planes, and two sliders for the axes across each', async () => {
   const { name, page } = await showing('stack');
   const { values, shape } = await dump(name, 'stack', 1);
   const [, nz, ny, nx] = shape;
@@ -57,7 +60,8 @@ test('a field of four axes has a slider for each of the two across the slice, an
   await image(page, ny, nx, (y, x) => element(2, 0, y, x));
   await page.click('#planes button[data-plane="0,3"]');
   await image(page, shape[0], nx, (w, x) => element(w, 0, ny >> 1, x));
-  assert.ok(await page.locator('[data-view=volume]').isDisabled(), 'there is no 3-D view of four axes');
+  const volume = page.locator('[data-view=volume]');
+  assert.ok(await volume.isDisabled(), 'there is no 3-D view of four axes');
 });
 
 test('a field without axes is shown as its value, and the page goes on', async () => {
@@ -67,13 +71,20 @@ test('a field without axes is shown as its value, and the page goes on', async (
   await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
   await page.click('[data-view=compare]');
   await page.click('#fields button:has-text("energy")');
-  const says = (text) => page.waitForFunction((t) => document.getElementById('message').textContent === t, text);
+  const says = (text) => page.waitForFunction(
+    (t) => document.getElementById('message').textContent === t,
+    text,
+  );
   await says('energy = 1.1 J');
   await producer.publish();
   await says('energy = 1.2 J');
-  await eventually(async () => assert.deepEqual((await see(page, 'series()')).map((row) => row[4]), [1.1, 1.2]));
+  await eventually(async () => {
+    const rows = await see(page, 'series()');
+    assert.deepEqual(rows.map((row) => row[4]), [1.1, 1.2]);
+  });
   await page.click('#fields button:has-text("plane")');
-  await page.waitForFunction(() => window.tcasmView.panels()[0]?.image && document.getElementById('message').hidden);
+  await page.waitForFunction(() =>
+    window.tcasmView.panels()[0]?.image && document.getElementById('message').hidden);
   assert.equal(await page.textContent('#region-state'), 'running');
   assert.deepEqual(page.troubles, []);
 });

@@ -2,11 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { demo, leave, drawn, end, eventually, open, ownBrowser, regionName, scene, see, view } from './harness.js';
+import {
+  demo, leave, drawn, end, eventually, open, ownBrowser, regionName, scene, see, view,
+} from './harness.js';
 
 after(leave);
 
-const stateIs = (page, how) => page.waitForFunction((s) => document.getElementById('region-state').textContent === s, how, { timeout: 15000 });
+const stateIs = (page, how) => page.waitForFunction(
+  (s) => document.getElementById('region-state').textContent === s,
+  how,
+  { timeout: 15000 },
+);
 
 test('the page waits for a region that does not exist yet', async () => {
   const name = regionName('later');
@@ -38,7 +44,7 @@ test('the page finds its server again after a kill and a restart', async () => {
   await drawn(page, 2);
 });
 
-test('a killed producer is lost, its last version stays, and its next run is picked up', async () => {
+test('a killed producer is lost, its last version stays, its next run is picked up', async () => {
   const name = regionName('killed');
   const producer = await scene(name);
   const page = await open((await view(name)).url);
@@ -50,7 +56,10 @@ test('a killed producer is lost, its last version stays, and its next run is pic
   assert.equal((await see(page, 'version')).version, 4);
   await page.locator('#planes, #colormap').first().waitFor({ state: 'attached' });
   await page.click('#fields button:has-text("wind")');
-  await page.waitForFunction(() => window.tcasmView.panels()[0]?.title === '|wind|' && window.tcasmView.panels()[0].image);
+  await page.waitForFunction(() => {
+    const [panel] = window.tcasmView.panels();
+    return panel?.title === '|wind|' && panel.image;
+  });
   const next = await scene(name);
   await stateIs(page, 'running');
   await drawn(page, 1);
@@ -68,8 +77,13 @@ test('if a new run lacks the chosen field, the page shows another field and a no
   await stateIs(page, 'lost');
   demo(name, 300);
   await stateIs(page, 'running');
-  await page.waitForFunction(() => window.tcasmView.shown.field === 'height' && window.tcasmView.panels()[0]?.image, null, { timeout: 15000 });
-  assert.match(await page.textContent('#banner'), /no field “wind” any more; this is “height”/);
+  await page.waitForFunction(
+    () => window.tcasmView.shown.field === 'height' && window.tcasmView.panels()[0]?.image,
+    null,
+    { timeout: 15000 },
+  );
+  const banner = await page.textContent('#banner');
+  assert.match(banner, /no field “wind” any more; this is “height”/);
   assert.deepEqual(page.troubles, []);
 });
 
@@ -91,7 +105,7 @@ test('a view whose lease is revoked attaches again and shows the newest version'
   await drawn(page, 3);
 });
 
-test('a stopped page does not delay others, and shows the newest version when it goes on', async () => {
+test('a stopped page delays no other, and shows the newest version when it goes on', async () => {
   const name = regionName('stopped');
   const producer = await scene(name);
   const server = await view(name);
@@ -136,7 +150,8 @@ test('ten pages at once all show the newest version', async () => {
   const name = regionName('ten');
   const producer = await scene(name);
   const server = await view(name);
-  const pages = await Promise.all(Array.from({ length: 10 }, () => open(server.url, { viewport: { width: 800, height: 600 } })));
+  const viewport = { width: 800, height: 600 };
+  const pages = await Promise.all(Array.from({ length: 10 }, () => open(server.url, { viewport })));
   await Promise.all(pages.map((page) => drawn(page, 1)));
   await producer.publish(5);
   await Promise.all(pages.map((page) => drawn(page, 6)));
@@ -151,7 +166,9 @@ test('the page confirms each frame after drawing it', async () => {
   const [given, got] = [[], []];
   page.on('websocket', (socket) => {
     socket.on('framereceived', ({ payload }) => {
-      if (typeof payload !== 'string') given.push(JSON.parse(payload.subarray(4, 4 + payload.readUInt32LE(0))).frame);
+      if (typeof payload === 'string') return;
+      const head = payload.subarray(4, 4 + payload.readUInt32LE(0));
+      given.push(JSON.parse(head).frame);
     });
     socket.on('framesent', ({ payload }) => {
       const message = JSON.parse(payload);
@@ -162,5 +179,8 @@ test('the page confirms each frame after drawing it', async () => {
   await drawn(page, 1);
   await producer.publish();
   await drawn(page, 2);
-  await eventually(() => assert.ok(given.length >= 2 && given.every((frame) => got.includes(frame)), `${given} given, ${got} got`));
+  await eventually(() => {
+    const all = given.every((frame) => got.includes(frame));
+    assert.ok(given.length >= 2 && all, `${given} given, ${got} got`);
+  });
 });

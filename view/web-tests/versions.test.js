@@ -2,7 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { leave, drawn, dump, eventually, grayScott, open, regionName, scene, see, view, withWebGl } from './harness.js';
+import {
+  leave, drawn, dump, eventually, grayScott, open, regionName, scene, see, showsField, view,
+  withWebGl,
+} from './harness.js';
 
 after(leave);
 
@@ -12,21 +15,25 @@ async function showing(field = 'plane', versions = 5) {
   const page = await open((await view(name)).url);
   await producer.publish(versions - 1);
   if (field !== 'plane') await page.click(`#fields button:has-text("${field}")`);
-  await page.waitForFunction((f) => window.tcasmView.shown.field === f && window.tcasmView.panels()[0]?.image, field);
+  await showsField(page, field);
   await drawn(page, versions);
   return { name, producer, page };
 }
+
+/** Returns true if a sample has this value. The page has null for NaN. */
+const isValue = (v, wanted) =>
+  v === null ? Number.isNaN(wanted) : Math.abs(v - wanted) < 1e-6;
 
 /** Waits until the page draws the values of this version. */
 async function shows(page, name, version, panel = 0) {
   const { values } = await dump(name, 'plane', version);
   await eventually(async () => {
     const { image } = (await see(page, 'panels()'))[panel];
-    image.values.forEach((v, i) => assert.ok(v === null ? Number.isNaN(values[i]) : Math.abs(v - values[i]) < 1e-6, `sample ${i}`));
+    image.values.forEach((v, i) => assert.ok(isValue(v, values[i]), `sample ${i}`));
   });
 }
 
-test('the page follows the newest version, and stays at its version while it is paused', async () => {
+test('the page follows the newest version, and stays at its version while paused', async () => {
   const { page, producer, name } = await showing();
   await shows(page, name, 5);
   await page.click('#live');
@@ -67,7 +74,7 @@ test('two versions beside each other, and their difference', async () => {
     const { image, range } = (await see(page, 'panels()'))[2];
     image.values.forEach((v, i) => {
       const wanted = now.values[i] - before.values[i];
-      assert.ok(v === null ? Number.isNaN(wanted) : Math.abs(v - wanted) < 1e-6, `sample ${i} is ${v}, not ${wanted}`);
+      assert.ok(isValue(v, wanted), `sample ${i} is ${v}, not ${wanted}`);
     });
     assert.equal(range.low, -range.high, 'zero is in the middle');
   });
@@ -92,7 +99,10 @@ test('a reference that the simulation no longer keeps is kept by the page', asyn
   const now = await dump(name, 'plane', 5);
   await eventually(async () => {
     const { image } = (await see(page, 'panels()'))[2];
-    image.values.forEach((v, i) => assert.ok(v === null || Math.abs(v - (now.values[i] - before.values[i])) < 1e-6, `sample ${i}`));
+    image.values.forEach((v, i) => {
+      const wanted = now.values[i] - before.values[i];
+      assert.ok(v === null || Math.abs(v - wanted) < 1e-6, `sample ${i}`);
+    });
   });
 });
 
@@ -107,7 +117,8 @@ test('the time series reaches to the newest version', async () => {
     const rows = await see(page, 'series()');
     const last = rows.at(-1);
     const numbers = values.filter((v) => !Number.isNaN(v));
-    assert.ok(rows.length >= 2, String(rows.map((r) => r[0]))); // Versions that come quickly may be left out.
+    // Versions that come quickly may be left out.
+    assert.ok(rows.length >= 2, String(rows.map((r) => r[0])));
     assert.equal(last[0], 8);
     assert.equal(last[5], Math.max(...numbers));
     assert.ok(Math.abs(last[4] - numbers.reduce((a, b) => a + b) / numbers.length) < 1e-12);
@@ -117,7 +128,8 @@ test('the time series reaches to the newest version', async () => {
 /** Returns the number of different colours in the 3-D view. */
 const colors = (page) => page.evaluate(() => {
   const canvas = document.getElementById('volume');
-  const flat = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
+  const size = { width: canvas.width, height: canvas.height };
+  const flat = Object.assign(document.createElement('canvas'), size);
   const ctx = flat.getContext('2d');
   ctx.drawImage(canvas, 0, 0);
   return new Set(new Uint32Array(ctx.getImageData(0, 0, flat.width, flat.height).data.buffer)).size;
@@ -126,20 +138,25 @@ const colors = (page) => page.evaluate(() => {
 /** Returns the current image of the 3-D view. */
 const picture = (page) => page.evaluate(() => document.getElementById('volume').toDataURL());
 
-test('the 3-D view shows a running simulation, as projection and as surface, and turns', async () => {
+test('the 3-D view shows a running simulation as projection and surface, and turns', async () => {
   const name = regionName('gray');
   grayScott(name, 48);
   // Small, because it is drawn without a graphics card.
-  const page = await open((await view(name)).url, { of: withWebGl(), viewport: { width: 900, height: 600 } });
+  const viewport = { width: 900, height: 600 };
+  const page = await open((await view(name)).url, { of: withWebGl(), viewport });
   await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
   await page.click('#fields button:has-text("v")');
   await page.click('[data-view=volume]');
   await page.waitForFunction(() => window.tcasmView.volume);
   assert.deepEqual((await see(page, 'volume')).shape, [48, 48, 48]);
   await page.keyboard.press(' ');
-  await eventually(async () => assert.ok((await colors(page)) > 20, 'a projection has many colours'));
+  await eventually(async () => {
+    assert.ok((await colors(page)) > 20, 'a projection has many colours');
+  });
   await page.click('[data-render=iso]');
-  await eventually(async () => assert.ok((await colors(page)) > 20, 'a lit surface has many shades'));
+  await eventually(async () => {
+    assert.ok((await colors(page)) > 20, 'a lit surface has many shades');
+  });
   const before = await picture(page);
   const box = await page.locator('#volume').boundingBox();
   await page.mouse.move(box.x + 200, box.y + 200);
