@@ -4,7 +4,7 @@ SHELL := bash
 STAGE := ci/stage.sh
 DIR ?= target/demo
 
-.PHONY: help setup build install uninstall test view demo bench soak fuzz
+.PHONY: help setup build install uninstall test view book demo bench soak fuzz
 
 help:  ## list the targets
 	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 18
@@ -34,6 +34,7 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) view ci/view.sh
 	@$(STAGE) install ci/install.sh
+	@$(STAGE) book ci/book.sh
 	@$(STAGE) doc ci/doc.sh
 	@$(STAGE) loom ci/loom.sh
 	@$(STAGE) fuzz ci/fuzz.sh 15
@@ -41,6 +42,9 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 
 view:  ## test the page of the live view in a headless browser
 	@ci/view.sh
+
+book:  ## check the links of all pages, and build the book of them in target/book
+	@ci/book.sh
 
 demo: setup  ## run a simulation; view, checkpoint, kill, continue it; two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"

@@ -23,11 +23,13 @@ pub use params::{Params, ParamsError};
 pub use progress::Progress;
 pub use solver::GrayScott;
 
-/// Compiles the programs in the README and the guide as doc tests.
+/// Compiles the programs in the README, the tutorial and the guide as doc tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../docs/tutorial.md")]
+    struct Tutorial;
     #[doc = include_str!("../../docs/guide.md")]
     struct Guide;
 }

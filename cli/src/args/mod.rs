@@ -108,9 +108,55 @@ pub enum Shell {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use std::collections::BTreeSet;
+
+    /// The reference of the command, which users read.
+    const PAGE: &str = include_str!("../../../docs/commands.md");
 
     #[test]
     fn command_line_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn reference_lists_exactly_the_options_of_each_command() {
+        for command in Cli::command().get_subcommands() {
+            let section = section(command.get_name());
+            assert_eq!(section.is_some(), !command.is_hide_set(), "{command}");
+            if let Some(section) = section {
+                let options = command.get_arguments().filter_map(|arg| arg.get_long());
+                let options: BTreeSet<&str> = options.collect();
+                assert_eq!(rows(section), options, "{command}");
+            }
+        }
+    }
+
+    #[test]
+    fn reference_lists_each_exit_status_and_variable_of_the_help() {
+        let listed = |word: &str| {
+            PAGE.contains(&format!("\n| {word} |")) || PAGE.contains(&format!("\n| `{word}` |"))
+        };
+        let words = exit::TABLE
+            .lines()
+            .filter_map(|line| line.split_whitespace().next());
+        for word in words.filter(|word| !word.contains(|c: char| c.is_ascii_lowercase())) {
+            assert!(listed(word), "{word}");
+        }
+    }
+
+    /// Returns the part of the page that describes the command `name`.
+    fn section(name: &str) -> Option<&'static str> {
+        let heading = format!("tcasm {name}\n");
+        let mut parts = PAGE.split("\n## ");
+        parts.find_map(|part| part.strip_prefix(heading.as_str()))
+    }
+
+    /// Returns the names of the options in the first column of the tables of a section.
+    fn rows(section: &str) -> BTreeSet<&str> {
+        let rows = section
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `--"));
+        rows.filter_map(|row| row.split(['`', ' ']).next())
+            .collect()
     }
 }
