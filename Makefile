@@ -45,7 +45,7 @@ view:  ## test the page of the live view in a headless browser
 demo: setup  ## run a simulation; view, checkpoint, kill, continue it; two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"
 
-bench:  ## measure, compare with other methods, rewrite docs/performance.md; an hour [MIB=128]
+bench:  ## measure, compare with other methods, rewrite docs/performance.md; over an hour [MIB=128]
 	@ci/bench.sh
 
 soak:  ## run the long tests
