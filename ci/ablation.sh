@@ -5,8 +5,8 @@
 #
 # Takes MINUTES (default: 15) in addition to building. They are divided among all runs, so fewer
 # mechanisms, workloads or rounds are measured for longer. MIB sets the size of the buffer (default:
-# 128): larger buffers need more minutes. With QUICK=1 it takes three minutes, which is too short for
-# mechanisms that adapt within seconds.
+# 128): larger buffers need more minutes. With QUICK=1 it takes three minutes, which is too short
+# for mechanisms that adapt within seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

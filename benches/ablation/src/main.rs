@@ -36,6 +36,7 @@ use workload::Workload;
 #[derive(Parser)]
 #[command(
     version,
+    args_override_self = true,
     after_help = "Prints tables as Markdown. Exit status: 0 if every run ended and all bytes were \
                   right, 1 if an observer saw a wrong byte or a run failed, 2 for wrong usage, 130 \
                   if interrupted."
