@@ -49,7 +49,7 @@ book:  ## check the links of all pages, and build the book of them in target/boo
 demo: setup  ## run a simulation; view, checkpoint, kill, continue it; two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"
 
-bench:  ## measure, compare with other methods, rewrite docs/performance.md; an hour [MIB=128]
+bench:  ## measure, compare with other methods, rewrite docs/performance.md; over an hour [MIB=128]
 	@ci/bench.sh
 
 soak:  ## run the long tests

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs all benches, or those whose names contain the argument.
 #
-# A full run also compares TCASM with other methods, which takes half an hour or more, and rewrites
+# A full run also compares TCASM with other methods, which takes half an hour or more, and with
+# itself without each adaptive mechanism (ci/ablation.sh, a quarter of an hour). It rewrites
 # docs/performance.md and the figures in docs/figures. With QUICK=1 the buffers are smaller and it
 # takes some minutes. With MIB=512 they are larger, which needs 64 GiB: fifty observers that fall
 # behind pin as many versions.
@@ -23,9 +24,10 @@ if [ $# -eq 0 ]; then
     cargo run --release -p tcasm-benches --bin checkpoints | tee "$target/checkpoints.md"
     cargo run --release -p tcasm-compare -- "${size[@]}" \
         --json "$target/compare.json" --figures "$target/figures"
+    ci/ablation.sh
     cargo run --quiet --release -p tcasm-benches --bin report -- \
         "$target/criterion" "$target/bars.md" "$target/checkpoints.md" "$target/compare.json" \
-        >"$target/performance.md"
+        "$target/ablation.md" >"$target/performance.md"
     mkdir -p docs/figures
     mv "$target"/figures/*.svg "$target"/figures/*.png docs/figures/
     mv "$target/performance.md" docs/performance.md

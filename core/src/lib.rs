@@ -4,6 +4,7 @@
 //! This crate is the only code that `tcasm-producer` and `tcasm-observer` share. Simulations and
 //! analyses use those two crates. The interface of this crate may change between minor versions.
 
+pub mod ablation;
 pub mod bell;
 pub mod capture;
 pub mod fault;

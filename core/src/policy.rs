@@ -5,6 +5,7 @@
 //! machine, and only their ratios matter. What decides is how many pages of the chunk change, how
 //! many of them fault, and how long early stores wait.
 
+use crate::ablation::{Mechanism, without};
 use std::collections::BTreeMap;
 
 /// Nanoseconds to copy a page inside `publish`, while the simulation waits.
@@ -64,7 +65,7 @@ pub struct ChunkPolicy {
 impl ChunkPolicy {
     /// Records that early stores waited `ns` nanoseconds in all, for `chunks` deferred chunks.
     pub fn waited(&mut self, ns: u64, chunks: usize) {
-        if chunks != 0 {
+        if chunks != 0 && !without(Mechanism::Waiting) {
             self.waiting = (self.waiting * 7 + ns / chunks as u64) / 8;
         }
     }
@@ -75,7 +76,7 @@ impl ChunkPolicy {
         let now = u64::from(seen.changed) * COPY + u64::from(seen.faulted) * FAULT;
         let least = self.deferred_price() * MARGIN;
         let speaks = now * 100 > least;
-        let enough = match now * 100 > 2 * least {
+        let enough = match now * 100 > 2 * least || without(Mechanism::Votes) {
             true => TO_DEFERRED,
             false => TO_DEFERRED_NARROWLY,
         };
@@ -140,7 +141,9 @@ impl ChunkPolicy {
     pub fn set_inline(&mut self, chunk: usize) {
         if let Some(c) = self.chunks.get_mut(&chunk) {
             (c.votes, c.pause) = (0, c.penalty);
-            c.penalty = (c.penalty * 2).min(MOST_PAUSE);
+            if !without(Mechanism::Penalties) {
+                c.penalty = (c.penalty * 2).min(MOST_PAUSE);
+            }
         }
     }
 
@@ -244,5 +247,46 @@ mod tests {
             track.see(sparse(150 + version % 30, 0), 1);
         }
         assert!(track.changes <= 1, "{}", track.changes);
+    }
+
+    #[cfg(feature = "ablation")]
+    mod left_out {
+        use super::*;
+        use crate::ablation::leave_out;
+
+        #[test]
+        fn pauses_stay_as_long_as_the_first() {
+            let _left = leave_out(Mechanism::Penalties);
+            let mut track = Track::default();
+            for version in 0..2000 {
+                let dense = version / 10 % 2 == 0;
+                track.see(if dense { DENSE } else { Seen::default() }, 1);
+            }
+            assert!(track.changes > 150, "{}", track.changes);
+        }
+
+        #[test]
+        fn few_votes_are_enough_for_a_chunk_that_is_only_a_little_cheaper_deferred() {
+            let narrow = sparse(100, 100);
+            let mut track = Track::default();
+            track.see(narrow, TO_DEFERRED as usize);
+            assert!(!track.deferred);
+            let _left = leave_out(Mechanism::Votes);
+            let mut track = Track::default();
+            track.see(narrow, TO_DEFERRED as usize);
+            assert!(track.deferred);
+        }
+
+        #[test]
+        fn early_stores_cost_nothing() {
+            let price = || {
+                let mut policy = ChunkPolicy::default();
+                (0..100).for_each(|_| policy.waited(50_000, 1));
+                policy.deferred_price()
+            };
+            assert!(price() > WHOLE);
+            let _left = leave_out(Mechanism::Waiting);
+            assert_eq!(price(), WHOLE);
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! noticed by its fault at once. A page that leaves it costs [`PATIENCE`] comparisons, and is then
 //! protected again.
 
+use crate::ablation::{Mechanism, without};
 use crate::pageset::PageSet;
 use std::collections::BTreeMap;
 
@@ -66,6 +67,9 @@ impl Prediction {
     /// not in `seen` were not captured, because their buffer is not bound, so nothing is learnt of
     /// them.
     pub fn learn(&mut self, seen: &PageSet, changed: &PageSet) {
+        if without(Mechanism::Prediction) {
+            return;
+        }
         let mut idle = self.expected.clone();
         idle.intersect(seen);
         idle.subtract(changed);
@@ -90,6 +94,9 @@ impl Prediction {
     /// than the fault that it saves now and then. `idle` are the pages of `seen` that were expected
     /// and did not change.
     fn doubt(&mut self, idle: &PageSet, seen: &PageSet) {
+        if without(Mechanism::Doubts) {
+            return;
+        }
         let count =
             |set: &PageSet, chunk| set.chunk(chunk).iter().map(|w| w.count_ones()).sum::<u32>();
         let mut asked = self.expected.clone();
@@ -184,17 +191,23 @@ mod tests {
         assert_eq!(*p.expected(), set(&[1, 40]));
     }
 
-    #[test]
-    fn pauses_grow_for_chunks_in_which_most_expectations_fail() {
-        let mut p = Prediction::new(64);
+    /// Changes a quarter of the pages in each of 400 versions: other ones each time, some of them
+    /// again. Returns how often something was expected of the next version.
+    fn versions_that_expect(p: &mut Prediction) -> usize {
         let mut expecting = 0;
         for version in 0..400 {
-            // A quarter of the pages changes: other ones in each version, some of them again.
             let start = version * 7 % 64;
             let changed: Vec<usize> = (start..start + 16).map(|page| page % 64).collect();
             p.learn(&all(), &set(&changed));
             expecting += usize::from(!p.expected().is_empty());
         }
+        expecting
+    }
+
+    #[test]
+    fn pauses_grow_for_chunks_in_which_most_expectations_fail() {
+        let mut p = Prediction::new(64);
+        let expecting = versions_that_expect(&mut p);
         assert!((3..60).contains(&expecting), "{expecting}");
         let same: Vec<usize> = (0..32).collect();
         (0..600).for_each(|_| p.learn(&all(), &set(&same)));
@@ -208,6 +221,19 @@ mod tests {
         (0..3).for_each(|_| p.learn(&all(), &set(&same)));
         p.learn(&all(), &set(&[]));
         assert_eq!(*p.expected(), set(&same));
+    }
+
+    #[cfg(feature = "ablation")]
+    #[test]
+    fn without_doubts_every_chunk_is_trusted_and_without_prediction_nothing_is_expected() {
+        let expecting = || versions_that_expect(&mut Prediction::new(64));
+        let doubted = expecting();
+        let left = crate::ablation::leave_out(Mechanism::Doubts);
+        let trusted = expecting();
+        assert!(trusted > 300 && trusted > doubted, "{trusted}, {doubted}");
+        drop(left);
+        let _left = crate::ablation::leave_out(Mechanism::Prediction);
+        assert_eq!(expecting(), 0);
     }
 
     proptest! {

@@ -29,6 +29,14 @@ pub fn bytes(id: i32, dir: &Path) -> Result<u64, Failure> {
     Ok(anonymous + files.values().sum::<u64>())
 }
 
+/// Returns the bytes that process `id` alone holds: anonymous memory, and files in memory that it
+/// has open. This is much faster than [`bytes`] where an observer has thousands of mappings.
+pub fn of_process(id: i32) -> Result<u64, Failure> {
+    let mut files = HashMap::new();
+    entries(&format!("/proc/{id}/fd")).for_each(|entry| note(&entry, &mut files));
+    Ok(anonymous_of(id)? + files.values().sum::<u64>())
+}
+
 /// Returns the bytes of anonymous memory of process `id`.
 pub fn anonymous_of(id: i32) -> Result<u64, Failure> {
     let path = format!("/proc/{id}/smaps_rollup");

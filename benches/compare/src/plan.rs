@@ -4,7 +4,6 @@ use crate::case::{COMPUTING, Case, GRAY_SCOTT, pattern_name};
 use crate::failure::Failure;
 use crate::methods::{self, Method};
 use crate::workload::Pattern;
-use clap::ValueEnum;
 
 /// Shares of pages in the first figure, in per cent.
 pub const COVERAGES: [u32; 7] = [1, 5, 10, 25, 50, 75, 100];
@@ -138,9 +137,7 @@ fn planned(
             cases.push(case(Pattern::Random, coverage, observers));
         }
     }
-    let others = Pattern::value_variants()
-        .iter()
-        .filter(|p| **p != Pattern::Random);
+    let others = Pattern::COMPARED.iter().filter(|p| **p != Pattern::Random);
     for pattern in others.filter(|_| !few) {
         cases.push(case(*pattern, 10, 1));
         cases.extend((!quick).then(|| case(*pattern, 50, 1)));

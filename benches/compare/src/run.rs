@@ -7,10 +7,11 @@ use crate::case::Case;
 use crate::failure::{Failure, While};
 use crate::methods;
 use crate::row::Row;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,9 +20,9 @@ use tempfile::TempDir;
 /// The result that a producer prints at its end, as JSON on its standard output.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Outcome<T = Row> {
     /// The case was measured.
-    Row(Row),
+    Row(T),
     /// The case cannot be run on this machine, for the reason given.
     Unavailable(String),
     /// The case failed with the message given.
@@ -82,6 +83,16 @@ impl Runner {
 
     /// Runs one case. Returns `Ok(Err(reason))` if it cannot be run on this machine.
     pub fn run(&mut self, case: &Case) -> Result<Result<Row, String>, Failure> {
+        self.run_as(case, |_| {})
+    }
+
+    /// Runs one case like [`Runner::run`], where the producer reports values of another kind.
+    /// `prepare` completes the command that starts the producer.
+    pub fn run_as<T: DeserializeOwned>(
+        &mut self,
+        case: &Case,
+        prepare: impl FnOnce(&mut Command),
+    ) -> Result<Result<T, String>, Failure> {
         let method = methods::find(&case.method)?;
         self.cases += 1;
         let mut case = case.clone();
@@ -90,7 +101,9 @@ impl Runner {
             return Ok(Err(obstacle));
         }
         std::fs::create_dir(&case.dir).context("making the folder of a case")?;
-        let outcome = self.run_in_folder(&case, method);
+        let outcome = method
+            .command(&case)
+            .and_then(|command| self.run_in_folder(&case, command, prepare));
         method.clean_up(&case);
         let _ = std::fs::remove_dir_all(&case.dir);
         match outcome? {
@@ -100,20 +113,25 @@ impl Runner {
         }
     }
 
-    fn run_in_folder(&self, case: &Case, method: &dyn methods::Method) -> Result<Outcome, Failure> {
+    fn run_in_folder<T: DeserializeOwned>(
+        &self,
+        case: &Case,
+        mut command: Command,
+        prepare: impl FnOnce(&mut Command),
+    ) -> Result<Outcome<T>, Failure> {
         let path = case.path("case.json");
         let text = serde_json::to_vec(case).map_err(|source| Failure::Json {
             what: "a case",
             source,
         })?;
         std::fs::write(&path, text).context("writing the case")?;
-        let mut command = method.command(case)?;
         command
             .env("TCASM_RUNTIME_DIR", &case.dir)
             .env_remove("TCASM_TRACKER")
             .env_remove("TCASM_CAPTURE")
             .env_remove("TCASM_SHARED_BACKING");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
+        prepare(&mut command);
         let mut child = Killed(command.spawn().context("starting a producer")?);
         let status = self.wait(&mut child.0)?;
         let mut output = String::new();

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// The largest number of observers of a case.
 pub const MAX_OBSERVERS: usize = 64;
-/// The largest number of steps of a case.
+/// Number of steps whose times are remembered: a step replaces the one so many steps before it.
 pub const MAX_STEPS: usize = 256;
 
 // Word offsets in the block of one observer.
@@ -142,7 +142,8 @@ impl Score {
             let at = step as usize % MAX_STEPS;
             let called = self.word(CALLED + at).load(SeqCst);
             let seen = self.of(observer, SEEN + at).load(SeqCst);
-            (seen > 0).then(|| seen.saturating_sub(called) as f64)
+            // A time before the call is that of the step that had this place before.
+            (seen > 0 && seen >= called).then(|| (seen - called) as f64)
         })
     }
 

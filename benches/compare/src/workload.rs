@@ -12,6 +12,16 @@ pub const DENSE_STEPS: u64 = 4;
 
 const WORDS: usize = PAGE / size_of::<u64>();
 
+/// Number of pages in 2 MiB. The library decides for each such chunk how it is captured.
+const CHUNK: usize = 512;
+/// Number of steps for which a chunk is written in the same way, in [`Pattern::Alternating`].
+const TURN: u64 = 8;
+/// Share of the pages of a chunk that is written sparsely, in per cent.
+const SPARSE: u32 = 5;
+/// Number of parts of the buffer, and of steps in each of them, in [`Pattern::Roaming`].
+const PARTS: usize = 8;
+const STAY: u64 = 24;
+
 /// The arrangement in the buffer of the pages that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
@@ -27,6 +37,24 @@ pub enum Pattern {
     Same,
     /// One block that moves by a sixteenth of its length in each step.
     Drifting,
+    /// The first chunks of 2 MiB. For eight steps, every second one is written whole, and of the
+    /// others a few random pages. Then they change roles.
+    Alternating,
+    /// Random pages of an eighth of the buffer, drawn anew for each step. The next eighth follows
+    /// after 24 steps.
+    Roaming,
+}
+
+impl Pattern {
+    /// The patterns that all methods are compared with. The others exercise single mechanisms of
+    /// TCASM.
+    pub const COMPARED: [Pattern; 5] = [
+        Pattern::Random,
+        Pattern::Contiguous,
+        Pattern::Strided,
+        Pattern::Same,
+        Pattern::Drifting,
+    ];
 }
 
 /// A description of what a simulation writes.
@@ -58,6 +86,15 @@ impl Workload {
             Pattern::Strided => (page + 1) * share / 100 > page * share / 100,
             Pattern::Contiguous => in_block(mix(step)),
             Pattern::Drifting => in_block(step * (block as u64).div_ceil(16)),
+            Pattern::Alternating => {
+                let whole = (step / TURN + (page / CHUNK) as u64).is_multiple_of(2);
+                page < block && (whole || drawn(page, step, SPARSE))
+            }
+            Pattern::Roaming => {
+                let here = (step / STAY) as usize % PARTS;
+                let share = self.coverage * PARTS as u32;
+                page / pages.div_ceil(PARTS) == here && drawn(page, step, share)
+            }
         }
     }
 
@@ -161,7 +198,6 @@ fn number(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
 
     fn workload(pattern: Pattern, coverage: u32) -> Workload {
         Workload {
@@ -173,7 +209,7 @@ mod tests {
 
     #[test]
     fn each_pattern_writes_about_its_share_of_the_pages() {
-        for &pattern in Pattern::value_variants() {
+        for pattern in Pattern::COMPARED {
             for coverage in [1, 5, 10, 25, 50, 75, 100] {
                 let w = workload(pattern, coverage);
                 let written = w.pages_of(DENSE_STEPS + 3).len() as i64;
@@ -190,6 +226,37 @@ mod tests {
         assert_eq!(of(Pattern::Strided, 0), of(Pattern::Strided, 1));
         for pattern in [Pattern::Random, Pattern::Contiguous, Pattern::Drifting] {
             assert_ne!(of(pattern, 0), of(pattern, 1), "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn chunks_alternate_between_whole_and_few_pages() {
+        let w = Workload {
+            pattern: Pattern::Alternating,
+            coverage: 25,
+            pages: 8 * CHUNK,
+        };
+        let written = |chunk: usize, step| {
+            let pages = chunk * CHUNK..(chunk + 1) * CHUNK;
+            pages.filter(|page| w.touches(*page, step)).count()
+        };
+        for step in (TURN..5 * TURN).step_by(3) {
+            let whole = (step / TURN % 2) as usize;
+            assert_eq!(written(whole, step), CHUNK, "step {step}");
+            assert!((1..CHUNK / 5).contains(&written(1 - whole, step)));
+            assert_eq!(written(2, step), 0, "the chunk is behind the share");
+        }
+    }
+
+    #[test]
+    fn written_part_roams_over_the_buffer() {
+        let w = workload(Pattern::Roaming, 5);
+        let part = w.pages.div_ceil(PARTS);
+        for step in STAY..2 * PARTS as u64 * STAY {
+            let pages = w.pages_of(step);
+            let here = (step / STAY) as usize % PARTS;
+            assert!(pages.iter().all(|page| page / part == here), "step {step}");
+            assert!((60..=140).contains(&pages.len()), "{} pages", pages.len());
         }
     }
 

@@ -1,9 +1,9 @@
 //! Writes the tables of `docs/performance.md` from measured values:
 //!
-//! `report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json] > docs/performance.md`
+//! `report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json ABLATION.md] > docs/performance.md`
 //!
-//! BARS.md and CHECKPOINTS.md are the output of `bars` and `checkpoints`. ROWS.json is written by
-//! `tcasm-compare`.
+//! BARS.md, CHECKPOINTS.md and ABLATION.md are the output of `bars`, `checkpoints` and
+//! `tcasm-ablation`. ROWS.json is written by `tcasm-compare`.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ impl Row {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::args()
         .nth(1)
-        .ok_or("usage: report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json]")?;
+        .ok_or("usage: report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json ABLATION.md]")?;
     let text = |nth| std::env::args().nth(nth).map(std::fs::read_to_string);
     let (bars, checkpoints) = (text(2).transpose()?, text(3).transpose()?);
     let mut rows = Vec::new();
@@ -36,9 +36,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let about = include_str!("performance.checkpoints.md");
         print!("\n{about}\n{checkpoints}");
     }
-    if let Some(path) = std::env::args().nth(4) {
-        let compared: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    if let Some(compared) = text(4).transpose()? {
+        let compared: Vec<Value> = serde_json::from_str(&compared)?;
         print!("{}", comparison(&compared)?);
+        let ablation = text(5).ok_or("the file ABLATION.md is missing")??;
+        print!("{}\n{ablation}", include_str!("performance.ablation.md"));
         print!("{}", include_str!("performance.limits.md"));
     }
     Ok(())

@@ -5,9 +5,13 @@
 //! pages. So memory that was returned and needed again soon is kept for longer the next time, up to
 //! a limit. Memory of a burst that happens once is returned at once.
 
+use crate::ablation::{Mechanism, without};
+
 /// The largest number of scans in a window. Frames keep their memory for one to two windows after
 /// they were taken. With five scans a second, the largest window is about a minute.
 const MOST: u64 = 256;
+/// The number of scans in every window where windows are not learnt, about a second.
+const FIXED: u64 = 5;
 /// Memory was returned too early if it is needed again within this many scans.
 const SOON: u64 = 2 * MOST;
 /// A need for fewer pages than this is ignored.
@@ -45,7 +49,11 @@ impl Retention {
     /// Counts a scan. Returns true if a new window begins with it.
     pub(super) fn scan(&mut self) -> bool {
         self.scans += 1;
-        let ends = self.scans - self.began >= self.window;
+        let window = match without(Mechanism::Windows) {
+            true => FIXED,
+            false => self.window,
+        };
+        let ends = self.scans - self.began >= window;
         if ends {
             self.began = self.scans;
         }
@@ -160,5 +168,14 @@ mod tests {
             retention.leaves();
         }
         assert_eq!(retention.window, 1);
+    }
+
+    #[cfg(feature = "ablation")]
+    #[test]
+    fn without_learning_memory_that_is_needed_regularly_is_returned_each_time() {
+        assert!(fresh(50, 100) <= 4);
+        let _left = crate::ablation::leave_out(Mechanism::Windows);
+        assert_eq!(fresh(50, 100), 100);
+        assert_eq!(fresh(FIXED, 100), 1);
     }
 }

@@ -24,6 +24,7 @@
 
 use super::batch::{Batch, State};
 use super::state::Store;
+use crate::ablation::{Mechanism, without};
 use crate::index::IndexError;
 use crate::pagemap::{ChunkMap, Code, FEW_RUNS, Runs, ZERO, count_runs};
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet};
@@ -47,7 +48,8 @@ impl Store {
         // As for frames whose memory is being returned: each page needs a frame for the next
         // version, and may need one for the version after it.
         let short = self.live.len() + 3 > self.bounds.versions;
-        if self.in_flight.is_some() || self.compaction.batch.is_some() || short {
+        let busy = self.in_flight.is_some() || self.compaction.batch.is_some();
+        if busy || short || without(Mechanism::Compaction) {
             return Ok(None);
         }
         let moves = self.choose()?;

@@ -1,5 +1,6 @@
 //! The pages that changed lately, and those that change again and again.
 
+use crate::ablation::{Mechanism, without};
 use crate::pageset::{ChunkBits, PageSet};
 
 /// The number of versions in a generation. A page that changes in one generation keeps a frame
@@ -114,10 +115,13 @@ impl Recent {
     /// versions that are kept besides the newest.
     pub(super) fn wanted(&self, history: usize) -> PageSet {
         let mut wanted = self.young.clone();
-        for more in [&self.old, &self.again, &self.before] {
-            wanted.union(more);
+        wanted.union(&self.old);
+        let epochs = !without(Mechanism::Epochs);
+        if epochs {
+            wanted.union(&self.again);
+            wanted.union(&self.before);
         }
-        if self.unsettled != 0 {
+        if epochs && self.unsettled != 0 || without(Mechanism::Recency) {
             wanted.insert_range(0..wanted.capacity());
         }
         if history != 0 {
@@ -164,14 +168,28 @@ mod tests {
         assert!(wanted_after(100 * GENERATION, ended) < 1000);
     }
 
+    /// Each page changes in one of 64 versions, until it stops changing.
+    fn now_and_then(version: u32) -> PageSet {
+        match version / GENERATION {
+            0..64 => pages((0..PAGES).filter(|page| page % 64 == version as usize % 64)),
+            _ => PageSet::new(PAGES),
+        }
+    }
+
     #[test]
     fn pages_that_change_rarely_keep_frames_until_they_stop_changing() {
-        let now_and_then = |n| match n / GENERATION {
-            // Each page changes in one of 64 versions.
-            0..64 => pages((0..PAGES).filter(|page| page % 64 == n as usize % 64)),
-            _ => PageSet::new(PAGES),
-        };
         assert_eq!(wanted_after(64 * GENERATION, now_and_then), PAGES);
         assert_eq!(wanted_after(97 * GENERATION, now_and_then), 0);
+    }
+
+    #[cfg(feature = "ablation")]
+    #[test]
+    fn without_epochs_pages_of_two_generations_keep_frames_and_without_recency_all_pages_do() {
+        let left = crate::ablation::leave_out(Mechanism::Epochs);
+        assert_eq!(wanted_after(GENERATION, now_and_then), PAGES / 4);
+        assert_eq!(wanted_after(64 * GENERATION, now_and_then), PAGES / 4);
+        drop(left);
+        let _left = crate::ablation::leave_out(Mechanism::Recency);
+        assert_eq!(wanted_after(97 * GENERATION, now_and_then), PAGES);
     }
 }

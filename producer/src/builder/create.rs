@@ -11,6 +11,7 @@ use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
 use std::time::Duration;
+use tcasm_core::ablation::{Mechanism, without};
 use tcasm_core::capture::{Copiers, Gate};
 use tcasm_core::index::HeaderInfo;
 use tcasm_core::place::{addresses, check_name, socket_path};
@@ -157,6 +158,7 @@ impl Builder {
 /// Returns the capture mode that the environment names, or else the program's.
 fn capture_mode(set: CaptureMode) -> Result<CaptureMode, CreateError> {
     match std::env::var(CAPTURE_ENV).as_deref() {
+        _ if without(Mechanism::Deferral) => Ok(CaptureMode::Inline),
         Err(_) => Ok(set),
         Ok("auto") => Ok(CaptureMode::Auto),
         Ok("inline") => Ok(CaptureMode::Inline),
@@ -169,6 +171,7 @@ fn capture_mode(set: CaptureMode) -> Result<CaptureMode, CreateError> {
 /// says.
 fn shared_backing(set: bool) -> Result<bool, CreateError> {
     match std::env::var(SHARED_ENV).as_deref() {
+        _ if without(Mechanism::Sharing) => Ok(false),
         Err(_) => Ok(set),
         Ok("0") => Ok(false),
         Ok("1") => Ok(true),
@@ -195,5 +198,26 @@ fn open_gate(
         // The probe has just opened a gate, so only a lack of descriptors can make this fail. Then
         // everything is captured inside publish.
         _ => Ok(Gate::open().ok().map(Arc::new)),
+    }
+}
+
+#[cfg(all(test, feature = "ablation"))]
+mod tests {
+    use super::*;
+    use tcasm_core::ablation::leave_out;
+
+    #[test]
+    fn all_capture_is_inline_where_deferral_is_left_out() {
+        let mode = || capture_mode(CaptureMode::Deferred).unwrap();
+        assert_eq!(mode(), CaptureMode::Deferred);
+        let _left = leave_out(Mechanism::Deferral);
+        assert_eq!(mode(), CaptureMode::Inline);
+    }
+
+    #[test]
+    fn no_memory_is_shared_where_sharing_is_left_out() {
+        assert!(shared_backing(true).unwrap());
+        let _left = leave_out(Mechanism::Sharing);
+        assert!(!shared_backing(true).unwrap());
     }
 }

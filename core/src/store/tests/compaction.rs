@@ -47,6 +47,14 @@ fn next_version_compacts_a_cold_chunk_without_changing_its_pages() {
     assert_eq!(world.compact(), 0);
 }
 
+#[cfg(feature = "ablation")]
+#[test]
+fn nothing_is_compacted_where_compaction_is_left_out() {
+    let mut world = scattered();
+    let _left = crate::ablation::leave_out(crate::ablation::Mechanism::Compaction);
+    assert_eq!(world.compact(), 0);
+}
+
 #[test]
 fn a_compacted_batch_is_dropped_when_memory_is_needed() {
     let mut world = scattered();
