@@ -11,7 +11,6 @@ mod demo;
 mod end;
 mod exit;
 mod failure;
-mod files;
 mod log;
 mod npy;
 mod output;
@@ -24,6 +23,7 @@ mod schedule;
 mod signals;
 mod snapshot;
 mod storage;
+mod target;
 
 use args::Cli;
 use clap::Parser;
