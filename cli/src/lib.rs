@@ -8,9 +8,9 @@
 mod args;
 mod commands;
 mod demo;
-mod end;
 mod exit;
 mod failure;
+mod files;
 mod log;
 mod npy;
 mod output;
@@ -19,10 +19,7 @@ pub mod pages;
 mod plain;
 mod preview;
 mod region;
-mod schedule;
 mod signals;
-mod snapshot;
-mod storage;
 mod target;
 
 use args::Cli;

@@ -1,6 +1,6 @@
 //! Decides which versions are due to be written.
 
-use crate::args::When;
+use crate::files::args::When;
 use std::time::{Duration, Instant};
 use tcasm_observer::Stamp;
 

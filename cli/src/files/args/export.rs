@@ -2,7 +2,7 @@
 
 use super::values::{positive, seconds};
 use super::when::When;
-use crate::storage::Storage;
+use crate::files::storage::Storage;
 use clap::Args;
 use std::path::PathBuf;
 

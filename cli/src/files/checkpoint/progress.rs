@@ -2,7 +2,7 @@
 //! simulation and of each copy.
 
 use super::writer::Writer;
-use crate::end::End;
+use crate::files::end::End;
 use crate::plain::plain;
 use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
