@@ -7,4 +7,4 @@ mod when;
 
 pub use checkpoint::*;
 pub use export::{ExportArgs, HELP as EXPORT_HELP};
-pub use when::When;
+pub use when::{Interval, When};
