@@ -22,6 +22,7 @@ pub enum Code {
     NoVersion = 8,
     Io = 9,
     NoAnswer = 10,
+    #[cfg(feature = "files")]
     OtherRun = 11,
     Interrupted = 130,
 }

@@ -54,6 +54,7 @@ impl Signals {
     }
 
     /// Returns how often SIGUSR1 has arrived: each one requests a checkpoint.
+    #[cfg(feature = "files")]
     pub fn asked(&self) -> usize {
         self.now.load(Relaxed)
     }

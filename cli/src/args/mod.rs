@@ -17,7 +17,12 @@ pub use view::*;
 
 /// Look at running simulations, export their data and write checkpoints of them
 #[derive(Debug, Parser)]
-#[command(name = "tcasm", version, after_help = exit::TABLE, disable_version_flag = true)]
+#[command(
+    name = "tcasm",
+    version = files::VERSION,
+    after_help = exit::TABLE,
+    disable_version_flag = true
+)]
 pub struct Cli {
     /// Print the version of this program
     #[arg(short = 'V', long, action = ArgAction::Version)]

@@ -1,5 +1,7 @@
-//! The commands that read or write files of versions: checkpoints, exports and time series. They
-//! need HDF5.
+//! The commands that read or write files of versions: checkpoints, exports and time series.
+//!
+//! They need HDF5, so they are a feature, `files`. Without it, the module in `no_files` has this
+//! name. The rest of the program uses only what both modules offer.
 
 mod args;
 mod attach;
@@ -22,6 +24,9 @@ use args::{
     VerifyArgs,
 };
 use clap::Subcommand;
+
+/// The version of the program, as `--version` prints it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The commands.
 #[derive(Debug, Subcommand)]
