@@ -33,6 +33,7 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) dependencies python3 ci/dependencies.py
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) view ci/view.sh
+	@$(STAGE) no-files ci/no-files.sh
 	@$(STAGE) install ci/install.sh
 	@$(STAGE) book ci/book.sh
 	@$(STAGE) doc ci/doc.sh

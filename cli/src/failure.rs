@@ -2,7 +2,6 @@
 
 use std::io;
 use tcasm_analytics::dynamic::AnalyticsError;
-use tcasm_checkpoint::WriteError;
 use tcasm_core::field::ArrayError;
 use tcasm_core::index::IndexError;
 use tcasm_observer::{AttachError, ObserveError, ReadError, ViewError};
@@ -23,6 +22,7 @@ pub enum Code {
     NoVersion = 8,
     Io = 9,
     NoAnswer = 10,
+    #[cfg(feature = "files")]
     OtherRun = 11,
     Interrupted = 130,
 }
@@ -107,40 +107,11 @@ impl From<AnalyticsError> for Failure {
     }
 }
 
-impl From<WriteError> for Failure {
-    fn from(error: WriteError) -> Self {
-        let code = match &error {
-            WriteError::Bytes { .. } | WriteError::Table(_) => Code::Other,
-            WriteError::Name(_) | WriteError::SameFolder(..) => Code::Usage,
-            WriteError::SeriesName(_) => Code::Usage,
-            WriteError::OtherRun { .. } | WriteError::Busy { .. } => Code::OtherRun,
-            WriteError::NotSeries { .. } | WriteError::OtherSeries { .. } => Code::OtherRun,
-            WriteError::LeftRows { .. } | WriteError::Earlier { .. } => Code::OtherRun,
-            WriteError::Before { .. } | WriteError::Backwards { .. } => Code::OtherRun,
-            _ => Code::Io,
-        };
-        Failure::new(code, error.to_string())
-    }
-}
-
-impl From<tcasm_checkpoint::ReadError> for Failure {
-    fn from(error: tcasm_checkpoint::ReadError) -> Self {
-        use tcasm_checkpoint::ReadError::*;
-        let code = match &error {
-            NoField { .. } => Code::NoField,
-            NoStep { .. } | NoneFound(_) => Code::NoVersion,
-            TooNew { .. } => Code::OtherLayout,
-            SeveralNames { .. } => Code::Usage,
-            _ => Code::Io,
-        };
-        Failure::new(code, error.to_string())
-    }
-}
-
 impl From<RestoreError> for Failure {
+    /// Converts an error of versions in memory. (Commands read files themselves, so there is no
+    /// `RestoreError::File`.)
     fn from(error: RestoreError) -> Self {
         let code = match error {
-            RestoreError::File(error) => return error.into(),
             RestoreError::Attach(error) => return error.into(),
             RestoreError::Observe(error) => return error.into(),
             RestoreError::Name(_) => Code::Usage,

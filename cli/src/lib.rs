@@ -8,9 +8,10 @@
 mod args;
 mod commands;
 mod demo;
-mod end;
 mod exit;
 mod failure;
+// The commands that need HDF5, or what stands in their place.
+#[cfg_attr(not(feature = "files"), path = "no_files/mod.rs")]
 mod files;
 mod log;
 mod npy;
@@ -20,10 +21,8 @@ pub mod pages;
 mod plain;
 mod preview;
 mod region;
-mod schedule;
 mod signals;
-mod snapshot;
-mod storage;
+mod target;
 
 use args::Cli;
 use clap::Parser;

@@ -148,6 +148,14 @@ pub fn bytes(n: u64) -> String {
     indicatif::BinaryBytes(n).to_string()
 }
 
+/// Formats a number of things, such as `1 page` and `2 pages`.
+pub fn count(n: u64, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}
+
 /// Formats a shape, such as `96 x 96 x 96`.
 pub fn shape(extents: &[usize]) -> String {
     if extents.is_empty() {
@@ -186,6 +194,12 @@ mod tests {
             (z(1.5, -2.0), z(0.0, 0.25)),
             ("1.5-2i".into(), "0+0.25i".into())
         );
+    }
+
+    #[test]
+    fn one_thing_has_no_plural_s() {
+        let texts = [0, 1, 2].map(|n| count(n, "page"));
+        assert_eq!(texts, ["0 pages", "1 page", "2 pages"]);
     }
 
     #[test]

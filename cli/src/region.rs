@@ -1,10 +1,8 @@
 //! Finds the version and the field that the command line names.
 
 use crate::failure::{Code, Failure};
-use crate::signals::{POLL, Signals};
-use std::time::{Duration, Instant};
 use tcasm_core::field::FieldDesc;
-use tcasm_observer::{AttachError, ObserveError, Observer, Stamp, Version, ViewError};
+use tcasm_observer::{ObserveError, Observer, Stamp, Version, ViewError};
 
 /// Attaches to `name` and pins version `number`, or the newest.
 pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
@@ -17,23 +15,6 @@ pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
         ObserveError::NotReady => nothing_yet(name),
         other => other.into(),
     })
-}
-
-/// Attaches to `name`, waiting up to `wait` seconds for it to appear. Returns `None` if a signal
-/// arrives.
-pub fn attach(name: &str, wait: f64, signals: &Signals) -> Result<Option<Observer>, Failure> {
-    let deadline = Instant::now() + Duration::from_secs_f64(wait);
-    while !signals.end() {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match Observer::attach_wait(name, left.min(POLL)) {
-            Ok(observer) => return Ok(Some(observer)),
-            Err(
-                AttachError::NotFound { .. } | AttachError::Dead { .. } | AttachError::Ended { .. },
-            ) if left > POLL => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(None)
 }
 
 /// Returns the failure for a region that has no version yet.

@@ -8,10 +8,6 @@ use signal_hook::{flag, iterator};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
-
-/// The interval at which loops check for signals.
-pub const POLL: Duration = Duration::from_millis(100);
 
 /// The signals that have arrived so far.
 #[derive(Debug, Default)]
@@ -58,6 +54,7 @@ impl Signals {
     }
 
     /// Returns how often SIGUSR1 has arrived: each one requests a checkpoint.
+    #[cfg(feature = "files")]
     pub fn asked(&self) -> usize {
         self.now.load(Relaxed)
     }

@@ -1,13 +1,6 @@
-//! Arguments of the commands that keep the state of simulations: `checkpoint`, `keep`,
-//! `checkpoints`, `verify` and `restore`.
+//! Arguments of `keep`.
 
-use super::format::Format;
-use super::values::{percent, positive, seconds};
-use super::when::When;
-use crate::storage::Storage;
 use clap::Args;
-use std::path::PathBuf;
-use tcasm_checkpoint::Mode;
 
 #[derive(Debug, Args)]
 pub struct KeepArgs {
@@ -23,124 +16,6 @@ pub struct KeepArgs {
     )]
     pub versions: u32,
 }
-
-#[derive(Debug, Args)]
-pub struct CheckpointArgs {
-    /// Names of the regions. The files are named NAME_STEP.vtkhdf, or NAME_STEP.h5 with --layout
-    /// openpmd
-    #[arg(required = true, value_name = "NAME")]
-    pub names: Vec<String>,
-    /// Write checkpoints to this folder, on a disk of this node or in its memory. It must exist
-    #[arg(long, value_name = "DIR")]
-    pub fast: PathBuf,
-    /// Copy complete checkpoints to this folder, on a parallel file system. It must exist
-    #[arg(long, value_name = "DIR")]
-    pub slow: Option<PathBuf>,
-    #[command(flatten)]
-    pub when: When,
-    /// Spend at most this share of the time on writing: delay a checkpoint until the time that the
-    /// last one took is no more than PERCENT of the time since it began
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub max_overhead: Option<f64>,
-    /// Write increments: only what changed since the last checkpoint. Reading a checkpoint takes at
-    /// most N files. With N above 1, one version stays pinned
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    pub increments: u32,
-    /// Turn increments into full checkpoints in the background (needs memory for all fields)
-    #[arg(long, requires = "increments")]
-    pub compact: bool,
-    #[command(flatten)]
-    pub keep: Keep,
-    /// Copy at most this many MB (millions of bytes) per second to the slow folder
-    #[arg(long, value_name = "MB", value_parser = positive, requires = "slow")]
-    pub limit: Option<f64>,
-    /// After the simulation has ended, finish copying to the slow folder, and wait for the room
-    /// that this makes in the fast one. Give up after SECONDS without progress
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
-    pub grace: f64,
-    /// The simulation continues from an earlier step than the newest checkpoint: remove the
-    /// checkpoints of later steps as soon as the first new one is complete
-    #[arg(long)]
-    pub replace_later: bool,
-    /// Wait up to SECONDS for the regions to appear
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
-    pub wait: f64,
-    /// Permissions of the files, in octal as for chmod, such as 0640; the umask is then ignored
-    /// [default: 0600 less the umask]
-    #[arg(long, value_name = "MODE")]
-    pub mode: Option<Mode>,
-    #[command(flatten)]
-    pub storage: Storage,
-}
-
-/// Which checkpoints are kept. The newest is always kept, with the files that it builds on.
-#[derive(Clone, Debug, Args)]
-pub struct Keep {
-    /// Keep the newest K in the fast folder [default: all]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
-    pub keep: Option<u64>,
-    /// Keep the newest K in the slow folder [default: all]
-    #[arg(
-        long,
-        value_name = "K",
-        value_parser = clap::value_parser!(u64).range(1..),
-        requires = "slow"
-    )]
-    pub keep_slow: Option<u64>,
-    /// Keep all whose step is a multiple of M: in the slow folder, or in the fast one if there is
-    /// no slow one
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..))]
-    pub keep_every: Option<u64>,
-    /// Keep the checkpoint of this step, too; can be given several times
-    #[arg(long, value_name = "STEP")]
-    pub keep_step: Vec<u64>,
-}
-
-#[derive(Debug, Args)]
-pub struct CheckpointsArgs {
-    /// The folder to list
-    pub dir: PathBuf,
-    #[command(flatten)]
-    pub format: Format,
-}
-
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// Folders of checkpoints, or single checkpoint files
-    #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct RestoreArgs {
-    /// The folders of a run, the fastest one first
-    #[arg(required_unless_present = "kept", value_name = "DIR")]
-    pub dirs: Vec<PathBuf>,
-    /// Take the last version of this region, whose producer is dead, from the memory that `tcasm
-    /// keep` holds
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["dirs", "step"])]
-    pub kept: Option<String>,
-    /// Restore the checkpoint of this step [default: the newest that can be read]
-    #[arg(long, value_name = "S")]
-    pub step: Option<u64>,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 with --layout openpmd
-    #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
-    #[command(flatten)]
-    pub storage: Storage,
-}
-
-pub const CHECKPOINT_HELP: &str = "\
-Signals:
-  SIGUSR1  write the newest version now
-  SIGTERM  write the newest version, finish copying to the slow folder, then exit
-  SIGINT   finish the current file, then exit; the next start copies complete checkpoints to the
-           slow folder";
 
 pub const KEEP_HELP: &str = "\
 The next start of the simulation can take over what is held (Producer::restore_kept). To write it

@@ -2,7 +2,7 @@
 
 use super::format::Format;
 use super::values::range;
-use crate::files::Target;
+use crate::target::Target;
 use clap::Args;
 use tcasm_analytics::Selection;
 

@@ -1,27 +1,28 @@
-//! The command line. The commands are in this file; their arguments are in one file per group of
-//! commands.
+//! The command line. The commands are in this file, or in [`crate::files`] if they need HDF5; their
+//! arguments are in one file per group of commands.
 
-mod export;
 mod format;
 mod keep;
 mod look;
 mod values;
 mod view;
-mod when;
 
-use crate::exit;
+use crate::files::demo::DemoArgs;
+use crate::{exit, files};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
-pub use export::ExportArgs;
 pub use format::Format;
 pub use keep::*;
 pub use look::*;
-use std::path::PathBuf;
 pub use view::*;
-pub use when::When;
 
 /// Look at running simulations, export their data and write checkpoints of them
 #[derive(Debug, Parser)]
-#[command(name = "tcasm", version, after_help = exit::TABLE, disable_version_flag = true)]
+#[command(
+    name = "tcasm",
+    version = files::VERSION,
+    after_help = exit::TABLE,
+    disable_version_flag = true
+)]
 pub struct Cli {
     /// Print the version of this program
     #[arg(short = 'V', long, action = ArgAction::Version)]
@@ -55,28 +56,13 @@ pub enum Command {
     /// Show a region live in this terminal
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
-    /// Write one version, or a growing time series, as VTKHDF or openPMD for ParaView, VisIt,
-    /// openPMD-api and h5py
-    #[command(after_help = export::HELP)]
-    Export(ExportArgs),
-    /// Write checkpoints of running simulations until they end
-    #[command(after_help = CHECKPOINT_HELP)]
-    Checkpoint(CheckpointArgs),
+    #[command(flatten)]
+    Files(files::Command),
     /// Hold the last versions in memory when a simulation dies, for its next start
     #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
-    /// List the checkpoints in a folder
-    Checkpoints(CheckpointsArgs),
-    /// Read checkpoints and check every byte
-    Verify(VerifyArgs),
-    /// Write the newest readable checkpoint as one file
-    Restore(RestoreArgs),
     /// Start a small simulation and watch it; takes a few seconds
-    Demo {
-        /// Keep the checkpoint, in this folder. It must exist
-        #[arg(long, value_name = "DIR")]
-        dir: Option<PathBuf>,
-    },
+    Demo(DemoArgs),
     /// Print the completion script for a shell
     Completions {
         /// Name of the shell

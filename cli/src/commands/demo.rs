@@ -1,24 +1,21 @@
-//! `tcasm demo`: starts a small simulation, watches it, writes a checkpoint of it, and removes
-//! everything again.
+//! `tcasm demo`: starts a small simulation, watches it, writes a checkpoint of it (where HDF5 is
+//! there), and removes everything again.
 
 mod child;
 
 use crate::demo::SIZE;
 use crate::failure::{Code, Failure};
+use crate::files::demo::{DemoArgs, DemoCheckpoint};
 use crate::output::{self, number, scalar};
-use crate::plain;
 use crate::region;
-use crate::snapshot::snapshot;
 use child::Simulation;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tcasm_analytics::dynamic;
-use tcasm_checkpoint::{Checkpointer, Options};
 use tcasm_observer::{ObserveError, Observer, Version};
 
 const STEPS: u64 = 300;
@@ -26,18 +23,16 @@ const STEPS: u64 = 300;
 const PAUSE: u64 = 20;
 /// Steps between lines of statistics.
 const LINES: u64 = 50;
-/// The step of which a checkpoint is written.
-const CHECKPOINT: u64 = 200;
 /// Timeout for the start of the simulation and for each step.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-pub fn run(dir: Option<&Path>) -> Result<(), Failure> {
+pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         let registered = flag::register(signal, stop.clone());
         registered.map_err(|e| Failure::new(Code::Other, format!("cannot handle signals: {e}")))?;
     }
-    let folder = Folder::new(dir)?;
+    let mut checkpoint = DemoCheckpoint::new(args)?;
     let name = format!("demo-{}", std::process::id());
     let simulation = Simulation::start(&name, STEPS, PAUSE)?;
     let mut observer = Observer::attach_wait(&name, TIMEOUT)?;
@@ -46,24 +41,23 @@ pub fn run(dir: Option<&Path>) -> Result<(), Failure> {
          In another terminal, try:  tcasm info {name}\n\n",
         simulation.pid()
     ))?;
-    let end = watch(&mut observer, &name, &folder, &stop);
+    let end = watch(&mut observer, &name, &mut checkpoint, &stop);
     simulation.end();
     end?;
-    summary(&observer, &folder)
+    summary(&observer, &checkpoint)
 }
 
 /// Reads every step until the simulation ends.
 fn watch(
     observer: &mut Observer,
     name: &str,
-    folder: &Folder,
+    checkpoint: &mut DemoCheckpoint,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let bar = ProgressBar::new(STEPS);
     if let Ok(style) = ProgressStyle::with_template("step {pos} of {len} {wide_bar} {eta}") {
         bar.set_style(style);
     }
-    let mut checkpoint = false;
     while !stop.load(Ordering::Relaxed) {
         let version = match observer.next(TIMEOUT) {
             Ok(version) => version,
@@ -76,9 +70,7 @@ fn watch(
             let line = statistics(&version)?;
             bar.suspend(|| output::text(&line))?;
         }
-        if version.step() >= CHECKPOINT && !checkpoint {
-            checkpoint = true;
-            let line = write(&version, name, folder)?;
+        if let Some(line) = checkpoint.see(name, &version)? {
             bar.suspend(|| output::text(&line))?;
         }
     }
@@ -120,69 +112,15 @@ fn pages(version: &Version) -> u64 {
         .sum()
 }
 
-fn write(version: &Version, name: &str, folder: &Folder) -> Result<String, Failure> {
-    let mut checkpointer = Checkpointer::new(folder.path(), "demo", Options::default())?;
-    let view = version.view()?;
-    let written = checkpointer.write(&snapshot(name, &view))?;
-    Ok(plain::line(&format!(
-        "          wrote {}  {}  {:.2} s",
-        written.path.display(),
-        output::bytes(written.bytes),
-        written.duration.as_secs_f64()
-    )))
-}
-
-fn summary(observer: &Observer, folder: &Folder) -> Result<(), Failure> {
+fn summary(observer: &Observer, checkpoint: &DemoCheckpoint) -> Result<(), Failure> {
     let info = observer.info()?;
-    let kept = match folder {
-        Folder::Given(path) => format!(
-            "The checkpoint is in {}: open it in ParaView.",
-            plain::plain(&path.display().to_string())
-        ),
-        Folder::Temporary(_) => {
-            "The checkpoint has been removed; to keep it, use --dir DIR.".to_owned()
-        }
-    };
     let count = |name| info.counter(name).unwrap_or(0);
     output::text(&format!(
         "\n{} versions were published, {} skipped. \
-         A call of publish took {:.1} us (median).\n{kept}\n",
+         A call of publish took {:.1} us (median).\n{}\n",
         count("Publishes"),
         count("Skips"),
-        info.publish_us[0]
+        info.publish_us[0],
+        checkpoint.summary()
     ))
-}
-
-/// The folder that the checkpoint is written to.
-enum Folder {
-    Given(PathBuf),
-    /// A folder that is removed when this value is dropped.
-    Temporary(tempfile::TempDir),
-}
-
-impl Folder {
-    fn new(dir: Option<&Path>) -> Result<Self, Failure> {
-        match dir {
-            Some(dir) if dir.is_dir() => Ok(Folder::Given(dir.to_owned())),
-            Some(dir) => Err(Failure::new(
-                Code::Io,
-                format!("the folder {dir:?} does not exist; create it, or choose another"),
-            )),
-            None => tempfile::Builder::new()
-                .prefix("tcasm-demo-")
-                .tempdir()
-                .map(Folder::Temporary)
-                .map_err(|e| {
-                    let text = format!("cannot create a temporary folder: {e}; use --dir DIR");
-                    Failure::new(Code::Io, text)
-                }),
-        }
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Folder::Given(path) => path,
-            Folder::Temporary(dir) => dir.path(),
-        }
-    }
 }

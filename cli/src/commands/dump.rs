@@ -2,7 +2,7 @@
 
 use crate::args::DumpArgs;
 use crate::failure::{Code, Failure};
-use crate::files::Target;
+use crate::target::Target;
 use crate::{npy, output, plain, preview, region};
 use ndarray::ArrayViewD;
 use std::io::Write;

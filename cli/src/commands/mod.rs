@@ -1,24 +1,19 @@
-//! One file per command.
+//! One file per command. The commands that need HDF5 are in [`crate::files`].
 
-mod checkpoint;
-mod checkpoints;
 mod completions;
 mod demo;
 mod doctor;
 mod dump;
-mod export;
-mod follow;
 mod info;
 mod keep;
 mod ls;
-mod restore;
 mod stats;
-mod verify;
 mod view;
 mod watch;
 
 use crate::args::Command;
 use crate::failure::Failure;
+use crate::files;
 
 /// Runs the command that the command line names.
 pub fn run(command: Command) -> Result<(), Failure> {
@@ -30,13 +25,9 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Stats(args) => stats::run(&args),
         Command::View(args) => view::run(&args),
         Command::Watch(args) => watch::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Checkpoint(args) => checkpoint::run(&args),
+        Command::Files(command) => files::run(command),
         Command::Keep(args) => keep::run(&args),
-        Command::Checkpoints(args) => checkpoints::run(&args),
-        Command::Verify(args) => verify::run(&args),
-        Command::Restore(args) => restore::run(&args),
-        Command::Demo { dir } => demo::run(dir.as_deref()),
+        Command::Demo(args) => demo::run(&args),
         Command::Completions { shell } => completions::run(shell),
         Command::DemoProducer { name, steps, pause } => crate::demo::simulate(&name, steps, pause),
     }

@@ -1,7 +1,7 @@
 //! The description of a region as text.
 
 use super::description::{Field, Info, Latest};
-use crate::output::{self, Table, bytes, number};
+use crate::output::{self, Table, bytes, count, number};
 use std::time::{Duration, SystemTime};
 use tcasm_core::field::{Attr, Centering, Kind, Order};
 
@@ -71,7 +71,11 @@ fn head(info: &Info) -> String {
     }
     row(
         "published",
-        format!("{} versions, {} skipped", info.publishes, info.skips),
+        format!(
+            "{}, {} skipped",
+            count(info.publishes, "version"),
+            info.skips
+        ),
     );
     row("publish took", durations(info));
     row("capture", capture(info));
@@ -85,8 +89,8 @@ fn head(info: &Info) -> String {
     row(
         "compacted",
         format!(
-            "{} pages, so that observers need fewer mappings",
-            info.capture.compacted_pages
+            "{}, so that observers need fewer mappings",
+            count(info.capture.compacted_pages, "page")
         ),
     );
     table.render()
@@ -94,11 +98,11 @@ fn head(info: &Info) -> String {
 
 fn latest(latest: &Latest) -> String {
     format!(
-        "version {}, step {}, t = {}, {} pages changed, published {}",
+        "version {}, step {}, t = {}, {} changed, published {}",
         latest.version,
         latest.step,
         number(latest.time),
-        latest.changed_pages,
+        count(latest.changed_pages, "page"),
         ago(latest.published_unix_ns)
     )
 }
@@ -116,15 +120,15 @@ fn durations(info: &Info) -> String {
 fn capture(info: &Info) -> String {
     let (capture, chunk) = (&info.capture, 512 * info.page_size);
     let mut text = format!(
-        "{} deferred, the rest inline; {} pages expected to change",
+        "{} deferred, the rest inline; {} expected to change",
         bytes(capture.deferred_chunks * chunk),
-        capture.expected_pages
+        count(capture.expected_pages, "page")
     );
     if capture.early_stores != 0 {
         let waited = microseconds(capture.early_us / capture.early_stores as f64);
         text += &format!(
-            "; {} stores had to wait, {waited} each",
-            capture.early_stores
+            "; {} had to wait, {waited} each",
+            count(capture.early_stores, "store")
         );
     }
     text

@@ -1,9 +1,9 @@
 //! The series that versions are appended to: one temporal file, or one file per version and a list
 //! of them.
 
-use crate::args::ExportArgs;
 use crate::failure::{Code, Failure};
-use crate::snapshot::snapshot;
+use crate::files::args::ExportArgs;
+use crate::files::snapshot::snapshot;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Mode, Retention, SeriesOptions, Settings, TimeSeries, WriteError,

@@ -7,12 +7,13 @@ mod changes;
 mod progress;
 mod sink;
 
-use crate::args::ExportArgs;
-use crate::end::End;
 use crate::failure::{Code, Failure};
+use crate::files::args::ExportArgs;
+use crate::files::attach::{POLL, attach};
+use crate::files::end::End;
+use crate::files::schedule::Schedule;
 use crate::region;
-use crate::schedule::Schedule;
-use crate::signals::{POLL, Signals};
+use crate::signals::Signals;
 use changes::Changes;
 use progress::FollowOutput;
 use sink::{Sink, Trouble};
@@ -30,7 +31,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         last_failure: None,
         args,
     };
-    let Some(mut observer) = region::attach(&args.name, args.follow.wait, &signals)? else {
+    let Some(mut observer) = attach(&args.name, args.follow.wait, &signals)? else {
         follower.progress.finish("interrupted");
         return Ok(());
     };

@@ -1,9 +1,9 @@
 //! `tcasm export`: writes one version to a file. With `--follow`, [`super::follow`] writes a time
 //! series.
 
-use crate::args::ExportArgs;
 use crate::failure::Failure;
-use crate::snapshot::snapshot;
+use crate::files::args::ExportArgs;
+use crate::files::snapshot::snapshot;
 use crate::{output, region};
 use tcasm_checkpoint::Mode;
 

@@ -1,7 +1,7 @@
 //! `tcasm checkpoints`: lists the checkpoints in a folder.
 
-use crate::args::CheckpointsArgs;
 use crate::failure::Failure;
+use crate::files::args::CheckpointsArgs;
 use crate::{output, plain};
 use serde_json::json;
 use tcasm_checkpoint::{Contents, Item, Kind, manifests};

@@ -1,9 +1,9 @@
 //! `tcasm restore`: writes the newest readable checkpoint, or a version that `tcasm keep` holds in
 //! memory, as one file.
 
-use crate::args::RestoreArgs;
 use crate::failure::Failure;
-use crate::snapshot::snapshot;
+use crate::files::args::RestoreArgs;
+use crate::files::snapshot::snapshot;
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Decides which versions are due to be written.
 
-use crate::args::When;
+use crate::files::args::{Interval, When};
 use std::time::{Duration, Instant};
 use tcasm_observer::Stamp;
 
@@ -72,7 +72,12 @@ impl Schedule {
     /// Returns true if the interval has passed at this version.
     fn asks(&mut self, stamp: Stamp, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.last).as_secs_f64();
-        if let Some(seconds) = self.when.every_seconds {
+        let Interval {
+            every,
+            every_steps,
+            every_seconds,
+        } = self.when.interval;
+        if let Some(seconds) = every_seconds {
             return since >= seconds;
         }
         if let Some(mtbf) = self.when.mtbf {
@@ -80,14 +85,19 @@ impl Schedule {
             let cost = self.cost.map(|cost| cost.as_secs_f64());
             return cost.is_none_or(|cost| since >= interval(cost, mtbf) + cost);
         }
-        let (at, interval) = match (self.when.every, self.when.every_steps) {
-            (Some(n), _) => (stamp.version, n),
-            (_, Some(n)) => (stamp.step, n),
-            _ => return false,
-        };
-        let now = at / interval;
+        match (every, every_steps) {
+            (Some(n), _) => self.passes(stamp.version, n),
+            (_, Some(n)) => self.passes(stamp.step, n),
+            _ => false,
+        }
+    }
+
+    /// Returns true if a multiple of `n` was reached since the last call. In the first call, `at`
+    /// itself must be one.
+    fn passes(&mut self, at: u64, n: u64) -> bool {
+        let now = at / n;
         match self.past.replace(now) {
-            None => at.is_multiple_of(interval),
+            None => at.is_multiple_of(n),
             Some(past) => now != past,
         }
     }
@@ -156,10 +166,10 @@ mod tests {
 
     #[test]
     fn every_third_version_is_due_and_the_one_after_a_gap() {
-        let when = When {
+        let when = When::from(Interval {
             every: Some(3),
-            ..When::default()
-        };
+            ..Interval::default()
+        });
         let numbers = |n: &[u64]| n.iter().map(|n| (*n, 0)).collect::<Vec<_>>();
         assert_eq!(due(when, &numbers(&[1, 2, 3, 4, 5, 6])), [3, 6]);
         assert_eq!(due(when, &numbers(&[4, 5, 7, 8, 9, 16])), [7, 9, 16]);
@@ -168,10 +178,10 @@ mod tests {
 
     #[test]
     fn step_interval_counts_steps_not_versions() {
-        let when = When {
+        let when = When::from(Interval {
             every_steps: Some(100),
-            ..When::default()
-        };
+            ..Interval::default()
+        });
         let stamps = [(1, 50), (2, 100), (3, 150), (4, 200), (5, 330)];
         assert_eq!(due(when, &stamps), [2, 4, 5]);
         assert_eq!(due(When::default(), &[(1, 0), (2, 100)]), [] as [u64; 0]);
@@ -179,10 +189,10 @@ mod tests {
 
     #[test]
     fn seconds_count_from_the_beginning_of_the_last_write() {
-        let when = When {
+        let when = When::from(Interval {
             every_seconds: Some(2.5),
-            ..When::default()
-        };
+            ..Interval::default()
+        });
         assert_eq!(
             seconds(when, None, Duration::from_secs(1), 12),
             [3, 6, 9, 12]
@@ -191,10 +201,10 @@ mod tests {
 
     #[test]
     fn write_over_the_overhead_limit_is_delayed_and_not_lost() {
-        let when = When {
+        let when = When::from(Interval {
             every: Some(4),
-            ..When::default()
-        };
+            ..Interval::default()
+        });
         assert_eq!(
             seconds(when, None, Duration::from_secs(1), 16),
             [4, 8, 12, 16]
@@ -234,14 +244,14 @@ mod tests {
 
     #[test]
     fn failed_write_is_tried_again_before_the_next_is_due() {
-        let hourly = When {
+        let hourly = When::from(Interval {
             every_seconds: Some(3600.0),
-            ..When::default()
-        };
-        let daily = When {
+            ..Interval::default()
+        });
+        let daily = When::from(Interval {
             every: Some(100_000),
-            ..When::default()
-        };
+            ..Interval::default()
+        });
         for when in [hourly, daily] {
             let start = Instant::now();
             let mut schedule = Schedule::new(when, None, start);

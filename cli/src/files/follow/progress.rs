@@ -77,18 +77,13 @@ impl FollowOutput {
     /// Removes the progress line and prints the last line.
     pub fn finish(&self, why: &str) {
         self.line.finish_and_clear();
-        let versions = if self.appended == 1 {
-            "version"
-        } else {
-            "versions"
-        };
         let counted = |n: u64, what: &str| match n {
             0 => String::new(),
             n => format!(", {n} {what}"),
         };
         self.print(&format!(
-            "{why}: {} {versions} appended to {}, {}{}{}",
-            self.appended,
+            "{why}: {} appended to {}, {}{}{}",
+            output::count(self.appended, "version"),
             self.file.display(),
             output::bytes(self.bytes),
             counted(self.missed, "reclaimed before they were seen"),

@@ -8,8 +8,8 @@ mod progress;
 mod watch;
 mod writer;
 
-use crate::args::CheckpointArgs;
 use crate::failure::{Code, Failure};
+use crate::files::args::CheckpointArgs;
 use crate::signals::Signals;
 use progress::Output;
 use std::collections::BTreeSet;

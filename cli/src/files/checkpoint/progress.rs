@@ -2,7 +2,7 @@
 //! simulation and of each copy.
 
 use super::writer::Writer;
-use crate::end::End;
+use crate::files::end::End;
 use crate::plain::plain;
 use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -121,15 +121,14 @@ impl RegionOutput<'_> {
     /// Removes the progress bars and prints the last line.
     pub fn finish(&self, writer: &Writer, end: End) {
         let why = end.reason();
-        let files = if writer.written == 1 { "file" } else { "files" };
         let copied = writer
             .draining()
             .map_or_else(String::new, |state| format!(", {} copied", state.drained));
         self.versions.finish_and_clear();
         self.copy.finish_and_clear();
         self.progress.print(&format!(
-            "{why}: {} {files} written, {}{copied}{}",
-            writer.written,
+            "{why}: {} written, {}{copied}{}",
+            output::count(writer.written, "file"),
             output::bytes(writer.bytes),
             failures(writer.failed)
         ));

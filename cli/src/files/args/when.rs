@@ -1,13 +1,12 @@
-//! The rule that selects the versions to write.
+//! The rules that select the versions to write.
 
 use super::values::positive;
 use clap::Args;
 
-/// When checkpoints are written. One more is always written when the simulation ends, on SIGUSR1
-/// and on SIGTERM.
-#[derive(Clone, Copy, Debug, Default, Args)]
-#[group(required = true, multiple = false)]
-pub struct When {
+/// An interval between writes. At most one of these is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Args)]
+#[group(multiple = false)]
+pub struct Interval {
     /// Write every N-th version: those whose number is a multiple of N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub every: Option<u64>,
@@ -17,6 +16,19 @@ pub struct When {
     /// Write a version at intervals of SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub every_seconds: Option<f64>,
+}
+
+/// When checkpoints are written. One more is always written when the simulation ends, on SIGUSR1
+/// and on SIGTERM.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[group(
+    required = true,
+    multiple = false,
+    args = ["every", "every_steps", "every_seconds", "mtbf", "last"]
+)]
+pub struct When {
+    #[command(flatten)]
+    pub interval: Interval,
     /// Write versions at the interval that loses the least time if the mean time between failures
     /// is SECONDS. The interval follows from the time that writing takes, by Daly's formula
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
@@ -24,4 +36,13 @@ pub struct When {
     /// Write only the last version, when the simulation has ended
     #[arg(long)]
     pub last: bool,
+}
+
+impl From<Interval> for When {
+    fn from(interval: Interval) -> Self {
+        When {
+            interval,
+            ..When::default()
+        }
+    }
 }

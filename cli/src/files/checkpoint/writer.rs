@@ -1,8 +1,8 @@
 //! Writes checkpoint files. A failure does not prevent the next attempt.
 
-use crate::args::{CheckpointArgs, Keep};
 use crate::failure::{Code, Failure};
-use crate::snapshot::snapshot;
+use crate::files::args::{CheckpointArgs, Keep};
+use crate::files::snapshot::snapshot;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tcasm_checkpoint::{

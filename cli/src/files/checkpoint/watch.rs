@@ -2,12 +2,13 @@
 
 use super::progress::{Output, RegionOutput};
 use super::writer::Writer;
-use crate::args::CheckpointArgs;
-use crate::end::End;
 use crate::failure::{Code, Failure};
+use crate::files::args::CheckpointArgs;
+use crate::files::attach::{POLL, attach};
+use crate::files::end::End;
+use crate::files::schedule::Schedule;
 use crate::region;
-use crate::schedule::Schedule;
-use crate::signals::{POLL, Signals};
+use crate::signals::Signals;
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::Draining;
@@ -63,7 +64,7 @@ pub fn run(
         writer: Writer::new(name, args)?,
         output: progress.region(name),
     };
-    let Some(mut observer) = region::attach(name, args.wait, signals)? else {
+    let Some(mut observer) = attach(name, args.wait, signals)? else {
         return Err(Failure::new(
             Code::Interrupted,
             format!("interrupted before region {name:?} appeared"),

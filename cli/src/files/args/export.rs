@@ -1,8 +1,8 @@
 //! Arguments of `export`.
 
-use super::values::{positive, seconds};
-use super::when::When;
-use crate::storage::Storage;
+use super::values::seconds;
+use super::when::{Interval, When};
+use crate::files::storage::Storage;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -24,39 +24,15 @@ pub struct ExportArgs {
 
 /// Options of a time series that grows while the simulation runs.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(mut_group("Interval", |group| group.requires("follow")))]
 pub struct Follow {
-    /// Append versions to FILE as a time series until the simulation ends. Other programs may read
+    /// Append versions to FILE as a time series until the simulation ends: every version that can
+    /// still be read, or those that one of the next three options selects. Other programs may read
     /// the file meanwhile. A series that exists is continued
     #[arg(long, conflicts_with_all = ["version", "layout"])]
     pub follow: bool,
-    /// Append every N-th version: those whose number is a multiple of N [default: every version
-    /// that can still be read]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..),
-        requires = "follow",
-        group = "when_to_append"
-    )]
-    every: Option<u64>,
-    /// Append a version whenever the simulation has passed a multiple of N steps
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..),
-        requires = "follow",
-        group = "when_to_append"
-    )]
-    every_steps: Option<u64>,
-    /// Append a version at intervals of SECONDS
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        value_parser = positive,
-        requires = "follow",
-        group = "when_to_append"
-    )]
-    every_seconds: Option<f64>,
+    #[command(flatten)]
+    interval: Interval,
     /// Keep only the newest K versions [default: all]
     #[arg(
         long,
@@ -81,15 +57,14 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// Returns the rule that selects the versions to append.
+    /// Returns the rule that selects the versions to append: all of them, unless an option says
+    /// otherwise.
     pub fn when(&self) -> When {
-        let all = self.every_steps.is_none() && self.every_seconds.is_none();
-        When {
-            every: self.every.or(all.then_some(1)),
-            every_steps: self.every_steps,
-            every_seconds: self.every_seconds,
-            ..When::default()
+        let mut interval = self.interval;
+        if interval == Interval::default() {
+            interval.every = Some(1);
         }
+        interval.into()
     }
 
     /// Returns the number of versions to keep, `usize::MAX` for all.

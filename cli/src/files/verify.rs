@@ -1,7 +1,7 @@
 //! `tcasm verify`: reads checkpoints and checks every byte.
 
-use crate::args::VerifyArgs;
 use crate::failure::{Code, Failure};
+use crate::files::args::VerifyArgs;
 use crate::output;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{ReadError, Verified, Verifier, checkpoint_files};

@@ -1,4 +1,4 @@
-//! Files that commands write. A file appears only when it is complete.
+//! The target of an output: standard output or a file. A file appears only when it is complete.
 
 use crate::failure::{Code, Failure};
 use std::convert::Infallible;
