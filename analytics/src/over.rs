@@ -8,7 +8,7 @@ use crate::slice::Selection;
 use crate::values::Values;
 use serde::Serialize;
 use tcasm_core::field::FieldDesc;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_observer::{View, ViewError};
 use thiserror::Error;
 

@@ -8,7 +8,7 @@
 //! ```
 //! use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, Snapshot};
 //! use tcasm_core::field::{DType, FieldDesc, FieldTable};
-//! use tcasm_core::stamp::Stamp;
+//! use tcasm_core::format::stamp::Stamp;
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # let dir = dir.path();

@@ -2,8 +2,8 @@
 
 use crate::error::WriteError;
 use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 
 type Bytes<'a> = Box<dyn Fn(&FieldDesc) -> &'a [u8] + 'a>;
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, ReadError};
 use tcasm_core::field::DType;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// Opens the file and reads all of it. It must hold `mixed()`: returns an error, or checks the
 /// values.

@@ -15,7 +15,7 @@ use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Compression, Contents, Options, Settings, Snapshot, WriteError,
 };
 use tcasm_core::field::DType;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// The variable with the folder of a test that has started itself as a child process.
 const CHILD_DIR: &str = "TCASM_TEST_CHILD_DIR";

@@ -13,7 +13,7 @@ use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Compression, Layout, Options, ReadError, Settings,
 };
 use tcasm_core::field::{DType, FieldDesc};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 const COMPRESSIONS: [Compression; 3] = [
     Compression::None,

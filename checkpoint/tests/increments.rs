@@ -14,7 +14,7 @@ use tcasm_checkpoint::{
     Written,
 };
 use tcasm_core::field::{DType, FieldDesc};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 const PAGE: u64 = 4096;
 

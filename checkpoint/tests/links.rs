@@ -12,7 +12,7 @@ use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Mode, Options, SeriesOptions, Settings, TimeSeries, WriteError,
 };
 use tcasm_core::field::DType;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tempfile::TempDir;
 
 /// The uid of another user, nobody.

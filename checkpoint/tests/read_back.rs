@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tcasm_checkpoint::{Checkpointer, Compression, Layout, Options};
 use tcasm_core::field::{Attr, Centering, DType, FieldDesc, Kind, Mesh, Order};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// Returns a Python with h5py, VTK and openPMD-api. Without one these tests fail, because nothing
 /// else shows that other programs can read the files.

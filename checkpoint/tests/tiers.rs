@@ -15,7 +15,7 @@ use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Contents, Layout, Options, Retention, Settings, WriteError,
 };
 use tcasm_core::field::DType;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 const LONG: Duration = Duration::from_secs(60);
 

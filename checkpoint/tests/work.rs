@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{Checkpoint, Checkpointer, ReadError, Settings, Verifier, checkpoint_files};
 use tcasm_core::field::DType;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// The number of values of the field. A full file is much larger than an increment.
 const COUNT: usize = 1 << 17;

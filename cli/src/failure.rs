@@ -3,7 +3,7 @@
 use std::io;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_core::field::ArrayError;
-use tcasm_core::index::IndexError;
+use tcasm_core::format::index::IndexError;
 use tcasm_observer::{AttachError, ObserveError, ReadError, ViewError};
 use tcasm_restart::RestoreError;
 

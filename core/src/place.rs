@@ -11,7 +11,7 @@ use thiserror::Error;
 #[error(
     "region name {0:?} is not usable: use 1 to {max} characters out of A-Z a-z 0-9 _ - . and \
      begin with a letter, digit or _",
-    max = crate::layout::MAX_NAME
+    max = crate::format::layout::MAX_NAME
 )]
 pub struct BadName(pub String);
 
@@ -22,7 +22,7 @@ pub fn check_name(name: &str) -> Result<(), BadName> {
         .bytes()
         .next()
         .is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if first && name.len() <= crate::layout::MAX_NAME && name.bytes().all(fine) {
+    if first && name.len() <= crate::format::layout::MAX_NAME && name.bytes().all(fine) {
         Ok(())
     } else {
         Err(BadName(name.to_owned()))

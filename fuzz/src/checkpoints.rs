@@ -12,7 +12,7 @@ use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Compression, Contents, Layout, Options, Settings, Snapshot,
 };
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The number of values of the only field.

@@ -7,13 +7,13 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tcasm_core::field::{DType, FieldDesc, FieldTable, interior, view};
-use tcasm_core::index::{HeaderInfo, Index, IndexError, IndexWriter};
-use tcasm_core::layout::{HEADER_BYTES, LAYOUT_VERSION, Layout, MAGIC, MAX_NAME, header};
-use tcasm_core::pagemap::{Entry, PageMap, Run};
+use tcasm_core::format::index::{HeaderInfo, Index, IndexError, IndexWriter};
+use tcasm_core::format::layout::{HEADER_BYTES, LAYOUT_VERSION, Layout, MAGIC, MAX_NAME, header};
+use tcasm_core::format::pagemap::{Entry, PageMap, Run};
+use tcasm_core::format::stamp::Stamp;
+use tcasm_core::format::stats::{Counter, Stats};
+use tcasm_core::format::wire;
 use tcasm_core::pageset::{ChunkSet, PageSet};
-use tcasm_core::stamp::Stamp;
-use tcasm_core::stats::{Counter, Stats};
-use tcasm_core::wire;
 
 /// Reads an index made of `data`.
 ///

@@ -6,9 +6,10 @@ use nix::errno::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tcasm_core::index::Index;
-use tcasm_core::layout::{LAYOUT_VERSION, MAX_SLOTS};
-use tcasm_core::lease::Lease;
+use tcasm_core::format::index::Index;
+use tcasm_core::format::layout::{LAYOUT_VERSION, MAX_SLOTS};
+use tcasm_core::format::lease::Lease;
+use tcasm_core::format::wire::{self, Answer};
 use tcasm_core::place::{check_name, lock_path, runtime_dir_is_chosen};
 use tcasm_core::sys::closer::{self, Untrusted};
 use tcasm_core::sys::mem::Mapping;
@@ -17,7 +18,6 @@ use tcasm_core::sys::owner::{Owner, owner};
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 use tcasm_core::sys::time::deadline;
-use tcasm_core::wire::{self, Answer};
 
 /// How often an attaching observer checks that the producer lives.
 const LIVENESS: Duration = Duration::from_millis(50);

@@ -6,7 +6,7 @@
 
 use crate::error::ViewError;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use tcasm_core::pagemap::Run;
+use tcasm_core::format::pagemap::Run;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::object::{Object, read_at};
 

@@ -3,7 +3,7 @@
 use crate::observer::Observer;
 use crate::version::Version;
 use std::collections::BTreeMap;
-use tcasm_core::index::IndexError;
+use tcasm_core::format::index::IndexError;
 use tcasm_core::pageset::PageSet;
 
 /// The frames of a version: the pages that it has in each plane.

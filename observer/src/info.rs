@@ -2,8 +2,8 @@
 
 use crate::error::ObserveError;
 use crate::session::Session;
-use tcasm_core::index::IndexError;
-use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::format::index::IndexError;
+use tcasm_core::format::stats::{Counter, Stats};
 
 /// Information about a region besides its versions.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,7 +58,7 @@ impl RegionInfo {
         })
     }
 
-    /// Returns a counter by the name that it has in `Counter` of `tcasm_core::stats`, for example
+    /// Returns a counter by the name that it has in `Counter` of `tcasm_core::format::stats`, for example
     /// `HeldBytes`. Returns `None` if there is none of that name.
     pub fn counter(&self, name: &str) -> Option<u64> {
         let found = self.counters.iter().find(|(known, _)| *known == name);

@@ -56,11 +56,11 @@ pub use streams::Versions;
 pub use tcasm_core::field::{
     Attr, Centering, DType, Element, FieldDesc, FieldTable, Kind, Mesh, Order, RegionPtr,
 };
+pub use tcasm_core::format::pagemap::Run;
+pub use tcasm_core::format::stamp::Stamp;
+pub use tcasm_core::format::wire::ObserverRow;
 pub use tcasm_core::num_complex::Complex;
-pub use tcasm_core::pagemap::Run;
 pub use tcasm_core::pageset::PageSet;
 pub use tcasm_core::place::{Extent, kept_path, lock_path, runtime_dir, socket_path};
-pub use tcasm_core::stamp::Stamp;
-pub use tcasm_core::wire::ObserverRow;
 pub use version::{Changes, Version};
 pub use view::View;

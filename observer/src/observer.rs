@@ -13,11 +13,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tcasm_core::index::IndexError;
+use tcasm_core::format::index::IndexError;
+use tcasm_core::format::wire::{self, ObserverRow, Request};
 use tcasm_core::place::{kept_path, socket_path};
 use tcasm_core::sys::time::deadline;
 use tcasm_core::sys::{futex, socket};
-use tcasm_core::wire::{self, ObserverRow, Request};
 
 /// The state of the stream of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use crate::error::ObserveError;
 use crate::session::Session;
 use std::sync::Arc;
 use tcasm_core::field::FieldTable;
-use tcasm_core::index::IndexError;
-use tcasm_core::pagemap::PageMap;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::index::IndexError;
+use tcasm_core::format::pagemap::PageMap;
+use tcasm_core::format::stamp::Stamp;
 
 /// A pin on a version, and what was read of the version. Dropping the pin releases the version.
 pub(crate) struct Pin {

@@ -6,8 +6,8 @@
 
 use crate::pin::Pin;
 use std::sync::atomic::Ordering;
-use tcasm_core::index::{Index, IndexError};
-use tcasm_core::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
+use tcasm_core::format::index::{Index, IndexError};
+use tcasm_core::format::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
 use tcasm_core::pageset::ChunkBits;
 
 /// The content that a chunk of a window shows.

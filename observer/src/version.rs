@@ -7,11 +7,11 @@ use crate::windows::Windows;
 use std::ops::Range;
 use std::sync::Arc;
 use tcasm_core::field::{FieldDesc, FieldTable};
-use tcasm_core::index::IndexError;
-use tcasm_core::pagemap::Run;
+use tcasm_core::format::index::IndexError;
+use tcasm_core::format::pagemap::Run;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 use tcasm_core::sys::object::read_at;
 
 /// A version that this observer has pinned. Clones share the pin. Dropping the last clone releases

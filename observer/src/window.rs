@@ -15,8 +15,8 @@ use crate::table_cache::TableCache;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
-use tcasm_core::layout::Layout;
-use tcasm_core::pagemap::{ChunkMap, Run, Runs, ZERO};
+use tcasm_core::format::layout::Layout;
+use tcasm_core::format::pagemap::{ChunkMap, Run, Runs, ZERO};
 use tcasm_core::pageset::{CHUNK_PAGES, runs_of};
 use tcasm_core::sys::mem::Mapping;
 

@@ -6,7 +6,7 @@ use crate::pin::Pin;
 use crate::session::Session;
 use crate::window::{Place, Window};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tcasm_core::layout::Layout;
+use tcasm_core::format::layout::Layout;
 use tcasm_core::sys::mem::MapError;
 
 /// The most parked windows that are kept.

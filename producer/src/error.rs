@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use tcasm_core::field::{ArrayError, DType, FieldError, TableError};
-use tcasm_core::index::IndexError;
+use tcasm_core::format::index::IndexError;
 use tcasm_core::place::BadName;
 use tcasm_core::store::{HandOverError, StoreError};
 use tcasm_core::sys::mem::MapError;

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tcasm_core::capture::Copiers;
 use tcasm_core::field::Attr;
-use tcasm_core::stats::Stats;
+use tcasm_core::format::stats::Stats;
+use tcasm_core::format::words::OutOfRange;
 use tcasm_core::store::Store;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::track::TrackerKind;
-use tcasm_core::words::OutOfRange;
 
 /// A region of memory whose versions observers can map. See the documentation of the crate.
 pub struct Producer {

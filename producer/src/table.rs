@@ -5,7 +5,7 @@ use crate::error::DefineError;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tcasm_core::field::{Attr, FieldDesc, FieldTable};
-use tcasm_core::layout::TABLE_BYTES;
+use tcasm_core::format::layout::TABLE_BYTES;
 
 /// A part of the region's memory that was handed out.
 #[derive(Debug)]

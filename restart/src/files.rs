@@ -4,8 +4,8 @@ use crate::error::RestoreError;
 use crate::state::State;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_core::field::FieldTable;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 
 impl State for Checkpoint {
     fn region(&self) -> &str {

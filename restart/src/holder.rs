@@ -3,8 +3,8 @@
 
 use crate::error::RestoreError;
 use crate::watch::{Held, POLL, Step, Watch};
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::check_name;
-use tcasm_core::stamp::Stamp;
 use tcasm_observer::{AttachError, Observer};
 use tcasm_producer::Access;
 

@@ -10,7 +10,7 @@
 //! # use tcasm_core::field::{DType, FieldDesc, FieldTable};
 //! # let dir = tempfile::tempdir()?;
 //! # let dirs = [dir.path()];
-//! # let stamp = tcasm_core::stamp::Stamp { version: 7, step: 70, time: 0.7 };
+//! # let stamp = tcasm_core::format::stamp::Stamp { version: 7, step: 70, time: 0.7 };
 //! # let values = [0u8; 64 * 64 * 8];
 //! # let table = FieldTable {
 //! #     fields: vec![FieldDesc::new("t", DType::F64, &[64, 64])],

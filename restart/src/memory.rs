@@ -4,8 +4,8 @@ use crate::error::RestoreError;
 use crate::state::State;
 use std::thread::available_parallelism;
 use tcasm_core::field::FieldTable;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 use tcasm_observer::{AttachError, ObserveError, Observer, ReadError, Version};
 
 /// The largest number of threads that read a field. More do not make memory faster.

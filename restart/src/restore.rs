@@ -5,8 +5,8 @@ use crate::memory;
 use crate::state::State;
 use std::path::PathBuf;
 use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::kept_path;
-use tcasm_core::stamp::Stamp;
 use tcasm_producer::{Builder, Producer};
 
 /// A region that was rebuilt.

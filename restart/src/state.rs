@@ -2,8 +2,8 @@
 
 use crate::error::RestoreError;
 use tcasm_core::field::FieldTable;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 
 /// A state of a region: a checkpoint, or a version in memory.
 pub trait State {

@@ -4,7 +4,7 @@
 use crate::error::RestoreError;
 use std::collections::VecDeque;
 use std::time::Duration;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_observer::{ObserveError, Observer, Version};
 use tcasm_producer::{Access, CreateError, Kept};
 

@@ -7,9 +7,9 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tcasm_core::lease::Lease;
+use tcasm_core::format::lease::Lease;
+use tcasm_core::format::wire;
 use tcasm_core::sys::socket;
-use tcasm_core::wire;
 
 /// The longest time that an honest producer may take to answer or to close the connection.
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use tcasm_core::pageset::CHUNK_PAGES;
-use tcasm_core::predict::Prediction;
+use tcasm_core::policy::Prediction;
 use tcasm_core::store::Bounds;
 use tcasm_observer::{FieldTable, PageSet};
 use tcasm_producer::{Receipt, Skip};

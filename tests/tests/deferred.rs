@@ -65,7 +65,7 @@ fn panic_of_the_fault_thread_costs_one_version_and_blocks_nothing() {
 
 #[test]
 fn without_saving_first_a_version_has_bytes_that_were_stored_after_it() {
-    let guard = (tcasm_core::sabotage::Guard::SaveFirst as u8).to_string();
+    let guard = (tcasm_core::testing::sabotage::Guard::SaveFirst as u8).to_string();
     let said = play("storm", &[("TCASM_SABOTAGE", &guard)]);
     let torn = matches!(&said, Received::Line(l) if l.starts_with("violated: version"));
     assert!(torn, "{said:?}");

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 use std::os::unix::process::ExitStatusExt;
-use tcasm_core::fault::POINTS;
+use tcasm_core::testing::fault::POINTS;
 use tcasm_producer::TrackerKind;
 use tcasm_tests::child::poll_until;
 use tcasm_tests::puppet::Puppet;

@@ -7,9 +7,9 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tcasm_core::fault::run_out_of_memory_after;
 use tcasm_core::sys::mem::page_size;
 use tcasm_core::sys::readable::readable;
+use tcasm_core::testing::fault::run_out_of_memory_after;
 use tcasm_observer::{Observer, Version};
 use tcasm_producer::{
     Builder, CaptureMode, DefineError, Field, HandOverError, HandedOver, Producer, Published,

@@ -7,8 +7,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
+use tcasm_core::format::wire::{self, Answer, Request};
 use tcasm_core::sys::socket;
-use tcasm_core::wire::{self, Answer, Request};
 use tcasm_tests::child::{DEADLINE, Received, poll_until};
 use tcasm_tests::hostile::{Attachment, HostileClient, Lingering, socket_path};
 use tcasm_tests::procfs;
@@ -125,7 +125,10 @@ fn region_ends_although_descriptors_block_when_closed() {
         drop(client);
         producer.child.send("drop");
         producer.child.signal(Signal::SIGCONT);
-        assert_eq!(producer.child.receive(DEADLINE), Received::Line("ok ".into()));
+        assert_eq!(
+            producer.child.receive(DEADLINE),
+            Received::Line("ok ".into())
+        );
         producer.ok("create x pages=64 versions=3");
         producer.ok("drop");
     }

@@ -1,7 +1,7 @@
 //! Each invariant of `docs/design.md` holds, and its check fails when its guard is switched off.
 
 use std::time::Duration;
-use tcasm_core::sabotage::Guard;
+use tcasm_core::testing::sabotage::Guard;
 use tcasm_tests::child::{Child, Received};
 use tcasm_tests::invariants::MODE;
 

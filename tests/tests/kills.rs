@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tcasm_core::wire::{self, Request};
+use tcasm_core::format::wire::{self, Request};
 use tcasm_tests::child::{DEADLINE, poll_until};
 use tcasm_tests::hostile::{Attachment, HostileClient};
 use tcasm_tests::pattern::mix;

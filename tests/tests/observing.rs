@@ -3,10 +3,10 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tcasm_core::layout::LAYOUT_VERSION;
+use tcasm_core::format::layout::LAYOUT_VERSION;
+use tcasm_core::format::wire::{self, Answer};
 use tcasm_core::place::socket_path;
 use tcasm_core::sys::socket;
-use tcasm_core::wire::{self, Answer};
 use tcasm_observer::{AttachError, ObserveError, Observer, Status, Version};
 use tcasm_producer::{Buffer, Producer, Receipt};
 use tcasm_tests::{PublishVisible, name, on_all_trackers};

@@ -9,7 +9,11 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn holds(name: &str) {
     let dir = tempfile::tempdir().expect("a folder for sockets");
     let child = Child::start(env!("CARGO_BIN_EXE_deferred"), &[name], dir.path(), &[]);
-    assert_eq!(child.receive(LIMIT), Received::Line("holds".to_owned()), "{name}");
+    assert_eq!(
+        child.receive(LIMIT),
+        Received::Line("holds".to_owned()),
+        "{name}"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::{Checkpoint, Contents};
-use tcasm_core::fault::CHECKPOINT_POINTS;
+use tcasm_core::testing::fault::CHECKPOINT_POINTS;
 use tcasm_examples::{GrayScott, Params};
 use tcasm_tests::child::{Child, DEADLINE, Received, program};
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tcasm_core::layout::header;
+use tcasm_core::format::layout::header;
 use tcasm_core::sys::futex;
 use tcasm_core::sys::mem::{Mapping, page_size};
 use tcasm_tests::child::poll_until;

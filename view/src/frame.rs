@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tcasm_analytics::{Histogram, Moments};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// Number of rows, and of columns, in a tile.
 pub const TILE: usize = 64;

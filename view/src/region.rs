@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use tcasm_analytics::blocks;
 use tcasm_core::field::{Centering, FieldDesc, Kind};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Status, Version};
 
 /// The state of a region's stream of versions.

@@ -59,7 +59,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcasm_core::ablation::Mechanism;
+    use tcasm_core::testing::ablation::Mechanism;
 
     fn row(variant: Variant, round: u32, held: f64) -> Row {
         Row {

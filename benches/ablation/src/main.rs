@@ -24,7 +24,7 @@ use tcasm_compare::case::Case;
 use tcasm_compare::failure::Failure;
 use tcasm_compare::run::Outcome;
 use tcasm_compare::sys::process::die_with;
-use tcasm_core::ablation::{Mechanism, VARIABLE, parse};
+use tcasm_core::testing::ablation::{Mechanism, VARIABLE, parse};
 use variant::Variant;
 use workload::Workload;
 

@@ -6,7 +6,7 @@ use tcasm_compare::case::{BURST, Case};
 use tcasm_compare::failure::Failure;
 use tcasm_compare::roles::produce::Producer;
 use tcasm_compare::row::{Samples, quantile};
-use tcasm_core::ablation::{Mechanism, without};
+use tcasm_core::testing::ablation::{Mechanism, without};
 
 /// Share of a run in which the mechanisms adapt and nothing is measured.
 const ADAPTING: f64 = 0.55;

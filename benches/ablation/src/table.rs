@@ -129,7 +129,7 @@ fn remarks(wrong: bool, skipped: u64) -> String {
 mod tests {
     use super::*;
     use crate::workload;
-    use tcasm_core::ablation::Mechanism;
+    use tcasm_core::testing::ablation::Mechanism;
 
     #[test]
     fn tables_have_a_row_for_each_variant_and_mark_gains() {

@@ -1,7 +1,7 @@
 //! The variants of a run: with everything, or without one mechanism.
 
 use std::process::Command;
-use tcasm_core::ablation::{Mechanism, VARIABLE};
+use tcasm_core::testing::ablation::{Mechanism, VARIABLE};
 
 /// What a run leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

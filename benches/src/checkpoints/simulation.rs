@@ -7,7 +7,7 @@ use ndarray::{Array3, ArrayView3, ArrayViewMut3, Zip};
 use std::path::Path;
 use tcasm_checkpoint::{Compression, Options, Snapshot, write};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// Shape of each of the two fields.
 pub const SHAPE: [usize; 3] = [256; 3];

@@ -7,7 +7,7 @@ use crate::snapshot::Snapshot;
 use crate::tier::shared::lock;
 use crate::tier::stored;
 use std::path::PathBuf;
-use tcasm_core::fault;
+use tcasm_core::testing::fault;
 
 impl Checkpointer {
     /// Writes all of `snapshot` and lists it. A checkpoint that is on the disk counts as written

@@ -1,7 +1,7 @@
 //! The description in `/tcasm`, which all checkpoint files have.
 
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// The newest layout of `/tcasm` that this program writes and reads.

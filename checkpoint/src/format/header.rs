@@ -9,8 +9,8 @@ use hdf5::types::VarLenUnicode;
 use hdf5::{File, Group, H5Type};
 use std::path::Path;
 use tcasm_core::field::FieldTable;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 
 /// The description that a file has of itself.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use crate::error::ReadError;
 use hdf5::{File, Group};
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::with_dtype;
 use xxhash_rust::xxh3::Xxh3Default;
 

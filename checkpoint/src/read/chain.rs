@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::{Checkpoint, Checkpointer, Settings, Snapshot};
     use tcasm_core::field::{DType, FieldDesc, FieldTable};
-    use tcasm_core::stamp::Stamp;
+    use tcasm_core::format::stamp::Stamp;
 
     #[test]
     fn checkpoints_beyond_the_longest_chain_are_refused() {

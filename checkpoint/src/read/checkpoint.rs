@@ -12,8 +12,8 @@ use crate::series::list;
 use ndarray::ArrayViewMutD;
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{self, DType, Element, FieldDesc, FieldTable, Kind};
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 
 /// An open checkpoint whose structure is undamaged. Each field is checked when it is read.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use crate::file::memory;
 use crate::snapshot::Snapshot;
 use std::collections::BTreeMap;
 use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
-use tcasm_core::stamp::Stamp;
 
 /// The contents of a checkpoint in memory.
 #[derive(Clone, Debug, PartialEq)]

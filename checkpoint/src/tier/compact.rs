@@ -116,7 +116,7 @@ pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result
         return Ok(());
     }
     let bytes = unsealed.commit()?;
-    tcasm_core::fault::pass("compacted");
+    tcasm_core::testing::fault::pass("compacted");
     tier.complete(stored::entry(&full, header, bytes))?;
     Ok(tier.update_list()?)
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The first bytes of every manifest.

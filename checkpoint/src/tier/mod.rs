@@ -31,7 +31,7 @@ pub(crate) mod test {
     use crate::{Checkpointer, Mode, Options, Snapshot};
     use std::path::Path;
     use tcasm_core::field::{DType, FieldDesc, FieldTable};
-    use tcasm_core::stamp::Stamp;
+    use tcasm_core::format::stamp::Stamp;
 
     /// Writes a small checkpoint of `step`.
     pub fn write(to: &mut Checkpointer, step: u64) {

@@ -12,7 +12,7 @@ use crate::series::list;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tcasm_core::fault;
+use tcasm_core::testing::fault;
 
 /// A tier of a run: its folder, its manifest and its lock.
 #[derive(Debug)]

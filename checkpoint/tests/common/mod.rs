@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use tcasm_checkpoint::{Compression, Layout, Mode, Options, Snapshot};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 pub const STAMP: Stamp = Stamp {
     version: 7,

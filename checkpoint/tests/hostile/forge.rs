@@ -8,7 +8,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{Checkpointer, Settings};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The name of the run.

@@ -11,7 +11,7 @@ use tcasm_checkpoint::{
     WriteError, Written,
 };
 use tcasm_core::field::{DType, FieldDesc};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// The environment variables of a child: its scenario, its folder, and the file for its report.
 pub const NAME: &str = "TCASM_TEST_SCENARIO";

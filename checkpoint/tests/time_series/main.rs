@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 use tcasm_checkpoint::{Appended, SeriesOptions, TimeSeries, WriteError};
 use tcasm_core::field::{DType, FieldDesc};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 fn stamp(n: u64) -> Stamp {
     Stamp {

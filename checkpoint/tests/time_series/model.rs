@@ -5,7 +5,7 @@ use crate::{options, read};
 use proptest::prelude::*;
 use tcasm_checkpoint::{SeriesOptions, TimeSeries};
 use tcasm_core::field::{DType, FieldDesc};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 #[derive(Clone, Debug)]
 enum Act {

@@ -4,10 +4,10 @@ use crate::common::{Victim, bad, line, name, publish, runtime_dir, tcasm};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
-use tcasm_core::layout::{LAYOUT_VERSION, MAGIC};
+use tcasm_core::format::layout::{LAYOUT_VERSION, MAGIC};
+use tcasm_core::format::wire::{self, Answer};
 use tcasm_core::place::socket_path;
 use tcasm_core::sys::socket;
-use tcasm_core::wire::{self, Answer};
 use tcasm_producer::Producer;
 
 /// Returns command lines of all commands that look at a region.

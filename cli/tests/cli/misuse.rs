@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{Checkpointer, Options, Snapshot};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 fn tiers() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();

@@ -178,7 +178,7 @@ impl Copiers {
                 .abandon(&format!("cannot write-protect live memory: {error}"));
             return Err(error);
         }
-        crate::fault::pass("protected");
+        crate::testing::fault::pass("protected");
         self.shared.work.store(Some(sweep.clone()));
         self.shared.ring();
         Ok(())

@@ -2,10 +2,10 @@
 //! are saved to.
 
 use super::newest::Newest;
-use crate::fault;
-use crate::pagemap::{ZERO, is_zero};
+use crate::format::pagemap::{ZERO, is_zero};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
 use crate::planes::{Frames, PlaneMemory};
+use crate::testing::fault;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;

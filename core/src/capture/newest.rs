@@ -1,7 +1,7 @@
 //! The page map of the newest version, for threads that must not allocate.
 
-use crate::index::{IndexError, IndexWriter};
-use crate::pagemap::{Code, Entry, PageMap, ZERO};
+use crate::format::index::{IndexError, IndexWriter};
+use crate::format::pagemap::{Code, Entry, PageMap, ZERO};
 use crate::sys::mem::Mapping;
 use std::io;
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 //! first.
 
 use super::{Gate, Job, Pieces};
-use crate::fault;
 use crate::pageset::{CHUNK_WORDS, ChunkBits, PageSet};
-use crate::sabotage::{Guard, off};
 use crate::sys::futex;
 use crate::sys::time::deadline;
+use crate::testing::fault;
+use crate::testing::sabotage::{Guard, off};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};

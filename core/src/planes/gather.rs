@@ -3,7 +3,7 @@
 use super::frames::Frames;
 use super::memory::PlaneMemory;
 use super::plane::Planes;
-use crate::pagemap::Run;
+use crate::format::pagemap::Run;
 use crate::pageset::ChunkBits;
 use std::io;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Gather {
                 // nobody else uses them.
                 unsafe { self.memory[*to].copy_from(&self.memory[from], &run.pages)? };
             }
-            crate::fault::pass("gathering");
+            crate::testing::fault::pass("gathering");
         }
         Ok(())
     }

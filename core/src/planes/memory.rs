@@ -1,12 +1,12 @@
 //! The memory of one plane, and copying into it. [`super::Planes`] knows which frames are in use.
 
 use super::access::Access;
-use crate::fault;
 use crate::pageset::PageSet;
 use crate::sys::live;
 use crate::sys::mem::{MapError, Mapping};
 use crate::sys::object::Object;
 use crate::sys::relocate::relocate;
+use crate::testing::fault;
 use nix::errno::Errno;
 use std::io;
 use std::ops::Range;

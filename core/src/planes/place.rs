@@ -3,7 +3,7 @@
 use super::frames::Frames;
 use super::plane::{Plane, Planes};
 use crate::pageset::{BLOCK_PAGES, CHUNK_PAGES, ChunkBits, PageSet, runs_of};
-use crate::sabotage::{Guard, off};
+use crate::testing::sabotage::{Guard, off};
 use std::ops::Range;
 
 /// If the pages wanted of a chunk are in more runs than this, they stay scattered wherever they are

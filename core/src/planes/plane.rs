@@ -110,7 +110,7 @@ impl Planes {
             let pages = copied..copied + run.len();
             copied = pages.end;
             if pages.contains(&half) {
-                crate::fault::pass("half-copied");
+                crate::testing::fault::pass("half-copied");
             }
             let is_fresh = fresh.intersects(plane, &run);
             // SAFETY: the caller promises that live memory is not written and that no version

@@ -5,7 +5,7 @@
 //! pages. So memory that was returned and needed again soon is kept for longer the next time, up to
 //! a limit. Memory of a burst that happens once is returned at once.
 
-use crate::ablation::{Mechanism, without};
+use crate::testing::ablation::{Mechanism, without};
 
 /// The largest number of scans in a window. Frames keep their memory for one to two windows after
 /// they were taken. With five scans a second, the largest window is about a minute.
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn without_learning_memory_that_is_needed_regularly_is_returned_each_time() {
         assert!(fresh(50, 100) <= 4);
-        let _left = crate::ablation::leave_out(Mechanism::Windows);
+        let _left = crate::testing::ablation::leave_out(Mechanism::Windows);
         assert_eq!(fresh(50, 100), 100);
         assert_eq!(fresh(FIXED, 100), 1);
     }

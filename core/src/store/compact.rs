@@ -24,11 +24,11 @@
 
 use super::batch::{Batch, State};
 use super::state::Store;
-use crate::ablation::{Mechanism, without};
-use crate::index::IndexError;
-use crate::pagemap::{ChunkMap, Code, FEW_RUNS, Runs, ZERO, count_runs};
+use crate::format::index::IndexError;
+use crate::format::pagemap::{ChunkMap, Code, FEW_RUNS, Runs, ZERO, count_runs};
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet};
 use crate::planes::{Gather, Move};
+use crate::testing::ablation::{Mechanism, without};
 use std::ops::Range;
 
 /// The largest number of chunks in a batch, and the number of pages from which on it is full.

@@ -5,10 +5,10 @@ use super::publish::Written;
 use super::state::Store;
 use super::terms::Capture;
 use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
-use crate::index::{IndexError, IndexWriter};
+use crate::format::index::{IndexError, IndexWriter};
+use crate::format::stamp::Stamp;
 use crate::pageset::PageSet;
 use crate::planes::Frames;
-use crate::stamp::Stamp;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -196,7 +196,7 @@ impl Store {
                 .and_then(|()| index.make_visible(slot, stamp.version));
             written.map_err(|e| e.to_string())?;
             visible();
-            crate::fault::pass("visible");
+            crate::testing::fault::pass("visible");
             Ok(())
         })
     }

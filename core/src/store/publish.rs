@@ -7,12 +7,12 @@ use super::handed::Spare;
 use super::state::Store;
 use super::terms::{Capture, Captured, NotPublished, Skip, Visibility};
 use crate::capture::Copiers;
-use crate::fault;
-use crate::index::IndexError;
+use crate::format::index::IndexError;
+use crate::format::stamp::Stamp;
 use crate::pageset::PageSet;
 use crate::planes::Frames;
-use crate::sabotage::{Guard, off};
-use crate::stamp::Stamp;
+use crate::testing::fault;
+use crate::testing::sabotage::{Guard, off};
 
 /// Room for a version: a free slot of the ring, and a free frame for each page to capture.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The pages that changed lately, and those that change again and again.
 
-use crate::ablation::{Mechanism, without};
 use crate::pageset::{ChunkBits, PageSet};
+use crate::testing::ablation::{Mechanism, without};
 
 /// The number of versions in a generation. A page that changes in one generation keeps a frame
 /// until the end of the next.
@@ -185,11 +185,11 @@ mod tests {
     #[cfg(feature = "ablation")]
     #[test]
     fn without_epochs_pages_of_two_generations_keep_frames_and_without_recency_all_pages_do() {
-        let left = crate::ablation::leave_out(Mechanism::Epochs);
+        let left = crate::testing::ablation::leave_out(Mechanism::Epochs);
         assert_eq!(wanted_after(GENERATION, now_and_then), PAGES / 4);
         assert_eq!(wanted_after(64 * GENERATION, now_and_then), PAGES / 4);
         drop(left);
-        let _left = crate::ablation::leave_out(Mechanism::Recency);
+        let _left = crate::testing::ablation::leave_out(Mechanism::Recency);
         assert_eq!(wanted_after(97 * GENERATION, now_and_then), PAGES);
     }
 }

@@ -2,11 +2,11 @@
 
 use super::state::Store;
 use super::terms::{NotPublished, Skip};
-use crate::index::{IndexError, IndexWriter};
-use crate::pagemap::{Code, Entry, PageMap, Run, ZERO};
+use crate::format::index::{IndexError, IndexWriter};
+use crate::format::pagemap::{Code, Entry, PageMap, Run, ZERO};
+use crate::format::protocol;
 use crate::pageset::CHUNK_PAGES;
 use crate::planes::Frames;
-use crate::protocol;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

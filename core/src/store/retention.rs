@@ -13,7 +13,7 @@
 //! outside the lock of the store. Meanwhile the frames are *leaving*: nobody places a page there.
 
 use super::state::Store;
-use crate::index::IndexError;
+use crate::format::index::IndexError;
 use crate::pageset::PageSet;
 use crate::planes::Leaving;
 

@@ -7,10 +7,10 @@
 
 use super::state::Store;
 use crate::field::FieldTable;
-use crate::index::IndexError;
-use crate::pagemap::{Code, PageMap, Run, ZERO, is_zero};
+use crate::format::index::IndexError;
+use crate::format::pagemap::{Code, PageMap, Run, ZERO, is_zero};
+use crate::format::stamp::Stamp;
 use crate::pageset::PageSet;
-use crate::stamp::Stamp;
 use std::io;
 
 /// A live version that can be rolled back to.

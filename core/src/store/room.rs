@@ -6,8 +6,8 @@
 use super::state::Store;
 use super::terms::{NotPublished, Skip};
 use crate::planes::Frames;
-use crate::sabotage::{Guard, off};
 use crate::sys::room;
+use crate::testing::sabotage::{Guard, off};
 
 /// A refusal to take fresh memory: the reason, and the number of bytes that must be freed first.
 struct Lack {

@@ -2,8 +2,8 @@
 //! same bytes.
 
 use super::state::Store;
-use crate::index::IndexError;
-use crate::pagemap::ZERO;
+use crate::format::index::IndexError;
+use crate::format::pagemap::ZERO;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::planes::PlaneMemory;
 use crate::sys::room;

@@ -1,8 +1,8 @@
 //! The types of the store's interface: what a capture is given, and what it returns.
 
 use crate::capture::{Gate, Sweep};
-use crate::index::IndexError;
-use crate::layout::LayoutError;
+use crate::format::index::IndexError;
+use crate::format::layout::LayoutError;
 use crate::pageset::PageSet;
 use crate::planes::PlaneError;
 use crate::sys::mem::MapError;

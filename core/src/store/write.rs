@@ -2,11 +2,11 @@
 
 use super::state::Store;
 use super::terms::Capture;
-use crate::index::{IndexError, IndexWriter};
-use crate::pagemap::{Code, Entry, PageMap, ZERO};
+use crate::format::index::{IndexError, IndexWriter};
+use crate::format::pagemap::{Code, Entry, PageMap, ZERO};
+use crate::format::stamp::Stamp;
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
 use crate::planes::Frames;
-use crate::stamp::Stamp;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Store {

@@ -7,7 +7,7 @@
 //! that another thread waits for.
 
 use super::thread;
-use crate::sabotage::{Guard, off};
+use crate::testing::sabotage::{Guard, off};
 use std::ops::Deref;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};

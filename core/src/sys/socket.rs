@@ -3,7 +3,7 @@
 
 use super::closer::Untrusted;
 use super::time::deadline;
-use crate::sabotage::{Guard, off};
+use crate::testing::sabotage::{Guard, off};
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The largest number of descriptors in one message: those of all planes, the index and the lease.
-pub const MAX_FDS: usize = crate::layout::MAX_SLOTS + 2;
+pub const MAX_FDS: usize = crate::format::layout::MAX_SLOTS + 2;
 
 fn new_socket() -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;

@@ -286,9 +286,7 @@ fn pages_written_by_devices_are_reported_every_time_and_keep_their_content(kind:
     p.tracker().pin(31..40); // some of these are not mapped
     for _ in 0..3 {
         let mut found = Harvest::new(64);
-        p.tracker()
-            .harvest(&PageSet::new(64), &mut found)
-            .unwrap();
+        p.tracker().harvest(&PageSet::new(64), &mut found).unwrap();
         let mut written = found.written;
         written.union(&found.maybe);
         assert!([7, 8, 31].iter().all(|page| written.contains(*page)));

@@ -169,10 +169,7 @@ impl TrackedMemory {
         let mut inside = PageSet::new(own.capacity());
         inside.insert_range(pages.clone());
         inside.intersect(own);
-        let own: Vec<_> = inside
-            .runs()
-            .map(|run| self.span.addresses(&run))
-            .collect();
+        let own: Vec<_> = inside.runs().map(|run| self.span.addresses(&run)).collect();
         // SAFETY: the obligations are the same as for this function; the ranges in `own` lie inside
         // `range`, because they were intersected with `pages`.
         unsafe { live::replace(&range, backing, own.into_iter())? };

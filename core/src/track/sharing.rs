@@ -180,7 +180,8 @@ fn copies_that_the_program_drops_are_found_and_copied_again() {
     std::hint::black_box(p.bytes(0..1)[0]);
     let find = |p: &mut Producer, absent| {
         let mut found = set([]);
-        let result = p.tracked
+        let result = p
+            .tracked
             .dropped_copies(&(0..PAGES), &own, absent, &mut found);
         result.map(|()| found).unwrap()
     };

@@ -6,7 +6,7 @@ use crate::producer::Producer;
 use crate::table::Memory;
 use std::ops::Range;
 use tcasm_core::pageset::PageSet;
-use tcasm_core::sabotage::{Guard, off};
+use tcasm_core::testing::sabotage::{Guard, off};
 use tcasm_core::track::TrackerKind;
 
 impl Producer {

@@ -1,7 +1,7 @@
 //! Manages a running region: returns memory, revokes leases, and ends the stream.
 
 use crate::producer::Producer;
-use tcasm_core::stats::Counter;
+use tcasm_core::format::stats::Counter;
 
 impl Producer {
     /// Returns memory that no version uses to the system. Call it after a burst of pinned versions,

@@ -1,8 +1,8 @@
 //! The counters of a producer.
 
 use crate::producer::Producer;
-use tcasm_core::index::IndexError;
-use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::format::index::IndexError;
+use tcasm_core::format::stats::{Counter, Stats};
 
 /// Counters of a producer, and how long `publish` took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

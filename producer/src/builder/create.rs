@@ -11,14 +11,14 @@ use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
 use std::time::Duration;
-use tcasm_core::ablation::{Mechanism, without};
 use tcasm_core::capture::{Copiers, Gate};
-use tcasm_core::index::HeaderInfo;
+use tcasm_core::format::index::HeaderInfo;
 use tcasm_core::place::{addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::sys::time::unix_ns;
+use tcasm_core::testing::ablation::{Mechanism, without};
 use tcasm_core::track::{self, Probe, Span, TrackerKind};
 
 /// The environment variable that sets when densely written chunks are captured.
@@ -204,7 +204,7 @@ fn open_gate(
 #[cfg(all(test, feature = "ablation"))]
 mod tests {
     use super::*;
-    use tcasm_core::ablation::leave_out;
+    use tcasm_core::testing::ablation::leave_out;
 
     #[test]
     fn all_capture_is_inline_where_deferral_is_left_out() {

@@ -9,7 +9,7 @@
 use super::selection::Selection;
 use std::ops::Range;
 use tcasm_core::pageset::PageSet;
-use tcasm_core::sabotage::{Guard, off};
+use tcasm_core::testing::sabotage::{Guard, off};
 use tcasm_core::track::Harvest;
 
 /// The pages that may have to be captured, and the reasons.

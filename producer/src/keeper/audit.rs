@@ -5,7 +5,7 @@
 
 use super::memory::give_back;
 use std::io;
-use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::format::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::lock::Lock;
 

@@ -1,7 +1,7 @@
 //! Returns the memory of free frames to the system.
 
+use tcasm_core::format::stats::{Counter, Stats};
 use tcasm_core::planes::Leaving;
-use tcasm_core::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::lock::Lock;
 

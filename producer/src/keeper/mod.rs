@@ -14,13 +14,13 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use tcasm_core::fault;
-use tcasm_core::stats::{Counter, Stats};
+use tcasm_core::format::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::heap;
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::thread;
+use tcasm_core::testing::fault;
 
 /// The time between two scans, unless set otherwise.
 pub(crate) const PERIOD: Duration = Duration::from_millis(200);

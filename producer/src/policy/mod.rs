@@ -12,8 +12,8 @@ use crate::dirty::Observed;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::policy::Prediction;
 use tcasm_core::policy::{ChunkPolicy, Seen};
-use tcasm_core::predict::Prediction;
 
 /// The most chunks that return to inline capture in one call of publish. Each of them is then
 /// compared as a whole.

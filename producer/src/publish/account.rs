@@ -4,7 +4,7 @@ use super::receipt::{Published, Receipt};
 use crate::dirty::Selection;
 use crate::producer::Producer;
 use std::time::Instant;
-use tcasm_core::stats::Counter;
+use tcasm_core::format::stats::Counter;
 use tcasm_core::store::{Skip, Visibility};
 
 impl Producer {

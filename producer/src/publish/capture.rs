@@ -5,11 +5,11 @@ use crate::error::PublishError;
 use crate::producer::Producer;
 use crate::table::{FieldInfo, Memory};
 use tcasm_core::capture::Outcome;
-use tcasm_core::sabotage::{Guard, off};
-use tcasm_core::stamp::Stamp;
-use tcasm_core::stats::Counter;
+use tcasm_core::format::stamp::Stamp;
+use tcasm_core::format::stats::Counter;
 use tcasm_core::store::{Capture, NotPublished, Skip, Visibility};
 use tcasm_core::sys::time::unix_ns;
+use tcasm_core::testing::sabotage::{Guard, off};
 
 impl Producer {
     /// Chooses the pages of bound buffers that the next version captures. Pages of other buffers

@@ -3,7 +3,7 @@
 use crate::dirty::Harvested;
 use crate::producer::Producer;
 use std::time::Instant;
-use tcasm_core::stats::Counter;
+use tcasm_core::format::stats::Counter;
 use tcasm_core::track::Harvest;
 
 impl Producer {

@@ -14,12 +14,12 @@ pub use receipt::{GivenUp, Published, Receipt};
 use crate::error::PublishError;
 use crate::producer::Producer;
 use std::time::{Duration, Instant};
-use tcasm_core::fault;
-use tcasm_core::sabotage::{Guard, off};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_core::store::{NotPublished, Skip};
 use tcasm_core::sys::heap;
 use tcasm_core::sys::time::deadline;
+use tcasm_core::testing::fault;
+use tcasm_core::testing::sabotage::{Guard, off};
 
 impl Producer {
     /// Publishes the fields as they are now, as the next version, of simulation step `step` and

@@ -10,9 +10,9 @@ use crate::policy::ColdChunks;
 use crate::producer::Producer;
 use std::ops::Range;
 use std::time::Instant;
-use tcasm_core::fault;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::store::ShareTarget;
+use tcasm_core::testing::fault;
 
 /// The most chunks that one publish looks at.
 const LOOKS: usize = 32;

@@ -4,8 +4,8 @@ use arc_swap::ArcSwap;
 use nix::sys::eventfd::EventFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tcasm_core::lease::Lease;
-use tcasm_core::protocol::is_pinned;
+use tcasm_core::format::lease::Lease;
+use tcasm_core::format::protocol::is_pinned;
 
 /// An attached observer, as `publish` sees it.
 #[derive(Debug)]

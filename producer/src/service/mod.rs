@@ -23,7 +23,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use tcasm_core::bell::Bell;
+use tcasm_core::format::bell::Bell;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::thread;
 
@@ -108,7 +108,7 @@ impl Service {
             if !hub.attached.load().is_empty() {
                 let _ = hub.wake.write(1);
             }
-            tcasm_core::fault::pass("notified");
+            tcasm_core::testing::fault::pass("notified");
         })
     }
 

@@ -10,13 +10,13 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tcasm_core::bell::Bell;
-use tcasm_core::layout::LAYOUT_VERSION;
-use tcasm_core::lease::Lease;
-use tcasm_core::sabotage::{Guard, off};
+use tcasm_core::format::bell::Bell;
+use tcasm_core::format::layout::LAYOUT_VERSION;
+use tcasm_core::format::lease::Lease;
+use tcasm_core::format::wire::{self, Answer, ObserverRow, Request};
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
-use tcasm_core::wire::{self, Answer, ObserverRow, Request};
+use tcasm_core::testing::sabotage::{Guard, off};
 
 /// The time after which a connection that has not greeted is dropped.
 const GREETING: Duration = Duration::from_secs(5);

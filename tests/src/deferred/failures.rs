@@ -2,13 +2,13 @@
 
 use super::kernel;
 use super::scene::{CHUNKS, Scene, text};
-use crate::check::Check;
 use super::storms::store_all;
+use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use nix::sys::signal::{Signal, kill};
-use tcasm_core::fault::run_out_of_memory_after;
 use tcasm_core::sys::mem::page_size;
+use tcasm_core::testing::fault::run_out_of_memory_after;
 
 /// Checks the case in which a thread panics while the program stores nothing. The environment
 /// variable `TCASM_FAULT` names the point at which it panics.

@@ -1,15 +1,15 @@
 //! I9: whatever the index holds, a reader gets an error or some bytes. It never crashes or hangs.
 
 use super::common::{PAGES, region, text, touch, within};
-use crate::check::Check;
 use crate::PublishVisible;
+use crate::check::Check;
 use crate::name;
 use crate::oracle::ensure;
 use crate::pattern::mix;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tcasm_core::layout::{HEADER_BYTES, Layout, SLOT_BYTES, header, slot};
+use tcasm_core::format::layout::{HEADER_BYTES, Layout, SLOT_BYTES, header, slot};
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version, ViewError};

@@ -1,14 +1,14 @@
 //! I4 and I6: no change is lost when `publish` or the tracker fails.
 
 use super::common::{Bytes, PAGES, live, newest_is, region, text, touch};
-use crate::check::Check;
 use crate::PublishVisible;
+use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use crate::{name, unmap};
-use tcasm_core::fault::run_out_of_memory_after;
-use tcasm_core::layout::TABLE_BYTES;
+use tcasm_core::format::layout::TABLE_BYTES;
 use tcasm_core::sys::mem::page_size;
+use tcasm_core::testing::fault::run_out_of_memory_after;
 use tcasm_observer::{Observer, Version};
 use tcasm_producer::{Builder, CaptureMode, Producer, PublishError, Receipt, TrackerKind};
 

@@ -1,8 +1,8 @@
 //! I2, I5 and I8: a producer that dies, observers that stop or die, and hostile observers.
 
 use super::common::{PAGES, bytes_of, live, newest_is, region, text, touch, within};
-use crate::check::Check;
 use crate::PublishVisible;
+use crate::check::Check;
 use crate::child::{Child, DEADLINE, Received, poll_until};
 use crate::hostile::HostileClient;
 use crate::oracle::ensure;
@@ -13,9 +13,9 @@ use std::io::BufRead;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tcasm_core::format::wire::Request;
 use tcasm_core::sys::mem::page_size;
 use tcasm_core::sys::socket;
-use tcasm_core::wire::Request;
 use tcasm_observer::{Observer, runtime_dir};
 
 /// Starts this program again in another role.

@@ -1,8 +1,8 @@
 //! I11: a frame that live memory is shared with is neither written nor given back.
 
 use super::common::{PAGES, live, newest_is, region, text, touch};
-use crate::check::Check;
 use crate::PublishVisible;
+use crate::check::Check;
 use crate::name;
 use crate::oracle::ensure;
 use tcasm_core::sys::mem::page_size;

@@ -1,8 +1,8 @@
 //! I1, I3 and I7: held versions never change, and memory and versions stay bounded.
 
 use super::common::{PAGES, bytes_of, live, newest_is, region, text, touch};
-use crate::check::Check;
 use crate::PublishVisible;
+use crate::check::Check;
 use crate::name;
 use crate::oracle::ensure;
 use std::time::{Duration, Instant};

@@ -244,7 +244,7 @@ fn lane(desc: &FieldDesc, component: Option<usize>) -> Lane {
 const BINS: usize = 1024;
 
 /// Returns the pages that this version changed, up to the end of the last field.
-fn changed(view: &View) -> Result<Pages, tcasm_core::index::IndexError> {
+fn changed(view: &View) -> Result<Pages, tcasm_core::format::index::IndexError> {
     let set = view.changes()?.pages;
     let ends = view.table().fields.iter().map(|field| field.range().end);
     let pages = ends.max().unwrap_or(0).div_ceil(view.page_size()?) as usize;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tcasm_analytics::{Moments, Scalar};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// Maximum number of points in a series. When there are more, every other point is removed.
 const POINTS: usize = 2048;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use tcasm_core::field::{FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
 const FORMAT: u64 = 1;

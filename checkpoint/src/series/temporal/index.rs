@@ -142,7 +142,7 @@ impl Index<'_> {
     }
 
     /// Returns the result of `of` for each version.
-    fn of_versions<T>(&self, of: impl Fn(tcasm_core::stamp::Stamp) -> T) -> Vec<T> {
+    fn of_versions<T>(&self, of: impl Fn(tcasm_core::format::stamp::Stamp) -> T) -> Vec<T> {
         let versions = &self.contents.versions;
         versions.iter().map(|row| of(row.stamp)).collect()
     }

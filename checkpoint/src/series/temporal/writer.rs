@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tcasm_core::field::{FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The writer of a time series.

@@ -14,7 +14,7 @@ use crate::tier::shared::lock;
 use crate::tier::slow::Slow;
 use crate::tier::stored;
 use std::sync::atomic::Ordering::Relaxed;
-use tcasm_core::fault;
+use tcasm_core::testing::fault;
 
 impl Common {
     /// Drains one checkpoint. If its base must be drained first, only prepares that. A checkpoint

@@ -12,7 +12,7 @@ use std::iter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// The number of values of the field. Each step changes one of them.
 pub const COUNT: usize = 5;

@@ -81,7 +81,7 @@ struct Round {
 }
 
 /// The fault points at which processes are killed.
-const POINTS: [&str; 10] = tcasm_core::fault::CHECKPOINT_POINTS;
+const POINTS: [&str; 10] = tcasm_core::testing::fault::CHECKPOINT_POINTS;
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     // Writes are frequent, so that there is something to drain.

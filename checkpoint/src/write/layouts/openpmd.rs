@@ -26,7 +26,7 @@ use hdf5::{Dataset, File, Group, Location};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tcasm_core::field::{Attr, Centering, FieldDesc, FieldTable, Kind};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// One iteration of a series.
 pub struct Iteration {

@@ -14,7 +14,7 @@ use crate::write::attributes;
 use crate::write::store::{FileLayout, Store};
 use hdf5::{Dataset, File, Group};
 use tcasm_core::field::{Centering, FieldDesc};
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 
 /// The image of a file.
 pub struct Image {

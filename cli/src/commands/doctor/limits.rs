@@ -3,7 +3,7 @@
 use crate::output;
 use serde::Serialize;
 use std::fs;
-use tcasm_core::layout::MAX_SLOTS;
+use tcasm_core::format::layout::MAX_SLOTS;
 
 /// The limits. A value is `None` if the limit is unknown or there is none.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use tcasm_core::layout::MAX_NAME;
+use tcasm_core::format::layout::MAX_NAME;
 use tcasm_observer::runtime_dir;
 
 /// Longest path of a socket: the size of the path in `sockaddr_un`, less the zero at its end.

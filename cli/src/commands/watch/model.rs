@@ -7,7 +7,7 @@ use super::places::{Places, Sizes};
 use super::records::Records;
 use std::sync::Arc;
 use tcasm_analytics::Histogram;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_view::frame::Of;
 use tcasm_view::region::Field;
 use tcasm_view::request::{MAX_ALSO, MAX_BINS, MAX_PIXELS, Slice};

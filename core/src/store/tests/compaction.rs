@@ -51,7 +51,8 @@ fn next_version_compacts_a_cold_chunk_without_changing_its_pages() {
 #[test]
 fn nothing_is_compacted_where_compaction_is_left_out() {
     let mut world = scattered();
-    let _left = crate::ablation::leave_out(crate::ablation::Mechanism::Compaction);
+    let _left =
+        crate::testing::ablation::leave_out(crate::testing::ablation::Mechanism::Compaction);
     assert_eq!(world.compact(), 0);
 }
 

@@ -1,8 +1,8 @@
 //! Commands of a producer.
 
 use crate::answer::{Answer, failed};
-use tcasm_core::sabotage::{Guard, switch_off};
 use tcasm_core::sys::mem::{Mapping, page_size};
+use tcasm_core::testing::sabotage::{Guard, switch_off};
 use tcasm_producer::{Access, Builder, Field, Producer, Receipt};
 use tcasm_tests::capture_mode;
 use tcasm_tests::child::DEADLINE;

@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use std::sync::Arc;
 use tcasm_analytics::Moments;
 use tcasm_core::field::Centering;
-use tcasm_core::stamp::Stamp;
+use tcasm_core::format::stamp::Stamp;
 use tcasm_view::region::{Attached, Field};
 use tcasm_view::{Frame, Image, Region, State, Update, ViewRequest};
 

@@ -5,8 +5,8 @@
 //! noticed by its fault at once. A page that leaves it costs [`PATIENCE`] comparisons, and is then
 //! protected again.
 
-use crate::ablation::{Mechanism, without};
 use crate::pageset::PageSet;
+use crate::testing::ablation::{Mechanism, without};
 use std::collections::BTreeMap;
 
 /// After this many versions in a row in which an expected page did not change, it is no longer
@@ -228,11 +228,11 @@ mod tests {
     fn without_doubts_every_chunk_is_trusted_and_without_prediction_nothing_is_expected() {
         let expecting = || versions_that_expect(&mut Prediction::new(64));
         let doubted = expecting();
-        let left = crate::ablation::leave_out(Mechanism::Doubts);
+        let left = crate::testing::ablation::leave_out(Mechanism::Doubts);
         let trusted = expecting();
         assert!(trusted > 300 && trusted > doubted, "{trusted}, {doubted}");
         drop(left);
-        let _left = crate::ablation::leave_out(Mechanism::Prediction);
+        let _left = crate::testing::ablation::leave_out(Mechanism::Prediction);
         assert_eq!(expecting(), 0);
     }
 

@@ -5,7 +5,7 @@
 //! machine, and only their ratios matter. What decides is how many pages of the chunk change, how
 //! many of them fault, and how long early stores wait.
 
-use crate::ablation::{Mechanism, without};
+use crate::testing::ablation::{Mechanism, without};
 use std::collections::BTreeMap;
 
 /// Nanoseconds to copy a page inside `publish`, while the simulation waits.
@@ -252,7 +252,7 @@ mod tests {
     #[cfg(feature = "ablation")]
     mod left_out {
         use super::*;
-        use crate::ablation::leave_out;
+        use crate::testing::ablation::leave_out;
 
         #[test]
         fn pauses_stay_as_long_as_the_first() {

@@ -6,14 +6,14 @@
 //! memory.
 
 use crate::field::{FieldTable, TableError};
-use crate::layout::{
+use crate::format::layout::{
     HEADER_BYTES, LAYOUT_VERSION, Layout, LayoutError, MAGIC, MAX_NAME, TABLE_BYTES, header, slot,
 };
+use crate::format::protocol;
+use crate::format::stamp::Stamp;
+use crate::format::words::{OutOfRange, Words};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkSet, PageSet};
-use crate::protocol;
-use crate::sabotage::{Guard, off};
-use crate::stamp::Stamp;
-use crate::words::{OutOfRange, Words};
+use crate::testing::sabotage::{Guard, off};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -274,9 +274,10 @@ impl<'a> Index<'a> {
 
     /// Returns the words of leaf `leaf` of `chunk`. Each word holds the codes of eight pages.
     pub fn leaf(&self, chunk: usize, leaf: usize) -> Result<&'a [AtomicU64], IndexError> {
-        Ok(self
-            .words
-            .slice(self.layout.leaf(chunk, leaf), crate::layout::LEAF_BYTES / 8)?)
+        Ok(self.words.slice(
+            self.layout.leaf(chunk, leaf),
+            crate::format::layout::LEAF_BYTES / 8,
+        )?)
     }
 
     /// Returns those of `chunks` in which any version ever had pages in a plane. The other chunks
@@ -445,7 +446,7 @@ impl<'a> IndexWriter<'a> {
         Ok(())
     }
 
-    /// Makes version `n` in `slot` visible, and counts the event. The [bell](crate::bell) wakes the
+    /// Makes version `n` in `slot` visible, and counts the event. The [bell](crate::format::bell) wakes the
     /// threads that wait for it.
     pub fn make_visible(&self, slot: usize, n: u64) -> Result<(), IndexError> {
         protocol::publish(self.state(slot)?, self.0.words.word(header::LATEST)?, n);

@@ -56,13 +56,13 @@ pub mod header {
     pub const LATEST: usize = 264;
     /// Counter of events (new versions, closing). Its low 32 bits are the futex word.
     pub const EVENT: usize = 272;
-    /// First word of the statistics: see [`stats`](crate::stats).
+    /// First word of the statistics: see [`stats`](crate::format::stats).
     pub const STATS: usize = 512;
 }
 
 /// Byte offsets in the head of a slot.
 pub mod slot {
-    /// State word of the [`protocol`](crate::protocol).
+    /// State word of the [`protocol`](crate::format::protocol).
     pub const STATE: usize = 0;
     /// Step of the simulation.
     pub const STEP: usize = 8;

@@ -5,7 +5,7 @@
 //! same page. So neither needs an allocator: which leaves and frames are in use follows from the
 //! entries of the live versions.
 
-use crate::index::{Index, IndexError};
+use crate::format::index::{Index, IndexError};
 use crate::pageset::{CHUNK_PAGES, ChunkSet, PageSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,8 +157,8 @@ impl<'a> PageMap<'a> {
 
     fn checked(&self, code: Code) -> Result<Code, IndexError> {
         let slots = self.index.layout().slots;
-        let fine =
-            usize::from(code) <= slots || crate::sabotage::off(crate::sabotage::Guard::CheckIndex);
+        let fine = usize::from(code) <= slots
+            || crate::testing::sabotage::off(crate::testing::sabotage::Guard::CheckIndex);
         if fine {
             Ok(code)
         } else {

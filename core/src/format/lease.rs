@@ -4,7 +4,7 @@
 //! The producer creates the lease, so it can rely on the size and the seals. It reads the pin words
 //! and trusts nothing else in the lease (I8).
 
-use crate::protocol;
+use crate::format::protocol;
 use crate::sys::mem::{MapError, Mapping, page_size};
 use crate::sys::object::{Object, sealed_len};
 use std::io;

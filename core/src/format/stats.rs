@@ -1,7 +1,7 @@
 //! Counters of what the producer does. They are in the index, where observers read them without a
 //! request.
 
-use crate::words::{OutOfRange, Words};
+use crate::format::words::{OutOfRange, Words};
 use std::sync::atomic::Ordering::Relaxed;
 
 macro_rules! counters {

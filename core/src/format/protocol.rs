@@ -12,7 +12,7 @@
 //!
 //! The functions are generic over the atomic word, so that loom runs this code and not a copy.
 
-use crate::sabotage::{Guard, off};
+use crate::testing::sabotage::{Guard, off};
 use std::sync::atomic::Ordering;
 
 /// An atomic `u64`: that of the standard library, or that of loom.

@@ -4,7 +4,7 @@
 //! wait with any number of threads. So `publish` only counts the event (I5), and the service thread
 //! rings the bell.
 
-use crate::layout::header;
+use crate::format::layout::header;
 use crate::sys::futex;
 use crate::sys::mem::{MapError, Mapping, page_size};
 use std::os::fd::BorrowedFd;

@@ -4,7 +4,7 @@
 //! The first two words of both greetings never change their meaning, so that programs of different
 //! releases can recognize each other.
 
-use crate::layout::{LAYOUT_VERSION, MAGIC};
+use crate::format::layout::{LAYOUT_VERSION, MAGIC};
 
 /// The length in bytes of the longest message that an observer may send. A longer one ends its
 /// connection.
