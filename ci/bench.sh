@@ -22,8 +22,9 @@ if [ $# -eq 0 ]; then
     cargo build --release -p tcasm -p tcasm-benches --bins
     cargo run --release -p tcasm-benches --bin bars | tee "$target/bars.md"
     cargo run --release -p tcasm-benches --bin checkpoints | tee "$target/checkpoints.md"
+    # Status 3: some cases failed and have no rows. Readers of ADIOS2 crash at times.
     cargo run --release -p tcasm-compare -- "${size[@]}" \
-        --json "$target/compare.json" --figures "$target/figures"
+        --json "$target/compare.json" --figures "$target/figures" || [ $? -eq 3 ]
     ci/ablation.sh
     cargo run --quiet --release -p tcasm-benches --bin report -- \
         "$target/criterion" "$target/bars.md" "$target/checkpoints.md" "$target/compare.json" \

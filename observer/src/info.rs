@@ -58,8 +58,8 @@ impl RegionInfo {
         })
     }
 
-    /// Returns a counter by the name that it has in `Counter` of `tcasm_core::format::stats`, for example
-    /// `HeldBytes`. Returns `None` if there is none of that name.
+    /// Returns a counter by the name that it has in `Counter` of `tcasm_core::format::stats`, for
+    /// example `HeldBytes`. Returns `None` if there is none of that name.
     pub fn counter(&self, name: &str) -> Option<u64> {
         let found = self.counters.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| *value)

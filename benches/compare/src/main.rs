@@ -22,7 +22,8 @@ use tcasm_compare::{figures, roles, sys, table};
 #[command(
     version,
     after_help = "Exit status: 0 if every case ran and all bytes were right, 1 if an observer saw \
-                  a wrong byte or a case failed, 2 for wrong usage, 130 if interrupted."
+                  a wrong byte or nothing could be measured, 2 for wrong usage, 3 if some cases \
+                  failed and are left out, 130 if interrupted."
 )]
 struct Args {
     #[command(subcommand)]
@@ -156,10 +157,10 @@ fn compare(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     if !correct {
         eprintln!("tcasm-compare: an observer saw a wrong byte");
     }
-    Ok(if correct && whole {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    Ok(match (correct, whole) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(3),
+        (false, _) => ExitCode::FAILURE,
     })
 }
 

@@ -446,8 +446,8 @@ impl<'a> IndexWriter<'a> {
         Ok(())
     }
 
-    /// Makes version `n` in `slot` visible, and counts the event. The [bell](crate::format::bell) wakes the
-    /// threads that wait for it.
+    /// Makes version `n` in `slot` visible, and counts the event. The [bell](crate::format::bell)
+    /// wakes the threads that wait for it.
     pub fn make_visible(&self, slot: usize, n: u64) -> Result<(), IndexError> {
         protocol::publish(self.state(slot)?, self.0.words.word(header::LATEST)?, n);
         self.announce()

@@ -242,7 +242,7 @@ mod tests {
     /// Returns the rows `| NAME | number |` of the table in `docs/design.md` whose head begins with
     /// `head`.
     fn documented(head: &str) -> Vec<(String, usize)> {
-        let page = include_str!("../../docs/design.md");
+        let page = include_str!("../../../docs/design.md");
         let table = page
             .split(&format!("| {head} |"))
             .nth(1)

@@ -2,16 +2,12 @@
 //!
 //! An expected page is not protected, so writing it costs no fault. Its bytes are compared with the
 //! last version instead, so what counts as changed stays exact. A page that joins a pattern is
-//! noticed by its fault at once. A page that leaves it costs [`PATIENCE`] comparisons, and is then
+//! noticed by its fault at once. A page that leaves it costs two comparisons, and is then
 //! protected again.
 
 use crate::pageset::PageSet;
 use crate::testing::ablation::{Mechanism, without};
 use std::collections::BTreeMap;
-
-/// After this many versions in a row in which an expected page did not change, it is no longer
-/// expected.
-pub const PATIENCE: usize = 2;
 
 /// A chunk with fewer expected pages than this is always trusted.
 const FEW: u32 = 8;
@@ -105,7 +101,7 @@ impl Prediction {
         for (chunk, bits) in asked.chunks_in_use() {
             let (asked, missed) = (count(&asked, chunk), count(idle, chunk));
             // A chunk in which no expected page changed is another matter: its pattern has stopped,
-            // or the version had no step. `PATIENCE` deals with that.
+            // or the version had no step. The rule of two misses deals with that.
             if asked >= FEW && missed < asked && 2 * missed > asked {
                 let doubt = self.doubts.entry(chunk).or_insert(Doubt {
                     until: 0,
@@ -150,6 +146,10 @@ impl Prediction {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// After this many versions in a row in which an expected page did not change, it is no longer
+    /// expected.
+    const PATIENCE: usize = 2;
 
     fn set(pages: &[usize]) -> PageSet {
         let mut set = PageSet::new(64);

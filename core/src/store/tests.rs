@@ -5,14 +5,18 @@ mod compaction;
 mod leaving;
 
 use super::publish::Reserved;
+use super::ring::Ring;
 use super::*;
 use crate::capture::{Copiers, Outcome, Settings};
-use crate::format::pagemap::Code;
+use crate::format::index::HeaderInfo;
+use crate::format::pagemap::{Code, PageMap, ZERO};
 use crate::format::stamp::Stamp;
-use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet};
-use crate::planes::Gather;
+use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet, PageSet};
+use crate::planes::{Frames, Gather};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 const PAGE: usize = 4096;

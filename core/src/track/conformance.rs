@@ -3,7 +3,7 @@
 //! `compare` reports candidates only, so the tests compare the bytes of candidates with a shadow
 //! copy, as the capture does. A tracker that cannot be used fails these tests; none is skipped.
 
-use super::probe::create;
+use super::create::create;
 use super::{Harvest, Span, TrackError, TrackedMemory, Tracker, TrackerKind};
 use crate::pageset::PageSet;
 use crate::sys::live::check_mapped;
@@ -306,8 +306,31 @@ fn unmapped_memory_is_an_error_at_every_harvest(kind: TrackerKind) {
     assert!(p.harvest().is_err());
 }
 
-fn forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
+fn pages_reported_without_a_store_were_said_to_be_unarmed(kind: TrackerKind) {
     let mut p = Producer::new(kind, 64, 0..64);
+    p.store(&[3, 9, 20]);
+    p.publish();
+    p.store(&[3, 9]);
+    let mut unarmed = PageSet::new(64);
+    for expected in [&[9, 20][..], &[]] {
+        let mut found = Harvest::new(64);
+        let harvested = p.tracker().harvest(&set(64, expected), &mut found);
+        harvested.unwrap();
+        found.written.subtract(&unarmed);
+        let stored = if unarmed.is_empty() { &[3, 9][..] } else { &[] };
+        let reported = if kind == TrackerKind::Compare {
+            &[]
+        } else {
+            stored
+        };
+        assert_eq!(pages(&found.written), reported);
+        unarmed = found.unarmed;
+        assert!(expected.iter().all(|page| unarmed.contains(*page)));
+    }
+}
+
+fn forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
+    let mut p = Producer::new(kind, 64, 0..40);
     p.store(&[3, 4]);
     in_child(|| {
         let refused = p
@@ -315,7 +338,7 @@ fn forked_child_is_refused_and_disturbs_nothing(kind: TrackerKind) {
             .harvest(&PageSet::new(64), &mut Harvest::new(64))
             .is_err()
             && p.tracker().settle(&PageSet::new(64)).is_err()
-            && p.tracked.map(0..1).is_err();
+            && p.tracked.map(50..51).is_err();
         let absent = check_mapped(&p.addresses(3..4)).is_err();
         if refused && absent {
             Ok(())
@@ -375,6 +398,7 @@ for_each_tracker! {
     harvest_that_is_not_settled_loses_nothing
     pages_written_by_devices_are_reported_every_time_and_keep_their_content
     unmapped_memory_is_an_error_at_every_harvest
+    pages_reported_without_a_store_were_said_to_be_unarmed
     forked_child_is_refused_and_disturbs_nothing
 }
 

@@ -85,7 +85,7 @@ impl Tracker for Cow {
         Ok(())
     }
 
-    fn harvest(&mut self, _expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
+    fn harvest(&mut self, expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
         self.copies.clear(); // after an error, `settle` must not arm anything
         self.live.check()?;
         if let Err(e) = self.find_copies() {
@@ -94,6 +94,7 @@ impl Tracker for Cow {
         }
         found.written.union(&self.copies);
         found.unarmed.union(&self.copies);
+        found.unarmed.union(expected);
         self.live.add_pinned(&mut found.written);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Live memory with its tracker: maps memory that is tracked from the start, and shares parts of it
 //! with planes.
 
+use super::create::create;
 use super::kind::TrackerKind;
-use super::probe::create;
 use super::tracker::{Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::fork::Process;

@@ -1,11 +1,12 @@
-//! Trackers, which find the pages that the producer wrote, the memory that they track, and the probe
-//! that chooses a tracker.
+//! Trackers, which find the pages that the producer wrote, the memory that they track, and the
+//! probe that chooses a tracker.
 
 mod behaviour;
 mod compare;
 #[cfg(test)]
 mod conformance;
 mod cow;
+mod create;
 #[cfg(test)]
 mod guarantees;
 mod kind;
@@ -19,5 +20,5 @@ mod uffd_async;
 
 pub use kind::{TrackerKind, UnknownTracker};
 pub use memory::TrackedMemory;
-pub use probe::{Choice, ChooseError, ENV, Probe, Verdict, choose, create, probe};
+pub use probe::{Choice, ChooseError, ENV, Probe, Verdict, choose, probe};
 pub use tracker::{Harvest, Span, TrackError, Tracker};

@@ -39,8 +39,8 @@ pub struct Harvest {
     /// Pages that may have been written: nothing watched them. The caller compares their bytes with
     /// the last version, and captures those that differ.
     pub maybe: PageSet,
-    /// Pages that are not armed now. The next harvest reports each of them, whether it is written
-    /// or not, unless [`Tracker::settle`] arms it first.
+    /// Pages that the next harvest may report although they were not written, unless
+    /// [`Tracker::settle`] arms them first: those that are not armed, and all that were expected.
     pub unarmed: PageSet,
 }
 
@@ -85,7 +85,8 @@ pub trait Tracker: Send {
     /// error, `found` may lack pages.
     ///
     /// The tracker may leave pages in `expected` unarmed. They are expected to be written anyway,
-    /// so each one saves a page fault.
+    /// so each one saves a page fault. Whether it does so or not, all of them count as unarmed, so
+    /// that the same pages are compared with every tracker.
     fn harvest(&mut self, expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError>;
 
     /// Tells the tracker that the bytes of `captured` are stored in a visible version, and that

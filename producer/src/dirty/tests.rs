@@ -81,6 +81,9 @@ struct World {
     dirty: DirtyPages,
     /// The pages whose bytes differ from the newest version.
     differing: Pages,
+    /// The pages that were written since they were last captured or compared. No other page is
+    /// captured, unless it differs.
+    touched: Pages,
     /// The pages that the tracker reports at the next harvest: those that were written, and those
     /// that it has left unarmed.
     reported: Pages,
@@ -93,6 +96,9 @@ impl World {
         self.reported.extend(&step.stored);
         self.reported.extend(&step.rewritten);
         self.dirty.mark(&set(&step.marked));
+        for written in [&step.stored, &step.rewritten, &step.marked] {
+            self.touched.extend(written);
+        }
         let every = set(&(0..PAGES).collect::<Pages>());
         let mut found = self.track(&step.expected);
         if step.fails {
@@ -118,7 +124,7 @@ impl World {
         if self.kind == TrackerKind::UffdAsync {
             self.reported = expected.clone();
         }
-        found.unarmed = set(&self.reported);
+        found.unarmed = set(self.reported.union(expected));
         found
     }
 
@@ -153,6 +159,12 @@ impl World {
         );
         prop_assert!(captured.is_subset(&step.bound));
         prop_assert!(captured.is_disjoint(&shared), "a shared page is captured");
+        let may = &self.differing | &self.touched;
+        prop_assert!(
+            captured.is_subset(&may),
+            "{:?} were not written",
+            &captured - &may
+        );
         if step.published {
             let settled = self.dirty.commit(&selection, &set(&step.expected));
             prop_assert!(pages(&settled).is_disjoint(&step.expected));
@@ -162,6 +174,7 @@ impl World {
                 return Ok(());
             }
             self.differing = &self.differing - &captured;
+            self.touched = &(&self.touched - &captured) - &pages(&selection.same);
         }
         Ok(())
     }
@@ -179,6 +192,7 @@ proptest! {
             kind,
             dirty: DirtyPages::new(PAGES),
             differing: Pages::new(),
+            touched: Pages::new(),
             reported: Pages::new(),
         };
         for step in steps {

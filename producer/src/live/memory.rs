@@ -41,9 +41,10 @@ impl LiveMemory {
         span: Span,
         gate: Option<Arc<Gate>>,
     ) -> Result<Self, TrackError> {
-        // SAFETY: the span is the reservation, which is kept as long as the tracked memory (they are
-        // dropped together, the tracked memory first). Nothing else maps over pages that it maps:
-        // each page is handed out once. Nothing is borrowed from pages before they are handed out.
+        // SAFETY: the span is the reservation, which is kept as long as the tracked memory (they
+        // are dropped together, the tracked memory first). Nothing else maps over pages that it
+        // maps: each page is handed out once. Nothing is borrowed from pages before they are handed
+        // out.
         let memory = unsafe { TrackedMemory::create(kind, span)? };
         Ok(LiveMemory {
             memory,

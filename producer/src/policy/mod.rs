@@ -2,7 +2,7 @@
 //! chunks are cold.
 //!
 //! The policy learns from what was captured, and answers with sets of pages. It touches no memory:
-//! `publish` applies the answers (`crate::publish::apply`).
+//! `publish` applies the answers (`publish/apply.rs`).
 
 mod cold;
 

@@ -30,7 +30,7 @@ struct Greeted {
 impl Greeted {
     fn new(site: &Site, key: &str) -> Greeted {
         let mut socket = site.connect("", &[]).unwrap();
-        say(
+        send(
             &mut socket,
             &json!({"type": "hello", "nonce": NONCE, "key": key}),
         );
@@ -55,7 +55,7 @@ impl Greeted {
 
     fn enter(mut self, proof: &str, region: Value) -> Page {
         let enter = json!({"type": "enter", "proof": proof, "region": region});
-        say(&mut self.socket, &enter);
+        send(&mut self.socket, &enter);
         Page::new(self.socket)
     }
 }

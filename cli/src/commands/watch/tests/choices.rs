@@ -5,7 +5,7 @@ use super::super::colours::Depth;
 use super::super::model::Model;
 use super::super::places::Places;
 use super::super::screen;
-use super::{field, frame, give, region, request, running, tell, text};
+use super::{field, frame, give, region, request, running, set_region, text};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::layout::Rect;

@@ -6,7 +6,7 @@ use super::super::keys::KEYS;
 use super::super::model::Model;
 use super::super::places::{Places, Sizes};
 use super::super::screen;
-use super::{fields, lines, region, request, running, tell, text};
+use super::{fields, lines, region, request, running, set_region, text};
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
