@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// A list of times, in nanoseconds.
+/// A list of times, in nanoseconds, or of other values of one kind.
 #[derive(Clone, Default)]
 pub struct Samples(Vec<f64>);
 
@@ -15,6 +15,11 @@ impl Samples {
     /// Adds a time in nanoseconds. It may be negative if it is a difference.
     pub fn add_ns(&mut self, ns: f64) {
         self.0.push(ns);
+    }
+
+    /// Adds a value that is no time, such as a ratio.
+    pub fn add_value(&mut self, value: f64) {
+        self.0.push(value);
     }
 
     /// Adds all times of `more`.

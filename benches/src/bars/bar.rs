@@ -15,7 +15,7 @@ pub struct Bar {
     pub bar: Option<f64>,
     /// The unit of both values.
     pub unit: Unit,
-    /// The samples, if the value is the median of times.
+    /// The samples, if the value is their median: times in nanoseconds, or values in `unit`.
     pub samples: Option<Samples>,
 }
 
@@ -55,7 +55,18 @@ impl Bar {
         }
     }
 
-    /// Creates a bar from a value that is not a median of times.
+    /// Creates a bar from ratios, whose median may have a limit.
+    pub(super) fn ratios(what: &str, ratios: &Samples, bar: Option<f64>) -> Bar {
+        Bar {
+            what: what.to_owned(),
+            seen: ratios.median(),
+            bar,
+            unit: Unit::Ratio,
+            samples: Some(ratios.clone()),
+        }
+    }
+
+    /// Creates a bar from a value that is not a median of samples.
     pub fn new(what: &str, seen: f64, bar: f64, unit: Unit) -> Bar {
         Bar {
             what: what.to_owned(),
@@ -92,12 +103,14 @@ impl fmt::Display for Bar {
             Unit::Count => format!("{x:.0}"),
             Unit::MBs => format!("{x:.2} MB/s"),
         };
+        let times = matches!(self.unit, Unit::Us);
+        let sample = |x: f64| figure(if times { x / 1e3 } else { x });
         let [p99, max] = match &self.samples {
-            Some(s) => [s.quantile(0.99), s.quantile(1.0)].map(|ns| format!("{:.1} us", ns / 1e3)),
+            Some(s) => [s.quantile(0.99), s.quantile(1.0)].map(sample),
             None => [String::new(), String::new()],
         };
         let met = match (self.bar, self.met()) {
-            (None, _) if self.samples.is_none() => "",
+            (None, _) if self.samples.is_none() || !times => "",
             (None, _) => "limit",
             (_, true) => "met",
             (_, false) => "**missed**",
@@ -114,3 +127,29 @@ impl fmt::Display for Bar {
 /// Heading of the table of bars.
 pub const HEAD: &str =
     "| what | measured (median) | p99 | max | at most | |\n|---|---|---|---|---|---|";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_shown_with_their_p99_and_maximum() {
+        let mut ratios = Samples::default();
+        [1.5, 1.0, 1.01]
+            .into_iter()
+            .for_each(|ratio| ratios.add_value(ratio));
+        let shown = |bar| Bar::ratios("x", &ratios, bar).to_string();
+        assert_eq!(shown(Some(1.02)), "| x | 1.01 | 1.5 | 1.5 | 1.02 | met |");
+        let missed = "| x | 1.01 | 1.5 | 1.5 | 1 | **missed** |";
+        assert_eq!(shown(Some(1.0)), missed);
+        assert_eq!(shown(None), "| x | 1.01 | 1.5 | 1.5 |  |  |");
+    }
+
+    #[test]
+    fn times_are_shown_in_microseconds() {
+        let mut times = Samples::default();
+        times.add_ns(2500.0);
+        let shown = Bar::limit("x", &times).to_string();
+        assert_eq!(shown, "| x | 2.5 us | 2.5 us | 2.5 us |  | limit |");
+    }
+}
