@@ -3,6 +3,7 @@
 pub mod bars;
 pub mod checkpoints;
 pub mod faults;
+pub mod kernels;
 pub mod outcome;
 pub mod pages;
 pub mod plain;

@@ -1,7 +1,9 @@
 //! Memory of a program that has no region.
 
 use ndarray::{Array, Dimension, ShapeBuilder};
+use std::ops::Range;
 use tcasm_core::sys::live;
+use tcasm_core::sys::mem::HUGE_PAGE;
 
 /// Returns an array of ones. All its memory is touched. It uses huge pages if the machine has them,
 /// like the live memory of a region.
@@ -9,14 +11,31 @@ pub fn huge_array<Sh: ShapeBuilder>(shape: Sh) -> Array<f64, Sh::Dim>
 where
     Sh::Dim: Dimension,
 {
-    const HUGE: usize = tcasm_core::sys::mem::HUGE_PAGE;
+    advised(shape, live::huge_pages)
+}
+
+/// Returns an array of ones. All its memory is touched. It uses no huge pages, except perhaps at
+/// its ends.
+pub fn small_array<Sh: ShapeBuilder>(shape: Sh) -> Array<f64, Sh::Dim>
+where
+    Sh::Dim: Dimension,
+{
+    advised(shape, live::no_huge_pages)
+}
+
+/// Returns an array of ones. Calls `advise` before any of its memory is touched, with the range of
+/// all huge pages that fit inside.
+fn advised<Sh: ShapeBuilder>(shape: Sh, advise: fn(&Range<usize>)) -> Array<f64, Sh::Dim>
+where
+    Sh::Dim: Dimension,
+{
     // Memory for zeros of this size is not touched yet, so the advice still has an effect.
     let mut array = Array::zeros(shape);
     let start = array.as_ptr() as usize;
     let end = start + array.len() * size_of::<f64>();
-    let inside = start.next_multiple_of(HUGE)..end / HUGE * HUGE;
+    let inside = start.next_multiple_of(HUGE_PAGE)..end / HUGE_PAGE * HUGE_PAGE;
     if !inside.is_empty() {
-        live::huge_pages(&inside);
+        advise(&inside);
     }
     array.fill(1.0);
     array
