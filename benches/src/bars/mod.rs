@@ -1,6 +1,7 @@
 //! Measured goals (*bars*) of TCASM. Each is compared with a rival or a limit in the same run.
 
 mod bar;
+mod compute;
 mod dense;
 mod floor;
 mod gray_scott;
@@ -16,12 +17,13 @@ pub use bar::{Bar, HEAD, Unit};
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 8] = [
+pub const GROUPS: [Group; 9] = [
     ("dense", dense::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
     ("memory", memory::measure),
     ("small", small::measure),
+    ("compute", compute::measure),
     ("gray-scott", gray_scott::measure),
     ("view", view::measure),
     ("pixels", view::pixels::measure),
