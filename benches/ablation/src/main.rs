@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod change;
+mod first_view;
 mod measure;
 mod observe;
 mod rounds;

@@ -1,5 +1,6 @@
 //! The producer of a run: lets the mechanisms adapt to the workload, and then measures.
 
+use crate::first_view::FirstView;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 use tcasm_compare::case::{BURST, Case};
@@ -41,6 +42,10 @@ pub struct Measured {
     pub held_bytes_p50: f64,
     /// Bytes that live memory, versions and all observers hold at the end.
     pub held_bytes_end: u64,
+    /// Number of mappings that the last version takes in a process that attaches at the end.
+    pub mappings: u64,
+    /// Time in which that process maps the version and reads a byte of each page, in milliseconds.
+    pub first_view_ms: f64,
     /// Number of measured calls of publish that were skipped.
     pub skipped: u64,
     /// True if every version that observers checked had the bytes that the simulation wrote.
@@ -92,11 +97,15 @@ pub fn run(case: &Case, time: Duration) -> Result<Measured, Failure> {
         }
         Ok(())
     })?;
+    let held_bytes_end = producer.held_bytes()?;
+    let first_view = FirstView::measure()?;
     let left_out = Mechanism::ALL.iter().filter(|m| without(**m));
     Ok(Measured {
         left_out: left_out.map(|m| m.name().to_owned()).collect(),
         held_bytes_p50: quantile(&held, 0.5).unwrap_or(0.0),
-        held_bytes_end: producer.held_bytes()?,
+        held_bytes_end,
+        mappings: first_view.mappings,
+        first_view_ms: first_view.ms,
         correct: producer.correct(),
         ..Measured::new(&producer.take_samples())
     })

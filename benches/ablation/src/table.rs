@@ -17,6 +17,9 @@ const OTHERS: [Value; 4] = [
     |m| m.held_bytes_end as f64,
 ];
 
+/// The values of the third table.
+const FIRST_VIEW: [Value; 2] = [|m| m.mappings as f64, |m| m.first_view_ms];
+
 /// Returns all tables. `each` is the time of a run.
 pub fn page(plan: &Plan, rows: &[Row], each: Duration) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
@@ -35,6 +38,11 @@ pub fn page(plan: &Plan, rows: &[Row], each: Duration) -> Result<String, std::fm
          end: change in per cent\n"
     )?;
     changes(&mut out, plan, rows, &OTHERS)?;
+    writeln!(
+        out,
+        "\n### Mappings of the last version / time of a first view of it: change in per cent\n"
+    )?;
+    changes(&mut out, plan, rows, &FIRST_VIEW)?;
     writeln!(out, "\n### Nothing left out\n")?;
     absolute(&mut out, plan, rows)?;
     Ok(out)
@@ -81,7 +89,8 @@ fn absolute(out: &mut String, plan: &Plan, rows: &[Row]) -> std::fmt::Result {
     writeln!(
         out,
         "| workload | bare step | step | p99 | publish | p99 | max | visible | held MiB \
-         | at the end | steps | |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+         | at the end | mappings | first view | steps | |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     )?;
     for workload in &plan.workloads {
         let is = |r: &&Row| r.workload == workload.name && r.variant == Variant::Everything.name();
@@ -111,6 +120,8 @@ fn absolute_line(name: &str, runs: &[&Measured]) -> String {
         format!("{:.2} ms", of(|m| m.visible_ms_p50.unwrap_or(f64::NAN))),
         mib(|m| m.held_bytes_p50),
         mib(|m| m.held_bytes_end as f64),
+        format!("{:.0}", of(|m| m.mappings as f64)),
+        format!("{:.2} ms", of(|m| m.first_view_ms)),
         format!("{:.0}", of(|m| m.steps as f64)),
         remarks(wrong, skipped),
     ];

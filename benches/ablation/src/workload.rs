@@ -30,7 +30,8 @@ pub struct Workload {
 }
 
 /// All workloads, in the order of the columns.
-pub const ALL: [Workload; 13] = [
+pub const ALL: [Workload; 15] = [
+    pages("random-1", Pattern::Random, 1),
     pages("random-10", Pattern::Random, 10),
     pages("random-25", Pattern::Random, 25),
     pages("random-100", Pattern::Random, 100),
@@ -50,6 +51,7 @@ pub const ALL: [Workload; 13] = [
     },
     pages("alternating", Pattern::Alternating, 25),
     pages("filled-once", Pattern::Same, 1),
+    pages("gone-cold", Pattern::GoneCold, 2),
     Workload {
         observers: 2,
         ..pages("roaming", Pattern::Roaming, 5)

@@ -18,9 +18,12 @@ const CHUNK: usize = 512;
 const TURN: u64 = 8;
 /// Share of the pages of a chunk that is written sparsely, in per cent.
 const SPARSE: u32 = 5;
-/// Number of parts of the buffer, and of steps in each of them, in [`Pattern::Roaming`].
+/// Number of parts of the buffer in [`Pattern::Roaming`] and [`Pattern::GoneCold`].
 const PARTS: usize = 8;
+/// Number of steps in each part, in [`Pattern::Roaming`].
 const STAY: u64 = 24;
+/// Number of steps until most of the buffer is cold, in [`Pattern::GoneCold`].
+const WARM: u64 = 32;
 
 /// The arrangement in the buffer of the pages that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -43,6 +46,9 @@ pub enum Pattern {
     /// Random pages of an eighth of the buffer, drawn anew for each step. The next eighth follows
     /// after 24 steps.
     Roaming,
+    /// Random pages of the whole buffer in the first 32 steps. Afterwards only those of its first
+    /// eighth.
+    GoneCold,
 }
 
 impl Pattern {
@@ -94,6 +100,10 @@ impl Workload {
                 let here = (step / STAY) as usize % PARTS;
                 let share = self.coverage * PARTS as u32;
                 page / pages.div_ceil(PARTS) == here && drawn(page, step, share)
+            }
+            Pattern::GoneCold => {
+                let warm = step < WARM || page < pages.div_ceil(PARTS);
+                warm && drawn(page, step, self.coverage * PARTS as u32)
             }
         }
     }
@@ -258,6 +268,16 @@ mod tests {
             assert!(pages.iter().all(|page| page / part == here), "step {step}");
             assert!((60..=140).contains(&pages.len()), "{} pages", pages.len());
         }
+    }
+
+    #[test]
+    fn most_of_the_buffer_goes_cold() {
+        let w = workload(Pattern::GoneCold, 2);
+        let part = w.pages.div_ceil(PARTS);
+        let written = |step| w.pages_of(step).into_iter();
+        assert!(written(WARM - 1).any(|page| page >= part));
+        assert!(written(WARM).all(|page| page < part));
+        assert!((20..=60).contains(&written(WARM).count()));
     }
 
     #[test]

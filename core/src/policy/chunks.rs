@@ -21,11 +21,8 @@ const MOST_WAITING: u64 = 60_000;
 /// The price of the current way, in percent of the price of the other, from which on a change is
 /// worth it.
 const MARGIN: u64 = 125;
-/// How many versions in a row must agree before a chunk becomes deferred: `TO_DEFERRED` if inline
-/// capture costs more than twice what makes a change worth it, else `TO_DEFERRED_NARROWLY`. The
-/// latter is larger because counts of pages drawn at random vary.
+/// How many versions in a row must agree before a chunk becomes deferred.
 const TO_DEFERRED: u32 = 2;
-const TO_DEFERRED_NARROWLY: u32 = 8;
 /// How many versions in a row must agree before a chunk becomes inline again. It then stays inline
 /// for `PAUSE` versions at least, and for twice as many each time, up to `MOST_PAUSE`.
 const TO_INLINE: u32 = 4;
@@ -74,12 +71,7 @@ impl ChunkPolicy {
     /// deferred.
     pub fn seen_inline(&mut self, chunk: usize, seen: Seen) -> bool {
         let now = u64::from(seen.changed) * COPY + u64::from(seen.faulted) * FAULT;
-        let least = self.deferred_price() * MARGIN;
-        let speaks = now * 100 > least;
-        let enough = match now * 100 > 2 * least || without(Mechanism::Votes) {
-            true => TO_DEFERRED,
-            false => TO_DEFERRED_NARROWLY,
-        };
+        let speaks = now * 100 > self.deferred_price() * MARGIN;
         let Some(c) = self.chunks.get_mut(&chunk) else {
             if speaks {
                 self.chunks.insert(
@@ -99,7 +91,7 @@ impl ChunkPolicy {
         } else {
             0
         };
-        c.votes >= enough
+        c.votes >= TO_DEFERRED
     }
 
     /// Counts a version of the deferred chunks: each with how many of its pages have changed, in
@@ -214,7 +206,7 @@ mod tests {
         let mut track = Track::default();
         track.see(sparse(100, 0), 20);
         assert!(!track.deferred);
-        track.see(sparse(100, 100), TO_DEFERRED_NARROWLY as usize);
+        track.see(sparse(100, 100), TO_DEFERRED as usize);
         assert!(track.deferred);
     }
 
@@ -263,18 +255,6 @@ mod tests {
                 track.see(if dense { DENSE } else { Seen::default() }, 1);
             }
             assert!(track.changes > 150, "{}", track.changes);
-        }
-
-        #[test]
-        fn few_votes_are_enough_for_a_chunk_that_is_only_a_little_cheaper_deferred() {
-            let narrow = sparse(100, 100);
-            let mut track = Track::default();
-            track.see(narrow, TO_DEFERRED as usize);
-            assert!(!track.deferred);
-            let _left = leave_out(Mechanism::Votes);
-            let mut track = Track::default();
-            track.see(narrow, TO_DEFERRED as usize);
-            assert!(track.deferred);
         }
 
         #[test]

@@ -49,9 +49,6 @@ mechanisms! {
     /// A chunk that becomes inline again stays inline for twice as many versions each time. Without
     /// it all pauses have the same length.
     Penalties = "penalties",
-    /// If deferred capture is only a little cheaper, more versions must agree before a chunk
-    /// becomes deferred. Without it the same few versions are enough for every chunk.
-    Votes = "votes",
     /// Nothing is expected for a while in chunks in which most expectations failed. Without it all
     /// chunks are trusted.
     Doubts = "doubts",
@@ -188,7 +185,7 @@ mod tests {
         let outer = leave_out(Mechanism::Sharing);
         let inner = leave_out(Mechanism::Doubts);
         assert!(without(Mechanism::Sharing) && without(Mechanism::Doubts));
-        assert!(!without(Mechanism::Votes));
+        assert!(!without(Mechanism::Windows));
         let elsewhere = std::thread::spawn(|| without(Mechanism::Sharing));
         assert!(!elsewhere.join().unwrap());
         drop(inner);
