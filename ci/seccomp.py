@@ -34,7 +34,8 @@ def main():
     parser.add_argument(
         "--all-faults",
         action="store_true",
-        help="also for faults from inside the kernel, which deferred capture needs "
+        help="also for faults from inside the kernel, which deferred capture needs unless the "
+        "program promises no_kernel_writes "
         "[default: only for faults of user code, which tracking needs]",
     )
     parser.add_argument("profile", nargs="?", default="/usr/share/containers/seccomp.json")

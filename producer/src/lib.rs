@@ -19,6 +19,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Fields that are written densely are copied after `publish` has returned, where the user has the
+//! right to make system calls wait that write into them. For users without it,
+//! [`Builder::no_kernel_writes`] promises that there are no such calls meanwhile, and
+//! [`Producer::wait_captured`] waits before one.
 #![deny(unsafe_code)]
 
 mod access;

@@ -4,6 +4,7 @@ use crate::error::RestoreError;
 use crate::memory;
 use crate::state::State;
 use std::path::PathBuf;
+use std::time::Duration;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::kept_path;
@@ -120,8 +121,8 @@ pub trait Load {
     /// shape, dtype and order. Fields that are not in the state keep their values.
     ///
     /// Before the first version is published, buffers that are handed over can be loaded too.
-    /// Later, only those that were begun anew can. After an error, the values of the fields are
-    /// unspecified.
+    /// Later, only those that were begun anew can. Waits for a capture that runs. After an error,
+    /// the values of the fields are unspecified.
     fn load(&mut self, state: &impl State) -> Result<Stamp, RestoreError>;
 }
 
@@ -132,6 +133,8 @@ impl Load for Producer {
             let here = self.description(&there.name);
             check(state.region(), here, there)?;
         }
+        // A state may be read by system calls, which fail at protected memory in user mode only.
+        self.wait_captured(Duration::MAX);
         for field in fields {
             state.read(&field.name, self.field_bytes_mut(&field.name)?)?;
         }

@@ -45,6 +45,11 @@ scenarios! {
     stores_to_expected_pages_cause_no_fault "prediction";
     publish_during_a_capture_skips_or_waits_and_loses_no_change "hurry";
     when_memory_runs_out_during_capture_the_next_version_has_all_changes "memory";
+    stores_of_an_ordinary_user_right_after_publish_are_not_in_the_version "ordinary-storm";
+    captures_of_an_ordinary_user_are_deferred_only_with_the_promise "ordinary-modes";
+    system_call_that_breaks_the_promise_fails_and_changes_nothing "broken-promise";
+    where_system_calls_can_wait_a_broken_promise_has_no_effect "needless-promise";
+    wait_captured_ends_although_no_copier_runs "wait-captured";
 }
 
 #[test]
@@ -66,7 +71,9 @@ fn panic_of_the_fault_thread_costs_one_version_and_blocks_nothing() {
 #[test]
 fn without_saving_first_a_version_has_bytes_that_were_stored_after_it() {
     let guard = (tcasm_core::testing::sabotage::Guard::SaveFirst as u8).to_string();
-    let said = play("storm", &[("TCASM_SABOTAGE", &guard)]);
-    let torn = matches!(&said, Received::Line(l) if l.starts_with("violated: version"));
-    assert!(torn, "{said:?}");
+    for scenario in ["storm", "ordinary-storm"] {
+        let said = play(scenario, &[("TCASM_SABOTAGE", &guard)]);
+        let torn = matches!(&said, Received::Line(l) if l.starts_with("violated: version"));
+        assert!(torn, "{scenario}: {said:?}");
+    }
 }

@@ -6,9 +6,16 @@ use ndarray::Ix2;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{Options, ReadError, Snapshot};
+use tcasm_core::field::FieldTable;
+use tcasm_core::format::stamp::Stamp;
+use tcasm_core::pageset::CHUNK_PAGES;
+use tcasm_core::sys::mem::page_size;
+use tcasm_core::testing::fault::hold_copiers;
 use tcasm_observer::{Observer, View};
-use tcasm_producer::{Attr, CreateError, Producer, RegionPtr};
-use tcasm_restart::{Continue, Load, Restore, RestoreError};
+use tcasm_producer::{
+    Attr, CaptureMode, CreateError, Extent, Producer, Published, Receipt, RegionPtr,
+};
+use tcasm_restart::{Continue, Load, Restore, RestoreError, State};
 use tcasm_tests::{PublishVisible, name};
 use tempfile::TempDir;
 
@@ -212,6 +219,63 @@ fn load_fills_the_fields_of_a_program_including_handed_over_ones() {
     let view = Observer::attach(&past.name).unwrap().latest().unwrap();
     let view = view.view().unwrap();
     assert_eq!(view.array::<f64>("t").unwrap()[[3, 4]], 305.0);
+}
+
+/// A state in which all bytes are 3. It must be read when the capture of a version has ended.
+struct After<'a> {
+    table: FieldTable,
+    published: &'a Published,
+}
+
+impl State for After<'_> {
+    fn region(&self) -> &str {
+        "after"
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
+            version: 1,
+            step: 10,
+            time: 1.0,
+        }
+    }
+
+    fn table(&self) -> &FieldTable {
+        &self.table
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        None
+    }
+
+    fn read(&self, _: &str, bytes: &mut [u8]) -> Result<(), RestoreError> {
+        assert!(self.published.is_visible(), "fields are still protected");
+        bytes.fill(3);
+        Ok(())
+    }
+}
+
+#[test]
+fn load_waits_for_the_end_of_a_capture() {
+    let (name, bytes) = (name("after"), 2 * CHUNK_PAGES * page_size());
+    let builder = Producer::builder(&name).capacity(bytes);
+    let builder = builder.capture(CaptureMode::Deferred);
+    let mut p = builder.no_kernel_writes(true).create().unwrap();
+    let a = p.field::<u8, _>("a", [bytes]).add().unwrap();
+    p.view_mut(a).unwrap().fill(1);
+    p.publish_visible(0, 0.0).unwrap();
+    let table = Observer::attach(&name).unwrap().latest().unwrap();
+    let table = table.table().clone();
+    p.view_mut(a).unwrap().fill(2);
+    let _held = hold_copiers();
+    let Receipt::Published(published) = p.publish(1, 1.0).unwrap() else {
+        panic!("nothing was published");
+    };
+    assert_eq!(published.deferred, 2 * CHUNK_PAGES as u64);
+    assert!(!published.is_visible());
+    let published = &published;
+    p.load(&After { table, published }).unwrap();
+    assert!(p.view(a).unwrap().iter().all(|byte| *byte == 3));
 }
 
 #[test]

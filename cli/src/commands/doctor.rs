@@ -61,10 +61,19 @@ fn advice(probe: &Probe) -> Vec<String> {
             advice.push(format!("for tracker {kind}: {reason}"));
         }
     }
-    if let Some(reason) = probe.kernel_faults.reason() {
-        advice.push(format!("for deferred capture: {reason}"));
-    }
+    advice.extend(advice_for_deferral(probe));
     advice
+}
+
+/// Returns what prevents deferred capture, and what a program can promise instead.
+fn advice_for_deferral(probe: &Probe) -> Option<String> {
+    let reason = probe.kernel_faults.reason()?;
+    let promise = "; or, in user mode only: the program promises that no system call writes into \
+                   its fields during a capture (Builder::no_kernel_writes)";
+    Some(match probe.user_faults.reason() {
+        None => format!("for deferred capture: {reason}{promise}"),
+        Some(_) => format!("for deferred capture: {reason}"),
+    })
 }
 
 fn text(report: &Report) -> String {
@@ -80,6 +89,10 @@ fn text(report: &Report) -> String {
         table.row([kind.name(), verdict(probe.verdict(kind))]);
     }
     table.row(["deferred capture", verdict(&probe.kernel_faults)]);
+    table.row([
+        "deferred capture, user mode only",
+        verdict(&probe.user_faults),
+    ]);
     out += &table.render();
     out += "\nmachine\n";
     out += &machine(report).render();

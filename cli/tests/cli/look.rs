@@ -238,6 +238,7 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
     let report = json(&["doctor", "--json"]);
     assert_eq!(report["kernel"], probe.kernel);
     assert_eq!(report["uffd_async"]["state"], "usable");
+    assert_eq!(report["user_faults"]["state"], "usable");
     assert_eq!(
         report["choice"]["tracker"],
         probe.choice.tracker.unwrap().name()
@@ -255,6 +256,7 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
         "uffd-async",
         "cow",
         "compare",
+        "deferred capture, user mode only",
         &probe.kernel,
         "open files",
         "runtime folder",

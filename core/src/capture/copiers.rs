@@ -4,6 +4,7 @@
 use super::{Gate, Outcome, Sweep};
 use crate::sys::fork::Process;
 use crate::sys::{futex, thread};
+use crate::testing::fault;
 use arc_swap::ArcSwapOption;
 use std::io;
 use std::sync::Arc;
@@ -71,6 +72,7 @@ impl Shared {
                 return;
             }
             if let Some(sweep) = self.work.load_full() {
+                fault::wait_while_held();
                 sweep.work();
             }
             futex::wait_private(&self.rings, seen, Duration::MAX);
@@ -178,7 +180,7 @@ impl Copiers {
                 .abandon(&format!("cannot write-protect live memory: {error}"));
             return Err(error);
         }
-        crate::testing::fault::pass("protected");
+        fault::pass("protected");
         self.shared.work.store(Some(sweep.clone()));
         self.shared.ring();
         Ok(())

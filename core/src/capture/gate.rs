@@ -1,8 +1,9 @@
 //! The gate write-protects parts of live memory. Stores to them wait until they are released.
 //!
 //! Faults inside system calls wait too, for example when read(2) stores into the memory or a
-//! message is received into it. This takes a userfaultfd that handles all faults. The probe at
-//! start-up must have found that it works.
+//! message is received into it. This takes a userfaultfd that handles all faults. A gate for faults
+//! of user code only, which every user can have, makes such calls fail with EFAULT: nothing of
+//! protected memory changes. The probe at start-up must have found that the kind of gate works.
 
 use crate::sys::live::{gather, huge_pages, no_huge_pages};
 use crate::sys::lock::Lock;
@@ -23,6 +24,7 @@ const GATHER_TRIES: u32 = 4;
 #[derive(Debug)]
 pub struct Gate {
     uffd: Uffd,
+    faults: Faults,
     /// The ranges that are registered. Locked by the producer's thread, and when the gate is given
     /// up.
     watched: Lock<Vec<Range<usize>>>,
@@ -33,18 +35,25 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Creates a gate that watches nothing yet.
-    pub fn open() -> Result<Self, OpenError> {
+    /// Creates a gate at which `faults` wait, and that watches nothing yet.
+    pub fn open(faults: Faults) -> Result<Self, OpenError> {
         // Pages that do not exist yet are captured as zeros, so stores to them must wait too.
-        let (uffd, _) = uffd::open(Faults::All, WP_SYNC | WP_UNPOPULATED)?;
+        let (uffd, _) = uffd::open(faults, WP_SYNC | WP_UNPOPULATED)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         Ok(Gate {
             uffd,
+            faults,
             watched: Lock::new(Vec::new()),
             gathered: Lock::new(BTreeMap::new()),
             given_up: AtomicBool::new(false),
             stop: stop.map_err(|e| OpenError::Syscall(e.into()))?,
         })
+    }
+
+    /// Returns true if only stores of user code wait. System calls that write into protected memory
+    /// fail.
+    pub fn user_mode_only(&self) -> bool {
+        self.faults == Faults::User
     }
 
     /// Returns true if the gate was given up. Then no store waits any more.

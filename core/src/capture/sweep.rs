@@ -160,6 +160,15 @@ impl Sweep {
         }
     }
 
+    /// Does the same, but claims no piece after `end`.
+    pub fn help_until(&self, end: Instant) {
+        while Instant::now() < end
+            && let Some(piece) = self.pieces.claim_next()
+        {
+            self.save(piece);
+        }
+    }
+
     /// Serves a store that waits at `address`: saves its chunk at once, unless another thread saves
     /// it or has saved it.
     pub(super) fn early_store(&self, address: usize) {

@@ -80,6 +80,9 @@ counters! {
     StrayBytes,
     /// Total bytes of stray memory that were returned to the system.
     StrayBytesReturned,
+    /// 1 if deferred capture works in user mode only now: a system call that writes into a chunk
+    /// that is not saved yet fails.
+    UserModeOnly,
 }
 
 /// The word of the first bucket of the histogram of publish durations.

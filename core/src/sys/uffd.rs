@@ -49,7 +49,8 @@ pub const WP_SYNC: u64 = raw::UFFD_FEATURE_PAGEFAULT_FLAG_WP as u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
     /// Faults of user code only. This needs no privilege. In asynchronous mode writes of the kernel
-    /// are tracked too.
+    /// are tracked too. In synchronous mode a system call that writes into a protected page fails
+    /// with EFAULT, and the page stays as it is.
     User,
     /// Faults of user code and from inside system calls. This needs CAP_SYS_PTRACE,
     /// vm.unprivileged_userfaultfd=1, or access to the device.

@@ -8,6 +8,9 @@
 //! - `stop@<point>[:<count>]`: the process stops (SIGSTOP), so that a test can change its limits
 //!   and let it continue (SIGCONT).
 //!
+//! Tests can also let memory run out (`run_out_of_memory_after`), and hold the copier threads
+//! (`hold_copiers`).
+//!
 //! Without the feature, no code of this module remains.
 
 /// The steps of publish and of the threads that work for it, in order.
@@ -111,6 +114,49 @@ mod lack {
 
 #[cfg(feature = "fault-points")]
 pub use lack::{lacks_memory, run_out_of_memory_after};
+
+#[cfg(feature = "fault-points")]
+mod hold {
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    use std::time::Duration;
+
+    /// The number of tests that hold the copiers now.
+    static HOLDS: AtomicU64 = AtomicU64::new(0);
+
+    /// Holds the copier threads of all producers of this process before their next sweep, until the
+    /// result is dropped. All other threads save chunks as before: the fault thread, and those that
+    /// help. A producer that is dropped waits for its copiers, so drop the result first.
+    pub fn hold_copiers() -> Held {
+        HOLDS.fetch_add(1, SeqCst);
+        Held(())
+    }
+
+    /// Lets the copiers continue when dropped.
+    #[derive(Debug)]
+    pub struct Held(());
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            HOLDS.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Waits as long as the copiers are held.
+    pub fn wait_while_held() {
+        while HOLDS.load(SeqCst) != 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[cfg(feature = "fault-points")]
+pub use hold::{Held, hold_copiers, wait_while_held};
+
+/// Waits as long as a test holds the copiers, which never happens in a build without the feature
+/// `fault-points`.
+#[cfg(not(feature = "fault-points"))]
+#[inline(always)]
+pub fn wait_while_held() {}
 
 /// Returns true if the next copy into fresh memory must fail for lack of memory, which never
 /// happens without the feature `fault-points`.

@@ -88,10 +88,48 @@ pub(super) fn cow() -> Result<(), String> {
 }
 
 /// Checks that a write from inside a system call waits at a protected page until the page is
-/// released, and then succeeds. Deferred capture is possible only then.
+/// released, and then succeeds. Then capture can be deferred for every program.
 pub(super) fn kernel_faults() -> Result<(), String> {
-    let (uffd, _) = uffd::open(Faults::All, WP_SYNC)
-        .map_err(|e| format!("{e}{}", advice_for_all_faults(&e)))?;
+    match write_protected(Faults::All, write_by_kernel)? {
+        (true, Ok(())) => Ok(()),
+        (_, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
+        (false, Ok(())) => Err("read(2) into a protected page does not wait".into()),
+    }
+}
+
+/// Checks that a write from inside a system call fails at a protected page, and that a store waits
+/// there. Then capture can be deferred for programs that make no such calls meanwhile.
+pub(super) fn user_faults() -> Result<(), String> {
+    match write_protected(Faults::User, write_by_kernel_and_store)? {
+        (false, _) => Err("a store to a protected page does not wait".into()),
+        (true, Ok(())) => Err("read(2) into a protected page succeeds".into()),
+        (true, Err(e)) if e.raw_os_error() == Some(libc::EFAULT) => Ok(()),
+        (true, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
+    }
+}
+
+/// Makes the kernel write the byte at `addr` and then stores to it, also if the kernel failed.
+/// Returns the result of the kernel.
+///
+/// # Safety
+/// The byte must be writable memory, and nothing that was borrowed from it may be alive.
+unsafe fn write_by_kernel_and_store(addr: usize) -> io::Result<()> {
+    // SAFETY: the caller promises that nothing is borrowed from the byte.
+    let wrote = unsafe { write_by_kernel(addr) };
+    // SAFETY: as above, and the caller promises that the byte is writable.
+    unsafe { (addr as *mut u8).write_volatile(2) };
+    wrote
+}
+
+/// Runs `write` on another thread with the address of a page of writable memory that is protected
+/// from `faults`. Returns whether a write waited there, and the result of `write` after the page
+/// was released.
+fn write_protected(
+    faults: Faults,
+    write: unsafe fn(usize) -> io::Result<()>,
+) -> Result<(bool, io::Result<()>), String> {
+    let (uffd, _) =
+        uffd::open(faults, WP_SYNC).map_err(|e| format!("{e}{}", advice_for_gate(faults, &e)))?;
     let memory = Mapping::reserve(page_size()).map_err(|e| e.to_string())?;
     let page = memory.addr()..memory.addr() + memory.len();
     // SAFETY: the memory is new, and nothing is borrowed from it now or later. The byte that is
@@ -104,19 +142,16 @@ pub(super) fn kernel_faults() -> Result<(), String> {
     }
     uffd::watch(&uffd, &page).map_err(|e| format!("write-protecting: {e}"))?;
     std::thread::scope(|scope| {
-        // SAFETY: nothing is borrowed from the page.
-        let writer = Builder::new().spawn_scoped(scope, || unsafe { write_by_kernel(page.start) });
+        // SAFETY: the page is writable memory that outlives the thread, and nothing is borrowed from
+        // it.
+        let writer = Builder::new().spawn_scoped(scope, || unsafe { write(page.start) });
         let writer = writer.map_err(|e| format!("starting a thread: {e}"))?;
         let noticed = (0..POLLS).any(|_| !writer.is_finished() && fault_waits(&uffd));
         drop(uffd); // closing releases the writer in every case
         let wrote = writer
             .join()
             .map_err(|_| "the writing thread panicked".to_string())?;
-        match (noticed, wrote) {
-            (true, Ok(())) => Ok(()),
-            (_, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
-            (false, Ok(())) => Err("read(2) into a protected page does not wait".into()),
-        }
+        Ok((noticed, wrote))
     })
 }
 
@@ -217,10 +252,13 @@ fn advice_for_refusal(device: &io::Error) -> &'static str {
     }
 }
 
-fn advice_for_all_faults(error: &OpenError) -> &'static str {
-    match error {
-        OpenError::Features { .. } => "; Linux 5.7 is needed",
-        _ => {
+/// Returns advice for a gate at which `faults` wait.
+fn advice_for_gate(faults: Faults, error: &OpenError) -> &'static str {
+    match (faults, error) {
+        (_, OpenError::Features { .. }) => "; Linux 5.7 is needed",
+        (Faults::User, OpenError::Refused { device, .. }) => advice_for_refusal(device),
+        (Faults::User, OpenError::Syscall(_)) => "; Linux 5.11 and a free descriptor are needed",
+        (Faults::All, _) => {
             "; give this user access to /dev/userfaultfd, or the process CAP_SYS_PTRACE, \
              or set the sysctl vm.unprivileged_userfaultfd to 1"
         }

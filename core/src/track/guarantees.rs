@@ -137,7 +137,11 @@ fn uffd_async_needs_no_privilege() {
     in_child(|| {
         become_nobody()?;
         expect_tracking(TrackerKind::UffdAsync)?;
-        match probe().kernel_faults {
+        let probe = probe();
+        if probe.user_faults != Verdict::Usable {
+            return Err(format!("user faults: {:?}", probe.user_faults));
+        }
+        match probe.kernel_faults {
             Verdict::Usable => Ok(()), // the machine allows it to every user
             verdict => expect_advice(&verdict, "CAP_SYS_PTRACE"),
         }
@@ -172,6 +176,7 @@ fn cow_is_chosen_where_userfaultfd_is_denied_and_the_reason_names_a_remedy() {
         if probe.uffd_origin.is_none() {
             expect_advice(&probe.uffd_async, "--security-opt")?;
             expect_advice(&probe.uffd_async, "Operation not permitted")?;
+            expect_advice(&probe.user_faults, "--security-opt")?;
         }
         if probe.cow != Verdict::Usable {
             return Err(format!("cow: {:?}", probe.cow));

@@ -78,6 +78,10 @@ pub struct Probe {
     /// The verdict on deferred capture: usable if writes from inside system calls can be made to
     /// wait.
     pub kernel_faults: Verdict,
+    /// The verdict on deferred capture in user mode only, for programs that promise that no system
+    /// call writes into fields meanwhile: usable if stores can be made to wait, and such calls fail
+    /// and change nothing.
+    pub user_faults: Verdict,
     /// The tracker that is used if the program asks for none.
     pub choice: Choice,
 }
@@ -120,6 +124,7 @@ pub fn probe() -> Probe {
         cow: Verdict::of(&behaviour::cow()),
         compare: Verdict::Usable,
         kernel_faults: Verdict::of(&behaviour::kernel_faults()),
+        user_faults: Verdict::of(&behaviour::user_faults()),
         choice: Choice {
             tracker: None,
             why: String::new(),
@@ -244,6 +249,7 @@ mod tests {
         for kind in TrackerKind::ALL {
             assert_eq!(probe.verdict(kind), &Verdict::Usable, "{kind}");
         }
+        assert_eq!(probe.user_faults, Verdict::Usable);
         assert_eq!(probe.page_size, page_size());
         assert!(probe.uffd_origin.is_some());
     }

@@ -1,9 +1,36 @@
-//! Manages a running region: returns memory, revokes leases, and ends the stream.
+//! Manages a running region: waits for captures, returns memory, revokes leases, and ends the
+//! stream.
 
 use crate::producer::Producer;
+use std::time::{Duration, Instant};
+use tcasm_core::capture::Outcome;
 use tcasm_core::format::stats::Counter;
+use tcasm_core::sys::time::deadline;
 
 impl Producer {
+    /// Waits until no field is write-protected by a capture that goes on after
+    /// [`publish`](Producer::publish), for at most `timeout`. Returns true if none is. Copies
+    /// meanwhile, so this ends even if the copiers get no processor. Capture inside publish needs
+    /// no wait, and gives true at once.
+    ///
+    /// A program that promised [`no_kernel_writes`](crate::Builder::no_kernel_writes) calls this
+    /// before system calls that write into fields, such as `read` or receiving a message. Whether
+    /// the version became visible is a matter of its receipt
+    /// ([`Published::wait_visible`](crate::Published::wait_visible)).
+    pub fn wait_captured(&self, timeout: Duration) -> bool {
+        if self.forked() {
+            return true; // a child does not inherit the fields
+        }
+        let sweep = self.store.lock().sweep().cloned();
+        let Some(sweep) = sweep else {
+            return true;
+        };
+        let end = deadline(timeout);
+        sweep.help_until(end);
+        let left = end.saturating_duration_since(Instant::now());
+        sweep.wait(left) != Outcome::Running
+    }
+
     /// Returns memory that no version uses to the system. Call it after a burst of pinned versions,
     /// or before a phase that needs memory. Returns the number of bytes.
     pub fn trim(&mut self) -> std::io::Result<u64> {

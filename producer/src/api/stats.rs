@@ -35,6 +35,9 @@ pub struct ProducerStats {
     pub early_stores: u64,
     /// Chunks whose capture is deferred now.
     pub chunks_deferred: u64,
+    /// True if capture can be deferred in user mode only: a system call that writes into a field
+    /// while it is captured fails. See [`no_kernel_writes`](crate::Builder::no_kernel_writes).
+    pub user_mode_only: bool,
     /// Pages that are expected to be written now, and are left unprotected.
     pub pages_expected: u64,
     /// Bytes of live memory that are shared with planes now, so that they exist once.
@@ -76,6 +79,7 @@ impl Producer {
                 given_up: stats.get(Counter::GivenUp)?,
                 early_stores: stats.get(Counter::EarlyStores)?,
                 chunks_deferred: stats.get(Counter::ChunksDeferred)?,
+                user_mode_only: self.live.deferred.user_mode_only(),
                 pages_expected: stats.get(Counter::PagesExpected)?,
                 shared_bytes: stats.get(Counter::SharedBytes)?,
                 pages_compacted: stats.get(Counter::PagesCompacted)?,

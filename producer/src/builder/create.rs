@@ -1,6 +1,6 @@
 //! Creates a region: claims its name, takes its memory, and starts its threads.
 
-use super::{Builder, ROUNDING_PAGES};
+use super::{Builder, ROUNDING_PAGES, gate};
 use crate::claim::Claim;
 use crate::error::{CreateError, LAST_FIRST};
 use crate::keeper::{self, Keeper};
@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
 use std::time::Duration;
-use tcasm_core::capture::{Copiers, Gate};
+use tcasm_core::capture::Copiers;
 use tcasm_core::format::index::HeaderInfo;
 use tcasm_core::place::{addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
@@ -19,7 +19,7 @@ use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::sys::time::unix_ns;
 use tcasm_core::testing::ablation::{Mechanism, without};
-use tcasm_core::track::{self, Probe, Span, TrackerKind};
+use tcasm_core::track::{self, Span, TrackerKind};
 
 /// The environment variable that sets when densely written chunks are captured.
 const CAPTURE_ENV: &str = "TCASM_CAPTURE";
@@ -51,7 +51,7 @@ impl Builder {
         };
         let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
         store.check_hand_over(self.check_hand_over);
-        let gate = open_gate(mode, kind, &probe)?;
+        let gate = gate::open(mode, kind, &probe, self.no_kernel_writes)?;
         let mode = match gate {
             Some(_) => mode,
             None => CaptureMode::Inline,
@@ -176,28 +176,6 @@ fn shared_backing(set: bool) -> Result<bool, CreateError> {
         Ok("0") => Ok(false),
         Ok("1") => Ok(true),
         Ok(other) => Err(CreateError::UnknownSharing(other.to_owned())),
-    }
-}
-
-/// Opens the gate for deferred captures. This needs a kernel on which writes from inside system
-/// calls wait at the gate too, as the probe found out. Elsewhere everything is captured inside
-/// publish, and it is an error if the program insists on deferred capture.
-fn open_gate(
-    mode: CaptureMode,
-    kind: TrackerKind,
-    probe: &Probe,
-) -> Result<Option<Arc<Gate>>, CreateError> {
-    let reason = match (kind, probe.kernel_faults.reason()) {
-        (TrackerKind::UffdAsync, None) => None,
-        (TrackerKind::UffdAsync, Some(reason)) => Some(reason.to_owned()),
-        (kind, _) => Some(format!("the tracker is {kind}, not uffd-async")),
-    };
-    match (mode, reason) {
-        (CaptureMode::Deferred, Some(reason)) => Err(CreateError::NoDeferredCapture { reason }),
-        (CaptureMode::Inline, _) | (_, Some(_)) => Ok(None),
-        // The probe has just opened a gate, so only a lack of descriptors can make this fail. Then
-        // everything is captured inside publish.
-        _ => Ok(Gate::open().ok().map(Arc::new)),
     }
 }
 

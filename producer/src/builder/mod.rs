@@ -1,6 +1,7 @@
 //! The builder of a region: its name, capacity, address, bounds, access rights and tracker.
 
 mod create;
+mod gate;
 
 use crate::access::Access;
 use crate::policy::CaptureMode;
@@ -29,6 +30,7 @@ pub struct Builder {
     tracker: Option<TrackerKind>,
     capture: CaptureMode,
     wait_for_capture: bool,
+    no_kernel_writes: bool,
     shared_backing: bool,
     cold_versions: Option<u32>,
     compact_after: Option<u32>,
@@ -60,6 +62,7 @@ impl Builder {
             tracker: None,
             capture: CaptureMode::Auto,
             wait_for_capture: false,
+            no_kernel_writes: false,
             shared_backing: true,
             cold_versions: None,
             compact_after: None,
@@ -139,6 +142,32 @@ impl Builder {
     /// skipping.
     pub fn wait_for_capture(mut self, wait: bool) -> Self {
         self.wait_for_capture = wait;
+        self
+    }
+
+    /// Promises that no system call writes into fields while they are captured: between
+    /// [`Producer::publish`] and the end of the capture, for which [`Producer::wait_captured`]
+    /// waits. Captures can then be deferred for ordinary users too. Without the promise this needs
+    /// a right that most of them do not have (`tcasm doctor` says more). The default is no promise.
+    ///
+    /// Stores of the program are never restricted. System calls that write are, for example:
+    ///
+    /// - `read`, `recv` and other input straight into a field, as by `fread` of large blocks;
+    /// - `process_vm_readv` and `process_vm_writev`, by which MPI libraries copy large messages
+    ///   between the processes of a node;
+    /// - `mlock`, and registering memory with a device, which touch every page as a write does;
+    /// - `Version::read_bytes` of an observer, with a field to read into.
+    ///
+    /// If the promise is broken, that call fails with `EFAULT`, or transfers less than it was asked
+    /// for. No version gets a wrong byte, and the field keeps what it had where nothing was
+    /// transferred. The call can be repeated when the capture has ended: what it would have taken
+    /// from a file, a pipe or a stream is still there. (A datagram is lost.)
+    ///
+    /// Where the user has the right, the gate also stops system calls, and they wait. Then a broken
+    /// promise has no effect. [`ProducerStats::user_mode_only`](crate::ProducerStats) says which
+    /// gate is used.
+    pub fn no_kernel_writes(mut self, promised: bool) -> Self {
+        self.no_kernel_writes = promised;
         self
     }
 

@@ -37,6 +37,12 @@ impl DeferredChunks {
         self.gate.as_ref()
     }
 
+    /// Returns true if captures can be deferred, but system calls that write into a protected chunk
+    /// fail.
+    pub(crate) fn user_mode_only(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.user_mode_only())
+    }
+
     /// Returns how many chunks there are.
     pub(crate) fn len(&self) -> usize {
         self.pages.len() / CHUNK_PAGES

@@ -61,10 +61,12 @@ impl Producer {
             self.live.deferred.len() as u64,
             self.policy.expected().len() as u64,
         );
+        let user_mode_only = u64::from(self.live.deferred.user_mode_only());
         let shared = (self.live.shared.pages().len() * self.live.span.page_size) as u64;
         self.count(|s| {
             s.set(Counter::HeldBytes, held)?;
             s.set(Counter::ChunksDeferred, deferred)?;
+            s.set(Counter::UserModeOnly, user_mode_only)?;
             s.set(Counter::PagesExpected, expected)?;
             s.set(Counter::SharedBytes, shared)?;
             s.add(Counter::Pages, published.pages - published.handed_over)?;

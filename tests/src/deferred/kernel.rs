@@ -66,19 +66,19 @@ fn file(len: usize, value: u8) -> Result<File, String> {
     Ok(file)
 }
 
-fn by_read(memory: &mut [u8], value: u8) -> Check {
+pub(super) fn by_read(memory: &mut [u8], value: u8) -> Check {
     let mut file = file(memory.len(), value)?;
     file.seek(SeekFrom::Start(0)).map_err(text)?;
     file.read_exact(memory).map_err(text)
 }
 
-fn by_pread(memory: &mut [u8], value: u8) -> Check {
+pub(super) fn by_pread(memory: &mut [u8], value: u8) -> Check {
     file(memory.len(), value)?
         .read_exact_at(memory, 0)
         .map_err(text)
 }
 
-fn by_recv(memory: &mut [u8], value: u8) -> Check {
+pub(super) fn by_recv(memory: &mut [u8], value: u8) -> Check {
     let (mut sender, mut receiver) = UnixStream::pair().map_err(text)?;
     let bytes = vec![value; memory.len()];
     std::thread::scope(|scope| {
@@ -88,7 +88,7 @@ fn by_recv(memory: &mut [u8], value: u8) -> Check {
     })
 }
 
-fn by_own_writev(memory: &mut [u8], value: u8) -> Check {
+pub(super) fn by_own_writev(memory: &mut [u8], value: u8) -> Check {
     write_to(
         std::process::id() as i32,
         memory.as_mut_ptr() as usize,

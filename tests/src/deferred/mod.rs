@@ -7,6 +7,7 @@
 mod failures;
 mod kernel;
 mod learning;
+mod promise;
 mod scene;
 mod shared;
 mod storms;
@@ -59,6 +60,23 @@ pub const SCENARIOS: &[Scenario] = &[
         failures::panic_while_stores_wait_gives_the_version_up,
     ),
     ("memory", failures::out_of_memory_gives_the_version_up),
+    (
+        "ordinary-storm",
+        promise::stores_of_an_ordinary_user_do_not_reach_the_version,
+    ),
+    (
+        "ordinary-modes",
+        promise::captures_of_an_ordinary_user_are_deferred_only_with_the_promise,
+    ),
+    (
+        "broken-promise",
+        promise::broken_promise_is_an_error_of_the_system_call,
+    ),
+    (
+        "needless-promise",
+        promise::broken_promise_has_no_effect_where_system_calls_wait,
+    ),
+    ("wait-captured", promise::wait_captured_needs_no_copier),
     ("share", shared::shared_memory_is_copied_on_write),
     ("share-marked", shared::memory_of_devices_is_not_shared),
     (

@@ -41,7 +41,11 @@ pub(super) fn store_all(bytes: &mut [u8], value: u8) {
 /// Checks versions whose pages are all overwritten by all threads, in random order, as soon as
 /// `publish` returns.
 pub fn stores_right_after_publish_do_not_reach_the_version() -> Check {
-    let mut scene = Scene::new()?;
+    storm(&mut Scene::new()?)
+}
+
+/// Does the same with the producer of `scene`.
+pub(super) fn storm(scene: &mut Scene) -> Check {
     scene.begin()?;
     for round in 2..14u8 {
         scene.fill(round)?;

@@ -32,6 +32,9 @@ pub struct Info {
 pub struct Capture {
     /// Chunks (2 MiB) whose capture is deferred: they are copied after publish.
     pub deferred_chunks: u64,
+    /// True if capture is deferred in user mode only: a system call of the producer that writes into
+    /// a chunk that is not copied yet fails.
+    pub user_mode_only: bool,
     /// Expected pages: they are left unprotected, because they are expected to be written.
     pub expected_pages: u64,
     /// Stores that had to wait until their chunk was copied.
@@ -166,6 +169,7 @@ pub fn gather(observer: &mut Observer) -> Result<Info, Failure> {
         },
         capture: Capture {
             deferred_chunks: count("ChunksDeferred"),
+            user_mode_only: count("UserModeOnly") != 0,
             expected_pages: count("PagesExpected"),
             early_stores: count("EarlyStores"),
             early_us: count("EarlyNs") as f64 / 1e3,

@@ -119,8 +119,12 @@ fn durations(info: &Info) -> String {
 
 fn capture(info: &Info) -> String {
     let (capture, chunk) = (&info.capture, 512 * info.page_size);
+    let kind = match capture.user_mode_only {
+        true => " (user mode only)",
+        false => "",
+    };
     let mut text = format!(
-        "{} deferred, the rest inline; {} expected to change",
+        "{} deferred{kind}, the rest inline; {} expected to change",
         bytes(capture.deferred_chunks * chunk),
         count(capture.expected_pages, "page")
     );

@@ -3,19 +3,22 @@
 use crate::answer::{Answer, failed};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+use nix::unistd::Uid;
 use std::fs::File;
 use std::os::fd::IntoRawFd;
 use tcasm_core::sys::mem::{Mapping, max_map_count, page_size};
-use tcasm_tests::child;
 use tcasm_tests::filter::{self, Refused};
 use tcasm_tests::procfs;
+use tcasm_tests::user::{USERFAULTFD_IOC_NEW, become_user};
 
 /// Obeys the command if it is one of these.
 pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
     let number = |text: &str| text.parse::<usize>().map_err(failed);
     Some(match (verb, arguments) {
-        ("become", [uid]) => number(uid).and_then(|uid| become_user(uid as u32)),
+        ("become", [uid]) => number(uid).and_then(|uid| {
+            let changed = become_user(uid as u32);
+            changed.map_err(failed).map(|()| String::new())
+        }),
         ("whoami", []) => Ok(format!("uid={}", Uid::effective())),
         ("undumpable", []) => set_dumpable(false).map_err(failed).map(|()| String::new()),
         ("deny-userfaultfd", []) => deny_userfaultfd(),
@@ -29,21 +32,8 @@ pub fn obey(verb: &str, arguments: &[&str]) -> Option<Answer> {
     })
 }
 
-/// Changes to another user until the process ends. The process stays dumpable, as it was, so that
-/// others can still look into it.
-fn become_user(uid: u32) -> Answer {
-    let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
-    setgroups(&[]).map_err(failed)?;
-    setresgid(group, group, group).map_err(failed)?;
-    setresuid(user, user, user).map_err(failed)?;
-    set_dumpable(true).map_err(failed)?;
-    child::die_with_parent(); // the kernel forgets this when the user changes
-    Ok(String::new())
-}
-
 /// Refuses userfaultfd, by the system call and by the device, as container engines do.
 fn deny_userfaultfd() -> Answer {
-    const USERFAULTFD_IOC_NEW: u32 = 0xAA00;
     let calls = [
         Refused::call(libc::SYS_userfaultfd),
         Refused::ioctl(USERFAULTFD_IOC_NEW),
