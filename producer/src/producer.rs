@@ -31,6 +31,9 @@ pub struct Producer {
     /// they are dropped first.
     pub(crate) copiers: Copiers,
     pub(crate) policy: CapturePolicy,
+    /// The thread that works on the memory of the region meanwhile. It ends before live memory is
+    /// unmapped.
+    pub(crate) keeper: Option<Keeper>,
     pub(crate) live: LiveMemory,
     /// The pages that the next version must capture.
     pub(crate) dirty: DirtyPages,
@@ -38,8 +41,6 @@ pub struct Producer {
     /// The versions. A panic while the store was locked leaves it usable, because what it says is
     /// checked anyway.
     pub(crate) store: Arc<Lock<Store>>,
-    /// The thread that returns memory to the system meanwhile.
-    pub(crate) keeper: Option<Keeper>,
     pub(crate) service: Service,
     /// Called when a version has become visible, to notify observers.
     pub(crate) notifier: Arc<dyn Fn() + Send + Sync>,

@@ -21,7 +21,7 @@ impl Floor {
         let memory = Mapping::reserve_aligned(bytes).expect("addresses");
         // SAFETY: the reservation is new, and nothing is borrowed from it.
         unsafe { memory.put_zero(0, bytes, true).expect("memory") };
-        let gate = Gate::open(Faults::All).expect("a gate");
+        let gate = Gate::open(Faults::All, false).expect("a gate");
         let range = memory.addr()..memory.addr() + bytes;
         gate.watch(range).expect("registered");
         // SAFETY: `put_zero` has made `bytes` bytes of it writable, and nothing is borrowed from

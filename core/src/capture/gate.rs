@@ -30,13 +30,16 @@ pub struct Gate {
     watched: Lock<Vec<Range<usize>>>,
     /// The number of attempts to make each chunk, by its address, a huge page.
     gathered: Lock<BTreeMap<usize, u32>>,
+    /// True if memory may have huge pages while the gate does not watch it.
+    huge: bool,
     given_up: AtomicBool,
     stop: EventFd,
 }
 
 impl Gate {
-    /// Creates a gate at which `faults` wait, and that watches nothing yet.
-    pub fn open(faults: Faults) -> Result<Self, OpenError> {
+    /// Creates a gate at which `faults` wait, and that watches nothing yet. `huge` says that memory
+    /// that it does not watch may have huge pages.
+    pub fn open(faults: Faults, huge: bool) -> Result<Self, OpenError> {
         // Pages that do not exist yet are captured as zeros, so stores to them must wait too.
         let (uffd, _) = uffd::open(faults, WP_SYNC | WP_UNPOPULATED)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
@@ -45,6 +48,7 @@ impl Gate {
             faults,
             watched: Lock::new(Vec::new()),
             gathered: Lock::new(BTreeMap::new()),
+            huge,
             given_up: AtomicBool::new(false),
             stop: stop.map_err(|e| OpenError::Syscall(e.into()))?,
         })
@@ -67,7 +71,9 @@ impl Gate {
             return Err(io::Error::other("the gate was given up after an error"));
         }
         uffd::register(&self.uffd, &range)?;
-        huge_pages(&range);
+        if !self.huge {
+            huge_pages(&range);
+        }
         self.watched.lock().push(range);
         Ok(())
     }
@@ -88,7 +94,9 @@ impl Gate {
             .lock()
             .retain(|chunk, _| !range.contains(chunk));
         uffd::unwatch(&self.uffd, range)?;
-        no_huge_pages(range);
+        if !self.huge {
+            no_huge_pages(range);
+        }
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! The memory of one plane, and copying into it. [`super::Planes`] knows which frames are in use.
 
 use super::access::Access;
-use crate::pageset::PageSet;
+use super::huge::HugeChunks;
+use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live;
 use crate::sys::mem::{MapError, Mapping};
 use crate::sys::object::Object;
@@ -39,6 +40,7 @@ pub struct PlaneMemory {
     object: Object,
     map: Mapping,
     access: Access,
+    huge: HugeChunks,
     page_size: usize,
 }
 
@@ -53,6 +55,7 @@ impl PlaneMemory {
         Ok(PlaneMemory {
             object,
             access: Access::none(map.len()),
+            huge: HugeChunks::new(pages.div_ceil(CHUNK_PAGES)),
             map,
             page_size,
         })
@@ -61,6 +64,10 @@ impl PlaneMemory {
     /// Returns a read-only descriptor, for observers.
     pub fn read_only(&self) -> io::Result<OwnedFd> {
         self.object.read_only()
+    }
+
+    pub(super) fn huge(&self) -> &HugeChunks {
+        &self.huge
     }
 
     /// Returns the memfd, so that live memory can be mapped to it.
@@ -217,6 +224,8 @@ impl PlaneMemory {
 
     /// Returns the memory of frames to the system. No version may refer to them.
     pub fn punch(&self, pages: &Range<usize>) -> io::Result<()> {
+        let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
+        self.huge.forget(chunks);
         let byte = |page: usize| (page * self.page_size) as u64;
         self.object.punch(byte(pages.start)..byte(pages.end))
     }

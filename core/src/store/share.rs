@@ -23,6 +23,11 @@ pub struct ShareTarget {
 }
 
 impl Store {
+    /// Returns the memory of all planes.
+    pub fn planes(&self) -> Arc<[Arc<PlaneMemory>]> {
+        self.planes.memory()
+    }
+
     /// Returns the plane that `chunk` can be shared with. `None` if no page of the chunk has memory
     /// in the newest version: then all of them are zeros.
     pub fn share_target(&self, chunk: usize) -> Result<Option<ShareTarget>, IndexError> {

@@ -55,26 +55,26 @@ pub unsafe fn replace(
     backing: Backing<'_>,
     own: impl Iterator<Item = Range<usize>> + Clone,
 ) -> io::Result<()> {
-    let stage = Mapping::reserve_aligned(range.len()).map_err(io::Error::other)?;
+    let spare = page_size();
+    let stage = Mapping::reserve_aligned(range.len() + spare).map_err(io::Error::other)?;
     let at = stage.addr();
+    let end = at + range.len();
     // SAFETY: the reservation is new and belongs to this function, so nothing is borrowed from it.
-    unsafe { map(&(at..at + range.len()), backing)? };
+    unsafe { map(&(at..end + spare), backing)? };
     if let Backing::File(..) = backing {
+        // Core dumps include a private mapping of a file only if a store to it was ever tried. One
+        // inside the range would split a huge page. Behind the end of the file it fails, which does
+        // no harm.
+        let _ = copy_in_place(&(end..end + spare));
         // While the pages are not watched, the kernel maps neighbours together. Pages that are not
         // mapped here cause a fault later.
-        let _ = populate(&(at..at + range.len()), MADV_POPULATE_READ);
+        let _ = populate(&(at..end), MADV_POPULATE_READ);
     }
     for part in own.clone() {
         let to = (at + (part.start - range.start)) as *mut u8;
         // SAFETY: the part lies inside both ranges, which do not overlap. By the caller's promise
         // the source is readable, and nobody writes it. The target was just mapped writable.
         unsafe { std::ptr::copy_nonoverlapping(part.start as *const u8, to, part.len()) };
-    }
-    if let Backing::File(..) = backing
-        && own.clone().next().is_none()
-    {
-        // Core dumps include a private mapping of a file only if a page of it was copied.
-        let _ = copy_in_place(&(at..at + page_size()));
     }
     let (flags, to) = (
         libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
@@ -87,6 +87,8 @@ pub unsafe fn replace(
         // The stage is no longer mapped, and other mappings may get its addresses. Dropping it
         // would unmap them.
         std::mem::forget(stage);
+        // SAFETY: the spare page belongs to this function, and nothing is borrowed from it.
+        let _ = unsafe { nix::sys::mman::munmap(pointer(&(end..end + spare)), spare) };
         return Ok(());
     }
     // The kernel may have unmapped the range before it failed. The stage still has all bytes.

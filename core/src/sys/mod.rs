@@ -6,6 +6,7 @@ pub mod file;
 pub mod fork;
 pub mod futex;
 pub mod heap;
+pub mod huge;
 pub mod live;
 pub mod lock;
 pub mod mem;

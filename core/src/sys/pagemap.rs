@@ -61,6 +61,26 @@ pub const PRESENT: Question = Question {
     ..EXISTING
 };
 
+/// Asks for private pages in memory that are neither protected nor part of a huge page.
+pub const SMALL: Question = Question {
+    all_of: (raw::PAGE_IS_PRESENT | raw::PAGE_IS_WRITTEN) as u64,
+    none_of: (raw::PAGE_IS_FILE | raw::PAGE_IS_HUGE | raw::PAGE_IS_PFNZERO) as u64,
+    ..NOTHING
+};
+/// Asks for pages that are mapped as parts of huge pages.
+pub const HUGE: Question = Question {
+    all_of: raw::PAGE_IS_HUGE as u64,
+    ..NOTHING
+};
+/// Excludes nothing and asks for nothing.
+const NOTHING: Question = Question {
+    all_of: 0,
+    any_of: 0,
+    or_not: 0,
+    none_of: 0,
+    flags: 0,
+};
+
 /// Asks for the pages of a private mapping of a file that are pages of the file and in memory.
 pub const OF_THE_FILE: Question = Question {
     all_of: (raw::PAGE_IS_PRESENT | raw::PAGE_IS_FILE) as u64,
@@ -68,6 +88,19 @@ pub const OF_THE_FILE: Question = Question {
     or_not: 0,
     none_of: 0,
     flags: 0,
+};
+/// Asks for the private copies in a private mapping of a file that is registered for asynchronous
+/// write-protection, but not protected.
+pub const COPIED: Question = Question {
+    any_of: (raw::PAGE_IS_PRESENT | raw::PAGE_IS_SWAPPED) as u64,
+    none_of: raw::PAGE_IS_FILE as u64,
+    flags: raw::PM_SCAN_CHECK_WPASYNC as u64,
+    ..NOTHING
+};
+/// Asks for the same pages as [`COPIED`], except those in swap, also where pages are protected.
+pub const COPIED_IN_MEMORY: Question = Question {
+    any_of: raw::PAGE_IS_PRESENT as u64,
+    ..COPIED
 };
 /// Asks for the pages of a private mapping of a file that are pages of the file, in memory or not,
 /// and for private copies that are in swap or being migrated. In protected memory these look the

@@ -18,6 +18,8 @@ pub struct TrackedMemory {
     span: Span,
     /// The scan for private copies. It is opened when memory is shared for the first time.
     copies: Option<WrittenScan>,
+    /// True if the memory may consist of huge pages.
+    huge: bool,
     process: Process,
 }
 
@@ -43,8 +45,20 @@ impl TrackedMemory {
             tracker,
             span,
             copies: None,
+            huge: false,
             process: Process::current(),
         }
+    }
+
+    /// Allows huge pages in memory that is mapped from now on, or keeps them out. The probe must
+    /// have found that they can be tracked.
+    pub fn allow_huge_pages(&mut self, allowed: bool) {
+        self.huge = allowed;
+    }
+
+    /// Returns true if the memory may consist of huge pages.
+    pub fn has_huge_pages(&self) -> bool {
+        self.huge
     }
 
     /// Returns the kind of the tracker.
@@ -72,6 +86,7 @@ impl TrackedMemory {
         // SAFETY: by the promise of `with`, the span is a reservation of the caller that nothing
         // else uses. These pages of it were not mapped, so nothing can be borrowed from them.
         let mapped = unsafe { live::map(&range, self.tracker.backing(pages.start)) };
+        self.settle_size(&range);
         let tracked = mapped
             .map_err(failed("mapping live memory"))
             // SAFETY: the pages were just mapped from the backing that the tracker asks for.
@@ -81,6 +96,14 @@ impl TrackedMemory {
             let _ = unsafe { live::unmap(&range) };
         }
         tracked
+    }
+
+    /// Keeps huge pages out of `range`, unless they are allowed. The kernel does not gather small
+    /// pages that are protected into huge ones anyway.
+    fn settle_size(&self, range: &Range<usize>) {
+        if !self.huge {
+            live::no_huge_pages(range);
+        }
     }
 
     fn check_unmapped(&self, pages: &Range<usize>) -> io::Result<()> {
@@ -128,7 +151,16 @@ impl TrackedMemory {
         // writes, no page is locked for DMA, and the file holds the bytes of all pages that are not
         // in `own`.
         unsafe { self.replace(pages, Backing::File(file, offset), own) }.map_err(failed)?;
-        self.tracker.resume(pages)
+        let chunks = pages.clone().step_by(CHUNK_PAGES);
+        let chunks: Vec<_> = chunks.map(|first| first..first + CHUNK_PAGES).collect();
+        for run in chunks.chunk_by(|a, b| own.intersects(a.clone()) == own.intersects(b.clone())) {
+            let pages = run[0].start..run[run.len() - 1].end;
+            match self.huge && !own.intersects(pages.clone()) {
+                true => self.tracker.resume_uncopied(&pages)?,
+                false => self.tracker.resume(&pages)?,
+            }
+        }
+        Ok(())
     }
 
     /// Gives `pages`, which [`share`](Self::share) mapped, private memory again that holds the same
@@ -173,7 +205,7 @@ impl TrackedMemory {
         // SAFETY: the obligations are the same as for this function; the ranges in `own` lie inside
         // `range`, because they were intersected with `pages`.
         unsafe { live::replace(&range, backing, own.into_iter())? };
-        live::no_huge_pages(&range);
+        self.settle_size(&range);
         Ok(())
     }
 

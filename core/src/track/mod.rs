@@ -9,12 +9,15 @@ mod cow;
 mod create;
 #[cfg(test)]
 mod guarantees;
+mod huge;
 mod kind;
 mod live;
 mod memory;
 mod probe;
 #[cfg(test)]
 mod sharing;
+#[cfg(test)]
+mod sized;
 mod tracker;
 mod uffd_async;
 

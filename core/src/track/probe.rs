@@ -2,6 +2,7 @@
 //! result.
 
 use super::behaviour;
+use super::huge;
 use super::kind::TrackerKind;
 use crate::sys::mem::{max_map_count, page_size};
 use crate::sys::uffd::Origin;
@@ -82,6 +83,9 @@ pub struct Probe {
     /// call writes into fields meanwhile: usable if stores can be made to wait, and such calls fail
     /// and change nothing.
     pub user_faults: Verdict,
+    /// The verdict on huge pages under `uffd-async`: usable if the kernel protects and reports them
+    /// as a whole.
+    pub huge_pages: Verdict,
     /// The tracker that is used if the program asks for none.
     pub choice: Choice,
 }
@@ -125,6 +129,7 @@ pub fn probe() -> Probe {
         compare: Verdict::Usable,
         kernel_faults: Verdict::of(&behaviour::kernel_faults()),
         user_faults: Verdict::of(&behaviour::user_faults()),
+        huge_pages: Verdict::of(&huge::huge_pages()),
         choice: Choice {
             tracker: None,
             why: String::new(),

@@ -114,6 +114,14 @@ pub trait Tracker: Send {
         Ok(())
     }
 
+    /// Tracks `pages`, whole chunks whose memory was replaced by a private mapping of a file, of
+    /// which no page is copied yet. Until the first store to a chunk, the tracker may find stores by
+    /// the copies that they make. Then the chunk need not be protected, which would split its huge
+    /// pages. Otherwise as [`resume`](Tracker::resume).
+    fn resume_uncopied(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.resume(pages)
+    }
+
     /// Notes that a device may write `pages` (DMA into locked memory), which no tracker sees. From
     /// now on the tracker never replaces their physical pages, and reports them at every harvest.
     fn pin(&mut self, pages: Range<usize>);

@@ -9,13 +9,18 @@
 //!
 //! A chunk is armed once a page in it exists. Before that the whole chunk is zeros, and a scan for
 //! existing pages skips it. So the cost of a sparse region follows the part that was touched.
+//!
+//! A chunk that is shared with a plane as a whole is not armed before the first store to it: the
+//! kernel would split its huge page. The store makes a private copy, which a scan finds.
 
 use super::kind::TrackerKind;
 use super::live::Live;
 use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
-use crate::sys::live::no_huge_pages;
-use crate::sys::pagemap::{EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan};
+use crate::sys::live::read_ahead;
+use crate::sys::pagemap::{
+    COPIED, COPIED_IN_MEMORY, EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan,
+};
 use crate::sys::uffd::{self, Faults, OpenError, Origin, Uffd, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
@@ -30,6 +35,9 @@ pub(super) struct UffdAsync {
     armed: PageSet,
     /// The pages that the gate of deferred capture watches.
     suspended: PageSet,
+    /// The pages of chunks that are private mappings of a file without copies. They are registered,
+    /// but not armed: a store makes a copy, and `harvest` scans these for copies.
+    uncopied: PageSet,
 }
 
 impl UffdAsync {
@@ -47,6 +55,7 @@ impl UffdAsync {
             origin,
             armed: PageSet::new(span.pages),
             suspended: PageSet::new(span.pages),
+            uncopied: PageSet::new(span.pages),
         })
     }
 
@@ -76,6 +85,7 @@ impl UffdAsync {
         let mut unarmed = self.live.tracked().clone();
         unarmed.subtract(&self.armed);
         unarmed.subtract(&self.suspended);
+        unarmed.subtract(&self.uncopied);
         let mut found = PageSet::new(unarmed.capacity());
         self.scan_each(&unarmed, &EXISTING, &mut found)?;
         written.union(&found);
@@ -87,6 +97,38 @@ impl UffdAsync {
         // The second scan finds stores that came between the first scan and the protection. Later
         // stores fault.
         self.scan_each(&found, &PRESENT, written)
+    }
+
+    /// Adds the copies in chunks that had none to `written`. Arms these chunks, which are tracked
+    /// like all others from now on.
+    fn take_copies(&mut self, written: &mut PageSet) -> io::Result<()> {
+        let mut copies = PageSet::new(self.uncopied.capacity());
+        self.scan_each(&self.uncopied.clone(), &COPIED, &mut copies)?;
+        let chunks: Vec<usize> = copies.chunks_in_use().map(|(chunk, _)| chunk).collect();
+        written.union(&copies);
+        for chunk in chunks {
+            let pages = chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
+            self.arm_copied(&pages, written)?;
+            self.uncopied.remove_range(pages.clone());
+            self.armed.insert_range(pages);
+        }
+        Ok(())
+    }
+
+    /// Arms a chunk in which a store has made a copy. The store may also have split a huge page, so
+    /// that the other pages must be mapped again. While a range is not registered, the kernel maps
+    /// many of them at once.
+    fn arm_copied(&mut self, pages: &Range<usize>, written: &mut PageSet) -> io::Result<()> {
+        let range = self.live.span().addresses(pages);
+        uffd::unwatch(&self.uffd, &range)?;
+        // Pages that cannot be mapped now cause a fault later.
+        let _ = read_ahead(&range);
+        uffd::watch(&self.uffd, &range)?;
+        // This finds stores that came since the first scan. Later stores fault.
+        let span = self.live.span();
+        self.scan.scan(range, &COPIED_IN_MEMORY, |found| {
+            written.insert_range(span.pages_at(&found));
+        })
     }
 
     /// Extends `set` to all pages of `within` that lie in a chunk with a page of `set`.
@@ -168,9 +210,6 @@ impl Tracker for UffdAsync {
 
     unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let range = self.live.span().addresses(pages);
-        // The kernel does not gather protected pages into huge pages anyway. And many kernels never
-        // report a whole huge page that was written and then dropped.
-        no_huge_pages(&range);
         uffd::register(&self.uffd, &range).map_err(failed("registering live memory"))?;
         self.live.track(pages);
         Ok(())
@@ -179,8 +218,9 @@ impl Tracker for UffdAsync {
     fn harvest(&mut self, expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
         self.live.check_but(&self.suspended)?;
         let written = &mut found.written;
-        // Armed chunks come first. Chunks that `arm_existing` arms are reported there.
+        // Armed chunks come first. Chunks that are armed below are reported there.
         self.take(expected, written)
+            .and_then(|()| self.take_copies(written))
             .map_err(failed("scanning for written pages"))?;
         self.arm_existing(written).map_err(failed(
             "protecting pages that were written for the first time",
@@ -207,8 +247,18 @@ impl Tracker for UffdAsync {
         uffd::watch(&self.uffd, &self.live.span().addresses(pages))
             .map_err(failed("taking pages back from deferred capture"))?;
         self.suspended.remove_range(pages.clone());
+        self.uncopied.remove_range(pages.clone());
         self.armed.insert_range(pages.clone());
         self.armed.settle();
+        Ok(())
+    }
+
+    fn resume_uncopied(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        uffd::register(&self.uffd, &self.live.span().addresses(pages))
+            .map_err(failed("tracking pages that are shared with a plane"))?;
+        self.suspended.remove_range(pages.clone());
+        self.armed.remove_range(pages.clone());
+        self.uncopied.insert_range(pages.clone());
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::{Builder, ROUNDING_PAGES, gate};
 use crate::claim::Claim;
 use crate::error::{CreateError, LAST_FIRST};
-use crate::keeper::{self, Keeper};
+use crate::keeper::{self, HugePages, Keeper};
 use crate::live::LiveMemory;
 use crate::policy::{CaptureMode, CapturePolicy, ColdChunks};
 use crate::producer::{Parts, Producer};
@@ -19,7 +19,7 @@ use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::sys::time::unix_ns;
 use tcasm_core::testing::ablation::{Mechanism, without};
-use tcasm_core::track::{self, Span, TrackerKind};
+use tcasm_core::track::{self, Probe, Span, TrackerKind, Verdict};
 
 /// The environment variable that sets when densely written chunks are captured.
 const CAPTURE_ENV: &str = "TCASM_CAPTURE";
@@ -51,18 +51,20 @@ impl Builder {
         };
         let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
         store.check_hand_over(self.check_hand_over);
-        let gate = gate::open(mode, kind, &probe, self.no_kernel_writes)?;
+        let huge = allows_huge_pages(kind, &probe);
+        let gate = gate::open(mode, kind, &probe, self.no_kernel_writes, huge)?;
         let mode = match gate {
             Some(_) => mode,
             None => CaptureMode::Inline,
         };
-        let live = LiveMemory::create(reservation, kind, span, gate.clone())?;
+        let mut live = LiveMemory::create(reservation, kind, span, gate.clone())?;
+        live.memory.allow_huge_pages(huge);
         let copiers = Copiers::start(&self.copiers, gate).map_err(CreateError::Thread)?;
         let cold = shared.then(|| ColdChunks::new(pages, self.cold_versions));
         let objects = store.read_only().map_err(CreateError::Share)?;
         let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;
         let store = Arc::new(Lock::new(store));
-        let keeper = self.start_keeper(&store, &service)?;
+        let keeper = self.start_keeper(&store, &service, huge.then_some(span))?;
         let parts = Parts {
             keeper,
             copiers,
@@ -79,13 +81,16 @@ impl Builder {
         &self,
         store: &Arc<Lock<Store>>,
         service: &Service,
+        huge: Option<Span>,
     ) -> Result<Option<Keeper>, CreateError> {
+        // Without the scan, pages stay small.
+        let huge = huge.and_then(|span| HugePages::new(span.addresses(&(0..span.pages))).ok());
         let mut period = keeper::PERIOD;
         if let Some(versions) = self.compact_after {
             store.lock().compact_after(versions);
             period = Duration::from_millis(1);
         }
-        let start = || Keeper::start(store.clone(), period, service.pins());
+        let start = || Keeper::start(store.clone(), period, service.pins(), huge);
         self.keeper
             .then(start)
             .transpose()
@@ -176,6 +181,16 @@ fn shared_backing(set: bool) -> Result<bool, CreateError> {
         Ok("0") => Ok(false),
         Ok("1") => Ok(true),
         Ok(other) => Err(CreateError::UnknownSharing(other.to_owned())),
+    }
+}
+
+/// Returns true if live memory may consist of huge pages. `cow` needs small ones, and `uffd-async`
+/// a kernel that tracks huge ones.
+fn allows_huge_pages(kind: TrackerKind, probe: &Probe) -> bool {
+    match kind {
+        TrackerKind::UffdAsync => probe.huge_pages == Verdict::Usable,
+        TrackerKind::Cow => false,
+        TrackerKind::Compare => true,
     }
 }
 

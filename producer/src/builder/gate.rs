@@ -9,12 +9,14 @@ use tcasm_core::track::{Probe, TrackerKind};
 
 /// Opens the gate for deferred captures. Where there can be none, everything is captured inside
 /// publish, and it is an error if the program insists on deferred capture. `promised` says that
-/// system calls of the program do not write into fields during a capture.
+/// system calls of the program do not write into fields during a capture. `huge` allows huge pages
+/// in memory that the gate does not watch.
 pub(super) fn open(
     mode: CaptureMode,
     kind: TrackerKind,
     probe: &Probe,
     promised: bool,
+    huge: bool,
 ) -> Result<Option<Arc<Gate>>, CreateError> {
     let found = match kind {
         TrackerKind::UffdAsync => faults(probe, promised),
@@ -25,7 +27,7 @@ pub(super) fn open(
         (CaptureMode::Inline, _) | (_, Err(_)) => Ok(None),
         // The probe has just opened such a gate, so only a lack of descriptors can make this fail.
         // Then everything is captured inside publish.
-        (_, Ok(faults)) => Ok(Gate::open(faults).ok().map(Arc::new)),
+        (_, Ok(faults)) => Ok(Gate::open(faults, huge).ok().map(Arc::new)),
     }
 }
 

@@ -1,14 +1,18 @@
-//! The keeper: a thread that returns memory to the system while the simulation computes, compacts
-//! scattered pages, and audits planes.
+//! The keeper: a thread that works while the simulation computes. It returns memory to the system,
+//! compacts scattered pages, audits planes, and gathers small pages into huge ones.
 //!
 //! Observers release versions by a store to their lease, which wakes no thread. So the keeper scans
 //! a few times a second. The work that it does under the lock of the store takes microseconds. It
 //! punches holes and copies pages outside the lock.
 
 mod audit;
+mod huge;
 mod memory;
 
+pub(crate) use huge::HugePages;
+
 use audit::audit;
+use huge::gather_planes;
 use memory::return_memory;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -35,11 +39,12 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Starts the thread, which scans `store` every `period`. `pinned` returns true if a lease
-    /// names the version.
+    /// names the version. `huge` gathers live memory, which must outlive the thread.
     pub(crate) fn start(
         store: Arc<Lock<Store>>,
         period: Duration,
         pinned: impl Fn(u64) -> bool + Send + 'static,
+        mut huge: Option<HugePages>,
     ) -> io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let stopped = stop.clone();
@@ -54,6 +59,10 @@ impl Keeper {
                     audit(&store, &mut strays);
                     return_memory(&store, &pinned);
                     compact(&store);
+                }
+                if let Some(huge) = &mut huge {
+                    huge.gather();
+                    gather_planes(&store);
                 }
             }
         })?;

@@ -11,6 +11,7 @@ use crate::producer::Producer;
 use std::ops::Range;
 use std::time::Instant;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::planes::Gathered;
 use tcasm_core::store::ShareTarget;
 use tcasm_core::testing::fault;
 
@@ -132,7 +133,17 @@ impl Producer {
             .map(|w| w.count_ones() as usize)
             .sum::<usize>();
         let does = self.live.shared.pages().count_in(pages);
-        (can >= FEWEST && can >= does + GAIN).then_some(target)
+        (can >= FEWEST && can >= does + GAIN && self.has_right_size(&target, chunk, can))
+            .then_some(target)
+    }
+
+    /// Returns false if the chunk of the plane should become a huge page first, so that the
+    /// simulation goes on computing in huge pages. That makes sense if all pages are shared, and
+    /// `can` of them can be.
+    fn has_right_size(&self, target: &ShareTarget, chunk: usize, can: usize) -> bool {
+        let possible = self.live.memory.has_huge_pages() && self.keeper.is_some();
+        let wanted = possible && can == CHUNK_PAGES;
+        !wanted || target.memory.ask_for_huge_page(chunk) != Gathered::NotYet
     }
 
     /// Returns true if live memory has the bytes of the frames that it is to be shared with. A page

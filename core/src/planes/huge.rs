@@ -1,0 +1,120 @@
+//! The chunks of a plane that are huge pages.
+//!
+//! Planes get their memory page by page. A chunk of which no page will change for a while can be
+//! gathered into a huge page. A program whose live memory is mapped to the plane then computes in a
+//! huge page too. Gathering takes longer than copying the chunk, so the keeper does it.
+
+use super::memory::PlaneMemory;
+use crate::pageset::ChunkSet;
+use crate::sys::live;
+use crate::sys::lock::Lock;
+use crate::sys::mem::{HUGE_PAGE, Mapping};
+use std::io;
+use std::ops::Range;
+
+/// What is known of the chunks of a plane.
+#[derive(Debug)]
+pub(super) struct HugeChunks(Lock<Chunks>);
+
+#[derive(Debug)]
+struct Chunks {
+    /// Those that are to be gathered.
+    wanted: ChunkSet,
+    /// Those that were gathered, and of which no page was returned to the system since.
+    gathered: ChunkSet,
+    /// Those that the kernel could not gather.
+    refused: ChunkSet,
+}
+
+/// The answer to a request for a huge page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gathered {
+    /// The chunk is a huge page.
+    Yes,
+    /// The kernel could not make it one.
+    No,
+    /// The keeper will try it.
+    NotYet,
+}
+
+impl HugeChunks {
+    pub(super) fn new(chunks: usize) -> Self {
+        let set = || ChunkSet::new(chunks);
+        HugeChunks(Lock::new(Chunks {
+            wanted: set(),
+            gathered: set(),
+            refused: set(),
+        }))
+    }
+
+    /// Forgets what is known of `chunks`, of which pages are returned to the system.
+    pub(super) fn forget(&self, chunks: Range<usize>) {
+        let mut known = self.0.lock();
+        let Chunks {
+            wanted,
+            gathered,
+            refused,
+        } = &mut *known;
+        for set in [wanted, gathered, refused] {
+            set.remove_range(chunks.clone());
+        }
+    }
+
+    fn ask(&self, chunk: usize) -> Gathered {
+        let mut known = self.0.lock();
+        if known.gathered.contains(chunk) {
+            return Gathered::Yes;
+        }
+        if known.refused.contains(chunk) {
+            return Gathered::No;
+        }
+        known.wanted.insert(chunk);
+        Gathered::NotYet
+    }
+
+    fn next(&self) -> Option<usize> {
+        self.0.lock().wanted.iter().next()
+    }
+
+    /// Records whether a chunk was gathered, unless pages of it were returned meanwhile.
+    fn done(&self, chunk: usize, gathered: bool) {
+        let mut known = self.0.lock();
+        if !known.wanted.contains(chunk) {
+            return;
+        }
+        known.wanted.remove_range(chunk..chunk + 1);
+        match gathered {
+            true => known.gathered.insert(chunk),
+            false => known.refused.insert(chunk),
+        }
+    }
+}
+
+impl PlaneMemory {
+    /// Returns whether `chunk` is a huge page. If that is not known, asks for one. All frames of
+    /// the chunk must have memory.
+    pub fn ask_for_huge_page(&self, chunk: usize) -> Gathered {
+        self.huge().ask(chunk)
+    }
+
+    /// Gathers one chunk for which a huge page was asked, and returns the result, or `None` if
+    /// there is no such chunk. The bytes stay the same, for all processes.
+    pub fn gather_next(&self) -> Option<io::Result<()>> {
+        let chunk = self.huge().next()?;
+        let gathered = self.gather_chunk(chunk);
+        self.huge().done(chunk, gathered.is_ok());
+        Some(gathered)
+    }
+
+    /// Gathers a chunk through a mapping of its own, because huge pages are kept out of that of the
+    /// whole plane.
+    #[allow(unsafe_code)]
+    fn gather_chunk(&self, chunk: usize) -> io::Result<()> {
+        let map = Mapping::reserve_aligned(HUGE_PAGE).map_err(io::Error::other)?;
+        // SAFETY: the reservation is new, and nothing is borrowed from it.
+        let mapped = unsafe { map.put_shared(0, HUGE_PAGE, self.fd(), chunk * HUGE_PAGE) };
+        mapped.map_err(io::Error::other)?;
+        map.dont_fork_or_dump().map_err(io::Error::other)?;
+        live::gather(&(map.addr()..map.addr() + HUGE_PAGE))
+    }
+}
