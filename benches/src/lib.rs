@@ -10,4 +10,5 @@ pub mod plain;
 pub mod programs;
 pub mod reference;
 pub mod samples;
+pub mod user;
 pub mod workload;

@@ -1,9 +1,10 @@
 //! Measured times of many calls.
 
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// A list of times, in nanoseconds, or of other values of one kind.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Samples(Vec<f64>);
 
 impl Samples {

@@ -7,11 +7,17 @@ mod floor;
 mod gray_scott;
 mod hand_over;
 mod memory;
+mod options;
+mod runs;
 mod small;
 mod stable;
+mod table;
 mod view;
 
 pub use bar::{Bar, HEAD, Unit};
+pub use options::Options;
+pub use runs::{Measured, Runs, measure_here};
+pub use table::{head, lines};
 
 /// A group of bars that are measured together: its name, and the function that measures it.
 pub type Group = (&'static str, fn() -> Vec<Bar>);

@@ -8,6 +8,7 @@
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use tcasm_benches::user::User;
 
 /// The result of one benchmark: for each sample, the nanoseconds per call, in ascending order.
 struct Row {
@@ -214,10 +215,12 @@ fn machine() -> String {
     };
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     format!(
-        "- {} ({cores} cores)\n- memory: {}\n- Linux {}\n- transparent huge pages: {}",
+        "- {} ({cores} cores)\n- memory: {}\n- Linux {}\n- transparent huge pages: {}\n\
+         - measured as: {}",
         field(&read("/proc/cpuinfo"), "model name"),
         field(&read("/proc/meminfo"), "MemTotal"),
         read("/proc/sys/kernel/osrelease").trim(),
         read("/sys/kernel/mm/transparent_hugepage/enabled").trim(),
+        User::current().title(),
     )
 }
