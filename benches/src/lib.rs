@@ -10,5 +10,6 @@ pub mod plain;
 pub mod programs;
 pub mod reference;
 pub mod samples;
+pub mod smaps;
 pub mod user;
 pub mod workload;

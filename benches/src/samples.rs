@@ -23,6 +23,11 @@ impl Samples {
         self.0.push(value);
     }
 
+    /// Returns true if there are no times.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds all times of `more`.
     pub fn extend(&mut self, more: &Samples) {
         self.0.extend(&more.0);
