@@ -12,4 +12,5 @@ pub mod reference;
 pub mod samples;
 pub mod smaps;
 pub mod user;
+pub mod watch;
 pub mod workload;

@@ -5,8 +5,8 @@
 
 use super::super::bar::{Bar, Unit};
 use super::super::gray_scott::{Both, stretch};
+use super::super::spinner::Spinner;
 use super::common::{of_pages, view_request};
-use super::spinner::Spinner;
 use crate::outcome::Outcome;
 use crate::pages::{Pages, Site};
 use crate::samples::Samples;
