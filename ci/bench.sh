@@ -4,9 +4,9 @@
 # A full run also compares TCASM with other methods, which takes half an hour or more, and with
 # itself without each adaptive mechanism (ci/ablation.sh, a quarter of an hour). It rewrites
 # docs/performance.md and the figures in docs/figures. If root runs it, the goals and a part of the
-# comparison are also measured as an ordinary user. With QUICK=1 the buffers are smaller and it takes
-# some minutes. With MIB=512 they are larger, which needs 64 GiB: fifty observers that fall behind
-# pin as many versions.
+# comparison are also measured as an ordinary user. With QUICK=1 the buffers are smaller and it
+# takes some minutes. With MIB=512 they are larger, which needs 64 GiB: fifty observers that fall
+# behind pin as many versions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
