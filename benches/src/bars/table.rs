@@ -43,7 +43,7 @@ fn rows(measured: &[(User, Vec<Bar>)]) -> Vec<Row<'_>> {
     rows
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     fn line(&self, users: &[User]) -> String {
         let mut cells = vec![self.what.to_owned()];
         for value in &self.values {
@@ -54,7 +54,7 @@ impl Row<'_> {
         format!("| {} |", cells.join(" | "))
     }
 
-    fn bars(&self) -> impl Iterator<Item = &Bar> {
+    fn bars(&self) -> impl Iterator<Item = &'a Bar> {
         self.values.iter().copied().flatten()
     }
 
