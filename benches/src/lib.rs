@@ -10,4 +10,7 @@ pub mod plain;
 pub mod programs;
 pub mod reference;
 pub mod samples;
+pub mod smaps;
+pub mod user;
+pub mod watch;
 pub mod workload;

@@ -5,8 +5,10 @@ use std::ops::Range;
 use tcasm_core::sys::live;
 use tcasm_core::sys::mem::HUGE_PAGE;
 
-/// Returns an array of ones. All its memory is touched. It uses huge pages if the machine has them,
-/// like the live memory of a region.
+/// Returns an array of ones. All its memory is touched. The huge pages that fit inside are used if
+/// the machine has them. The memory before the first and after the last of them shares its huge
+/// pages with other memory, which has had no such advice. So it has huge pages only if the machine
+/// gives them to all memory.
 pub fn huge_array<Sh: ShapeBuilder>(shape: Sh) -> Array<f64, Sh::Dim>
 where
     Sh::Dim: Dimension,
@@ -14,8 +16,9 @@ where
     advised(shape, live::huge_pages)
 }
 
-/// Returns an array of ones. All its memory is touched. It uses no huge pages, except perhaps at
-/// its ends.
+/// Returns an array of ones. All its memory is touched. None of the huge pages that fit inside is
+/// used. The memory before the first and after the last of them may be in huge pages, if the
+/// machine gives them to all memory.
 pub fn small_array<Sh: ShapeBuilder>(shape: Sh) -> Array<f64, Sh::Dim>
 where
     Sh::Dim: Dimension,

@@ -14,6 +14,12 @@ pub enum ProgramError {
          -p tcasm -p tcasm-benches"
     )]
     Missing(PathBuf),
+    /// Other users may not run the program at this path.
+    #[error(
+        "an ordinary user may not run {0:?}; let all users enter its folders (chmod o+x) and run \
+         it (chmod o+rx), build elsewhere (CARGO_TARGET_DIR), or measure with --user root"
+    )]
+    Closed(PathBuf),
     /// The program could not be started, or its output or status could not be read.
     #[error("{program}: {source}")]
     Io {

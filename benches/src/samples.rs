@@ -1,9 +1,10 @@
 //! Measured times of many calls.
 
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// A list of times, in nanoseconds, or of other values of one kind.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Samples(Vec<f64>);
 
 impl Samples {
@@ -20,6 +21,11 @@ impl Samples {
     /// Adds a value that is no time, such as a ratio.
     pub fn add_value(&mut self, value: f64) {
         self.0.push(value);
+    }
+
+    /// Returns true if there are no times.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Adds all times of `more`.

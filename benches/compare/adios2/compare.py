@@ -349,6 +349,7 @@ class Producer:
         names = ("method", "mode", "pattern", "observers")
         added = quantile(self.step_times, 0.5) - quantile(self.bare_times, 0.5)
         return {name: case[name] for name in names} | {
+            "user": "root" if os.geteuid() == 0 else "ordinary user",
             "coverage": self.workload.coverage,
             "bytes": self.live.nbytes,
             "stall_us_p50": quantile(self.stall, 0.5) * 1e6,

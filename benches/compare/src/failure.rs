@@ -1,6 +1,7 @@
 //! The errors of a case.
 
 use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// The reason why a case has no row.
@@ -65,6 +66,15 @@ pub enum Failure {
     /// The case ran longer than the time limit, in seconds.
     #[error("the case did not end within {0} s and was killed")]
     Timeout(u64),
+    /// Cases are to run as root, but another user has started the program.
+    #[error("only root can measure with --user root")]
+    NotRoot,
+    /// Other users may not run the program at this path.
+    #[error(
+        "an ordinary user may not run {0:?}; let all users enter its folders (chmod o+x) and run \
+         it (chmod o+rx), or build elsewhere (CARGO_TARGET_DIR)"
+    )]
+    Closed(PathBuf),
     /// A signal asked the program to end.
     #[error("interrupted")]
     Interrupted,

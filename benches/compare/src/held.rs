@@ -68,9 +68,11 @@ fn entries(dir: &str) -> impl Iterator<Item = std::path::PathBuf> {
 /// Adds the file at `path` to `files` if it is a file in memory. Follows symbolic links.
 fn note(path: &Path, files: &mut HashMap<(u64, u64), u64>) {
     let target = std::fs::read_link(path).unwrap_or_else(|_| path.to_owned());
-    let target = target.to_string_lossy();
-    if (target.starts_with("/memfd:") || target.starts_with("/dev/shm/"))
-        && let Ok(data) = std::fs::metadata(path)
+    let name = target.to_string_lossy();
+    // Only root may follow links in `map_files`. Others can use the name of the file.
+    let data = || std::fs::metadata(path).or_else(|_| std::fs::metadata(&target));
+    if (name.starts_with("/memfd:") || name.starts_with("/dev/shm/"))
+        && let Ok(data) = data()
         && data.is_file()
     {
         files.insert((data.dev(), data.ino()), data.blocks() * 512);

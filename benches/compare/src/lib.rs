@@ -22,4 +22,5 @@ pub mod score;
 pub mod simulation;
 pub mod sys;
 pub mod table;
+pub mod user;
 pub mod workload;

@@ -10,6 +10,7 @@ use tcasm_compare::failure::{Failure, While};
 use tcasm_compare::plan::Wanted;
 use tcasm_compare::row::Row;
 use tcasm_compare::run::{Interrupt, Outcome, Runner};
+use tcasm_compare::user::User;
 use tcasm_compare::workload::Pattern;
 use tcasm_compare::{figures, roles, sys, table};
 
@@ -51,6 +52,11 @@ struct Args {
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = observers)]
     observers: Vec<usize>,
 
+    /// Run the cases as root, or as an ordinary user without privileges, which root can do too
+    /// [default: the user who runs the command]
+    #[arg(long, value_name = "USER", value_enum)]
+    user: Option<User>,
+
     /// Size of the buffer, in MiB [default: 512, or 64 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     mib: Option<u32>,
@@ -72,7 +78,7 @@ struct Args {
     figures: Option<PathBuf>,
 
     /// List and draw the rows of this file instead of measuring
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "user", "json"])]
     from: Option<PathBuf>,
 
     /// Time limit for each case, in seconds
@@ -109,7 +115,9 @@ fn main() -> ExitCode {
         eprintln!("tcasm-compare: {error}");
         match error.downcast_ref::<Failure>() {
             Some(Failure::Interrupted) => ExitCode::from(130),
-            Some(Failure::UnknownMethod(..) | Failure::Mode { .. }) => ExitCode::from(2),
+            Some(Failure::UnknownMethod(..) | Failure::Mode { .. } | Failure::NotRoot) => {
+                ExitCode::from(2)
+            }
             _ => ExitCode::FAILURE,
         }
     })
@@ -168,8 +176,11 @@ fn compare(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
 fn measure(args: &Args) -> Result<(Vec<Row>, bool), Failure> {
     let interrupt = Interrupt::listen()?;
     let cases = wanted(args).cases()?;
-    let mut runner = Runner::new(interrupt, Duration::from_secs(args.timeout))?;
+    let user = args.user.unwrap_or(User::current());
+    let runner = Runner::new(interrupt, Duration::from_secs(args.timeout))?;
+    let mut runner = runner.with_user(user)?;
     let (mut rows, mut whole) = (Vec::new(), true);
+    println!("measured as {}", user.title());
     println!("{}", table::heading());
     for case in &cases {
         match runner.run(case) {

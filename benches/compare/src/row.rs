@@ -1,11 +1,15 @@
 //! The result of a case: one object of the JSON file, and one line of the table.
 
+use crate::user::User;
 use serde::{Deserialize, Serialize};
 
 /// The measured values of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
+    /// The user of the processes: `root` or `ordinary user`. Older files do not have it.
+    #[serde(default)]
+    pub user: String,
     /// Name of the method.
     pub method: String,
     /// Mode of the method.
@@ -59,6 +63,7 @@ impl Samples {
         let stall = |q| quantile(&self.stall, q).unwrap_or(0.0) / 1e3;
         let median = |of: &[f64]| quantile(of, 0.5).unwrap_or(0.0);
         Row {
+            user: User::current().title().to_owned(),
             method: case.method.clone(),
             mode: case.mode.clone(),
             pattern: case.pattern.clone(),

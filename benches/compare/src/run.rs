@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::failure::{Failure, While};
 use crate::methods;
 use crate::row::Row;
+use crate::user::User;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -59,6 +60,7 @@ pub struct Runner {
     interrupt: Interrupt,
     timeout: Duration,
     cases: usize,
+    user: User,
 }
 
 const PREFIX: &str = "tcasm-compare-";
@@ -78,7 +80,15 @@ impl Runner {
             interrupt,
             timeout,
             cases: 0,
+            user: User::current(),
         })
+    }
+
+    /// Makes all processes of cases run as `user`.
+    pub fn with_user(mut self, user: User) -> Result<Self, Failure> {
+        user.prepare(self.dir.path())?;
+        self.user = user;
+        Ok(self)
     }
 
     /// Runs one case. Returns `Ok(Err(reason))` if it cannot be run on this machine.
@@ -132,6 +142,7 @@ impl Runner {
             .env_remove("TCASM_SHARED_BACKING");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         prepare(&mut command);
+        self.user.lend(&mut command, &case.dir)?;
         let mut child = Killed(command.spawn().context("starting a producer")?);
         let status = self.wait(&mut child.0)?;
         let mut output = String::new();

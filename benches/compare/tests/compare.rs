@@ -90,6 +90,29 @@ fn observers_see_the_written_bytes_of_every_pattern() {
 }
 
 #[test]
+fn cases_run_as_the_user_who_is_asked_for() {
+    let root = nix::unistd::geteuid().is_root();
+    let case = "--only tcasm/uffd-async,copy --mib 4 --steps 3 --coverages 10 --observers 2";
+    let case: Vec<&str> = case.split(' ').collect();
+    let (output, ordinary) = rows(&[&case[..], &["--user", "ordinary"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("measured as ordinary user"), "{text}");
+    assert_eq!(ordinary.len(), 2);
+    // The processes of the case say who they are.
+    for row in ordinary {
+        assert!(row.correct && row.user == "ordinary user", "{row:?}");
+    }
+    if root {
+        let (_, of_root) = rows(&case);
+        assert!(of_root.iter().all(|row| row.user == "root"), "{of_root:?}");
+    } else {
+        let output = command(&["--user", "root"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}
+
+#[test]
 fn torn_reads_are_detected() {
     let (output, rows) = rows(&[
         "--only",
@@ -134,6 +157,7 @@ fn json_rows_have_the_documented_names() {
         .map(String::as_str)
         .collect();
     let mut expected = [
+        "user",
         "method",
         "mode",
         "pattern",

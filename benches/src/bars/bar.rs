@@ -1,10 +1,11 @@
 //! A measured value and its limit, as a row of a table.
 
 use crate::samples::Samples;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A measured value with its limit.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Bar {
     /// Name of the measurement, as in the table.
     pub what: String,
@@ -20,7 +21,7 @@ pub struct Bar {
 }
 
 /// The unit of a bar.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub enum Unit {
     /// Microseconds.
     Us,
@@ -89,11 +90,39 @@ impl Bar {
     pub fn met(&self) -> bool {
         self.bar.is_none_or(|bar| self.seen <= bar)
     }
-}
 
-impl fmt::Display for Bar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let figure = |x: f64| match self.unit {
+    /// Returns the measured value, its 99th percentile and its maximum as cells of a table. The
+    /// last two are empty if there are no samples.
+    pub(super) fn cells(&self) -> [String; 3] {
+        let sample = |x: f64| self.text(if self.is_time() { x / 1e3 } else { x });
+        let of = |q| {
+            let samples = self.samples.as_ref();
+            samples.map_or(String::new(), |samples| sample(samples.quantile(q)))
+        };
+        [self.text(self.seen), of(0.99), of(1.0)]
+    }
+
+    /// Returns the largest value allowed as a cell.
+    pub(super) fn most(&self) -> String {
+        self.bar.map_or(String::new(), |bar| self.text(bar))
+    }
+
+    /// Returns as a cell whether the value is within its limit, or is itself one.
+    pub(super) fn verdict(&self) -> &'static str {
+        match (self.bar, self.met()) {
+            (None, _) if self.samples.is_none() || !self.is_time() => "",
+            (None, _) => "limit",
+            (_, true) => "met",
+            (_, false) => "**missed**",
+        }
+    }
+
+    fn is_time(&self) -> bool {
+        matches!(self.unit, Unit::Us)
+    }
+
+    fn text(&self, x: f64) -> String {
+        match self.unit {
             Unit::Us => format!("{x:.1} us"),
             Unit::Ratio => format!("{x:.4}")
                 .trim_end_matches('0')
@@ -102,29 +131,22 @@ impl fmt::Display for Bar {
             Unit::Percent => format!("{x:.1} %"),
             Unit::Count => format!("{x:.0}"),
             Unit::MBs => format!("{x:.2} MB/s"),
-        };
-        let times = matches!(self.unit, Unit::Us);
-        let sample = |x: f64| figure(if times { x / 1e3 } else { x });
-        let [p99, max] = match &self.samples {
-            Some(s) => [s.quantile(0.99), s.quantile(1.0)].map(sample),
-            None => [String::new(), String::new()],
-        };
-        let met = match (self.bar, self.met()) {
-            (None, _) if self.samples.is_none() || !times => "",
-            (None, _) => "limit",
-            (_, true) => "met",
-            (_, false) => "**missed**",
-        };
-        let (seen, bar) = (figure(self.seen), self.bar.map_or(String::new(), figure));
+        }
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, [seen, p99, max]) = (&self.what, self.cells());
+        let (most, verdict) = (self.most(), self.verdict());
         write!(
             f,
-            "| {} | {seen} | {p99} | {max} | {bar} | {met} |",
-            self.what
+            "| {what} | {seen} | {p99} | {max} | {most} | {verdict} |"
         )
     }
 }
 
-/// Heading of the table of bars.
+/// Heading of a table of bars that were measured as one user.
 pub const HEAD: &str =
     "| what | measured (median) | p99 | max | at most | |\n|---|---|---|---|---|---|";
 
@@ -151,5 +173,19 @@ mod tests {
         times.add_ns(2500.0);
         let shown = Bar::limit("x", &times).to_string();
         assert_eq!(shown, "| x | 2.5 us | 2.5 us | 2.5 us |  | limit |");
+    }
+
+    #[test]
+    fn bars_survive_the_way_from_one_process_to_another() {
+        let mut ratios = Samples::default();
+        [1.5, 1.25].into_iter().for_each(|r| ratios.add_value(r));
+        let bars = [
+            Bar::ratios("x", &ratios, Some(1.02)),
+            Bar::figure("y", 3.0, Unit::MBs),
+        ];
+        let text = serde_json::to_string(&bars).unwrap();
+        let read: Vec<Bar> = serde_json::from_str(&text).unwrap();
+        let lines = |bars: &[Bar]| bars.iter().map(Bar::to_string).collect::<Vec<_>>();
+        assert_eq!(lines(&read), lines(&bars));
     }
 }

@@ -16,12 +16,13 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    /// Creates the memory with `bytes` bytes, all written, and starts the thread.
-    pub fn new(bytes: usize) -> Self {
+    /// Creates the memory with `bytes` bytes, all written, and starts the thread. Returns none if
+    /// this user may open no gate: then no capture is deferred.
+    pub fn new(bytes: usize) -> Option<Self> {
+        let gate = Gate::open(Faults::All, false).ok()?;
         let memory = Mapping::reserve_aligned(bytes).expect("addresses");
         // SAFETY: the reservation is new, and nothing is borrowed from it.
         unsafe { memory.put_zero(0, bytes, true).expect("memory") };
-        let gate = Gate::open(Faults::All, false).expect("a gate");
         let range = memory.addr()..memory.addr() + bytes;
         gate.watch(range).expect("registered");
         // SAFETY: `put_zero` has made `bytes` bytes of it writable, and nothing is borrowed from
@@ -36,12 +37,12 @@ impl Floor {
                 count = listener.1.wait(count).expect("no panic");
             }
         });
-        Floor {
+        Some(Floor {
             gate,
             memory,
             waker,
             times: Samples::default(),
-        }
+        })
     }
 
     /// Measures once: protects the memory and wakes the thread.

@@ -89,7 +89,7 @@ fn run() -> Outcome<Vec<Bar>> {
         &published,
         added,
         written.matches("wrote ").count(),
-        taken.trim(),
+        taken.trim().parse()?,
     ))
 }
 
@@ -174,10 +174,10 @@ fn bars(
     published: &Samples,
     mut added: Vec<f64>,
     written: usize,
-    taken: &str,
+    taken: usize,
 ) -> Vec<Bar> {
     assert!(
-        written > 2 && taken != "0",
+        written > 2 && taken > 0,
         "{written} checkpoints were written and {taken} statistics were computed"
     );
     added.sort_by(f64::total_cmp);
@@ -188,11 +188,14 @@ fn bars(
             plain,
         ),
         Bar::limit(
-            &format!(
-                "the same, published, while {written} checkpoints are written and statistics are \
-                 computed {taken} times"
-            ),
+            "the same, published, while checkpoints are written and statistics are computed",
             published,
+        ),
+        Bar::figure("the same: checkpoints", written as f64, Unit::Count),
+        Bar::figure(
+            "the same: versions with statistics",
+            taken as f64,
+            Unit::Count,
         ),
         Bar::new(
             "the same: added to the step, median of paired stretches",

@@ -6,23 +6,36 @@ mod dense;
 mod floor;
 mod gray_scott;
 mod hand_over;
+mod inline;
 mod memory;
+mod observers;
+mod options;
+mod runs;
 mod small;
+mod spinner;
 mod stable;
+mod switch;
+mod table;
 mod view;
 
 pub use bar::{Bar, HEAD, Unit};
+pub use options::Options;
+pub use runs::{Measured, Runs, measure_here};
+pub use table::{head, lines};
 
 /// A group of bars that are measured together: its name, and the function that measures it.
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 9] = [
+pub const GROUPS: [Group; 12] = [
     ("dense", dense::measure),
+    ("inline", inline::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
     ("memory", memory::measure),
     ("small", small::measure),
+    ("switch", switch::measure),
+    ("observers", observers::measure),
     ("compute", compute::measure),
     ("gray-scott", gray_scott::measure),
     ("view", view::measure),
@@ -30,7 +43,8 @@ pub const GROUPS: [Group; 9] = [
 ];
 
 /// Pairs of a group and a program that it starts. The programs must be built before.
-pub const PROGRAMS: [(&str, &str); 4] = [
+pub const PROGRAMS: [(&str, &str); 5] = [
+    ("observers", "watcher"),
     ("gray-scott", "tcasm"),
     ("gray-scott", "statistics"),
     ("view", "tcasm"),

@@ -1,13 +1,19 @@
 //! Writes the tables of `docs/performance.md` from measured values:
 //!
-//! `report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json ABLATION.md] > docs/performance.md`
+//! `report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json ABLATION.md [MORE_ROWS.json]] >
+//! docs/performance.md`
 //!
 //! BARS.md, CHECKPOINTS.md and ABLATION.md are the output of `bars`, `checkpoints` and
-//! `tcasm-ablation`. ROWS.json is written by `tcasm-compare`.
+//! `tcasm-ablation`. ROWS.json is written by `tcasm-compare`, and MORE_ROWS.json by a second run of
+//! it as another user.
 
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use tcasm_benches::user::User;
+
+const USAGE: &str = "usage: report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json ABLATION.md \
+                     [MORE_ROWS.json]]";
 
 /// The result of one benchmark: for each sample, the nanoseconds per call, in ascending order.
 struct Row {
@@ -23,9 +29,7 @@ impl Row {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let dir = std::env::args()
-        .nth(1)
-        .ok_or("usage: report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json ABLATION.md]")?;
+    let dir = std::env::args().nth(1).ok_or(USAGE)?;
     let text = |nth| std::env::args().nth(nth).map(std::fs::read_to_string);
     let (bars, checkpoints) = (text(2).transpose()?, text(3).transpose()?);
     let mut rows = Vec::new();
@@ -37,7 +41,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         print!("\n{about}\n{checkpoints}");
     }
     if let Some(compared) = text(4).transpose()? {
-        let compared: Vec<Value> = serde_json::from_str(&compared)?;
+        let mut compared: Vec<Value> = serde_json::from_str(&compared)?;
+        if let Some(more) = text(6).transpose()? {
+            compared.extend(serde_json::from_str::<Vec<Value>>(&more)?);
+        }
         print!("{}", comparison(&compared)?);
         let ablation = text(5).ok_or("the file ABLATION.md is missing")??;
         print!("{}\n{ablation}", include_str!("performance.ablation.md"));
@@ -135,7 +142,15 @@ fn comparison(rows: &[Value]) -> Result<String, std::fmt::Error> {
     sizes.sort_unstable();
     sizes.dedup();
     let sizes: Vec<_> = sizes.iter().map(|b| format!("{} MiB", b >> 20)).collect();
-    writeln!(out, "\nBuffers of {}.", sizes.join(" and "))?;
+    let user = rows.first().map_or("", user_of);
+    write!(out, "\nBuffers of {}.", sizes.join(" and "))?;
+    if !user.is_empty() {
+        write!(
+            out,
+            " Measured as {user}, apart from rows that name another user."
+        )?;
+    }
+    out.push('\n');
     let mut patterns: Vec<&str> = Vec::new();
     for pattern in rows.iter().filter_map(|r| r["pattern"].as_str()) {
         if !patterns.contains(&pattern) {
@@ -154,13 +169,19 @@ fn comparison(rows: &[Value]) -> Result<String, std::fmt::Error> {
         // Methods with the same coverage and number of observers are next to each other.
         of_pattern.sort_by_key(|r| (r["coverage"].as_u64(), r["observers"].as_u64()));
         for row in of_pattern {
-            out.push_str(&compared_line(row));
+            out.push_str(&compared_line(row, user));
         }
     }
     Ok(out)
 }
 
-fn compared_line(row: &Value) -> String {
+/// Returns the user as whom a row was measured.
+fn user_of(row: &Value) -> &str {
+    row["user"].as_str().unwrap_or_default()
+}
+
+/// Formats a row. Names its user if that is not `user`.
+fn compared_line(row: &Value, user: &str) -> String {
     let us = |name: &str| time(row[name].as_f64().unwrap_or(f64::NAN) * 1e3);
     let ms = |name: &str| {
         row[name]
@@ -174,6 +195,9 @@ fn compared_line(row: &Value) -> String {
     }
     if row["skipped"].as_u64().is_some_and(|n| n > 0) {
         remarks.push(format!("{} skipped", row["skipped"]));
+    }
+    if user_of(row) != user {
+        remarks.push(user_of(row).to_owned());
     }
     let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let method = match text("mode").as_str() {
@@ -214,10 +238,12 @@ fn machine() -> String {
     };
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     format!(
-        "- {} ({cores} cores)\n- memory: {}\n- Linux {}\n- transparent huge pages: {}",
+        "- {} ({cores} cores)\n- memory: {}\n- Linux {}\n- transparent huge pages: {}\n\
+         - measured as: {}",
         field(&read("/proc/cpuinfo"), "model name"),
         field(&read("/proc/meminfo"), "MemTotal"),
         read("/proc/sys/kernel/osrelease").trim(),
         read("/sys/kernel/mm/transparent_hugepage/enabled").trim(),
+        User::current().title(),
     )
 }

@@ -3,6 +3,7 @@
 use super::{ELEMENTS, IN_PAGE};
 use crate::kernels::{cycle, link};
 use crate::plain::{huge_array, small_array};
+use crate::smaps;
 use crate::workload::Random;
 use ndarray::Array1;
 use std::ops::Range;
@@ -68,6 +69,13 @@ pub(super) trait Memory {
 
     /// Publishes the step, and waits until it is visible. Plain memory has nothing to publish.
     fn publish(&mut self) {}
+
+    /// Returns the part of the data that is in huge pages.
+    fn huge_part(&self) -> f64 {
+        let data = self.read().as_ptr_range();
+        let range = data.start as usize..data.end as usize;
+        smaps::huge_part(&range).expect("the kernel lists mappings")
+    }
 
     /// Returns the part of the data that is not in the state that is measured, if that is known.
     fn outside(&self) -> Option<f64> {

@@ -2,17 +2,19 @@
 //!
 //! The same kernels run over the same values in plain memory with huge pages and in a field, one
 //! after the other. Between two such pairs, the field is brought into the state that is measured.
-//! Every version is visible before a kernel starts, so no capture runs beside it.
+//! Every version is visible before a kernel starts, so no capture runs beside it. After each pair,
+//! the kernel says how much of both memories is in huge pages, which explains a slow state.
 
 mod memory;
+mod pairs;
 mod region;
 mod state;
 mod work;
 
 use super::bar::{Bar, Unit};
-use crate::samples::Samples;
 use crate::workload::{PAGE, Random};
 use memory::{Change, Memory, Plain, Values};
+use pairs::{Cost, FaultTimes, Pairs};
 use region::Region;
 use state::State;
 use std::time::{Duration, Instant};
@@ -50,6 +52,7 @@ struct Bench {
     values: Values,
     work: Work,
     random: Random,
+    fault_times: FaultTimes,
 }
 
 impl Bench {
@@ -60,6 +63,7 @@ impl Bench {
             values: Values::new(&mut random),
             work: Work::new(&mut random),
             random,
+            fault_times: FaultTimes::default(),
         }
     }
 
@@ -67,16 +71,14 @@ impl Bench {
     fn measure(&mut self, state: State) -> Vec<Bar> {
         let mut other = self.begin(state);
         let mut bars = Vec::new();
+        let mut all = Pairs::default();
         for kernel in Kernel::ALL.into_iter().filter(|k| state.takes(*k)) {
-            let [plain, ratios] = self.pairs(kernel, state, other.as_mut());
-            let (kernel, what) = (kernel.name(), state.what());
-            if state == State::SmallPages {
-                let what = format!("{kernel}: 64 MiB of plain memory with huge pages");
-                bars.push(Bar::limit(&what, &plain));
-            }
-            let what = format!("{kernel}: {what}, in times of plain memory with huge pages");
-            bars.push(Bar::ratios(&what, &ratios, state.bar()));
+            let pairs = self.pairs(kernel, state, other.as_mut());
+            bars.extend(pairs.bars(kernel, state));
+            all.extend_huge_parts(&pairs);
         }
+        bars.extend(self.fault_times.bar(state));
+        bars.extend(all.huge_bars(state));
         if let Some(outside) = other.outside() {
             let what = format!("{}: the part that is not", state.what());
             bars.push(Bar::new(&what, outside, MOST_OUTSIDE, Unit::Ratio));
@@ -94,6 +96,7 @@ impl Bench {
         self.work.draw(&mut self.random, &all);
         self.plain.change(&Change::All, &self.values);
         other.change(&Change::All, &self.values);
+        self.fault_times = FaultTimes::default();
         let start = Instant::now();
         let mut steps = 0;
         while steps < state.steps() || (is_outside(other.as_ref()) && start.elapsed() < LEARNING) {
@@ -121,29 +124,32 @@ impl Bench {
         if publish_first {
             other.publish();
         }
-        self.plain.change(&change, &self.values);
-        other.change(&change, &self.values);
+        let (plain, ()) = Cost::of(|| self.plain.change(&change, &self.values));
+        let (changed, ()) = Cost::of(|| other.change(&change, &self.values));
+        if let Change::Pages(_) = change {
+            self.fault_times.add(plain, changed);
+        }
         if !publish_first {
             other.publish();
         }
     }
 
-    /// Returns the times in plain memory, and the ratios of the pairs.
-    fn pairs(&mut self, kernel: Kernel, state: State, other: &mut dyn Memory) -> [Samples; 2] {
-        let [mut times, mut ratios] = [Samples::default(), Samples::default()];
+    /// Runs the pairs of a kernel.
+    fn pairs(&mut self, kernel: Kernel, state: State, other: &mut dyn Memory) -> Pairs {
+        let mut pairs = Pairs::default();
         for pair in 0..WARM_UP + PAIRS {
             self.prepare(state, kernel, other);
-            let [plain, other] = self.pair(kernel, other, pair % 2 == 1);
+            let [plain, changed] = self.pair(kernel, other, pair % 2 == 1);
             if pair >= WARM_UP {
-                times.add(plain);
-                ratios.add_value(other.as_secs_f64() / plain.as_secs_f64());
+                pairs.add(plain, changed, self.fault_times.median());
+                pairs.add_huge_parts(self.plain.huge_part(), other.huge_part());
             }
         }
-        [times, ratios]
+        pairs
     }
 
-    /// Runs the kernel over both memories, and returns both times.
-    fn pair(&mut self, kernel: Kernel, other: &mut dyn Memory, swapped: bool) -> [Duration; 2] {
+    /// Runs the kernel over both memories, and returns both costs.
+    fn pair(&mut self, kernel: Kernel, other: &mut dyn Memory, swapped: bool) -> [Cost; 2] {
         let Bench { plain, work, .. } = self;
         let (in_plain, in_other) = if swapped {
             let first = timed(work, kernel, other);
@@ -163,10 +169,8 @@ fn is_outside(memory: &dyn Memory) -> bool {
     memory.outside().is_some_and(|part| part > MOST_OUTSIDE)
 }
 
-/// Runs the kernel, and returns its time and its result.
-fn timed(work: &mut Work, kernel: Kernel, memory: &mut dyn Memory) -> (Duration, f64) {
+/// Runs the kernel, and returns its costs and its result.
+fn timed(work: &mut Work, kernel: Kernel, memory: &mut dyn Memory) -> (Cost, f64) {
     work.clear_cache();
-    let start = Instant::now();
-    let result = work.run(kernel, memory);
-    (start.elapsed(), result)
+    Cost::of(|| work.run(kernel, memory))
 }

@@ -5,8 +5,8 @@
 
 use super::super::bar::{Bar, Unit};
 use super::super::gray_scott::{Both, stretch};
+use super::super::spinner::Spinner;
 use super::common::{of_pages, view_request};
-use super::spinner::Spinner;
 use crate::outcome::Outcome;
 use crate::pages::{Pages, Site};
 use crate::samples::Samples;
@@ -105,15 +105,15 @@ fn added(seen: &Seen, kind: usize) -> f64 {
 
 fn bars(seen: &Seen) -> Vec<Bar> {
     let [alone, pages, _] = &seen.steps;
-    let images = seen.images / (10 * ROUNDS);
-    let beside =
-        format!("the same with ten viewers (each gets {images} images in {STRETCH} steps)");
+    let images = seen.images as f64 / (10 * ROUNDS) as f64;
+    let received = format!("the same: images that each viewer receives in {STRETCH} steps");
     vec![
         Bar::limit(
             "gray_scott, 128^3, one thread, every step published, no viewers: a step",
             alone,
         ),
-        Bar::limit(&beside, pages),
+        Bar::limit("the same with ten viewers", pages),
+        Bar::figure(&received, images, Unit::Count),
         Bar::new(
             "the same: added to the step, median of paired stretches",
             added(seen, 1),

@@ -4,7 +4,6 @@
 mod added;
 mod common;
 pub mod pixels;
-mod spinner;
 mod steady;
 
 use super::bar::{Bar, Unit};

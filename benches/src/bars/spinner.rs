@@ -1,5 +1,4 @@
-//! A thread that computes for a part of the time and touches no memory. It shows what any load
-//! beside a simulation costs at least.
+//! Threads that compute and touch no memory. They show what any load beside a program costs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 const TURN: Duration = Duration::from_millis(10);
 
 /// A thread that computes. It has ended when this value has been dropped.
-pub struct Spinner {
+pub(super) struct Spinner {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -18,18 +17,31 @@ pub struct Spinner {
 impl Spinner {
     /// Starts a thread that computes for this part of the time, with the low priority of the view's
     /// server.
-    pub fn start(part: f64) -> Self {
+    pub(super) fn start(part: f64) -> Self {
+        Spinner::run(part, tcasm_core::sys::thread::set_background)
+    }
+
+    /// Starts a thread for each processor, which computes all the time at normal priority.
+    pub(super) fn on_all_processors() -> Vec<Self> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..processors).map(|_| Spinner::run(1.0, || {})).collect()
+    }
+
+    /// Starts a thread that calls `prepare` first.
+    fn run(part: f64, prepare: fn()) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
         let busy = TURN.mul_f64(part.clamp(0.0, 1.0));
         let thread = std::thread::spawn(move || {
-            tcasm_core::sys::thread::set_background();
+            prepare();
             while !seen.load(Relaxed) {
                 let begin = Instant::now();
                 while begin.elapsed() < busy {
                     std::hint::spin_loop();
                 }
-                std::thread::sleep(TURN - busy);
+                if busy < TURN {
+                    std::thread::sleep(TURN - busy);
+                }
             }
         });
         Spinner {
