@@ -7,7 +7,7 @@ use super::tracker::{Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::fork::Process;
 use crate::sys::live::{self, Backing};
-use crate::sys::pagemap::{NOT_COPIED, OF_THE_FILE, Question, WrittenScan};
+use crate::sys::pagemap::{HUGE, NOT_COPIED, OF_THE_FILE, Question, WrittenScan};
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 pub struct TrackedMemory {
     tracker: Box<dyn Tracker>,
     span: Span,
-    /// The scan for private copies. It is opened when memory is shared for the first time.
+    /// The scan for private copies and huge pages. It is opened when it is first needed.
     copies: Option<WrittenScan>,
     /// True if the memory may consist of huge pages.
     huge: bool,
@@ -59,6 +59,22 @@ impl TrackedMemory {
     /// Returns true if the memory may consist of huge pages.
     pub fn has_huge_pages(&self) -> bool {
         self.huge
+    }
+
+    /// Returns true if `pages` are mapped by huge pages, or if that cannot be found out.
+    pub fn is_huge(&mut self, pages: &Range<usize>) -> bool {
+        let mut all = PageSet::new(self.span.pages);
+        all.insert_range(pages.clone());
+        let huge = self.open_scan().and_then(|()| self.those_of(&all, pages, &HUGE));
+        huge.map_or(true, |huge| huge == all)
+    }
+
+    /// Opens the scan for properties of pages, if it is not open yet.
+    fn open_scan(&mut self) -> io::Result<()> {
+        if self.copies.is_none() {
+            self.copies = Some(WrittenScan::with_capacity(CHUNK_PAGES)?);
+        }
+        Ok(())
     }
 
     /// Returns the kind of the tracker.
@@ -143,9 +159,7 @@ impl TrackedMemory {
         if self.kind() != TrackerKind::UffdAsync {
             return Err(failed(io::ErrorKind::Unsupported.into()));
         }
-        if self.copies.is_none() {
-            self.copies = Some(WrittenScan::with_capacity(CHUNK_PAGES).map_err(&failed)?);
-        }
+        self.open_scan().map_err(&failed)?;
         let offset = self.span.addresses(pages).start - self.span.base;
         // SAFETY: the pages are mapped, so they are readable. By the caller's promise nobody
         // writes, no page is locked for DMA, and the file holds the bytes of all pages that are not

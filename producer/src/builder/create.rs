@@ -4,7 +4,7 @@ use super::{Builder, ROUNDING_PAGES, gate};
 use crate::claim::Claim;
 use crate::error::{CreateError, LAST_FIRST};
 use crate::keeper::{self, HugePages, Keeper};
-use crate::live::LiveMemory;
+use crate::live::{Allowed, LiveMemory};
 use crate::policy::{CaptureMode, CapturePolicy, ColdChunks};
 use crate::producer::{Parts, Producer};
 use crate::service::Service;
@@ -57,10 +57,13 @@ impl Builder {
             Some(_) => mode,
             None => CaptureMode::Inline,
         };
-        let mut live = LiveMemory::create(reservation, kind, span, gate.clone())?;
-        live.memory.allow_huge_pages(huge);
+        let allowed = Allowed {
+            sharing: shared,
+            huge_pages: huge,
+        };
+        let live = LiveMemory::create(reservation, kind, span, gate.clone(), allowed)?;
         let copiers = Copiers::start(&self.copiers, gate).map_err(CreateError::Thread)?;
-        let cold = shared.then(|| ColdChunks::new(pages, self.cold_versions));
+        let cold = (shared || huge).then(|| ColdChunks::new(pages, self.cold_versions));
         let objects = store.read_only().map_err(CreateError::Share)?;
         let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;
         let store = Arc::new(Lock::new(store));

@@ -27,6 +27,13 @@ const PLANES: Duration = Duration::from_millis(20);
 /// Number of scans without gathering after the kernel had no huge page.
 const REST: u32 = 50;
 
+/// Gathers a range of addresses.
+pub(super) fn gather_now(range: &Range<usize>) {
+    if let Err(error) = gather(range) {
+        log::debug!("no huge page for {range:x?}: {error}");
+    }
+}
+
 /// Gathers those chunks of planes for which huge pages were asked, as many as there is time for.
 pub(super) fn gather_planes(store: &Lock<Store>) {
     let planes = store.lock().planes();

@@ -6,18 +6,21 @@
 //! punches holes and copies pages outside the lock.
 
 mod audit;
+mod bell;
 mod huge;
 mod memory;
 
 pub(crate) use huge::HugePages;
 
 use audit::audit;
-use huge::gather_planes;
+use bell::{Bell, Call};
+use huge::{gather_now, gather_planes};
 use memory::return_memory;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tcasm_core::format::stats::{Counter, Stats};
 use tcasm_core::store::Store;
 use tcasm_core::sys::fork::Process;
@@ -32,7 +35,7 @@ pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 /// The running keeper thread. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    stop: Arc<(Mutex<bool>, Condvar)>,
+    bell: Arc<Bell>,
     thread: Option<JoinHandle<()>>,
     process: Process,
 }
@@ -46,12 +49,20 @@ impl Keeper {
         pinned: impl Fn(u64) -> bool + Send + 'static,
         mut huge: Option<HugePages>,
     ) -> io::Result<Self> {
-        let stop = Arc::new((Mutex::new(false), Condvar::new()));
-        let stopped = stop.clone();
+        let bell = Arc::new(Bell::default());
+        let rung = bell.clone();
         let named = Builder::new().name("tcasm-keeper".into());
         let thread = thread::spawn(named, move || {
-            let mut strays = 0;
-            while !wait(&stopped, period) {
+            let (mut strays, mut due) = (0, Instant::now() + period);
+            loop {
+                match rung.wait(due) {
+                    Call::Stop => return,
+                    Call::Gather(ranges) => {
+                        ranges.iter().for_each(gather_now);
+                        continue;
+                    }
+                    Call::Scan => {}
+                }
                 // An allocation that fails would end the simulation, so the keeper first checks
                 // that there is enough heap.
                 let needed = store.lock().heap();
@@ -64,13 +75,19 @@ impl Keeper {
                     huge.gather();
                     gather_planes(&store);
                 }
+                due = Instant::now() + period;
             }
         })?;
         Ok(Keeper {
-            stop,
+            bell,
             thread: Some(thread),
             process: Process::current(),
         })
+    }
+
+    /// Gathers `ranges` of addresses into huge pages soon. Nothing happens where that is impossible.
+    pub(crate) fn gather(&self, ranges: impl IntoIterator<Item = Range<usize>>) {
+        self.bell.gather(ranges);
     }
 
     /// Ends the thread.
@@ -82,8 +99,7 @@ impl Keeper {
             // A forked child has no such thread, and its copy of the lock may be held for ever.
             return std::mem::forget(thread);
         }
-        *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.stop.1.notify_all();
+        self.bell.stop();
         let _ = thread.join();
     }
 }
@@ -92,13 +108,6 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-/// Sleeps for `period`. Returns true if the thread must end.
-fn wait((stop, bell): &(Mutex<bool>, Condvar), period: Duration) -> bool {
-    let stop = stop.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = bell.wait_timeout_while(stop, period, |stop| !*stop);
-    *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// Copies some pages that are scattered over planes into one plane. The next version refers to the

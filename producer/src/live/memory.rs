@@ -2,6 +2,7 @@
 
 use super::deferred::DeferredChunks;
 use super::dma::DmaCheck;
+use super::gathering::Gathering;
 use super::shared::SharedPages;
 use crate::error::DefineError;
 use std::ops::Range;
@@ -27,8 +28,19 @@ pub(crate) struct LiveMemory {
     pub(crate) deferred: DeferredChunks,
     /// The pages that are shared with planes.
     pub(crate) shared: SharedPages,
+    /// The chunks that become huge pages again.
+    pub(super) gathering: Gathering,
     /// Finds out whether memory may be locked for DMA.
     pub(crate) dma: DmaCheck,
+}
+
+/// What may be done with live memory behind the back of the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowed {
+    /// Cold chunks are shared with planes.
+    pub(crate) sharing: bool,
+    /// Pages are gathered into huge pages.
+    pub(crate) huge_pages: bool,
 }
 
 impl LiveMemory {
@@ -40,12 +52,14 @@ impl LiveMemory {
         kind: TrackerKind,
         span: Span,
         gate: Option<Arc<Gate>>,
+        allowed: Allowed,
     ) -> Result<Self, TrackError> {
         // SAFETY: the span is the reservation, which is kept as long as the tracked memory (they
         // are dropped together, the tracked memory first). Nothing else maps over pages that it
         // maps: each page is handed out once. Nothing is borrowed from pages before they are handed
         // out.
-        let memory = unsafe { TrackedMemory::create(kind, span)? };
+        let mut memory = unsafe { TrackedMemory::create(kind, span)? };
+        memory.allow_huge_pages(allowed.huge_pages);
         Ok(LiveMemory {
             memory,
             reservation,
@@ -53,7 +67,8 @@ impl LiveMemory {
             next: 0,
             untracked: PageSet::new(span.pages),
             deferred: DeferredChunks::new(span.pages, gate),
-            shared: SharedPages::new(span.pages),
+            shared: SharedPages::new(span.pages, allowed.sharing),
+            gathering: Gathering::default(),
             dma: DmaCheck::default(),
         })
     }

@@ -7,10 +7,11 @@
 mod deferred;
 mod dma;
 mod dropped;
+mod gathering;
 mod memory;
 mod rounds;
 mod shared;
 mod sharing;
 mod watch;
 
-pub(crate) use memory::LiveMemory;
+pub(crate) use memory::{Allowed, LiveMemory};

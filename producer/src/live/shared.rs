@@ -26,16 +26,20 @@ pub(crate) struct SharedPages {
     /// The chunks that are mapped to a plane, each with the number of its plane.
     planes: BTreeMap<usize, usize>,
     mappings: usize,
+    /// The most mappings, 0 if sharing is off.
+    most: usize,
     /// The search for pages that should be copies but are not.
     pub(super) rounds: Rounds,
 }
 
 impl SharedPages {
-    pub(crate) fn new(pages: usize) -> Self {
+    /// Returns the set for a region of `pages` pages. Nothing is ever shared if `allowed` is false.
+    pub(crate) fn new(pages: usize, allowed: bool) -> Self {
         SharedPages {
             pages: PageSet::new(pages),
             planes: BTreeMap::new(),
             mappings: 0,
+            most: if allowed { MAPPINGS } else { 0 },
             rounds: Rounds::new(),
         }
     }
@@ -69,7 +73,7 @@ impl SharedPages {
 
     /// Returns true if more mappings are allowed.
     pub(crate) fn has_room(&self) -> bool {
-        self.mappings < MAPPINGS
+        self.mappings < self.most
     }
 
     /// Records that a version has captured `pages`. Their bytes differed from the newest version,

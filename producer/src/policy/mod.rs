@@ -40,7 +40,8 @@ pub(crate) struct CapturePolicy {
     mode: CaptureMode,
     /// Chunks that are to return to inline capture, because it costs less for them.
     back: BTreeSet<usize>,
-    /// The cold chunks that may be shared with planes, or `None` if sharing is off.
+    /// The cold chunks that may be shared with planes, or gathered into huge pages. `None` if both
+    /// are off.
     pub(crate) cold: Option<ColdChunks>,
 }
 

@@ -4,6 +4,7 @@ use crate::dirty::Harvested;
 use crate::producer::Producer;
 use std::time::Instant;
 use tcasm_core::format::stats::Counter;
+use tcasm_core::pageset::PageSet;
 use tcasm_core::track::Harvest;
 
 impl Producer {
@@ -17,6 +18,7 @@ impl Producer {
             self.live.return_to_tracker(&pages);
         }
         self.live.return_parts(self.dirty.bound());
+        self.end_gathering();
         let looked = self.find_dropped();
         let mut found = Harvest::new(self.live.span.pages);
         let tracker = self.live.memory.tracker();
@@ -40,6 +42,16 @@ impl Producer {
         let ns = start.elapsed().as_nanos() as u64;
         self.count(|s| s.add(Counter::HarvestNs, ns));
         harvested.is_ok()
+    }
+
+    /// Tracks the chunks again that are being gathered into huge pages. They may have been written
+    /// meanwhile.
+    fn end_gathering(&mut self) {
+        let mut gathered = PageSet::new(self.live.span.pages);
+        for pages in self.live.end_gathering() {
+            gathered.insert_range(pages);
+        }
+        self.dirty.mark_maybe(&gathered);
     }
 
     /// Takes the pages of chunks that were returned to the tracker since the last harvest: they may

@@ -69,12 +69,13 @@ impl Producer {
     fn plan(&mut self, selection: &Selection, most: usize) -> Vec<Plan> {
         let mut plans = Vec::new();
         let mut may_differ = None;
+        let mut gathered = 0;
         for _ in 0..LOOKS {
             let next = self
                 .policy
                 .cold
                 .as_mut()
-                .filter(|_| plans.len() < most)
+                .filter(|_| plans.len() + gathered < most)
                 .and_then(ColdChunks::next);
             let Some(chunk) = next else {
                 break;
@@ -84,10 +85,32 @@ impl Producer {
                 may_differ.get_or_insert_with(|| self.may_differ(selection)),
             ) {
                 Some(target) => plans.push(Plan { chunk, target }),
-                None => self.ask_again(chunk),
+                None => gathered += usize::from(self.gather(chunk)),
             }
         }
+        self.policy.cold.iter_mut().for_each(|c| c.spend(gathered));
         plans
+    }
+
+    /// Has the keeper gather a cold chunk that is not shared with a plane. Returns true if it does.
+    fn gather(&mut self, chunk: usize) -> bool {
+        let pages = pages_of(chunk);
+        let live = &self.live;
+        let private = live.memory.mapped().is_full(chunk) && live.shared.plane(chunk).is_none();
+        let watched = live.untracked.intersects(pages.clone()) || live.deferred.has(&pages);
+        let possible = live.memory.has_huge_pages() && private && !watched;
+        let Some(keeper) = self.keeper.as_ref().filter(|_| possible) else {
+            self.ask_again(chunk);
+            return false;
+        };
+        let range = match self.live.memory.is_huge(&pages) {
+            true => return false,
+            false => self.live.begin_gathering(chunk),
+        };
+        let begun = range.is_some();
+        keeper.gather(range);
+        self.ask_again(chunk);
+        begun
     }
 
     fn ask_again(&mut self, chunk: usize) {
