@@ -9,6 +9,7 @@ pub mod heap;
 pub mod live;
 pub mod lock;
 pub mod mem;
+pub mod numa;
 pub mod object;
 pub mod owner;
 mod page;
