@@ -25,8 +25,8 @@ mod retention;
 mod topology;
 
 pub use audit::{Audit, Strays};
-pub use frames::Frames;
 pub use follow::Question;
+pub use frames::Frames;
 pub use gather::{Gather, Move};
 pub use leave::Leaving;
 pub use memory::{PlaneError, PlaneMemory};

@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
 use std::time::Duration;
-use tcasm_core::capture::{Copiers, Gate};
+use tcasm_core::capture::{Copiers, Gate, Settings};
 use tcasm_core::format::index::HeaderInfo;
 use tcasm_core::place::{addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
@@ -51,13 +51,20 @@ impl Builder {
         };
         let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
         store.check_hand_over(self.check_hand_over);
+        if let Some(topology) = &self.topology {
+            store.set_topology(topology.clone());
+        }
         let gate = open_gate(mode, kind, &probe)?;
         let mode = match gate {
             Some(_) => mode,
             None => CaptureMode::Inline,
         };
         let live = LiveMemory::create(reservation, kind, span, gate.clone())?;
-        let copiers = Copiers::start(&self.copiers, gate).map_err(CreateError::Thread)?;
+        let settings = Settings {
+            nodes: store.processors_of_nodes(),
+            ..self.copiers.clone()
+        };
+        let copiers = Copiers::start(&settings, gate).map_err(CreateError::Thread)?;
         let cold = shared.then(|| ColdChunks::new(pages, self.cold_versions));
         let objects = store.read_only().map_err(CreateError::Share)?;
         let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;

@@ -1,5 +1,5 @@
 //! The keeper: a thread that returns memory to the system while the simulation computes, compacts
-//! scattered pages, and audits planes.
+//! scattered pages, audits planes, and notices live memory that moves to another node.
 //!
 //! Observers release versions by a store to their lease, which wakes no thread. So the keeper scans
 //! a few times a second. The work that it does under the lock of the store takes microseconds. It
@@ -7,9 +7,11 @@
 
 mod audit;
 mod memory;
+mod nodes;
 
 use audit::audit;
 use memory::return_memory;
+use nodes::follow;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -45,13 +47,14 @@ impl Keeper {
         let stopped = stop.clone();
         let named = Builder::new().name("tcasm-keeper".into());
         let thread = thread::spawn(named, move || {
-            let mut strays = 0;
+            let (mut strays, mut refusal_logged) = (0, false);
             while !wait(&stopped, period) {
                 // An allocation that fails would end the simulation, so the keeper first checks
                 // that there is enough heap.
                 let needed = store.lock().heap();
                 if heap::has(needed) {
                     audit(&store, &mut strays);
+                    follow(&store, &mut refusal_logged);
                     return_memory(&store, &pinned);
                     compact(&store);
                 }
