@@ -48,7 +48,7 @@ impl Pieces {
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         order.sort_by_key(|piece| nodes[*piece]);
         let last = nodes.iter().max().map_or(0, |node| usize::from(*node));
-        let up_to = |node| order.partition_point(|piece| usize::from(nodes[*piece]) < node);
+        let up_to = |node: usize| order.partition_point(|piece| usize::from(nodes[*piece]) < node);
         let queues = (0..=last).map(|node| Queue::new(up_to(node)..up_to(node + 1)));
         let queues = queues.collect();
         Pieces::in_queues(nodes.len(), order, queues)

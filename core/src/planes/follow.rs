@@ -2,8 +2,8 @@
 //!
 //! A page that moves to another node is noticed the next time that a frame of its chunk needs fresh
 //! memory, or when the keeper asks. From then on, frames of the chunk get memory on the new node.
-//! Frames that have memory on the old node are *misplaced*. They are taken only where no other frame
-//! is ready, and the keeper returns their memory when they are free.
+//! Frames that have memory on the old node are *misplaced*. They are taken only where no other
+//! frame is ready, and the keeper returns their memory when they are free.
 
 use super::frames::Frames;
 use super::nodes::{Nodes, ask};

@@ -166,12 +166,12 @@ impl PlaneMemory {
         Ok(present)
     }
 
-    /// Lets the frames of each run that get memory from now on lie on this node of memory, as far as
-    /// it has room.
+    /// Lets the frames of each run that get memory from now on lie on this node of memory, as far
+    /// as it has room.
     ///
     /// The setting belongs to the object. It is made through a mapping that exists only meanwhile,
-    /// because it splits the mapping at its ends: the plane's own mapping must stay in one piece, so
-    /// that its page tables can be moved, and mappings are limited.
+    /// because it splits the mapping at its ends: the plane's own mapping must stay in one piece,
+    /// so that its page tables can be moved, and mappings are limited.
     pub(crate) fn prefer(&self, runs: &[(Range<usize>, u32)]) -> io::Result<()> {
         for runs in runs.chunks(BOUND_AT_ONCE) {
             let map = Mapping::shared_closed(self.object.as_fd(), self.map.len());

@@ -5,9 +5,9 @@
 //! never written (I1). It is *held* while it has memory. Free frames that are held are used first:
 //! to fill one costs a copy, but no fresh page.
 //!
-//! On a machine with several nodes of memory, frames get their memory on the nodes of the live pages
-//! that they will hold: `topology` asks the machine, `nodes` records the answers, and `follow` acts
-//! on them.
+//! On a machine with several nodes of memory, frames get their memory on the nodes of the live
+//! pages that they will hold: `topology` asks the machine, `nodes` records the answers, and
+//! `follow` acts on them.
 
 mod access;
 mod account;

@@ -44,8 +44,8 @@ pub(super) struct Nodes {
     pages: usize,
     /// The node of live memory of each chunk, when it was last asked for.
     live: ByChunk,
-    /// For each plane, the node on which the frames of each chunk get memory. It is the node of live
-    /// memory of the chunk, or unknown.
+    /// For each plane, the node on which the frames of each chunk get memory. It is the node of
+    /// live memory of the chunk, or unknown.
     bound: Vec<ByChunk>,
     /// The chunk that [`Nodes::next_samples`] looks at next.
     position: usize,

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_node_of_this_machine_has_memory_or_processors_of_its_own() {
+    fn no_processor_is_near_two_nodes_and_the_kernel_refuses_nothing() {
         let mut all: Vec<usize> = nodes().iter().flat_map(|n| n.processors.clone()).collect();
         all.sort_unstable();
         let count = all.len();

@@ -1,8 +1,8 @@
 //! A machine that pretends to have several nodes of memory, and records what is asked of it.
 //!
 //! Live memory of chunk `c` lies on node `c` modulo the number of nodes, until a test moves it. All
-//! memory really lies on this machine's first node: what is bound is bound there, so that the system
-//! calls are made as on a machine with several nodes.
+//! memory really lies on this machine's first node: what is bound is bound there, so that the
+//! system calls are made as on a machine with several nodes.
 
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::planes::{Node, PlaneMemory, Topology};
