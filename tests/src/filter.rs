@@ -142,6 +142,8 @@ pub const REFUSALS: &[(&str, &[Refused])] = &[
     ("mprotect", &[Refused::call(libc::SYS_mprotect)]),
     ("mlock", &[Refused::call(libc::SYS_mlock)]),
     ("msync", &[Refused::call(libc::SYS_msync)]),
+    ("mbind", &[Refused::call(libc::SYS_mbind)]),
+    ("move-pages", &[Refused::call(libc::SYS_move_pages)]),
     ("openat", &[Refused::call(libc::SYS_openat)]),
     (
         "fstat",

@@ -2,12 +2,14 @@
 //! improve it.
 
 mod limits;
+mod nodes;
 mod runtime;
 
 use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
 use limits::Limits;
+use nodes::Nodes;
 use runtime::RuntimeDir;
 use serde::Serialize;
 use tcasm_core::track::{Probe, TrackerKind, Verdict, probe};
@@ -18,6 +20,7 @@ struct Report {
     #[serde(flatten)]
     probe: Probe,
     limits: Limits,
+    memory_nodes: Nodes,
     runtime_dir: RuntimeDir,
     /// Changes to this machine that would help.
     advice: Vec<String>,
@@ -25,10 +28,18 @@ struct Report {
 
 pub fn run(format: Format) -> Result<(), Failure> {
     let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
-    let advice = [advice(&probe), limits.advice(), runtime_dir.advice()].concat();
+    let memory_nodes = Nodes::check();
+    let advice = [
+        advice(&probe),
+        limits.advice(),
+        memory_nodes.advice(),
+        runtime_dir.advice(),
+    ]
+    .concat();
     let report = Report {
         probe,
         limits,
+        memory_nodes,
         runtime_dir,
         advice,
     };
@@ -129,6 +140,7 @@ fn machine(report: &Report) -> Table {
     row("open files", shown(limits.open_files, |n| n.to_string()));
     row("address space", shown(limits.address_space, output::bytes));
     row("memory", limits.memory_text());
+    row("nodes of memory", report.memory_nodes.text());
     row("huge pages", shown(limits.huge_pages.clone(), |s| s));
     row(
         "huge pages, shared memory",

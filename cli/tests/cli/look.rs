@@ -246,6 +246,10 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
     assert_eq!(report["max_map_count"], probe.max_map_count);
     assert!(report["limits"]["open_files"].as_u64().unwrap() > 0);
     assert!(report["limits"]["memory"].as_u64().unwrap() > 1 << 20);
+    let nodes = report["memory_nodes"]["nodes"].as_array().unwrap();
+    let found = nodes.iter().map(|node| node["processors"].as_array());
+    assert!(found.flatten().any(|processors| !processors.is_empty()));
+    assert_eq!(report["memory_nodes"]["refused"], Value::Null);
     assert_eq!(
         report["runtime_dir"]["path"],
         runtime_dir().to_str().unwrap()
@@ -259,6 +263,7 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
         "deferred capture, user mode only",
         &probe.kernel,
         "open files",
+        "nodes of memory",
         "runtime folder",
     ] {
         assert!(text.contains(word), "{word} in {text}");

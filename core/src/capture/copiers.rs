@@ -3,7 +3,8 @@
 
 use super::{Gate, Outcome, Sweep};
 use crate::sys::fork::Process;
-use crate::sys::{futex, thread};
+use crate::sys::futex;
+use crate::sys::thread::{self, Places};
 use crate::testing::fault;
 use arc_swap::ArcSwapOption;
 use std::io;
@@ -22,6 +23,9 @@ pub struct Settings {
     pub processors: Vec<usize>,
     /// The nice value of the copiers. `None`: that of the program.
     pub nice: Option<i32>,
+    /// The processors of each node of memory. If there are several nodes and `processors` is empty,
+    /// each copier runs near the memory that it copies.
+    pub nodes: Vec<Vec<usize>>,
 }
 
 impl Settings {
@@ -30,14 +34,18 @@ impl Settings {
         self.threads.unwrap_or((processors / 2).clamp(1, 4))
     }
 
-    /// Applies the settings to the current thread. Errors are ignored: a thread that runs elsewhere
-    /// still copies.
-    fn apply(&self) {
+    /// Applies the settings to the current thread, and returns the places where it may run. Errors
+    /// are ignored: a thread that runs elsewhere still copies.
+    fn apply(&self) -> Places {
         if !self.processors.is_empty() {
             let _ = thread::run_on(&self.processors);
         }
         if let Some(nice) = self.nice {
             let _ = thread::be_nice(nice);
+        }
+        match self.processors.is_empty() {
+            true => Places::of(&self.nodes),
+            false => Places::of(&[]),
         }
     }
 }
@@ -63,7 +71,9 @@ impl Shared {
         futex::wake_private(&self.rings);
     }
 
-    fn copy(&self) {
+    /// Copies until the end. Begins with the pieces on node `home` of each sweep, and runs near the
+    /// pieces that it copies.
+    fn copy(&self, home: usize, mut places: Places) {
         loop {
             // Read before looking for work, so that work that comes afterwards ends the wait at
             // once.
@@ -73,7 +83,7 @@ impl Shared {
             }
             if let Some(sweep) = self.work.load_full() {
                 fault::wait_while_held();
-                sweep.work();
+                sweep.work_near(home, &mut |node| places.go(node));
             }
             futex::wait_private(&self.rings, seen, Duration::MAX);
         }
@@ -152,12 +162,12 @@ impl Copiers {
                 shared.serve(&gate);
             })?;
         }
-        for _ in 0..settings.count() {
+        for i in 0..settings.count() {
             let settings = settings.clone();
             self.spawn("tcasm-copier", move |shared| {
                 let _watch = Watch(shared, "a copier thread panicked");
-                settings.apply();
-                shared.copy();
+                let places = settings.apply();
+                shared.copy(i % settings.nodes.len().max(1), places);
             })?;
         }
         Ok(())

@@ -4,7 +4,7 @@
 use super::newest::Newest;
 use crate::format::pagemap::{ZERO, is_zero};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
-use crate::planes::{Frames, PlaneMemory};
+use crate::planes::{Frames, Node, PlaneMemory};
 use crate::testing::fault;
 use std::io;
 use std::ops::Range;
@@ -29,6 +29,9 @@ pub struct Job {
     pub page_size: usize,
     /// The chunk of each piece, in ascending order. There is at least one.
     pub chunks: Vec<usize>,
+    /// The node of memory of each piece. Empty on a machine with one node, and where nodes are not
+    /// known.
+    pub nodes: Vec<Node>,
     /// The frames that the pages are saved to.
     pub frames: Frames,
     /// Those of the frames that have no memory yet.

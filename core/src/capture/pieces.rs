@@ -1,8 +1,9 @@
 //! The progress of a sweep: which pieces are saved. A piece is claimed by compare-and-swap, so each
-//! is copied once.
+//! is copied once. Pieces stand in a queue for each node of memory.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU8, AtomicUsize};
+use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU8, AtomicUsize};
@@ -15,27 +16,68 @@ const SAVED: u8 = 2;
 #[derive(Debug)]
 pub struct Pieces {
     states: Vec<AtomicU8>,
-    next: AtomicUsize,
+    /// The pieces, sorted by their nodes. Empty if there is one queue, which has all pieces.
+    order: Vec<usize>,
+    /// A queue for each node.
+    queues: Vec<Queue>,
     left: AtomicUsize,
+}
+
+/// A part of the order, and how many of its pieces were given out.
+#[derive(Debug)]
+struct Queue {
+    part: Range<usize>,
+    next: AtomicUsize,
+}
+
+impl Queue {
+    fn new(part: Range<usize>) -> Self {
+        let next = AtomicUsize::new(0);
+        Queue { part, next }
+    }
 }
 
 impl Pieces {
     /// Creates the state for `pieces` protected pieces, at least one.
     pub fn new(pieces: usize) -> Self {
+        Pieces::in_queues(pieces, Vec::new(), vec![Queue::new(0..pieces)])
+    }
+
+    /// Creates the state for protected pieces on these nodes, at least one.
+    pub fn by_node(nodes: &[u8]) -> Self {
+        let mut order: Vec<usize> = (0..nodes.len()).collect();
+        order.sort_by_key(|piece| nodes[*piece]);
+        let last = nodes.iter().max().map_or(0, |node| usize::from(*node));
+        let up_to = |node: usize| order.partition_point(|piece| usize::from(nodes[*piece]) < node);
+        let queues = (0..=last).map(|node| Queue::new(up_to(node)..up_to(node + 1)));
+        let queues = queues.collect();
+        Pieces::in_queues(nodes.len(), order, queues)
+    }
+
+    fn in_queues(pieces: usize, order: Vec<usize>, queues: Vec<Queue>) -> Self {
         Pieces {
             states: (0..pieces).map(|_| AtomicU8::new(PROTECTED)).collect(),
-            next: AtomicUsize::new(0),
+            order,
+            queues,
             left: AtomicUsize::new(pieces),
         }
     }
 
-    /// Claims the next piece that is not claimed yet, if there is one.
-    pub fn claim_next(&self) -> Option<usize> {
+    /// Claims the next piece that is not claimed yet, if there is one, and returns it with its
+    /// node. Pieces on node `home` come first, then those on the nodes after it.
+    pub fn claim_near(&self, home: usize) -> Option<(usize, usize)> {
+        let count = self.queues.len();
+        let mut nodes = (0..count).map(|i| (home + i) % count);
+        nodes.find_map(|node| Some((node, self.claim_in(&self.queues[node])?)))
+    }
+
+    fn claim_in(&self, queue: &Queue) -> Option<usize> {
         loop {
-            let piece = self.next.fetch_add(1, Relaxed);
-            if piece >= self.states.len() {
+            let at = queue.part.start + queue.next.fetch_add(1, Relaxed);
+            if at >= queue.part.end {
                 return None;
             }
+            let piece = self.order.get(at).copied().unwrap_or(at);
             if self.claim(piece) {
                 return Some(piece);
             }
@@ -66,6 +108,60 @@ impl Pieces {
     /// Returns true if all pieces are saved.
     pub fn ended(&self) -> bool {
         self.left.load(Acquire) == 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const NODES: [u8; 9] = [0, 0, 1, 1, 1, 0, 3, 1, 3];
+
+    /// Lets copiers whose homes are these nodes claim pieces in turn, as long as there are any.
+    /// Returns the pieces that each has claimed, with their nodes.
+    fn claimed(pieces: &Pieces, homes: &[usize]) -> Vec<Vec<(usize, usize)>> {
+        let mut all = vec![Vec::new(); homes.len()];
+        loop {
+            let mut more = false;
+            for (copier, home) in homes.iter().enumerate() {
+                let claim = pieces.claim_near(*home);
+                more |= claim.is_some();
+                all[copier].extend(claim);
+            }
+            if !more {
+                return all;
+            }
+        }
+    }
+
+    #[test]
+    fn each_copier_takes_the_pieces_of_its_node_first_and_then_those_that_are_left() {
+        let found = claimed(&Pieces::by_node(&NODES), &[0, 1]);
+        assert_eq!(found[0], [(0, 0), (0, 1), (0, 5), (1, 7), (3, 8)]);
+        assert_eq!(found[1], [(1, 2), (1, 3), (1, 4), (3, 6)]);
+    }
+
+    #[test]
+    fn every_piece_is_claimed_once_with_its_own_node_wherever_copiers_begin() {
+        for homes in [&[0][..], &[3, 2], &[2, 2, 7], &[1, 0, 3, 2]] {
+            let found = claimed(&Pieces::by_node(&NODES), homes);
+            let mut all: Vec<_> = found.into_iter().flatten().collect();
+            all.sort_by_key(|(_, piece)| *piece);
+            let wanted = NODES
+                .iter()
+                .enumerate()
+                .map(|(i, node)| (usize::from(*node), i));
+            assert!(all.into_iter().eq(wanted), "{homes:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_on_one_node_are_claimed_in_order_but_for_those_that_were_claimed_early() {
+        for pieces in [Pieces::new(5), Pieces::by_node(&[0; 5])] {
+            assert!(pieces.claim(2));
+            let found = claimed(&pieces, &[0, 1]);
+            assert_eq!(found, [[(0, 0), (0, 3)], [(0, 1), (0, 4)]]);
+        }
     }
 }
 
@@ -110,7 +206,7 @@ mod loom_tests {
     }
 
     fn copier(m: &Memory, careful: bool) {
-        while let Some(piece) = m.pieces.claim_next() {
+        while let Some((_, piece)) = m.pieces.claim_near(0) {
             if save(m, piece, careful) {
                 end(m);
             }

@@ -78,7 +78,10 @@ impl Sweep {
         let changed = job.chunks.iter().map(|_| Default::default());
         Sweep {
             gate,
-            pieces: Pieces::new(job.chunks.len()),
+            pieces: match job.nodes.is_empty() {
+                true => Pieces::new(job.chunks.len()),
+                false => Pieces::by_node(&job.nodes),
+            },
             changed: changed.collect(),
             counts: job.chunks.iter().map(|_| AtomicU32::new(0)).collect(),
             job,
@@ -144,7 +147,16 @@ impl Sweep {
 
     /// Saves pieces until none is left to claim. Also makes their chunks huge pages.
     pub fn work(&self) {
-        while let Some(piece) = self.pieces.claim_next() {
+        self.work_near(0, &mut |_| ());
+    }
+
+    /// Does the same as [`Sweep::work`], beginning with the pieces on node `home`. Calls `go` with
+    /// the node of each piece, if nodes are known, before it saves the piece.
+    pub fn work_near(&self, home: usize, go: &mut dyn FnMut(usize)) {
+        while let Some((node, piece)) = self.pieces.claim_near(home) {
+            if !self.job.nodes.is_empty() {
+                go(node);
+            }
             self.save(piece);
             if let Some(gate) = &self.gate {
                 gate.gather(&self.job.addresses(piece));
@@ -155,7 +167,7 @@ impl Sweep {
     /// Saves pieces until none is left to claim, like [`Sweep::work`], but takes no lock that a
     /// copier may hold.
     pub fn help(&self) {
-        while let Some(piece) = self.pieces.claim_next() {
+        while let Some((_, piece)) = self.pieces.claim_near(0) {
             self.save(piece);
         }
     }
@@ -163,7 +175,7 @@ impl Sweep {
     /// Does the same, but claims no piece after `end`.
     pub fn help_until(&self, end: Instant) {
         while Instant::now() < end
-            && let Some(piece) = self.pieces.claim_next()
+            && let Some((_, piece)) = self.pieces.claim_near(0)
         {
             self.save(piece);
         }

@@ -3,7 +3,7 @@
 //! This is the only place that counts memory of planes. All other code asks here, and the audit
 //! ([`super::audit`]) compares the sum with what the kernel has allocated.
 
-use crate::pageset::PageSet;
+use crate::pageset::{ChunkBits, PageSet};
 use std::ops::Range;
 
 /// The frames of a plane that have memory, and those whose memory is being returned.
@@ -11,6 +11,8 @@ use std::ops::Range;
 pub(super) struct Account {
     held: PageSet,
     leaving: PageSet,
+    /// Those of the held frames whose memory lies on another node than live memory.
+    misplaced: PageSet,
     /// The number of frames with memory: all that are held, and those leaving ones that were held.
     count: usize,
 }
@@ -20,6 +22,7 @@ impl Account {
         Account {
             held: PageSet::new(pages),
             leaving: PageSet::new(pages),
+            misplaced: PageSet::new(pages),
             count: 0,
         }
     }
@@ -32,6 +35,31 @@ impl Account {
     /// Returns the frames that nobody may use until their memory has been returned.
     pub(super) fn leaving(&self) -> &PageSet {
         &self.leaving
+    }
+
+    /// Returns the frames whose memory lies on another node than live memory of their pages.
+    pub(super) fn misplaced(&self) -> &PageSet {
+        &self.misplaced
+    }
+
+    /// Returns the frames of a chunk that have memory where it should be.
+    pub(super) fn ready(&self, chunk: usize) -> ChunkBits {
+        let (held, misplaced) = (self.held.chunk(chunk), self.misplaced.chunk(chunk));
+        std::array::from_fn(|i| held[i] & !misplaced[i])
+    }
+
+    /// Returns how many frames of `pages` have memory where it should be.
+    pub(super) fn ready_in(&self, pages: &Range<usize>) -> usize {
+        self.held.count_in(pages.clone()) - self.misplaced.count_in(pages.clone())
+    }
+
+    /// Records that live memory of a chunk lies on another node now than the memory of its frames.
+    /// The frames in `fresh` get their memory only from now on.
+    pub(super) fn misplace(&mut self, chunk: usize, fresh: &ChunkBits) {
+        let held = *self.held.chunk(chunk);
+        let bits = self.misplaced.chunk_mut(chunk).iter_mut();
+        let found = held.iter().zip(fresh).map(|(held, fresh)| held & !fresh);
+        bits.zip(found).for_each(|(bits, found)| *bits |= found);
     }
 
     /// Returns the number of pages that have memory. It includes those whose memory is being
@@ -52,6 +80,7 @@ impl Account {
     /// Removes frames whose memory is gone, or never came. All of them must be held.
     pub(super) fn strike(&mut self, pages: &PageSet) {
         self.held.subtract(pages);
+        self.misplaced.subtract(pages);
         self.count -= pages.len();
     }
 
@@ -61,6 +90,7 @@ impl Account {
         let counted = self.held.count_in(pages.clone());
         debug_assert!(counted == 0 || counted == pages.len());
         self.held.remove_range(pages.clone());
+        self.misplaced.remove_range(pages.clone());
         self.leaving.insert_range(pages.clone());
         counted
     }

@@ -45,7 +45,11 @@ impl Planes {
     /// Chooses free frames whose memory is returned: at most `most`, and all in one plane, so that
     /// every page has another frame. Frames that were taken lately keep their memory, because they
     /// will be taken again. So does, for each page in `wanted`, the first free frame with memory.
+    /// Memory on another node than live memory is returned first, whoever wants it.
     pub fn leave(&mut self, mut wanted: PageSet, most: usize) -> Vec<Leaving> {
+        if let Some((plane, misplaced)) = self.misplaced() {
+            return self.begin_some(plane, &misplaced, most);
+        }
         for plane in 0..self.touched.min(self.planes.len()) {
             let mut idle = self.idle(plane);
             self.planes[plane]

@@ -5,6 +5,7 @@ use super::huge::HugeChunks;
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live;
 use crate::sys::mem::{MapError, Mapping};
+use crate::sys::numa;
 use crate::sys::object::Object;
 use crate::sys::relocate::relocate;
 use crate::testing::fault;
@@ -12,6 +13,10 @@ use nix::errno::Errno;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The largest number of runs of frames that are bound to nodes through one mapping, which has a
+/// part for each of them meanwhile.
+const BOUND_AT_ONCE: usize = 1024;
 
 /// The reason why the planes could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -159,13 +164,37 @@ impl PlaneMemory {
     }
 
     /// Returns the frames that have memory, as the kernel knows them.
-    pub(super) fn present(&self) -> io::Result<PageSet> {
+    pub(crate) fn present(&self) -> io::Result<PageSet> {
         let mut present = PageSet::new(self.map.len() / self.page_size);
         for extent in self.object.extents()? {
             let end = (extent.end as usize).div_ceil(self.page_size);
             present.insert_range(extent.start as usize / self.page_size..end);
         }
         Ok(present)
+    }
+
+    /// Lets the frames of each run that get memory from now on lie on this node of memory, as far
+    /// as it has room.
+    ///
+    /// The setting belongs to the object. It is made through a mapping that exists only meanwhile,
+    /// because it splits the mapping at its ends: the plane's own mapping must stay in one piece,
+    /// so that its page tables can be moved, and mappings are limited.
+    pub(crate) fn prefer(&self, runs: &[(Range<usize>, u32)]) -> io::Result<()> {
+        for runs in runs.chunks(BOUND_AT_ONCE) {
+            let map = Mapping::shared_closed(self.object.as_fd(), self.map.len());
+            let map = map.map_err(io::Error::other)?;
+            map.dont_fork_or_dump().map_err(io::Error::other)?;
+            for (pages, node) in runs {
+                let byte = |page: usize| map.addr() + page * self.page_size;
+                numa::prefer(&(byte(pages.start)..byte(pages.end)), Some(*node))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the address of a frame in the producer's own mapping.
+    pub(crate) fn address(&self, page: usize) -> usize {
+        self.map.addr() + page * self.page_size
     }
 
     /// Maps this plane over `bytes` of live memory at `base`, by moving page tables out of the

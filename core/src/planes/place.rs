@@ -14,9 +14,10 @@ impl Planes {
     /// Finds frames for the pages `want`.
     ///
     /// Where few pages of a chunk are wanted, or scattered ones, frames that have memory are taken
-    /// first, because a fresh page costs several times its copy. Where many pages in a few runs are
-    /// wanted, the plane that can take most of them is taken first. So pages that are written
-    /// densely lie in one run again, however scattered they were before.
+    /// first, because a fresh page costs several times its copy. (Memory on another node than live
+    /// memory does not count.) Where many pages in a few runs are wanted, the plane that can take
+    /// most of them is taken first. So pages that are written densely lie in one run again, however
+    /// scattered they were before.
     pub fn place(&self, want: &PageSet) -> Frames {
         let (mut frames, mut left) = (Frames::default(), want.clone());
         // Whole blocks first, as many at once as possible. So pages that are written densely cost
@@ -52,7 +53,7 @@ impl Planes {
         let planes = (0..self.planes.len().min(self.touched + 1)).rev();
         planes
             .filter(free)
-            .max_by_key(|i| self.planes[*i].account.held().count_in(pages.clone()))
+            .max_by_key(|i| self.planes[*i].account.ready_in(pages))
     }
 
     /// Places blocks that are wanted as a whole in one plane that is free there, if there is one.
@@ -92,8 +93,8 @@ impl Planes {
             false => p.free(chunk, want),
         };
         let ready = |p: &Plane| {
-            let (free, held) = (free(p), p.account.held().chunk(chunk));
-            std::array::from_fn(|i| free[i] & held[i])
+            let (free, ready) = (free(p), p.account.ready(chunk));
+            std::array::from_fn(|i| free[i] & ready[i])
         };
         let score = |p: &Plane| {
             let (free, ready) = (count(&free(p)), count(&ready(p)));

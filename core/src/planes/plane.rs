@@ -3,6 +3,7 @@
 use super::account::Account;
 use super::frames::Frames;
 use super::memory::{PlaneError, PlaneMemory};
+use super::nodes::Nodes;
 use super::retention::Retention;
 use crate::pageset::{ChunkBits, PageSet};
 use std::io;
@@ -37,6 +38,8 @@ pub struct Planes {
     /// is free as a whole, so none of the others needs a look.
     pub(super) touched: usize,
     pub(super) retention: Retention,
+    /// The nodes of memory. `None` on a machine with one node.
+    pub(super) nodes: Option<Box<Nodes>>,
 }
 
 impl Planes {
@@ -63,6 +66,7 @@ impl Planes {
             page_size,
             touched: 0,
             retention: Retention::default(),
+            nodes: None,
         })
     }
 
@@ -124,7 +128,8 @@ impl Planes {
         Ok(())
     }
 
-    /// Counts frames as held before they get memory. Returns those that have none yet.
+    /// Counts frames as held before they get memory. Returns those that have none yet, which will
+    /// get memory on the nodes of their live pages.
     pub fn hold(&mut self, frames: &Frames) -> Frames {
         let mut fresh = Frames::default();
         for (plane, pages) in frames.iter() {
@@ -135,6 +140,7 @@ impl Planes {
             }
         }
         self.retention.misses(fresh.len());
+        self.bind(&fresh);
         fresh
     }
 

@@ -163,11 +163,15 @@ impl Store {
         frames: Frames,
         compare: Compare,
     ) -> Job {
+        let chunks: Vec<usize> = pages.chunk_numbers().iter().collect();
+        // This also asks for the nodes of chunks that need memory.
+        let fresh = self.planes.hold(&frames);
         Job {
             base: capture.base,
             page_size: self.page_size(),
-            chunks: pages.chunk_numbers().iter().collect(),
-            fresh: self.planes.hold(&frames),
+            nodes: self.planes.nodes_of(&chunks),
+            chunks,
+            fresh,
             frames,
             planes: self.planes.memory(),
             newest: Newest::new(

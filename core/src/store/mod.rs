@@ -11,6 +11,7 @@ mod deferred;
 mod handed;
 mod handover;
 mod in_flight;
+mod nodes;
 mod publish;
 mod recent;
 mod reclaim;

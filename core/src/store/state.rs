@@ -10,7 +10,7 @@ use crate::format::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::format::layout::Layout;
 use crate::format::pagemap::{PageMap, ZERO, is_zero};
 use crate::pageset::PageSet;
-use crate::planes::{Frames, Planes};
+use crate::planes::{Frames, Machine, Planes};
 use crate::sys::heap;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
@@ -53,7 +53,10 @@ impl Store {
         // SAFETY: the whole object is mapped, and writable. Its size is sealed, so the mapping
         // stays valid.
         IndexWriter::create(unsafe { index_map.words() }, layout, info)?;
-        let planes = Planes::create(&info.name, pages, page_size, bounds.versions)?;
+        let mut planes = Planes::create(&info.name, pages, page_size, bounds.versions)?;
+        if let Some(machine) = Machine::with_several_nodes(info.base as usize, page_size) {
+            planes.set_topology(machine);
+        }
         Ok(Store {
             index_object,
             index_map: Arc::new(index_map),

@@ -3,6 +3,7 @@
 
 mod compaction;
 mod leaving;
+mod nodes;
 
 use super::publish::Reserved;
 use super::ring::Ring;
@@ -13,6 +14,7 @@ use crate::format::pagemap::{Code, PageMap, ZERO};
 use crate::format::stamp::Stamp;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet, PageSet};
 use crate::planes::{Frames, Gather};
+use crate::testing::nodes::Pretended;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -46,6 +48,8 @@ struct World {
     targets: BTreeMap<usize, usize>,
     /// The pages of these chunks that were not captured since they were shared.
     shared: PageSet,
+    /// The nodes of memory.
+    nodes: Arc<Pretended>,
 }
 
 #[derive(Clone, Debug)]
@@ -79,6 +83,10 @@ enum Op {
     Gathered(bool),
     /// Shares live memory of a chunk with a plane.
     Share(usize),
+    /// Moves live memory of a chunk to another node.
+    Move(usize, u8),
+    /// Does what the keeper does in a scan: asks for nodes, and returns memory of free frames.
+    Scan,
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -115,11 +123,18 @@ fn op() -> impl Strategy<Value = Op> {
         4 => Just(Op::Gather),
         4 => prop_oneof![5 => Just(true), 1 => Just(false)].prop_map(Op::Gathered),
         3 => prop_oneof![3 => 0usize..2, 1 => 2usize..5].prop_map(Op::Share),
+        2 => (0usize..5, 0u8..4).prop_map(|(chunk, node)| Op::Move(chunk, node)),
+        2 => Just(Op::Scan),
     ]
 }
 
 impl World {
     fn new(bytes: usize, history: usize) -> Self {
+        World::on(1, bytes, history)
+    }
+
+    /// Creates the world on a machine with this number of nodes of memory.
+    fn on(nodes: usize, bytes: usize, history: usize) -> Self {
         let info = HeaderInfo {
             name: "store".to_owned(),
             base: 1 << 44,
@@ -134,6 +149,8 @@ impl World {
         };
         let mut store = Store::create(&info, PAGES, PAGE, bounds).unwrap();
         store.compact_after(1);
+        let nodes = Pretended::new(nodes);
+        store.set_topology(nodes.clone());
         World {
             store,
             copiers: Copiers::start(&Settings::default(), None).unwrap(),
@@ -145,10 +162,12 @@ impl World {
             gather: None,
             targets: BTreeMap::new(),
             shared: PageSet::new(PAGES),
+            nodes,
         }
     }
 
     fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
+        let bindings = self.nodes.bound().len();
         match op {
             Op::Publish {
                 written,
@@ -191,6 +210,10 @@ impl World {
                 }
             }
             Op::Share(chunk) => self.share(*chunk, &PageSet::new(PAGES)),
+            // Frames that are being copied to were bound before.
+            Op::Move(chunk, node) if self.gather.is_none() => self.nodes.move_chunk(*chunk, *node),
+            Op::Move(..) => {}
+            Op::Scan => self.scan(),
         }
         for page in self.shared.iter() {
             let plane = self.targets[&(page / CHUNK_PAGES)];
@@ -207,6 +230,10 @@ impl World {
         self.seen.retain(|n, _| live.contains(n));
         prop_assert!(self.store.check().unwrap(), "planes and maps differ");
         self.check_held()?;
+        self.check_nodes(bindings)?;
+        if matches!(op, Op::Scan) {
+            self.check_free_frames()?;
+        }
         self.seen
             .iter()
             .try_for_each(|(n, seen)| self.check(*n, seen))
@@ -255,6 +282,7 @@ impl World {
             .reserve_backing(target.plane, &pages, &own)
             .unwrap()
         {
+            self.check_shared(target.plane, &shared, &own);
             self.store.shared_with(&pages, Some(target.plane));
             self.targets.insert(chunk, target.plane);
             self.shared.remove_range(pages);
@@ -477,8 +505,9 @@ proptest! {
         ops in proptest::collection::vec(op(), 1..40),
         history in 0usize..3,
         room in prop_oneof![Just(PAGES / 2), Just(4 * PAGES)],
+        nodes in prop_oneof![2 => Just(1usize), 1 => Just(2), 1 => Just(4)],
     ) {
-        let mut world = World::new(room * PAGE, history);
+        let mut world = World::on(nodes, room * PAGE, history);
         for op in &ops {
             world.run(op)?;
         }

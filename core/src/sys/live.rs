@@ -2,6 +2,7 @@
 //! caller.
 
 use super::mem::{MapError, Mapping, page_size};
+use super::numa;
 use nix::errno::Errno;
 use nix::sys::mman::{
     MapFlags, MmapAdvise, MsFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, msync,
@@ -46,6 +47,9 @@ pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> 
 /// Replaces the memory of `range` by memory with another backing. Readers of the range never see
 /// other bytes. The bytes in `own` are copied, and all other bytes come from the new backing.
 ///
+/// Copies over zeros lie on the nodes of memory of their originals. Copies over a file lie where
+/// the file's object prefers.
+///
 /// # Safety
 /// The range must be readable memory of the caller's own that nobody writes during the call. The
 /// ranges in `own` must lie inside it. The backing must hold the same bytes as the range, except in
@@ -70,11 +74,17 @@ pub unsafe fn replace(
         // mapped here cause a fault later.
         let _ = populate(&(at..end), MADV_POPULATE_READ);
     }
-    for part in own.clone() {
+    let copy = |part: &Range<usize>| {
         let to = (at + (part.start - range.start)) as *mut u8;
         // SAFETY: the part lies inside both ranges, which do not overlap. By the caller's promise
         // the source is readable, and nobody writes it. The target was just mapped writable.
         unsafe { std::ptr::copy_nonoverlapping(part.start as *const u8, to, part.len()) };
+    };
+    match backing {
+        Backing::Zero if numa::several() => {
+            copy_by_node(&(at..at + range.len()), own.clone(), copy);
+        }
+        _ => own.clone().for_each(|part| copy(&part)),
     }
     let (flags, to) = (
         libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
@@ -102,6 +112,21 @@ pub unsafe fn replace(
         }
     }
     Ok(())
+}
+
+/// Copies the ranges in `own` to `stage`, and lets each page of the stage that gets memory lie on
+/// the node of its original. The policy is set for the whole stage each time, so that it stays one
+/// mapping, which can be moved. Where the kernel refuses it, the copies lie near this thread.
+fn copy_by_node(
+    stage: &Range<usize>,
+    own: impl Iterator<Item = Range<usize>>,
+    copy: impl Fn(&Range<usize>),
+) {
+    for (run, node) in own.flat_map(|part| numa::runs(&part)) {
+        let _ = numa::prefer(stage, node);
+        copy(&run);
+    }
+    let _ = numa::prefer(stage, None);
 }
 
 /// Makes private copies of the pages of `range`, a private mapping of a file, that are still pages

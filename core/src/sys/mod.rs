@@ -10,6 +10,7 @@ pub mod huge;
 pub mod live;
 pub mod lock;
 pub mod mem;
+pub mod numa;
 pub mod object;
 pub mod owner;
 mod page;

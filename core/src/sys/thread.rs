@@ -1,7 +1,7 @@
 //! Properties of the library's own threads: processors, priority, and blocked signals.
 
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::Pid;
 use std::io;
@@ -51,6 +51,51 @@ pub fn run_on(processors: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     processors.iter().try_for_each(|cpu| set.set(*cpu))?;
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// The processors near each node of memory that a thread may use, and the node where it is. Only
+/// that thread uses it.
+#[derive(Debug)]
+pub struct Places {
+    sets: Vec<CpuSet>,
+    now: Option<usize>,
+}
+
+impl Places {
+    /// Finds the places of the calling thread, from the processors of each node. With fewer than
+    /// two nodes there are none, and the thread stays where it is.
+    pub fn of(nodes: &[Vec<usize>]) -> Self {
+        let allowed = (nodes.len() > 1).then(|| sched_getaffinity(Pid::from_raw(0)));
+        let sets = allowed
+            .and_then(Result::ok)
+            .map_or_else(Vec::new, |allowed| {
+                let near = nodes.iter().map(|processors| within(&allowed, processors));
+                near.collect()
+            });
+        Places { sets, now: None }
+    }
+
+    /// Makes the calling thread run near `node`, if it does not yet. Allocates nothing. Errors are
+    /// ignored: a thread that runs elsewhere works as well, but slower.
+    pub fn go(&mut self, node: usize) {
+        if let Some(set) = self.sets.get(node)
+            && self.now != Some(node)
+        {
+            let _ = sched_setaffinity(Pid::from_raw(0), set);
+            self.now = Some(node);
+        }
+    }
+}
+
+/// Returns those of `processors` that are allowed, or all that are allowed if none of them is.
+fn within(allowed: &CpuSet, processors: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    for cpu in processors {
+        if allowed.is_set(*cpu) == Ok(true) {
+            let _ = set.set(*cpu);
+        }
+    }
+    if set == CpuSet::new() { *allowed } else { set }
 }
 
 /// Lowers the priority of the calling thread, for computing and for reading and writing files, so
@@ -104,6 +149,37 @@ mod tests {
             assert!(inside.contains(signal));
         }
         assert_eq!(mask(), before);
+    }
+
+    #[test]
+    fn a_thread_goes_to_the_processors_of_a_node_and_not_beyond_those_that_it_may_use() {
+        let here = || sched_getaffinity(Pid::from_raw(0)).unwrap();
+        let before = here();
+        let cpus: Vec<usize> = (0..CpuSet::count())
+            .filter(|cpu| before.is_set(*cpu) == Ok(true))
+            .collect();
+        let nodes = [
+            vec![cpus[0]],
+            vec![CpuSet::count() - 1, 1 << 20],
+            Vec::new(),
+        ];
+        let (one, several) = (nodes[..1].to_vec(), nodes.to_vec());
+        let seen = std::thread::spawn(move || {
+            let mut alone = Places::of(&one);
+            alone.go(0);
+            let mut seen = vec![here()];
+            let mut places = Places::of(&several);
+            for node in [0, 2, 7] {
+                places.go(node);
+                seen.push(here());
+            }
+            seen
+        });
+        let mut first = CpuSet::new();
+        first.set(cpus[0]).unwrap();
+        let wanted = [before, first, before, before];
+        assert_eq!(seen.join().unwrap(), wanted);
+        assert_eq!(here(), before, "other threads stay where they are");
     }
 
     #[test]

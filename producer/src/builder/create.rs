@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
 use std::time::Duration;
-use tcasm_core::capture::Copiers;
+use tcasm_core::capture::{Copiers, Settings};
 use tcasm_core::format::index::HeaderInfo;
 use tcasm_core::place::{addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
@@ -51,6 +51,9 @@ impl Builder {
         };
         let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
         store.check_hand_over(self.check_hand_over);
+        if let Some(topology) = &self.topology {
+            store.set_topology(topology.clone());
+        }
         let huge = allows_huge_pages(kind, &probe);
         let gate = gate::open(mode, kind, &probe, self.no_kernel_writes, huge)?;
         let mode = match gate {
@@ -62,7 +65,11 @@ impl Builder {
             huge_pages: huge,
         };
         let live = LiveMemory::create(reservation, kind, span, gate.clone(), allowed)?;
-        let copiers = Copiers::start(&self.copiers, gate).map_err(CreateError::Thread)?;
+        let settings = Settings {
+            nodes: store.processors_of_nodes(),
+            ..self.copiers.clone()
+        };
+        let copiers = Copiers::start(&settings, gate).map_err(CreateError::Thread)?;
         let cold = (shared || huge).then(|| ColdChunks::new(pages, self.cold_versions));
         let objects = store.read_only().map_err(CreateError::Share)?;
         let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;

@@ -7,9 +7,11 @@ use crate::access::Access;
 use crate::policy::CaptureMode;
 use crate::producer::Producer;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tcasm_core::capture::Settings;
 use tcasm_core::field::Attr;
 use tcasm_core::place::Extent;
+use tcasm_core::planes::Topology;
 use tcasm_core::sys::mem::page_size;
 use tcasm_core::track::TrackerKind;
 
@@ -36,6 +38,7 @@ pub struct Builder {
     compact_after: Option<u32>,
     keeper: bool,
     copiers: Settings,
+    topology: Option<Arc<dyn Topology>>,
     check_hand_over: bool,
     access: Access,
     max_observers: usize,
@@ -68,6 +71,7 @@ impl Builder {
             compact_after: None,
             keeper: true,
             copiers: Settings::default(),
+            topology: None,
             check_hand_over: cfg!(debug_assertions),
             access: Access::SameUser,
             max_observers: 64,
@@ -181,7 +185,7 @@ impl Builder {
     /// - After `MADV_DONTNEED` on a part of a field, its content is undefined. It is not zero, as
     ///   elsewhere, but what some version held or will hold. Write zeros instead.
     /// - Settings that the program made for the mapping of a field (`mprotect`, `mbind`, advice)
-    ///   are lost when a part of it is shared.
+    ///   are lost when a part of it is shared. Its pages stay on their nodes of memory.
     ///
     /// Nothing is shared while memory of the process may be locked for DMA: while it has registered
     /// I/O buffers or a device open.
@@ -219,7 +223,16 @@ impl Builder {
         self
     }
 
-    /// Sets the processors that copier threads run on (default: any).
+    /// Sets the nodes of memory, instead of those of this machine. For tests, which pretend to have
+    /// several.
+    #[cfg(feature = "test-knobs")]
+    pub fn topology(mut self, topology: Arc<dyn Topology>) -> Self {
+        self.topology = Some(topology);
+        self
+    }
+
+    /// Sets the processors that copier threads run on. Default: any, or on a machine with several
+    /// nodes of memory those near the memory that they copy.
     pub fn copier_affinity(mut self, processors: &[usize]) -> Self {
         self.copiers.processors = processors.to_vec();
         self

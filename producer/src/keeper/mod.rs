@@ -1,5 +1,6 @@
 //! The keeper: a thread that works while the simulation computes. It returns memory to the system,
-//! compacts scattered pages, audits planes, and gathers small pages into huge ones.
+//! compacts scattered pages, audits planes, notices live memory that moves to another node, and
+//! gathers small pages into huge ones.
 //!
 //! Observers release versions by a store to their lease, which wakes no thread. So the keeper scans
 //! a few times a second. The work that it does under the lock of the store takes microseconds. It
@@ -9,6 +10,7 @@ mod audit;
 mod bell;
 mod huge;
 mod memory;
+mod nodes;
 
 pub(crate) use huge::HugePages;
 
@@ -16,6 +18,7 @@ use audit::audit;
 use bell::{Bell, Call};
 use huge::{gather_now, gather_planes};
 use memory::return_memory;
+use nodes::follow;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,7 +56,8 @@ impl Keeper {
         let rung = bell.clone();
         let named = Builder::new().name("tcasm-keeper".into());
         let thread = thread::spawn(named, move || {
-            let (mut strays, mut due) = (0, Instant::now() + period);
+            let (mut strays, mut refusal_logged) = (0, false);
+            let mut due = Instant::now() + period;
             loop {
                 match rung.wait(due) {
                     Call::Stop => return,
@@ -68,6 +72,7 @@ impl Keeper {
                 let needed = store.lock().heap();
                 if heap::has(needed) {
                     audit(&store, &mut strays);
+                    follow(&store, &mut refusal_logged);
                     return_memory(&store, &pinned);
                     compact(&store);
                 }

@@ -37,14 +37,17 @@ fn settings(tracker: TrackerKind) -> impl Strategy<Value = Settings> {
         _ => CaptureMode::Auto,
     };
     let capture = prop_oneof![Just(CaptureMode::Inline), Just(other)];
-    (3usize..7, 0usize..3, any::<bool>(), any::<bool>(), capture).prop_map(
-        move |(versions, history, checked, tight, capture)| Settings {
+    let nodes = prop_oneof![2 => Just(1usize), 1 => Just(2)];
+    let flags = (any::<bool>(), any::<bool>());
+    (3usize..7, 0usize..3, flags, capture, nodes).prop_map(
+        move |(versions, history, (checked, tight), capture, nodes)| Settings {
             tracker,
             versions,
             history: history.min(versions - 2),
             checked,
             tight,
             capture,
+            nodes,
         },
     )
 }

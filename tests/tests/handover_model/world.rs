@@ -5,6 +5,7 @@ mod rollback;
 use ndarray::Ix1;
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_core::sys::mem::page_size;
+use tcasm_core::testing::nodes::Pretended;
 use tcasm_observer::{Observer, Version, View};
 use tcasm_producer::{
     Buffer, CaptureMode, Field, HandedOver, Producer, ProducerStats, Published, Receipt, Skip,
@@ -62,6 +63,8 @@ pub struct Settings {
     /// True if the bound on memory is low.
     pub tight: bool,
     pub capture: CaptureMode,
+    /// The number of nodes of memory that the machine pretends to have.
+    pub nodes: usize,
 }
 
 pub type Check = Result<(), String>;
@@ -129,7 +132,8 @@ impl World {
             .versions(settings.versions)
             .history(settings.history)
             .check_hand_over(settings.checked)
-            .memory(memory as u64);
+            .memory(memory as u64)
+            .topology(Pretended::new(settings.nodes));
         let mut p = builder.create().map_err(text)?;
         let plain = p.field("a", [PLAIN * page]).add().map_err(text)?;
         let double = p.field("u", [DOUBLE * page - 100]).handed_over().add();

@@ -6,7 +6,7 @@
 mod ops;
 mod world;
 
-use ops::{Op, bounds, first, ops};
+use ops::{Op, bounds, first, nodes, ops};
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use std::cell::Cell;
 use tcasm_core::store::Bounds;
@@ -14,8 +14,12 @@ use tcasm_producer::{CaptureMode, TrackerKind};
 use tcasm_tests::runtime_dir;
 use world::{Check, Way, World};
 
-fn run(way: Way, bounds: Bounds, first: usize, ops: &[Op], shared_runs: &Cell<u32>) -> Check {
-    let mut world = World::new(way, bounds, first)?;
+/// The settings of a region, and the number of nodes of memory of the machine.
+type Region = (Bounds, usize, usize);
+
+fn run(way: Way, region: Region, ops: &[Op], shared_runs: &Cell<u32>) -> Check {
+    let (bounds, first, nodes) = region;
+    let mut world = World::new(way, bounds, first, nodes)?;
     let mut was_shared = false;
     for (i, op) in ops.iter().enumerate() {
         world
@@ -42,10 +46,10 @@ fn check(way: Way) {
     config.failure_persistence = Some(Box::new(FileFailurePersistence::Direct(
         "tests/model.regressions",
     )));
-    let strategy = (bounds(), first(), ops());
+    let strategy = (bounds(), first(), nodes(), ops());
     let (cases, shared_runs) = (config.cases, Cell::new(0));
-    let result = TestRunner::new(config).run(&strategy, |(bounds, first, ops)| {
-        run(way, bounds, first, &ops, &shared_runs).map_err(TestCaseError::fail)
+    let result = TestRunner::new(config).run(&strategy, |(bounds, first, nodes, ops)| {
+        run(way, (bounds, first, nodes), &ops, &shared_runs).map_err(TestCaseError::fail)
     });
     result.unwrap_or_else(|error| panic!("{way:?}: {error}"));
     println!(

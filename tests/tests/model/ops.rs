@@ -130,6 +130,11 @@ pub fn first() -> impl Strategy<Value = usize> {
     prop_oneof![Just(530), Just(400)]
 }
 
+/// Returns the number of nodes of memory that the machine pretends to have.
+pub fn nodes() -> impl Strategy<Value = usize> {
+    prop_oneof![2 => Just(1usize), 1 => Just(2), 1 => Just(4)]
+}
+
 pub fn bounds() -> impl Strategy<Value = Bounds> {
     let region = (CAPACITY + ROUNDING) as u64;
     let memory = prop_oneof![Just(4 * region), 300u64..2 * region];

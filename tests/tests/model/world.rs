@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::time::Duration;
 use tcasm_core::store::Bounds;
 use tcasm_core::sys::mem::page_size;
+use tcasm_core::testing::nodes::Pretended;
 use tcasm_observer::{ObserveError, Observer, Status, Version, View};
 use tcasm_producer::{Buffer, CaptureMode, Field, Producer, PublishError, Receipt, TrackerKind};
 use tcasm_tests::child::DEADLINE;
@@ -66,7 +67,7 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 impl World {
-    pub fn new(way: Way, bounds: Bounds, first: usize) -> Result<World, String> {
+    pub fn new(way: Way, bounds: Bounds, first: usize, nodes: usize) -> Result<World, String> {
         let name = name("model");
         let builder = Producer::builder(&name)
             .keeper(false)
@@ -77,7 +78,8 @@ impl World {
         let builder = builder
             .versions(bounds.versions)
             .history(bounds.history)
-            .memory(bounds.bytes);
+            .memory(bounds.bytes)
+            .topology(Pretended::new(nodes));
         let producer = builder.create().map_err(text)?;
         let mut world = World {
             tracker: producer.tracker(),
