@@ -88,9 +88,10 @@ pub(super) fn cow() -> Result<(), String> {
 }
 
 /// Checks that a write from inside a system call waits at a protected page until the page is
-/// released, and then succeeds. Deferred capture is possible only then.
-pub(super) fn kernel_faults() -> Result<(), String> {
-    let (uffd, _) = uffd::open(Faults::All, WP_SYNC)
+/// released, and then succeeds. Deferred capture is possible only then. Returns how the descriptor
+/// was obtained.
+pub(super) fn kernel_faults() -> Result<Origin, String> {
+    let (uffd, origin) = uffd::open(Faults::All, WP_SYNC)
         .map_err(|e| format!("{e}{}", advice_for_all_faults(&e)))?;
     let memory = Mapping::reserve(page_size()).map_err(|e| e.to_string())?;
     let page = memory.addr()..memory.addr() + memory.len();
@@ -113,7 +114,7 @@ pub(super) fn kernel_faults() -> Result<(), String> {
             .join()
             .map_err(|_| "the writing thread panicked".to_string())?;
         match (noticed, wrote) {
-            (true, Ok(())) => Ok(()),
+            (true, Ok(())) => Ok(origin),
             (_, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
             (false, Ok(())) => Err("read(2) into a protected page does not wait".into()),
         }

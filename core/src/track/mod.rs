@@ -7,6 +7,7 @@ mod compare;
 mod conformance;
 mod cow;
 mod create;
+mod grant;
 #[cfg(test)]
 mod guarantees;
 mod kind;
@@ -18,6 +19,7 @@ mod sharing;
 mod tracker;
 mod uffd_async;
 
+pub use grant::Grant;
 pub use kind::{TrackerKind, UnknownTracker};
 pub use memory::TrackedMemory;
 pub use probe::{Choice, ChooseError, ENV, Probe, Verdict, choose, probe};

@@ -2,9 +2,11 @@
 //! result.
 
 use super::behaviour;
+use super::grant::Grant;
 use super::kind::TrackerKind;
 use crate::sys::mem::{max_map_count, page_size};
 use crate::sys::uffd::Origin;
+use nix::unistd::Uid;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -78,6 +80,8 @@ pub struct Probe {
     /// The verdict on deferred capture: usable if writes from inside system calls can be made to
     /// wait.
     pub kernel_faults: Verdict,
+    /// The right by which writes from inside system calls can be made to wait, if they can be.
+    pub kernel_faults_by: Option<Grant>,
     /// The tracker that is used if the program asks for none.
     pub choice: Choice,
 }
@@ -109,17 +113,21 @@ impl Probe {
 pub fn probe() -> Probe {
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
     let uffd = behaviour::uffd_async();
+    let faults = behaviour::kernel_faults();
+    let sysctl =
+        read("/proc/sys/vm/unprivileged_userfaultfd").and_then(|text| text.parse::<u32>().ok());
+    let grant = |origin| Grant::of(origin, sysctl, Uid::effective().is_root());
     let mut probe = Probe {
         page_size: page_size(),
-        uid: nix::unistd::Uid::current().as_raw(),
-        unprivileged_userfaultfd: read("/proc/sys/vm/unprivileged_userfaultfd")
-            .and_then(|text| text.parse().ok()),
+        uid: Uid::current().as_raw(),
+        unprivileged_userfaultfd: sysctl,
         max_map_count: max_map_count(),
         uffd_async: doubt(Verdict::of(&uffd), &kernel),
         uffd_origin: uffd.ok(),
         cow: Verdict::of(&behaviour::cow()),
         compare: Verdict::Usable,
-        kernel_faults: Verdict::of(&behaviour::kernel_faults()),
+        kernel_faults: Verdict::of(&faults),
+        kernel_faults_by: faults.ok().map(grant),
         choice: Choice {
             tracker: None,
             why: String::new(),
