@@ -1,22 +1,27 @@
 //! `tcasm doctor`: reports what this machine supports, which tracker is chosen and why, and how to
 //! improve it.
 
+mod device;
 mod limits;
 mod runtime;
 
 use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
+use device::Device;
 use limits::Limits;
 use runtime::RuntimeDir;
 use serde::Serialize;
-use tcasm_core::track::{Probe, TrackerKind, Verdict, probe};
+use tcasm_core::track::{Grant, Probe, TrackerKind, Verdict, probe};
 
 /// The output.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(flatten)]
     probe: Probe,
+    /// True if fields can be copied after `publish`.
+    deferred_capture: bool,
+    userfaultfd_device: Device,
     limits: Limits,
     runtime_dir: RuntimeDir,
     /// Changes to this machine that would help.
@@ -25,9 +30,17 @@ struct Report {
 
 pub fn run(format: Format) -> Result<(), Failure> {
     let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
-    let advice = [advice(&probe), limits.advice(), runtime_dir.advice()].concat();
+    let device = Device::check();
+    let advice = [
+        advice(&probe, &device),
+        limits.advice(),
+        runtime_dir.advice(),
+    ]
+    .concat();
     let report = Report {
+        deferred_capture: deferred(&probe).is_ok(),
         probe,
+        userfaultfd_device: device,
         limits,
         runtime_dir,
         advice,
@@ -51,7 +64,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
 }
 
 /// Returns what prevents the trackers that are better than the chosen one, and deferred capture.
-fn advice(probe: &Probe) -> Vec<String> {
+fn advice(probe: &Probe, device: &Device) -> Vec<String> {
     let mut advice = Vec::new();
     for kind in TrackerKind::ALL {
         if Some(kind) == probe.choice.tracker {
@@ -63,8 +76,24 @@ fn advice(probe: &Probe) -> Vec<String> {
     }
     if let Some(reason) = probe.kernel_faults.reason() {
         advice.push(format!("for deferred capture: {reason}"));
+        advice.extend(device.advice(&device::user()));
     }
     advice
+}
+
+/// Returns what makes deferred capture possible, or else what it lacks. It needs the best tracker
+/// as well as the right to handle faults from inside system calls.
+fn deferred(probe: &Probe) -> Result<&'static str, &'static str> {
+    if probe.choice.tracker != Some(TrackerKind::UffdAsync) {
+        return Err("does not work here: it needs the tracker uffd-async");
+    }
+    match probe.kernel_faults_by {
+        None => Err(verdict(&probe.kernel_faults)),
+        Some(Grant::Root) => Ok("works: this process is root"),
+        Some(Grant::Capability) => Ok("works: this process has CAP_SYS_PTRACE"),
+        Some(Grant::Sysctl) => Ok("works: vm.unprivileged_userfaultfd is 1"),
+        Some(Grant::Device) => Ok("works: this process can open /dev/userfaultfd"),
+    }
 }
 
 fn text(report: &Report) -> String {
@@ -79,7 +108,8 @@ fn text(report: &Report) -> String {
     for kind in TrackerKind::ALL {
         table.row([kind.name(), verdict(probe.verdict(kind))]);
     }
-    table.row(["deferred capture", verdict(&probe.kernel_faults)]);
+    let (Ok(deferred) | Err(deferred)) = deferred(probe);
+    table.row(["deferred capture", deferred]);
     out += &table.render();
     out += "\nmachine\n";
     out += &machine(report).render();
@@ -113,6 +143,7 @@ fn machine(report: &Report) -> Table {
         "unprivileged userfaultfd",
         sysctl.map_or("unknown".to_owned(), |n| n.to_string()),
     );
+    row("/dev/userfaultfd", report.userfaultfd_device.text());
     row("open files", shown(limits.open_files, |n| n.to_string()));
     row("address space", shown(limits.address_space, output::bytes));
     row("memory", limits.memory_text());
