@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Builds the command with its manual pages and completion scripts, installs them, or removes them.
+# Builds the command with its manual pages and completion scripts, installs them and the files of
+# packaging/, or removes them. Changes nothing else: docs/userfaultfd.md says how an administrator
+# puts the udev rule and the group of packaging/ into effect.
 #   install-files.sh build | install | uninstall
 # Variables:
 #   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR and DATADIR are below it
@@ -15,6 +17,7 @@ commands=(
 prefix=${PREFIX:-/usr/local}
 bin=${DESTDIR:-}${BINDIR:-$prefix/bin}
 data=${DESTDIR:-}${DATADIR:-$prefix/share}
+lib=${DESTDIR:-}$prefix/lib
 man=${DESTDIR:-}${MANDIR:-${DATADIR:-$prefix/share}/man}/man1
 profile=${PROFILE:-release}
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
@@ -71,6 +74,9 @@ each() {
     "$1" 644 "$pages/tcasm.bash" "$data/bash-completion/completions/tcasm"
     "$1" 644 "$pages/_tcasm" "$data/zsh/site-functions/_tcasm"
     "$1" 644 "$pages/tcasm.fish" "$data/fish/vendor_completions.d/tcasm.fish"
+    local rule=60-tcasm-userfaultfd.rules group=tcasm-userfaultfd.conf
+    "$1" 644 "packaging/$rule" "$lib/udev/rules.d/$rule"
+    "$1" 644 "packaging/$group" "$lib/sysusers.d/$group"
 }
 
 put() {

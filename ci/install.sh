@@ -1,24 +1,30 @@
 #!/usr/bin/env bash
 # Checks `make install` and `make uninstall`: installs the command into a temporary folder, runs it
-# from there, formats its manual pages, reads its completion scripts, uninstalls it, and checks that
-# nothing is left. Uses the debug profile, most of which the tests have built.
+# from there, formats its manual pages, reads its completion scripts, its udev rule and its group,
+# uninstalls it, and checks that nothing is left, and that the running system was not changed. Uses
+# the debug profile, most of which the tests have built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+fakes=$(mktemp -d)
+trap 'rm -rf "$folder" "$fakes"' EXIT
 trap 'exit 130' INT TERM
 man=$folder/usr/share/man/man1
 share=$folder/usr/share
+lib=$folder/usr/lib
 
 main() {
     # A file of somebody else, with a similar name. It must stay.
     mkdir -p "$man"
     echo other >"$man/tcasm-other.1"
 
+    make_fakes
     run_make install
     check_command
     check_pages
     check_completions
+    check_rule
+    check_group
     run_make uninstall
     local left
     left=$(find "$folder" ! -type d)
@@ -27,9 +33,20 @@ $left"
     echo "install: everything was installed, and removed again"
 }
 
+# Makes commands that stand for those which change the running system, and note that they were run.
+make_fakes() {
+    local command
+    for command in udevadm systemctl systemd-sysusers groupadd usermod; do
+        printf '#!/bin/sh\necho "%s $*" >>"%s/run"\n' "$command" "$fakes" >"$fakes/$command"
+        chmod +x "$fakes/$command"
+    done
+}
+
 run_make() {
-    make --no-print-directory "$1" PROFILE=dev PREFIX=/usr DESTDIR="$folder" >/dev/null ||
-        stop "make $1 failed"
+    PATH=$fakes:$PATH make --no-print-directory "$1" PROFILE=dev PREFIX=/usr DESTDIR="$folder" \
+        >/dev/null || stop "make $1 failed"
+    [ ! -e "$fakes/run" ] || stop "make $1 must not change the running system:
+$(cat "$fakes/run")"
 }
 
 # Runs the command. Each subcommand that its help lists must have a page.
@@ -78,6 +95,34 @@ check_completions() {
     if command -v fish >/dev/null; then
         fish --no-execute "$fish" || stop "fish cannot read its script"
     fi
+}
+
+# Checks the rule of udev: first its form, on any machine, then with udev, if that can check rules.
+check_rule() {
+    local rule=$lib/udev/rules.d/60-tcasm-userfaultfd.rules key='[A-Z]+(==|\+?=)"[^"]+"' other
+    [ -e "$rule" ] || stop "the udev rule is missing"
+    other=$(grep -Evx "#.*|$key(, $key)*" "$rule" || true)
+    [ -z "$other" ] || stop "not a line of an udev rule: $other"
+    if udevadm verify --help >/dev/null 2>&1; then
+        udevadm verify --resolve-names=never "$rule" || stop "udev does not accept the rule"
+    else
+        echo "install: checking the rule with udev: NOT RUN: there is no 'udevadm verify'"
+    fi
+}
+
+# Checks that the group is the one of the rule, and that systemd would make it.
+check_group() {
+    local group said
+    group=$(sed -n 's/.* GROUP="\([^"]*\)".*/\1/p' "$lib"/udev/rules.d/*.rules)
+    grep -qx "g $group -" "$lib/sysusers.d/tcasm-userfaultfd.conf" ||
+        stop "no file makes the group '$group' of the udev rule"
+    if [[ $(systemd-sysusers --help 2>/dev/null) != *--dry-run* ]]; then
+        echo "install: making the group: NOT RUN: there is no 'systemd-sysusers --dry-run'"
+        return
+    fi
+    said=$(systemd-sysusers --dry-run --root="$folder" tcasm-userfaultfd.conf 2>&1) ||
+        stop "systemd does not accept the group: $said"
+    [[ $said == *"group '$group'"* ]] || stop "systemd would not make the group '$group': $said"
 }
 
 stop() {

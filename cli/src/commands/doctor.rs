@@ -1,6 +1,7 @@
 //! `tcasm doctor`: reports what this machine supports, which tracker is chosen and why, and how to
 //! improve it.
 
+mod device;
 mod limits;
 mod nodes;
 mod runtime;
@@ -8,17 +9,21 @@ mod runtime;
 use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
+use device::Device;
 use limits::Limits;
 use nodes::Nodes;
 use runtime::RuntimeDir;
 use serde::Serialize;
-use tcasm_core::track::{Probe, TrackerKind, Verdict, probe};
+use tcasm_core::track::{Grant, Probe, TrackerKind, Verdict, probe};
 
 /// The output.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(flatten)]
     probe: Probe,
+    /// True if fields can be copied after `publish`.
+    deferred_capture: bool,
+    userfaultfd_device: Device,
     limits: Limits,
     memory_nodes: Nodes,
     runtime_dir: RuntimeDir,
@@ -28,16 +33,18 @@ struct Report {
 
 pub fn run(format: Format) -> Result<(), Failure> {
     let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
-    let memory_nodes = Nodes::check();
+    let (device, memory_nodes) = (Device::check(), Nodes::check());
     let advice = [
-        advice(&probe),
+        advice(&probe, &device),
         limits.advice(),
         memory_nodes.advice(),
         runtime_dir.advice(),
     ]
     .concat();
     let report = Report {
+        deferred_capture: deferred(&probe).is_ok(),
         probe,
+        userfaultfd_device: device,
         limits,
         memory_nodes,
         runtime_dir,
@@ -62,7 +69,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
 }
 
 /// Returns what prevents the trackers that are better than the chosen one, and deferred capture.
-fn advice(probe: &Probe) -> Vec<String> {
+fn advice(probe: &Probe, device: &Device) -> Vec<String> {
     let mut advice = Vec::new();
     for kind in TrackerKind::ALL {
         if Some(kind) == probe.choice.tracker {
@@ -73,6 +80,12 @@ fn advice(probe: &Probe) -> Vec<String> {
         }
     }
     advice.extend(advice_for_deferral(probe));
+    if probe.kernel_faults.reason().is_some() {
+        advice.extend(device.advice(&device::user()));
+    }
+    if let Some(reason) = probe.huge_pages.reason() {
+        advice.push(format!("for huge pages in fields: {reason}"));
+    }
     advice
 }
 
@@ -87,6 +100,21 @@ fn advice_for_deferral(probe: &Probe) -> Option<String> {
     })
 }
 
+/// Returns what makes deferred capture possible, or else what it lacks. It needs the best tracker
+/// as well as the right to handle faults from inside system calls.
+fn deferred(probe: &Probe) -> Result<&'static str, &'static str> {
+    if probe.choice.tracker != Some(TrackerKind::UffdAsync) {
+        return Err("does not work here: it needs the tracker uffd-async");
+    }
+    match probe.kernel_faults_by {
+        None => Err(verdict(&probe.kernel_faults)),
+        Some(Grant::Root) => Ok("works: this process is root"),
+        Some(Grant::Capability) => Ok("works: this process has CAP_SYS_PTRACE"),
+        Some(Grant::Sysctl) => Ok("works: vm.unprivileged_userfaultfd is 1"),
+        Some(Grant::Device) => Ok("works: this process can open /dev/userfaultfd"),
+    }
+}
+
 fn text(report: &Report) -> String {
     let probe = &report.probe;
     let chosen = probe.choice.tracker.map_or("none", TrackerKind::name);
@@ -99,11 +127,13 @@ fn text(report: &Report) -> String {
     for kind in TrackerKind::ALL {
         table.row([kind.name(), verdict(probe.verdict(kind))]);
     }
-    table.row(["deferred capture", verdict(&probe.kernel_faults)]);
+    let (Ok(deferred) | Err(deferred)) = deferred(probe);
+    table.row(["deferred capture", deferred]);
     table.row([
         "deferred capture, user mode only",
         verdict(&probe.user_faults),
     ]);
+    table.row(["huge pages", verdict(&probe.huge_pages)]);
     out += &table.render();
     out += "\nmachine\n";
     out += &machine(report).render();
@@ -137,6 +167,7 @@ fn machine(report: &Report) -> Table {
         "unprivileged userfaultfd",
         sysctl.map_or("unknown".to_owned(), |n| n.to_string()),
     );
+    row("/dev/userfaultfd", report.userfaultfd_device.text());
     row("open files", shown(limits.open_files, |n| n.to_string()));
     row("address space", shown(limits.address_space, output::bytes));
     row("memory", limits.memory_text());

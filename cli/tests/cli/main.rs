@@ -3,6 +3,7 @@
 mod changing;
 mod checkpoint;
 mod common;
+mod deferred;
 mod demo;
 mod dump;
 mod escapes;

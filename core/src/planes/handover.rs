@@ -7,6 +7,11 @@ use std::io;
 use std::ops::Range;
 
 impl Planes {
+    /// Asks for huge pages for all frames that become live memory from now on.
+    pub fn gather_live(&mut self) {
+        self.huge = true;
+    }
+
     /// Takes memory for the frames of `pages` in `plane` that have none, so that storing to them
     /// needs none. The others keep their bytes. Frames without memory must be free.
     pub fn secure(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
@@ -52,6 +57,9 @@ impl Planes {
         plane: usize,
     ) -> io::Result<()> {
         let bytes = self.whole_chunks(pages);
+        if self.huge {
+            self.planes[plane].memory.ask_for_huge_pages(pages);
+        }
         if let Some(before) = before {
             // SAFETY: the caller promises that this part of live memory is its alone and that
             // nothing is borrowed from it.

@@ -5,7 +5,7 @@
 //! huge page too. Gathering takes longer than copying the chunk, so the keeper does it.
 
 use super::memory::PlaneMemory;
-use crate::pageset::ChunkSet;
+use crate::pageset::{CHUNK_PAGES, ChunkSet};
 use crate::sys::live;
 use crate::sys::lock::Lock;
 use crate::sys::mem::{HUGE_PAGE, Mapping};
@@ -60,6 +60,16 @@ impl HugeChunks {
         }
     }
 
+    /// Asks for all of `chunks` that are not known.
+    fn ask_all(&self, chunks: Range<usize>) {
+        let mut known = self.0.lock();
+        let mut new = ChunkSet::new(known.wanted.capacity());
+        new.insert_range(chunks);
+        new.subtract(&known.gathered);
+        new.subtract(&known.refused);
+        known.wanted.union(&new);
+    }
+
     fn ask(&self, chunk: usize) -> Gathered {
         let mut known = self.0.lock();
         if known.gathered.contains(chunk) {
@@ -95,6 +105,16 @@ impl PlaneMemory {
     /// the chunk must have memory.
     pub fn ask_for_huge_page(&self, chunk: usize) -> Gathered {
         self.huge().ask(chunk)
+    }
+
+    /// Asks for huge pages for all whole chunks in `pages`, whose frames have memory and are used
+    /// together. This plane's own mapping may then map them as huge pages too.
+    pub(super) fn ask_for_huge_pages(&self, pages: &Range<usize>) {
+        let chunks = pages.start.div_ceil(CHUNK_PAGES)..pages.end / CHUNK_PAGES;
+        if !chunks.is_empty() {
+            self.allow_huge_pages(&(chunks.start * HUGE_PAGE..chunks.end * HUGE_PAGE));
+            self.huge().ask_all(chunks);
+        }
     }
 
     /// Gathers one chunk for which a huge page was asked, and returns the result, or `None` if

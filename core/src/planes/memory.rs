@@ -75,6 +75,11 @@ impl PlaneMemory {
         &self.huge
     }
 
+    /// Lets the plane's own mapping map `bytes` by huge pages.
+    pub(super) fn allow_huge_pages(&self, bytes: &Range<usize>) {
+        self.map.allow_huge_pages(bytes.start, bytes.len());
+    }
+
     /// Returns the memfd, so that live memory can be mapped to it.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.object.as_fd()

@@ -38,6 +38,8 @@ pub struct Planes {
     /// is free as a whole, so none of the others needs a look.
     pub(super) touched: usize,
     pub(super) retention: Retention,
+    /// True if frames of handed-over buffers are gathered into huge pages.
+    pub(super) huge: bool,
     /// The nodes of memory. `None` on a machine with one node.
     pub(super) nodes: Option<Box<Nodes>>,
 }
@@ -66,6 +68,7 @@ impl Planes {
             page_size,
             touched: 0,
             retention: Retention::default(),
+            huge: false,
             nodes: None,
         })
     }

@@ -36,6 +36,12 @@ impl Store {
         self.handovers.checked = checked;
     }
 
+    /// Has frames of handed-over buffers gathered into huge pages from now on. Somebody must call
+    /// [`PlaneMemory::gather_next`](crate::planes::PlaneMemory::gather_next).
+    pub fn gather_handed_over(&mut self) {
+        self.planes.gather_live();
+    }
+
     /// Maps frames of a plane as live memory of a handed-over buffer, over `pages` of the
     /// reservation at `base`. Returns the number of the buffer. The pages begin with a chunk, and
     /// nothing else uses the rest of their last chunk.

@@ -313,6 +313,11 @@ impl Mapping {
         );
     }
 
+    /// Reverses [`no_huge_pages`](Self::no_huge_pages) for `at..at+len`.
+    pub fn allow_huge_pages(&self, at: usize, len: usize) {
+        let _ = self.advise("allow huge pages in", at, len, MmapAdvise::MADV_HUGEPAGE);
+    }
+
     /// Gives the kernel advice on a part of the mapping. `advice` must be one that changes no byte.
     fn advise(
         &self,

@@ -89,11 +89,12 @@ pub(super) fn cow() -> Result<(), String> {
 
 /// Checks that a write from inside a system call waits at a protected page until the page is
 /// released, and then succeeds. Then capture can be deferred for every program.
-pub(super) fn kernel_faults() -> Result<(), String> {
+/// Returns how the descriptor was obtained.
+pub(super) fn kernel_faults() -> Result<Origin, String> {
     match write_protected(Faults::All, write_by_kernel)? {
-        (true, Ok(())) => Ok(()),
-        (_, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
-        (false, Ok(())) => Err("read(2) into a protected page does not wait".into()),
+        (origin, true, Ok(())) => Ok(origin),
+        (_, _, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
+        (_, false, Ok(())) => Err("read(2) into a protected page does not wait".into()),
     }
 }
 
@@ -101,10 +102,10 @@ pub(super) fn kernel_faults() -> Result<(), String> {
 /// there. Then capture can be deferred for programs that make no such calls meanwhile.
 pub(super) fn user_faults() -> Result<(), String> {
     match write_protected(Faults::User, write_by_kernel_and_store)? {
-        (false, _) => Err("a store to a protected page does not wait".into()),
-        (true, Ok(())) => Err("read(2) into a protected page succeeds".into()),
-        (true, Err(e)) if e.raw_os_error() == Some(libc::EFAULT) => Ok(()),
-        (true, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
+        (_, false, _) => Err("a store to a protected page does not wait".into()),
+        (_, true, Ok(())) => Err("read(2) into a protected page succeeds".into()),
+        (_, true, Err(e)) if e.raw_os_error() == Some(libc::EFAULT) => Ok(()),
+        (_, true, Err(e)) => Err(format!("read(2) into a protected page fails: {e}")),
     }
 }
 
@@ -122,13 +123,13 @@ unsafe fn write_by_kernel_and_store(addr: usize) -> io::Result<()> {
 }
 
 /// Runs `write` on another thread with the address of a page of writable memory that is protected
-/// from `faults`. Returns whether a write waited there, and the result of `write` after the page
-/// was released.
+/// from `faults`. Returns how the descriptor was obtained, whether a write waited there, and the
+/// result of `write` after the page was released.
 fn write_protected(
     faults: Faults,
     write: unsafe fn(usize) -> io::Result<()>,
-) -> Result<(bool, io::Result<()>), String> {
-    let (uffd, _) =
+) -> Result<(Origin, bool, io::Result<()>), String> {
+    let (uffd, origin) =
         uffd::open(faults, WP_SYNC).map_err(|e| format!("{e}{}", advice_for_gate(faults, &e)))?;
     let memory = Mapping::reserve(page_size()).map_err(|e| e.to_string())?;
     let page = memory.addr()..memory.addr() + memory.len();
@@ -151,7 +152,7 @@ fn write_protected(
         let wrote = writer
             .join()
             .map_err(|_| "the writing thread panicked".to_string())?;
-        Ok((noticed, wrote))
+        Ok((origin, noticed, wrote))
     })
 }
 

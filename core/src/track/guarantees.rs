@@ -2,7 +2,7 @@
 
 use super::conformance::{Producer, in_child, reserve, span};
 use super::uffd_async::UffdAsync;
-use super::{Harvest, Tracker, TrackerKind, Verdict, probe};
+use super::{Grant, Harvest, Tracker, TrackerKind, Verdict, probe};
 use crate::pageset::PageSet;
 use crate::sys::live::{drop_copies, unmap};
 use crate::sys::mem::page_size;
@@ -160,9 +160,10 @@ fn uffd_comes_from_the_device_when_the_system_call_is_filtered() {
         {
             return expect_advice(&probe().uffd_async, "/dev/userfaultfd");
         }
-        match probe().uffd_origin {
-            Some(Origin::Device) => expect_tracking(TrackerKind::UffdAsync),
-            other => Err(format!("origin {other:?}")),
+        let probe = probe();
+        match (probe.uffd_origin, probe.kernel_faults_by) {
+            (Some(Origin::Device), Some(Grant::Device)) => expect_tracking(TrackerKind::UffdAsync),
+            other => Err(format!("origin and right {other:?}")),
         }
     });
 }

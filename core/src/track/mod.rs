@@ -7,6 +7,7 @@ mod compare;
 mod conformance;
 mod cow;
 mod create;
+mod grant;
 #[cfg(test)]
 mod guarantees;
 mod huge;
@@ -21,6 +22,7 @@ mod sized;
 mod tracker;
 mod uffd_async;
 
+pub use grant::Grant;
 pub use kind::{TrackerKind, UnknownTracker};
 pub use memory::TrackedMemory;
 pub use probe::{Choice, ChooseError, ENV, Probe, Verdict, choose, probe};

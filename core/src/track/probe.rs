@@ -2,10 +2,12 @@
 //! result.
 
 use super::behaviour;
+use super::grant::Grant;
 use super::huge;
 use super::kind::TrackerKind;
 use crate::sys::mem::{max_map_count, page_size};
 use crate::sys::uffd::Origin;
+use nix::unistd::Uid;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -86,6 +88,8 @@ pub struct Probe {
     /// The verdict on huge pages under `uffd-async`: usable if the kernel protects and reports them
     /// as a whole.
     pub huge_pages: Verdict,
+    /// The right by which writes from inside system calls can be made to wait, if they can be.
+    pub kernel_faults_by: Option<Grant>,
     /// The tracker that is used if the program asks for none.
     pub choice: Choice,
 }
@@ -117,17 +121,21 @@ impl Probe {
 pub fn probe() -> Probe {
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
     let uffd = behaviour::uffd_async();
+    let faults = behaviour::kernel_faults();
+    let sysctl =
+        read("/proc/sys/vm/unprivileged_userfaultfd").and_then(|text| text.parse::<u32>().ok());
+    let grant = |origin| Grant::of(origin, sysctl, Uid::effective().is_root());
     let mut probe = Probe {
         page_size: page_size(),
-        uid: nix::unistd::Uid::current().as_raw(),
-        unprivileged_userfaultfd: read("/proc/sys/vm/unprivileged_userfaultfd")
-            .and_then(|text| text.parse().ok()),
+        uid: Uid::current().as_raw(),
+        unprivileged_userfaultfd: sysctl,
         max_map_count: max_map_count(),
         uffd_async: doubt(Verdict::of(&uffd), &kernel),
         uffd_origin: uffd.ok(),
         cow: Verdict::of(&behaviour::cow()),
         compare: Verdict::Usable,
-        kernel_faults: Verdict::of(&behaviour::kernel_faults()),
+        kernel_faults: Verdict::of(&faults),
+        kernel_faults_by: faults.ok().map(grant),
         user_faults: Verdict::of(&behaviour::user_faults()),
         huge_pages: Verdict::of(&huge::huge_pages()),
         choice: Choice {

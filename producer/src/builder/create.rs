@@ -60,6 +60,9 @@ impl Builder {
             Some(_) => mode,
             None => CaptureMode::Inline,
         };
+        if huge && self.keeper {
+            store.gather_handed_over();
+        }
         let allowed = Allowed {
             sharing: shared,
             huge_pages: huge,
