@@ -72,7 +72,7 @@ fuzz() {
 
 random_bytes() {
     TCASM_FUZZ_SECONDS=$seconds \
-        cargo test -p tcasm-tests -p tcasm-view --release --test outside 2>&1 |
+        cargo test --workspace --features tcasm/pages --test outside 2>&1 |
         tee "$target/random.log"
     ci/count.sh "$target/random.log"
 }

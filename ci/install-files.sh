@@ -7,6 +7,7 @@
 #   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR and DATADIR are below it
 #   DESTDIR  a folder that stands for / while a package is made [none]
 #   PROFILE  the profile of cargo [release]
+#   SELECT   the packages, targets and features that cargo builds [-p tcasm --bins --features pages]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +21,7 @@ data=${DESTDIR:-}${DATADIR:-$prefix/share}
 lib=${DESTDIR:-}$prefix/lib
 man=${DESTDIR:-}${MANDIR:-${DATADIR:-$prefix/share}/man}/man1
 profile=${PROFILE:-release}
+read -ra select <<<"${SELECT:--p tcasm --bins --features pages}"
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/tcasm-pages.d
 
@@ -36,7 +38,7 @@ main() {
 }
 
 build() {
-    cargo build --locked --profile "$profile" -p tcasm --bins --features pages
+    cargo build --locked --profile "$profile" "${select[@]}"
     rm -rf "$pages"
     mkdir -p "$pages"
     "$built/tcasm-pages" "$pages"

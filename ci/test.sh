@@ -7,6 +7,6 @@ mkdir -p "$(dirname "$log")"
 # Use the same random cases in every run, so that a new failure is caused by a change of the code.
 # `make soak` uses new cases.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261121}
-# This builds all programs as well: some tests start them.
-cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
+# This builds all programs as well: some tests start them, and ci/install.sh installs them.
+cargo test --workspace --features tcasm/pages --no-fail-fast 2>&1 | tee "$log"
 ci/count.sh "$log"

@@ -22,7 +22,7 @@ main() {
     [ "${1:-}" != --install ] || return 0
     # The programs and examples that ci/test.sh has built. With fewer packages or targets cargo
     # would choose other features and build everything anew.
-    cargo test --workspace --no-run
+    cargo test --workspace --features tcasm/pages --no-run
     cd "$tests"
     local log=$bin/view-tests.log status=0
     TCASM_BIN=$bin TCASM_FIGURES=$figures \

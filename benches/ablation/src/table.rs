@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn tables_have_a_row_for_each_variant_and_mark_gains() {
         let plan = Plan {
-            workloads: vec![workload::ALL[0]],
+            workloads: vec![workload::ALL[1]],
             variants: Variant::of_round(&[Mechanism::Sharing]),
             rounds: 1,
             bytes: 64 << 20,
             time: Duration::from_secs(60),
         };
         let row = |variant: &Variant, step: f64, held: f64| Row {
-            workload: workload::ALL[0].name,
+            workload: workload::ALL[1].name,
             variant: variant.name(),
             round: 0,
             measured: Measured {

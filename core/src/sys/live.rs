@@ -1,7 +1,8 @@
 //! Live memory: operations on the address ranges that a tracker maps over the reservation of its
 //! caller.
 
-use super::mem::{MapError, Mapping, page_size};
+use super::huge::is_huge;
+use super::mem::{HUGE_PAGE, MapError, Mapping, page_size};
 use super::numa;
 use nix::errno::Errno;
 use nix::sys::mman::{
@@ -59,20 +60,14 @@ pub unsafe fn replace(
     backing: Backing<'_>,
     own: impl Iterator<Item = Range<usize>> + Clone,
 ) -> io::Result<()> {
-    let spare = page_size();
-    let stage = Mapping::reserve_aligned(range.len() + spare).map_err(io::Error::other)?;
+    let stage = Mapping::reserve_aligned(range.len()).map_err(io::Error::other)?;
     let at = stage.addr();
-    let end = at + range.len();
     // SAFETY: the reservation is new and belongs to this function, so nothing is borrowed from it.
-    unsafe { map(&(at..end + spare), backing)? };
+    unsafe { map(&(at..at + range.len()), backing)? };
     if let Backing::File(..) = backing {
-        // Core dumps include a private mapping of a file only if a store to it was ever tried. One
-        // inside the range would split a huge page. Behind the end of the file it fails, which does
-        // no harm.
-        let _ = copy_in_place(&(end..end + spare));
         // While the pages are not watched, the kernel maps neighbours together. Pages that are not
         // mapped here cause a fault later.
-        let _ = populate(&(at..end), MADV_POPULATE_READ);
+        let _ = populate(&(at..at + range.len()), MADV_POPULATE_READ);
     }
     let copy = |part: &Range<usize>| {
         let to = (at + (part.start - range.start)) as *mut u8;
@@ -86,6 +81,11 @@ pub unsafe fn replace(
         }
         _ => own.clone().for_each(|part| copy(&part)),
     }
+    if let Backing::File(..) = backing
+        && own.clone().next().is_none()
+    {
+        include_in_core_dumps(&(at..at + range.len()));
+    }
     let (flags, to) = (
         libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
         range.start as *mut c_void,
@@ -97,8 +97,6 @@ pub unsafe fn replace(
         // The stage is no longer mapped, and other mappings may get its addresses. Dropping it
         // would unmap them.
         std::mem::forget(stage);
-        // SAFETY: the spare page belongs to this function, and nothing is borrowed from it.
-        let _ = unsafe { nix::sys::mman::munmap(pointer(&(end..end + spare)), spare) };
         return Ok(());
     }
     // The kernel may have unmapped the range before it failed. The stage still has all bytes.
@@ -127,6 +125,24 @@ fn copy_by_node(
         copy(&run);
     }
     let _ = numa::prefer(stage, None);
+}
+
+/// Has core dumps include `range`, a private mapping of a file that nobody uses yet: they do so if a
+/// page of it was ever copied. The mapping has no copies and shows the same bytes afterwards.
+fn include_in_core_dumps(range: &Range<usize>) {
+    let first = range.start..range.start + range.len().min(HUGE_PAGE);
+    let huge = is_huge(&first).unwrap_or(false);
+    let page = range.start..range.start + page_size();
+    if copy_in_place(&page).is_err() {
+        return;
+    }
+    // SAFETY: the copy has the bytes of the page of the file, and nobody uses the mapping yet.
+    let _ = unsafe { drop_copies(&page) };
+    let _ = populate(&page, MADV_POPULATE_READ);
+    if huge {
+        // The copy has split the huge page of this mapping. That of the file is whole.
+        let _ = gather(&first);
+    }
 }
 
 /// Makes private copies of the pages of `range`, a private mapping of a file, that are still pages

@@ -54,6 +54,10 @@ impl TrackedMemory {
     /// have found that they can be tracked.
     pub fn allow_huge_pages(&mut self, allowed: bool) {
         self.huge = allowed;
+        if allowed {
+            // Opened now, so that no descriptor is opened later. Without it no page counts as small.
+            let _ = self.open_scan();
+        }
     }
 
     /// Returns true if the memory may consist of huge pages.
@@ -65,7 +69,9 @@ impl TrackedMemory {
     pub fn is_huge(&mut self, pages: &Range<usize>) -> bool {
         let mut all = PageSet::new(self.span.pages);
         all.insert_range(pages.clone());
-        let huge = self.open_scan().and_then(|()| self.those_of(&all, pages, &HUGE));
+        let huge = self
+            .open_scan()
+            .and_then(|()| self.those_of(&all, pages, &HUGE));
         huge.map_or(true, |huge| huge == all)
     }
 

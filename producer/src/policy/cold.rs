@@ -51,6 +51,11 @@ impl ColdChunks {
         }
     }
 
+    /// Returns true if there is no limit on the time spent. For tests.
+    pub(crate) fn is_hasty(&self) -> bool {
+        self.hasty
+    }
+
     /// Records that the program has written `pages`, which was not expected.
     pub(crate) fn disturb(&mut self, pages: &PageSet) {
         pages

@@ -80,25 +80,25 @@ impl Producer {
             let Some(chunk) = next else {
                 break;
             };
-            match self.share_target(
-                chunk,
-                may_differ.get_or_insert_with(|| self.may_differ(selection)),
-            ) {
+            let may_differ = may_differ.get_or_insert_with(|| self.may_differ(selection));
+            match self.share_target(chunk, may_differ) {
                 Some(target) => plans.push(Plan { chunk, target }),
-                None => gathered += usize::from(self.gather(chunk)),
+                None => gathered += usize::from(self.gather(chunk, may_differ)),
             }
         }
         self.policy.cold.iter_mut().for_each(|c| c.spend(gathered));
         plans
     }
 
-    /// Has the keeper gather a cold chunk that is not shared with a plane. Returns true if it does.
-    fn gather(&mut self, chunk: usize) -> bool {
+    /// Has the keeper gather a cold chunk that is not shared with a plane, and of which no page is
+    /// expected to be written. Returns true if it does.
+    fn gather(&mut self, chunk: usize, may_differ: &PageSet) -> bool {
         let pages = pages_of(chunk);
         let live = &self.live;
         let private = live.memory.mapped().is_full(chunk) && live.shared.plane(chunk).is_none();
         let watched = live.untracked.intersects(pages.clone()) || live.deferred.has(&pages);
-        let possible = live.memory.has_huge_pages() && private && !watched;
+        let quiet = !may_differ.intersects(pages.clone());
+        let possible = live.memory.has_huge_pages() && private && quiet && !watched;
         let Some(keeper) = self.keeper.as_ref().filter(|_| possible) else {
             self.ask_again(chunk);
             return false;
@@ -165,7 +165,8 @@ impl Producer {
     /// `can` of them can be.
     fn has_right_size(&self, target: &ShareTarget, chunk: usize, can: usize) -> bool {
         let possible = self.live.memory.has_huge_pages() && self.keeper.is_some();
-        let wanted = possible && can == CHUNK_PAGES;
+        let patient = self.policy.cold.as_ref().is_some_and(|c| !c.is_hasty());
+        let wanted = possible && patient && can == CHUNK_PAGES;
         !wanted || target.memory.ask_for_huge_page(chunk) != Gathered::NotYet
     }
 
