@@ -5,12 +5,14 @@
 //! huge page too. Gathering takes longer than copying the chunk, so the keeper does it.
 
 use super::memory::PlaneMemory;
+use super::plane::Planes;
 use crate::pageset::{CHUNK_PAGES, ChunkSet};
 use crate::sys::live;
 use crate::sys::lock::Lock;
 use crate::sys::mem::{HUGE_PAGE, Mapping};
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What is known of the chunks of a plane.
 #[derive(Debug)]
@@ -47,7 +49,12 @@ impl HugeChunks {
         }))
     }
 
-    /// Forgets what is known of `chunks`, of which pages are returned to the system.
+    /// Returns true if some of `chunks` were gathered.
+    pub(super) fn has_gathered(&self, chunks: &Range<usize>) -> bool {
+        self.0.lock().gathered.intersects(chunks.clone())
+    }
+
+    /// Forgets what is known of `chunks`, of which pages were returned to the system.
     pub(super) fn forget(&self, chunks: Range<usize>) {
         let mut known = self.0.lock();
         let Chunks {
@@ -82,17 +89,17 @@ impl HugeChunks {
         Gathered::NotYet
     }
 
-    fn next(&self) -> Option<usize> {
-        self.0.lock().wanted.iter().next()
+    /// Takes a chunk for which a huge page was asked.
+    fn take(&self) -> Option<usize> {
+        let mut known = self.0.lock();
+        let chunk = known.wanted.iter().next()?;
+        known.wanted.remove_range(chunk..chunk + 1);
+        Some(chunk)
     }
 
-    /// Records whether a chunk was gathered, unless pages of it were returned meanwhile.
+    /// Records whether a chunk was gathered.
     fn done(&self, chunk: usize, gathered: bool) {
         let mut known = self.0.lock();
-        if !known.wanted.contains(chunk) {
-            return;
-        }
-        known.wanted.remove_range(chunk..chunk + 1);
         match gathered {
             true => known.gathered.insert(chunk),
             false => known.refused.insert(chunk),
@@ -117,15 +124,6 @@ impl PlaneMemory {
         }
     }
 
-    /// Gathers one chunk for which a huge page was asked, and returns the result, or `None` if
-    /// there is no such chunk. The bytes stay the same, for all processes.
-    pub fn gather_next(&self) -> Option<io::Result<()>> {
-        let chunk = self.huge().next()?;
-        let gathered = self.gather_chunk(chunk);
-        self.huge().done(chunk, gathered.is_ok());
-        Some(gathered)
-    }
-
     /// Gathers a chunk through a mapping of its own, because huge pages are kept out of that of the
     /// whole plane.
     #[allow(unsafe_code)]
@@ -136,5 +134,43 @@ impl PlaneMemory {
         mapped.map_err(io::Error::other)?;
         map.dont_fork_or_dump().map_err(io::Error::other)?;
         live::gather(&(map.addr()..map.addr() + HUGE_PAGE))
+    }
+}
+
+/// A chunk of a plane that is being gathered. None of its memory is returned meanwhile: frames
+/// without memory would get some.
+#[derive(Debug)]
+pub struct Becoming {
+    memory: Arc<PlaneMemory>,
+    chunk: usize,
+}
+
+impl Becoming {
+    /// Gathers the chunk. The bytes stay the same, for all processes.
+    pub fn gather(&self) -> io::Result<()> {
+        self.memory.gather_chunk(self.chunk)
+    }
+}
+
+impl Planes {
+    /// Chooses a chunk that is to be gathered. [`Planes::has_become_huge`] must be called later.
+    /// Chunks of which not all frames are busy any more are passed over.
+    pub fn begin_huge(&mut self) -> Option<Becoming> {
+        for (plane, p) in self.planes.iter().enumerate() {
+            while let Some(chunk) = p.memory.huge().take() {
+                if p.busy.is_full(chunk) && p.account.held().is_full(chunk) {
+                    self.becoming = Some((plane, chunk));
+                    let memory = p.memory.clone();
+                    return Some(Becoming { memory, chunk });
+                }
+            }
+        }
+        None
+    }
+
+    /// Ends what [`Planes::begin_huge`] began.
+    pub fn has_become_huge(&mut self, chunk: &Becoming, gathered: bool) {
+        self.becoming = None;
+        chunk.memory.huge().done(chunk.chunk, gathered);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::memory::PlaneMemory;
 use super::plane::Planes;
-use crate::pageset::PageSet;
+use crate::pageset::{CHUNK_PAGES, PageSet};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -100,11 +100,14 @@ impl Planes {
         account.left(&leaving.pages, leaving.counted, punched);
     }
 
-    /// Returns the frames of a plane that have memory but are free.
+    /// Returns the frames of a plane that have memory but are free, and are not being gathered.
     pub(super) fn idle(&self, plane: usize) -> PageSet {
         let p = &self.planes[plane];
         let mut idle = p.account.held().clone();
         idle.subtract(&p.busy);
+        if let Some((_, chunk)) = self.becoming.filter(|(p, _)| *p == plane) {
+            idle.remove_range(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES);
+        }
         idle
     }
 }

@@ -256,11 +256,18 @@ impl PlaneMemory {
         Ok(())
     }
 
-    /// Returns the memory of frames to the system. No version may refer to them.
+    /// Returns the memory of frames to the system. No version may refer to them. After an error some
+    /// of them may have memory, and all of them read as zeros.
     pub fn punch(&self, pages: &Range<usize>) -> io::Result<()> {
         let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
+        let bytes = (pages.start * self.page_size) as u64..(pages.end * self.page_size) as u64;
+        self.object.punch(bytes.clone())?;
+        // The kernel splits a huge page to return a part of it. While somebody reads or writes the
+        // memory by a system call, it may only fill the part with zeros.
+        if self.huge.has_gathered(&chunks) && self.object.has_memory(&bytes)? {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         self.huge.forget(chunks);
-        let byte = |page: usize| (page * self.page_size) as u64;
-        self.object.punch(byte(pages.start)..byte(pages.end))
+        Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub use audit::{Audit, Strays};
 pub use follow::Question;
 pub use frames::Frames;
 pub use gather::{Gather, Move};
-pub use huge::Gathered;
+pub use huge::{Becoming, Gathered};
 pub use leave::Leaving;
 pub use memory::{PlaneError, PlaneMemory};
 pub use plane::Planes;

@@ -38,6 +38,8 @@ pub struct Planes {
     /// is free as a whole, so none of the others needs a look.
     pub(super) touched: usize,
     pub(super) retention: Retention,
+    /// The plane and the number of a chunk that is being gathered into a huge page.
+    pub(super) becoming: Option<(usize, usize)>,
     /// True if frames of handed-over buffers are gathered into huge pages.
     pub(super) huge: bool,
     /// The nodes of memory. `None` on a machine with one node.
@@ -68,6 +70,7 @@ impl Planes {
             page_size,
             touched: 0,
             retention: Retention::default(),
+            becoming: None,
             huge: false,
             nodes: None,
         })

@@ -37,7 +37,7 @@ impl Store {
     }
 
     /// Has frames of handed-over buffers gathered into huge pages from now on. Somebody must call
-    /// [`PlaneMemory::gather_next`](crate::planes::PlaneMemory::gather_next).
+    /// [`Store::begin_huge`].
     pub fn gather_handed_over(&mut self) {
         self.planes.gather_live();
     }

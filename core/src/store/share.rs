@@ -5,7 +5,7 @@ use super::state::Store;
 use crate::format::index::IndexError;
 use crate::format::pagemap::ZERO;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
-use crate::planes::PlaneMemory;
+use crate::planes::{Becoming, PlaneMemory};
 use crate::sys::room;
 use std::io;
 use std::ops::Range;
@@ -23,9 +23,15 @@ pub struct ShareTarget {
 }
 
 impl Store {
-    /// Returns the memory of all planes.
-    pub fn planes(&self) -> Arc<[Arc<PlaneMemory>]> {
-        self.planes.memory()
+    /// Chooses a chunk of a plane that is to become a huge page. The caller must gather it, without
+    /// keeping the store borrowed, and then call [`Store::has_become_huge`].
+    pub fn begin_huge(&mut self) -> Option<Becoming> {
+        self.planes.begin_huge()
+    }
+
+    /// Records whether a chunk has become a huge page.
+    pub fn has_become_huge(&mut self, chunk: &Becoming, gathered: bool) {
+        self.planes.has_become_huge(chunk, gathered);
     }
 
     /// Returns the plane that `chunk` can be shared with. `None` if no page of the chunk has memory

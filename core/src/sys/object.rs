@@ -128,6 +128,12 @@ impl Object {
         Ok(extents)
     }
 
+    /// Returns true if some of `range` has memory.
+    pub fn has_memory(&self, range: &Range<u64>) -> io::Result<bool> {
+        let data = self.seek(range.start, Whence::SeekData)?;
+        Ok(data.is_some_and(|at| at < range.end))
+    }
+
     fn seek(&self, at: u64, whence: Whence) -> io::Result<Option<u64>> {
         match lseek(&self.file, at as i64, whence) {
             Ok(found) => Ok(Some(found as u64)),

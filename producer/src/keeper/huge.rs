@@ -36,16 +36,17 @@ pub(super) fn gather_now(range: &Range<usize>) {
 
 /// Gathers those chunks of planes for which huge pages were asked, as many as there is time for.
 pub(super) fn gather_planes(store: &Lock<Store>) {
-    let planes = store.lock().planes();
     let begun = Instant::now();
-    for plane in planes.iter() {
-        while begun.elapsed() < PLANES
-            && let Some(gathered) = plane.gather_next()
-        {
-            if let Err(error) = gathered {
-                log::debug!("a chunk of a plane stays small pages: {error}");
-            }
+    while begun.elapsed() < PLANES {
+        let next = store.lock().begin_huge();
+        let Some(chunk) = next else {
+            return;
+        };
+        let gathered = chunk.gather();
+        if let Err(error) = &gathered {
+            log::debug!("a chunk of a plane stays small pages: {error}");
         }
+        store.lock().has_become_huge(&chunk, gathered.is_ok());
     }
 }
 
