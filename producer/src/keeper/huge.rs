@@ -27,13 +27,6 @@ const PLANES: Duration = Duration::from_millis(20);
 /// Number of scans without gathering after the kernel had no huge page.
 const REST: u32 = 50;
 
-/// Gathers a range of addresses.
-pub(super) fn gather_now(range: &Range<usize>) {
-    if let Err(error) = gather(range) {
-        log::debug!("no huge page for {range:x?}: {error}");
-    }
-}
-
 /// Gathers those chunks of planes for which huge pages were asked, as many as there is time for.
 pub(super) fn gather_planes(store: &Lock<Store>) {
     let planes = store.lock().planes();
@@ -69,6 +62,15 @@ impl HugePages {
             small: SmallPages::open()?,
             rest: 0,
         })
+    }
+
+    /// Gathers `range` now, if all of its pages exist. The kernel would add pages that do not.
+    pub(super) fn gather_now(&mut self, range: Range<usize>) {
+        let found = self.small.find(range.clone());
+        let gathered = found.and_then(|found| found.iter().try_for_each(gather));
+        if let Err(error) = gathered {
+            log::debug!("no huge page for {range:x?}: {error}");
+        }
     }
 
     /// Gathers as many pages as there is time for. Bytes do not change. A store to a page that is

@@ -16,7 +16,7 @@ pub(crate) use huge::HugePages;
 
 use audit::audit;
 use bell::{Bell, Call};
-use huge::{gather_now, gather_planes};
+use huge::gather_planes;
 use memory::return_memory;
 use nodes::follow;
 use std::io;
@@ -111,7 +111,9 @@ impl Keeper {
                 match rung.wait(due) {
                     Call::Stop => return,
                     Call::Gather(ranges) => {
-                        ranges.iter().for_each(gather_now);
+                        if let Some(huge) = &mut duties.huge {
+                            ranges.into_iter().for_each(|range| huge.gather_now(range));
+                        }
                         continue;
                     }
                     Call::Scan => {}
