@@ -98,7 +98,9 @@ impl Producer {
         let live = &self.live;
         let private = live.memory.mapped().is_full(chunk) && live.shared.plane(chunk).is_none();
         let watched = live.untracked.intersects(pages.clone()) || live.deferred.has(&pages);
-        let possible = live.memory.has_huge_pages() && private && !watched;
+        // Expected pages are written before the next publish, which would split the huge page.
+        let written = self.policy.expected().intersects(pages.clone());
+        let possible = live.memory.has_huge_pages() && private && !watched && !written;
         let Some(keeper) = self.keeper.as_ref().filter(|_| possible) else {
             self.ask_again(chunk);
             return false;
