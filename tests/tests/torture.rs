@@ -327,7 +327,9 @@ fn soak_no_observer_ever_sees_a_torn_page() {
 /// Runs the same on a small region with a guard switched off, with and without huge pages. The
 /// observers must find an error.
 fn is_noticed(guard: &'static str, capture: &'static str, memory_mib: u64) {
-    [true, false].map(|huge| is_noticed_with(huge, guard, capture, memory_mib));
+    for huge in [true, false] {
+        is_noticed_with(huge, guard, capture, memory_mib);
+    }
 }
 
 fn is_noticed_with(huge: bool, guard: &'static str, capture: &'static str, memory_mib: u64) {

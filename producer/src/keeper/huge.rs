@@ -2,11 +2,12 @@
 //! the simulation computes.
 //!
 //! A program reads and writes memory at random up to twice as fast in huge pages, because the
-//! processor finds their addresses sooner. Live memory begins with small pages: a huge page for the
-//! first store would take the memory of 512 pages, also where a program uses only one of them.
-//! So the keeper waits until all pages of a huge page exist. A huge page stays huge while it is
-//! write-protected, until the first store to it, which splits it. Then its pages are protected one
-//! by one, and the kernel does not gather them. So a chunk that is written sparsely is split once.
+//! processor finds their addresses sooner. Live memory begins with small pages, unless the machine
+//! gives huge ones to all programs (`enabled` is `always`): a huge page for the first store would
+//! take the memory of 512 pages, also where a program uses only one of them. So the keeper waits
+//! until all pages of a huge page exist. A huge page stays huge while it is write-protected, until
+//! the first store to it, which splits it. Then its pages are protected one by one, and the kernel
+//! does not gather them. So a chunk that is written sparsely is split once.
 
 use nix::errno::Errno;
 use std::io;
