@@ -221,8 +221,8 @@ fn switch(name: &str, set: bool) -> Result<bool, String> {
     }
 }
 
-/// Returns true if live memory can consist of huge pages. `cow` needs small ones, and `uffd-async` a
-/// kernel that tracks huge ones.
+/// Returns true if live memory can consist of huge pages. `cow` needs small ones, and `uffd-async`
+/// a kernel that tracks huge ones.
 fn can_be_huge(kind: TrackerKind, probe: &Probe) -> bool {
     match kind {
         TrackerKind::UffdAsync => probe.huge_pages == Verdict::Usable,

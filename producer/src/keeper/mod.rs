@@ -143,7 +143,8 @@ impl Keeper {
         })
     }
 
-    /// Gathers `ranges` of addresses into huge pages soon. Nothing happens where that is impossible.
+    /// Gathers `ranges` of addresses into huge pages soon, each of them only if all of its pages
+    /// exist. Nothing happens where that is impossible.
     pub(crate) fn gather(&self, ranges: impl IntoIterator<Item = Range<usize>>) {
         self.bell.gather(ranges);
     }
