@@ -134,6 +134,9 @@ pub enum CreateError {
     /// `TCASM_SHARED_BACKING` has an unknown value.
     #[error("TCASM_SHARED_BACKING={0:?} is not valid; set it to 0 or 1, or unset it")]
     UnknownSharing(String),
+    /// `TCASM_HUGE_PAGES` has an unknown value.
+    #[error("TCASM_HUGE_PAGES={0:?} is not valid; set it to 0 or 1, or unset it")]
+    UnknownHugePages(String),
     /// Deferred capture was asked for, but does not work here.
     #[error(
         "deferred capture was asked for, but does not work here: {reason}. Ask for \

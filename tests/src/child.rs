@@ -21,6 +21,10 @@ pub struct Child {
     lines: Receiver<String>,
 }
 
+/// The settings of huge pages in the environment of a program, off and on. Tests of what must
+/// always hold run with both.
+pub const HUGE_PAGES: [(&str, &str); 2] = [("TCASM_HUGE_PAGES", "0"), ("TCASM_HUGE_PAGES", "1")];
+
 /// The result of waiting for a line of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
@@ -44,6 +48,7 @@ impl Child {
             .env_remove("TCASM_TRACKER")
             .env_remove("TCASM_CAPTURE")
             .env_remove("TCASM_SHARED_BACKING")
+            .env_remove("TCASM_HUGE_PAGES")
             .env("TCASM_RUNTIME_DIR", dir);
         let mut process = command
             .envs(env.iter().copied())

@@ -2,7 +2,7 @@
 //! capture.
 
 use std::time::Duration;
-use tcasm_tests::child::{Child, Received};
+use tcasm_tests::child::{Child, HUGE_PAGES, Received};
 
 /// A time that is longer than any scenario may take. Only one that hangs reaches it.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -14,12 +14,13 @@ fn play(name: &str, env: &[(&str, &str)]) -> Received {
     child.receive(LIMIT)
 }
 
+/// Checks that a scenario holds with these environment variables, with and without huge pages.
 fn holds(name: &str, env: &[(&str, &str)]) {
-    assert_eq!(
-        play(name, env),
-        Received::Line("holds".to_owned()),
-        "{name}, {env:?}"
-    );
+    for huge in HUGE_PAGES {
+        let env = [env, &[huge]].concat();
+        let expected = Received::Line("holds".to_owned());
+        assert_eq!(play(name, &env), expected, "{name}, {env:?}");
+    }
 }
 
 macro_rules! scenarios {
@@ -72,8 +73,10 @@ fn panic_of_the_fault_thread_costs_one_version_and_blocks_nothing() {
 fn without_saving_first_a_version_has_bytes_that_were_stored_after_it() {
     let guard = (tcasm_core::testing::sabotage::Guard::SaveFirst as u8).to_string();
     for scenario in ["storm", "ordinary-storm"] {
-        let said = play(scenario, &[("TCASM_SABOTAGE", &guard)]);
-        let torn = matches!(&said, Received::Line(l) if l.starts_with("violated: version"));
-        assert!(torn, "{scenario}: {said:?}");
+        for huge in HUGE_PAGES {
+            let said = play(scenario, &[("TCASM_SABOTAGE", &guard), huge]);
+            let torn = matches!(&said, Received::Line(l) if l.starts_with("violated: version"));
+            assert!(torn, "{scenario}, {huge:?}: {said:?}");
+        }
     }
 }

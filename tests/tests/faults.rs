@@ -60,9 +60,10 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
         let last = [("visible", 3), ("notified", 3)];
         let later = [&first[..], &then, &last].concat();
         deaths.extend(all(&later, "pages=2048 capture=deferred"));
-        // Four of ten chunks become shared with a plane in each version from the third on.
+        // Four of ten chunks become shared with a plane in each version from the third on. With
+        // huge pages they would wait for the keeper, which gathers the chunks of the plane first.
         let rest = [("sharing", 2), ("shared", 2)];
-        let settings = "pages=5120 capture=inline cold=1";
+        let settings = "pages=5120 capture=inline cold=1 huge=0";
         deaths.extend(rest.map(|(point, passes)| Death {
             point,
             passes,

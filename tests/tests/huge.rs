@@ -10,6 +10,7 @@ use tcasm_observer::Observer;
 use tcasm_producer::{Builder, Field, HandedOver, Producer, Receipt};
 use tcasm_tests::PublishVisible;
 use tcasm_tests::name;
+use tcasm_tests::puppet::Puppet;
 
 const HUGE_PAGES: usize = 4;
 const ELEMENTS: usize = HUGE_PAGES * HUGE_PAGE / size_of::<u64>();
@@ -219,6 +220,48 @@ fn field_that_is_handed_over_becomes_huge_pages() {
     let seen = view.array::<u64>("a").unwrap();
     let right = |(i, x): (usize, &u64)| *x == i as u64 ^ version.step();
     assert!(seen.iter().enumerate().all(right));
+}
+
+#[test]
+fn sparse_memory_that_is_cold_stays_small_pages() {
+    let name = name("sparse-cold");
+    let builder = builder(&name).cold_versions(1).gather_often();
+    let mut p = builder.create().unwrap();
+    let a = p.field::<u64, _>("a", [ELEMENTS]).add().unwrap();
+    for page in (0..ELEMENTS / IN_PAGE).step_by(2) {
+        p.view_mut(a).unwrap()[page * IN_PAGE] = 1;
+    }
+    for step in 0..40 {
+        publish(&mut p, step);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(count(p.view(a).unwrap().as_slice().unwrap()).0, 0);
+}
+
+#[test]
+fn without_huge_pages_live_memory_stays_small_pages() {
+    let name = name("off-huge");
+    let builder = builder(&name).huge_pages(false).gather_often();
+    let mut p = builder.cold_versions(1).create().unwrap();
+    let a = p.field::<u64, _>("a", [ELEMENTS]).add().unwrap();
+    fill(&mut p, a, 1);
+    for step in 0..40 {
+        publish(&mut p, step);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(p.stats().shared_bytes > 0);
+    assert_eq!(count(p.view(a).unwrap().as_slice().unwrap()).0, 0);
+}
+
+#[test]
+fn variables_with_unknown_values_are_errors_that_name_them() {
+    let program = env!("CARGO_BIN_EXE_puppet");
+    for variable in ["TCASM_HUGE_PAGES", "TCASM_SHARED_BACKING"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut puppet = Puppet::with_env(program, dir.path(), &[(variable, "2")]);
+        let error = puppet.error("create region");
+        assert!(error.contains(&format!("{variable}=\"2\"")), "{error}");
+    }
 }
 
 #[test]

@@ -2,40 +2,46 @@
 
 use std::time::Duration;
 use tcasm_core::testing::sabotage::Guard;
-use tcasm_tests::child::{Child, Received};
+use tcasm_tests::child::{Child, HUGE_PAGES, Received};
 use tcasm_tests::invariants::MODE;
 
 /// A time that is longer than any check may take, including those that wait for a hang.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns what the check prints for regions captured in `mode`, with `guard` switched off if
-/// given.
-fn check(name: &str, mode: &str, guard: Option<Guard>) -> Received {
+/// Returns what the check prints for regions captured in `mode`, with or without huge pages, with
+/// `guard` switched off if given.
+fn check(name: &str, mode: &str, huge: (&str, &str), guard: Option<Guard>) -> Received {
     let dir = tempfile::tempdir().expect("a folder for sockets");
     let number = guard.map(|g| (g as u8).to_string());
     let number = number.iter().map(|n| ("TCASM_SABOTAGE", n.as_str()));
-    let env: Vec<_> = number.chain([(MODE, mode)]).collect();
+    let env: Vec<_> = number.chain([(MODE, mode), huge]).collect();
     let child = Child::start(env!("CARGO_BIN_EXE_invariant"), &[name], dir.path(), &env);
     child.receive(LIMIT)
 }
 
-/// Checks that the invariant holds in every capture mode.
+/// Checks that the invariant holds in every capture mode, with and without huge pages.
 fn holds(name: &str) {
     for mode in ["auto", "inline", "deferred"] {
-        let said = check(name, mode, None);
-        assert_eq!(said, Received::Line("holds".to_owned()), "{name}, {mode}");
+        for huge in HUGE_PAGES {
+            let said = check(name, mode, huge, None);
+            let expected = Received::Line("holds".to_owned());
+            assert_eq!(said, expected, "{name}, {mode}, {huge:?}");
+        }
     }
 }
 
-/// Checks that the invariant is violated in the expected way when its guard is switched off.
+/// Checks that the invariant is violated in the expected way when its guard is switched off, with
+/// and without huge pages.
 fn violated(name: &str, guard: Guard, how: &str) {
-    let said = check(name, "auto", Some(guard));
-    let as_expected =
-        matches!(&said, Received::Line(l) if l.starts_with("violated: ") && l.contains(how));
-    assert!(
-        as_expected,
-        "without {guard:?} the check of {name} said {said:?}"
-    );
+    for huge in HUGE_PAGES {
+        let said = check(name, "auto", huge, Some(guard));
+        let as_expected =
+            matches!(&said, Received::Line(l) if l.starts_with("violated: ") && l.contains(how));
+        assert!(
+            as_expected,
+            "without {guard:?} the check of {name} said {said:?}, {huge:?}"
+        );
+    }
 }
 
 macro_rules! invariants {

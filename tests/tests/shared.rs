@@ -1,19 +1,20 @@
 //! Live memory that is shared with planes: scenarios, each in a process of its own.
 
 use std::time::Duration;
-use tcasm_tests::child::{Child, Received};
+use tcasm_tests::child::{Child, HUGE_PAGES, Received};
 
 /// A time that is longer than any scenario may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// Checks that a scenario holds with and without huge pages.
 fn holds(name: &str) {
-    let dir = tempfile::tempdir().expect("a folder for sockets");
-    let child = Child::start(env!("CARGO_BIN_EXE_deferred"), &[name], dir.path(), &[]);
-    assert_eq!(
-        child.receive(LIMIT),
-        Received::Line("holds".to_owned()),
-        "{name}"
-    );
+    for huge in HUGE_PAGES {
+        let dir = tempfile::tempdir().expect("a folder for sockets");
+        let program = env!("CARGO_BIN_EXE_deferred");
+        let child = Child::start(program, &[name], dir.path(), &[huge]);
+        let expected = Received::Line("holds".to_owned());
+        assert_eq!(child.receive(LIMIT), expected, "{name}, {huge:?}");
+    }
 }
 
 #[test]

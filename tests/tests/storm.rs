@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tcasm_checkpoint::{Checkpoint, Contents};
 use tcasm_core::testing::fault::CHECKPOINT_POINTS;
 use tcasm_examples::{GrayScott, Params};
-use tcasm_tests::child::{Child, DEADLINE, Received, program};
+use tcasm_tests::child::{Child, DEADLINE, HUGE_PAGES, Received, program};
 use tempfile::TempDir;
 
 const SIZE: usize = 20;
@@ -203,7 +203,8 @@ impl Site {
         [&self.fast, &self.slow]
     }
 
-    fn simulation(&self) -> Child {
+    /// Starts the simulation. Live memory has huge pages in odd rounds.
+    fn simulation(&self, round: u64) -> Child {
         let size = SIZE.to_string();
         let mut args = vec![
             "--size",
@@ -217,7 +218,8 @@ impl Site {
             args.push("--restart");
             args.extend(self.dirs().map(|dir| dir.to_str().unwrap()));
         }
-        Child::start(&program("gray_scott"), &args, self.sockets.path(), &[])
+        let env = [HUGE_PAGES[(round % 2) as usize]];
+        Child::start(&program("gray_scott"), &args, self.sockets.path(), &env)
     }
 
     /// Starts a writer of checkpoints, which dies at `fault`. At its end it waits for copies until
@@ -364,7 +366,7 @@ fn round(site: &Site, random: &mut Random, number: u64) -> Round {
     let what = format!("{trouble:?}");
     site.begin(trouble);
     let fault = fault(random, number);
-    let mut simulation = site.simulation();
+    let mut simulation = site.simulation(number);
     let mut writer = site.writer(&fault, SHORT_GRACE);
     let mut reported = None;
     let mut listen = |writer: &Child, count, timeout| {
@@ -439,7 +441,7 @@ fn storm(rounds: u64, seed: u64) {
         reference.step
     );
     // The next start puts all in order and drains what is left.
-    let mut simulation = site.simulation();
+    let mut simulation = site.simulation(rounds);
     let mut writer = site.writer("", "60");
     receive(&writer, 3, DEADLINE);
     writer.signal(Signal::SIGTERM);

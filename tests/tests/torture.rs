@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tcasm_producer::TrackerKind;
-use tcasm_tests::child::{Child, DEADLINE, Received};
+use tcasm_tests::child::{Child, DEADLINE, HUGE_PAGES, Received};
 use tcasm_tests::pattern::mix;
 use tcasm_tests::procfs;
 use tcasm_tests::puppet::number;
@@ -19,6 +19,8 @@ struct Torture {
     tracker: TrackerKind,
     /// The capture mode. Writers go on as soon as `publish` returns.
     capture: &'static str,
+    /// True if live memory may consist of huge pages.
+    huge: bool,
     /// The size of the large field, in MiB.
     mib: u64,
     /// The bound on the memory of versions, in MiB.
@@ -41,6 +43,8 @@ struct Outcome {
     stops: u64,
     /// The number of lines in which the producer reported that live memory is shared with planes.
     sharing: u64,
+    /// The number of lines in which it reported that live memory has huge pages.
+    huge: u64,
     /// The errors that observers found.
     wrong: Vec<String>,
 }
@@ -63,11 +67,16 @@ struct Scene<'a> {
 }
 
 impl Torture {
-    fn is_survived(&self) {
+    fn is_survived(&self) -> Outcome {
         let outcome = self.run();
-        println!("{}, {}: {outcome:?}", self.tracker, self.capture);
+        let huge = if self.huge { "huge" } else { "small" };
+        println!(
+            "{}, {}, {huge} pages: {outcome:?}",
+            self.tracker, self.capture
+        );
         assert_eq!(outcome.wrong, [""; 0]);
         assert!(outcome.kills > 0 && outcome.stops > 0, "{outcome:?}");
+        outcome
     }
 
     fn run(&self) -> Outcome {
@@ -105,10 +114,11 @@ impl<'a> Scene<'a> {
         let mut arguments = vec!["x", &tracker, &mib, &memory, torture.capture];
         arguments.extend(torture.sabotage);
         let program = env!("CARGO_BIN_EXE_stamper");
+        let env = [HUGE_PAGES[usize::from(torture.huge)]];
         let mut scene = Scene {
             torture,
             dir,
-            producer: Child::start(program, &arguments, dir, &[]),
+            producer: Child::start(program, &arguments, dir, &env),
             observers: Vec::new(),
             outcome: Outcome::default(),
             dice: 0,
@@ -184,6 +194,7 @@ impl<'a> Scene<'a> {
         );
         assert_eq!(number(&line, "errors"), Some(0), "{line}");
         self.outcome.sharing += u64::from(number(&line, "shared") > Some(0));
+        self.outcome.huge += u64::from(number(&line, "huge") > Some(0));
         match line.split(' ').next() {
             Some("published") => self.outcome.published += 1,
             Some("skipped") => self.outcome.skipped += 1,
@@ -248,48 +259,59 @@ impl Outcome {
     }
 }
 
-fn torture(tracker: TrackerKind, time: Duration, versions: u64) {
+fn torture(tracker: TrackerKind, huge: bool, time: Duration, versions: u64) {
     let torture = Torture {
         tracker,
         capture: "auto",
+        huge,
         mib: 256,
         memory_mib: 1200,
         time,
         versions,
         sabotage: None,
     };
-    torture.is_survived();
+    let outcome = torture.is_survived();
+    let possible = huge && tracker == TrackerKind::UffdAsync;
+    assert!(!possible || outcome.huge > 0, "nothing was gathered");
 }
 
 const SHORT: Duration = Duration::from_secs(15);
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_uffd_async() {
-    torture(TrackerKind::UffdAsync, SHORT, 200);
+    torture(TrackerKind::UffdAsync, true, SHORT, 200);
+}
+
+#[test]
+fn no_observer_ever_sees_a_torn_page_with_uffd_async_and_small_pages() {
+    torture(TrackerKind::UffdAsync, false, SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_cow() {
-    torture(TrackerKind::Cow, SHORT, 200);
+    torture(TrackerKind::Cow, true, SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_compare() {
-    torture(TrackerKind::Compare, SHORT, 200);
+    torture(TrackerKind::Compare, true, SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_deferred_capture() {
-    let torture = Torture {
-        tracker: TrackerKind::UffdAsync,
-        capture: "deferred",
-        mib: 48,
-        memory_mib: 400,
-        time: SHORT,
-        versions: 200,
-        sabotage: None,
-    };
-    torture.is_survived();
+    for huge in [true, false] {
+        let torture = Torture {
+            tracker: TrackerKind::UffdAsync,
+            capture: "deferred",
+            huge,
+            mib: 48,
+            memory_mib: 400,
+            time: SHORT / 2,
+            versions: 100,
+            sabotage: None,
+        };
+        torture.is_survived();
+    }
 }
 
 #[test]
@@ -298,15 +320,23 @@ fn soak_no_observer_ever_sees_a_torn_page() {
     let wanted = std::env::var("TCASM_SOAK_SECONDS");
     let seconds = wanted.ok().and_then(|s| s.parse().ok()).unwrap_or(600);
     for tracker in TrackerKind::ALL {
-        torture(tracker, Duration::from_secs(seconds), 4 * seconds);
+        torture(tracker, true, Duration::from_secs(seconds), 4 * seconds);
     }
 }
 
-/// Runs the same on a small region with a guard switched off. The observers must find an error.
+/// Runs the same on a small region with a guard switched off, with and without huge pages. The
+/// observers must find an error.
 fn is_noticed(guard: &'static str, capture: &'static str, memory_mib: u64) {
+    for huge in [true, false] {
+        is_noticed_with(huge, guard, capture, memory_mib);
+    }
+}
+
+fn is_noticed_with(huge: bool, guard: &'static str, capture: &'static str, memory_mib: u64) {
     let torture = Torture {
         tracker: TrackerKind::UffdAsync,
         capture,
+        huge,
         mib: 16,
         memory_mib,
         time: DEADLINE,
@@ -325,7 +355,7 @@ fn is_noticed(guard: &'static str, capture: &'static str, memory_mib: u64) {
     let noticed = outcome.wrong.iter().any(found);
     assert!(
         noticed,
-        "{guard} is off, and no observer noticed: {outcome:?}"
+        "{guard} is off, huge pages: {huge}, and no observer noticed: {outcome:?}"
     );
 }
 

@@ -139,7 +139,8 @@ impl Runner {
             .env("TCASM_RUNTIME_DIR", &case.dir)
             .env_remove("TCASM_TRACKER")
             .env_remove("TCASM_CAPTURE")
-            .env_remove("TCASM_SHARED_BACKING");
+            .env_remove("TCASM_SHARED_BACKING")
+            .env_remove("TCASM_HUGE_PAGES");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         prepare(&mut command);
         self.user.lend(&mut command, &case.dir)?;

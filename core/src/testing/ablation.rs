@@ -55,6 +55,9 @@ mechanisms! {
     /// Pages that changed in the last two versions are left unprotected and compared. Without it
     /// all pages are protected.
     Prediction = "prediction",
+    /// Live memory that is not being written is gathered into huge pages. Without it live memory
+    /// stays small pages, except for chunks whose capture is deferred.
+    HugePages = "huge",
 }
 
 /// The error for a name that no mechanism has.

@@ -3,14 +3,13 @@
 use super::{Builder, ROUNDING_PAGES, gate};
 use crate::claim::Claim;
 use crate::error::{CreateError, LAST_FIRST};
-use crate::keeper::{self, HugePages, Keeper};
+use crate::keeper::{Duties, HugePages, Keeper};
 use crate::live::{Allowed, LiveMemory};
 use crate::policy::{CaptureMode, CapturePolicy, ColdChunks};
 use crate::producer::{Parts, Producer};
 use crate::service::Service;
 use crate::stream::Stream;
 use std::sync::Arc;
-use std::time::Duration;
 use tcasm_core::capture::{Copiers, Settings};
 use tcasm_core::format::index::HeaderInfo;
 use tcasm_core::place::{addresses, check_name, socket_path};
@@ -25,6 +24,8 @@ use tcasm_core::track::{self, Probe, Span, TrackerKind, Verdict};
 const CAPTURE_ENV: &str = "TCASM_CAPTURE";
 /// The environment variable that sets whether live memory may be shared with planes.
 const SHARED_ENV: &str = "TCASM_SHARED_BACKING";
+/// The environment variable that sets whether live memory may consist of huge pages.
+const HUGE_ENV: &str = "TCASM_HUGE_PAGES";
 
 impl Builder {
     /// Creates the region and lets observers attach.
@@ -40,6 +41,7 @@ impl Builder {
         let kind = track::choose(self.tracker, &probe)?;
         let mode = capture_mode(self.capture)?;
         let shared = shared_backing(self.shared_backing)? && kind == TrackerKind::UffdAsync;
+        let huge = huge_pages(self.huge_pages)? && can_be_huge(kind, &probe);
         // Claim the name before taking memory: a name in use is the likeliest error, and it costs
         // little to find out. Claiming also removes a stale socket.
         let claim = Claim::take(&self.name, socket_path(&self.name), &self.access)?;
@@ -54,13 +56,13 @@ impl Builder {
         if let Some(topology) = &self.topology {
             store.set_topology(topology.clone());
         }
-        let huge = allows_huge_pages(kind, &probe);
         let gate = gate::open(mode, kind, &probe, self.no_kernel_writes, huge)?;
         let mode = match gate {
             Some(_) => mode,
             None => CaptureMode::Inline,
         };
-        if huge && self.keeper {
+        let gathers = huge && (self.keeper || self.gather_often);
+        if gathers {
             store.gather_handed_over();
         }
         let allowed = Allowed {
@@ -77,7 +79,7 @@ impl Builder {
         let objects = store.read_only().map_err(CreateError::Share)?;
         let service = Service::start(claim, objects, self.access.clone(), self.max_observers)?;
         let store = Arc::new(Lock::new(store));
-        let keeper = self.start_keeper(&store, &service, huge.then_some(span))?;
+        let keeper = self.start_keeper(&store, &service, gathers.then_some(span))?;
         let parts = Parts {
             keeper,
             copiers,
@@ -98,15 +100,20 @@ impl Builder {
     ) -> Result<Option<Keeper>, CreateError> {
         // Without the scan, pages stay small.
         let huge = huge.and_then(|span| HugePages::new(span.addresses(&(0..span.pages))).ok());
-        let mut period = keeper::PERIOD;
         if let Some(versions) = self.compact_after {
             store.lock().compact_after(versions);
-            period = Duration::from_millis(1);
         }
-        let start = || Keeper::start(store.clone(), period, service.pins(), huge);
-        self.keeper
-            .then(start)
-            .transpose()
+        if !self.keeper && huge.is_none() {
+            return Ok(None);
+        }
+        let duties = match (self.keeper, self.compact_after) {
+            (false, _) => Duties::only_gathering(huge),
+            (true, Some(_)) => Duties::all_the_time(huge),
+            (true, None) if self.gather_often => Duties::gathering_often(huge),
+            (true, None) => Duties::usual(huge),
+        };
+        Keeper::start(store.clone(), service.pins(), duties)
+            .map(Some)
             .map_err(CreateError::Thread)
     }
 
@@ -188,18 +195,35 @@ fn capture_mode(set: CaptureMode) -> Result<CaptureMode, CreateError> {
 /// Returns true if live memory may be shared with planes, as the environment or else the program
 /// says.
 fn shared_backing(set: bool) -> Result<bool, CreateError> {
-    match std::env::var(SHARED_ENV).as_deref() {
-        _ if without(Mechanism::Sharing) => Ok(false),
-        Err(_) => Ok(set),
-        Ok("0") => Ok(false),
-        Ok("1") => Ok(true),
-        Ok(other) => Err(CreateError::UnknownSharing(other.to_owned())),
+    match without(Mechanism::Sharing) {
+        true => Ok(false),
+        false => switch(SHARED_ENV, set).map_err(CreateError::UnknownSharing),
     }
 }
 
-/// Returns true if live memory may consist of huge pages. `cow` needs small ones, and `uffd-async`
+/// Returns true if live memory should be gathered into huge pages, as the environment or else the
+/// program says.
+fn huge_pages(set: bool) -> Result<bool, CreateError> {
+    match without(Mechanism::HugePages) {
+        true => Ok(false),
+        false => switch(HUGE_ENV, set).map_err(CreateError::UnknownHugePages),
+    }
+}
+
+/// Returns true if the environment variable `name` is 1, false if it is 0, and `set` if there is no
+/// such variable. The error is its value.
+fn switch(name: &str, set: bool) -> Result<bool, String> {
+    match std::env::var(name).as_deref() {
+        Err(_) => Ok(set),
+        Ok("0") => Ok(false),
+        Ok("1") => Ok(true),
+        Ok(other) => Err(other.to_owned()),
+    }
+}
+
+/// Returns true if live memory can consist of huge pages. `cow` needs small ones, and `uffd-async`
 /// a kernel that tracks huge ones.
-fn allows_huge_pages(kind: TrackerKind, probe: &Probe) -> bool {
+fn can_be_huge(kind: TrackerKind, probe: &Probe) -> bool {
     match kind {
         TrackerKind::UffdAsync => probe.huge_pages == Verdict::Usable,
         TrackerKind::Cow => false,
@@ -225,5 +249,12 @@ mod tests {
         assert!(shared_backing(true).unwrap());
         let _left = leave_out(Mechanism::Sharing);
         assert!(!shared_backing(true).unwrap());
+    }
+
+    #[test]
+    fn no_memory_is_gathered_where_huge_pages_are_left_out() {
+        assert!(huge_pages(true).unwrap());
+        let _left = leave_out(Mechanism::HugePages);
+        assert!(!huge_pages(true).unwrap());
     }
 }

@@ -34,9 +34,11 @@ pub struct Builder {
     wait_for_capture: bool,
     no_kernel_writes: bool,
     shared_backing: bool,
+    huge_pages: bool,
     cold_versions: Option<u32>,
     compact_after: Option<u32>,
     keeper: bool,
+    gather_often: bool,
     copiers: Settings,
     topology: Option<Arc<dyn Topology>>,
     check_hand_over: bool,
@@ -67,9 +69,11 @@ impl Builder {
             wait_for_capture: false,
             no_kernel_writes: false,
             shared_backing: true,
+            huge_pages: true,
             cold_versions: None,
             compact_after: None,
             keeper: true,
+            gather_often: false,
             copiers: Settings::default(),
             topology: None,
             check_hand_over: cfg!(debug_assertions),
@@ -194,6 +198,21 @@ impl Builder {
         self
     }
 
+    /// Sets whether live memory that is not being written is gathered into huge pages, so that
+    /// the program reads it faster at random addresses. The default is yes. It takes effect where
+    /// the kernel can track huge pages (`tcasm doctor` says whether it can), and not with the
+    /// tracker `cow`. `TCASM_HUGE_PAGES` (`0` or `1`) overrides this.
+    ///
+    /// The keeper does this while the program computes. A program can notice it in two ways:
+    ///
+    /// - A store to a page that is being gathered waits for less than a millisecond.
+    /// - The first store to a huge page after a publish splits it, which takes longer than the
+    ///   first store to a small page.
+    pub fn huge_pages(mut self, huge: bool) -> Self {
+        self.huge_pages = huge;
+        self
+    }
+
     /// Sets half of the number of versions after which an undisturbed chunk is shared. For tests.
     #[cfg(feature = "test-knobs")]
     pub fn cold_versions(mut self, versions: u32) -> Self {
@@ -213,6 +232,14 @@ impl Builder {
     #[cfg(feature = "test-knobs")]
     pub fn keeper(mut self, keeper: bool) -> Self {
         self.keeper = keeper;
+        self
+    }
+
+    /// Makes the keeper gather huge pages all the time, and does so even if it does nothing else.
+    /// For tests.
+    #[cfg(feature = "test-knobs")]
+    pub fn gather_often(mut self) -> Self {
+        self.gather_often = true;
         self
     }
 

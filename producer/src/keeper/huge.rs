@@ -2,11 +2,12 @@
 //! the simulation computes.
 //!
 //! A program reads and writes memory at random up to twice as fast in huge pages, because the
-//! processor finds their addresses sooner. Live memory begins with small pages: a huge page for the
-//! first store would take the memory of 512 pages, also where a program uses only one of them.
-//! So the keeper waits until all pages of a huge page exist. A huge page stays huge while it is
-//! write-protected, until the first store to it, which splits it. Then its pages are protected one
-//! by one, and the kernel does not gather them. So a chunk that is written sparsely is split once.
+//! processor finds their addresses sooner. Live memory begins with small pages, unless the machine
+//! gives huge ones to all programs (`enabled` is `always`): a huge page for the first store would
+//! take the memory of 512 pages, also where a program uses only one of them. So the keeper waits
+//! until all pages of a huge page exist. A huge page stays huge while it is write-protected, until
+//! the first store to it, which splits it. Then its pages are protected one by one, and the kernel
+//! does not gather them. So a chunk that is written sparsely is split once.
 
 use nix::errno::Errno;
 use std::io;
@@ -26,13 +27,6 @@ const GATHERING: Duration = Duration::from_millis(40);
 const PLANES: Duration = Duration::from_millis(20);
 /// Number of scans without gathering after the kernel had no huge page.
 const REST: u32 = 50;
-
-/// Gathers a range of addresses.
-pub(super) fn gather_now(range: &Range<usize>) {
-    if let Err(error) = gather(range) {
-        log::debug!("no huge page for {range:x?}: {error}");
-    }
-}
 
 /// Gathers those chunks of planes for which huge pages were asked, as many as there is time for.
 pub(super) fn gather_planes(store: &Lock<Store>) {
@@ -70,6 +64,15 @@ impl HugePages {
             small: SmallPages::open()?,
             rest: 0,
         })
+    }
+
+    /// Gathers `range` now, if all of its pages exist. The kernel would add pages that do not.
+    pub(super) fn gather_now(&mut self, range: Range<usize>) {
+        let found = self.small.find(range.clone());
+        let gathered = found.and_then(|found| found.iter().try_for_each(gather));
+        if let Err(error) = gathered {
+            log::debug!("no huge page for {range:x?}: {error}");
+        }
     }
 
     /// Gathers as many pages as there is time for. Bytes do not change. A store to a page that is

@@ -16,7 +16,7 @@ pub(crate) use huge::HugePages;
 
 use audit::audit;
 use bell::{Bell, Call};
-use huge::{gather_now, gather_planes};
+use huge::gather_planes;
 use memory::return_memory;
 use nodes::follow;
 use std::io;
@@ -32,8 +32,59 @@ use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::thread;
 use tcasm_core::testing::fault;
 
-/// The time between two scans, unless set otherwise.
-pub(crate) const PERIOD: Duration = Duration::from_millis(200);
+/// What the keeper does, and how often.
+#[derive(Debug)]
+pub(crate) struct Duties {
+    /// The time between two scans.
+    period: Duration,
+    /// The number of scans from one that returns, audits and compacts memory to the next. `None`
+    /// if no scan does.
+    memory: Option<u32>,
+    /// Gathers live memory, which must outlive the thread. `None` if nothing is gathered.
+    huge: Option<HugePages>,
+}
+
+/// The time between two scans.
+const PERIOD: Duration = Duration::from_millis(200);
+/// The same in tests.
+const SHORT: Duration = Duration::from_millis(1);
+
+impl Duties {
+    /// Does everything in each scan.
+    pub(crate) fn usual(huge: Option<HugePages>) -> Self {
+        Duties {
+            period: PERIOD,
+            memory: Some(1),
+            huge,
+        }
+    }
+
+    /// Does the same as [`usual`](Self::usual), all the time. For tests.
+    pub(crate) fn all_the_time(huge: Option<HugePages>) -> Self {
+        Duties {
+            period: SHORT,
+            ..Self::usual(huge)
+        }
+    }
+
+    /// Gathers all the time, and does everything else as often as usual. For tests.
+    pub(crate) fn gathering_often(huge: Option<HugePages>) -> Self {
+        Duties {
+            period: SHORT,
+            memory: Some((PERIOD.as_millis() / SHORT.as_millis()) as u32),
+            huge,
+        }
+    }
+
+    /// Gathers all the time, and does nothing else. For tests.
+    pub(crate) fn only_gathering(huge: Option<HugePages>) -> Self {
+        Duties {
+            period: SHORT,
+            memory: None,
+            huge,
+        }
+    }
+}
 
 /// The running keeper thread. It ends when this is dropped.
 #[derive(Debug)]
@@ -44,43 +95,45 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the thread, which scans `store` every `period`. `pinned` returns true if a lease
-    /// names the version. `huge` gathers live memory, which must outlive the thread.
+    /// Starts the thread, which scans `store`. `pinned` returns true if a lease names the version.
     pub(crate) fn start(
         store: Arc<Lock<Store>>,
-        period: Duration,
         pinned: impl Fn(u64) -> bool + Send + 'static,
-        mut huge: Option<HugePages>,
+        mut duties: Duties,
     ) -> io::Result<Self> {
         let bell = Arc::new(Bell::default());
         let rung = bell.clone();
         let named = Builder::new().name("tcasm-keeper".into());
         let thread = thread::spawn(named, move || {
             let (mut strays, mut refusal_logged) = (0, false);
-            let mut due = Instant::now() + period;
+            let (mut due, mut scans) = (Instant::now() + duties.period, 0u32);
             loop {
                 match rung.wait(due) {
                     Call::Stop => return,
                     Call::Gather(ranges) => {
-                        ranges.iter().for_each(gather_now);
+                        if let Some(huge) = &mut duties.huge {
+                            ranges.into_iter().for_each(|range| huge.gather_now(range));
+                        }
                         continue;
                     }
                     Call::Scan => {}
                 }
+                scans = scans.wrapping_add(1);
+                let memory = duties.memory.is_some_and(|n| scans.is_multiple_of(n));
                 // An allocation that fails would end the simulation, so the keeper first checks
                 // that there is enough heap.
                 let needed = store.lock().heap();
-                if heap::has(needed) {
+                if memory && heap::has(needed) {
                     audit(&store, &mut strays);
                     follow(&store, &mut refusal_logged);
                     return_memory(&store, &pinned);
                     compact(&store);
                 }
-                if let Some(huge) = &mut huge {
+                if let Some(huge) = &mut duties.huge {
                     huge.gather();
                     gather_planes(&store);
                 }
-                due = Instant::now() + period;
+                due = Instant::now() + duties.period;
             }
         })?;
         Ok(Keeper {
@@ -90,7 +143,8 @@ impl Keeper {
         })
     }
 
-    /// Gathers `ranges` of addresses into huge pages soon. Nothing happens where that is impossible.
+    /// Gathers `ranges` of addresses into huge pages soon, each of them only if all of its pages
+    /// exist. Nothing happens where that is impossible.
     pub(crate) fn gather(&self, ranges: impl IntoIterator<Item = Range<usize>>) {
         self.bell.gather(ranges);
     }

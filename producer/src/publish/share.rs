@@ -97,6 +97,7 @@ impl Producer {
         let live = &self.live;
         let private = live.memory.mapped().is_full(chunk) && live.shared.plane(chunk).is_none();
         let watched = live.untracked.intersects(pages.clone()) || live.deferred.has(&pages);
+        // An expected page is written before the next publish, which would split the huge page.
         let quiet = !may_differ.intersects(pages.clone());
         let possible = live.memory.has_huge_pages() && private && quiet && !watched;
         let Some(keeper) = self.keeper.as_ref().filter(|_| possible) else {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use tcasm_core::sys::mem::page_size;
+use tcasm_core::sys::huge::is_huge;
+use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 use tcasm_core::testing::sabotage::{Guard, switch_off};
 use tcasm_producer::{Buffer, Field, Producer, Receipt};
 use tcasm_tests::pattern::{self, Pattern, mix, words_per_page};
@@ -153,6 +154,23 @@ impl Stamper {
         }
     }
 
+    /// Returns the number of huge pages in the large field after a dense version, else 0: in all
+    /// others, stores split nearly all of them.
+    fn huge_pages(&self, version: u64) -> Result<usize, Box<dyn std::error::Error>> {
+        if !LARGE.dense(version) {
+            return Ok(0);
+        }
+        let view = self.producer.view(self.large)?;
+        let bytes = view
+            .as_slice()
+            .ok_or("a vector is contiguous")?
+            .as_ptr_range();
+        let first = (bytes.start as usize).next_multiple_of(HUGE_PAGE);
+        let pages = (first..bytes.end as usize / HUGE_PAGE * HUGE_PAGE).step_by(HUGE_PAGE);
+        let huge = pages.filter(|at| is_huge(&(*at..*at + HUGE_PAGE)).unwrap_or(false));
+        Ok(huge.count())
+    }
+
     /// Returns true if the version was published, not skipped.
     fn publish(&mut self, version: u64) -> Result<bool, Box<dyn std::error::Error>> {
         let receipt = self.producer.publish(version, version as f64)?;
@@ -163,8 +181,10 @@ impl Stamper {
             Receipt::Published(p) => panic!("version {} was published as {version}", p.version),
             Receipt::Skipped { .. } => "skipped",
         };
-        let shared = stats.shared_bytes;
-        println!("{what} version={version} held={held} errors={errors} shared={shared}");
+        let (shared, huge) = (stats.shared_bytes, self.huge_pages(version)?);
+        println!(
+            "{what} version={version} held={held} errors={errors} shared={shared} huge={huge}"
+        );
         Ok(receipt.version().is_some())
     }
 }

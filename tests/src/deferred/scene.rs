@@ -40,6 +40,7 @@ impl Scene {
             .memory(16 * bytes as u64)
             .capture(CaptureMode::Deferred)
             .cold_versions(1)
+            .gather_often()
             .copiers(1)
             .copier_nice(19);
         let mut producer = settings(builder).create().map_err(text)?;

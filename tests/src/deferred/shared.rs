@@ -9,7 +9,7 @@ use crate::procfs::{anonymous_in, plane_bytes};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::{Builder, CaptureMode};
@@ -99,8 +99,14 @@ impl Scenario {
         Ok(())
     }
 
+    /// Publishes until `pages` pages are shared. That may take longer than [`ENOUGH`] publishes,
+    /// because the keeper gathers chunks of planes first.
     fn wait_for(&mut self, pages: usize) -> Check {
+        let until = Instant::now() + DEADLINE / 2;
         self.publish_often()?;
+        while self.shared_pages() != pages && Instant::now() < until {
+            self.publish_often()?;
+        }
         let shared_pages = self.shared_pages();
         ensure(shared_pages == pages, || {
             format!("{shared_pages} pages are shared, expected {pages}")

@@ -24,7 +24,8 @@ pub fn region(
 ) -> Result<(Producer, Bytes), String> {
     let builder = Producer::builder(name)
         .capacity(2 * PAGES * page_size())
-        .cold_versions(1);
+        .cold_versions(1)
+        .gather_often();
     let mut producer = settings(builder.capture(mode()?)).create().map_err(text)?;
     let field = producer
         .field::<u8, _>("a", [PAGES * page_size()])

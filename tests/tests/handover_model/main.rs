@@ -38,14 +38,15 @@ fn settings(tracker: TrackerKind) -> impl Strategy<Value = Settings> {
     };
     let capture = prop_oneof![Just(CaptureMode::Inline), Just(other)];
     let nodes = prop_oneof![2 => Just(1usize), 1 => Just(2)];
-    let flags = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (3usize..7, 0usize..3, flags, capture, nodes).prop_map(
-        move |(versions, history, (checked, tight), capture, nodes)| Settings {
+        move |(versions, history, (checked, tight, huge), capture, nodes)| Settings {
             tracker,
             versions,
             history: history.min(versions - 2),
             checked,
             tight,
+            huge,
             capture,
             nodes,
         },

@@ -62,6 +62,8 @@ pub struct Settings {
     pub checked: bool,
     /// True if the bound on memory is low.
     pub tight: bool,
+    /// True if live memory may consist of huge pages.
+    pub huge: bool,
     pub capture: CaptureMode,
     /// The number of nodes of memory that the machine pretends to have.
     pub nodes: usize,
@@ -123,6 +125,8 @@ impl World {
         let memory = planes * (PLAIN + 2 * DOUBLE + SINGLE) * page;
         let builder = Producer::builder(&name)
             .keeper(false)
+            .gather_often()
+            .huge_pages(settings.huge)
             .cold_versions(1)
             .capacity(6000 * page)
             .tracker(settings.tracker)

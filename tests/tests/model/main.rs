@@ -6,28 +6,33 @@
 mod ops;
 mod world;
 
-use ops::{Op, bounds, first, nodes, ops};
+use ops::{Op, Region, ops, region};
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use std::cell::Cell;
-use tcasm_core::store::Bounds;
 use tcasm_producer::{CaptureMode, TrackerKind};
 use tcasm_tests::runtime_dir;
 use world::{Check, Way, World};
 
-/// The settings of a region, and the number of nodes of memory of the machine.
-type Region = (Bounds, usize, usize);
+/// The number of sequences in which memory became shared with planes, and in which it was gathered
+/// into huge pages.
+#[derive(Default)]
+struct Runs {
+    shared: Cell<u32>,
+    huge: Cell<u32>,
+}
 
-fn run(way: Way, region: Region, ops: &[Op], shared_runs: &Cell<u32>) -> Check {
-    let (bounds, first, nodes) = region;
-    let mut world = World::new(way, bounds, first, nodes)?;
-    let mut was_shared = false;
+fn run(way: Way, region: &Region, ops: &[Op], runs: &Runs) -> Check {
+    let mut world = World::new(way, region)?;
+    let (mut was_shared, mut was_huge) = (false, false);
     for (i, op) in ops.iter().enumerate() {
         world
             .apply(op)
             .map_err(|e| format!("step {i}, {op:?}: {e}"))?;
         was_shared |= world.shared_bytes() != 0;
+        was_huge |= region.huge && world.has_huge_pages();
     }
-    shared_runs.set(shared_runs.get() + u32::from(was_shared));
+    runs.shared.set(runs.shared.get() + u32::from(was_shared));
+    runs.huge.set(runs.huge.get() + u32::from(was_huge));
     world.publish(false, None)?;
     world.check_all()?;
     world.close()
@@ -46,22 +51,18 @@ fn check(way: Way) {
     config.failure_persistence = Some(Box::new(FileFailurePersistence::Direct(
         "tests/model.regressions",
     )));
-    let strategy = (bounds(), first(), nodes(), ops());
-    let (cases, shared_runs) = (config.cases, Cell::new(0));
-    let result = TestRunner::new(config).run(&strategy, |(bounds, first, nodes, ops)| {
-        run(way, (bounds, first, nodes), &ops, &shared_runs).map_err(TestCaseError::fail)
+    let (cases, runs) = (config.cases, Runs::default());
+    let result = TestRunner::new(config).run(&(region(), ops()), |(region, ops)| {
+        run(way, &region, &ops, &runs).map_err(TestCaseError::fail)
     });
     result.unwrap_or_else(|error| panic!("{way:?}: {error}"));
+    let (shared, huge) = (runs.shared.get(), runs.huge.get());
     println!(
-        "{way:?}: in {} of {cases} sequences memory became shared",
-        shared_runs.get()
+        "{way:?}: in {shared} of {cases} sequences memory became shared, in {huge} huge pages"
     );
     if way.0 == TrackerKind::UffdAsync && way.1 != CaptureMode::Deferred {
-        assert!(
-            shared_runs.get() >= cases / 20,
-            "{} of {cases}",
-            shared_runs.get()
-        );
+        assert!(shared >= cases / 20, "shared: {shared} of {cases}");
+        assert!(huge >= cases / 100, "huge pages: {huge} of {cases}");
     }
 }
 

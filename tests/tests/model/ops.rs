@@ -124,18 +124,31 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..60)
 }
 
-/// Returns the pages of the first field: more than a chunk, or so few that the second field begins
-/// in the same chunk.
-pub fn first() -> impl Strategy<Value = usize> {
-    prop_oneof![Just(530), Just(400)]
+/// The settings of a region.
+#[derive(Clone, Debug)]
+pub struct Region {
+    pub bounds: Bounds,
+    /// The pages of the first field: more than a chunk, or so few that the second field begins in
+    /// the same chunk.
+    pub first: usize,
+    /// The number of nodes of memory that the machine pretends to have.
+    pub nodes: usize,
+    /// True if live memory may consist of huge pages.
+    pub huge: bool,
 }
 
-/// Returns the number of nodes of memory that the machine pretends to have.
-pub fn nodes() -> impl Strategy<Value = usize> {
-    prop_oneof![2 => Just(1usize), 1 => Just(2), 1 => Just(4)]
+pub fn region() -> impl Strategy<Value = Region> {
+    let first = prop_oneof![Just(530), Just(400)];
+    let nodes = prop_oneof![2 => Just(1usize), 1 => Just(2), 1 => Just(4)];
+    (bounds(), first, nodes, any::<bool>()).prop_map(|(bounds, first, nodes, huge)| Region {
+        bounds,
+        first,
+        nodes,
+        huge,
+    })
 }
 
-pub fn bounds() -> impl Strategy<Value = Bounds> {
+fn bounds() -> impl Strategy<Value = Bounds> {
     let region = (CAPACITY + ROUNDING) as u64;
     let memory = prop_oneof![Just(4 * region), 300u64..2 * region];
     (2usize..7, 0usize..6, memory).prop_map(|(versions, history, pages)| Bounds {

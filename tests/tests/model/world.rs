@@ -3,13 +3,13 @@
 mod observers;
 mod rollback;
 
-use crate::ops::{CAPACITY, Early, OBSERVERS, Op, ROUNDING, Style};
+use crate::ops::{CAPACITY, Early, OBSERVERS, Op, ROUNDING, Region, Style};
 use ndarray::Ix1;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
-use tcasm_core::store::Bounds;
-use tcasm_core::sys::mem::page_size;
+use tcasm_core::sys::huge::is_huge;
+use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 use tcasm_core::testing::nodes::Pretended;
 use tcasm_observer::{ObserveError, Observer, Status, Version, View};
 use tcasm_producer::{Buffer, CaptureMode, Field, Producer, PublishError, Receipt, TrackerKind};
@@ -67,10 +67,12 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 impl World {
-    pub fn new(way: Way, bounds: Bounds, first: usize, nodes: usize) -> Result<World, String> {
-        let name = name("model");
+    pub fn new(way: Way, region: &Region) -> Result<World, String> {
+        let (name, bounds) = (name("model"), region.bounds);
         let builder = Producer::builder(&name)
             .keeper(false)
+            .gather_often()
+            .huge_pages(region.huge)
             .cold_versions(1)
             .capacity(CAPACITY * page_size())
             .capture(way.1)
@@ -79,7 +81,7 @@ impl World {
             .versions(bounds.versions)
             .history(bounds.history)
             .memory(bounds.bytes)
-            .topology(Pretended::new(nodes));
+            .topology(Pretended::new(region.nodes));
         let producer = builder.create().map_err(text)?;
         let mut world = World {
             tracker: producer.tracker(),
@@ -96,7 +98,7 @@ impl World {
             step: 0,
             counts: [0; 4],
         };
-        world.add_field("a", first * page_size() - 100, false)?;
+        world.add_field("a", region.first * page_size() - 100, false)?;
         world.add_field("u", 120 * page_size(), true)?;
         Ok(world)
     }
@@ -358,6 +360,17 @@ impl World {
     /// Returns the bytes of live memory that are shared with planes.
     pub fn shared_bytes(&self) -> u64 {
         self.producer.stats().shared_bytes
+    }
+
+    /// Returns true if a chunk of live memory is a huge page.
+    pub fn has_huge_pages(&self) -> bool {
+        let Ok(view) = self.producer.view(self.buffers[0]) else {
+            return false;
+        };
+        // The first buffer begins where the region does.
+        let base = view.as_ptr() as usize;
+        let mut chunks = (0..CAPACITY * page_size() / HUGE_PAGE).map(|i| base + i * HUGE_PAGE);
+        chunks.any(|at| is_huge(&(at..at + HUGE_PAGE)).unwrap_or(false))
     }
 
     /// Checks that all held versions are unchanged, and that live memory is right.
