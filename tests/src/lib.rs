@@ -17,6 +17,7 @@ pub mod procfs;
 pub mod puppet;
 pub mod threads;
 pub mod unmap;
+pub mod views;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -58,6 +58,9 @@ mechanisms! {
     /// Pages that changed in the last two versions are left unprotected and compared. Without it
     /// all pages are protected.
     Prediction = "prediction",
+    /// Observers copy scattered chunks within their budget. Without it they map every run, until
+    /// mappings run short.
+    Copies = "copies",
 }
 
 /// The error for a name that no mechanism has.
