@@ -1,53 +1,168 @@
-//! Limits how many mappings windows take. The kernel's limit is for the whole process, which needs
-//! mappings for other purposes too.
+//! Limits how many mappings windows take, and how much memory their copies take.
 //!
-//! All windows of all observers of this process share half of the limit. A window may take half of
-//! what the others have left of it. So each window finds some, and all together never exceed their
-//! half.
+//! The kernel's limit on mappings is for the whole process, which needs mappings for other purposes
+//! too. All windows of all observers of this process share half of the limit. A window may take
+//! half of what the others have left of it. So each window finds some, and all together never
+//! exceed their half.
+//!
+//! The copies of all windows of one observer share a budget, which the observer sets. Only the
+//! copies that are made for lack of mappings may exceed it.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use tcasm_core::sys::mem::max_map_count;
+use tcasm_core::sys::room;
+use tcasm_core::testing::ablation::{Mechanism, without};
 
-/// The number of runs of all windows of this process.
+/// The number of mappings of all windows of this process.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-fn limit() -> usize {
+/// The largest default budget: 128 chunks. An observer runs beside a simulation, which needs the
+/// memory more. Whoever looks at larger scattered fields sets a larger budget.
+const MOST: u64 = 256 << 20;
+
+/// The default budget is at most one part in this many of the memory that may be allocated when the
+/// observer attaches.
+const PART: u64 = 8;
+
+/// Returns the default budget of an observer of a region of `bytes` bytes: as much as the region
+/// has, so that a small one can be copied whole. It is bounded by [`MOST`], and by a part of the
+/// free memory. An observer in a small control group must not be killed for its copies.
+pub(crate) fn default_budget(bytes: usize) -> u64 {
+    let most = MOST.min(bytes as u64);
+    room::shortage(most * PART).map_or(most, |room| room.bytes / PART)
+}
+
+/// Returns the most mappings that all windows of this process may have.
+pub(crate) fn limit() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| max_map_count() / 2)
 }
 
-/// The runs that one window has taken. They are given back when it is dropped.
-#[derive(Debug, Default)]
+/// What the windows of one observer have taken, and the budget of their copies.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    mappings: AtomicUsize,
+    copied: AtomicU64,
+    budget: AtomicU64,
+}
+
+impl Usage {
+    pub(crate) fn new(budget: u64) -> Self {
+        Usage {
+            mappings: AtomicUsize::new(0),
+            copied: AtomicU64::new(0),
+            budget: AtomicU64::new(budget),
+        }
+    }
+
+    /// Returns the number of mappings of the windows.
+    pub(crate) fn mappings(&self) -> usize {
+        self.mappings.load(Relaxed)
+    }
+
+    /// Returns the bytes of memory that the copies take.
+    pub(crate) fn copied(&self) -> u64 {
+        self.copied.load(Relaxed)
+    }
+
+    /// Returns the bytes that the copies may take.
+    pub(crate) fn budget(&self) -> u64 {
+        match without(Mechanism::Copies) {
+            true => 0,
+            false => self.budget.load(Relaxed),
+        }
+    }
+
+    /// Sets the bytes that the copies may take. Copies that exist stay.
+    pub(crate) fn set_budget(&self, bytes: u64) {
+        self.budget.store(bytes, Relaxed);
+    }
+}
+
+/// The mappings and the memory that one window has taken. They are given back when it is dropped.
+#[derive(Debug)]
 pub(crate) struct Share {
-    runs: usize,
+    of: Arc<Usage>,
+    mappings: usize,
+    copied: u64,
+    /// True if a copy was refused since [`Share::was_refused`] was called.
+    refused: bool,
 }
 
 impl Share {
-    /// Returns the most runs that this window may have now, including those that it has. (Threads
-    /// that ask at the same time may together get a little more. The other half of the kernel's
-    /// limit allows for that.)
+    /// Returns a share that has taken nothing yet.
+    pub(crate) fn new(of: Arc<Usage>) -> Self {
+        Share {
+            of,
+            mappings: 0,
+            copied: 0,
+            refused: false,
+        }
+    }
+
+    /// Returns the most mappings that this window may have now, including those that it has.
+    /// (Threads that ask at the same time may together get a little more. The other half of the
+    /// kernel's limit allows for that.)
     pub(crate) fn most(&self) -> usize {
-        let others = TAKEN.load(Ordering::Relaxed).saturating_sub(self.runs);
+        let others = TAKEN.load(Relaxed).saturating_sub(self.mappings);
         limit().saturating_sub(others) / 2
     }
 
-    /// Returns the number of runs that are taken.
-    pub(crate) fn runs(&self) -> usize {
-        self.runs
+    /// Returns the number of mappings that are taken.
+    pub(crate) fn mappings(&self) -> usize {
+        self.mappings
     }
 
-    /// Takes `runs` runs from now on, instead of those taken before.
-    pub(crate) fn set(&mut self, runs: usize) {
-        TAKEN.fetch_add(runs, Ordering::Relaxed);
-        TAKEN.fetch_sub(self.runs, Ordering::Relaxed);
-        self.runs = runs;
+    /// Takes `mappings` mappings from now on, instead of those taken before.
+    pub(crate) fn set_mappings(&mut self, mappings: usize) {
+        for count in [&TAKEN, &self.of.mappings] {
+            count.fetch_add(mappings, Relaxed);
+            count.fetch_sub(self.mappings, Relaxed);
+        }
+        self.mappings = mappings;
+    }
+
+    /// Returns the bytes of memory that the window's copies take.
+    pub(crate) fn copied(&self) -> u64 {
+        self.copied
+    }
+
+    /// Takes `bytes` more for copies, if all copies of the observer then stay within the budget.
+    /// Returns false if they do not.
+    pub(crate) fn try_copy(&mut self, bytes: u64) -> bool {
+        let budget = self.of.budget();
+        let more = |taken: u64| taken.checked_add(bytes).filter(|sum| *sum <= budget);
+        let fits = self.of.copied.fetch_update(Relaxed, Relaxed, more).is_ok();
+        match fits {
+            true => self.copied += bytes,
+            false => self.refused = true,
+        }
+        fits
+    }
+
+    /// Takes `bytes` more for copies, whatever the budget is.
+    pub(crate) fn copy(&mut self, bytes: u64) {
+        self.of.copied.fetch_add(bytes, Relaxed);
+        self.copied += bytes;
+    }
+
+    /// Gives `bytes` of copies back.
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        self.of.copied.fetch_sub(bytes, Relaxed);
+        self.copied -= bytes;
+    }
+
+    /// Returns true if a copy was refused since the last call.
+    pub(crate) fn was_refused(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.set(0);
+        self.set_mappings(0);
+        self.give_back(self.copied);
     }
 }
 
@@ -57,15 +172,42 @@ mod tests {
 
     #[test]
     fn windows_take_at_most_half_of_the_mappings_and_give_them_back() {
-        let mut shares: Vec<Share> = Vec::new();
+        let (usage, mut shares) = (Arc::new(Usage::new(0)), Vec::new());
         for _ in 0..100 {
-            let mut share = Share::default();
-            share.set(share.most());
+            let mut share = Share::new(usage.clone());
+            share.set_mappings(share.most());
             shares.push(share);
         }
-        assert!(TAKEN.load(Ordering::Relaxed) <= limit());
-        assert_eq!(shares[0].runs, limit() / 2);
+        assert!(TAKEN.load(Relaxed) <= limit());
+        assert_eq!(usage.mappings(), TAKEN.load(Relaxed));
+        assert_eq!(shares[0].mappings, limit() / 2);
         shares.clear();
-        assert_eq!(TAKEN.load(Ordering::Relaxed), 0);
+        assert_eq!((TAKEN.load(Relaxed), usage.mappings()), (0, 0));
+    }
+
+    #[test]
+    fn copies_stay_within_the_budget_unless_they_are_forced() {
+        let usage = Arc::new(Usage::new(10));
+        let [mut a, mut b] = [(); 2].map(|()| Share::new(usage.clone()));
+        assert!(a.try_copy(7) && !b.try_copy(4) && b.try_copy(3));
+        assert!(!a.was_refused() && b.was_refused() && !b.was_refused());
+        a.give_back(2);
+        assert!(b.try_copy(2) && !b.try_copy(1));
+        b.copy(5);
+        assert_eq!((a.copied(), b.copied(), usage.copied()), (5, 10, 15));
+        drop(b);
+        usage.set_budget(5);
+        assert!(
+            !a.try_copy(1),
+            "a lower budget is for copies that come later"
+        );
+        drop(a);
+        assert_eq!(usage.copied(), 0);
+    }
+
+    #[test]
+    fn default_budget_is_bounded_and_not_larger_than_the_region() {
+        assert!(default_budget(1 << 20) <= 1 << 20);
+        assert!(default_budget(1 << 40) <= MOST);
     }
 }

@@ -1,67 +1,156 @@
-//! A window's own memory, for chunks that are too fragmented to be mapped.
+//! A window's own memory, for chunks that are too scattered to be mapped.
 //!
-//! It is an object of the same size as a plane. It is mapped twice: writable here, and read-only in
-//! the window. So a copy is renewed page by page without a change of mappings, and a window is
-//! never writable.
+//! A copy is private memory at the place of its chunk in the window. The window writes it, and
+//! hands it out only as shared slices. So a copy is renewed page by page without a system call, and
+//! it can be in huge pages, which a shared object gets on few machines. Pages that are in no plane
+//! are not written, and take no memory.
 
 use crate::error::ViewError;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use tcasm_core::format::pagemap::Run;
-use tcasm_core::sys::mem::Mapping;
-use tcasm_core::sys::object::{Object, read_at};
+use crate::plan::{Change, Shown};
+use crate::session::Session;
+use crate::window::{Window, whole};
+use tcasm_core::format::pagemap::{ChunkMap, Run, Runs, ZERO};
+use tcasm_core::pageset::runs_of;
 
-/// Memory for the copies of one window. It is sparse: a chunk that is not copied takes none.
-#[derive(Debug)]
-pub(crate) struct Copies {
-    object: Object,
-    map: Mapping,
+/// The memory of the copy of one chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copied {
+    /// True if the copy asks for huge pages.
+    pub(crate) huge: bool,
+    /// The bytes of memory that the copy takes.
+    pub(crate) bytes: u64,
 }
 
-impl Copies {
-    /// Creates the memory for a window of `bytes` bytes over the region `name`.
-    pub(crate) fn create(name: &str, bytes: usize) -> Result<Self, ViewError> {
-        let object = Object::create(&format!("tcasm-{name}-copies"), bytes as u64)
-            .map_err(|source| ViewError::Copies { bytes, source })?;
-        let map = Mapping::shared(object.as_fd(), bytes, true)?;
-        map.dont_fork_or_dump()?;
-        Ok(Copies { object, map })
+impl Copied {
+    /// Returns the copy of a chunk of `pages` pages, which are at `want`. `huge` says whether an
+    /// existing copy asks for huge pages. A new copy does if `may_be_huge` and half of the pages
+    /// are in planes: the memory of the others is wasted.
+    pub(crate) fn of(
+        want: &ChunkMap,
+        (pages, page_size): (usize, usize),
+        huge: Option<bool>,
+        may_be_huge: bool,
+    ) -> Copied {
+        let filled = match want {
+            ChunkMap::Whole(ZERO) => 0,
+            ChunkMap::Whole(_) => pages,
+            ChunkMap::Mixed(codes) => codes[..pages].iter().filter(|code| **code != ZERO).count(),
+        };
+        let huge = huge.unwrap_or(may_be_huge && filled * 2 >= pages);
+        let taken = if huge { pages } else { filled };
+        Copied {
+            huge,
+            bytes: (taken * page_size) as u64,
+        }
     }
+}
 
-    /// Returns the object, to be mapped where a window shows a copy.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.object.as_fd()
-    }
-
-    /// Allocates memory for `at..at + len` at once, which costs less than page by page.
-    pub(crate) fn populate(&self, at: usize, len: usize) {
-        // If this fails, each page takes a fault when it is filled.
-        let _ = self.map.populate(at, len);
-    }
-
-    /// Copies the pages of `run` from their plane.
+impl Window {
+    /// Maps new memory for the copy of a chunk, all zeros.
     #[allow(unsafe_code)]
-    pub(crate) fn fill(
-        &mut self,
-        run: &Run,
-        page_size: usize,
-        planes: &[OwnedFd],
-    ) -> Result<(), ViewError> {
-        let (at, len) = (run.pages.start * page_size, run.pages.len() * page_size);
-        assert!(at + len <= self.map.len(), "runs lie in the region");
-        // SAFETY: the range is inside the mapping, which is writable and whose object cannot
-        // shrink. `&mut self` belongs to the owner of the window, so nothing is borrowed from the
-        // part of the window that shows it.
-        let part = unsafe { std::slice::from_raw_parts_mut(self.map.ptr().add(at), len) };
-        match run.plane() {
-            Some(plane) => read_at(&planes[plane], part, at as u64)?,
-            None => part.fill(0),
+    fn put_copy(&mut self, change: &Change) -> Result<(), ViewError> {
+        let (at, len) = self.span(&self.pages(change.chunk));
+        match (self.flat, whole(&self.chunks[change.chunk].shown)) {
+            (true, Some(ZERO)) => return Ok(()),
+            (true, _) => return self.put_zero(at, len),
+            (false, _) => {}
+        }
+        // SAFETY: `&mut self`, so nothing is borrowed from the window.
+        unsafe { self.range.put_zero(at, len, true)? };
+        // Before any page is touched, because then the kernel joins neighbouring copies.
+        self.range.dont_fork_or_dump_part(at, len)?;
+        if change.copied.huge {
+            self.range.huge_pages_part(at, len);
+            // If this fails, each page takes a fault when it is filled.
+            let _ = self.range.populate(at, len);
+        } else {
+            self.range.no_huge_pages_part(at, len);
         }
         Ok(())
     }
 
-    /// Returns the memory of `at..at + len` to the system. If this fails, the memory stays
-    /// allocated until the window is dropped.
-    pub(crate) fn release(&self, at: usize, len: usize) {
-        let _ = self.object.punch(at as u64..(at + len) as u64);
+    /// Makes or renews copies.
+    pub(crate) fn copy(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
+        let mut copies = changes.iter().filter(|change| change.copy);
+        copies.try_for_each(|change| self.renew(change, session))
+    }
+
+    /// Makes or renews the copy of a chunk. If the changed pages are known only these are copied,
+    /// otherwise all are. The place of a page does not say whether it changed: its frame may have
+    /// been written anew after the version that was shown.
+    fn renew(&mut self, change: &Change, session: &Session) -> Result<(), ViewError> {
+        let pages = self.pages(change.chunk);
+        let (known, kept) = match &self.chunks[change.chunk].shown {
+            // Zeros in all pages of a small copy would take more memory than new pages do.
+            Shown::Copied(copied) => (change.changed, copied.huge || change.changed.is_some()),
+            Shown::Mapped(_) => (None, false),
+        };
+        if !kept {
+            self.put_copy(change)?;
+        }
+        let mut runs = Runs::default();
+        match known {
+            Some(bits) => {
+                for run in runs_of(&bits) {
+                    let part = pages.start + run.start..(pages.start + run.end).min(pages.end);
+                    runs.push_chunk(&change.want, pages.start, part);
+                }
+            }
+            None => runs.push_chunk(&change.want, pages.start, pages),
+        }
+        let mut runs = runs.runs.iter();
+        runs.try_for_each(|run| self.fill(run, kept, session))
+    }
+
+    /// Copies the pages of `run` from their plane. If the memory of the copy was not `kept`, it has
+    /// only zeros.
+    #[allow(unsafe_code)]
+    fn fill(&mut self, run: &Run, kept: bool, session: &Session) -> Result<(), ViewError> {
+        let (at, len) = self.span(&run.pages);
+        assert!(at + len <= self.range.len(), "runs lie in the region");
+        // SAFETY: the range is inside the window, and `put_copy` has mapped private memory there
+        // that is writable. `&mut self`, so nothing is borrowed from the window.
+        let part = unsafe { std::slice::from_raw_parts_mut(self.range.ptr().add(at), len) };
+        match run.plane() {
+            Some(plane) => {
+                let fd = &session.planes()[plane];
+                session.sources.copy((plane, fd), at, part)?;
+            }
+            None if kept => part.fill(0),
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::pageset::CHUNK_PAGES;
+
+    #[test]
+    fn memory_of_a_copy_follows_its_pages_unless_it_is_huge() {
+        let mut codes = Box::new([ZERO; CHUNK_PAGES]);
+        codes[..CHUNK_PAGES / 2 - 1].fill(3);
+        let size = (CHUNK_PAGES, 4096);
+        let sparse = Copied::of(&ChunkMap::Mixed(codes.clone()), size, None, true);
+        assert_eq!((sparse.huge, sparse.bytes), (false, 255 * 4096));
+        codes[CHUNK_PAGES - 1] = 1;
+        let want = ChunkMap::Mixed(codes);
+        let of = |huge, may_be_huge| Copied::of(&want, size, huge, may_be_huge);
+        assert_eq!((of(None, true).huge, of(None, true).bytes), (true, 2 << 20));
+        assert_eq!(
+            (of(None, false).huge, of(None, false).bytes),
+            (false, 1 << 20)
+        );
+        assert_eq!(
+            of(Some(false), true).bytes,
+            1 << 20,
+            "a copy stays as it is"
+        );
+        assert_eq!(
+            Copied::of(&ChunkMap::Whole(ZERO), size, Some(true), true).bytes,
+            2 << 20
+        );
     }
 }

@@ -219,8 +219,8 @@ pub enum ViewError {
     },
     /// The producer's address is taken in this process.
     #[error(
-        "{0}. One view at a time can lie at the producer's address, and an observer keeps it for \
-         its next view: use that observer, or map elsewhere with view()"
+        "{0}. One version at a time can be mapped at the producer's address, and an observer keeps \
+         the address for its next view: use that observer, or map elsewhere with view()"
     )]
     Base(MapError),
     /// The version could not be mapped.
@@ -229,17 +229,6 @@ pub enum ViewError {
     /// Pages of a plane could not be read.
     #[error("cannot read a plane: {0}")]
     Read(#[from] io::Error),
-    /// The version has more runs than can be mapped, and there is no memory for copies.
-    #[error(
-        "the version is scattered over more runs than can be mapped, and there is no memory for a \
-         copy of {bytes} bytes: {source}; hold fewer views, or read without mapping"
-    )]
-    Copies {
-        /// Bytes of the region.
-        bytes: usize,
-        /// The error of the system.
-        source: io::Error,
-    },
     /// This process is a forked child of the observer.
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,

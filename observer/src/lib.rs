@@ -3,7 +3,8 @@
 //! An [`Observer`] attaches to a region by name. [`Observer::latest`] and similar functions pin a
 //! [`Version`]: while it is held, no memory of it is reused. [`Version::view`] maps it as one
 //! contiguous piece of memory, in which fields are ndarray views and raw structures are references.
-//! An observer cannot make the simulation wait.
+//! Only parts whose pages are scattered are copied, within a budget
+//! ([`Observer::set_copy_budget`]). An observer cannot make the simulation wait.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -34,11 +35,15 @@ mod copies;
 mod error;
 mod held;
 mod info;
+mod mappings;
 mod observer;
 mod pin;
 mod plan;
 mod session;
+mod since;
 mod sockets;
+mod sources;
+mod stats;
 mod streams;
 mod table_cache;
 mod version;
@@ -52,6 +57,7 @@ pub use info::RegionInfo;
 pub use ndarray;
 pub use observer::{Observer, Status};
 pub use sockets::{Socket, sockets};
+pub use stats::ObserverStats;
 pub use streams::Versions;
 pub use tcasm_core::field::{
     Attr, Centering, DType, Element, FieldDesc, FieldTable, Kind, Mesh, Order, RegionPtr,

@@ -37,8 +37,8 @@ pub enum Status {
 
 /// An attachment to a region.
 pub struct Observer {
-    session: Arc<Session>,
-    windows: Arc<Windows>,
+    pub(crate) session: Arc<Session>,
+    pub(crate) windows: Arc<Windows>,
     /// The newest version that `latest`, `wait_newer` or `next` has returned, or 0.
     seen: u64,
     subscribed: bool,
@@ -64,9 +64,10 @@ impl Observer {
 
     fn attach_at(name: &str, path: &Path) -> Result<Observer, AttachError> {
         let session = Arc::new(attach::attach(name, path, ATTACH_TIMEOUT)?);
+        let windows = Arc::new(Windows::new(session.extent().bytes as usize));
         Ok(Observer {
             session,
-            windows: Arc::default(),
+            windows,
             seen: 0,
             subscribed: false,
         })

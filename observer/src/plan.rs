@@ -1,10 +1,14 @@
 //! Finds out what must change in a window so that it shows another version.
 //!
-//! Only chunks that may differ are looked at. If the new version directly follows the one shown,
-//! these are the chunks that it marks as changed. Otherwise these are all chunks in use, and their
-//! maps are compared, because leaves and frames may have been used anew since.
+//! Only chunks that may differ are looked at. If it is known what changed since the version that is
+//! shown, these are the chunks that changed. Otherwise these are all chunks in use, and their maps
+//! are compared, because leaves and frames may have been used anew since.
 
+use crate::budget::Share;
+use crate::copies::Copied;
+use crate::mappings::{Ends, borders};
 use crate::pin::Pin;
+use crate::since::Since;
 use std::sync::atomic::Ordering;
 use tcasm_core::format::index::{Index, IndexError};
 use tcasm_core::format::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
@@ -16,31 +20,46 @@ pub(crate) enum Shown {
     /// These pages of planes, mapped.
     Mapped(ChunkMap),
     /// A copy of the pages as the window's version has them.
-    Copied,
+    Copied(Copied),
 }
 
 /// A chunk of a window.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) shown: Shown,
-    /// The number of runs that are mapped, or 0 if there is only one.
-    pub(crate) runs: usize,
+    /// The number of runs that are mapped. A copy is one.
+    runs: usize,
 }
 
 impl Chunk {
     /// A chunk of a new window.
     pub(crate) const ZERO: Chunk = Chunk {
         shown: Shown::Mapped(ChunkMap::Whole(ZERO)),
-        runs: 0,
+        runs: 1,
     };
 
     /// Records that `change` was made.
     pub(crate) fn becomes(&mut self, change: Change) {
         self.runs = change.runs();
         self.shown = match change.copy {
-            true => Shown::Copied,
+            true => Shown::Copied(change.copied),
             false => Shown::Mapped(change.want),
         };
+    }
+
+    /// Returns the copy that the chunk is, if it is one.
+    fn copied(&self) -> Option<Copied> {
+        match self.shown {
+            Shown::Copied(copied) => Some(copied),
+            Shown::Mapped(_) => None,
+        }
+    }
+
+    fn ends(&self, pages: usize, flat: bool) -> Ends {
+        match &self.shown {
+            Shown::Mapped(map) => Ends::mapped(map, pages, self.runs),
+            Shown::Copied(_) => Ends::copied(flat),
+        }
     }
 }
 
@@ -54,78 +73,113 @@ pub(crate) struct Change {
     fragments: usize,
     /// True if the chunk is to be copied instead of mapped.
     pub(crate) copy: bool,
+    /// The copy that the chunk is if it is copied.
+    pub(crate) copied: Copied,
     /// The pages that changed since the version that is shown, if known.
     pub(crate) changed: Option<ChunkBits>,
 }
 
 impl Change {
-    /// Returns the number of runs to map, or 0 if there is only one.
-    pub(crate) fn runs(&self) -> usize {
-        match self.copy || self.fragments == 1 {
-            true => 0,
+    /// Returns the number of runs to map. A copy is one.
+    fn runs(&self) -> usize {
+        match self.copy {
+            true => 1,
             false => self.fragments,
         }
     }
-}
 
-/// Reads the version that is to be shown.
-struct Reader<'a> {
-    index: Index<'a>,
-    map: PageMap<'a>,
-    slot: usize,
-    /// True if it directly follows the version that is shown.
-    follows: bool,
-}
-
-/// Returns the changes from version number `shown` to that of `pin`, in order of chunks. `chunks`
-/// is what the window shows, with `mapped` runs. At most `most` runs are mapped afterwards.
-pub(crate) fn changes(
-    chunks: &[Chunk],
-    (shown, mapped): (u64, usize),
-    pin: &Pin,
-    most: usize,
-) -> Result<Vec<Change>, IndexError> {
-    let reader = Reader {
-        index: pin.session.index()?,
-        map: pin.map()?,
-        slot: pin.slot,
-        follows: shown != 0 && pin.stamp.version == shown + 1,
-    };
-    let candidates = match reader.follows {
-        true => reader.index.changed_chunks(reader.slot)?,
-        false => reader.map.used_chunks()?,
-    };
-    let mut changes = Vec::new();
-    for chunk in candidates.iter() {
-        let is = chunks.get(chunk).unwrap_or(&NEW);
-        if reader.follows || !reader.shows(chunk, is)? {
-            changes.push(reader.change(chunk, is)?);
+    fn ends(&self, pages: usize, flat: bool) -> Ends {
+        match self.copy {
+            true => Ends::copied(flat),
+            false => Ends::mapped(&self.want, pages, self.fragments),
         }
     }
-    let (before, after) = runs(chunks, &changes);
-    if mapped - before + after > most {
-        reader.copy_some(chunks, &mut changes, most)?;
+}
+
+/// What a window shows.
+pub(crate) struct Before<'a> {
+    /// The content of each chunk. Chunks beyond the last entry are as in a new window.
+    pub(crate) chunks: &'a [Chunk],
+    /// The number of the version, or 0 if there is none.
+    pub(crate) version: u64,
+    /// True if copies and zero pages are in one mapping.
+    pub(crate) flat: bool,
+}
+
+impl<'a> Before<'a> {
+    fn chunk(&self, chunk: usize) -> &'a Chunk {
+        /// The content of a chunk that has no entry yet.
+        static NEW: Chunk = Chunk::ZERO;
+        self.chunks.get(chunk).unwrap_or(&NEW)
     }
-    Ok(changes)
 }
 
-/// The content of a chunk that has no entry in a window yet.
-static NEW: Chunk = Chunk::ZERO;
-
-/// Returns the number of runs of the chunks that change, before and after.
-pub(crate) fn runs(chunks: &[Chunk], changes: &[Change]) -> (usize, usize) {
-    let before = changes.iter().filter_map(|c| chunks.get(c.chunk));
-    (
-        before.map(|c| c.runs).sum(),
-        changes.iter().map(Change::runs).sum(),
-    )
+/// What must change in a window.
+pub(crate) struct Plan {
+    /// The changes, in order of chunks.
+    pub(crate) changes: Vec<Change>,
+    /// The number of mappings of the window afterwards.
+    pub(crate) mappings: usize,
 }
 
-impl Reader<'_> {
+/// Returns what must change in a window that shows `before`, so that it shows the version of `pin`.
+/// `share` is what the window has taken. It takes the memory of the copies in the plan, and gives
+/// back that of the copies that end. The window has at most `most` mappings afterwards, unless it
+/// has more although everything is copied that would save one.
+pub(crate) fn make(
+    before: &Before<'_>,
+    pin: &Pin,
+    most: usize,
+    share: &mut Share,
+) -> Result<Plan, IndexError> {
+    let index = pin.session.index()?;
+    let mut planner = Planner {
+        index,
+        map: pin.map()?,
+        since: Since::read(&index, before.version, (pin.stamp.version, pin.slot))?,
+        before,
+        share,
+    };
+    let mut changes = planner.changes()?;
+    let mut mappings = planner.mappings_after(&changes);
+    if mappings > most {
+        planner.copy_some(&mut changes, mappings - most)?;
+        mappings = planner.mappings_after(&changes);
+    }
+    Ok(Plan { changes, mappings })
+}
+
+/// Reads the version that is to be shown, and compares it with what is shown.
+struct Planner<'a> {
+    index: Index<'a>,
+    map: PageMap<'a>,
+    /// What changed since the version that is shown, if known.
+    since: Option<Since>,
+    before: &'a Before<'a>,
+    share: &'a mut Share,
+}
+
+impl Planner<'_> {
+    /// Returns the changes of the chunks that differ.
+    fn changes(&mut self) -> Result<Vec<Change>, IndexError> {
+        let candidates = match &self.since {
+            Some(since) => since.chunks.clone(),
+            None => self.map.used_chunks()?,
+        };
+        let mut changes = Vec::new();
+        for chunk in candidates.iter() {
+            if self.since.is_some() || !self.shows(chunk)? {
+                changes.push(self.change(chunk)?);
+            }
+        }
+        Ok(changes)
+    }
+
     /// Returns true if a chunk shows what the version has there. Always false for a copy, because
     /// that is not known.
-    fn shows(&self, chunk: usize, is: &Chunk) -> Result<bool, IndexError> {
-        Ok(match (&is.shown, self.map.entry(chunk)?) {
+    fn shows(&self, chunk: usize) -> Result<bool, IndexError> {
+        let is = &self.before.chunk(chunk).shown;
+        Ok(match (is, self.map.entry(chunk)?) {
             (Shown::Mapped(ChunkMap::Whole(code)), Entry::Whole(now)) => *code == now,
             (Shown::Mapped(ChunkMap::Mixed(codes)), Entry::Leaf(leaf)) => {
                 let mut now = self.index.leaf(chunk, leaf)?.iter();
@@ -138,78 +192,99 @@ impl Reader<'_> {
         })
     }
 
-    fn change(&self, chunk: usize, is: &Chunk) -> Result<Change, IndexError> {
+    fn change(&mut self, chunk: usize) -> Result<Change, IndexError> {
+        let (is, layout) = (self.before.chunk(chunk), self.index.layout());
+        let size = (layout.pages_in(chunk), layout.page_size);
         let (want, fragments) = match self.map.chunk(chunk)? {
-            ChunkMap::Mixed(codes) => {
-                let pages = &codes[..self.index.layout().pages_in(chunk)];
-                match count_runs(pages) {
-                    1 => (ChunkMap::Whole(pages[0]), 1),
-                    fragments => (ChunkMap::Mixed(codes), fragments),
-                }
-            }
+            ChunkMap::Mixed(codes) => match count_runs(&codes[..size.0]) {
+                1 => (ChunkMap::Whole(codes[0]), 1),
+                fragments => (ChunkMap::Mixed(codes), fragments),
+            },
             whole => (whole, 1),
         };
+        let huge = is.copied().map(|copied| copied.huge);
+        let copied = Copied::of(&want, size, huge, !self.before.flat);
         Ok(Change {
             chunk,
+            copy: self.takes(is, fragments, copied.bytes),
             want,
             fragments,
-            // A copied chunk stays copied, because renewing the copy costs less than mapping the
-            // chunk. It is mapped again when it is in few runs, for example after compaction.
-            copy: is.shown == Shown::Copied && fragments > FEW_RUNS,
-            changed: self.changed(chunk)?,
+            copied,
+            changed: self.since.as_ref().map(|since| *since.pages.chunk(chunk)),
         })
     }
 
-    /// Returns the pages that changed in a chunk since the version that is shown, if the new one
-    /// follows it.
-    fn changed(&self, chunk: usize) -> Result<Option<ChunkBits>, IndexError> {
-        if !self.follows {
-            return Ok(None);
-        }
-        let mut bits = ChunkBits::default();
-        let words = self.index.changed_bits(self.slot, chunk)?;
-        for (to, from) in bits.iter_mut().zip(words) {
-            *to = from.load(Ordering::Relaxed);
-        }
-        Ok(Some(bits))
+    /// Decides whether a chunk is copied, and takes the `bytes` bytes that its copy needs. A chunk
+    /// that is a copy stays one, even beyond the budget, because renewing it costs less than
+    /// mapping the chunk. It is mapped again when it is in few runs, for example after compaction.
+    fn takes(&mut self, is: &Chunk, fragments: usize, bytes: u64) -> bool {
+        let has = is.copied().map_or(0, |copied| copied.bytes);
+        let copy = fragments > FEW_RUNS && (bytes <= has || self.share.try_copy(bytes - has));
+        self.share.give_back(match copy {
+            true => has.saturating_sub(bytes),
+            false => has,
+        });
+        copy
     }
 
-    /// Copies the most fragmented chunks, whether they change or not, until at most `most` runs are
-    /// mapped.
-    fn copy_some(
-        &self,
-        chunks: &[Chunk],
-        changes: &mut Vec<Change>,
-        most: usize,
-    ) -> Result<(), IndexError> {
-        let all = chunks.len().max(changes.last().map_or(0, |c| c.chunk + 1));
-        let mut runs: Vec<usize> = chunks.iter().map(|c| c.runs).collect();
-        runs.resize(all, 0);
+    /// Returns the number of mappings of the window after `changes`.
+    fn mappings_after(&self, changes: &[Change]) -> usize {
+        let (before, layout) = (self.before, *self.index.layout());
+        let old = |chunk: usize| {
+            let pages = layout.pages_in(chunk);
+            before.chunk(chunk).ends(pages, before.flat)
+        };
+        let new = |change: &Change| {
+            let pages = layout.pages_in(change.chunk);
+            (change.chunk, change.ends(pages, before.flat))
+        };
+        let olds: Vec<_> = changes.iter().map(|c| (c.chunk, old(c.chunk))).collect();
+        let news: Vec<_> = changes.iter().map(new).collect();
+        let more = borders(&news, layout.chunks, old);
+        self.share.mappings() + more - borders(&olds, layout.chunks, old)
+    }
+
+    /// Copies the most scattered chunks, whether they change or not, until the window has `excess`
+    /// mappings less, or no chunk saves any.
+    fn copy_some(&mut self, changes: &mut Vec<Change>, excess: usize) -> Result<(), IndexError> {
+        let before = self.before;
+        let all = changes.last().map_or(0, |c| c.chunk + 1);
+        let mut runs: Vec<usize> = before.chunks.iter().map(|c| c.runs).collect();
+        runs.resize(runs.len().max(all), 1);
         changes.iter().for_each(|c| runs[c.chunk] = c.runs());
-        for chunk in too_many(&runs, most) {
+        // A copy can cost two borders, unless it is in one mapping with the pages around it.
+        let costs = if before.flat { 0 } else { 2 };
+        let saved = |runs: &usize| (runs - 1).saturating_sub(costs);
+        let saves: Vec<usize> = runs.iter().map(saved).collect();
+        for chunk in most_scattered(&saves, excess) {
             let at = match changes.binary_search_by_key(&chunk, |c| c.chunk) {
                 Ok(at) => at,
                 Err(at) => {
                     // This chunk is mapped and does not change, so none of its pages is copied yet.
-                    changes.insert(at, self.change(chunk, &chunks[chunk])?);
+                    changes.insert(at, self.change(chunk)?);
                     at
                 }
             };
-            changes[at].copy = true;
+            let change = &mut changes[at];
+            if !change.copy {
+                self.share.copy(change.copied.bytes);
+                change.copy = true;
+            }
         }
         Ok(())
     }
 }
 
-/// Returns the fewest chunks without which at most `most` runs are left.
-fn too_many(runs: &[usize], most: usize) -> Vec<usize> {
-    let mut chunks: Vec<usize> = (0..runs.len()).filter(|c| runs[*c] > 0).collect();
-    chunks.sort_unstable_by_key(|c| std::cmp::Reverse(runs[*c]));
-    let mut total: usize = runs.iter().sum();
+/// Returns the fewest chunks that together save at least `excess` mappings, or all that save any.
+/// `saves` is what each chunk saves.
+fn most_scattered(saves: &[usize], excess: usize) -> Vec<usize> {
+    let mut chunks: Vec<usize> = (0..saves.len()).filter(|c| saves[*c] > 0).collect();
+    chunks.sort_unstable_by_key(|c| std::cmp::Reverse(saves[*c]));
+    let mut saved = 0;
     let enough = chunks.iter().position(|c| {
-        let fits = total <= most;
-        total -= runs[*c];
-        fits
+        let enough = saved >= excess;
+        saved += saves[*c];
+        enough
     });
     chunks.truncate(enough.unwrap_or(chunks.len()));
     chunks
@@ -220,12 +295,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_fragmented_chunks_are_copied_and_no_more_than_needed() {
-        let runs = [10, 0, 500, 2, 300];
-        assert_eq!(too_many(&runs, 812), []);
-        assert_eq!(too_many(&runs, 811), [2]);
-        assert_eq!(too_many(&runs, 312), [2]);
-        assert_eq!(too_many(&runs, 311), [2, 4]);
-        assert_eq!(too_many(&runs, 0), [2, 4, 0, 3]);
+    fn most_scattered_chunks_are_copied_and_no_more_than_needed() {
+        let saves = [10, 0, 500, 2, 300];
+        assert_eq!(most_scattered(&saves, 0), []);
+        assert_eq!(most_scattered(&saves, 1), [2]);
+        assert_eq!(most_scattered(&saves, 500), [2]);
+        assert_eq!(most_scattered(&saves, 501), [2, 4]);
+        assert_eq!(most_scattered(&saves, 813), [2, 4, 0, 3]);
     }
 }

@@ -1,6 +1,7 @@
 //! One attachment: the producer's shared objects, this observer's lease, and the pins in it.
 
 use crate::error::ObserveError;
+use crate::sources::Sources;
 use crate::table_cache::TableCache;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -32,6 +33,8 @@ pub(crate) struct Session {
     taken: AtomicU64,
     /// Page tables of planes that no window uses at the moment.
     pub(crate) table_cache: Mutex<TableCache>,
+    /// Mappings of planes from which pages are copied.
+    pub(crate) sources: Sources,
     process: Process,
 }
 
@@ -52,6 +55,7 @@ impl Session {
         objects: Vec<OwnedFd>,
         lease: Lease,
     ) -> Self {
+        let sources = Sources::new(objects.len() - 1, layout.region_bytes());
         Session {
             socket,
             peer,
@@ -62,6 +66,7 @@ impl Session {
             lease,
             taken: AtomicU64::new(0),
             table_cache: Mutex::default(),
+            sources,
             process: Process::current(),
         }
     }

@@ -4,24 +4,26 @@ use crate::error::ViewError;
 use crate::version::Version;
 use crate::window::{Place, Window};
 use ndarray::ArrayViewD;
+use std::sync::Arc;
 use tcasm_core::field::{self, Element, FieldDesc, Kind, RegionPtr};
 
 /// A mapped version. It keeps the version pinned, and borrows from it live at most as long as the
 /// view.
 pub struct View {
     version: Version,
-    /// `None` only while dropping.
-    window: Option<Window>,
+    /// The window, which other views of the version may share. `None` only while dropping.
+    window: Option<Arc<Window>>,
 }
 
 impl Version {
-    /// Maps the version as one contiguous piece of memory, at any free address.
+    /// Maps the version as one contiguous piece of memory, at any free address. Views of the same
+    /// version share the address and the memory.
     pub fn view(&self) -> Result<View, ViewError> {
         View::map(self.clone(), Place::Anywhere)
     }
 
     /// Maps the version at the producer's own address, so that plain pointers stored in it work.
-    /// There can be one such view at a time.
+    /// There can be such views of one version at a time.
     pub fn view_at_base(&self) -> Result<View, ViewError> {
         View::map(self.clone(), Place::Base)
     }
@@ -42,7 +44,7 @@ impl View {
     }
 
     fn window(&self) -> &Window {
-        let window = self.window.as_ref();
+        let window = self.window.as_deref();
         window.expect("a view has a window until it is dropped")
     }
 
@@ -149,7 +151,8 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        if let Some(window) = self.window.take() {
+        // The last view that uses a window parks it.
+        if let Some(window) = self.window.take().and_then(Arc::into_inner) {
             self.version.windows().park(window, self.version.session());
         }
     }

@@ -2,22 +2,24 @@
 //!
 //! A window remembers what is mapped where. To show another version it changes only chunks that
 //! differ: whole chunks move in from the page-table cache with their page tables, single runs are
-//! mapped, and chunks that are too fragmented for the number of mappings that a process can have
-//! are copied.
+//! mapped, and chunks that are in many runs are copied into memory of the window.
+//!
+//! What is neither mapped nor copied are zero pages of the window's own. They are read-only, and
+//! each copy is a writable mapping between them. A *flat* window is for a process that lacks
+//! mappings: all its own memory is one writable mapping, of which copies are parts.
 
-use crate::budget::Share;
-use crate::copies::Copies;
+use crate::budget::{Share, Usage};
 use crate::error::ViewError;
 use crate::pin::Pin;
-use crate::plan::{self, Change, Chunk, Shown};
+use crate::plan::{self, Before, Change, Chunk, Shown};
 use crate::session::Session;
 use crate::table_cache::TableCache;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use tcasm_core::format::layout::Layout;
 use tcasm_core::format::pagemap::{ChunkMap, Run, Runs, ZERO};
-use tcasm_core::pageset::{CHUNK_PAGES, runs_of};
+use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::Mapping;
 
 /// The address at which a view is wanted.
@@ -32,24 +34,25 @@ pub(crate) enum Place {
 /// An address range, and what it shows.
 #[derive(Debug)]
 pub(crate) struct Window {
-    range: Mapping,
+    pub(crate) range: Mapping,
     place: Place,
+    /// True if all own memory of the window is one mapping.
+    pub(crate) flat: bool,
     layout: Layout,
     /// The content of each chunk. Chunks beyond the last entry are as in a new window.
-    chunks: Vec<Chunk>,
+    pub(crate) chunks: Vec<Chunk>,
     /// The number of the version that is shown, or 0 if there is none.
     version: u64,
     share: Share,
-    copies: Option<Copies>,
 }
 
 impl Window {
-    /// Reserves a new window in which all pages are zero.
-    #[allow(unsafe_code)]
+    /// Reserves a new window in which all pages are zero, and which may be flat.
     pub(crate) fn reserve(
         session: &Session,
-        place: Place,
+        (place, flat): (Place, bool),
         layout: &Layout,
+        usage: &Arc<Usage>,
     ) -> Result<Window, ViewError> {
         let bytes = layout.region_bytes();
         let range = match place {
@@ -60,18 +63,19 @@ impl Window {
                 Mapping::reserve_at(base, bytes).map_err(ViewError::Base)?
             }
         };
-        // SAFETY: the reservation is new, so nothing is borrowed from it.
-        unsafe { range.put_zero(0, bytes, false)? };
-        range.dont_fork_or_dump()?;
-        Ok(Window {
+        let mut window = Window {
             range,
             place,
+            flat,
             layout: *layout,
             chunks: Vec::new(),
             version: 0,
-            share: Share::default(),
-            copies: None,
-        })
+            share: Share::new(usage.clone()),
+        };
+        window.put_zero(0, bytes)?;
+        window.range.dont_fork_or_dump()?;
+        window.share.set_mappings(1);
+        Ok(window)
     }
 
     /// Returns the first address of the window.
@@ -87,8 +91,8 @@ impl Window {
         // - This process made the window, as the caller has checked, and `show` has mapped the
         //   whole range readable.
         // - The pages belong to a pinned version, which nobody writes, or are the window's own.
-        // - The range stays mapped as long as `self`. Only `show` changes it, which takes
-        //   `&mut self`.
+        // - The range stays mapped as long as `self`. Only `show` changes it and writes the
+        //   window's own pages, and it takes `&mut self`.
         unsafe { std::slice::from_raw_parts(self.range.ptr(), self.range.len()) }
     }
 
@@ -97,20 +101,39 @@ impl Window {
         self.place
     }
 
-    /// Returns the most runs that the window may map now.
+    /// Returns the most mappings that the window may have now.
     pub(crate) fn most(&self) -> usize {
         self.share.most()
     }
 
-    /// Shows the version of `pin` with at most `most` runs. After an error the window is mapped in
-    /// part and must be dropped.
-    pub(crate) fn show(&mut self, pin: &Pin, most: usize) -> Result<(), ViewError> {
+    /// Returns the bytes of memory that the window's copies take.
+    pub(crate) fn copied_bytes(&self) -> u64 {
+        self.share.copied()
+    }
+
+    /// Returns true if the budget was too small for a copy since the last call.
+    pub(crate) fn was_refused(&mut self) -> bool {
+        self.share.was_refused()
+    }
+
+    /// Shows the version of `pin` with at most `most` mappings. (A flat window does what is
+    /// possible.) Returns false if it needs more. Then, and after an error, the window must be
+    /// dropped.
+    pub(crate) fn show(&mut self, pin: &Pin, most: usize) -> Result<bool, ViewError> {
         if pin.stamp.version == self.version {
-            return Ok(());
+            return Ok(true);
         }
         let session = &pin.session;
-        let shown = (self.version, self.share.runs());
-        let changes = plan::changes(&self.chunks, shown, pin, most)?;
+        let before = Before {
+            chunks: &self.chunks,
+            version: self.version,
+            flat: self.flat,
+        };
+        let plan = plan::make(&before, pin, most, &mut self.share)?;
+        if plan.mappings > most && !self.flat {
+            return Ok(false);
+        }
+        let changes = plan.changes;
         let chunks = changes.last().map_or(0, |c| c.chunk + 1);
         if chunks > self.chunks.len() {
             self.chunks.resize_with(chunks, || Chunk::ZERO);
@@ -119,14 +142,13 @@ impl Window {
         self.map(&changes, session)?;
         self.copy(&changes, session)?;
         self.keep_from_children(&changes)?;
-        let (before, after) = plan::runs(&self.chunks, &changes);
-        self.share.set(self.share.runs() - before + after);
+        self.share.set_mappings(plan.mappings);
         for change in changes {
             let chunk = change.chunk;
             self.chunks[chunk].becomes(change);
         }
         self.version = pin.stamp.version;
-        Ok(())
+        Ok(true)
     }
 
     /// Changes the chunks that are in one plane, before or after: moves their old page tables into
@@ -209,62 +231,32 @@ impl Window {
                 let plane = session.planes()[plane].as_fd();
                 // SAFETY: `&mut self`, so nothing is borrowed from the window.
                 unsafe { self.range.put_shared(at, len, plane, at)? };
+                Ok(())
             }
-            // SAFETY: as above.
-            None => unsafe { self.range.put_zero(at, len, false)? },
+            None => self.put_zero(at, len),
         }
-        Ok(())
     }
 
-    /// Makes or renews copies, and returns the memory of those that are not shown any more.
-    fn copy(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
-        for change in changes {
-            let was = self.chunks[change.chunk].shown == Shown::Copied;
-            let (at, len) = self.span(&self.pages(change.chunk));
-            match (was, change.copy, &mut self.copies) {
-                (_, true, _) => self.renew(change, was, session)?,
-                (true, false, Some(copies)) => copies.release(at, len),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Renews the copy of a chunk. If the changed pages are known only these are read, otherwise
-    /// all are. The place of a page does not say whether it changed: its frame may have been
-    /// written anew after the version that was shown.
+    /// Maps new zero pages of the window's own. In a flat window they join those around them.
     #[allow(unsafe_code)]
-    fn renew(&mut self, change: &Change, was: bool, session: &Session) -> Result<(), ViewError> {
-        let (pages, page_size) = (self.pages(change.chunk), self.layout.page_size);
-        let (at, len) = self.span(&pages);
-        let copies = match &mut self.copies {
-            Some(copies) => copies,
-            none => none.insert(Copies::create(&session.info.name, self.range.len())?),
-        };
-        let mut runs = Runs::default();
-        match change.changed.filter(|_| was) {
-            Some(bits) => {
-                for run in runs_of(&bits) {
-                    let part = pages.start + run.start..(pages.start + run.end).min(pages.end);
-                    runs.push_chunk(&change.want, pages.start, part);
-                }
-            }
-            None => runs.push_chunk(&change.want, pages.start, pages),
+    pub(crate) fn put_zero(&mut self, at: usize, len: usize) -> Result<(), ViewError> {
+        // SAFETY: `&mut self`, so nothing is borrowed from the window.
+        unsafe { self.range.put_zero(at, len, self.flat)? };
+        if self.flat {
+            // A huge page would take the memory of all pages around one that is copied.
+            self.range.no_huge_pages_part(at, len);
+            self.range.dont_fork_or_dump_part(at, len)?;
         }
-        if !was {
-            copies.populate(at, len);
-            // SAFETY: `&mut self`, so nothing is borrowed from the window.
-            unsafe { self.range.put_shared(at, len, copies.fd(), at)? };
-        }
-        let mut runs = runs.runs.iter();
-        runs.try_for_each(|run| copies.fill(run, page_size, session.planes()))
+        Ok(())
     }
 
-    /// Excludes the changed chunks from forked children. New mappings would be inherited, and
-    /// nothing pins the version for a child.
+    /// Excludes the chunks that were mapped from forked children. New mappings would be inherited,
+    /// and nothing pins the version for a child.
     fn keep_from_children(&self, changes: &[Change]) -> Result<(), ViewError> {
-        for run in changes.chunk_by(|a, b| a.chunk + 1 == b.chunk) {
-            let (first, last) = (run[0].chunk, run[run.len() - 1].chunk);
+        let mapped = changes.iter().filter(|change| !change.copy);
+        let mapped: Vec<usize> = mapped.map(|change| change.chunk).collect();
+        for run in mapped.chunk_by(|a, b| a + 1 == *b) {
+            let (first, last) = (run[0], run[run.len() - 1]);
             let pages = self.pages(first).start..self.pages(last).end;
             let (at, len) = self.span(&pages);
             self.range.dont_fork_or_dump_part(at, len)?;
@@ -273,20 +265,20 @@ impl Window {
     }
 
     /// Returns the pages of a chunk.
-    fn pages(&self, chunk: usize) -> Range<usize> {
+    pub(crate) fn pages(&self, chunk: usize) -> Range<usize> {
         let start = chunk * CHUNK_PAGES;
         start..start + self.layout.pages_in(chunk)
     }
 
     /// Returns the offset of pages in bytes, and their number of bytes.
-    fn span(&self, pages: &Range<usize>) -> (usize, usize) {
+    pub(crate) fn span(&self, pages: &Range<usize>) -> (usize, usize) {
         let size = self.layout.page_size;
         (pages.start * size, pages.len() * size)
     }
 }
 
 /// Returns the code of a chunk that is mapped from one plane.
-fn whole(shown: &Shown) -> Option<u8> {
+pub(crate) fn whole(shown: &Shown) -> Option<u8> {
     match shown {
         Shown::Mapped(ChunkMap::Whole(code)) => Some(*code),
         _ => None,

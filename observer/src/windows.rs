@@ -1,56 +1,147 @@
-//! The windows of one attachment. When a view is dropped its window is parked. The next view takes
-//! the window and changes only chunks that differ.
+//! The windows of one attachment. Views of the same version share a window. When the last of them
+//! is dropped its window is parked. The next view takes the window and changes only chunks that
+//! differ.
 
+use crate::budget::{Usage, default_budget};
 use crate::error::ViewError;
 use crate::pin::Pin;
 use crate::session::Session;
 use crate::window::{Place, Window};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tcasm_core::format::layout::Layout;
 use tcasm_core::sys::mem::MapError;
 
 /// The most parked windows that are kept.
 const PARKED: usize = 4;
+/// If a copy was refused, windows that were parked this many views ago are dropped with their
+/// copies: the program had more views at once before than it has now.
+const IDLE: u64 = 16;
 
-/// The windows that no view uses at the moment.
-#[derive(Debug, Default)]
+/// The windows of one attachment.
+#[derive(Debug)]
 pub(crate) struct Windows {
-    parked: Mutex<Vec<Window>>,
+    lists: Mutex<Lists>,
+    usage: Arc<Usage>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    /// The windows that no view uses, each with the value of `made` when it was parked.
+    parked: Vec<(u64, Window)>,
+    /// The windows that views use. Some may be gone.
+    used: Vec<Used>,
+    /// How many views were made that did not share a window.
+    made: u64,
+}
+
+/// A window that views use.
+#[derive(Debug)]
+struct Used {
+    version: u64,
+    place: Place,
+    window: Weak<Window>,
 }
 
 impl Windows {
+    /// Returns the windows over a region of `bytes` bytes. There are none yet.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Windows {
+            lists: Mutex::default(),
+            usage: Arc::new(Usage::new(default_budget(bytes))),
+        }
+    }
+
+    /// Returns what the windows have taken.
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// Returns the number of windows.
+    pub(crate) fn count(&self) -> usize {
+        let lists = self.lock();
+        let used = lists.used.iter().filter(|u| u.window.strong_count() > 0);
+        lists.parked.len() + used.count()
+    }
+
     /// Returns a window that shows the version of `pin`.
-    pub(crate) fn show(&self, pin: &Pin, place: Place) -> Result<Window, ViewError> {
-        let session = &pin.session;
+    pub(crate) fn show(&self, pin: &Pin, place: Place) -> Result<Arc<Window>, ViewError> {
+        let (session, version) = (&pin.session, pin.stamp.version);
         if session.forked() {
             return Err(ViewError::Forked);
+        }
+        if let Some(window) = self.find(version, place) {
+            return Ok(window);
         }
         let layout = *session.index()?.layout();
         let mut window = self.take(session, place, &layout)?;
         match window.show(pin, window.most()) {
-            Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                // Other code has taken more than half of the process's mappings. Dropping the
-                // parked windows frees theirs. A new window replaces this one, which is mapped in
-                // part. All fragmented chunks are copied.
+            Ok(true) => {}
+            Ok(false) | Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
                 drop(window);
-                self.lock().clear();
-                window = Window::reserve(session, place, &layout)?;
-                window.show(pin, 0)?;
+                window = self.show_flat(pin, place, &layout)?;
             }
-            result => result?,
+            Err(error) => return Err(error),
         }
-        Ok(window)
+        Ok(self.lend(window, version))
+    }
+
+    /// Returns the window in which views show version number `version` at `place`, if there is one.
+    fn find(&self, version: u64, place: Place) -> Option<Arc<Window>> {
+        let lists = self.lock();
+        let mut same = lists
+            .used
+            .iter()
+            .filter(|u| u.version == version && u.place == place);
+        same.find_map(|used| used.window.upgrade())
     }
 
     /// Takes a parked window, or reserves a new one.
     fn take(&self, session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
-        let mut parked = self.lock();
+        let mut lists = self.lock();
         // The window that was parked last shows the newest version, so it has the least to change.
-        let found = parked.iter().rposition(|w| w.place() == place);
+        let found = lists.parked.iter().rposition(|(_, w)| w.place() == place);
         match found {
-            Some(i) => Ok(parked.remove(i)),
-            None => Window::reserve(session, place, layout),
+            Some(i) => Ok(lists.parked.remove(i).1),
+            None => Window::reserve(session, (place, false), layout, &self.usage),
         }
+    }
+
+    /// Shows the version of `pin` in a new flat window, which needs the fewest mappings.
+    fn show_flat(&self, pin: &Pin, place: Place, layout: &Layout) -> Result<Window, ViewError> {
+        // Dropping the parked windows frees their mappings.
+        self.lock().parked.clear();
+        let reserve = || Window::reserve(&pin.session, (place, true), layout, &self.usage);
+        let mut window = reserve()?;
+        match window.show(pin, window.most()) {
+            Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
+                // Other code has taken more than half of the process's mappings. A new window
+                // replaces this one, which is mapped in part. All scattered chunks are copied.
+                drop(window);
+                window = reserve()?;
+                window.show(pin, 0)?;
+            }
+            Ok(_) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(window)
+    }
+
+    /// Makes a window that shows version number `version` available to all views of it.
+    fn lend(&self, mut window: Window, version: u64) -> Arc<Window> {
+        let refused = window.was_refused();
+        let window = Arc::new(window);
+        let mut lists = self.lock();
+        lists.made += 1;
+        if refused {
+            lists.drop_idle();
+        }
+        lists.used.retain(|used| used.window.strong_count() > 0);
+        lists.used.push(Used {
+            version,
+            place: window.place(),
+            window: Arc::downgrade(&window),
+        });
+        window
     }
 
     /// Parks `window` for the next view. In a forked child it is dropped instead: another thread of
@@ -60,16 +151,26 @@ impl Windows {
         if session.forked() {
             return;
         }
-        let mut parked = self.lock();
-        parked.push(window);
-        if parked.len() > PARKED {
-            parked.remove(0);
+        let mut lists = self.lock();
+        let made = lists.made;
+        lists.parked.push((made, window));
+        if lists.parked.len() > PARKED {
+            lists.parked.remove(0);
         }
     }
 
-    /// Locks the parked windows. A panic while they were locked leaves them usable: windows are
-    /// only pushed and removed.
-    fn lock(&self) -> MutexGuard<'_, Vec<Window>> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the lists. A panic while they were locked leaves them usable: windows are only pushed
+    /// and removed.
+    fn lock(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lists {
+    /// Drops parked windows that have copies and were not used lately.
+    fn drop_idle(&mut self) {
+        let made = self.made;
+        let stays = |(at, w): &(u64, Window)| made - at <= IDLE || w.copied_bytes() == 0;
+        self.parked.retain(stays);
     }
 }

@@ -18,6 +18,7 @@ pub mod puppet;
 pub mod threads;
 pub mod unmap;
 pub mod user;
+pub mod views;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

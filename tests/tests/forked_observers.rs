@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, RegionPtr, View, ViewError};
 use tcasm_producer::{CaptureMode, Field, Producer};
+use tcasm_tests::views::mapped_in;
 use tcasm_tests::{PublishVisible, name, procfs};
 
 const PAGES: usize = 2048;
@@ -32,9 +33,15 @@ struct Pair {
 
 impl Pair {
     fn new(what: &str) -> Pair {
+        Pair::with_versions(what, 3)
+    }
+
+    fn with_versions(what: &str, versions: usize) -> Pair {
         let name = name(what);
         let bytes = PAGES * page_size();
-        let builder = Producer::builder(&name).capacity(2 * bytes).versions(3);
+        let builder = Producer::builder(&name)
+            .capacity(2 * bytes)
+            .versions(versions);
         let mut producer = builder.capture(CaptureMode::Inline).create().unwrap();
         let array = producer.field("array", [bytes / 8]).add().unwrap();
         producer.raw::<Node>("nodes", 4).add().unwrap();
@@ -204,17 +211,9 @@ fn slices_that_were_taken_before_the_fork_fault_in_the_child() {
     }
 }
 
-/// Returns the number of mappings of this process in the range of the view.
-fn mapped_in(view: &View) -> usize {
-    let range = view.address()..view.address() + view.extent().bytes as usize;
-    let inside = |m: &&std::ops::Range<usize>| m.start < range.end && range.start < m.end;
-    procfs::mappings("").iter().filter(inside).count()
-}
-
 #[test]
 fn windows_with_copies_of_scattered_pages_are_not_inherited() {
-    // The version has more runs than one window may map.
-    let (name, pages) = (name("copies"), 40_000);
+    let (name, pages) = (name("copies"), 4 * 512);
     let bytes = pages * page_size();
     let builder = Producer::builder(&name)
         .capacity(bytes)
@@ -222,6 +221,8 @@ fn windows_with_copies_of_scattered_pages_are_not_inherited() {
     let mut producer = builder.capture(CaptureMode::Inline).create().unwrap();
     let field = producer.field::<u8, _>("bytes", [bytes]).add().unwrap();
     let mut observer = Observer::attach(&name).unwrap();
+    // Half of the chunks are copied.
+    observer.set_copy_budget(bytes as u64 / 2);
     for (value, every) in [(1, 1), (2, 2)] {
         let mut view = producer.view_mut(field).unwrap();
         let heads = view.iter_mut().step_by(every * page_size());
@@ -229,10 +230,13 @@ fn windows_with_copies_of_scattered_pages_are_not_inherited() {
         producer.publish_visible(value.into(), 0.0).unwrap();
     }
     let view = observer.latest().unwrap().view().unwrap();
-    let copies = || procfs::mappings(&format!("tcasm-{name}-copies")).len();
-    assert!(copies() > 1, "{}", copies());
-    let said = in_child(|| format!("{} {}", copies(), mapped_in(&view)));
+    assert_eq!(observer.stats().unwrap().copied_bytes, bytes as u64 / 2);
+    assert!(mapped_in(&view) > 2 * 512, "{}", mapped_in(&view));
+    let planes = || procfs::mappings(&format!("tcasm-{name}-plane")).len();
+    let said = in_child(|| format!("{} {}", planes(), mapped_in(&view)));
     assert_eq!(said, "0 0");
+    let error = in_child(|| observer.stats().unwrap_err().to_string());
+    assert!(error.contains("attach anew"), "{error}");
     let read = view.bytes("bytes").unwrap().iter().step_by(page_size());
     let right = read
         .enumerate()
@@ -243,6 +247,7 @@ fn windows_with_copies_of_scattered_pages_are_not_inherited() {
 #[test]
 fn child_inherits_no_mapping_of_the_region_and_can_attach_itself() {
     let mut pair = Pair::new("inherits");
+    pair.observer.set_copy_budget(0);
     let mut views = Vec::new();
     for value in 2..6 {
         views = vec![pair.view()];
@@ -269,15 +274,20 @@ fn child_inherits_no_mapping_of_the_region_and_can_attach_itself() {
 
 #[test]
 fn child_drops_its_views_while_a_thread_of_the_parent_parks_windows() {
-    let mut pair = Pair::new("locks");
-    let version = pair.observer.latest().unwrap();
+    let mut pair = Pair::with_versions("locks", 16);
+    let mut versions = Vec::new();
+    for value in 2..10 {
+        pair.publish(value, 0..1);
+        versions.push(pair.observer.latest().unwrap());
+    }
+    let version = versions[0].clone();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                // These are more windows than are kept. The others are unmapped while the lock is
-                // held.
-                let views: Vec<View> = (0..12).map(|_| version.view().unwrap()).collect();
+                // Each version has a window, and these are more than are kept. The others are
+                // unmapped while the lock is held.
+                let views: Vec<View> = versions.iter().map(|v| v.view().unwrap()).collect();
                 drop(views);
             }
         });

@@ -74,41 +74,53 @@ fn producer_without_descriptors_publishes_and_accepts_observers_later() {
 /// Settings that put every second page into another plane, so that there are as many runs as pages.
 const SCATTERED: &str = "pages=16384 versions=4 dense-every=50 one-in=2";
 
+/// Returns a producer that has published 14 scattered versions, and an observer that may copy
+/// `budget` bytes.
+fn scattered(budget: u64) -> (TempDir, Puppet, Puppet) {
+    let (dir, mut producer, mut observer) = pair(SCATTERED);
+    observer.ok("attach x");
+    observer.ok(&format!("copy-budget {budget}"));
+    producer.ok("publish 12");
+    (dir, producer, observer)
+}
+
+/// Copies for lack of mappings only, copies of a part of the region, and copies of all of it.
+const BUDGETS: [u64; 3] = [0, 20 << 20, u64::MAX];
+
 #[test]
 fn an_observer_with_few_mappings_left_copies_and_reads_the_right_bytes() {
-    let (_dir, mut producer, mut observer) = pair(SCATTERED);
-    observer.ok("attach x");
-    producer.ok("publish 12");
-    observer.ok("free-mappings 4000");
-    for _ in 0..6 {
-        producer.ok("publish 1");
-        observer.ok("latest");
-        observer.ok("view");
+    for budget in BUDGETS {
+        let (_dir, mut producer, mut observer) = scattered(budget);
+        observer.ok("free-mappings 4000");
+        for _ in 0..6 {
+            producer.ok("publish 1");
+            observer.ok("latest");
+            observer.ok("view");
+        }
+        observer.ok("check");
     }
-    observer.ok("check");
 }
 
 #[test]
 fn copied_pages_are_renewed_when_their_frames_are_reused() {
-    let (_dir, mut producer, mut observer) = pair(SCATTERED);
-    observer.ok("attach x");
-    producer.ok("publish 12");
-    observer.ok("free-mappings 4000");
-    for round in 0..30 {
-        // Nothing is held in between, so frames are reused, sometimes several versions later.
-        producer.ok(&format!("publish {}", 1 + round % 3));
-        observer.ok("latest");
-        observer.ok("view");
-        observer.ok("release");
+    for budget in BUDGETS {
+        let (_dir, mut producer, mut observer) = scattered(budget);
+        observer.ok("free-mappings 4000");
+        for round in 0..30 {
+            // Nothing is held in between, so frames are reused, sometimes several versions later.
+            producer.ok(&format!("publish {}", 1 + round % 3));
+            observer.ok("latest");
+            observer.ok("view");
+            observer.ok("release");
+        }
     }
 }
 
 #[test]
 fn an_observer_without_mappings_gets_right_bytes_or_a_clear_error() {
-    for free in [20, 200, 700, 1500] {
-        let (_dir, mut producer, mut observer) = pair(SCATTERED);
-        observer.ok("attach x");
-        producer.ok("publish 12");
+    let free = [20, 200, 700, 1500].into_iter();
+    for (free, budget) in free.flat_map(|free| BUDGETS.map(|budget| (free, budget))) {
+        let (_dir, mut producer, mut observer) = scattered(budget);
         observer.ok(&format!("free-mappings {free}"));
         observer.ok("latest"); // needs no mapping
         match observer.ask("view").unwrap() {

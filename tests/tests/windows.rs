@@ -3,112 +3,16 @@
 
 use nix::sys::resource::{UsageWho, getrusage};
 use proptest::prelude::*;
-use std::fs;
-use std::os::linux::fs::MetadataExt;
 use std::time::Duration;
-use tcasm_observer::{Observer, Version, View};
-use tcasm_producer::{Buffer, Builder, CaptureMode, Producer, Receipt};
+use tcasm_observer::{Observer, View};
+use tcasm_producer::{Builder, CaptureMode};
 use tcasm_tests::child::poll_until;
 use tcasm_tests::pattern::mix;
+use tcasm_tests::procfs;
 use tcasm_tests::puppet::{Puppet, number};
-use tcasm_tests::{name, procfs};
-
-type Bytes = Buffer<u8, ndarray::Ix1>;
+use tcasm_tests::views::{PAGE, Pair, assert_right, mapped_in_all, read};
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
-const PAGE: usize = 4096;
-
-/// A producer of one field, and an observer of it.
-struct Pair {
-    producer: Producer,
-    field: Bytes,
-    observer: Observer,
-    step: u64,
-}
-
-impl Pair {
-    fn new(what: &str, bytes: usize, history: usize) -> Pair {
-        Pair::with(what, bytes, history, |b| b)
-    }
-
-    fn with(
-        what: &str,
-        bytes: usize,
-        history: usize,
-        settings: impl FnOnce(Builder) -> Builder,
-    ) -> Pair {
-        let name = name(what);
-        let builder = Producer::builder(&name).capacity(bytes).history(history);
-        let builder = builder.capture(CaptureMode::Inline).wait_for_capture(true);
-        let mut producer = settings(builder)
-            .versions(16)
-            .memory(20 * bytes as u64)
-            .create()
-            .unwrap();
-        let field = producer.field::<u8, _>("bytes", [bytes]).add().unwrap();
-        let observer = Observer::attach(&name).unwrap();
-        let field = field.buffer();
-        Pair {
-            producer,
-            field,
-            observer,
-            step: 0,
-        }
-    }
-
-    /// Stores a new value at the start of each of these pages, and publishes.
-    fn publish(&mut self, pages: impl Iterator<Item = usize>) {
-        self.step += 1;
-        let mut view = self.producer.view_mut(self.field).unwrap();
-        let bytes = view.as_slice_mut().unwrap();
-        for page in pages {
-            let word = self.step << 32 | page as u64;
-            bytes[page * PAGE..page * PAGE + 8].copy_from_slice(&word.to_le_bytes());
-        }
-        match self.producer.publish(self.step, 0.0).unwrap() {
-            Receipt::Published(published) => {
-                assert!(published.wait_visible(Duration::from_secs(60)).unwrap());
-            }
-            skipped => panic!("{skipped:?}"),
-        }
-    }
-
-    /// Returns the bytes of memory that the observer's windows use for copies.
-    fn copied_bytes(&self) -> u64 {
-        let name = format!("tcasm-{}-copies", self.observer.info().unwrap().name);
-        let open = procfs::descriptors(std::process::id() as i32).into_iter();
-        let copies = open.filter(|(_, object)| object.contains(&name));
-        copies
-            .map(|(path, _)| fs::metadata(path).unwrap().st_blocks() * 512)
-            .sum()
-    }
-
-    fn latest(&mut self) -> Version {
-        self.observer.latest().unwrap()
-    }
-}
-
-/// Returns the bytes of the field, read without mapping them.
-fn read(version: &Version) -> Vec<u8> {
-    let mut bytes = vec![0; version.field("bytes").unwrap().bytes() as usize];
-    version.read_bytes("bytes", 0, &mut bytes).unwrap();
-    bytes
-}
-
-fn assert_right(view: &View, expected: &[u8], when: &str) {
-    let bytes = view.bytes("bytes").unwrap();
-    let wrong = (0..bytes.len().div_ceil(PAGE)).find(|page| {
-        let range = page * PAGE..((page + 1) * PAGE).min(bytes.len());
-        bytes[range.clone()] != expected[range]
-    });
-    assert_eq!(
-        wrong,
-        None,
-        "first wrong page of version {}, {when}",
-        view.number()
-    );
-}
-
 /// Returns the sum of one byte of each page.
 fn sum(view: &View) -> u64 {
     let bytes = view.bytes("bytes").unwrap();
@@ -172,6 +76,7 @@ proptest! {
         ops in proptest::collection::vec(op(), 1..40),
         history in 0usize..4,
         deferred: bool,
+        budget in prop_oneof![Just(0u64), Just(3 << 20), Just(u64::MAX)],
     ) {
         // The last chunk is a partial one.
         let total = (CHUNKS - 1) * 512 + 100;
@@ -179,6 +84,7 @@ proptest! {
         // Pages that were not written in one or two versions are compacted.
         let settings = |b: Builder| b.capture(mode).compact_after(1);
         let mut p = Pair::with("views", total * PAGE, history, settings);
+        p.observer.set_copy_budget(budget);
         p.publish(0..3);
         let mut views: Vec<(View, Vec<u8>)> = Vec::new();
         for op in ops {
@@ -206,7 +112,41 @@ proptest! {
                 assert_right(view, bytes, &format!("after {op:?}"));
             }
         }
+        let mapped = mapped_in_all(views.iter().map(|(view, _)| view));
+        let counted = p.observer.stats().unwrap().mappings;
+        assert!(mapped <= counted, "{mapped} mappings, counted as {counted}");
     }
+}
+
+#[test]
+fn views_of_the_same_version_share_a_window_until_the_last_is_dropped() {
+    let mut p = Pair::new("share", 4 * 512 * PAGE, 1);
+    p.publish(0..4 * 512);
+    let (first, second) = (p.latest(), p.latest());
+    let views = [&first, &first, &second].map(|version| version.view().unwrap());
+    p.publish((0..4 * 512).step_by(2));
+    let newer = p.latest().view().unwrap();
+    assert!(
+        views
+            .iter()
+            .all(|view| view.address() == views[0].address())
+    );
+    assert_ne!(newer.address(), views[0].address());
+    assert_eq!(p.observer.stats().unwrap().windows, 2);
+    let (expected, [one, two, three]) = (read(&first), views);
+    drop((first, second, one, two));
+    for _ in 0..3 {
+        // This window must not be taken for newer versions yet.
+        p.publish((0..4 * 512).step_by(3));
+        p.latest().view().unwrap();
+        assert_right(&three, &expected, "a view is left");
+    }
+    let address = three.address();
+    drop(three);
+    p.publish(0..1);
+    let next = p.latest().view().unwrap();
+    assert_eq!(next.address(), address, "the window that was parked last");
+    assert_right(&next, &read(&next), "taken over");
 }
 
 /// A way to get from one view to the next.
@@ -295,6 +235,8 @@ fn fragmented_pages_are_copied_and_mapped_again_when_rewritten() {
     const CHUNKS: usize = 48;
     const PAGES: usize = CHUNKS * 512;
     let mut p = Pair::new("fragments", PAGES * PAGE, 2);
+    // Chunks are copied for lack of mappings only.
+    p.observer.set_copy_budget(0);
     p.publish(0..PAGES);
     let (mut views, mut most) = (Vec::<(View, Vec<u8>)>::new(), 0);
     for round in 0..30usize {
@@ -363,6 +305,7 @@ fn mappings_of_many_views_are_bounded_and_none_is_left() {
     const PAGES: usize = 12 * 512;
     // Live memory that is shared with planes has mappings too, so sharing is off.
     let mut p = Pair::with("many", PAGES * PAGE, 1, |b| b.shared_backing(false));
+    p.observer.set_copy_budget(0);
     let planes = format!("tcasm-{}-plane", p.observer.info().unwrap().name);
     let own = procfs::mappings(&planes).len();
     // The mappings of windows are read-only. The producer's own mappings are split as they get

@@ -33,6 +33,7 @@ function facts(r) {
     ['changed', size(r.changed_bytes) + share, 'By the newest version'],
     ['region', size(r.region_bytes)],
     ['held', size(r.held_bytes), 'Memory that versions take'],
+    ['copied here', size(r.copied_bytes), 'Scattered pages that this server has copied'],
     ['published', String(r.publishes ?? '–')],
     ['skipped', String(r.skips ?? '–')],
     ['tracker', r.tracker || '–'],

@@ -62,6 +62,7 @@ pub struct Region {
     pub skips: u64,
     pub held_bytes: u64,
     pub observers: Vec<Attached>,
+    pub copied_bytes: u64,
     pub clients: usize,
     pub fields: Vec<Field>,
 }
@@ -170,6 +171,7 @@ impl Watch {
             view: env!("CARGO_PKG_VERSION"),
             versions: observer.available()?,
             observers: self.observers(observer, &info, latest.as_ref())?,
+            copied_bytes: observer.stats()?.copied_bytes,
             ..Region::default()
         };
         region.describe(info);

@@ -64,6 +64,11 @@ fn bad_entry(found: u64, slots: usize) -> IndexError {
 
 /// The largest number of runs in a chunk for which compacting it, or copying it instead of mapping
 /// it, is not worth the cost.
+///
+/// Mapping a run of one page takes an observer 3 to 6 us, and uses one of its mappings. Copying a
+/// page takes 0.4 us. So a whole chunk is copied in the time in which 30 to 60 runs are mapped. But
+/// a chunk that has become scattered goes on changing: each page that changes makes two more runs,
+/// or is one more page to copy. After a few versions a copy costs less from about 8 runs on.
 pub const FEW_RUNS: usize = 8;
 
 /// Returns the number of runs that neighbouring pages with these codes make.

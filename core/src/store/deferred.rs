@@ -6,6 +6,7 @@ use super::state::Store;
 use super::terms::Capture;
 use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
 use crate::format::index::{IndexError, IndexWriter};
+use crate::format::protocol;
 use crate::format::stamp::Stamp;
 use crate::pageset::PageSet;
 use crate::planes::Frames;
@@ -213,6 +214,7 @@ impl Store {
 
 /// Writes which pages of the deferred chunks have changed. Returns how many these are.
 fn note_changes(index: &IndexWriter<'_>, slot: usize, sweep: &Sweep) -> Result<u64, IndexError> {
+    protocol::begin_writing();
     let mut total = 0;
     for ((chunk, bits), (_, count)) in sweep.changes().zip(sweep.counts()) {
         total += u64::from(count);

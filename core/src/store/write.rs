@@ -4,6 +4,7 @@ use super::state::Store;
 use super::terms::Capture;
 use crate::format::index::{IndexError, IndexWriter};
 use crate::format::pagemap::{Code, Entry, PageMap, ZERO};
+use crate::format::protocol;
 use crate::format::stamp::Stamp;
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
 use crate::planes::Frames;
@@ -22,6 +23,7 @@ impl Store {
         capture: &Capture<'_>,
         frames: &Frames,
     ) -> Result<(), IndexError> {
+        protocol::begin_writing();
         let (mut changed, mut frames) = (capture.pages.chunk_numbers(), frames.clone());
         if let Some((gathered, chunks)) = self.compaction.ready() {
             frames.union(gathered);

@@ -305,12 +305,18 @@ impl Mapping {
     /// Keeps huge pages out of the mapping, because with them one written page would take the
     /// memory of 512. A kernel without huge pages refuses the advice, and does not need it.
     pub fn no_huge_pages(&self) {
-        let _ = self.advise(
-            "keep huge pages from",
-            0,
-            self.len,
-            MmapAdvise::MADV_NOHUGEPAGE,
-        );
+        self.no_huge_pages_part(0, self.len);
+    }
+
+    /// Does the same as [`no_huge_pages`](Self::no_huge_pages) for `at..at+len`. Memory that is
+    /// mapped there later is not covered.
+    pub fn no_huge_pages_part(&self, at: usize, len: usize) {
+        let _ = self.advise("keep huge pages from", at, len, MmapAdvise::MADV_NOHUGEPAGE);
+    }
+
+    /// Allows huge pages in `at..at+len`. A kernel without huge pages refuses the advice.
+    pub fn huge_pages_part(&self, at: usize, len: usize) {
+        let _ = self.advise("allow huge pages in", at, len, MmapAdvise::MADV_HUGEPAGE);
     }
 
     /// Reverses [`no_huge_pages`](Self::no_huge_pages) for `at..at+len`.
@@ -332,10 +338,10 @@ impl Mapping {
         unsafe { madvise(ptr, len, advice) }.map_err(|e| MapError::os(what, addr.get(), len, e))
     }
 
-    /// Allocates and maps the pages `at..at+len` of a writable shared object (Linux 5.14; EINVAL on
-    /// older kernels). No byte changes. If memory is short, the error is ENOMEM, and some pages may
-    /// be allocated. This does not take the lock of the object's inode, which any process with a
-    /// descriptor of the object can hold for long.
+    /// Allocates and maps the pages `at..at+len` of a writable shared object or of writable private
+    /// memory (Linux 5.14; EINVAL on older kernels). No byte changes. If memory is short, the error
+    /// is ENOMEM, and some pages may be allocated. This does not take the lock of the object's
+    /// inode, which any process with a descriptor of the object can hold for long.
     pub fn populate(&self, at: usize, len: usize) -> Result<(), Errno> {
         const MADV_POPULATE_WRITE: libc::c_int = 23;
         let addr = self.part(at, len).map_err(|_| Errno::ERANGE)?.get();

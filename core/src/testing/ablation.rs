@@ -58,6 +58,9 @@ mechanisms! {
     /// Live memory that is not being written is gathered into huge pages. Without it live memory
     /// stays small pages, except for chunks whose capture is deferred.
     HugePages = "huge",
+    /// Observers copy scattered chunks within their budget. Without it they map every run, until
+    /// mappings run short.
+    Copies = "copies",
 }
 
 /// The error for a name that no mechanism has.

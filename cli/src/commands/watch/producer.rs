@@ -80,16 +80,19 @@ pub fn draw_observers(model: &Model, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(inside.height);
     let all = observers.len() <= room;
     let shown = if all { room } else { room.saturating_sub(1) };
-    let mut rows: Vec<(&str, String)> = observers.iter().take(shown).map(observer).collect();
+    let row = |of| observer(of, model.region.copied_bytes);
+    let mut rows: Vec<(&str, String)> = observers.iter().take(shown).map(row).collect();
     if !all {
         rows.push(("...", format!("and {} more", observers.len() - shown)));
     }
     table(&rows, inside, buffer);
 }
 
-fn observer(of: &Attached) -> (&'static str, String) {
+/// Describes an observer. `copied` is the memory of this program's own copies.
+fn observer(of: &Attached, copied: u64) -> (&'static str, String) {
     let pins: Vec<String> = of.pinned.iter().map(u64::to_string).collect();
     let what = match pins.as_slice() {
+        _ if of.own && copied > 0 => format!("this program ({} copied)", bytes(copied)),
         _ if of.own => "this program".to_owned(),
         [] => "holds nothing".to_owned(),
         pins => format!("holds {} ({})", pins.join(" "), bytes(of.held_bytes)),

@@ -72,6 +72,10 @@ pub fn obey(attachments: &mut Vec<Attachment>, verb: &str, arguments: &[&str]) -
             .descriptor()
             .map_err(failed)
             .map(|_| String::new()),
+        ("copy-budget", [bytes]) => {
+            it.observer.set_copy_budget(bytes.parse().unwrap_or(0));
+            Ok(String::new())
+        }
         ("poll", [ms]) => it.poll(ms.parse().unwrap_or(0)),
         ("detach", []) => {
             attachments.pop();

@@ -62,6 +62,7 @@ fn region(state: State, fields: Vec<Field>) -> Region {
         steps_per_second: Some(123.4),
         publish_us: [80.0, 1200.0, 2.5e6],
         changed_bytes: 4096,
+        copied_bytes: 6 << 20,
         region_bytes: 1 << 20,
         observers: (1..=9).map(observer).collect(),
         fields,

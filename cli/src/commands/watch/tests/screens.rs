@@ -37,7 +37,7 @@ fn large_screen_shows_everything() {
         "2.5 s, skipped 0",
         "4.00 KiB of 1.00 MiB",
         "observers: 9",
-        "this program",
+        "this program (6.00 MiB",
         "holds 41 42 (1.00 MiB)",
         "and 4 more",
         "values of u",
