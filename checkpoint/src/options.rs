@@ -28,6 +28,18 @@ pub enum Compression {
     Zstd(u8),
 }
 
+/// Whether large fields that are not compressed are written past the page cache (`O_DIRECT`). The
+/// files are the same in both cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DirectIo {
+    /// Where the file system takes such writes. The device reads the fields from where they lie. So
+    /// no copy of them uses memory bandwidth, but the snapshot is needed until the device has them.
+    #[default]
+    Auto,
+    /// Never. The fields are copied into the page cache.
+    Off,
+}
+
 /// The options of checkpoint files.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -37,6 +49,16 @@ pub struct Options {
     pub layout: Layout,
     /// The permissions of the files. By default only the owner may read and write them.
     pub mode: Mode,
+    /// Whether large fields are written past the page cache.
+    pub direct: DirectIo,
+}
+
+impl Options {
+    /// Returns true if large fields are to be written past the page cache. Compressed ones are not,
+    /// because HDF5 writes them.
+    pub(crate) fn writes_direct(&self) -> bool {
+        self.direct == DirectIo::Auto && self.compression == Compression::None
+    }
 }
 
 impl Default for Options {
@@ -45,6 +67,7 @@ impl Default for Options {
             compression: Compression::Deflate(1),
             layout: Layout::default(),
             mode: Mode::default(),
+            direct: DirectIo::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{PLAIN, STAMP, Version, field, mixed, names_in};
+use common::{PLAIN, STAMP, Version, disk, field, mixed, names_in};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
@@ -109,13 +109,15 @@ fn noise(count: usize) -> Vec<u8> {
 
 #[test]
 fn a_full_disk_costs_only_the_new_checkpoint() {
-    let dir = tempfile::tempdir().unwrap();
-    let output = child_of("child_with_little_room", dir.path())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(!said.contains("HDF5"), "HDF5 prints its own errors: {said}");
+    // The second folder is more likely to take direct writes.
+    for dir in [tempfile::tempdir().unwrap(), disk()] {
+        let output = child_of("child_with_little_room", dir.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(!said.contains("HDF5"), "HDF5 prints its own errors: {said}");
+    }
 }
 
 #[test]

@@ -76,7 +76,7 @@ struct Files {
 impl Files {
     fn new() -> Self {
         Files {
-            dir: tempfile::tempdir().unwrap(),
+            dir: common::disk(),
             cases: Vec::new(),
         }
     }
@@ -242,6 +242,16 @@ fn other_programs_read_fields_of_every_dtype() {
         .map(|dtype| field(dtype.name(), dtype, &[3, 4, 5]))
         .collect();
     files.add(fields, [3, 4, 5], &[]);
+    files.check();
+}
+
+#[test]
+fn other_programs_read_fields_that_were_written_past_the_page_cache() {
+    let mut ghosts = field("ghosts", DType::F64, &[62, 61, 60]);
+    ghosts.ghosts = vec![[1, 1], [1, 0], [0, 0]];
+    let mut files = Files::new();
+    let fields = vec![field("plain", DType::F64, &[60, 60, 60]), ghosts];
+    files.add(fields, [60, 60, 60], &[]);
     files.check();
 }
 

@@ -1,6 +1,6 @@
 //! Other methods to write checkpoints of a running simulation.
 
-use super::simulation::{Plain, SHAPE, Work, save};
+use super::simulation::{Plain, SHAPE, Work, save, usual};
 use crate::outcome::Outcome;
 use ndarray::Array3;
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -50,7 +50,7 @@ impl Method for Direct {
     }
 
     fn checkpoint(&mut self, step: u64) -> Outcome<()> {
-        save(&self.path, step, self.plain.now()).map(drop)
+        save(&self.path, step, self.plain.now(), &usual()).map(drop)
     }
 
     fn is_complete(&mut self) -> Outcome<bool> {
@@ -103,7 +103,7 @@ impl Method for CopyAndThread {
         let path = self.path.clone();
         self.thread = Some(std::thread::spawn(move || {
             let [u, v] = &copy;
-            let saved = save(&path, step, [u, v]).map_err(|e| e.to_string());
+            let saved = save(&path, step, [u, v], &usual()).map_err(|e| e.to_string());
             saved.map(|_| copy)
         }));
         Ok(())
@@ -162,7 +162,7 @@ impl Method for Fork {
         match unsafe { fork() }? {
             ForkResult::Parent { child } => self.child = Some(child),
             ForkResult::Child => {
-                let saved = save(&self.path, step, self.plain.now());
+                let saved = save(&self.path, step, self.plain.now(), &usual());
                 // SAFETY: `_exit` has no preconditions.
                 unsafe { libc::_exit(i32::from(saved.is_err())) }
             }

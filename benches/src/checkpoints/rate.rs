@@ -71,7 +71,7 @@ fn dd(path: &Path) -> Outcome<f64> {
 fn write(dir: &Path, round: u64, plain: &Plain) -> Outcome<f64> {
     let path = dir.join("full.vtkhdf");
     let start = Instant::now();
-    simulation::save(&path, round, plain.now())?;
+    simulation::save(&path, round, plain.now(), &simulation::options())?;
     let time = start.elapsed();
     let checkpoint = Checkpoint::open(&path)?;
     let mut seen = vec![0; BYTES / 2];

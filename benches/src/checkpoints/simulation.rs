@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use crate::plain::huge_array;
 use ndarray::{Array3, ArrayView3, ArrayViewMut3, Zip};
 use std::path::Path;
-use tcasm_checkpoint::{Compression, Options, Snapshot, write};
+use tcasm_checkpoint::{Compression, DirectIo, Options, Snapshot, write};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 
@@ -16,11 +16,20 @@ pub const BYTES: usize = 2 * (SHAPE[0] * SHAPE[1] * SHAPE[2]) * size_of::<f64>()
 /// Names of the fields.
 pub const NAMES: [&str; 2] = ["u", "v"];
 
-/// Returns the options with which all files are written: no compression, for the highest speed.
+/// Returns the options with which TCASM writes files: no compression, for the highest speed.
 pub fn options() -> Options {
     Options {
         compression: Compression::None,
         ..Options::default()
+    }
+}
+
+/// Returns the options of the other methods, which write through the page cache, as programs that
+/// use HDF5 do.
+pub fn usual() -> Options {
+    Options {
+        direct: DirectIo::Off,
+        ..options()
     }
 }
 
@@ -99,7 +108,7 @@ impl Plain {
 }
 
 /// Writes these arrays to `path`, and waits for fsync.
-pub fn save(path: &Path, step: u64, arrays: [&Array3<f64>; 2]) -> Outcome<u64> {
+pub fn save(path: &Path, step: u64, arrays: [&Array3<f64>; 2], options: &Options) -> Outcome<u64> {
     let table = FieldTable {
         fields: NAMES
             .map(|name| FieldDesc::new(name, DType::F64, &SHAPE))
@@ -116,6 +125,6 @@ pub fn save(path: &Path, step: u64, arrays: [&Array3<f64>; 2]) -> Outcome<u64> {
     Ok(write(
         path,
         &Snapshot::new("checkpoints", stamp, &table, of),
-        &options(),
+        options,
     )?)
 }

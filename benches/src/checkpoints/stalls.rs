@@ -3,7 +3,7 @@
 
 use super::figures::{Figures, ms};
 use super::methods::{CopyAndThread, Direct, Fork, Method};
-use super::simulation::{NAMES, Plain, SHAPE, Work, save};
+use super::simulation::{NAMES, Plain, SHAPE, Work, save, usual};
 use super::tcasm::{Publish, Tcasm};
 use crate::bars::{Bar, Unit};
 use crate::outcome::Outcome;
@@ -33,18 +33,25 @@ struct Row {
 
 type Open = fn(&Path, u64, Work) -> Outcome<Box<dyn Method>>;
 
-const METHODS: [(&str, Open); 5] = [
+const METHODS: [(&str, Open); 6] = [
     (
         "**TCASM**, handed over, each step published",
         |dir, every, work| {
-            let mode = (Capture::HandOver, Publish::Each);
+            let mode = (Capture::HandOver, Publish::Each, "auto");
+            Ok(Box::new(Tcasm::new(dir, mode, every, work)?))
+        },
+    ),
+    (
+        "the same, written through the page cache",
+        |dir, every, work| {
+            let mode = (Capture::HandOver, Publish::Each, "off");
             Ok(Box::new(Tcasm::new(dir, mode, every, work)?))
         },
     ),
     (
         "**TCASM**, copied, published for the checkpoint",
         |dir, every, work| {
-            let mode = (Capture::Copy, Publish::Due);
+            let mode = (Capture::Copy, Publish::Due, "auto");
             Ok(Box::new(Tcasm::new(dir, mode, every, work)?))
         },
     ),
@@ -58,8 +65,12 @@ const METHODS: [(&str, Open); 5] = [
         Ok(Box::new(Fork::new(dir, work)))
     }),
 ];
-/// Index of the method with which the first one is compared.
-const DIRECT: usize = 2;
+/// Methods with which the first one is compared: their indices, what each does, and the highest
+/// part of its time in per cent.
+const RIVALS: [(usize, &str, f64); 2] = [
+    (3, "HDF5 in the simulation", 5.0),
+    (4, "a copy that a thread writes", 60.0),
+];
 
 /// Measures all methods, with steps that are bound by memory and steps that are bound by
 /// arithmetic.
@@ -86,14 +97,17 @@ fn measure_with(dir: &Path, bound: &str, work: Work) -> Outcome<Figures> {
         rows.push(rounds(name, method.as_mut(), &mut plain, every)?);
     }
     let added = |row: &Row| row.per_checkpoint.median();
-    let part = added(&rows[0]) / added(&rows[DIRECT]) * 100.0;
-    let what = format!(
-        "TCASM, handed over, steps bound by {bound}: added per checkpoint, as a part of the time \
-         that HDF5 in the simulation adds"
-    );
+    let bars = RIVALS.map(|(rival, does, most)| {
+        let part = added(&rows[0]) / added(&rows[rival]) * 100.0;
+        let what = format!(
+            "TCASM, handed over, steps bound by {bound}: added per checkpoint, as a part of the \
+             time that {does} adds"
+        );
+        Bar::new(&what, part, most, Unit::Percent)
+    });
     Ok(Figures {
         text: format!("Steps bound by {bound}. {}", table(&rows, every)?),
-        bars: vec![Bar::new(&what, part, 5.0, Unit::Percent)],
+        bars: bars.to_vec(),
     })
 }
 
@@ -104,7 +118,7 @@ fn steps_between(dir: &Path, plain: &mut Plain) -> Outcome<u64> {
     for step in 1..=6 {
         steps.time(|| plain.step(step));
         let path = dir.join("trial.vtkhdf");
-        writes.time(|| save(&path, step, plain.now()))?;
+        writes.time(|| save(&path, step, plain.now(), &usual()))?;
         std::fs::remove_file(path)?;
     }
     let twice = 2.0 * writes.median() / steps.median();

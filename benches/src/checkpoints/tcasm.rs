@@ -40,10 +40,10 @@ pub struct Tcasm {
 
 impl Tcasm {
     /// Creates the simulation, and starts the program that writes a checkpoint to `dir` every
-    /// `every` steps.
+    /// `every` steps. `direct` is its option `--direct`.
     pub fn new(
         dir: &Path,
-        (capture, publish): (Capture, Publish),
+        (capture, publish, direct): (Capture, Publish, &str),
         every: u64,
         work: Work,
     ) -> Outcome<Self> {
@@ -68,6 +68,8 @@ impl Tcasm {
             &every,
             "--compress",
             "none",
+            "--direct",
+            direct,
             "--keep",
             "1",
         ];

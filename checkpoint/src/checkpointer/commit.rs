@@ -23,7 +23,7 @@ impl Checkpointer {
     /// Completes a filled checkpoint: seals it, brings it to the disk and enters it into the
     /// manifest.
     pub fn commit(&mut self, filled: Filled) -> Result<Written, WriteError> {
-        let (step, start) = (filled.step, filled.start);
+        let (step, start, direct) = (filled.step, filled.start, filled.unsealed.direct());
         let committed = self.try_commit(filled);
         let (path, bytes) = committed.inspect_err(|error| self.note(step, error))?;
         self.counters.written += 1;
@@ -42,6 +42,7 @@ impl Checkpointer {
         Ok(Written {
             path,
             bytes,
+            direct,
             duration: start.elapsed(),
         })
     }

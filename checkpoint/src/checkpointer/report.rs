@@ -10,6 +10,9 @@ pub struct Written {
     pub path: PathBuf,
     /// The size of the file in bytes.
     pub bytes: u64,
+    /// The number of these bytes that were written with `O_DIRECT`, past the page cache. (A file
+    /// system in memory may accept such writes, too.)
+    pub direct: u64,
     /// The time until the file was on the disk.
     pub duration: Duration,
 }

@@ -1,14 +1,16 @@
-//! Writes arrays to HDF5 datasets, one block of the slowest dimension at a time.
+//! Writes arrays to HDF5 datasets. HDF5 gets one block of the slowest dimension at a time. Large
+//! datasets are written past the page cache instead, to the place that HDF5 has given them.
 
 use super::attributes;
-use crate::file::{Fault, Writeback, seal};
+use crate::file::{Fault, Output, Stream, seal};
 use crate::format::blocks::{BLOCK, blocks, chunk_rows, rows_of};
 use crate::format::data::{misfit, reshape_units, typed};
 use crate::format::shape::{memory_shape, slowest_first};
 use crate::options::{Compression, Options};
-use hdf5::dataset::{DatasetBuilder, FillTime};
+use hdf5::dataset::{AllocTime, DatasetBuilder, FillTime};
 use hdf5::{Dataset, Group, H5Type};
 use ndarray::{ArrayViewD, Axis, IxDyn, Slice};
+use std::ops::Range;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -27,29 +29,47 @@ pub struct Target<'a> {
     pub shape: &'a [usize],
     /// How it is stored.
     pub options: &'a Options,
-    /// The writeback of the file, which counts the bytes that are written.
-    pub writeback: &'a Writeback,
+    /// The output of the file.
+    pub output: &'a Output<'a>,
 }
 
-impl Target<'_> {
-    /// Creates the dataset.
-    fn create<T: H5Type>(&self) -> Result<Dataset, hdf5::Error> {
-        create::<T>(self.group, self.name, self.shape, self.options)
+impl<'a> Target<'a> {
+    /// Creates the dataset, still without values.
+    pub fn create<T: H5Type>(&self) -> Result<Dataset, hdf5::Error> {
+        let (item, compression) = (size_of::<T>(), self.options.compression);
+        let builder = self.group.new_dataset_builder();
+        let builder = builder.fill_time(FillTime::Never);
+        let builder = compressed(builder, self.shape, item, compression);
+        let builder = match self.is_direct(item) {
+            // The dataset needs its place in the file before its values are written.
+            true => builder.alloc_time(Some(AllocTime::Early)),
+            false => builder,
+        };
+        builder.empty::<T>().shape(self.shape).create(self.name)
+    }
+
+    /// Returns a stream for the values of `dataset`, which [`Target::create`] has returned, or
+    /// `None` if HDF5 must write them.
+    pub fn stream<T>(&self, dataset: &Dataset) -> Option<Stream<'a>> {
+        match self.is_direct(size_of::<T>()) {
+            true => self.output.stream(dataset.offset()?),
+            false => None,
+        }
+    }
+
+    /// Returns true if values of `item` bytes are to be written past the page cache.
+    fn is_direct(&self, item: usize) -> bool {
+        let bytes = self.shape.iter().product::<usize>() * item;
+        self.output.is_direct(bytes)
     }
 }
 
-/// Stores all of `field` as it lies in memory. The shape of `target` must be [`memory_shape`],
-/// except that it may have other axes of extent 1.
+/// Stores all of `field` as it lies in memory, and its checksum. The shape of `target` must be
+/// [`memory_shape`], except that it may have other axes of extent 1.
 pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
     with_dtype!(field.dtype, T => {
         let values = typed::<T>(bytes);
-        let values = view(target.shape, &values)?;
-        let dataset = target.create::<T>()?;
-        match values.ndim() {
-            0 => dataset.write(values)?,
-            _ => write_blocks(&dataset, values, |block| target.writeback.wrote(block.len()))?,
-        }
-        Ok(dataset)
+        write_values(target, view(target.shape, &values)?)
     })
 }
 
@@ -89,28 +109,23 @@ fn write_part(
         if let Some(component) = component {
             part = part.index_axis_move(Axis(field.shape.len()), component);
         }
-        let dataset = target.create::<T>()?;
         let part = reshape_units(part, target.shape).ok_or_else(|| misfit(field, target.shape))?;
-        let mut hasher = Xxh3Default::new();
-        write_blocks(&dataset, part, |block| {
-            hasher.update(block);
-            target.writeback.wrote(block.len());
-        })?;
-        attributes::number(&dataset, "xxh3", hasher.digest())?;
-        Ok(dataset)
+        write_values(target, part)
     })
 }
 
-/// Creates a dataset of `shape` without values.
-pub fn create<T: H5Type>(
-    group: &Group,
-    name: &str,
-    shape: &[usize],
-    options: &Options,
-) -> Result<Dataset, hdf5::Error> {
-    let builder = group.new_dataset_builder().fill_time(FillTime::Never);
-    let builder = compressed(builder, shape, size_of::<T>(), options.compression);
-    builder.empty::<T>().shape(shape).create(name)
+/// Creates a dataset, and writes `values` and their checksum to it.
+fn write_values<T: H5Type + bytemuck::Pod>(
+    target: &Target<'_>,
+    values: ArrayViewD<'_, T>,
+) -> Result<Dataset, Fault> {
+    let dataset = target.create::<T>()?;
+    let checksum = match target.stream::<T>(&dataset) {
+        Some(stream) => write_direct(stream, &values)?,
+        None => write_by_hdf5(target.output, &dataset, &values)?,
+    };
+    attributes::number(&dataset, "xxh3", checksum)?;
+    Ok(dataset)
 }
 
 /// Sets the filters and the chunks of a dataset.
@@ -147,21 +162,58 @@ fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
     chunk
 }
 
-/// Writes `array` to `dataset` block by block, and calls `wrote` with the bytes of each block.
-fn write_blocks<T: H5Type + bytemuck::Pod>(
+/// Writes `values` to `stream`. Returns their checksum.
+fn write_direct<T: bytemuck::Pod>(
+    mut stream: Stream<'_>,
+    values: &ArrayViewD<'_, T>,
+) -> Result<u64, Fault> {
+    match values.as_slice() {
+        Some(values) => stream.put(bytemuck::cast_slice(values))?,
+        None => each_block(values, 1, |_, block| Ok(stream.put(bytes_of(&block)?)?))?,
+    }
+    Ok(stream.finish()?)
+}
+
+/// Writes `values` to `dataset`. Returns their checksum.
+fn write_by_hdf5<T: H5Type + bytemuck::Pod>(
+    output: &Output<'_>,
     dataset: &Dataset,
-    array: ArrayViewD<'_, T>,
-    mut wrote: impl FnMut(&[u8]),
-) -> Result<(), hdf5::Error> {
-    let shape = array.shape();
-    for rows in blocks(shape, chunk_rows(dataset), size_of::<T>()) {
-        let block = array.slice_axis(Axis(0), Slice::from(rows.clone()));
-        let block = block.as_standard_layout();
-        let values = block.as_slice().ok_or("a block is not in one piece")?;
-        dataset.write_slice(block.view(), rows_of(shape, rows))?;
-        wrote(bytemuck::cast_slice(values));
+    values: &ArrayViewD<'_, T>,
+) -> Result<u64, Fault> {
+    let mut hasher = Xxh3Default::new();
+    if values.ndim() == 0 {
+        dataset.write(values.view())?;
+        hasher.update(bytes_of(values)?);
+        return Ok(hasher.digest());
+    }
+    each_block(values, chunk_rows(dataset), |rows, block| {
+        let bytes = bytes_of(&block)?;
+        hasher.update(bytes);
+        dataset.write_slice(block.view(), rows_of(values.shape(), rows))?;
+        output.wrote(bytes.len());
+        Ok(())
+    })?;
+    Ok(hasher.digest())
+}
+
+/// Calls `take` with the rows of each block of `values`, and with the block in one piece. No block
+/// cuts a chunk of `chunk_rows` rows.
+fn each_block<T: bytemuck::Pod>(
+    values: &ArrayViewD<'_, T>,
+    chunk_rows: usize,
+    mut take: impl FnMut(Range<usize>, ArrayViewD<'_, T>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    for rows in blocks(values.shape(), chunk_rows, size_of::<T>()) {
+        let block = values.slice_axis(Axis(0), Slice::from(rows.clone()));
+        take(rows, block.as_standard_layout().view())?;
     }
     Ok(())
+}
+
+/// Returns the bytes of `block`, which must be in one piece.
+fn bytes_of<'b, T: bytemuck::Pod>(block: &'b ArrayViewD<'_, T>) -> Result<&'b [u8], hdf5::Error> {
+    let values = block.as_slice().ok_or("a block is not in one piece")?;
+    Ok(bytemuck::cast_slice(values))
 }
 
 /// Returns where the values of `dataset` are stored in its file, which must have been flushed.

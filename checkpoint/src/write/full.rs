@@ -5,7 +5,7 @@ use super::new_file::{self, Of};
 use super::store::{FileLayout, Store};
 use super::unsealed::Unsealed;
 use crate::error::WriteError;
-use crate::file::{Fault, Writeback};
+use crate::file::Fault;
 use crate::options::Options;
 use crate::snapshot::Snapshot;
 use hdf5::File;
@@ -50,10 +50,10 @@ pub fn begin_with(
         base: None,
         fields: fields.iter().map(|field| &*field.name).collect(),
     };
-    new_file::begin(path, &of, options.mode, |file, own, opened| {
+    new_file::begin(path, &of, options, |file, own, output| {
         let layout = create(file)?;
         let fields = own.create_group("fields")?;
-        let store = Store::new(file, fields, options, Writeback::of(opened));
+        let store = Store::new(file, fields, options, output);
         store.all(layout.as_ref(), snapshot)
     })
 }

@@ -1,10 +1,11 @@
 //! Writes increments. Their format is described in [`crate::format::increment`].
 
+use super::attributes;
+use super::data::Target;
 use super::new_file::{self, Of};
 use super::unsealed::Unsealed;
-use super::{attributes, data};
 use crate::error::WriteError;
-use crate::file::Fault;
+use crate::file::{Fault, Output, Stream};
 use crate::format::data::typed;
 use crate::format::description::Base;
 use crate::format::increment::checksum_of_runs;
@@ -39,11 +40,12 @@ pub fn begin(
         base: Some(base),
         fields: changed.iter().map(|(field, _)| &*field.name).collect(),
     };
-    new_file::begin(path, &of, options.mode, |_, own, _| {
+    new_file::begin(path, &of, options, |_, own, output| {
         let fields = own.create_group("fields")?;
         let store = |(field, runs): &(&FieldDesc, Vec<Range<u64>>)| {
             let group = fields.create_group(&field.name)?;
-            store(&group, field, snapshot.bytes(field)?, runs, options)
+            let bytes = snapshot.bytes(field)?;
+            store(&group, field, (bytes, runs.as_slice()), options, output)
         };
         changed.iter().map(store).collect()
     })
@@ -53,9 +55,9 @@ pub fn begin(
 fn store(
     group: &Group,
     field: &FieldDesc,
-    bytes: &[u8],
-    runs: &[Range<u64>],
+    (bytes, runs): (&[u8], &[Range<u64>]),
     options: &Options,
+    output: &Output<'_>,
 ) -> Result<Dataset, Fault> {
     let size = field.dtype.size() as u64;
     let column = |of: fn(&Range<u64>) -> u64| runs.iter().map(|r| of(r) / size).collect::<Vec<_>>();
@@ -66,21 +68,62 @@ fn store(
         column.create(name)?;
     }
     attributes::number(group, "xxh3_runs", checksum_of_runs(&first, &count))?;
-    let total = runs.iter().map(|run| run.end - run.start).sum::<u64>() / size;
-    let mut hasher = Xxh3Default::new();
-    let stored = with_dtype!(field.dtype, T => {
-        let dataset = data::create::<T>(group, "values", &[total as usize], options)?;
-        let mut out = Gather::<T> { dataset: &dataset, at: 0, values: Vec::new() };
-        for run in runs {
-            let part = &bytes[run.start as usize..run.end as usize];
-            hasher.update(part);
-            out.put(part)?;
-        }
-        out.flush()?;
-        dataset
-    });
-    attributes::number(group, "xxh3", hasher.digest())?;
+    let target = Target {
+        group,
+        name: "values",
+        shape: &[count.iter().sum::<u64>() as usize],
+        options,
+        output,
+    };
+    let parts = runs.iter();
+    let parts = parts.map(|run| &bytes[run.start as usize..run.end as usize]);
+    let (stored, checksum) = with_dtype!(field.dtype, T => { write_values::<T>(&target, parts)? });
+    attributes::number(group, "xxh3", checksum)?;
     Ok(stored)
+}
+
+/// Writes the values of `parts`, one after the other. Returns the dataset and the checksum of the
+/// values.
+fn write_values<'b, T: H5Type + bytemuck::Pod>(
+    target: &Target<'_>,
+    parts: impl Iterator<Item = &'b [u8]>,
+) -> Result<(Dataset, u64), Fault> {
+    let dataset = target.create::<T>()?;
+    let checksum = match target.stream::<T>(&dataset) {
+        Some(stream) => write_direct(stream, parts)?,
+        None => write_by_hdf5::<T>(target.output, &dataset, parts)?,
+    };
+    Ok((dataset, checksum))
+}
+
+/// Writes `parts` to `stream`. Returns their checksum.
+fn write_direct<'b>(
+    mut stream: Stream<'_>,
+    mut parts: impl Iterator<Item = &'b [u8]>,
+) -> Result<u64, Fault> {
+    parts.try_for_each(|part| stream.put(part))?;
+    Ok(stream.finish()?)
+}
+
+/// Writes `parts` to `dataset`. Returns their checksum.
+fn write_by_hdf5<'b, T: H5Type + bytemuck::Pod>(
+    output: &Output<'_>,
+    dataset: &Dataset,
+    parts: impl Iterator<Item = &'b [u8]>,
+) -> Result<u64, Fault> {
+    let mut hasher = Xxh3Default::new();
+    let mut out = Gather::<T> {
+        dataset,
+        at: 0,
+        values: Vec::new(),
+    };
+    for part in parts {
+        hasher.update(part);
+        out.put(part)?;
+        output.wrote(part.len());
+    }
+    out.flush()?;
+    Ok(hasher.digest())
 }
 
 /// Gathers values into blocks before they are written, because runs may be short and many.

@@ -3,8 +3,9 @@
 use super::unsealed::Unsealed;
 use super::{attributes, data};
 use crate::error::WriteError;
-use crate::file::{Fault, Mode, atomic, regular};
+use crate::file::{ALIGN, Fault, LEAST, Output, atomic, regular};
 use crate::format::description::{Base, Description, FORMAT};
+use crate::options::Options;
 use crate::snapshot::Snapshot;
 use hdf5::file::LibraryVersion;
 use hdf5::{Dataset, File, Group};
@@ -31,14 +32,14 @@ pub struct Of<'a, 's> {
     pub fields: Vec<&'a str>,
 }
 
-/// Begins a file. `fill` gets the HDF5 file, its group `/tcasm` and the file as the system knows
-/// it, and returns the datasets that it has stored. When this returns, all is written except the
-/// seal and the name. Neither needs the snapshot.
+/// Begins a file. `fill` gets the HDF5 file, its group `/tcasm` and the output for the values of
+/// fields, and returns the datasets that it has stored. When this returns, all is written except
+/// the seal and the name. Neither needs the snapshot.
 pub fn begin(
     path: &Path,
     of: &Of<'_, '_>,
-    mode: Mode,
-    fill: impl FnOnce(&File, &Group, &std::fs::File) -> Result<Vec<Dataset>, Fault>,
+    options: &Options,
+    fill: impl FnOnce(&File, &Group, &Output<'_>) -> Result<Vec<Dataset>, Fault>,
 ) -> Result<Unsealed, WriteError> {
     let table = table(of.snapshot.table)?;
     let description = Description {
@@ -50,20 +51,22 @@ pub fn begin(
         table: &table,
         fields: of.fields.clone(),
     };
-    let (pending, ranges) = atomic::begin(path, mode, |pending| {
+    let (pending, (ranges, direct)) = atomic::begin(path, options.mode, |pending| {
         let file = create(pending.file())?;
+        let output = Output::of(pending.file(), options.writes_direct());
         let own = file.create_group("tcasm")?;
         write(&own, &description)?;
         attributes::free(&own, &of.snapshot.table.attrs)?;
-        let stored = fill(&file, &own, pending.file())?;
+        let stored = fill(&file, &own, &output)?;
         // Flush here to get errors. They are lost when handles are dropped.
         file.flush()?;
         let ranges: Result<Vec<_>, _> = stored.iter().map(data::stored_at).collect();
         drop((stored, own));
         file.close()?;
-        Ok(ranges?.concat())
+        Ok((ranges?.concat(), output.past_cache()))
     })?;
-    Unsealed::new(pending, ranges, description.checksum(), of.base.is_some())
+    let checksum = description.checksum();
+    Unsealed::new(pending, ranges, direct, checksum, of.base.is_some())
 }
 
 /// Makes the empty `file` an HDF5 file.
@@ -79,6 +82,8 @@ pub fn create(file: &std::fs::File) -> Result<File, Fault> {
                 // Each write goes to the file at once. Otherwise small datasets would be written
                 // when their handles are dropped, where HDF5's errors are lost.
                 .sieve_buf_size(0)
+                // Large datasets can be written past the page cache.
+                .alignment(LEAST as u64, ALIGN as u64)
         })
         .create(regular::path_of(file))?;
     Ok(file)

@@ -2,13 +2,12 @@
 
 use super::attributes;
 use super::data::{self, Target};
-use crate::file::{Fault, Writeback};
+use crate::file::{Fault, Output};
 use crate::format::shape::memory_shape;
 use crate::options::Options;
 use crate::snapshot::Snapshot;
 use hdf5::{Dataset, File, Group};
 use tcasm_core::field::FieldDesc;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// A layout: the part of a file that other programs read.
 pub trait FileLayout {
@@ -24,17 +23,22 @@ pub struct Store<'a> {
     /// The group `/tcasm/fields`.
     fields: Group,
     options: &'a Options,
-    writeback: Writeback,
+    output: &'a Output<'a>,
 }
 
 impl<'a> Store<'a> {
     /// Returns the place for the fields of `file`, in its group `fields`.
-    pub fn new(file: &'a File, fields: Group, options: &'a Options, writeback: Writeback) -> Self {
+    pub fn new(
+        file: &'a File,
+        fields: Group,
+        options: &'a Options,
+        output: &'a Output<'a>,
+    ) -> Self {
         Store {
             file,
             fields,
             options,
-            writeback,
+            output,
         }
     }
 
@@ -49,7 +53,6 @@ impl<'a> Store<'a> {
             let bytes = snapshot.bytes(field)?;
             let stored = layout.store(self, field, bytes)?;
             attributes::describe(&stored[0], field)?;
-            attributes::number(&stored[0], "xxh3", xxh3_64(bytes))?;
             let copies: Vec<String> = stored[1..].iter().map(|copy| copy.name()).collect();
             if !copies.is_empty() {
                 attributes::texts(&stored[0], "copies", &copies)?;
@@ -66,7 +69,7 @@ impl<'a> Store<'a> {
             name,
             shape,
             options: self.options,
-            writeback: &self.writeback,
+            output: self.output,
         }
     }
 

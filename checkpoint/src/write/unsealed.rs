@@ -21,16 +21,20 @@ pub struct Unsealed {
     length: u64,
     /// Where the bytes of fields are stored.
     ranges: Vec<seal::Range>,
+    /// The number of bytes that were written past the page cache.
+    direct: u64,
     /// The checksum of the description that was to be written.
     checksum: u64,
     is_increment: bool,
 }
 
 impl Unsealed {
-    /// Returns an unsealed file. HDF5 has closed it, and its fields are stored at `ranges`.
+    /// Returns an unsealed file. HDF5 has closed it, and its fields are stored at `ranges`. The
+    /// number of bytes that were written past the page cache is `direct`.
     pub fn new(
         pending: Pending,
         ranges: Vec<seal::Range>,
+        direct: u64,
         checksum: u64,
         is_increment: bool,
     ) -> Result<Self, WriteError> {
@@ -39,6 +43,7 @@ impl Unsealed {
             length: length.map_err(|e| Fault::from(e).at(pending.path()))?,
             pending,
             ranges,
+            direct,
             checksum,
             is_increment,
         })
@@ -47,6 +52,11 @@ impl Unsealed {
     /// Returns the path that the file is going to have.
     pub fn path(&self) -> &Path {
         self.pending.path()
+    }
+
+    /// Returns the number of bytes that were written past the page cache.
+    pub fn direct(&self) -> u64 {
+        self.direct
     }
 
     /// Seals the file and reads its description back. Can be called again after an error.

@@ -1,8 +1,12 @@
 //! Versions that the tests make up.
 #![allow(dead_code, missing_docs)] // each test uses some of it
 
+use nix::fcntl::OFlag;
 use std::collections::HashMap;
-use tcasm_checkpoint::{Compression, Layout, Mode, Options, Snapshot};
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use tcasm_checkpoint::{Compression, DirectIo, Layout, Mode, Options, Snapshot};
 use tcasm_core::field::{DType, FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 
@@ -16,6 +20,7 @@ pub const PLAIN: Options = Options {
     compression: Compression::None,
     layout: Layout::VtkHdf,
     mode: Mode::PRIVATE,
+    direct: DirectIo::Auto,
 };
 
 pub const LAYOUTS: [Layout; 2] = [Layout::VtkHdf, Layout::OpenPmd];
@@ -96,8 +101,28 @@ pub fn mixed() -> Version {
     ])
 }
 
+/// Returns a new folder beside the programs of the tests. Its file system is more likely to take
+/// direct writes than that of temporary files.
+pub fn disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Returns true if a file in `dir` can be written with `O_DIRECT`.
+pub fn takes_direct_writes(dir: &Path) -> bool {
+    const PAGE: usize = 4096;
+    let probe = tempfile::NamedTempFile::new_in(dir).unwrap();
+    let file = File::options()
+        .write(true)
+        .custom_flags(OFlag::O_DIRECT.bits())
+        .open(probe.path());
+    let memory = [0_u8; 2 * PAGE];
+    let address = memory.as_ptr().addr();
+    let start = address.next_multiple_of(PAGE) - address;
+    file.is_ok_and(|file| file.write_all_at(&memory[start..start + PAGE], 0).is_ok())
+}
+
 /// Returns the names in `dir`, sorted.
-pub fn names_in(dir: &std::path::Path) -> Vec<String> {
+pub fn names_in(dir: &Path) -> Vec<String> {
     let name =
         |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
     let mut names: Vec<String> = std::fs::read_dir(dir).unwrap().map(name).collect();

@@ -1,6 +1,7 @@
 /* Preloaded into a program, this makes one of its operations on files below a folder fail. It
  * counts all writes, truncations, syncs, renames and closes from 1, and fails number
- * TCASM_FAULT_AT.
+ * TCASM_FAULT_AT. Writes at an offset to a file that is open with O_DIRECT are of a kind of their
+ * own.
  *
  *   TCASM_FAULT_DIR  only descriptors and names below this folder count
  *   TCASM_FAULT_AT   the number of the operation that fails; 0: none
@@ -8,6 +9,7 @@
  *                    short: a write writes half, and the next one fails
  *                    full: this write and every write after it fail with ENOSPC
  *                    kill: the process is killed before it
+ *                    refuse: it fails with EINVAL, as a write that the file system does not take
  *   TCASM_FAULT_LOG  a line for each operation is appended to this file: its number, kind, file
  */
 #define _GNU_SOURCE
@@ -23,7 +25,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum verdict { PASS, FAIL, HALF };
+enum verdict { PASS, FAIL, HALF, REFUSE };
 
 static atomic_long count;
 static const char *folder, *how;
@@ -67,6 +69,8 @@ static enum verdict judge(const char *kind, const char *path, int writes)
         return writes ? FAIL : PASS;
     if (!strcmp(how, "short") && writes)
         return number == at ? HALF : number == at + 1 ? FAIL : PASS;
+    if (!strcmp(how, "refuse"))
+        return number == at ? REFUSE : PASS;
     return number == at ? FAIL : PASS;
 }
 
@@ -100,8 +104,10 @@ ssize_t write(int fd, const void *bytes, size_t size)
 
 ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t offset)
 {
-    switch (judge_fd("pwrite", fd, 1)) {
+    int direct = fcntl(fd, F_GETFL) & O_DIRECT;
+    switch (judge_fd(direct ? "direct" : "pwrite", fd, 1)) {
     case FAIL: return failed(ENOSPC);
+    case REFUSE: return failed(EINVAL);
     case HALF: size = (size + 1) / 2; /* fall through */
     default: return syscall(SYS_pwrite64, fd, bytes, size, offset);
     }

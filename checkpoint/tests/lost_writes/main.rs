@@ -15,6 +15,7 @@ mod check;
 mod full;
 mod scenario;
 
+use common::{disk, takes_direct_writes};
 use scenario::{Report, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 /// The ways in which an operation fails: see `faults.c`.
-const WAYS: [&str; 4] = ["once", "short", "full", "kill"];
+const WAYS: [&str; 5] = ["once", "short", "full", "kill", "refuse"];
 
 /// Builds the library.
 fn library(dir: &Path) -> PathBuf {
@@ -44,7 +45,10 @@ struct Run {
 
 impl Run {
     fn new(scenario: Scenario, library: &Path, at: usize, how: &str) -> Run {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = match scenario {
+            Scenario::Direct => disk(),
+            _ => tempfile::tempdir().unwrap(),
+        };
         let files = dir.path().join("files");
         std::fs::create_dir(&files).unwrap();
         let run = Run { dir };
@@ -109,6 +113,10 @@ fn try_out(scenario: Scenario, choice: Choice) -> Vec<String> {
     check::all(scenario, &undisturbed.files(), &report).unwrap();
     let operations = undisturbed.operations();
     covers_all_kinds(scenario, &operations);
+    if scenario == Scenario::Direct {
+        let is_direct = operations.iter().any(|o| o.starts_with("direct"));
+        assert_eq!(is_direct, takes_direct_writes(undisturbed.dir.path()));
+    }
     let chosen = match choice {
         Choice::All => (1..=operations.len()).collect(),
         Choice::Some => some(&operations),
@@ -124,7 +132,12 @@ fn try_out(scenario: Scenario, choice: Choice) -> Vec<String> {
         while let Some((at, how)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
             let run = Run::new(scenario, &library, *at, how);
             let report = Report::read(&run.report_file());
-            if let Err(why) = check::all(scenario, &run.files(), &report) {
+            let checked = check::all(scenario, &run.files(), &report);
+            let checked = checked.and_then(|()| match *how == "refuse" && report.failures() != 0 {
+                true => Err(format!("a refusal is no failure: {report:?}")),
+                false => Ok(()),
+            });
+            if let Err(why) = checked {
                 let last = run.operations().get(at - 1).cloned();
                 let last = last.unwrap_or_default();
                 wrong.push(format!("{scenario:?}, {how} at {at} ({last}): {why}"));
@@ -153,10 +166,15 @@ fn some(operations: &[String]) -> BTreeSet<usize> {
     kinds.values().flat_map(few).collect()
 }
 
-/// Returns true if the operation can fail in this way. Only writes can be short or find no space.
+/// Returns true if the operation can fail in this way. Only writes can be short or find no space,
+/// and only those past the page cache can be refused.
 fn is_apt(how: &str, operation: &str) -> bool {
-    let writes = ["write", "pwrite", "truncate"].map(|kind| operation.starts_with(kind));
-    writes.contains(&true) || !["short", "full"].contains(&how)
+    let is = |kind: &&str| operation.starts_with(kind);
+    match how {
+        "short" | "full" => ["write", "pwrite", "direct", "truncate"].iter().any(is),
+        "refuse" => is(&"direct"),
+        _ => true,
+    }
 }
 
 /// Checks that the library sees the operations of libhdf5 and of the standard library. Otherwise
@@ -210,6 +228,11 @@ fn lost_writes_of_compacted_chains_are_reported() {
 #[test]
 fn lost_writes_of_time_series_are_reported() {
     assert_reported_or_right(Scenario::Series, Choice::Some);
+}
+
+#[test]
+fn lost_writes_past_the_page_cache_are_reported() {
+    assert_reported_or_right(Scenario::Direct, Choice::Some);
 }
 
 #[test]

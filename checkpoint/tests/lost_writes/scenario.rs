@@ -20,6 +20,10 @@ pub const REPORT: &str = "TCASM_TEST_REPORT";
 
 const PAGE: u64 = 4096;
 
+/// The step from which on versions have a field that is large enough to be written past the page
+/// cache. So are the changes of half of its pages.
+const DIRECT: u64 = 1_000_000;
+
 /// A scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
@@ -35,15 +39,18 @@ pub enum Scenario {
     Compacted,
     /// A time series with a chapter.
     Series,
+    /// A chain with a field that is written past the page cache.
+    Direct,
 }
 
-pub const ALL: [Scenario; 6] = [
+pub const ALL: [Scenario; 7] = [
     Scenario::Single,
     Scenario::Chain,
     Scenario::OpenPmd,
     Scenario::Drained,
     Scenario::Compacted,
     Scenario::Series,
+    Scenario::Direct,
 ];
 
 impl Scenario {
@@ -62,6 +69,7 @@ impl Scenario {
             Scenario::Single => &[10],
             Scenario::Chain | Scenario::Series => &[10, 20, 30],
             Scenario::OpenPmd | Scenario::Drained | Scenario::Compacted => &[10, 20],
+            Scenario::Direct => &[DIRECT, DIRECT + 10],
         }
     }
 
@@ -78,13 +86,17 @@ impl Scenario {
 }
 
 /// Returns a small field, one that HDF5 writes at once, and one with ghost layers, of which there
-/// is a copy.
-fn fields() -> [FieldDesc; 3] {
+/// is a copy. From step [`DIRECT`] on there is a larger one.
+fn fields(step: u64) -> Vec<FieldDesc> {
     let mut ghosts = field("ghosts", DType::F64, &[4, 5, 6]);
     ghosts.ghosts = vec![[1, 1]; 3];
     let mut large = field("large", DType::F64, &[40, 20, 30]);
     large.components = 2;
-    [large, ghosts, field("small", DType::U8, &[2, 3, 4])]
+    let mut fields = vec![large, ghosts, field("small", DType::U8, &[2, 3, 4])];
+    if step >= DIRECT {
+        fields.push(field("direct", DType::U8, &[(3 << 20) + 5]));
+    }
+    fields
 }
 
 /// Returns the stamp of a step.
@@ -104,7 +116,7 @@ fn changes(page: u64) -> bool {
 
 /// Returns the fields and bytes of a step.
 pub fn version(step: u64) -> Version {
-    let mut version = Version::of(fields());
+    let mut version = Version::of(fields(step));
     for bytes in version.bytes.values_mut() {
         for (page, bytes) in bytes.chunks_mut(PAGE as usize).enumerate() {
             if changes(page as u64) {

@@ -1,7 +1,7 @@
-//! Arguments that say how files are written: layout and compression.
+//! Arguments that say how files are written: layout, compression and direct I/O.
 
 use clap::{Args, ValueEnum};
-use tcasm_checkpoint::{Compression, Mode, Options};
+use tcasm_checkpoint::{Compression, DirectIo, Mode, Options};
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Storage {
@@ -12,6 +12,9 @@ pub struct Storage {
     /// zstd:1 to zstd:9, for which other readers need the Blosc plugin
     #[arg(long, value_name = "HOW", default_value = "1", value_parser = compression)]
     pub compress: Compression,
+    /// Write large fields past the page cache (O_DIRECT), if they are not compressed
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub direct: Direct,
 }
 
 impl Storage {
@@ -24,6 +27,26 @@ impl Storage {
                 Layout::Openpmd => tcasm_checkpoint::Layout::OpenPmd,
             },
             mode,
+            direct: self.direct.into(),
+        }
+    }
+}
+
+/// When large fields are written past the page cache.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum Direct {
+    /// Where the file system takes such writes
+    #[default]
+    Auto,
+    /// Never
+    Off,
+}
+
+impl From<Direct> for DirectIo {
+    fn from(direct: Direct) -> Self {
+        match direct {
+            Direct::Auto => DirectIo::Auto,
+            Direct::Off => DirectIo::Off,
         }
     }
 }

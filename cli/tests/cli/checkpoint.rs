@@ -1,8 +1,10 @@
 //! Tests of `checkpoint`.
 
 use crate::common::{Background, Run, Victim, bad, command, line, name, publish, tcasm, until};
+use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 use tcasm_checkpoint::Checkpoint;
@@ -101,6 +103,33 @@ fn last_writes_only_the_last_version() {
     let run = publish_all(&name, dir.path(), &["--last", "--compress", "0"], 5);
     assert_eq!(run.code, 0, "{run:?}");
     assert_eq!(files(dir.path()), expected(&name, &[50]));
+}
+
+/// Checks what the command says of the option. The tests of `tcasm-checkpoint` check the files.
+#[test]
+fn large_fields_are_written_directly_unless_that_is_off() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let takes = fs::File::options()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .custom_flags(OFlag::O_DIRECT.bits())
+        .open(folder.path().join("probe"))
+        .is_ok();
+    for when in ["auto", "off"] {
+        let (dir, name) = (tempfile::tempdir_in(folder.path()).unwrap(), name(when));
+        let (mut p, t) = line(&name, 1 << 18);
+        let args = ["--last", "--compress", "none", "--direct", when];
+        let run = start(&name, dir.path(), &args);
+        publish(&mut p, t, 10);
+        drop(p);
+        let run = run.end();
+        assert_eq!(run.code, 0, "{run:?}");
+        let told = run.out.contains("(2.00 MiB direct)");
+        assert_eq!(told, when == "auto" && takes, "{run:?}");
+        let checkpoint = Checkpoint::open(dir.path()).unwrap();
+        checkpoint.verify().unwrap();
+    }
 }
 
 #[test]

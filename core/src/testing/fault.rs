@@ -165,3 +165,40 @@ pub fn wait_while_held() {}
 pub fn lacks_memory() -> bool {
     false
 }
+
+#[cfg(feature = "fault-points")]
+mod refusal {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// The number of direct operations of this thread that are still accepted; `u64::MAX`
+        /// means no limit.
+        static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    }
+
+    /// Makes file systems refuse direct I/O of this thread after `operations` openings and writes,
+    /// or never for `u64::MAX`.
+    pub fn refuse_direct_io_after(operations: u64) {
+        LEFT.set(operations);
+    }
+
+    /// Returns true if the next direct operation must be refused. Counts the operation.
+    pub fn refuses_direct_io() -> bool {
+        let left = LEFT.get();
+        if left != u64::MAX {
+            LEFT.set(left.saturating_sub(1));
+        }
+        left == 0
+    }
+}
+
+#[cfg(feature = "fault-points")]
+pub use refusal::{refuse_direct_io_after, refuses_direct_io};
+
+/// Returns true if the next direct operation must be refused, which never happens without the
+/// feature `fault-points`.
+#[cfg(not(feature = "fault-points"))]
+#[inline(always)]
+pub fn refuses_direct_io() -> bool {
+    false
+}

@@ -1,7 +1,7 @@
 //! The options of time series.
 
 use crate::file::Mode;
-use crate::options::{Compression, Options};
+use crate::options::{Compression, DirectIo, Options};
 use std::time::Duration;
 
 /// The options of a time series.
@@ -24,6 +24,8 @@ pub struct SeriesOptions {
     pub replace_later: bool,
     /// The permission bits of the files.
     pub mode: Mode,
+    /// Whether large fields are written past the page cache.
+    pub direct: DirectIo,
 }
 
 impl Default for SeriesOptions {
@@ -35,6 +37,7 @@ impl Default for SeriesOptions {
             chapter: 256,
             replace_later: false,
             mode: Mode::default(),
+            direct: DirectIo::default(),
         }
     }
 }

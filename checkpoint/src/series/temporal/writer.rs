@@ -124,6 +124,7 @@ impl TimeSeries {
                 let options = Options {
                     compression: self.options.compression,
                     mode: self.options.mode,
+                    direct: self.options.direct,
                     ..Options::default()
                 };
                 Some(rows::write(

@@ -98,9 +98,10 @@ impl RegionOutput<'_> {
     pub fn wrote(&mut self, stamp: &str, written: &Written, writer: &Writer) {
         self.failing = 0;
         self.progress.print(&format!(
-            "wrote {}  {stamp}  {}  {:.2} s{}",
+            "wrote {}  {stamp}  {}{}  {:.2} s{}",
             written.path.display(),
             output::bytes(written.bytes),
+            direct(written.direct),
             written.duration.as_secs_f64(),
             failures(writer.failed)
         ));
@@ -132,6 +133,14 @@ impl RegionOutput<'_> {
             output::bytes(writer.bytes),
             failures(writer.failed)
         ));
+    }
+}
+
+/// Says how many bytes were written past the page cache.
+fn direct(bytes: u64) -> String {
+    match bytes {
+        0 => String::new(),
+        n => format!(" ({} direct)", output::bytes(n)),
     }
 }
 

@@ -39,6 +39,7 @@ impl Sink {
                 keep: args.follow.keep(),
                 replace_later: args.follow.replace_later,
                 mode: Mode::USUAL,
+                direct: args.storage.direct.into(),
                 ..SeriesOptions::default()
             };
             let series = TimeSeries::open(&args.file, &args.name, options)?;
