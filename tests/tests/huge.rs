@@ -7,7 +7,7 @@ use tcasm_core::sys::huge::is_huge;
 use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 use tcasm_core::track::{Verdict, probe};
 use tcasm_observer::Observer;
-use tcasm_producer::{Builder, Field, HandedOver, Producer, Receipt};
+use tcasm_producer::{Builder, CaptureMode, Field, HandedOver, Producer, Receipt};
 use tcasm_tests::PublishVisible;
 use tcasm_tests::name;
 use tcasm_tests::puppet::Puppet;
@@ -277,4 +277,38 @@ fn sparse_memory_stays_small_pages() {
     let pages = publish(&mut p, 1);
     assert_eq!(pages, (ELEMENTS / IN_PAGE / 2) as u64);
     assert_eq!(page_size() * IN_PAGE, HUGE_PAGE);
+}
+
+#[test]
+fn shared_memory_that_was_copied_as_a_whole_is_not_gathered_in_its_plane() {
+    let name = name("copied-huge");
+    let builder = builder(&name).capture(CaptureMode::Inline);
+    let mut p = builder.gather_often().create().unwrap();
+    let a = p.field::<u64, _>("a", [ELEMENTS]).add().unwrap();
+    fill(&mut p, a, 1);
+    let mut step = 0;
+    let next = |p: &mut Producer| {
+        step += 1;
+        publish(p, step);
+    };
+    until(&mut p, next, |p| p.stats().shared_bytes > HUGE_PAGE as u64);
+    // All pages become copies. The frames of every second page are given back. A version that is
+    // held needs the others.
+    let mut observer = Observer::attach(&name).unwrap();
+    let write = |p: &mut Producer, first: usize| {
+        let view = p.view_mut(a).unwrap().into_slice().unwrap();
+        let values = view.iter_mut().skip(first * IN_PAGE);
+        values.step_by(2 * IN_PAGE).for_each(|x| *x += 1);
+        publish(p, 1000 + first as u64);
+    };
+    write(&mut p, 0);
+    let _held = observer.latest().unwrap();
+    write(&mut p, 1);
+    publish(&mut p, 2000);
+    assert!(p.trim().unwrap() > HUGE_PAGE as u64);
+    // Now none of the copies is protected.
+    fill(&mut p, a, 3);
+    std::thread::sleep(Duration::from_secs(1));
+    let stats = p.stats();
+    assert_eq!((stats.stray_bytes, stats.stray_bytes_returned), (0, 0));
 }

@@ -120,6 +120,12 @@ impl Store {
         }
     }
 
+    /// Returns true if live memory of some of `pages` may be shared with a plane, or was.
+    pub fn may_be_shared(&self, pages: &Range<usize>) -> bool {
+        let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
+        self.compaction.targets.range(chunks).next().is_some()
+    }
+
     /// Sets how long a chunk must be unchanged before it is compacted: at least `versions`
     /// versions, and at most twice as many.
     pub fn compact_after(&mut self, versions: u32) {

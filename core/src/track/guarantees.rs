@@ -1,6 +1,6 @@
 //! Tests of what single trackers promise beyond the suite that all trackers pass.
 
-use super::conformance::{Producer, in_child, reserve, span};
+use super::trial_producer::{Producer, in_child, reserve, span};
 use super::uffd_async::UffdAsync;
 use super::{Grant, Harvest, Tracker, TrackerKind, Verdict, probe};
 use crate::pageset::PageSet;

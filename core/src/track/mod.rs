@@ -20,6 +20,8 @@ mod sharing;
 #[cfg(test)]
 mod sized;
 mod tracker;
+#[cfg(test)]
+mod trial_producer;
 mod uffd_async;
 
 pub use grant::Grant;

@@ -2,7 +2,7 @@
 //! and no store reaches the plane.
 
 use super::TrackerKind;
-use super::conformance::Producer;
+use super::trial_producer::Producer;
 use crate::pageset::PageSet;
 use crate::sys::mem::page_size;
 use crate::sys::object::{Object, read_at};
@@ -152,7 +152,7 @@ impl Locked {
 fn forked_child_does_not_inherit_shared_memory() {
     let (mut p, ..) = shared();
     let addresses = p.addresses(0..PAGES);
-    super::conformance::in_child(|| match crate::sys::live::check_mapped(&addresses) {
+    super::trial_producer::in_child(|| match crate::sys::live::check_mapped(&addresses) {
         Err(_) => Ok(()),
         Ok(()) => Err("it is mapped".to_owned()),
     });

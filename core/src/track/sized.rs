@@ -1,6 +1,6 @@
 //! Tests of live memory that consists of huge pages, as far as the program lets it.
 
-use super::conformance::{Producer, span};
+use super::trial_producer::{Producer, span};
 use super::uffd_async::UffdAsync;
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::huge::is_huge;

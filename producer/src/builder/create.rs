@@ -99,7 +99,7 @@ impl Builder {
         huge: Option<Span>,
     ) -> Result<Option<Keeper>, CreateError> {
         // Without the scan, pages stay small.
-        let huge = huge.and_then(|span| HugePages::new(span.addresses(&(0..span.pages))).ok());
+        let huge = huge.and_then(|span| HugePages::new(span).ok());
         if let Some(versions) = self.compact_after {
             store.lock().compact_after(versions);
         }

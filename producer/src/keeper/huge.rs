@@ -17,6 +17,7 @@ use tcasm_core::store::Store;
 use tcasm_core::sys::huge::SmallPages;
 use tcasm_core::sys::live::gather;
 use tcasm_core::sys::lock::Lock;
+use tcasm_core::track::Span;
 
 /// Number of bytes that one call of the kernel looks at.
 const PIECE: usize = 256 << 20;
@@ -47,6 +48,7 @@ pub(super) fn gather_planes(store: &Lock<Store>) {
 /// Gathers the pages of a range of addresses, part by part.
 #[derive(Debug)]
 pub(crate) struct HugePages {
+    span: Span,
     range: Range<usize>,
     /// Where the next scan begins.
     next: usize,
@@ -56,9 +58,11 @@ pub(crate) struct HugePages {
 }
 
 impl HugePages {
-    /// Gathers pages in `range`, the addresses of a region. Parts of it need not be mapped.
-    pub(crate) fn new(range: Range<usize>) -> io::Result<Self> {
+    /// Gathers pages of a region. Parts of it need not be mapped.
+    pub(crate) fn new(span: Span) -> io::Result<Self> {
+        let range = span.addresses(&(0..span.pages));
         Ok(HugePages {
+            span,
             next: range.start,
             range,
             small: SmallPages::open()?,
@@ -77,7 +81,7 @@ impl HugePages {
 
     /// Gathers as many pages as there is time for. Bytes do not change. A store to a page that is
     /// being gathered waits until it is done, which takes less than a millisecond.
-    pub(super) fn gather(&mut self) {
+    pub(super) fn gather(&mut self, store: &Lock<Store>) {
         self.rest = self.rest.saturating_sub(1);
         if self.rest != 0 {
             return;
@@ -87,7 +91,7 @@ impl HugePages {
         while begun.elapsed() - spent < LOOKING {
             let piece = self.next..self.range.end.min(self.next.saturating_add(PIECE));
             let start = Instant::now();
-            let done = self.gather_piece(&piece);
+            let done = self.gather_piece(&piece, store);
             spent += start.elapsed();
             if !done || spent > GATHERING {
                 return;
@@ -103,7 +107,7 @@ impl HugePages {
     }
 
     /// Gathers the pages of a piece. Returns false if that should be tried again later.
-    fn gather_piece(&mut self, piece: &Range<usize>) -> bool {
+    fn gather_piece(&mut self, piece: &Range<usize>, store: &Lock<Store>) -> bool {
         let found = match self.small.find(piece.clone()) {
             Ok(found) => found,
             Err(error) => {
@@ -114,6 +118,9 @@ impl HugePages {
         };
         let start = Instant::now();
         for range in found {
+            if self.is_shared(&range, store) {
+                continue;
+            }
             if let Err(error) = gather(&range)
                 && !is_in_use(&error)
             {
@@ -126,6 +133,15 @@ impl HugePages {
             }
         }
         true
+    }
+}
+
+impl HugePages {
+    /// Returns true if `range` may be a mapping of a plane. If all of its pages are private copies,
+    /// it looks like other memory, but the kernel would gather the frames of the plane, and give
+    /// memory to those that have none.
+    fn is_shared(&self, range: &Range<usize>, store: &Lock<Store>) -> bool {
+        store.lock().may_be_shared(&self.span.pages_at(range))
     }
 }
 

@@ -130,7 +130,7 @@ impl Keeper {
                     compact(&store);
                 }
                 if let Some(huge) = &mut duties.huge {
-                    huge.gather();
+                    huge.gather(&store);
                     gather_planes(&store);
                 }
                 due = Instant::now() + duties.period;

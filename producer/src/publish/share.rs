@@ -100,17 +100,17 @@ impl Producer {
         // An expected page is written before the next publish, which would split the huge page.
         let quiet = !may_differ.intersects(pages.clone());
         let possible = live.memory.has_huge_pages() && private && quiet && !watched;
-        let Some(keeper) = self.keeper.as_ref().filter(|_| possible) else {
+        let huge = possible && self.live.memory.is_huge(&pages);
+        if !huge || self.live.shared.has_room() {
+            // It may be possible to share the chunk later.
             self.ask_again(chunk);
+        }
+        let Some(keeper) = self.keeper.as_ref().filter(|_| possible && !huge) else {
             return false;
         };
-        let range = match self.live.memory.is_huge(&pages) {
-            true => return false,
-            false => self.live.begin_gathering(chunk),
-        };
+        let range = self.live.begin_gathering(chunk);
         let begun = range.is_some();
         keeper.gather(range);
-        self.ask_again(chunk);
         begun
     }
 

@@ -11,7 +11,7 @@ const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
 const RIGHT: f64 = 14.0;
 const BOTTOM: f64 = 52.0;
-const LEGEND: (f64, f64) = (200.0, 19.0);
+const LEGEND: (f64, f64) = (225.0, 19.0);
 const COLUMNS: usize = 2;
 
 const AXIS: &str = "#333333";
