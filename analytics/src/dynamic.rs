@@ -4,7 +4,8 @@
 
 use crate::histogram::{Histogram, Range, histogram_of_points};
 use crate::lanes::PerComponent;
-use crate::moments::{Moments, moments_of_points};
+use crate::moments::{Moments, MomentsOp, moments_of_points};
+use crate::reading;
 use crate::slice::Selection;
 use crate::values::Values;
 use tcasm_core::field::FieldDesc;
@@ -25,6 +26,27 @@ pub use crate::points::{interior, points};
 /// ```
 pub fn moments(desc: &FieldDesc, bytes: &[u8]) -> Result<PerComponent<Moments>, AnalyticsError> {
     with_dtype!(desc.dtype, T => Ok(moments_of_points(points::<T>(desc, bytes)?)))
+}
+
+/// Computes the moments of the field `desc`, which need not be in memory: `read` copies bytes of
+/// it, from an offset on. Several threads call it at the same time. The result has the same bits as
+/// that of [`moments`].
+pub fn read_moments<E: From<AnalyticsError> + Send>(
+    desc: &FieldDesc,
+    read: impl Fn(u64, &mut [u8]) -> Result<(), E> + Sync,
+) -> Result<PerComponent<Moments>, E> {
+    with_dtype!(desc.dtype, T => reading::fold::<T, _, _, _>(desc, &MomentsOp, &read))
+}
+
+/// Computes the histogram of the field `desc` as [`read_moments`] computes moments. With a range
+/// that is not given, the field is read twice.
+pub fn read_histogram<E: From<AnalyticsError> + Send>(
+    desc: &FieldDesc,
+    read: impl Fn(u64, &mut [u8]) -> Result<(), E> + Sync,
+    bins: usize,
+    range: Range,
+) -> Result<PerComponent<Histogram>, E> {
+    with_dtype!(desc.dtype, T => reading::histogram::<T, _, _>(desc, &read, bins, range))
 }
 
 /// Computes the histogram of the field `desc`, whose bytes are `bytes`, in `bins` bins of equal

@@ -213,17 +213,34 @@ pub fn histogram_of_points<T: Number>(
     bins: usize,
     range: Range,
 ) -> Result<PerComponent<Histogram>, HistogramError> {
-    let bins = match range {
-        Range::Given(first, last) => LaneBins::Same(Bins::new(bins, first, last)?),
-        Range::Auto => {
-            Bins::new(bins, 0.0, 1.0)?; // Refuse a bad number of bins before the field is read.
-            LaneBins::Each(automatic(fold(points.view(), &Extent), bins)?)
-        }
-    };
+    let limits = || Ok(fold(points.view(), &Extent));
+    let bins = lane_bins(bins, range, limits, |error: HistogramError| error)?;
     Ok(fold(points, &Counting(bins)))
 }
 
-type Limits = Option<(f64, f64)>;
+/// Returns the bins of each lane. `limits` finds the least and the greatest value of each, and is
+/// only called if they are needed. `failed` converts the error.
+pub(crate) fn lane_bins<E>(
+    bins: usize,
+    range: Range,
+    limits: impl FnOnce() -> Result<PerComponent<Limits>, E>,
+    failed: impl Fn(HistogramError) -> E,
+) -> Result<LaneBins, E> {
+    match range {
+        Range::Given(first, last) => {
+            let same = Bins::new(bins, first, last).map_err(failed)?;
+            Ok(LaneBins::Same(same))
+        }
+        Range::Auto => {
+            // Refuse a bad number of bins before the field is read.
+            Bins::new(bins, 0.0, 1.0).map_err(&failed)?;
+            let each = automatic(limits()?, bins).map_err(failed)?;
+            Ok(LaneBins::Each(each))
+        }
+    }
+}
+
+pub(crate) type Limits = Option<(f64, f64)>;
 
 fn automatic(
     limits: PerComponent<Limits>,
@@ -244,7 +261,7 @@ fn automatic(
 }
 
 /// The operator that finds the least and the greatest finite value.
-struct Extent;
+pub(crate) struct Extent;
 
 impl Operator for Extent {
     type State<V: Number> = Running<V>;
@@ -264,12 +281,12 @@ impl Operator for Extent {
     }
 }
 
-enum LaneBins {
+pub(crate) enum LaneBins {
     Same(Bins),
     Each(PerComponent<Bins>),
 }
 
-struct Counting(LaneBins);
+pub(crate) struct Counting(pub(crate) LaneBins);
 
 impl Counting {
     fn bins(&self, lane: Lane) -> &Bins {
@@ -284,7 +301,7 @@ impl Counting {
 
 /// The counts of one lane. `counts` has one more entry before the bins, for values below them, and
 /// one after, for values above.
-struct Tally {
+pub(crate) struct Tally {
     lane: Lane,
     counts: Vec<u64>,
     nans: u64,

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 /// Maximum number of values in a piece. A piece stays in the first- or second-level cache for a
 /// second pass. (Pieces are tiny in tests, so that small arrays have many.)
-const LEAF: usize = if cfg!(test) { 40 } else { 8192 };
+pub(crate) const LEAF: usize = if cfg!(test) { 40 } else { 8192 };
 /// Number of values up to which a part of the view is not split among threads.
 const GRAIN: usize = if cfg!(test) { 120 } else { 1 << 17 };
 
@@ -82,21 +82,8 @@ pub fn fold<T: Number, O: Operator>(points: ArrayViewD<'_, T>, op: &O) -> PerCom
         .shape()
         .last()
         .expect("a last axis that holds the components");
-    let grain = GRAIN.max(16 * op.state_len() * components);
-    let states = Walk {
-        op,
-        components,
-        grain,
-    }
-    .split(by_stride(points));
-    PerComponent {
-        components: states
-            .components
-            .into_iter()
-            .map(|s| op.finish::<T>(s))
-            .collect(),
-        magnitude: states.magnitude.map(|s| op.finish::<f64>(s)),
-    }
+    let walk = Walk::new(op, components);
+    walk.finish(walk.split(by_stride(points)))
 }
 
 /// Applies `op` to an array without an axis for components. See [`fold`].
@@ -133,59 +120,94 @@ fn by_stride<T>(mut points: ArrayViewD<'_, T>) -> ArrayViewD<'_, T> {
     points
 }
 
-struct States<O: Operator, T: Number> {
+/// The states of all lanes.
+pub(crate) struct States<O: Operator, T: Number> {
     components: Vec<O::State<T>>,
     magnitude: Option<O::State<f64>>,
 }
 
 /// The buffers for a piece that is not contiguous, and for the magnitudes of a piece.
-struct Buffers<T> {
+pub(crate) struct Buffers<T> {
     gathered: Vec<T>,
     norms: Vec<f64>,
 }
 
-struct Walk<'o, O> {
-    op: &'o O,
-    components: usize,
-    grain: usize,
+impl<T> Default for Buffers<T> {
+    fn default() -> Self {
+        Buffers {
+            gathered: Vec::new(),
+            norms: Vec::new(),
+        }
+    }
 }
 
-impl<O: Operator> Walk<'_, O> {
+/// A walk over the points of one field.
+pub(crate) struct Walk<'o, O> {
+    op: &'o O,
+    components: usize,
+    /// Number of values up to which a part is not split among threads.
+    pub(crate) grain: usize,
+}
+
+impl<'o, O: Operator> Walk<'o, O> {
+    pub(crate) fn new(op: &'o O, components: usize) -> Self {
+        Walk {
+            op,
+            components,
+            grain: GRAIN.max(16 * op.state_len() * components),
+        }
+    }
+
+    /// Returns the states without any values.
+    pub(crate) fn start<T: Number>(&self) -> States<O, T> {
+        let component = |c| self.op.start::<T>(Lane::Component(c));
+        let several = self.components > 1;
+        States {
+            components: (0..self.components).map(component).collect(),
+            magnitude: several.then(|| self.op.start::<f64>(Lane::Magnitude)),
+        }
+    }
+
+    /// Adds the states of the values that follow those of `states`.
+    pub(crate) fn merge<T: Number>(&self, states: &mut States<O, T>, later: States<O, T>) {
+        for (state, later) in states.components.iter_mut().zip(later.components) {
+            self.op.merge::<T>(state, later);
+        }
+        if let (Some(state), Some(later)) = (&mut states.magnitude, later.magnitude) {
+            self.op.merge::<f64>(state, later);
+        }
+    }
+
+    /// Returns the results.
+    pub(crate) fn finish<T: Number>(&self, states: States<O, T>) -> PerComponent<O::Output> {
+        let components = states.components.into_iter();
+        PerComponent {
+            components: components.map(|s| self.op.finish::<T>(s)).collect(),
+            magnitude: states.magnitude.map(|s| self.op.finish::<f64>(s)),
+        }
+    }
+
     /// Splits the points among threads, down to parts of `grain` values.
     fn split<T: Number>(&self, points: ArrayViewD<'_, T>) -> States<O, T> {
         match halves(&points, self.grain) {
             None => self.part(points),
             Some((left, right)) => {
                 let (mut a, b) = rayon::join(|| self.split(left), || self.split(right));
-                for (state, later) in a.components.iter_mut().zip(b.components) {
-                    self.op.merge::<T>(state, later);
-                }
-                if let (Some(state), Some(later)) = (&mut a.magnitude, b.magnitude) {
-                    self.op.merge::<f64>(state, later);
-                }
+                self.merge(&mut a, b);
                 a
             }
         }
     }
 
     fn part<T: Number>(&self, points: ArrayViewD<'_, T>) -> States<O, T> {
-        let component = |c| self.op.start::<T>(Lane::Component(c));
-        let several = self.components > 1;
-        let mut states = States {
-            components: (0..self.components).map(component).collect(),
-            magnitude: several.then(|| self.op.start::<f64>(Lane::Magnitude)),
-        };
-        let mut buffers = Buffers {
-            gathered: Vec::new(),
-            norms: Vec::new(),
-        };
+        let (mut states, mut buffers) = (self.start(), Buffers::default());
         if !points.is_empty() {
             self.leaves(points, &mut states, &mut buffers);
         }
         states
     }
 
-    fn leaves<T: Number>(
+    pub(crate) fn leaves<T: Number>(
         &self,
         points: ArrayViewD<'_, T>,
         states: &mut States<O, T>,
@@ -200,7 +222,7 @@ impl<O: Operator> Walk<'_, O> {
         }
     }
 
-    fn leaf<T: Number>(
+    pub(crate) fn leaf<T: Number>(
         &self,
         points: ArrayViewD<'_, T>,
         states: &mut States<O, T>,
@@ -231,12 +253,17 @@ fn halves<'a, T>(
     points: &ArrayViewD<'a, T>,
     small: usize,
 ) -> Option<(ArrayViewD<'a, T>, ArrayViewD<'a, T>)> {
-    let slow = &points.shape()[..points.ndim() - 1];
-    let axis = slow
-        .iter()
-        .position(|&n| n > 1)
-        .filter(|_| points.len() > small)?;
-    Some(points.clone().split_at(Axis(axis), slow[axis] / 2))
+    let (axis, at) = cut(points.shape(), small)?;
+    Some(points.clone().split_at(Axis(axis), at))
+}
+
+/// Returns the slowest axis with several points and the middle of it, or `None` if there are at
+/// most `small` values or only one point. The last axis of `shape` holds the components.
+pub(crate) fn cut(shape: &[usize], small: usize) -> Option<(usize, usize)> {
+    let (_, slow) = shape.split_last()?;
+    let axis = slow.iter().position(|&n| n > 1)?;
+    let values: usize = shape.iter().product();
+    (values > small).then_some((axis, slow[axis] / 2))
 }
 
 /// Returns one component of `points` as a slice: in place if it is contiguous, else copied row by

@@ -10,6 +10,9 @@
 //! pieces that fit the cache, in parallel on the caller's rayon pool. The result has the same bits
 //! for any number of threads.
 //!
+//! Moments and histograms can also read a version that is not mapped ([`over::read_moments`],
+//! [`over::read_histogram`]). The result has the same bits as that over a view.
+//!
 //! Rules that hold for every operator:
 //! - *NaN* values are counted, and are ignored otherwise.
 //! - *Infinities* are counted. Moments are those of the finite values, so one infinity does not
@@ -29,6 +32,7 @@ pub mod moments;
 pub mod number;
 pub mod over;
 mod points;
+mod reading;
 mod simd;
 pub mod slice;
 pub mod values;

@@ -300,7 +300,8 @@ fn greater<K: Key>(a: K, b: K) -> K {
     if a > b { a } else { b }
 }
 
-struct MomentsOp;
+/// The operator that computes moments.
+pub(crate) struct MomentsOp;
 
 impl Operator for MomentsOp {
     type State<V: Number> = Running<V>;

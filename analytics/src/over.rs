@@ -9,7 +9,7 @@ use crate::values::Values;
 use serde::Serialize;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::format::stamp::Stamp;
-use tcasm_observer::{View, ViewError};
+use tcasm_observer::{ReadError, Version, View, ViewError};
 use thiserror::Error;
 
 /// A result, with the field and the version that it was computed from.
@@ -36,6 +36,9 @@ pub enum OverError {
     /// The version has no such field, or the field cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// The version has no such field, or its bytes cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The operator cannot be applied to the field.
     #[error(transparent)]
     Analytics(#[from] AnalyticsError),
@@ -58,6 +61,42 @@ pub fn histogram(
     })
 }
 
+/// Computes the moments of field `name` of a version, without mapping it. The result has the same
+/// bits as that of [`moments`].
+///
+/// This is for readers that look at a version once. It copies the field piece by piece, each time
+/// that it is called. A view costs less for versions that are looked at one after the other.
+pub fn read_moments(version: &Version, name: &str) -> Result<Of<PerComponent<Moments>>, OverError> {
+    let desc = described(version, name)?;
+    let read = dynamic::read_moments(desc, |at, out| {
+        version.read_bytes(name, at, out).map_err(OverError::from)
+    });
+    Ok(of_version(version, desc, read?))
+}
+
+/// Computes the histogram of field `name` of a version, as [`read_moments`] computes moments.
+pub fn read_histogram(
+    version: &Version,
+    name: &str,
+    bins: usize,
+    range: Range,
+) -> Result<Of<PerComponent<Histogram>>, OverError> {
+    let desc = described(version, name)?;
+    let read = |at: u64, out: &mut [u8]| version.read_bytes(name, at, out).map_err(OverError::from);
+    let histogram = dynamic::read_histogram(desc, read, bins, range)?;
+    Ok(of_version(version, desc, histogram))
+}
+
+fn described<'v>(version: &'v Version, name: &str) -> Result<&'v FieldDesc, ReadError> {
+    version.field(name).ok_or_else(|| {
+        let fields = version.table().fields.iter();
+        ReadError::NoField {
+            name: name.to_owned(),
+            available: fields.map(|f| f.name.clone()).collect(),
+        }
+    })
+}
+
 /// Copies the selected part of field `name`.
 pub fn slice(view: &View, name: &str, selection: &Selection) -> Result<Of<Values>, OverError> {
     of(view, name, |desc, bytes| {
@@ -73,11 +112,15 @@ pub fn of<R>(
 ) -> Result<Of<R>, OverError> {
     let desc = view.field(name)?;
     let result = operator(desc, view.bytes(name)?)?;
-    Ok(Of {
+    Ok(of_version(view.version(), desc, result))
+}
+
+fn of_version<R>(version: &Version, desc: &FieldDesc, result: R) -> Of<R> {
+    Of {
         field: desc.name.clone(),
         dtype: desc.dtype.name(),
         unit: desc.unit.clone(),
-        stamp: view.stamp(),
+        stamp: version.stamp(),
         result,
-    })
+    }
 }

@@ -8,6 +8,7 @@
 
 use ndarray::{ArrayViewD, SliceInfoElem};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -179,6 +180,31 @@ impl Selection {
         Ok(array.slice_move(elems.as_slice()))
     }
 
+    /// Returns true if this is the selection of the whole array, whatever its shape is.
+    pub fn is_all(&self) -> bool {
+        matches!(self.picks[..], [] | [Pick::Rest])
+    }
+
+    /// Returns the smallest range of indices along each axis of an array of this shape that has all
+    /// that is selected, and the same selection of the sub-array in these ranges. So only the
+    /// sub-array needs to be in memory.
+    ///
+    /// ```
+    /// use tcasm_analytics::Selection;
+    /// let selection: Selection = "-1,5:1:-2".parse().unwrap();
+    /// let (ranges, rest) = selection.within(&[3, 10]).unwrap();
+    /// assert_eq!((ranges, rest.to_string().as_str()), (vec![2..3, 3..6], "0,::-2"));
+    /// ```
+    pub fn within(&self, shape: &[usize]) -> Result<(Vec<Range<usize>>, Selection), SliceError> {
+        let picks = self.for_shape(shape)?;
+        let axes = picks.iter().zip(shape).enumerate();
+        let parts: Vec<(Range<usize>, Pick)> = axes
+            .map(|(axis, (pick, &len))| elem(*pick, axis, len).map(bounds))
+            .collect::<Result<_, _>>()?;
+        let (ranges, picks): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((ranges, Selection { picks }))
+    }
+
     /// Returns one pick for each axis of `shape`.
     fn for_shape(&self, shape: &[usize]) -> Result<Vec<Pick>, SliceError> {
         let rests = self.picks.iter().filter(|p| **p == Pick::Rest).count();
@@ -206,6 +232,23 @@ impl Selection {
             .chain(whole())
             .chain(after.copied())
             .collect())
+    }
+}
+
+/// Returns the range that an element covers, and the pick that takes the same of this range.
+fn bounds(elem: SliceInfoElem) -> (Range<usize>, Pick) {
+    match elem {
+        SliceInfoElem::Index(at) => (at as usize..at as usize + 1, Pick::Index(0)),
+        SliceInfoElem::Slice { start, end, step } => {
+            let end = end.expect("each range that was checked has an end");
+            let pick = Pick::Range {
+                start: None,
+                stop: None,
+                step,
+            };
+            (start as usize..end as usize, pick)
+        }
+        SliceInfoElem::NewAxis => unreachable!("no pick is a new axis"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The errors of an observer, one enum for each operation.
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 use tcasm_core::field::ArrayError;
@@ -229,6 +230,28 @@ pub enum ViewError {
     /// Pages of a plane could not be read.
     #[error("cannot read a plane: {0}")]
     Read(#[from] io::Error),
+    /// The ranges of indices do not give a part of the field.
+    #[error(
+        "the ranges {ranges:?} give no part of field {name:?} of shape {shape:?}; give one range \
+         for each axis, not empty and inside the axis"
+    )]
+    SubArray {
+        /// Name of the field.
+        name: String,
+        /// The ranges that were given.
+        ranges: Vec<Range<usize>>,
+        /// Shape of the field, ghost layers included.
+        shape: Vec<usize>,
+    },
+    /// The view shows a part of the version, which does not have all of these bytes.
+    #[error(
+        "{what} is not in this view, which shows only a part of the version; ask for it when you \
+         make the view (view_of, view_part), or view the whole version"
+    )]
+    NotShown {
+        /// What was asked for, such as a field.
+        what: String,
+    },
     /// This process is a forked child of the observer.
     #[error("this process is a fork of the observer; attach anew here")]
     Forked,

@@ -4,7 +4,9 @@
 //! [`Version`]: while it is held, no memory of it is reused. [`Version::view`] maps it as one
 //! contiguous piece of memory, in which fields are ndarray views and raw structures are references.
 //! Only parts whose pages are scattered are copied, within a budget
-//! ([`Observer::set_copy_budget`]). An observer cannot make the simulation wait.
+//! ([`Observer::set_copy_budget`]). [`Version::view_of`] and [`Version::view_part`] map only the
+//! fields or the sub-array that is wanted. [`Version::read_bytes`] maps nothing. An observer cannot
+//! make the simulation wait.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -37,6 +39,7 @@ mod held;
 mod info;
 mod mappings;
 mod observer;
+mod part;
 mod pin;
 mod plan;
 mod session;

@@ -7,6 +7,7 @@
 use crate::budget::Share;
 use crate::copies::Copied;
 use crate::mappings::{Ends, borders};
+use crate::part::Part;
 use crate::pin::Pin;
 use crate::since::Since;
 use std::sync::atomic::Ordering;
@@ -98,6 +99,8 @@ impl Change {
 
 /// What a window shows.
 pub(crate) struct Before<'a> {
+    /// The chunks that the window shows. The others never change.
+    pub(crate) part: &'a Part,
     /// The content of each chunk. Chunks beyond the last entry are as in a new window.
     pub(crate) chunks: &'a [Chunk],
     /// The number of the version, or 0 if there is none.
@@ -162,10 +165,11 @@ struct Planner<'a> {
 impl Planner<'_> {
     /// Returns the changes of the chunks that differ.
     fn changes(&mut self) -> Result<Vec<Change>, IndexError> {
-        let candidates = match &self.since {
+        let mut candidates = match &self.since {
             Some(since) => since.chunks.clone(),
             None => self.map.used_chunks()?,
         };
+        self.before.part.restrict(&mut candidates);
         let mut changes = Vec::new();
         for chunk in candidates.iter() {
             if self.since.is_some() || !self.shows(chunk)? {

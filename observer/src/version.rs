@@ -1,6 +1,6 @@
 //! Pinned versions, which are immutable while they are held.
 
-use crate::error::ReadError;
+use crate::error::{ReadError, ViewError};
 use crate::pin::Pin;
 use crate::session::Session;
 use crate::windows::Windows;
@@ -97,6 +97,14 @@ impl Version {
     /// Returns the description of one field.
     pub fn field(&self, name: &str) -> Option<&FieldDesc> {
         self.pin.table.get(name)
+    }
+
+    /// Returns the description of one field, or the error of views.
+    pub(crate) fn described(&self, name: &str) -> Result<&FieldDesc, ViewError> {
+        self.field(name).ok_or_else(|| ViewError::NoField {
+            name: name.to_owned(),
+            available: self.table().fields.iter().map(|f| f.name.clone()).collect(),
+        })
     }
 
     pub(crate) fn session(&self) -> &Session {

@@ -7,16 +7,22 @@
 //! What is neither mapped nor copied are zero pages of the window's own. They are read-only, and
 //! each copy is a writable mapping between them. A *flat* window is for a process that lacks
 //! mappings: all its own memory is one writable mapping, of which copies are parts.
+//!
+//! A window shows the chunks of its part, which never changes. The addresses of other chunks stay
+//! reserved and inaccessible.
 
 use crate::budget::{Share, Usage};
 use crate::error::ViewError;
+use crate::part::{Part, SubArray, chunks_of};
 use crate::pin::Pin;
 use crate::plan::{self, Before, Change, Chunk, Shown};
 use crate::session::Session;
 use crate::table_cache::TableCache;
+use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::{Arc, PoisonError};
+use tcasm_core::field::Element;
 use tcasm_core::format::layout::Layout;
 use tcasm_core::format::pagemap::{ChunkMap, Run, Runs, ZERO};
 use tcasm_core::pageset::CHUNK_PAGES;
@@ -36,6 +42,7 @@ pub(crate) enum Place {
 pub(crate) struct Window {
     pub(crate) range: Mapping,
     place: Place,
+    part: Part,
     /// True if all own memory of the window is one mapping.
     pub(crate) flat: bool,
     layout: Layout,
@@ -47,10 +54,10 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Reserves a new window in which all pages are zero, and which may be flat.
+    /// Reserves a new window in which all pages of `part` are zero, and which may be flat.
     pub(crate) fn reserve(
         session: &Session,
-        (place, flat): (Place, bool),
+        (place, part, flat): (Place, &Part, bool),
         layout: &Layout,
         usage: &Arc<Usage>,
     ) -> Result<Window, ViewError> {
@@ -66,15 +73,23 @@ impl Window {
         let mut window = Window {
             range,
             place,
+            part: part.clone(),
             flat,
             layout: *layout,
             chunks: Vec::new(),
             version: 0,
             share: Share::new(usage.clone()),
         };
-        window.put_zero(0, bytes)?;
+        let runs = part.runs(layout.chunks);
+        for run in &runs {
+            let pages = window.pages(run.start).start..window.pages(run.end - 1).end;
+            let (at, len) = window.span(&pages);
+            window.put_zero(at, len)?;
+        }
         window.range.dont_fork_or_dump()?;
-        window.share.set_mappings(1);
+        // The addresses before, between and after the runs are mappings, too.
+        let around = if part.is_whole() { 0 } else { runs.len() + 1 };
+        window.share.set_mappings(runs.len() + around);
         Ok(window)
     }
 
@@ -83,22 +98,61 @@ impl Window {
         self.range.addr()
     }
 
-    /// Returns the bytes of the window. Only the view that owns the window may call this, because
-    /// it keeps the version pinned.
+    /// Returns bytes of the region, or `None` if the window does not show all of their chunks. Only
+    /// a view that owns the window may call this, because it keeps the version pinned.
     #[allow(unsafe_code)]
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self, bytes: Range<usize>) -> Option<&[u8]> {
+        let inside = bytes.start <= bytes.end && bytes.end <= self.range.len();
+        if !inside || !self.part.has(chunks_of(&self.layout, &bytes)) {
+            return None;
+        }
         // SAFETY:
-        // - This process made the window, as the caller has checked, and `show` has mapped the
-        //   whole range readable.
+        // - This process made the window, as the caller has checked. The bytes are in the window,
+        //   and `reserve` and `show` have mapped all chunks of its part readable.
         // - The pages belong to a pinned version, which nobody writes, or are the window's own.
         // - The range stays mapped as long as `self`. Only `show` changes it and writes the
         //   window's own pages, and it takes `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.range.ptr(), self.range.len()) }
+        let part =
+            unsafe { std::slice::from_raw_parts(self.range.ptr().add(bytes.start), bytes.len()) };
+        Some(part)
+    }
+
+    /// Returns the values of a sub-array, or `None` if the window does not show all of their
+    /// chunks, or if they are not values of `T`. Only a view that owns the window may call this.
+    #[allow(unsafe_code)]
+    pub(crate) fn values<T: Element>(&self, sub: &SubArray) -> Option<ArrayViewD<'_, T>> {
+        let shown = self.part.has_all(&sub.chunks(&self.layout));
+        if !shown || sub.end() > self.range.len() || sub.value != size_of::<T>() {
+            return None;
+        }
+        let first = self
+            .range
+            .ptr()
+            .wrapping_add(sub.start)
+            .cast_const()
+            .cast::<T>();
+        if !first.is_aligned() {
+            return None;
+        }
+        let shape = IxDyn(&sub.lens).into_shape_with_order();
+        let shape = shape.strides(IxDyn(&sub.strides));
+        // SAFETY:
+        // - All values are in the window, which is one reserved range of addresses, and in chunks
+        //   that are readable, as in `bytes`. They stay there, and nobody writes them, as there.
+        // - They are aligned. Every pattern of bits is a value of an `Element`.
+        // - The strides are not negative, and no distance is beyond the window.
+        let values = unsafe { ArrayViewD::from_shape_ptr(shape, first) };
+        Some(values)
     }
 
     /// Returns where the window lies.
     pub(crate) fn place(&self) -> Place {
         self.place
+    }
+
+    /// Returns the chunks that the window shows.
+    pub(crate) fn part(&self) -> &Part {
+        &self.part
     }
 
     /// Returns the most mappings that the window may have now.
@@ -125,6 +179,7 @@ impl Window {
         }
         let session = &pin.session;
         let before = Before {
+            part: &self.part,
             chunks: &self.chunks,
             version: self.version,
             flat: self.flat,

@@ -1,9 +1,10 @@
-//! The windows of one attachment. Views of the same version share a window. When the last of them
-//! is dropped its window is parked. The next view takes the window and changes only chunks that
-//! differ.
+//! The windows of one attachment. Views of the same version share a window if it shows all that
+//! they need. When the last of them is dropped its window is parked. The next view of the same part
+//! takes the window and changes only chunks that differ.
 
 use crate::budget::{Usage, default_budget};
 use crate::error::ViewError;
+use crate::part::Part;
 use crate::pin::Pin;
 use crate::session::Session;
 use crate::window::{Place, Window};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tcasm_core::format::layout::Layout;
 use tcasm_core::sys::mem::MapError;
 
-/// The most parked windows that are kept.
+/// The most parked windows that are kept of whole regions, and the most of parts.
 const PARKED: usize = 4;
 /// If a copy was refused, windows that were parked this many views ago are dropped with their
 /// copies: the program had more views at once before than it has now.
@@ -39,6 +40,7 @@ struct Lists {
 struct Used {
     version: u64,
     place: Place,
+    part: Part,
     window: Weak<Window>,
 }
 
@@ -63,54 +65,72 @@ impl Windows {
         lists.parked.len() + used.count()
     }
 
-    /// Returns a window that shows the version of `pin`.
-    pub(crate) fn show(&self, pin: &Pin, place: Place) -> Result<Arc<Window>, ViewError> {
+    /// Returns a window that shows at least `part` of the version of `pin`.
+    pub(crate) fn show(
+        &self,
+        pin: &Pin,
+        place: Place,
+        part: &Part,
+    ) -> Result<Arc<Window>, ViewError> {
         let (session, version) = (&pin.session, pin.stamp.version);
         if session.forked() {
             return Err(ViewError::Forked);
         }
-        if let Some(window) = self.find(version, place) {
+        if let Some(window) = self.find(version, place, part) {
             return Ok(window);
         }
         let layout = *session.index()?.layout();
-        let mut window = self.take(session, place, &layout)?;
+        let mut window = self.take(session, (place, part), &layout)?;
         match window.show(pin, window.most()) {
             Ok(true) => {}
             Ok(false) | Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
                 drop(window);
-                window = self.show_flat(pin, place, &layout)?;
+                window = self.show_flat(pin, (place, part), &layout)?;
             }
             Err(error) => return Err(error),
         }
         Ok(self.lend(window, version))
     }
 
-    /// Returns the window in which views show version number `version` at `place`, if there is one.
-    fn find(&self, version: u64, place: Place) -> Option<Arc<Window>> {
+    /// Returns a window in which views show version number `version` at `place`, and `part` or more
+    /// of it, if there is one.
+    fn find(&self, version: u64, place: Place, part: &Part) -> Option<Arc<Window>> {
         let lists = self.lock();
         let mut same = lists
             .used
             .iter()
-            .filter(|u| u.version == version && u.place == place);
+            .filter(|u| u.version == version && u.place == place && u.part.covers(part));
         same.find_map(|used| used.window.upgrade())
     }
 
-    /// Takes a parked window, or reserves a new one.
-    fn take(&self, session: &Session, place: Place, layout: &Layout) -> Result<Window, ViewError> {
+    /// Takes a parked window of the same part, or reserves a new one.
+    fn take(
+        &self,
+        session: &Session,
+        (place, part): (Place, &Part),
+        layout: &Layout,
+    ) -> Result<Window, ViewError> {
         let mut lists = self.lock();
         // The window that was parked last shows the newest version, so it has the least to change.
-        let found = lists.parked.iter().rposition(|(_, w)| w.place() == place);
+        let fits = |(_, w): &(u64, Window)| w.place() == place && w.part() == part;
+        let found = lists.parked.iter().rposition(fits);
         match found {
             Some(i) => Ok(lists.parked.remove(i).1),
-            None => Window::reserve(session, (place, false), layout, &self.usage),
+            None => Window::reserve(session, (place, part, false), layout, &self.usage),
         }
     }
 
     /// Shows the version of `pin` in a new flat window, which needs the fewest mappings.
-    fn show_flat(&self, pin: &Pin, place: Place, layout: &Layout) -> Result<Window, ViewError> {
+    fn show_flat(
+        &self,
+        pin: &Pin,
+        (place, part): (Place, &Part),
+        layout: &Layout,
+    ) -> Result<Window, ViewError> {
         // Dropping the parked windows frees their mappings.
         self.lock().parked.clear();
-        let reserve = || Window::reserve(&pin.session, (place, true), layout, &self.usage);
+        let flat = (place, part, true);
+        let reserve = || Window::reserve(&pin.session, flat, layout, &self.usage);
         let mut window = reserve()?;
         match window.show(pin, window.most()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
@@ -139,6 +159,7 @@ impl Windows {
         lists.used.push(Used {
             version,
             place: window.place(),
+            part: window.part().clone(),
             window: Arc::downgrade(&window),
         });
         window
@@ -153,10 +174,9 @@ impl Windows {
         }
         let mut lists = self.lock();
         let made = lists.made;
+        let whole = window.part().is_whole();
         lists.parked.push((made, window));
-        if lists.parked.len() > PARKED {
-            lists.parked.remove(0);
-        }
+        lists.drop_oldest(whole);
     }
 
     /// Locks the lists. A panic while they were locked leaves them usable: windows are only pushed
@@ -167,6 +187,17 @@ impl Windows {
 }
 
 impl Lists {
+    /// Drops the oldest parked window of whole regions, or of parts, if there are too many of them.
+    /// So views of many different parts do not cost the program the window of its whole views.
+    fn drop_oldest(&mut self, whole: bool) {
+        let parked = self.parked.iter().enumerate();
+        let same = parked.filter(|(_, (_, window))| window.part().is_whole() == whole);
+        let same: Vec<usize> = same.map(|(i, _)| i).collect();
+        if same.len() > PARKED {
+            self.parked.remove(same[0]);
+        }
+    }
+
     /// Drops parked windows that have copies and were not used lately.
     fn drop_idle(&mut self) {
         let made = self.made;

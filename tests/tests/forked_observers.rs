@@ -130,6 +130,7 @@ fn ask_everything(view: &View, base: usize) -> Vec<String> {
     };
     let desc = view.table().get("array").unwrap();
     let pointer = RegionPtr::<Node>::new(base as u64);
+    let all: Vec<_> = desc.shape.iter().map(|n| 0..*n).collect();
     let debug = |e: &dyn std::fmt::Debug| format!("{e:?}");
     vec![
         line("array", view.array::<u64>("array").err().map(|e| debug(&e))),
@@ -137,11 +138,20 @@ fn ask_everything(view: &View, base: usize) -> Vec<String> {
             "interior",
             view.interior::<u64>("array").err().map(|e| debug(&e)),
         ),
+        line(
+            "part",
+            view.part::<u64>("array", &all).err().map(|e| debug(&e)),
+        ),
         line("bytes", view.bytes("array").err().map(|e| debug(&e))),
         line("bytes_of", view.bytes_of(desc).err().map(|e| debug(&e))),
         line("raw", view.raw::<Node>("nodes").err().map(|e| debug(&e))),
         line("deref", view.deref(pointer).err().map(|e| debug(&e))),
         line("view", view.version().view().err().map(|e| debug(&e))),
+        line("view_of", view.view_of(&["array"]).err().map(|e| debug(&e))),
+        line(
+            "view_part",
+            view.view_part("array", &all).err().map(|e| debug(&e)),
+        ),
         line("changes", view.changes().err().map(|e| debug(&e))),
         line(
             "changes_since",

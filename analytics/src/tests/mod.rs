@@ -4,5 +4,6 @@
 mod blocks;
 mod histogram;
 mod moments;
+mod reading;
 mod sample;
 mod slice;

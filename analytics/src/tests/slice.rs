@@ -1,7 +1,7 @@
 use super::sample::samples;
 use crate::dynamic;
 use crate::slice::{Pick, Selection, SelectionError, SliceError};
-use ndarray::{Array1, Array3, Axis};
+use ndarray::{Array1, Array3, ArrayD, Axis, IxDyn, SliceInfoElem};
 use proptest::prelude::*;
 
 fn ends() -> impl Strategy<Value = Option<isize>> {
@@ -37,6 +37,32 @@ fn indices(pick: Pick, len: usize) -> Option<Vec<usize>> {
             Some((0..len).rev().filter(taken).map(|i| i as usize).collect())
         }
         Pick::Rest => unreachable!(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn selection_takes_the_same_of_the_smallest_sub_array_that_has_it(
+        shape in proptest::collection::vec(1usize..7, 1..4),
+        picks in proptest::collection::vec(picks(), 0..4),
+    ) {
+        let count: usize = shape.iter().product();
+        let array = ArrayD::from_shape_vec(IxDyn(&shape), (0..count).collect()).unwrap();
+        let selection = Selection::new(picks.clone());
+        let expected = selection.of(array.view());
+        let Ok((ranges, rest)) = selection.within(&shape) else {
+            prop_assert!(expected.is_err());
+            return Ok(());
+        };
+        let whole = picks.into_iter().chain(std::iter::repeat(Pick::ALL));
+        for ((range, len), pick) in ranges.iter().zip(&shape).zip(whole) {
+            let taken = indices(pick, *len).unwrap();
+            let ends = (taken.iter().min().copied(), taken.iter().max().copied());
+            prop_assert_eq!(ends, (Some(range.start), Some(range.end - 1)));
+        }
+        let part: Vec<SliceInfoElem> = ranges.into_iter().map(SliceInfoElem::from).collect();
+        let part = array.view().slice_move(part.as_slice());
+        prop_assert_eq!(rest.of(part).unwrap(), expected.unwrap());
     }
 }
 

@@ -45,7 +45,7 @@ fn numpy(
         );
         return Err(Failure::new(Code::Usage, text));
     }
-    let view = version.view()?;
+    let view = version.view_of(&[desc.name.as_str()])?;
     target.write(|out| {
         with_dtype!(desc.dtype, T => {
             npy::write(array::<T>(desc, view.bytes_of(desc)?, ghosts)?, out)?;
@@ -70,7 +70,7 @@ fn array<'a, T: field::Element>(
 fn show(version: &Version, desc: &FieldDesc, ghosts: bool) -> Result<(), Failure> {
     let heading = format!("{}  {}", heading(desc, ghosts), region::stamp(version));
     let mut text = plain::line(&heading);
-    let view = version.view()?;
+    let view = version.view_of(&[desc.name.as_str()])?;
     let bytes = view.bytes_of(desc)?;
     text += &match desc.kind {
         Kind::Raw { .. } => first_bytes(bytes),

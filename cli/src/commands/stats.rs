@@ -11,7 +11,7 @@ use tcasm_analytics::dynamic::{self, AnalyticsError};
 use tcasm_analytics::histogram::histogram_of_points;
 use tcasm_analytics::moments::moments_of_points;
 use tcasm_analytics::{Histogram, Moments, Number, PerComponent, Range, Scalar, Selection};
-use tcasm_core::field::FieldDesc;
+use tcasm_core::field::{self, FieldDesc};
 use tcasm_core::with_dtype;
 use tcasm_observer::{Stamp, Version};
 
@@ -50,9 +50,10 @@ pub fn run(args: &StatsArgs) -> Result<(), Failure> {
 }
 
 fn gather(args: &StatsArgs, version: &Version, desc: &FieldDesc) -> Result<Stats, Failure> {
-    let view = version.view()?;
-    let bytes = view.bytes_of(desc)?;
-    let done = with_dtype!(desc.dtype, T => apply::<T>(args, desc, bytes))?;
+    let done = match args.slice.is_all() {
+        true => of_field(args, version, desc)?,
+        false => with_dtype!(desc.dtype, T => of_part::<T>(args, version, desc))?,
+    };
     Ok(Stats {
         name: args.what.name.clone(),
         field: desc.name.clone(),
@@ -74,16 +75,45 @@ fn whole<R>(each: &PerComponent<R>) -> &R {
     whole.expect("a field has at least one component")
 }
 
-fn apply<T: Number>(
+fn range(args: &StatsArgs) -> Range {
+    args.range
+        .map_or(Range::Auto, |(low, high)| Range::Given(low, high))
+}
+
+/// Reads the whole field piece by piece. Nothing is mapped, because each version is looked at once.
+fn of_field(args: &StatsArgs, version: &Version, desc: &FieldDesc) -> Result<Operators, Failure> {
+    let read = |at: u64, out: &mut [u8]| -> Result<(), Failure> {
+        Ok(version.read_bytes(&desc.name, at, out)?)
+    };
+    Ok(Operators {
+        histogram: dynamic::read_histogram(desc, read, args.bins, range(args))?,
+        moments: dynamic::read_moments(desc, read)?,
+        shape: desc.interior_shape(),
+    })
+}
+
+/// Maps the part of the field that has the selection.
+fn of_part<T: Number>(
     args: &StatsArgs,
+    version: &Version,
     desc: &FieldDesc,
-    bytes: &[u8],
-) -> Result<Operators, AnalyticsError> {
-    let points = selected::<T>(&args.slice, desc, bytes)?;
-    let range = args
-        .range
-        .map_or(Range::Auto, |(low, high)| Range::Given(low, high));
-    let histogram = histogram_of_points(points.view(), args.bins, range).map_err(|source| {
+) -> Result<Operators, Failure> {
+    field::check_type::<T>(desc).map_err(AnalyticsError::from)?;
+    let failed = |source| {
+        let name = desc.name.clone();
+        AnalyticsError::Slice { name, source }
+    };
+    let (inner, rest) = args.slice.within(&desc.interior_shape()).map_err(failed)?;
+    let ghosts = desc.ghosts.iter().map(|[before, _]| *before);
+    let ranges = inner.iter().zip(ghosts);
+    let ranges: Vec<_> = ranges.map(|(r, g)| r.start + g..r.end + g).collect();
+    let view = version.view_part(&desc.name, &ranges)?;
+    let part = view.part::<T>(&desc.name, &ranges)?;
+    let points = with_components(&rest)
+        .of(with_axis(part, desc))
+        .map_err(failed)?;
+    let histogram = histogram_of_points(points.view(), args.bins, range(args));
+    let histogram = histogram.map_err(|source| {
         let name = desc.name.clone();
         AnalyticsError::Histogram { name, source }
     })?;
@@ -95,29 +125,19 @@ fn apply<T: Number>(
     })
 }
 
-/// Returns the selected points. The last axis holds the components.
-fn selected<'a, T: Number>(
-    selection: &Selection,
-    desc: &FieldDesc,
-    bytes: &'a [u8],
-) -> Result<ArrayViewD<'a, T>, AnalyticsError> {
-    let interior = dynamic::interior::<T>(desc, bytes)?;
-    let failed = |source| {
-        let name = desc.name.clone();
-        AnalyticsError::Slice { name, source }
-    };
-    if desc.components == 1 {
-        let part = selection.of(interior).map_err(failed)?;
-        let axis = Axis(part.ndim());
-        return Ok(part.insert_axis(axis));
+/// Returns an array whose last axis holds the components.
+fn with_axis<'a, T>(array: ArrayViewD<'a, T>, desc: &FieldDesc) -> ArrayViewD<'a, T> {
+    let axis = Axis(array.ndim());
+    match desc.components {
+        1 => array.insert_axis(axis),
+        _ => array,
     }
-    // A selection does not cover the axis of the components: all of them are always taken.
-    let first = interior.index_axis(Axis(interior.ndim() - 1), 0);
-    selection.of(first).map_err(failed)?;
-    let with_components: Selection = format!("{selection},:")
-        .parse()
-        .expect("a selection and one more item");
-    with_components.of(interior.clone()).map_err(failed)
+}
+
+/// Returns a selection of all axes that takes all components, too.
+fn with_components(selection: &Selection) -> Selection {
+    let text = format!("{selection},:");
+    text.parse().expect("a selection and one more item")
 }
 
 fn text(stats: &Stats) -> String {
