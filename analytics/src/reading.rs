@@ -8,7 +8,6 @@ use crate::error::AnalyticsError;
 use crate::histogram::{Counting, Extent, Histogram, Range, lane_bins};
 use crate::lanes::{Buffers, LEAF, Operator, PerComponent, States, Walk, cut};
 use crate::number::Number;
-use bytemuck::Zeroable;
 use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
 use std::cmp::Reverse;
 use tcasm_core::field::{self, FieldDesc};
