@@ -10,6 +10,7 @@ use crate::pageset::{CHUNK_PAGES, ChunkSet};
 use crate::sys::live;
 use crate::sys::lock::Lock;
 use crate::sys::mem::{HUGE_PAGE, Mapping};
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,9 +25,13 @@ struct Chunks {
     wanted: ChunkSet,
     /// Those that were gathered, and of which no page was returned to the system since.
     gathered: ChunkSet,
-    /// Those that the kernel could not gather.
-    refused: ChunkSet,
+    /// Those that the kernel could not gather, and how often it was asked.
+    refused: BTreeMap<usize, u32>,
 }
+
+/// Number of attempts to gather a chunk. The kernel may refuse one because somebody uses the memory
+/// at that moment.
+const TRIES: u32 = 8;
 
 /// The answer to a request for a huge page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +50,7 @@ impl HugeChunks {
         HugeChunks(Lock::new(Chunks {
             wanted: set(),
             gathered: set(),
-            refused: set(),
+            refused: BTreeMap::new(),
         }))
     }
 
@@ -62,9 +67,10 @@ impl HugeChunks {
             gathered,
             refused,
         } = &mut *known;
-        for set in [wanted, gathered, refused] {
+        for set in [wanted, gathered] {
             set.remove_range(chunks.clone());
         }
+        refused.retain(|chunk, _| !chunks.contains(chunk));
     }
 
     /// Asks for all of `chunks` that are not known.
@@ -73,7 +79,8 @@ impl HugeChunks {
         let mut new = ChunkSet::new(known.wanted.capacity());
         new.insert_range(chunks);
         new.subtract(&known.gathered);
-        new.subtract(&known.refused);
+        let given_up = known.refused.iter().filter(|(_, tries)| **tries >= TRIES);
+        given_up.for_each(|(chunk, _)| new.remove_range(*chunk..chunk + 1));
         known.wanted.union(&new);
     }
 
@@ -82,7 +89,11 @@ impl HugeChunks {
         if known.gathered.contains(chunk) {
             return Gathered::Yes;
         }
-        if known.refused.contains(chunk) {
+        if known
+            .refused
+            .get(&chunk)
+            .is_some_and(|tries| *tries >= TRIES)
+        {
             return Gathered::No;
         }
         known.wanted.insert(chunk);
@@ -102,7 +113,7 @@ impl HugeChunks {
         let mut known = self.0.lock();
         match gathered {
             true => known.gathered.insert(chunk),
-            false => known.refused.insert(chunk),
+            false => *known.refused.entry(chunk).or_default() += 1,
         }
     }
 }
@@ -172,5 +183,28 @@ impl Planes {
     pub fn has_become_huge(&mut self, chunk: &Becoming, gathered: bool) {
         self.becoming = None;
         chunk.memory.huge().done(chunk.chunk, gathered);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunk_is_tried_again_until_it_was_refused_often_and_anew_when_pages_left() {
+        let chunks = HugeChunks::new(4);
+        for _ in 0..TRIES {
+            assert_eq!(chunks.ask(2), Gathered::NotYet);
+            assert_eq!(chunks.take(), Some(2));
+            chunks.done(2, false);
+        }
+        assert_eq!((chunks.ask(2), chunks.take()), (Gathered::No, None));
+        chunks.ask_all(1..4);
+        assert_eq!((chunks.take(), chunks.take()), (Some(1), Some(3)));
+        chunks.forget(2..3);
+        assert_eq!((chunks.ask(2), chunks.take()), (Gathered::NotYet, Some(2)));
+        chunks.done(2, true);
+        assert_eq!(chunks.ask(2), Gathered::Yes);
+        assert!(chunks.has_gathered(&(0..3)) && !chunks.has_gathered(&(3..4)));
     }
 }

@@ -256,8 +256,8 @@ impl PlaneMemory {
         Ok(())
     }
 
-    /// Returns the memory of frames to the system. No version may refer to them. After an error some
-    /// of them may have memory, and all of them read as zeros.
+    /// Returns the memory of frames to the system. No version may refer to them. After an error
+    /// some of them may have memory, and all of them read as zeros.
     pub fn punch(&self, pages: &Range<usize>) -> io::Result<()> {
         let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
         let bytes = (pages.start * self.page_size) as u64..(pages.end * self.page_size) as u64;

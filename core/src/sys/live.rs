@@ -127,8 +127,8 @@ fn copy_by_node(
     let _ = numa::prefer(stage, None);
 }
 
-/// Has core dumps include `range`, a private mapping of a file that nobody uses yet: they do so if a
-/// page of it was ever copied. The mapping has no copies and shows the same bytes afterwards.
+/// Has core dumps include `range`, a private mapping of a file that nobody uses yet: they do so if
+/// a page of it was ever copied. The mapping has no copies and shows the same bytes afterwards.
 fn include_in_core_dumps(range: &Range<usize>) {
     let first = range.start..range.start + range.len().min(HUGE_PAGE);
     let huge = is_huge(&first).unwrap_or(false);

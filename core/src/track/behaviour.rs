@@ -143,8 +143,8 @@ fn write_protected(
     }
     uffd::watch(&uffd, &page).map_err(|e| format!("write-protecting: {e}"))?;
     std::thread::scope(|scope| {
-        // SAFETY: the page is writable memory that outlives the thread, and nothing is borrowed from
-        // it.
+        // SAFETY: the page is writable memory that outlives the thread, and nothing is borrowed
+        // from it.
         let writer = Builder::new().spawn_scoped(scope, || unsafe { write(page.start) });
         let writer = writer.map_err(|e| format!("starting a thread: {e}"))?;
         let noticed = (0..POLLS).any(|_| !writer.is_finished() && fault_waits(&uffd));

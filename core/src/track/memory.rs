@@ -55,7 +55,8 @@ impl TrackedMemory {
     pub fn allow_huge_pages(&mut self, allowed: bool) {
         self.huge = allowed;
         if allowed {
-            // Opened now, so that no descriptor is opened later. Without it no page counts as small.
+            // Opened now, so that no descriptor is opened later. Without it no page counts as
+            // small.
             let _ = self.open_scan();
         }
     }

@@ -115,9 +115,9 @@ pub trait Tracker: Send {
     }
 
     /// Tracks `pages`, whole chunks whose memory was replaced by a private mapping of a file, of
-    /// which no page is copied yet. Until the first store to a chunk, the tracker may find stores by
-    /// the copies that they make. Then the chunk need not be protected, which would split its huge
-    /// pages. Otherwise as [`resume`](Tracker::resume).
+    /// which no page is copied yet. Until the first store to a chunk, the tracker may find stores
+    /// by the copies that they make. Then the chunk need not be protected, which would split its
+    /// huge pages. Otherwise as [`resume`](Tracker::resume).
     fn resume_uncopied(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.resume(pages)
     }

@@ -1,5 +1,5 @@
-//! A minimal producer, with which trackers are tested: it harvests, captures into a shadow copy, and
-//! compares.
+//! A minimal producer, with which trackers are tested: it harvests, captures into a shadow copy,
+//! and compares.
 
 use super::create::create;
 use super::{Harvest, Span, TrackError, TrackedMemory, Tracker, TrackerKind};

@@ -73,9 +73,9 @@ mod tests {
         bell.gather([1..2, 5..6]);
         assert_eq!(bell.wait(later), Call::Gather(vec![1..2, 5..6]));
         assert_eq!(bell.wait(Instant::now()), Call::Scan);
-        bell.gather([7..8]);
+        bell.gather([7..8, 9..10]);
         assert_eq!(bell.wait(Instant::now()), Call::Scan, "the scan is due");
-        assert_eq!(bell.wait(later), Call::Gather(vec![7..8]));
+        assert_eq!(bell.wait(later), Call::Gather(vec![7..8, 9..10]));
         bell.stop();
         assert_eq!(bell.wait(later), Call::Stop);
     }

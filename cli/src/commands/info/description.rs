@@ -32,8 +32,8 @@ pub struct Info {
 pub struct Capture {
     /// Chunks (2 MiB) whose capture is deferred: they are copied after publish.
     pub deferred_chunks: u64,
-    /// True if capture is deferred in user mode only: a system call of the producer that writes into
-    /// a chunk that is not copied yet fails.
+    /// True if capture is deferred in user mode only: a system call of the producer that writes
+    /// into a chunk that is not copied yet fails.
     pub user_mode_only: bool,
     /// Expected pages: they are left unprotected, because they are expected to be written.
     pub expected_pages: u64,
