@@ -45,7 +45,7 @@ make_fakes() {
 run_make() {
     # All packages and targets, as the tests build them. With fewer, cargo would choose other
     # features and build most dependencies anew.
-    PATH=$fakes:$PATH SELECT="--workspace --all-targets --features tcasm/pages" \
+    PATH=$fakes:$PATH SELECT="--workspace --lib --bins --examples --tests --features tcasm/pages" \
         make --no-print-directory "$1" PROFILE=dev PREFIX=/usr DESTDIR="$folder" >/dev/null ||
         stop "make $1 failed"
     [ ! -e "$fakes/run" ] || stop "make $1 must not change the running system:
