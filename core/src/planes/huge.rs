@@ -165,8 +165,9 @@ impl Becoming {
 }
 
 impl PlaneMemory {
-    /// Returns the parts of `pages` that are returned to the system one by one. If the kernel cannot
-    /// split a huge page, all of the part that lies in it keeps its memory, and no other page does.
+    /// Returns the parts of `pages` that are returned to the system one by one. If the kernel
+    /// cannot split a huge page, all of the part that lies in it keeps its memory, and no other
+    /// page does.
     pub(super) fn parts(&self, pages: Range<usize>) -> Vec<Range<usize>> {
         let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
         if !self.huge().has_gathered(&chunks) {
