@@ -197,13 +197,11 @@ impl Planes {
                     break;
                 }
                 let p = &mut self.planes[plane];
-                for part in p.memory.parts(run) {
-                    p.memory.punch(&part)?;
-                    done += part.len();
-                    let mut gone = PageSet::new(idle.capacity());
-                    gone.insert_range(part);
-                    p.account.strike(&gone);
-                }
+                p.memory.punch(&run)?;
+                done += run.len();
+                let mut gone = PageSet::new(idle.capacity());
+                gone.insert_range(run);
+                p.account.strike(&gone);
             }
         }
         Ok(done)
