@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// The id of the user and of the group that a command gets instead of root. They own nothing else.
 const NOBODY: u32 = 65534;
-/// Whoever may open it may let stores wait that system calls make.
+/// The device through which a user may make stores of system calls wait.
 const DEVICE: &str = "/dev/userfaultfd";
 /// With the value 1, every user may do so.
 const SYSCTL: &str = "/proc/sys/vm/unprivileged_userfaultfd";

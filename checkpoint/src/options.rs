@@ -28,8 +28,8 @@ pub enum Compression {
     Zstd(u8),
 }
 
-/// Whether large fields that are not compressed are written past the page cache (`O_DIRECT`). The
-/// files are the same in both cases.
+/// The way to write large fields that are not compressed: past the page cache (`O_DIRECT`), or
+/// through it. The files are the same in both cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DirectIo {
     /// Where the file system takes such writes. The device reads the fields from where they lie. So
@@ -49,7 +49,7 @@ pub struct Options {
     pub layout: Layout,
     /// The permissions of the files. By default only the owner may read and write them.
     pub mode: Mode,
-    /// Whether large fields are written past the page cache.
+    /// The way to write large fields: past the page cache, or through it.
     pub direct: DirectIo,
 }
 

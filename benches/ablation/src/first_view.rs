@@ -1,4 +1,4 @@
-//! What a version costs an observer that has just attached: one mapping for each run of pages.
+//! The cost of a version for an observer that has just attached: a mapping for each run of pages.
 
 use std::time::{Duration, Instant};
 use tcasm_compare::failure::Failure;

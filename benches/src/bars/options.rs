@@ -3,7 +3,7 @@
 use super::GROUPS;
 use crate::user::User;
 
-/// What is measured, and as whom.
+/// The groups that are measured, and the users as whom they run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     /// The users as whom the groups are measured.

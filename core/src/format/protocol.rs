@@ -10,8 +10,8 @@
 //! sees the store of the other. Either the observer sees "retired" and clears its pin, or the
 //! producer sees the pin and makes the version live again (I3). Neither side waits for the other.
 //!
-//! What is needed of a version only for a moment can be read without a pin: the observer loads the
-//! state, reads, and loads the state again. If it is the same, nothing was overwritten meanwhile.
+//! An observer can read a part of a version for a moment without a pin: it loads the state, reads,
+//! and loads the state again. If both are the same, nothing was overwritten meanwhile.
 //!
 //! The functions are generic over the atomic word, so that loom runs this code and not a copy.
 

@@ -9,7 +9,7 @@ use ndarray::Array1;
 use std::ops::Range;
 use tcasm_core::sys::mem::HUGE_PAGE;
 
-/// What a step writes.
+/// The elements that a step writes.
 pub(super) enum Change {
     /// No page.
     Nothing,

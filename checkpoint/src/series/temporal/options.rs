@@ -24,7 +24,7 @@ pub struct SeriesOptions {
     pub replace_later: bool,
     /// The permission bits of the files.
     pub mode: Mode,
-    /// Whether large fields are written past the page cache.
+    /// The way to write large fields: past the page cache, or through it.
     pub direct: DirectIo,
 }
 
