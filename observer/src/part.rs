@@ -7,9 +7,10 @@ use tcasm_core::field::FieldDesc;
 use tcasm_core::format::layout::Layout;
 use tcasm_core::pageset::{CHUNK_PAGES, ChunkSet};
 
-/// The most runs of chunks in a part. Each can take two mappings more than the version itself. A
-/// view of more runs shows the whole version.
-const MOST_RUNS: usize = 1024;
+/// The most runs of chunks in a part. Each can take two mappings more than the version itself,
+/// which no copying saves, and windows of different parts share nothing. A view of more runs shows
+/// the whole version, in a window that views share.
+const MOST_RUNS: usize = 64;
 
 /// The chunks that a window shows, or that a view gives access to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -80,15 +80,18 @@ impl Windows {
             return Ok(window);
         }
         let layout = *session.index()?.layout();
-        let mut window = self.take(session, (place, part), &layout)?;
-        match window.show(pin, window.most()) {
-            Ok(true) => {}
-            Ok(false) | Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                drop(window);
-                window = self.show_flat(pin, (place, part), &layout)?;
+        let taken = self.take(session, (place, part), &layout);
+        let shown = taken.and_then(|mut window| {
+            let fits = window.show(pin, window.most())?;
+            Ok(fits.then_some(window))
+        });
+        let window = match shown {
+            Ok(Some(window)) => window,
+            Ok(None) | Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
+                self.show_flat(pin, (place, part), &layout)?
             }
             Err(error) => return Err(error),
-        }
+        };
         Ok(self.lend(window, version))
     }
 

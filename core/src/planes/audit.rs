@@ -74,8 +74,10 @@ impl Planes {
         let p = &self.planes[strays.plane];
         present.subtract(p.account.held());
         present.subtract(p.account.leaving());
-        let runs: Vec<_> = present.runs().collect();
-        runs.into_iter()
+        let parts = present.runs().flat_map(|pages| p.memory.parts(pages));
+        let parts: Vec<_> = parts.collect();
+        parts
+            .into_iter()
             .map(|pages| self.begin(strays.plane, pages))
             .collect()
     }

@@ -58,7 +58,7 @@ impl Planes {
     ) -> io::Result<()> {
         let bytes = self.whole_chunks(pages);
         if self.huge {
-            self.planes[plane].memory.ask_for_huge_pages(pages);
+            self.planes[plane].memory.ask_for_huge_pages(pages, &bytes);
         }
         if let Some(before) = before {
             // SAFETY: the caller promises that this part of live memory is its alone and that

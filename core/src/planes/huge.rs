@@ -126,11 +126,12 @@ impl PlaneMemory {
     }
 
     /// Asks for huge pages for all whole chunks in `pages`, whose frames have memory and are used
-    /// together. This plane's own mapping may then map them as huge pages too.
-    pub(super) fn ask_for_huge_pages(&self, pages: &Range<usize>) {
+    /// together. This plane's own mapping may then map them as huge pages too. `bytes` are all that
+    /// are moved together with them: if a part had another advice, the kernel would not move them.
+    pub(super) fn ask_for_huge_pages(&self, pages: &Range<usize>, bytes: &Range<usize>) {
+        self.allow_huge_pages(bytes);
         let chunks = pages.start.div_ceil(CHUNK_PAGES)..pages.end / CHUNK_PAGES;
         if !chunks.is_empty() {
-            self.allow_huge_pages(&(chunks.start * HUGE_PAGE..chunks.end * HUGE_PAGE));
             self.huge().ask_all(chunks);
         }
     }
@@ -163,6 +164,22 @@ impl Becoming {
     }
 }
 
+impl PlaneMemory {
+    /// Returns the parts of `pages` that are returned to the system one by one. If the kernel
+    /// cannot split a huge page, all of the part that lies in it keeps its memory, and no other
+    /// page does.
+    pub(super) fn parts(&self, pages: Range<usize>) -> Vec<Range<usize>> {
+        let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
+        if !self.huge().has_gathered(&chunks) {
+            return vec![pages];
+        }
+        let part = |chunk: usize| {
+            pages.start.max(chunk * CHUNK_PAGES)..pages.end.min((chunk + 1) * CHUNK_PAGES)
+        };
+        chunks.map(part).collect()
+    }
+}
+
 impl Planes {
     /// Chooses a chunk that is to be gathered. [`Planes::has_become_huge`] must be called later.
     /// Chunks of which not all frames are busy any more are passed over.
@@ -189,6 +206,17 @@ impl Planes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_leave_chunk_by_chunk_where_one_was_gathered() {
+        let memory = PlaneMemory::create("parts", 4 * CHUNK_PAGES, 4096).unwrap();
+        let pages = 10..2 * CHUNK_PAGES + 5;
+        assert_eq!(memory.parts(pages.clone()), std::slice::from_ref(&pages));
+        memory.huge().done(1, true);
+        let middle = CHUNK_PAGES..2 * CHUNK_PAGES;
+        let parts = [10..CHUNK_PAGES, middle.clone(), middle.end..pages.end];
+        assert_eq!(memory.parts(pages), parts);
+    }
 
     #[test]
     fn chunk_is_tried_again_until_it_was_refused_often_and_anew_when_pages_left() {

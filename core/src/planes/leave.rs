@@ -75,8 +75,10 @@ impl Planes {
             left -= pages.len();
             (!pages.is_empty()).then_some(pages)
         });
-        let runs: Vec<_> = runs.collect();
-        runs.into_iter()
+        let memory = self.planes[plane].memory.clone();
+        let parts: Vec<_> = runs.flat_map(|pages| memory.parts(pages)).collect();
+        parts
+            .into_iter()
             .map(|pages| self.begin(plane, pages))
             .collect()
     }

@@ -197,11 +197,13 @@ impl Planes {
                     break;
                 }
                 let p = &mut self.planes[plane];
-                p.memory.punch(&run)?;
-                done += run.len();
-                let mut gone = PageSet::new(idle.capacity());
-                gone.insert_range(run);
-                p.account.strike(&gone);
+                for part in p.memory.parts(run) {
+                    p.memory.punch(&part)?;
+                    done += part.len();
+                    let mut gone = PageSet::new(idle.capacity());
+                    gone.insert_range(part);
+                    p.account.strike(&gone);
+                }
             }
         }
         Ok(done)

@@ -1,7 +1,6 @@
 //! Live memory: operations on the address ranges that a tracker maps over the reservation of its
 //! caller.
 
-use super::huge::is_huge;
 use super::mem::{HUGE_PAGE, MapError, Mapping, page_size};
 use super::numa;
 use nix::errno::Errno;
@@ -65,6 +64,9 @@ pub unsafe fn replace(
     // SAFETY: the reservation is new and belongs to this function, so nothing is borrowed from it.
     unsafe { map(&(at..at + range.len()), backing)? };
     if let Backing::File(..) = backing {
+        if own.clone().next().is_none() {
+            include_in_core_dumps(&(at..at + range.len()), backing);
+        }
         // While the pages are not watched, the kernel maps neighbours together. Pages that are not
         // mapped here cause a fault later.
         let _ = populate(&(at..at + range.len()), MADV_POPULATE_READ);
@@ -80,11 +82,6 @@ pub unsafe fn replace(
             copy_by_node(&(at..at + range.len()), own.clone(), copy);
         }
         _ => own.clone().for_each(|part| copy(&part)),
-    }
-    if let Backing::File(..) = backing
-        && own.clone().next().is_none()
-    {
-        include_in_core_dumps(&(at..at + range.len()));
     }
     let (flags, to) = (
         libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
@@ -129,20 +126,23 @@ fn copy_by_node(
 
 /// Has core dumps include `range`, a private mapping of a file that nobody uses yet: they do so if
 /// a page of it was ever copied. The mapping has no copies and shows the same bytes afterwards.
-fn include_in_core_dumps(range: &Range<usize>) {
-    let first = range.start..range.start + range.len().min(HUGE_PAGE);
-    let huge = is_huge(&first).unwrap_or(false);
+///
+/// The copy leaves a page table, so its chunk could not be mapped by a huge page. Therefore that
+/// chunk is mapped once more, which removes the table, and the kernel joins both mappings. A range
+/// of one chunk would forget that it had a copy, so its chunk is mapped by small pages.
+fn include_in_core_dumps(range: &Range<usize>, backing: Backing<'_>) {
     let page = range.start..range.start + page_size();
     if copy_in_place(&page).is_err() {
         return;
     }
-    // SAFETY: the copy has the bytes of the page of the file, and nobody uses the mapping yet.
-    let _ = unsafe { drop_copies(&page) };
-    let _ = populate(&page, MADV_POPULATE_READ);
-    if huge {
-        // The copy has split the huge page of this mapping. That of the file is whole.
-        let _ = gather(&first);
-    }
+    let first = range.start..range.start + HUGE_PAGE;
+    let done = match range.len() > HUGE_PAGE {
+        // SAFETY: the mapping belongs to the caller, and nobody uses it yet.
+        true => unsafe { map(&first, backing) },
+        // SAFETY: the copy has the bytes of the page of the file, and nobody uses the mapping yet.
+        false => unsafe { drop_copies(&page) },
+    };
+    debug_assert!(done.is_ok(), "{done:?}");
 }
 
 /// Makes private copies of the pages of `range`, a private mapping of a file, that are still pages

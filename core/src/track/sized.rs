@@ -103,6 +103,20 @@ fn chunk_that_is_shared_with_a_huge_page_stays_huge_until_a_store() {
 }
 
 #[test]
+fn run_that_is_shared_as_a_whole_is_one_mapping_and_begins_with_its_huge_page() {
+    let (mut p, _file) = shared(&[]);
+    assert_eq!(p.publish(), []);
+    assert!(huge(&p, 0));
+    let all = p.addresses(0..PAGES);
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let inside = maps.lines().filter(|line| {
+        let start = line.split('-').next().unwrap();
+        all.contains(&usize::from_str_radix(start, 16).unwrap())
+    });
+    assert_eq!(inside.count(), 1);
+}
+
+#[test]
 fn memory_that_was_mapped_over_a_shared_chunk_is_an_error_at_every_harvest() {
     let (mut p, _file) = shared(&[]);
     let at = p.pointer(CHUNK_PAGES + 7);

@@ -238,6 +238,7 @@ impl Tracker for UffdAsync {
         uffd::unwatch(&self.uffd, &self.live.span().addresses(pages))
             .map_err(failed("handing pages to deferred capture"))?;
         self.armed.remove_range(pages.clone());
+        self.uncopied.remove_range(pages.clone());
         self.suspended.insert_range(pages.clone());
         self.suspended.settle();
         Ok(())

@@ -35,10 +35,13 @@ impl Bell {
         self.rung.notify_all();
     }
 
-    /// Asks the keeper to gather `ranges`.
+    /// Asks the keeper to gather `ranges`. Never waits: if the keeper is looking just now, nothing
+    /// is gathered this time.
     pub(super) fn gather(&self, ranges: impl IntoIterator<Item = Range<usize>>) {
-        self.asked().gather.extend(ranges);
-        self.rung.notify_all();
+        if let Ok(mut asked) = self.asked.try_lock() {
+            asked.gather.extend(ranges);
+            self.rung.notify_all();
+        }
     }
 
     /// Sleeps until somebody asks for something, or until `due`.

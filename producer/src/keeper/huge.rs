@@ -86,7 +86,7 @@ impl HugePages {
         if self.rest != 0 {
             return;
         }
-        let (begun, first) = (Instant::now(), self.next);
+        let (begun, mut looked) = (Instant::now(), 0);
         let mut spent = Duration::ZERO;
         while begun.elapsed() - spent < LOOKING {
             let piece = self.next..self.range.end.min(self.next.saturating_add(PIECE));
@@ -100,7 +100,8 @@ impl HugePages {
                 end if end == self.range.end => self.range.start,
                 end => end,
             };
-            if self.next == first {
+            looked += piece.len();
+            if looked >= self.range.len() {
                 return;
             }
         }
@@ -129,6 +130,8 @@ impl HugePages {
                 return false;
             }
             if start.elapsed() > GATHERING {
+                // Also if the kernel has refused all of them, the next scan goes on behind them.
+                self.next = range.end.min(self.range.end);
                 return false;
             }
         }

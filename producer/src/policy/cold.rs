@@ -23,6 +23,8 @@ pub(crate) struct ColdChunks {
     old: ChunkSet,
     /// The chunks that are cold and that `next` has not returned yet.
     cold: ChunkSet,
+    /// The chunk behind the one that `next` returned last.
+    after: usize,
     /// The time that may be spent on sharing.
     credit: Duration,
     /// The time that was spent beyond the credit.
@@ -44,6 +46,7 @@ impl ColdChunks {
             young: set(),
             old: set(),
             cold: set(),
+            after: 0,
             credit: Duration::ZERO,
             debt: Duration::ZERO,
             reckoned: Instant::now(),
@@ -108,11 +111,15 @@ impl ColdChunks {
         self.credit = self.credit.saturating_sub(taken);
     }
 
-    /// Returns the first cold chunk. It is not returned again until it was disturbed and became
-    /// cold once more.
+    /// Returns the next cold chunk, in the order of their numbers and from the beginning again, so
+    /// that chunks that become cold again and again do not keep others from their turn. It is not
+    /// returned again until it was disturbed and became cold once more.
     pub(crate) fn next(&mut self) -> Option<usize> {
-        let chunk = self.cold.iter().next()?;
+        let mut behind = self.cold.clone();
+        behind.remove_range(0..self.after);
+        let chunk = behind.iter().next().or_else(|| self.cold.iter().next())?;
         self.cold.remove_range(chunk..chunk + 1);
+        self.after = chunk + 1;
         Some(chunk)
     }
 
@@ -148,6 +155,21 @@ mod tests {
         assert_eq!(cold.next(), None);
         (0..3 * LATELY).for_each(|_| cold.pass());
         assert_eq!((cold.next(), cold.next()), (Some(90), None));
+    }
+
+    #[test]
+    fn chunks_that_are_asked_again_do_not_keep_others_from_their_turn() {
+        let mut cold = ColdChunks::new(100 * CHUNK_PAGES, Some(1));
+        cold.disturb(&pages(&[3, 4, 50]));
+        (0..2).for_each(|_| cold.pass());
+        for _ in 0..6 {
+            match cold.next() {
+                Some(50) => return,
+                chunk => chunk.into_iter().for_each(|chunk| cold.again(chunk)),
+            }
+            cold.pass();
+        }
+        panic!("chunk 50 has no turn");
     }
 
     #[test]

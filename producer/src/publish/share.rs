@@ -95,7 +95,11 @@ impl Producer {
     fn gather(&mut self, chunk: usize, may_differ: &PageSet) -> bool {
         let pages = pages_of(chunk);
         let live = &self.live;
-        let private = live.memory.mapped().is_full(chunk) && live.shared.plane(chunk).is_none();
+        // Private copies of shared memory look like other memory, but they lie in a mapping of the
+        // plane, which the kernel would gather instead.
+        let private = live.memory.mapped().is_full(chunk)
+            && !self.store.lock().may_be_shared(&pages)
+            && !self.dirty.has_devices(pages.clone());
         let watched = live.untracked.intersects(pages.clone()) || live.deferred.has(&pages);
         // An expected page is written before the next publish, which would split the huge page.
         let quiet = !may_differ.intersects(pages.clone());
@@ -108,10 +112,11 @@ impl Producer {
         let Some(keeper) = self.keeper.as_ref().filter(|_| possible && !huge) else {
             return false;
         };
-        let range = self.live.begin_gathering(chunk);
-        let begun = range.is_some();
-        keeper.gather(range);
-        begun
+        let Some(range) = self.live.begin_gathering(chunk) else {
+            return false;
+        };
+        keeper.gather([range]);
+        true
     }
 
     fn ask_again(&mut self, chunk: usize) {
