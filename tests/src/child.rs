@@ -43,7 +43,8 @@ impl Child {
         command
             .args(args)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
             .env_remove("TCASM_TRACKER")
             .env_remove("TCASM_CAPTURE")
@@ -55,6 +56,12 @@ impl Child {
             .spawn()
             .expect("program starts");
         let output = BufReader::new(process.stdout.take().expect("its output is a pipe"));
+        let errors = BufReader::new(process.stderr.take().expect("its errors are a pipe"));
+        // The test runner shows them only if the test fails: some programs are told to panic.
+        std::thread::spawn(move || {
+            let all = errors.lines().map_while(Result::ok);
+            all.for_each(|line| eprintln!("{line}"));
+        });
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             let all = output.lines().map_while(Result::ok);

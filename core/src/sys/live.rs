@@ -65,7 +65,7 @@ pub unsafe fn replace(
     unsafe { map(&(at..at + range.len()), backing)? };
     if let Backing::File(..) = backing {
         if own.clone().next().is_none() {
-            include_in_core_dumps(&(at..at + range.len()), backing);
+            include_in_core_dumps(&(at..at + range.len()), backing)?;
         }
         // While the pages are not watched, the kernel maps neighbours together. Pages that are not
         // mapped here cause a fault later.
@@ -130,19 +130,22 @@ fn copy_by_node(
 /// The copy leaves a page table, so its chunk could not be mapped by a huge page. Therefore that
 /// chunk is mapped once more, which removes the table, and the kernel joins both mappings. A range
 /// of one chunk would forget that it had a copy, so its chunk is mapped by small pages.
-fn include_in_core_dumps(range: &Range<usize>, backing: Backing<'_>) {
+///
+/// # Errors
+/// The kernel may refuse to map the chunk again, as with a limit on data (`RLIMIT_DATA`). Then the
+/// range is no longer of use.
+fn include_in_core_dumps(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> {
     let page = range.start..range.start + page_size();
     if copy_in_place(&page).is_err() {
-        return;
+        return Ok(());
     }
     let first = range.start..range.start + HUGE_PAGE;
-    let done = match range.len() > HUGE_PAGE {
+    match range.len() > HUGE_PAGE {
         // SAFETY: the mapping belongs to the caller, and nobody uses it yet.
         true => unsafe { map(&first, backing) },
         // SAFETY: the copy has the bytes of the page of the file, and nobody uses the mapping yet.
         false => unsafe { drop_copies(&page) },
-    };
-    debug_assert!(done.is_ok(), "{done:?}");
+    }
 }
 
 /// Makes private copies of the pages of `range`, a private mapping of a file, that are still pages

@@ -105,35 +105,17 @@ impl Keeper {
         let rung = bell.clone();
         let named = Builder::new().name("tcasm-keeper".into());
         let thread = thread::spawn(named, move || {
-            let (mut strays, mut refusal_logged) = (0, false);
-            let (mut due, mut scans) = (Instant::now() + duties.period, 0u32);
+            let mut scans = Scans::default();
+            let mut due = Instant::now() + duties.period;
             loop {
                 match rung.wait(due) {
                     Call::Stop => return,
-                    Call::Gather(ranges) => {
-                        if let Some(huge) = &mut duties.huge {
-                            ranges.into_iter().for_each(|range| huge.gather_now(range));
-                        }
-                        continue;
+                    Call::Gather(ranges) => gather_now(&mut duties, ranges, &store),
+                    Call::Scan => {
+                        scans.scan(&mut duties, &store, &pinned);
+                        due = Instant::now() + duties.period;
                     }
-                    Call::Scan => {}
                 }
-                scans = scans.wrapping_add(1);
-                let memory = duties.memory.is_some_and(|n| scans.is_multiple_of(n));
-                // An allocation that fails would end the simulation, so the keeper first checks
-                // that there is enough heap.
-                let needed = store.lock().heap();
-                if memory && heap::has(needed) {
-                    audit(&store, &mut strays);
-                    follow(&store, &mut refusal_logged);
-                    return_memory(&store, &pinned);
-                    compact(&store);
-                }
-                if let Some(huge) = &mut duties.huge {
-                    huge.gather(&store);
-                    gather_planes(&store);
-                }
-                due = Instant::now() + duties.period;
             }
         })?;
         Ok(Keeper {
@@ -166,6 +148,50 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Gathers `ranges` now, if that is a duty.
+fn gather_now(duties: &mut Duties, ranges: Vec<Range<usize>>, store: &Lock<Store>) {
+    if let Some(huge) = &mut duties.huge
+        && has_heap(store)
+    {
+        ranges.into_iter().for_each(|range| huge.gather_now(range));
+    }
+}
+
+/// Returns true if there is enough heap for a scan. An allocation that fails would end the
+/// simulation.
+fn has_heap(store: &Lock<Store>) -> bool {
+    let needed = store.lock().heap();
+    heap::has(needed)
+}
+
+/// The scans until now: facts that the next one needs.
+#[derive(Debug, Default)]
+struct Scans {
+    done: u32,
+    strays: usize,
+    refusal_logged: bool,
+}
+
+impl Scans {
+    /// Does the work of one scan, if there is enough heap.
+    fn scan(&mut self, duties: &mut Duties, store: &Lock<Store>, pinned: &impl Fn(u64) -> bool) {
+        self.done = self.done.wrapping_add(1);
+        if !has_heap(store) {
+            return;
+        }
+        if duties.memory.is_some_and(|n| self.done.is_multiple_of(n)) {
+            audit(store, &mut self.strays);
+            follow(store, &mut self.refusal_logged);
+            return_memory(store, pinned);
+            compact(store);
+        }
+        if let Some(huge) = &mut duties.huge {
+            huge.gather(store);
+            gather_planes(store);
+        }
     }
 }
 

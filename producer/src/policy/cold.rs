@@ -115,9 +115,8 @@ impl ColdChunks {
     /// that chunks that become cold again and again do not keep others from their turn. It is not
     /// returned again until it was disturbed and became cold once more.
     pub(crate) fn next(&mut self) -> Option<usize> {
-        let mut behind = self.cold.clone();
-        behind.remove_range(0..self.after);
-        let chunk = behind.iter().next().or_else(|| self.cold.iter().next())?;
+        let behind = self.cold.iter().find(|chunk| *chunk >= self.after);
+        let chunk = behind.or_else(|| self.cold.iter().next())?;
         self.cold.remove_range(chunk..chunk + 1);
         self.after = chunk + 1;
         Some(chunk)
