@@ -9,6 +9,7 @@ https://github.com/moby/profiles.
 """
 
 import argparse
+import errno
 import json
 
 CALL = "userfaultfd"
@@ -16,17 +17,26 @@ USER_MODE_ONLY = 1  # UFFD_USER_MODE_ONLY in linux/userfaultfd.h
 
 
 def allow(profile, all_faults):
-    """Changes `profile`: userfaultfd is allowed, and nothing else changes."""
+    """Changes `profile`: the rules of userfaultfd, and no others."""
     # A rule that denies the call would contradict the new one.
     for rule in profile["syscalls"]:
         rule["names"] = [name for name in rule["names"] if name != CALL]
     profile["syscalls"] = [rule for rule in profile["syscalls"] if rule["names"]]
-    rule = {"names": [CALL], "action": "SCMP_ACT_ALLOW"}
-    if not all_faults:
-        # (argument & value) == valueTwo
-        flag = {"value": USER_MODE_ONLY, "valueTwo": USER_MODE_ONLY}
-        rule["args"] = [{"index": 0, **flag, "op": "SCMP_CMP_MASKED_EQ"}]
-    profile["syscalls"].append(rule)
+    allowed = {"names": [CALL], "action": "SCMP_ACT_ALLOW"}
+    if all_faults:
+        profile["syscalls"].append(allowed)
+        return
+    # As the kernel does. The default of the profile may be another error, which says that the
+    # kernel lacks the call.
+    denied = {"names": [CALL], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM}
+    allowed["args"] = [flag_is(USER_MODE_ONLY)]
+    denied["args"] = [flag_is(0)]
+    profile["syscalls"] += [allowed, denied]
+
+
+def flag_is(value):
+    """Returns a condition: (flags & USER_MODE_ONLY) == value."""
+    return {"index": 0, "value": USER_MODE_ONLY, "valueTwo": value, "op": "SCMP_CMP_MASKED_EQ"}
 
 
 def main():
