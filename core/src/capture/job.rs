@@ -2,7 +2,7 @@
 //! are saved to.
 
 use super::newest::Newest;
-use crate::format::pagemap::{ZERO, is_zero};
+use crate::format::pagemap::{Code, ZERO, is_zero};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
 use crate::planes::{Frames, Node, PlaneMemory};
 use crate::testing::fault;
@@ -42,6 +42,9 @@ pub struct Job {
     pub newest: Newest,
     /// Which pages are compared.
     pub compare: Compare,
+    /// Pages that are copied from the newest version, and not from live memory. Pieces that have
+    /// such pages have no others.
+    pub assembled: PageSet,
 }
 
 // No function that saves may allocate: see rule 4 of the parent module.
@@ -53,10 +56,16 @@ impl Job {
         start..start + bytes
     }
 
-    /// Returns the piece that has `address`, if there is one.
+    /// Returns true if a piece is copied from the newest version.
+    pub(super) fn is_assembled(&self, piece: usize) -> bool {
+        *self.assembled.chunk(self.chunks[piece]) != ChunkBits::default()
+    }
+
+    /// Returns the piece of live memory that has `address`, if there is one.
     pub(super) fn piece_at(&self, address: usize) -> Option<usize> {
         let chunk = address.wrapping_sub(self.base as usize) / (CHUNK_PAGES * self.page_size);
-        self.chunks.binary_search(&chunk).ok()
+        let piece = self.chunks.binary_search(&chunk).ok()?;
+        (!self.is_assembled(piece)).then_some(piece)
     }
 
     /// Copies the pages of a piece. Returns which of them have changed.
@@ -67,6 +76,11 @@ impl Job {
     pub(super) unsafe fn save(&self, piece: usize) -> io::Result<ChunkBits> {
         fault::pass("saving");
         let (chunk, mut changed) = (self.chunks[piece], ChunkBits::default());
+        if self.is_assembled(piece) {
+            self.assemble(chunk)?;
+            fault::pass("saved");
+            return Ok(changed);
+        }
         for (plane, bits) in self.frames.in_chunk(chunk) {
             // SAFETY: the caller keeps the promises of `save`, which are the same.
             let same = unsafe { self.unchanged(chunk, bits)? };
@@ -87,6 +101,47 @@ impl Job {
         }
         fault::pass("saved");
         Ok(changed)
+    }
+
+    /// Copies pages of a chunk from the newest version.
+    fn assemble(&self, chunk: usize) -> io::Result<()> {
+        let before = self.newest.chunk(chunk)?;
+        for (to, bits) in self.frames.in_chunk(chunk) {
+            let fresh = self.fresh.in_chunk(chunk).any(|(p, _)| p == to);
+            for run in runs_of(bits) {
+                let mut rest = run;
+                while !rest.is_empty() {
+                    let code = before.code(rest.start)?;
+                    let mut end = rest.start + 1;
+                    while end < rest.end && before.code(end)? == code {
+                        end += 1;
+                    }
+                    let pages = chunk * CHUNK_PAGES + rest.start..chunk * CHUNK_PAGES + end;
+                    self.copy_frames(code, to, pages, fresh)?;
+                    rest.start = end;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies `pages` of the newest version, which have this code there, to plane `to`.
+    fn copy_frames(
+        &self,
+        code: Code,
+        to: usize,
+        pages: Range<usize>,
+        fresh: bool,
+    ) -> io::Result<()> {
+        let Some(from) = usize::from(code).checked_sub(1) else {
+            return Err(io::Error::other("a page to copy is in no plane"));
+        };
+        let base = self.planes[from].first_byte();
+        // SAFETY: the newest version refers to the frames that are read. It stays until the sweep
+        // has ended, so nobody writes them, and they have memory. The other frames belong to this
+        // sweep alone, and those of a piece to this thread alone. Frames that are not fresh have
+        // memory.
+        unsafe { self.planes[to].copy(base, pages, fresh) }
     }
 
     /// Returns those of the pages `bits` of a chunk that are compared and equal to the newest

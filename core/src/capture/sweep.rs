@@ -95,20 +95,31 @@ impl Sweep {
         }
     }
 
-    /// Returns the chunks of the pieces, with the pages of each that have changed. Complete once
-    /// all pieces are saved.
+    /// Returns the chunks of the pieces of live memory, with the pages of each that have changed.
+    /// Complete once all pieces are saved.
     pub fn changes(&self) -> impl Iterator<Item = (usize, ChunkBits)> {
         let bits =
             |words: &[AtomicU64; CHUNK_WORDS]| std::array::from_fn(|i| words[i].load(Relaxed));
-        let chunks = self.job.chunks.iter().copied();
-        chunks.zip(self.changed.iter().map(bits))
+        self.live_pieces()
+            .map(move |piece| (self.job.chunks[piece], bits(&self.changed[piece])))
     }
 
-    /// Returns the chunks of the pieces, with how many pages of each have changed. Complete once
-    /// all pieces are saved.
+    /// Returns the chunks of the pieces of live memory, with how many pages of each have changed.
+    /// Complete once all pieces are saved.
     pub fn counts(&self) -> impl Iterator<Item = (usize, u32)> {
-        let chunks = self.job.chunks.iter().copied();
-        chunks.zip(self.counts.iter().map(|n| n.load(Relaxed)))
+        let count = |piece: usize| self.counts[piece].load(Relaxed);
+        self.live_pieces()
+            .map(move |piece| (self.job.chunks[piece], count(piece)))
+    }
+
+    fn live_pieces(&self) -> impl Iterator<Item = usize> {
+        (0..self.job.chunks.len()).filter(|piece| !self.job.is_assembled(*piece))
+    }
+
+    /// Returns the gate of a piece. Pieces that are copied from a version have none.
+    fn gate_of(&self, piece: usize) -> Option<&Gate> {
+        let gate = self.gate.as_deref()?;
+        (!self.job.is_assembled(piece)).then_some(gate)
     }
 
     /// Removes the pages that have changed from `pages`.
@@ -131,7 +142,7 @@ impl Sweep {
             return Ok(());
         };
         let mut run = 0..0;
-        for piece in 0..self.job.chunks.len() {
+        for piece in self.live_pieces() {
             let range = self.job.addresses(piece);
             if range.start != run.end && !run.is_empty() {
                 gate.protect(&run)?;
@@ -142,7 +153,10 @@ impl Sweep {
                 range.start
             }..range.end;
         }
-        gate.protect(&run)
+        match run.is_empty() {
+            true => Ok(()),
+            false => gate.protect(&run),
+        }
     }
 
     /// Saves pieces until none is left to claim. Also makes their chunks huge pages.
@@ -158,7 +172,7 @@ impl Sweep {
                 go(node);
             }
             self.save(piece);
-            if let Some(gate) = &self.gate {
+            if let Some(gate) = self.gate_of(piece) {
                 gate.gather(&self.job.addresses(piece));
             }
         }
@@ -216,7 +230,7 @@ impl Sweep {
     }
 
     fn release(&self, piece: usize) {
-        if let Some(gate) = &self.gate
+        if let Some(gate) = self.gate_of(piece)
             && let Err(error) = gate.release(&self.job.addresses(piece))
             && !gate.given_up()
         {

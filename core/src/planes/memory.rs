@@ -98,12 +98,17 @@ impl PlaneMemory {
         unsafe { std::slice::from_raw_parts(self.map.ptr().add(at), self.page_size) }
     }
 
-    /// Copies `pages` from live memory at `base` into their frames. `fresh` is true if some frames
-    /// have no memory yet.
+    /// Returns the address of the first frame.
+    pub fn first_byte(&self) -> *const u8 {
+        self.map.ptr()
+    }
+
+    /// Copies `pages` from live memory at `base`, or from another plane that begins there, into
+    /// their frames. `fresh` is true if some frames have no memory yet.
     ///
     /// # Safety
-    /// `base` must be the region's live memory, and nobody may write these pages of it during the
-    /// call. No version may refer to the frames, and nobody else may write them. If `fresh` is
+    /// `base` must be the first byte of the region's live memory or of another plane. These pages
+    /// of it must be readable, and nobody may write them during the call. No version may refer to the frames, and nobody else may write them. If `fresh` is
     /// false, all frames must have memory.
     pub unsafe fn copy(&self, base: *const u8, pages: Range<usize>, fresh: bool) -> io::Result<()> {
         let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);

@@ -117,7 +117,8 @@ impl Store {
         Ok(same)
     }
 
-    /// Write-protects the deferred chunks, and lets the copiers save them from now on.
+    /// Write-protects the deferred chunks, and lets the copiers save them from now on, as well as
+    /// the rest of the chunks that are assembled.
     ///
     /// # Safety
     /// As for [`Store::publish`].
@@ -132,11 +133,14 @@ impl Store {
             slot,
             frames,
             changed,
+            rest,
             ..
         } = written;
         let capture = &capture.of_pages(&changed);
-        let deferred = frames.within(capture.deferred);
-        let job = self.job(capture, capture.deferred, deferred, Compare::All);
+        let mut later = capture.deferred.clone();
+        later.union(&rest);
+        let mut job = self.job(capture, &later, frames.within(&later), Compare::All);
+        job.assembled = rest.clone();
         let finish = self.finish(slot, stamp, capture);
         // SAFETY: the caller promises that nobody writes until `begin` has protected the pieces.
         // Only this version has the frames. The newest version's frames stay, because nothing is
@@ -148,6 +152,7 @@ impl Store {
             slot,
             frames,
             pages: changed.clone(),
+            assembled: rest,
             handed: Vec::new(),
         });
         // An error gives the sweep up. The producer learns of it when it asks for the sweep's
@@ -180,6 +185,7 @@ impl Store {
                 self.live.last().map(|(_, slot)| *slot),
             ),
             compare,
+            assembled: PageSet::new(pages.capacity()),
         }
     }
 

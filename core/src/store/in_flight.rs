@@ -15,6 +15,8 @@ pub(super) struct InFlight {
     pub(super) slot: usize,
     pub(super) frames: Frames,
     pub(super) pages: PageSet,
+    /// The pages that are copied from the newest version.
+    pub(super) assembled: PageSet,
     /// The handed-over buffers that the version took over without a copy.
     pub(super) handed: Vec<Handed>,
 }

@@ -4,6 +4,7 @@
 //! `state` holds the store itself, and its parts are beside it: `ring`, `recent`, `batch`, `handed`
 //! and `in_flight`. Each of the other files is one thing that the store does.
 
+mod assemble;
 mod audit;
 mod batch;
 mod compact;

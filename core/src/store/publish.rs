@@ -19,14 +19,16 @@ use crate::testing::sabotage::{Guard, off};
 pub(super) struct Reserved {
     pub(super) slot: usize,
     pub(super) frames: Frames,
+    /// The pages that are copied from the newest version, to assemble their chunks. They have
+    /// frames too.
+    pub(super) rest: PageSet,
 }
 
-/// A version whose pages are copied, but for those whose capture is deferred.
+/// A version whose pages are copied, but for those whose capture is deferred, and those that are
+/// copied from the newest version.
 #[derive(Debug)]
 struct Copied {
-    slot: usize,
-    /// The frames of the pages that are in the version.
-    frames: Frames,
+    reserved: Reserved,
     /// Pages that were compared while they were copied, and did not change.
     same: PageSet,
 }
@@ -39,6 +41,8 @@ pub(super) struct Written {
     pub(super) frames: Frames,
     /// The pages that the version changes.
     pub(super) changed: PageSet,
+    /// The pages that are copied from the newest version.
+    pub(super) rest: PageSet,
     /// Pages that were compared while they were copied, and did not change.
     same: PageSet,
 }
@@ -100,7 +104,7 @@ impl Store {
         // SAFETY: the caller keeps the promises of `publish`, which are the same.
         let copied = unsafe { self.copy(reserved, capture, copiers)? };
         let written = self.write(copied, stamp, capture)?;
-        if capture.deferred.is_empty() {
+        if capture.deferred.is_empty() && written.rest.is_empty() {
             return Ok(self.make_visible(written, stamp, capture)?);
         }
         let same = written.same.clone();
@@ -112,14 +116,23 @@ impl Store {
 
     /// Step 1: finds frames for the pages to capture, and room for their memory under the bound.
     /// Nothing refers to these frames yet.
+    ///
+    /// If that is worth it, also finds frames for the rest of some chunks.
     pub(super) fn reserve(
         &mut self,
         slot: usize,
         capture: &Capture<'_>,
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Reserved, NotPublished> {
+        if let Some(reserved) = self.reserve_whole(slot, capture)? {
+            return Ok(reserved);
+        }
         let frames = self.make_room(|store| store.planes.place(capture.pages), pinned)?;
-        Ok(Reserved { slot, frames })
+        Ok(Reserved {
+            slot,
+            frames,
+            rest: PageSet::new(capture.pages.capacity()),
+        })
     }
 
     /// Step 2: copies the pages that are captured inside publish.
@@ -128,19 +141,19 @@ impl Store {
     /// As for [`Store::publish`].
     unsafe fn copy(
         &mut self,
-        reserved: Reserved,
+        mut reserved: Reserved,
         capture: &Capture<'_>,
         copiers: &Copiers,
     ) -> Result<Copied, NotPublished> {
-        let Reserved { slot, mut frames } = reserved;
-        let mut now = frames.clone();
+        let mut now = reserved.frames.clone();
         now.subtract(capture.deferred);
+        now.subtract(&reserved.rest);
         // SAFETY: the caller keeps the promises of `publish`, which are the same.
         let copied = unsafe { self.copy_now(capture, now, copiers) };
         let same = copied.map_err(|error| Skip::NoMemory { error })?;
         fault::pass("copied");
-        frames.subtract(&same);
-        Ok(Copied { slot, frames, same })
+        reserved.found_unchanged(capture.pages, &same);
+        Ok(Copied { reserved, same })
     }
 
     /// Step 3: writes the version into its slot of the index, which no reader looks at yet.
@@ -150,25 +163,28 @@ impl Store {
         stamp: &Stamp,
         capture: &Capture<'_>,
     ) -> Result<Written, IndexError> {
-        let Copied { slot, frames, same } = copied;
+        let Copied { reserved, same } = copied;
+        let Reserved { slot, frames, rest } = reserved;
         let changed = self.changed_pages(capture, &same);
         let of_changed = capture.of_pages(&changed);
         let with_handed = self.with_handed(&of_changed, &frames);
         self.write_version(slot, stamp, &of_changed, &with_handed)?;
         self.planes.set_busy(&frames);
         self.recent.note(&changed);
+        self.recent.expect(&rest);
         self.compaction.begin_use();
         fault::pass("mapped");
         Ok(Written {
             slot,
             frames,
             changed,
+            rest,
             same,
         })
     }
 
-    /// Step 4: lets observers see the version. (If chunks are deferred, [`Store::begin_sweep`] has
-    /// the copiers do this after they saved the last chunk.)
+    /// Step 4: lets observers see the version. (If chunks are deferred or assembled,
+    /// [`Store::begin_sweep`] has the copiers do this after they saved the last chunk.)
     fn make_visible(
         &mut self,
         written: Written,

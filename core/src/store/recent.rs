@@ -74,6 +74,12 @@ impl Recent {
         self.generation = versions.max(1);
     }
 
+    /// Records that `pages` were copied although they did not change. Their chunks change in many
+    /// versions, so these pages need frames again.
+    pub(super) fn expect(&mut self, pages: &PageSet) {
+        self.young.union(pages);
+    }
+
     /// Returns true if no page of a chunk changed in this generation or in the last one.
     pub(super) fn is_cold(&self, chunk: usize) -> bool {
         let none = ChunkBits::default();

@@ -72,15 +72,16 @@ impl Store {
     /// memory before.
     ///
     /// Returns false if there is no room, if memory of some of the frames is being returned, if a
-    /// batch of the compaction will move some of the pages, or if some page would go to another
-    /// node of memory. As long as the caller keeps the store borrowed, none of this changes.
+    /// batch of the compaction or the version in flight moves some of the pages, or if some page
+    /// would go to another node of memory. As long as the caller keeps the store borrowed, none of this changes.
     pub fn reserve_backing(
         &mut self,
         plane: usize,
         pages: &Range<usize>,
         own: &PageSet,
     ) -> io::Result<bool> {
-        if self.compaction.meets(pages) || !self.planes.keeps_nodes(plane, pages, own) {
+        let moves = self.compaction.meets(pages) || self.is_assembling(pages);
+        if moves || !self.planes.keeps_nodes(plane, pages, own) {
             return Ok(false);
         }
         let fresh = own.runs().map(|run| self.planes.missing(plane, &run));

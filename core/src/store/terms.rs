@@ -37,6 +37,9 @@ pub struct Capture<'a> {
     /// The handed-over buffers that become part of the version: those that were rewritten and are
     /// bound to fields.
     pub handed: &'a [usize],
+    /// The number of observers for which chunks may be assembled. 0: no chunk is assembled, so the
+    /// version is visible when the call returns, unless chunks are deferred.
+    pub observers: usize,
     /// The encoded field table.
     pub table: &'a [u8],
     /// The time of publication, in nanoseconds of the Unix epoch.

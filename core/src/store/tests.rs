@@ -1,6 +1,7 @@
 //! Tests the store against a naive model, which copies maps as a whole and remembers a byte of
 //! every page.
 
+mod assembly;
 mod compaction;
 mod leaving;
 mod nodes;
@@ -52,16 +53,37 @@ struct World {
     nodes: Arc<Pretended>,
 }
 
+/// How a version is captured.
+#[derive(Clone, Copy, Debug, Default)]
+struct How {
+    /// Whole chunks are captured after the call.
+    deferred: bool,
+    /// All other pages are compared.
+    compared: bool,
+    /// Scattered chunks are assembled.
+    assembled: bool,
+}
+
+impl How {
+    const DEFERRED: How = How {
+        deferred: true,
+        compared: false,
+        assembled: false,
+    };
+}
+
+fn how() -> impl Strategy<Value = How> {
+    any::<[bool; 3]>().prop_map(|[deferred, compared, assembled]| How {
+        deferred,
+        compared,
+        assembled,
+    })
+}
+
 #[derive(Clone, Debug)]
 enum Op {
-    /// Writes runs of pages, and publishes. Some pages get the value that they had before. With
-    /// `deferred`, whole chunks are captured after the call. With `compared`, all other pages are
-    /// compared.
-    Publish {
-        written: Vec<(usize, usize)>,
-        deferred: bool,
-        compared: bool,
-    },
+    /// Writes runs of pages, and publishes. Some pages get the value that they had before.
+    Publish(Vec<(usize, usize)>, How),
     /// Writes a version, and gives it up before it is visible.
     Abandon(Vec<(usize, usize)>),
     /// Pins the newest version.
@@ -103,13 +125,7 @@ fn op() -> impl Strategy<Value = Op> {
     });
     let pages = || prop_oneof![3 => few.clone(), 2 => scattered.clone()];
     prop_oneof![
-        8 => (pages(), any::<bool>(), any::<bool>()).prop_map(
-            |(written, deferred, compared)| Op::Publish {
-                written,
-                deferred,
-                compared,
-            }
-        ),
+        8 => (pages(), how()).prop_map(|(written, how)| Op::Publish(written, how)),
         1 => pages().prop_map(Op::Abandon),
         3 => Just(Op::Pin),
         3 => any::<bool>().prop_map(Op::Unpin),
@@ -169,11 +185,7 @@ impl World {
     fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
         let bindings = self.nodes.bound().len();
         match op {
-            Op::Publish {
-                written,
-                deferred,
-                compared,
-            } => self.publish(written, *deferred, *compared)?,
+            Op::Publish(written, how) => self.publish(written, *how)?,
             Op::Abandon(runs) => self.abandon(runs),
             Op::Pin => self.pinned.extend(self.seen.keys().last()),
             Op::Unpin(oldest) => {
@@ -194,8 +206,8 @@ impl World {
             } => {
                 let pages = chunk * CHUNK_PAGES + first..(chunk + 1) * CHUNK_PAGES;
                 let runs: Vec<_> = pages.step_by(*every).map(|page| (page, 1)).collect();
-                self.publish(&runs, false, false)?;
-                (0..2).try_for_each(|_| self.publish(&[], false, false))?;
+                self.publish(&runs, How::default())?;
+                (0..2).try_for_each(|_| self.publish(&[], How::default()))?;
             }
             Op::Gather => {
                 let gather = self.store.gather().unwrap();
@@ -299,22 +311,17 @@ impl World {
         frames
     }
 
-    fn publish(
-        &mut self,
-        runs: &[(usize, usize)],
-        deferred: bool,
-        compared: bool,
-    ) -> Result<(), TestCaseError> {
+    fn publish(&mut self, runs: &[(usize, usize)], how: How) -> Result<(), TestCaseError> {
         let pages = self.compute(runs);
         let before = self.seen.values().last();
         let mut roots = before.map_or(vec![0; PAGES.div_ceil(CHUNK_PAGES)], |s| s.roots.clone());
         let mut bytes = before.map_or(vec![0; PAGES], |s| s.bytes.clone());
         let full = |(_, bits): &(usize, &ChunkBits)| bits.iter().all(|w| *w == !0);
-        let whole = pages.chunks_in_use().filter(full).filter(|_| deferred);
+        let whole = pages.chunks_in_use().filter(full).filter(|_| how.deferred);
         let mut deferred = PageSet::new(PAGES);
         whole.for_each(|(chunk, bits)| *deferred.chunk_mut(chunk) = *bits);
         let mut maybe = PageSet::new(PAGES);
-        if compared {
+        if how.compared {
             maybe.union(&pages);
             maybe.subtract(&deferred);
         }
@@ -326,7 +333,8 @@ impl World {
         // SAFETY: `live` has all pages of the region, and nobody writes it until the capture has
         // ended.
         let published = unsafe {
-            let capture = capture(&self.live, &pages, &deferred, &maybe);
+            let mut capture = capture(&self.live, &pages, &deferred, &maybe);
+            capture.observers = usize::from(how.assembled) * PAGES;
             let copiers = &self.copiers;
             self.store.publish(&stamp, &capture, copiers, &pinned)
         };
@@ -340,7 +348,16 @@ impl World {
             Visibility::Immediate => prop_assert!(deferred.is_empty()),
             Visibility::Deferred(sweep) => {
                 self.share(self.next as usize % deferred.chunks(), &pages);
+                // Only deferred chunks are read after the call.
+                let mut at_once = pages.clone();
+                at_once.subtract(&deferred);
+                at_once
+                    .iter()
+                    .for_each(|page| self.live[page * PAGE] ^= 0xff);
                 sweep.work();
+                at_once
+                    .iter()
+                    .for_each(|page| self.live[page * PAGE] ^= 0xff);
                 prop_assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);
                 prop_assert_eq!(self.store.settle().map(|s| s.version), Some(self.next));
             }
@@ -395,7 +412,7 @@ impl World {
         let capture = capture(&self.live, &pages, &none, &none);
         let reserved = self.store.free_slot(&pinned);
         let reserved = reserved.and_then(|slot| self.store.reserve(slot, &capture, &pinned));
-        let Reserved { slot, frames } = match reserved {
+        let Reserved { slot, frames, .. } = match reserved {
             Ok(reserved) => reserved,
             Err(NotPublished::Skipped(_)) => return,
             Err(error) => panic!("{error}"),
@@ -491,6 +508,7 @@ fn capture<'a>(
         deferred,
         maybe,
         handed: &[],
+        observers: 0,
         gate: None,
         table: &[],
         now: 0,

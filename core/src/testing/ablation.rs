@@ -34,6 +34,9 @@ mechanisms! {
     Sharing = "sharing",
     /// Compaction. Without it pages stay in the planes in which they were captured.
     Compaction = "compaction",
+    /// Assembly of scattered chunks for many observers. Without it each observer collects the pages
+    /// that have changed.
+    Assembly = "assembly",
     /// Pages that change again and again keep a free frame for one or two epochs, and all pages do
     /// while new pages change. Without it only pages that changed in this generation or the last
     /// one keep a free frame.

@@ -5,7 +5,7 @@ use crate::claim::Claim;
 use crate::error::{CreateError, LAST_FIRST};
 use crate::keeper::{Duties, HugePages, Keeper};
 use crate::live::{Allowed, LiveMemory};
-use crate::policy::{CaptureMode, CapturePolicy, ColdChunks};
+use crate::policy::{Assembly, CaptureMode, CapturePolicy, ColdChunks};
 use crate::producer::{Parts, Producer};
 use crate::service::Service;
 use crate::stream::Stream;
@@ -57,6 +57,7 @@ impl Builder {
             store.set_topology(topology.clone());
         }
         let gate = gate::open(mode, kind, &probe, self.no_kernel_writes, huge)?;
+        let assembly = self.assembly(mode);
         let mode = match gate {
             Some(_) => mode,
             None => CaptureMode::Inline,
@@ -83,13 +84,22 @@ impl Builder {
         let parts = Parts {
             keeper,
             copiers,
-            policy: CapturePolicy::new(pages, mode, cold),
+            policy: CapturePolicy::new(pages, mode, assembly, cold),
             live,
             store,
             service,
             stream: Stream::new(self.first_version, self.wait_for_capture),
         };
         Ok(Producer::new(self.name, self.attrs, parts))
+    }
+
+    /// Returns whether chunks are assembled, if the program chose `mode`.
+    fn assembly(&self, mode: CaptureMode) -> Assembly {
+        match mode {
+            CaptureMode::Inline => Assembly::Never,
+            _ if self.always_assemble => Assembly::Always,
+            _ => Assembly::WhereWorthIt,
+        }
     }
 
     fn start_keeper(

@@ -39,6 +39,7 @@ pub struct Builder {
     compact_after: Option<u32>,
     keeper: bool,
     gather_often: bool,
+    always_assemble: bool,
     copiers: Settings,
     topology: Option<Arc<dyn Topology>>,
     check_hand_over: bool,
@@ -74,6 +75,7 @@ impl Builder {
             compact_after: None,
             keeper: true,
             gather_often: false,
+            always_assemble: false,
             copiers: Settings::default(),
             topology: None,
             check_hand_over: cfg!(debug_assertions),
@@ -232,6 +234,13 @@ impl Builder {
     #[cfg(feature = "test-knobs")]
     pub fn keeper(mut self, keeper: bool) -> Self {
         self.keeper = keeper;
+        self
+    }
+
+    /// Makes the copiers assemble scattered chunks for any number of observers. For tests.
+    #[cfg(feature = "test-knobs")]
+    pub fn always_assemble(mut self) -> Self {
+        self.always_assemble = true;
         self
     }
 

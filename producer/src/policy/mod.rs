@@ -32,12 +32,26 @@ pub enum CaptureMode {
     Deferred,
 }
 
+/// Whether the copiers assemble scattered chunks for observers. Such a version becomes visible after
+/// `publish` has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Assembly {
+    /// Never, because versions are to be visible when publish returns.
+    Never,
+    /// If there are so many observers that it saves work.
+    WhereWorthIt,
+    /// Wherever it is possible. For tests.
+    Always,
+}
+
 /// The capture policy, with what it has learnt of the pages that the simulation writes.
 #[derive(Debug)]
 pub(crate) struct CapturePolicy {
     prediction: Prediction,
     chunks: ChunkPolicy,
     mode: CaptureMode,
+    /// Whether scattered chunks are assembled for observers after publish.
+    assembly: Assembly,
     /// Chunks that are to return to inline capture, because it costs less for them.
     back: BTreeSet<usize>,
     /// The cold chunks that may be shared with planes, or gathered into huge pages. `None` if both
@@ -47,11 +61,17 @@ pub(crate) struct CapturePolicy {
 
 impl CapturePolicy {
     /// Returns the policy of a region of `pages` pages, which has learnt nothing yet.
-    pub(crate) fn new(pages: usize, mode: CaptureMode, cold: Option<ColdChunks>) -> Self {
+    pub(crate) fn new(
+        pages: usize,
+        mode: CaptureMode,
+        assembly: Assembly,
+        cold: Option<ColdChunks>,
+    ) -> Self {
         CapturePolicy {
             prediction: Prediction::new(pages),
             chunks: ChunkPolicy::default(),
             mode,
+            assembly,
             back: BTreeSet::new(),
             cold,
         }
@@ -61,6 +81,16 @@ impl CapturePolicy {
     pub(crate) fn capture_inline(&mut self) {
         self.mode = CaptureMode::Inline;
         self.back.clear();
+    }
+
+    /// Returns the number of observers for which scattered chunks are assembled, if this number of
+    /// them is attached.
+    pub(crate) fn observers_to_assemble_for(&self, attached: usize) -> usize {
+        match self.assembly {
+            Assembly::Never => 0,
+            Assembly::WhereWorthIt => attached,
+            Assembly::Always => usize::MAX,
+        }
     }
 
     /// Returns the pages that are expected to be written before the next publish.

@@ -14,7 +14,7 @@ fn scattered() -> World {
         vec![(PAGES - 1, 1)],
         vec![(PAGES - 1, 1)],
     ] {
-        world.publish(&runs, false, false).unwrap();
+        world.publish(&runs, How::default()).unwrap();
     }
     world
 }
@@ -41,7 +41,7 @@ fn next_version_compacts_a_cold_chunk_without_changing_its_pages() {
     assert_eq!(world.compact(), CHUNK_PAGES / 2);
     assert_eq!(world.runs(), CHUNK_PAGES, "a visible version never changes");
     // `World::publish` checks which pages are marked as changed.
-    world.publish(&[(PAGES - 1, 1)], false, false).unwrap();
+    world.publish(&[(PAGES - 1, 1)], How::default()).unwrap();
     assert_eq!(world.runs(), 1);
     assert!(world.store.check().unwrap());
     assert_eq!(world.compact(), 0);
@@ -64,7 +64,7 @@ fn a_compacted_batch_is_dropped_when_memory_is_needed() {
     world.store.bounds.bytes = world.store.held_bytes();
     let before = world.store.versions().last();
     world
-        .publish(&[(2 * CHUNK_PAGES, 1)], false, false)
+        .publish(&[(2 * CHUNK_PAGES, 1)], How::default())
         .unwrap();
     assert_ne!(world.store.versions().last(), before);
     assert!(world.store.check().unwrap());
@@ -77,7 +77,7 @@ fn a_batch_of_a_version_that_is_given_up_goes_into_the_next() {
     world.store.compaction.begin_use();
     assert!(world.store.compaction.ready().is_none());
     world.store.compaction.end_use(false);
-    world.publish(&[(PAGES - 1, 1)], false, false).unwrap();
+    world.publish(&[(PAGES - 1, 1)], How::default()).unwrap();
     assert_eq!(world.runs(), 1);
 }
 
@@ -121,7 +121,7 @@ fn no_chunk_is_shared_while_it_is_compacted() {
     gather.copy().unwrap();
     world.store.gathered(true);
     assert!(!can_share(&mut world).unwrap());
-    world.publish(&[(PAGES - 1, 1)], false, false).unwrap();
+    world.publish(&[(PAGES - 1, 1)], How::default()).unwrap();
     assert!(can_share(&mut world).unwrap());
 }
 
@@ -131,20 +131,13 @@ fn each_page_has_a_free_frame_while_a_batch_is_copied_and_all_versions_are_pinne
     let gather = world.store.gather().unwrap().unwrap();
     for _ in 0..2 * VERSIONS {
         world.run(&Op::Pin).unwrap();
-        let written = vec![(0, CHUNK_PAGES)];
-        let (deferred, compared) = (false, false);
-        world
-            .run(&Op::Publish {
-                written,
-                deferred,
-                compared,
-            })
-            .unwrap();
+        let op = Op::Publish(vec![(0, CHUNK_PAGES)], How::default());
+        world.run(&op).unwrap();
     }
     assert_eq!(world.store.versions().count(), VERSIONS - 1);
     gather.copy().unwrap();
     assert_eq!(world.store.gathered(true), 0);
-    world.publish(&[(0, CHUNK_PAGES)], false, false).unwrap();
+    world.publish(&[(0, CHUNK_PAGES)], How::default()).unwrap();
     assert_eq!(world.store.versions().count(), VERSIONS);
     assert!(world.store.check().unwrap());
 }

@@ -6,7 +6,7 @@ use super::*;
 fn each_page_has_a_frame_while_memory_of_frames_is_returned() {
     let mut world = World::new(4 * PAGES * PAGE, 0);
     let publish_pinned = |world: &mut World| {
-        world.publish(&[(0, 1)], false, false).unwrap();
+        world.publish(&[(0, 1)], How::default()).unwrap();
         world.pinned.extend(world.store.versions().last());
     };
     (0..4).for_each(|_| publish_pinned(&mut world));

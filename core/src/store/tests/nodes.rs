@@ -85,7 +85,7 @@ impl World {
 
     fn publish_chunk(&mut self) {
         let bindings = self.nodes.bound().len();
-        self.publish(&[(0, CHUNK_PAGES)], false, false).unwrap();
+        self.publish(&[(0, CHUNK_PAGES)], How::default()).unwrap();
         self.check_nodes(bindings).unwrap();
     }
 
@@ -111,7 +111,7 @@ fn a_publish_that_takes_fresh_memory_asks_once_and_binds_once_and_others_do_neit
     let mut world = two_nodes();
     let mut calls = Vec::new();
     for _ in 0..4 {
-        world.publish(&[(0, PAGES)], false, false).unwrap();
+        world.publish(&[(0, PAGES)], How::default()).unwrap();
         calls.push(world.nodes.calls());
     }
     assert_eq!(calls, [2, 4, 4, 4]);
@@ -127,7 +127,7 @@ fn a_publish_that_takes_fresh_memory_asks_once_and_binds_once_and_others_do_neit
 fn neighbouring_chunks_on_the_same_node_are_bound_together() {
     let mut world = two_nodes();
     (0..5).for_each(|chunk| world.nodes.move_chunk(chunk, 1));
-    world.publish(&[(0, PAGES)], false, false).unwrap();
+    world.publish(&[(0, PAGES)], How::default()).unwrap();
     let bound = world.nodes.bound();
     assert_eq!(bound.len(), 1);
     assert_eq!((bound[0].pages.clone(), bound[0].node), (0..PAGES, 1));
@@ -192,11 +192,11 @@ fn a_chunk_is_shared_only_with_frames_on_the_node_of_live_memory() {
 #[test]
 fn sweeps_are_told_the_nodes_of_their_pieces() {
     let mut world = World::on(4, 4 * PAGES * PAGE, 0);
-    world.publish(&[(0, PAGES)], false, false).unwrap();
+    world.publish(&[(0, PAGES)], How::default()).unwrap();
     assert_eq!(world.store.planes.nodes_of(&[0, 1, 3, 4]), [0, 1, 3, 0]);
     assert_eq!(world.store.processors_of_nodes(), world.nodes.processors());
     let mut single = World::new(4 * PAGES * PAGE, 0);
-    single.publish(&[(0, PAGES)], false, false).unwrap();
+    single.publish(&[(0, PAGES)], How::default()).unwrap();
     assert!(single.store.planes.nodes_of(&[0, 1]).is_empty());
     assert!(single.store.processors_of_nodes().is_empty());
 }
@@ -206,7 +206,7 @@ fn where_the_kernel_refuses_everything_works_as_on_one_node() {
     let mut world = two_nodes();
     world.nodes.refuse();
     for _ in 0..3 {
-        world.publish(&[(0, PAGES)], false, false).unwrap();
+        world.publish(&[(0, PAGES)], How::default()).unwrap();
         world.scan();
     }
     assert!(world.store.nodes_refused().is_some());
@@ -220,7 +220,7 @@ fn where_the_kernel_refuses_everything_works_as_on_one_node() {
 fn on_one_node_nothing_is_asked_and_nothing_is_bound() {
     let mut world = World::on(1, 4 * PAGES * PAGE, 0);
     for _ in 0..3 {
-        world.publish(&[(0, PAGES)], true, false).unwrap();
+        world.publish(&[(0, PAGES)], How::DEFERRED).unwrap();
         world.scan();
     }
     assert!(world.can_share());

@@ -108,6 +108,7 @@ fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, String> {
         "memory" => builder.memory(number as u64),
         "compact" => builder.compact_after(number as u32),
         "cold" => builder.cold_versions(number as u32),
+        "assemble" => builder.always_assemble(),
         "huge" => builder.huge_pages(number != 0),
         "observers" => builder.max_observers(number),
         "access" if value == "everyone" => builder.allow(Access::Everyone),
