@@ -109,8 +109,9 @@ fn by_stride<T>(mut points: ArrayViewD<'_, T>) -> ArrayViewD<'_, T> {
     axes.sort_by_key(|&axis| std::cmp::Reverse(points.strides()[axis]));
     axes.push(last);
     let mut points = points.permuted_axes(axes);
-    for axis in (1..last).rev() {
-        points.merge_axes(Axis(axis), Axis(axis - 1));
+    // The walk along the merged axis moves fastest along the second of the two.
+    for axis in 1..last {
+        points.merge_axes(Axis(axis - 1), Axis(axis));
     }
     for axis in (0..last).rev() {
         if points.len_of(Axis(axis)) == 1 {
@@ -285,4 +286,54 @@ fn contiguous<'a, T: Copy>(
         }
     }
     gathered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array3, ArrayView3, ShapeBuilder, s};
+
+    /// Returns the lengths of the axes that the walk over `array` has, and its values in the order
+    /// of the walk.
+    fn walked(array: ArrayView3<'_, u32>) -> (Vec<usize>, Vec<u32>) {
+        let points = by_stride(array.into_dyn().insert_axis(Axis(3)));
+        let lens = points.shape()[..points.ndim() - 1].to_vec();
+        (lens, points.iter().copied().collect())
+    }
+
+    /// Returns arrays of shape 4 x 5 x 6 in C order and in Fortran order. Each value is its position
+    /// in memory.
+    fn arrays() -> [Array3<u32>; 2] {
+        [false, true].map(|fortran| {
+            let shape = (4, 5, 6).set_f(fortran);
+            Array3::from_shape_vec(shape, (0..120).collect()).unwrap()
+        })
+    }
+
+    #[test]
+    fn array_without_gaps_is_walked_along_one_axis() {
+        let all: Vec<u32> = (0..120).collect();
+        for array in arrays() {
+            assert_eq!(walked(array.view()), (vec![120], all.clone()));
+            let reversed = array.slice(s![.., ..;-1, ..]);
+            assert_eq!(walked(reversed), (vec![120], all.clone()), "reversed");
+        }
+        let [c, f] = arrays();
+        let inner: Vec<u32> = (30..90).collect();
+        assert_eq!(walked(c.slice(s![1..3, .., ..])), (vec![60], inner));
+        let inner: Vec<u32> = (20..60).collect();
+        assert_eq!(walked(f.slice(s![.., .., 1..3])), (vec![40], inner));
+    }
+
+    #[test]
+    fn gaps_separate_axes() {
+        let [c, f] = arrays();
+        let lens = |array| walked(array).0;
+        assert_eq!(lens(c.slice(s![.., 1..4, ..])), [4, 18]);
+        assert_eq!(lens(c.slice(s![.., .., 1..4])), [20, 3]);
+        assert_eq!(lens(c.slice(s![..;-2, .., ..])), [2, 30]);
+        assert_eq!(lens(c.slice(s![..;2, 1..4, 1..4])), [2, 3, 3]);
+        assert_eq!(lens(f.slice(s![.., 1..4, ..])), [6, 12]);
+        assert_eq!(lens(f.slice(s![1..3, .., ..])), [30, 2]);
+    }
 }

@@ -76,6 +76,7 @@ impl Piece {
         let axes = desc.interior_shape().into_iter().zip(strides);
         let mut axes: Vec<_> = axes.filter(|(len, _)| *len > 1).collect();
         axes.sort_by_key(|(_, stride)| Reverse(*stride));
+        let mut axes = merged(&axes);
         axes.push((desc.components, 1));
         Piece { first, axes }
     }
@@ -124,6 +125,19 @@ impl Piece {
         let view = ArrayViewD::from_shape(shape.strides(IxDyn(&strides)), values);
         view.expect("values from the first to the last of the piece")
     }
+}
+
+/// Merges axes without gaps between them, as [`crate::lanes`] does for an array. The slowest axis
+/// is the first. The merged axes move as fast as the last one of them.
+fn merged(axes: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut merged: Vec<(usize, usize)> = Vec::new();
+    for &(len, stride) in axes {
+        match merged.last_mut() {
+            Some(slow) if slow.1 == len * stride => *slow = (slow.0 * len, stride),
+            _ => merged.push((len, stride)),
+        }
+    }
+    merged
 }
 
 /// The buffers of one thread for the pieces that it reads.

@@ -44,6 +44,15 @@ struct Used {
     window: Weak<Window>,
 }
 
+/// What a view needs to be shown.
+struct Wanted<'v> {
+    /// The version.
+    pin: &'v Pin,
+    place: Place,
+    part: &'v Part,
+    layout: Layout,
+}
+
 impl Windows {
     /// Returns the windows over a region of `bytes` bytes. There are none yet.
     pub(crate) fn new(bytes: usize) -> Self {
@@ -79,16 +88,20 @@ impl Windows {
         if let Some(window) = self.find(version, place, part) {
             return Ok(window);
         }
-        let layout = *session.index()?.layout();
-        let taken = self.take(session, (place, part), &layout);
-        let shown = taken.and_then(|mut window| {
+        let wanted = Wanted {
+            pin,
+            place,
+            part,
+            layout: *session.index()?.layout(),
+        };
+        let shown = self.take(&wanted).and_then(|mut window| {
             let fits = window.show(pin, window.most())?;
             Ok(fits.then_some(window))
         });
         let window = match shown {
             Ok(Some(window)) => window,
             Ok(None) | Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                self.show_flat(pin, (place, part), &layout)?
+                self.show_flat(&wanted)?
             }
             Err(error) => return Err(error),
         };
@@ -107,46 +120,40 @@ impl Windows {
     }
 
     /// Takes a parked window of the same part, or reserves a new one.
-    fn take(
-        &self,
-        session: &Session,
-        (place, part): (Place, &Part),
-        layout: &Layout,
-    ) -> Result<Window, ViewError> {
+    fn take(&self, wanted: &Wanted<'_>) -> Result<Window, ViewError> {
         let mut lists = self.lock();
         // The window that was parked last shows the newest version, so it has the least to change.
-        let fits = |(_, w): &(u64, Window)| w.place() == place && w.part() == part;
+        let fits = |(_, w): &(u64, Window)| w.place() == wanted.place && w.part() == wanted.part;
         let found = lists.parked.iter().rposition(fits);
         match found {
             Some(i) => Ok(lists.parked.remove(i).1),
-            None => Window::reserve(session, (place, part, false), layout, &self.usage),
+            None => self.reserve(wanted, false),
         }
     }
 
-    /// Shows the version of `pin` in a new flat window, which needs the fewest mappings.
-    fn show_flat(
-        &self,
-        pin: &Pin,
-        (place, part): (Place, &Part),
-        layout: &Layout,
-    ) -> Result<Window, ViewError> {
+    /// Shows the version in a new flat window, which needs the fewest mappings.
+    fn show_flat(&self, wanted: &Wanted<'_>) -> Result<Window, ViewError> {
         // Dropping the parked windows frees their mappings.
         self.lock().parked.clear();
-        let flat = (place, part, true);
-        let reserve = || Window::reserve(&pin.session, flat, layout, &self.usage);
-        let mut window = reserve()?;
-        match window.show(pin, window.most()) {
+        let mut window = self.reserve(wanted, true)?;
+        match window.show(wanted.pin, window.most()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
                 // Other code has taken more than half of the process's mappings. A new window
                 // replaces this one, which is mapped in part. All scattered chunks are copied.
                 drop(window);
-                window = reserve()?;
-                window.show(pin, 0)?;
+                window = self.reserve(wanted, true)?;
+                window.show(wanted.pin, 0)?;
             }
             Ok(_) => {}
             Err(error) => return Err(error),
         }
         Ok(window)
+    }
+
+    /// Reserves a new window, which may be flat.
+    fn reserve(&self, wanted: &Wanted<'_>, flat: bool) -> Result<Window, ViewError> {
+        let kind = (wanted.place, wanted.part, flat);
+        Window::reserve(&wanted.pin.session, kind, &wanted.layout, &self.usage)
     }
 
     /// Makes a window that shows version number `version` available to all views of it.

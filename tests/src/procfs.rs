@@ -55,15 +55,30 @@ pub fn descriptors(pid: i32) -> Vec<(PathBuf, String)> {
 
 /// Returns the bytes of memory in all planes that a process holds, as the kernel counts them.
 pub fn plane_bytes(pid: i32) -> u64 {
-    let mut planes: Vec<(u64, u64)> = descriptors(pid)
+    bytes_of(pid, |name| {
+        name.contains("/memfd:tcasm-") && name.contains("-plane")
+    })
+}
+
+/// Returns the bytes of memory in the planes of region `region` that a process holds.
+pub fn plane_bytes_of(pid: i32, region: &str) -> u64 {
+    let planes = format!("/memfd:tcasm-{region}-plane");
+    bytes_of(pid, |name| name.contains(&planes))
+}
+
+/// Returns the bytes of memory in the objects of which a process has descriptors, and whose names
+/// are `wanted`.
+fn bytes_of(pid: i32, wanted: impl Fn(&str) -> bool) -> u64 {
+    let mut objects: Vec<(u64, u64)> = descriptors(pid)
         .into_iter()
-        .filter(|(_, name)| name.contains("/memfd:tcasm-") && name.contains("-plane"))
+        .filter(|(_, name)| wanted(name))
         .filter_map(|(path, _)| fs::metadata(path).ok())
         .map(|meta| (meta.st_ino(), meta.st_blocks() * 512))
         .collect();
-    planes.sort_unstable();
-    planes.dedup_by_key(|(inode, _)| *inode); // each plane is open twice: for writing and read-only
-    planes.iter().map(|(_, bytes)| bytes).sum()
+    objects.sort_unstable();
+    // Each plane is open twice: for writing and read-only.
+    objects.dedup_by_key(|(inode, _)| *inode);
+    objects.iter().map(|(_, bytes)| bytes).sum()
 }
 
 /// Returns the bytes of this process's mappings that are in swap, shared objects included.
@@ -89,6 +104,16 @@ pub fn mappings(part: &str) -> Vec<Range<usize>> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let wanted = maps.lines().filter(|line| line.contains(part));
     wanted.filter_map(range).collect()
+}
+
+/// Returns the access that this process has to the mapping at `address`, as in `r--s`. The result
+/// is empty if nothing is mapped there.
+pub fn access(address: usize) -> String {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let here = |line: &&str| range(line).is_some_and(|mapped| mapped.contains(&address));
+    let line = maps.lines().find(here);
+    let access = line.and_then(|line| line.split(' ').nth(1));
+    access.unwrap_or_default().to_owned()
 }
 
 /// Returns true if this process has all of `range` mapped.

@@ -1,12 +1,15 @@
 //! A producer of one field of bytes, and an observer of it, for tests of views.
 
 use crate::{name, procfs};
+use std::ops::Range;
 use std::time::Duration;
 use tcasm_observer::{Observer, Version, View};
 use tcasm_producer::{Buffer, Builder, CaptureMode, Producer, Receipt};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
+/// Bytes of a chunk.
+pub const CHUNK: usize = 512 * PAGE;
 
 /// A producer of one field of bytes, and an observer of it.
 pub struct Pair {
@@ -73,10 +76,32 @@ impl Pair {
         self.observer.stats().unwrap().copied_bytes
     }
 
+    /// Checks that the observer has counted all mappings of these views.
+    pub fn assert_mappings_counted<'v>(&self, views: impl Iterator<Item = &'v View>) {
+        let mapped = mapped_in_all(views);
+        let counted = self.observer.stats().unwrap().mappings;
+        assert!(mapped <= counted, "{mapped} mappings, counted as {counted}");
+    }
+
     /// Returns the newest version.
     pub fn latest(&mut self) -> Version {
         self.observer.latest().unwrap()
     }
+}
+
+/// Returns settings for [`Pair::with`]: capture is deferred where that pays, or else inline. Pages
+/// that were not written in one or two versions are compacted.
+pub fn compacting(deferred: bool) -> impl FnOnce(Builder) -> Builder {
+    let mode = match deferred {
+        true => CaptureMode::Auto,
+        false => CaptureMode::Inline,
+    };
+    move |builder| builder.capture(mode).compact_after(1)
+}
+
+/// Returns the pages of some chunks, as far as a region of `total` pages has them.
+pub fn pages_of(first: usize, chunks: usize, total: usize) -> Range<usize> {
+    first * 512..((first + chunks) * 512).min(total)
 }
 
 /// Returns the word that step `step` stores at the start of a page.
@@ -109,7 +134,7 @@ pub fn assert_right(view: &View, expected: &[u8], when: &str) {
 /// Returns the number of mappings of this process in the range of the view.
 pub fn mapped_in(view: &View) -> usize {
     let range = view.address()..view.address() + view.extent().bytes as usize;
-    let inside = |m: &&std::ops::Range<usize>| m.start < range.end && range.start < m.end;
+    let inside = |m: &&Range<usize>| m.start < range.end && range.start < m.end;
     procfs::mappings("").iter().filter(inside).count()
 }
 

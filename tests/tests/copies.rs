@@ -4,9 +4,7 @@ use proptest::prelude::*;
 use tcasm_observer::{Version, View};
 use tcasm_producer::Builder;
 use tcasm_tests::procfs::anonymous_in;
-use tcasm_tests::views::{PAGE, Pair, assert_right, mapped_in, read};
-
-const CHUNK: usize = 512 * PAGE;
+use tcasm_tests::views::{CHUNK, PAGE, Pair, assert_right, mapped_in, read};
 
 /// Maps a version, and checks that the view shows its bytes.
 fn checked(version: &Version, when: &str) -> View {

@@ -59,10 +59,20 @@ fn count(array: &[u64]) -> (usize, usize) {
     (huge.count(), pages.len())
 }
 
+/// Does the same for live memory of a field.
+fn count_of(p: &Producer, field: Data) -> (usize, usize) {
+    count(p.view(field).unwrap().as_slice().unwrap())
+}
+
 fn all_huge(array: &[u64]) -> bool {
     let (huge, all) = count(array);
     assert!(all >= HUGE_PAGES - 1);
     huge == all
+}
+
+/// Returns true if live memory of the field has all huge pages that it could have.
+fn field_is_huge(p: &Producer, field: Data) -> bool {
+    all_huge(p.view(field).unwrap().as_slice().unwrap())
 }
 
 /// Checks that the newest version has the bytes of live memory.
@@ -89,18 +99,11 @@ fn field_that_was_written_whole_becomes_huge_pages_before_it_is_published() {
     let mut p = builder(&name).create().unwrap();
     let a = p.field::<u64, _>("a", [ELEMENTS]).add().unwrap();
     fill(&mut p, a, 1);
-    until(
-        &mut p,
-        |_| (),
-        |p| all_huge(p.view(a).unwrap().as_slice().unwrap()),
-    );
+    until(&mut p, |_| (), |p| field_is_huge(p, a));
     assert_eq!(publish(&mut p, 1), (ELEMENTS / IN_PAGE) as u64);
     let mut observer = Observer::attach(&name).unwrap();
     check(&p, &mut observer, a);
-    assert!(
-        all_huge(p.view(a).unwrap().as_slice().unwrap()),
-        "protecting splits none"
-    );
+    assert!(field_is_huge(&p, a), "protecting splits none");
     assert_eq!(publish(&mut p, 2), 0);
 }
 
@@ -110,15 +113,11 @@ fn store_splits_one_huge_page_and_is_captured_as_one_page() {
     let mut p = builder(&name).shared_backing(false).create().unwrap();
     let a = p.field::<u64, _>("a", [ELEMENTS]).add().unwrap();
     fill(&mut p, a, 1);
-    until(
-        &mut p,
-        |_| (),
-        |p| all_huge(p.view(a).unwrap().as_slice().unwrap()),
-    );
+    until(&mut p, |_| (), |p| field_is_huge(p, a));
     publish(&mut p, 1);
     p.view_mut(a).unwrap()[ELEMENTS / 2] = 7;
     assert_eq!(publish(&mut p, 2), 1);
-    let (huge, all) = count(p.view(a).unwrap().as_slice().unwrap());
+    let (huge, all) = count_of(&p, a);
     assert_eq!(huge, all - 1);
     check(&p, &mut Observer::attach(&name).unwrap(), a);
 }
@@ -139,7 +138,7 @@ fn cold_memory_is_shared_with_huge_pages_of_a_plane() {
     until(&mut p, next, |p| p.stats().shared_bytes >= bytes);
     let observer = observer.get_or_insert_with(|| Observer::attach(&name).unwrap());
     check(&p, observer, a);
-    assert!(all_huge(p.view(a).unwrap().as_slice().unwrap()));
+    assert!(field_is_huge(&p, a));
     for value in 1..20u64 {
         p.view_mut(a).unwrap()[(value * 7919) as usize % ELEMENTS] ^= value << 32;
         assert_eq!(publish(&mut p, 1000 + value), 1);
@@ -166,9 +165,7 @@ fn cold_memory_that_is_not_shared_becomes_huge_pages_again() {
         publish(p, step);
     };
     let mut observer = Observer::attach(&name).unwrap();
-    until(&mut p, next, |p| {
-        all_huge(p.view(a).unwrap().as_slice().unwrap())
-    });
+    until(&mut p, next, |p| field_is_huge(p, a));
     check(&p, &mut observer, a);
     fill(&mut p, a, 3);
     publish(&mut p, 1 << 20);
@@ -235,7 +232,7 @@ fn sparse_memory_that_is_cold_stays_small_pages() {
         publish(&mut p, step);
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(count(p.view(a).unwrap().as_slice().unwrap()).0, 0);
+    assert_eq!(count_of(&p, a).0, 0);
 }
 
 #[test]
@@ -250,7 +247,7 @@ fn without_huge_pages_live_memory_stays_small_pages() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(p.stats().shared_bytes > 0);
-    assert_eq!(count(p.view(a).unwrap().as_slice().unwrap()).0, 0);
+    assert_eq!(count_of(&p, a).0, 0);
 }
 
 #[test]
@@ -273,7 +270,7 @@ fn sparse_memory_stays_small_pages() {
         p.view_mut(a).unwrap()[page * IN_PAGE] = 1;
     }
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(count(p.view(a).unwrap().as_slice().unwrap()).0, 0);
+    assert_eq!(count_of(&p, a).0, 0);
     let pages = publish(&mut p, 1);
     assert_eq!(pages, (ELEMENTS / IN_PAGE / 2) as u64);
     assert_eq!(page_size() * IN_PAGE, HUGE_PAGE);

@@ -2,14 +2,12 @@
 
 use proptest::prelude::*;
 use std::ops::Range;
-use std::os::linux::fs::MetadataExt;
 use std::slice::from_ref;
 use tcasm_observer::{Observer, Version, View, ViewError};
-use tcasm_producer::{CaptureMode, Producer};
-use tcasm_tests::views::{PAGE, Pair, assert_right, mapped_in, mapped_in_all, read};
-use tcasm_tests::{PublishVisible, name, procfs};
-
-const CHUNK: usize = 512 * PAGE;
+use tcasm_producer::Producer;
+use tcasm_tests::procfs::{access, plane_bytes_of};
+use tcasm_tests::views::{CHUNK, PAGE, Pair, assert_right, compacting, mapped_in, pages_of, read};
+use tcasm_tests::{PublishVisible, name};
 
 /// Returns the bytes of a part of the field `bytes`.
 fn part<'v>(view: &'v View, range: &Range<usize>) -> Result<&'v [u8], ViewError> {
@@ -29,18 +27,6 @@ fn assert_shows(view: &View, range: &Range<usize>, expected: &[u8]) {
 
 fn is_not_shown<T>(result: Result<T, ViewError>) -> bool {
     matches!(result, Err(ViewError::NotShown { .. }))
-}
-
-/// Returns the access to the mapping at `address`, as in `r--s`.
-fn access(address: usize) -> String {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let mut lines = maps.lines().map(|line| line.split_once(' ').unwrap());
-    let line = lines.find(|(range, _)| {
-        let (from, to) = range.split_once('-').unwrap();
-        let hex = |text| usize::from_str_radix(text, 16).unwrap();
-        (hex(from)..hex(to)).contains(&address)
-    });
-    line.map_or(String::new(), |(_, rest)| rest[..4].to_owned())
 }
 
 /// One operation of a random test.
@@ -134,10 +120,7 @@ proptest! {
         deferred: bool,
         budget in prop_oneof![Just(0u64), Just(3 << 20), Just(u64::MAX)],
     ) {
-        let mode = if deferred { CaptureMode::Auto } else { CaptureMode::Inline };
-        let mut p = Pair::with("parts", PAGES * PAGE, history, |b| {
-            b.capture(mode).compact_after(1)
-        });
+        let mut p = Pair::with("parts", PAGES * PAGE, history, compacting(deferred));
         p.observer.set_copy_budget(budget);
         p.publish(0..3);
         let mut views: Vec<Held> = Vec::new();
@@ -147,8 +130,7 @@ proptest! {
             }
             match op.clone() {
                 Op::Publish { first, chunks, stride } => {
-                    let pages = first * 512..((first + chunks) * 512).min(PAGES);
-                    p.publish(pages.step_by(stride));
+                    p.publish(pages_of(first, chunks, PAGES).step_by(stride));
                 }
                 Op::Whole => views.push(Held::new(&p.latest(), 0..PAGES * PAGE)),
                 Op::Part(range) => views.push(Held::new(&p.latest(), range)),
@@ -161,9 +143,7 @@ proptest! {
             }
             views.iter().for_each(|held| held.check(&format!("after {op:?}")));
         }
-        let mapped = mapped_in_all(views.iter().map(|held| &held.view));
-        let counted = p.observer.stats().unwrap().mappings;
-        assert!(mapped <= counted, "{mapped} mappings, counted as {counted}");
+        p.assert_mappings_counted(views.iter().map(|held| &held.view));
     }
 }
 
@@ -331,26 +311,13 @@ fn view_of_fields_shows_these_fields() {
     assert!(matches!(error, ViewError::NoField { .. }), "{error}");
 }
 
-/// Returns the bytes of memory that the planes of a region have.
-fn plane_bytes(region: &str) -> u64 {
-    let planes = format!("/memfd:tcasm-{region}-plane");
-    let all = procfs::descriptors(std::process::id() as i32).into_iter();
-    let all = all.filter(|(_, target)| target.contains(&planes));
-    let mut planes: Vec<(u64, u64)> = all
-        .map(|(path, _)| std::fs::metadata(path).unwrap())
-        .map(|meta| (meta.st_ino(), meta.st_blocks() * 512))
-        .collect();
-    planes.sort_unstable();
-    planes.dedup();
-    planes.iter().map(|(_, bytes)| bytes).sum()
-}
-
 #[test]
 fn holes_of_planes_get_no_memory_when_a_part_is_viewed_or_read() {
     let mut p = Pair::new("holes", 32 * CHUNK, 1);
     p.publish((0..32 * 512).step_by(64));
     let (region, version) = (p.observer.info().unwrap().name, p.latest());
-    let before = plane_bytes(&region);
+    let own = std::process::id() as i32;
+    let before = plane_bytes_of(own, &region);
     assert!(before > 0);
     let range = 3 * CHUNK..20 * CHUNK;
     for budget in [0, u64::MAX] {
@@ -360,5 +327,5 @@ fn holes_of_planes_get_no_memory_when_a_part_is_viewed_or_read() {
         let shown = sum(part(&view, &range).unwrap());
         assert_eq!(shown, sum(&read(&version)[range.clone()]));
     }
-    assert!(plane_bytes(&region) <= before, "stray memory");
+    assert!(plane_bytes_of(own, &region) <= before, "stray memory");
 }

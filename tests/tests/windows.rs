@@ -5,14 +5,14 @@ use nix::sys::resource::{UsageWho, getrusage};
 use proptest::prelude::*;
 use std::time::Duration;
 use tcasm_observer::{Observer, View};
-use tcasm_producer::{Builder, CaptureMode};
 use tcasm_tests::child::poll_until;
 use tcasm_tests::pattern::mix;
 use tcasm_tests::procfs;
 use tcasm_tests::puppet::{Puppet, number};
-use tcasm_tests::views::{PAGE, Pair, assert_right, mapped_in_all, read};
+use tcasm_tests::views::{PAGE, Pair, assert_right, compacting, pages_of, read};
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
 /// Returns the sum of one byte of each page.
 fn sum(view: &View) -> u64 {
     let bytes = view.bytes("bytes").unwrap();
@@ -64,11 +64,6 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Returns the pages of some chunks, as far as the region has them.
-fn pages(first: usize, chunks: usize, total: usize) -> std::ops::Range<usize> {
-    first * 512..((first + chunks) * 512).min(total)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
@@ -80,10 +75,7 @@ proptest! {
     ) {
         // The last chunk is a partial one.
         let total = (CHUNKS - 1) * 512 + 100;
-        let mode = if deferred { CaptureMode::Auto } else { CaptureMode::Inline };
-        // Pages that were not written in one or two versions are compacted.
-        let settings = |b: Builder| b.capture(mode).compact_after(1);
-        let mut p = Pair::with("views", total * PAGE, history, settings);
+        let mut p = Pair::with("views", total * PAGE, history, compacting(deferred));
         p.observer.set_copy_budget(budget);
         p.publish(0..3);
         let mut views: Vec<(View, Vec<u8>)> = Vec::new();
@@ -92,9 +84,9 @@ proptest! {
                 views.remove(0);
             }
             match op.clone() {
-                Op::Dense { first, chunks } => p.publish(pages(first, chunks, total)),
+                Op::Dense { first, chunks } => p.publish(pages_of(first, chunks, total)),
                 Op::Scattered { first, chunks, stride } => {
-                    p.publish(pages(first, chunks, total).step_by(stride));
+                    p.publish(pages_of(first, chunks, total).step_by(stride));
                 }
                 Op::Nothing => p.publish(0..0),
                 Op::View => {
@@ -112,9 +104,7 @@ proptest! {
                 assert_right(view, bytes, &format!("after {op:?}"));
             }
         }
-        let mapped = mapped_in_all(views.iter().map(|(view, _)| view));
-        let counted = p.observer.stats().unwrap().mappings;
-        assert!(mapped <= counted, "{mapped} mappings, counted as {counted}");
+        p.assert_mappings_counted(views.iter().map(|(view, _)| view));
     }
 }
 

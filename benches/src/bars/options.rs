@@ -1,7 +1,7 @@
 //! The command line of `bars`.
 
 use super::GROUPS;
-use crate::user::User;
+use tcasm_compare::user::User;
 
 /// The groups that are measured, and the users as whom they run.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,10 +4,11 @@ use super::bar::Bar;
 use super::{Group, PROGRAMS};
 use crate::outcome::Outcome;
 use crate::programs::{self, Program, ProgramError};
-use crate::user::{self, User};
+use crate::user;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::Command;
+use tcasm_compare::user::{User, every_user_may_run};
 use tempfile::TempDir;
 
 /// A group that is measured only as the user who has started the program: its browser runs only
@@ -44,7 +45,7 @@ impl Runs {
             return Ok(Runs { folder: None });
         }
         programs.push(std::env::current_exe()?);
-        let closed = |program: &PathBuf| !user::ordinary_may_run(program);
+        let closed = |program: &PathBuf| !every_user_may_run(program);
         if let Some(program) = programs.into_iter().find(closed) {
             return Err(ProgramError::Closed(program).into());
         }

@@ -1,7 +1,7 @@
 //! The table of bars, with columns for each user as whom they were measured.
 
 use super::bar::Bar;
-use crate::user::User;
+use tcasm_compare::user::User;
 
 /// A bar, with the value that was measured as each user.
 struct Row<'a> {

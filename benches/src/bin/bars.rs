@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use tcasm_benches::bars::{GROUPS, Group, Options, Runs, head, lines, measure_here};
 use tcasm_benches::outcome::Outcome;
 use tcasm_benches::programs;
-use tcasm_benches::user::User;
+use tcasm_compare::user::User;
 
 fn main() -> ExitCode {
     programs::outcome(run())

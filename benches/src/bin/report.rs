@@ -10,7 +10,7 @@
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use tcasm_benches::user::User;
+use tcasm_compare::user::User;
 
 const USAGE: &str = "usage: report CRITERION_DIR BARS.md CHECKPOINTS.md [ROWS.json ABLATION.md \
                      [MORE_ROWS.json]]";

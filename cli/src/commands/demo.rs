@@ -34,8 +34,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     }
     let mut checkpoint = DemoCheckpoint::new(args)?;
     let name = format!("demo-{}", std::process::id());
-    let simulation = Simulation::start(&name, STEPS, PAUSE)?;
-    let mut observer = Observer::attach_wait(&name, TIMEOUT)?;
+    let mut simulation = Simulation::start(&name, STEPS, PAUSE)?;
+    let mut observer = simulation.attach(TIMEOUT)?;
     output::text(&format!(
         "Process {} computes waves on a pond of {SIZE} x {SIZE} points; this process observes it.\n\
          In another terminal, try:  tcasm info {name}\n\n",

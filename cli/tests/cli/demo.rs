@@ -1,6 +1,6 @@
 //! Tests of `demo`.
 
-use crate::common::{Background, command, runtime_dir};
+use crate::common::{Background, Run, command, runtime_dir};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -31,6 +31,16 @@ fn demo_runs_by_itself_and_keeps_the_checkpoint_in_dir() {
     assert!(out.contains("300 versions were published"), "{out}");
     assert_eq!(Checkpoint::open(dir.path()).unwrap().stamp().step, 200);
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn demo_whose_simulation_cannot_start_prints_one_error() {
+    let mut command = command(&["demo"]);
+    let output = command.env("TCASM_HUGE_PAGES", "2").output().unwrap();
+    let run = Run::from(output);
+    assert_eq!((run.code, run.out.as_str()), (1, ""), "{run:?}");
+    assert!(run.err.starts_with("tcasm: TCASM_HUGE_PAGES="), "{run:?}");
+    assert_eq!(run.err.lines().count(), 1, "{run:?}");
 }
 
 #[test]

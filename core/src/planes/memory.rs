@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::huge::HugeChunks;
+use super::topology::Node;
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live;
 use crate::sys::mem::{MapError, Mapping};
@@ -183,20 +184,24 @@ impl PlaneMemory {
         Ok(present)
     }
 
-    /// Lets the frames of each run that get memory from now on lie on this node of memory, as far
-    /// as it has room.
+    /// Lets the frames of each run that get memory from now on lie on its node of memory, as far as
+    /// it has room. `number` returns the kernel's number of a node.
     ///
     /// The setting belongs to the object. It is made through a mapping that exists only meanwhile,
     /// because it splits the mapping at its ends: the plane's own mapping must stay in one piece,
     /// so that its page tables can be moved, and mappings are limited.
-    pub(crate) fn prefer(&self, runs: &[(Range<usize>, u32)]) -> io::Result<()> {
+    pub(crate) fn prefer(
+        &self,
+        runs: &[(Range<usize>, Node)],
+        number: impl Fn(Node) -> u32,
+    ) -> io::Result<()> {
         for runs in runs.chunks(BOUND_AT_ONCE) {
             let map = Mapping::shared_closed(self.object.as_fd(), self.map.len());
             let map = map.map_err(io::Error::other)?;
             map.dont_fork_or_dump().map_err(io::Error::other)?;
             for (pages, node) in runs {
                 let byte = |page: usize| map.addr() + page * self.page_size;
-                numa::prefer(&(byte(pages.start)..byte(pages.end)), Some(*node))?;
+                numa::prefer(&(byte(pages.start)..byte(pages.end)), Some(number(*node)))?;
             }
         }
         Ok(())

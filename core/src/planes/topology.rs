@@ -82,11 +82,7 @@ impl Topology for Machine {
         memory: &PlaneMemory,
         runs: &[(Range<usize>, Node)],
     ) -> io::Result<()> {
-        let number = |node: Node| numa::nodes()[usize::from(node)].number;
-        let runs = runs
-            .iter()
-            .map(|(pages, node)| (pages.clone(), number(*node)));
-        memory.prefer(&runs.collect::<Vec<_>>())
+        memory.prefer(runs, |node| numa::nodes()[usize::from(node)].number)
     }
 }
 
@@ -132,8 +128,8 @@ mod tests {
         let memory = PlaneMemory::create("whole", pages, page_size()).unwrap();
         memory.allocate(&(0..pages)).unwrap();
         let number = numa::nodes()[0].number;
-        let runs: Vec<_> = (0..4).map(|i| (i * 512..i * 512 + 100, number)).collect();
-        memory.prefer(&runs).unwrap();
+        let runs: Vec<_> = (0..4).map(|i| (i * 512..i * 512 + 100, 0)).collect();
+        memory.prefer(&runs, |_| number).unwrap();
         let target = Object::create("target", bytes as u64).unwrap();
         let target = Mapping::shared(target.as_fd(), bytes, true).unwrap();
         // SAFETY: both mappings belong to this test, and nothing is borrowed from them.

@@ -1,7 +1,7 @@
 //! Huge pages in memory of this process: finds memory that could be huge pages and is not.
 
-use super::mem::{HUGE_PAGE, page_size};
-use super::pagemap::{SMALL, WrittenScan};
+use super::mem::HUGE_PAGE;
+use super::pagemap::{HUGE, SMALL, WrittenScan};
 use std::io;
 use std::ops::Range;
 
@@ -45,20 +45,23 @@ fn huge_parts(range: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<
         .map(|at| at..at + HUGE_PAGE)
 }
 
-/// Returns true if all of `range` is mapped by huge pages. For tests and trials.
+/// Returns true if all of `range` is mapped by huge pages. For tests and trials, which have no scan.
 pub fn is_huge(range: &Range<usize>) -> io::Result<bool> {
-    let mut pages = 0;
-    WrittenScan::with_capacity(1)?.scan(range.clone(), &super::pagemap::HUGE, |found| {
-        pages += found.len() / page_size();
-    })?;
-    Ok(pages * page_size() == range.len())
+    is_huge_in(&mut WrittenScan::with_capacity(1)?, range)
+}
+
+/// Returns true if `scan` finds that all of `range` is mapped by huge pages.
+pub(crate) fn is_huge_in(scan: &mut WrittenScan, range: &Range<usize>) -> io::Result<bool> {
+    let mut bytes = 0;
+    scan.scan(range.clone(), &HUGE, |found| bytes += found.len())?;
+    Ok(bytes == range.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sys::live::{Backing, gather, map, no_huge_pages};
-    use crate::sys::mem::Mapping;
+    use crate::sys::mem::{Mapping, page_size};
 
     /// Writes a byte to each page of `range`.
     fn fill(range: &Range<usize>) {

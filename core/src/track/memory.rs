@@ -6,8 +6,9 @@ use super::kind::TrackerKind;
 use super::tracker::{Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::fork::Process;
+use crate::sys::huge::is_huge_in;
 use crate::sys::live::{self, Backing};
-use crate::sys::pagemap::{HUGE, NOT_COPIED, OF_THE_FILE, Question, WrittenScan};
+use crate::sys::pagemap::{NOT_COPIED, OF_THE_FILE, Question, WrittenScan};
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -68,20 +69,18 @@ impl TrackedMemory {
 
     /// Returns true if `pages` are mapped by huge pages, or if that cannot be found out.
     pub fn is_huge(&mut self, pages: &Range<usize>) -> bool {
-        let mut all = PageSet::new(self.span.pages);
-        all.insert_range(pages.clone());
-        let huge = self
-            .open_scan()
-            .and_then(|()| self.those_of(&all, pages, &HUGE));
-        huge.map_or(true, |huge| huge == all)
+        let range = self.span.addresses(pages);
+        let scan = self.open_scan();
+        scan.and_then(|scan| is_huge_in(scan, &range))
+            .unwrap_or(true)
     }
 
-    /// Opens the scan for properties of pages, if it is not open yet.
-    fn open_scan(&mut self) -> io::Result<()> {
-        if self.copies.is_none() {
-            self.copies = Some(WrittenScan::with_capacity(CHUNK_PAGES)?);
+    /// Returns the scan for properties of pages, and opens it if it is not open yet.
+    fn open_scan(&mut self) -> io::Result<&mut WrittenScan> {
+        match &mut self.copies {
+            Some(scan) => Ok(scan),
+            none => Ok(none.insert(WrittenScan::with_capacity(CHUNK_PAGES)?)),
         }
-        Ok(())
     }
 
     /// Returns the kind of the tracker.

@@ -79,7 +79,56 @@ pub(super) enum OpenFailed {
     Pagemap(io::Error),
 }
 
+/// What notices stores to a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Watch {
+    /// Its protection: the page is armed.
+    Protection,
+    /// The copy that a store makes of a page of a file: the page is uncopied.
+    Copies,
+    /// The gate of deferred capture: the page is suspended.
+    Gate,
+}
+
 impl UffdAsync {
+    /// Makes the kernel watch `pages` in another way. After an error the sets are as before.
+    fn watch_by(&mut self, watch: Watch, pages: &Range<usize>) -> Result<(), TrackError> {
+        let range = self.live.span().addresses(pages);
+        let (asked, what) = match watch {
+            Watch::Protection => (
+                uffd::watch(&self.uffd, &range),
+                "taking pages back from deferred capture",
+            ),
+            Watch::Copies => (
+                uffd::register(&self.uffd, &range),
+                "tracking pages that are shared with a plane",
+            ),
+            Watch::Gate => (
+                uffd::unwatch(&self.uffd, &range),
+                "handing pages to deferred capture",
+            ),
+        };
+        asked.map_err(failed(what))?;
+        self.note(watch, pages);
+        Ok(())
+    }
+
+    /// Moves `pages` to the set of those that are watched in this way.
+    fn note(&mut self, watch: Watch, pages: &Range<usize>) {
+        for (set, of) in [
+            (&mut self.armed, Watch::Protection),
+            (&mut self.uncopied, Watch::Copies),
+            (&mut self.suspended, Watch::Gate),
+        ] {
+            if of == watch {
+                set.insert_range(pages.clone());
+                set.settle();
+            } else {
+                set.remove_range(pages.clone());
+            }
+        }
+    }
+
     /// Arms the chunks in which pages exist now, and adds these pages to `written`.
     fn arm_existing(&mut self, written: &mut PageSet) -> io::Result<()> {
         let mut unarmed = self.live.tracked().clone();
@@ -235,32 +284,15 @@ impl Tracker for UffdAsync {
     }
 
     fn suspend(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        uffd::unwatch(&self.uffd, &self.live.span().addresses(pages))
-            .map_err(failed("handing pages to deferred capture"))?;
-        self.armed.remove_range(pages.clone());
-        self.uncopied.remove_range(pages.clone());
-        self.suspended.insert_range(pages.clone());
-        self.suspended.settle();
-        Ok(())
+        self.watch_by(Watch::Gate, pages)
     }
 
     fn resume(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        uffd::watch(&self.uffd, &self.live.span().addresses(pages))
-            .map_err(failed("taking pages back from deferred capture"))?;
-        self.suspended.remove_range(pages.clone());
-        self.uncopied.remove_range(pages.clone());
-        self.armed.insert_range(pages.clone());
-        self.armed.settle();
-        Ok(())
+        self.watch_by(Watch::Protection, pages)
     }
 
     fn resume_uncopied(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        uffd::register(&self.uffd, &self.live.span().addresses(pages))
-            .map_err(failed("tracking pages that are shared with a plane"))?;
-        self.suspended.remove_range(pages.clone());
-        self.armed.remove_range(pages.clone());
-        self.uncopied.insert_range(pages.clone());
-        Ok(())
+        self.watch_by(Watch::Copies, pages)
     }
 
     fn pin(&mut self, pages: Range<usize>) {

@@ -2,12 +2,15 @@
 
 use crate::failure::{Code, Failure};
 use std::io;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use tcasm_observer::{lock_path, socket_path};
+use tcasm_observer::AttachError::{Dead, Ended, NotFound};
+use tcasm_observer::{Observer, lock_path, socket_path};
 
 /// The time that the simulation gets to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
+/// The time between checks that the simulation still runs, while it has no region yet.
+const CHECK: Duration = Duration::from_millis(100);
 
 /// A running simulation. It ends when its standard input ends, so also when this process is killed.
 pub struct Simulation {
@@ -36,8 +39,35 @@ impl Simulation {
         self.child.id()
     }
 
+    /// Attaches to the simulation as soon as it has a region, for which this waits up to `timeout`.
+    /// Fails early if the simulation ends without one.
+    pub fn attach(&mut self, timeout: Duration) -> Result<Observer, Failure> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            // Checked first: a simulation that ends later may still have created its region.
+            let ended = self.child.try_wait().ok().flatten();
+            let attached = Observer::attach_wait(&self.name, CHECK);
+            let missing = matches!(attached, Err(NotFound { .. } | Dead { .. } | Ended { .. }));
+            match ended {
+                Some(status) if missing => return Err(ended_early(status)),
+                None if missing && Instant::now() < deadline => {}
+                _ => return attached.map_err(Failure::from),
+            }
+        }
+    }
+
     /// Ends the simulation, if it still runs (by dropping `self`).
     pub fn end(self) {}
+}
+
+/// Returns the failure of a simulation that has ended without a region. If it has printed the
+/// reason, the failure has no message.
+fn ended_early(status: ExitStatus) -> Failure {
+    let message = match status.code() {
+        Some(code) if code != 0 => String::new(),
+        _ => format!("the simulation ended before it had a region ({status})"),
+    };
+    Failure::new(Code::Other, message)
 }
 
 impl Drop for Simulation {
