@@ -13,6 +13,7 @@
 
 use crate::budget::{Share, Usage};
 use crate::error::ViewError;
+use crate::forced::Bounds;
 use crate::part::{Part, SubArray, chunks_of};
 use crate::pin::Pin;
 use crate::plan::{self, Before, Change, Chunk, Shown};
@@ -155,9 +156,16 @@ impl Window {
         &self.part
     }
 
-    /// Returns the most mappings that the window may have now.
-    pub(crate) fn most(&self) -> usize {
-        self.share.most()
+    /// Returns the bounds on the mappings that the window may have now. No other window needs fewer
+    /// than a flat one, so that is refused only if it needs a large part of all that the kernel
+    /// allows.
+    pub(crate) fn bounds(&self) -> Bounds {
+        let wanted = self.share.most();
+        let most = match self.flat {
+            true => self.share.most_at_all(),
+            false => wanted,
+        };
+        Bounds { wanted, most }
     }
 
     /// Returns the bytes of memory that the window's copies take.
@@ -170,12 +178,11 @@ impl Window {
         self.share.was_refused()
     }
 
-    /// Shows the version of `pin` with at most `most` mappings. (A flat window does what is
-    /// possible.) Returns false if it needs more. Then, and after an error, the window must be
-    /// dropped.
-    pub(crate) fn show(&mut self, pin: &Pin, most: usize) -> Result<bool, ViewError> {
+    /// Shows the version of `pin`, with as many mappings as `bounds` allows. After an error the
+    /// window must be dropped.
+    pub(crate) fn show(&mut self, pin: &Pin, bounds: Bounds) -> Result<(), ViewError> {
         if pin.stamp.version == self.version {
-            return Ok(true);
+            return Ok(());
         }
         let session = &pin.session;
         let before = Before {
@@ -184,10 +191,7 @@ impl Window {
             version: self.version,
             flat: self.flat,
         };
-        let plan = plan::make(&before, pin, most, &mut self.share)?;
-        if plan.mappings > most && !self.flat {
-            return Ok(false);
-        }
+        let plan = plan::make(&before, pin, bounds, &mut self.share)?;
         let changes = plan.changes;
         let chunks = changes.last().map_or(0, |c| c.chunk + 1);
         if chunks > self.chunks.len() {
@@ -203,7 +207,7 @@ impl Window {
             self.chunks[chunk].becomes(change);
         }
         self.version = pin.stamp.version;
-        Ok(true)
+        Ok(())
     }
 
     /// Changes the chunks that are in one plane, before or after: moves their old page tables into

@@ -4,6 +4,7 @@
 
 use crate::budget::{Usage, default_budget};
 use crate::error::ViewError;
+use crate::forced::Bounds;
 use crate::part::Part;
 use crate::pin::Pin;
 use crate::session::Session;
@@ -82,15 +83,12 @@ impl Windows {
         let layout = *session.index()?.layout();
         let taken = self.take(session, (place, part), &layout);
         let shown = taken.and_then(|mut window| {
-            let fits = window.show(pin, window.most())?;
-            Ok(fits.then_some(window))
+            window.show(pin, window.bounds())?;
+            Ok(window)
         });
         let window = match shown {
-            Ok(Some(window)) => window,
-            Ok(None) | Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                self.show_flat(pin, (place, part), &layout)?
-            }
-            Err(error) => return Err(error),
+            Err(error) if is_lack(&error) => self.show_flat(pin, (place, part), &layout)?,
+            shown => shown?,
         };
         Ok(self.lend(window, version))
     }
@@ -135,16 +133,15 @@ impl Windows {
         let flat = (place, part, true);
         let reserve = || Window::reserve(&pin.session, flat, layout, &self.usage);
         let mut window = reserve()?;
-        match window.show(pin, window.most()) {
+        match window.show(pin, window.bounds()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
                 // Other code has taken more than half of the process's mappings. A new window
                 // replaces this one, which is mapped in part. All scattered chunks are copied.
                 drop(window);
                 window = reserve()?;
-                window.show(pin, 0)?;
+                window.show(pin, Bounds::FEWEST)?;
             }
-            Ok(_) => {}
-            Err(error) => return Err(error),
+            shown => shown?,
         }
         Ok(window)
     }
@@ -187,6 +184,17 @@ impl Windows {
     fn lock(&self) -> MutexGuard<'_, Lists> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns true if a flat window may be possible where another window failed with `error`: it needs
+/// fewer mappings, and its copies need less memory.
+fn is_lack(error: &ViewError) -> bool {
+    matches!(
+        error,
+        ViewError::TooManyMappings { .. }
+            | ViewError::CopyMemory { .. }
+            | ViewError::Map(MapError::TooManyMappings { .. })
+    )
 }
 
 impl Lists {
