@@ -106,7 +106,12 @@ impl Share {
     /// (Threads that ask at the same time may together get a little more. The other half of the
     /// kernel's limit allows for that.)
     pub(crate) fn most(&self) -> usize {
-        limit().saturating_sub(self.others()) / 2
+        self.most_without(0)
+    }
+
+    /// Returns the most mappings that this window could have if other windows gave back `given`.
+    pub(crate) fn most_without(&self, given: usize) -> usize {
+        limit().saturating_sub(self.others().saturating_sub(given)) / 2
     }
 
     /// Returns the most mappings that this window may have if it cannot do with fewer: half of what

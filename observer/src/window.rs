@@ -46,12 +46,15 @@ pub(crate) struct Window {
     part: Part,
     /// True if all own memory of the window is one mapping.
     pub(crate) flat: bool,
+    /// Of a flat window: the number of mappings that a version needed in another one, if this is
+    /// why the window is flat.
+    pub(crate) unless_flat: Option<usize>,
     layout: Layout,
     /// The content of each chunk. Chunks beyond the last entry are as in a new window.
     pub(crate) chunks: Vec<Chunk>,
     /// The number of the version that is shown, or 0 if there is none.
     version: u64,
-    share: Share,
+    pub(crate) share: Share,
 }
 
 impl Window {
@@ -76,6 +79,7 @@ impl Window {
             place,
             part: part.clone(),
             flat,
+            unless_flat: None,
             layout: *layout,
             chunks: Vec::new(),
             version: 0,
@@ -154,18 +158,6 @@ impl Window {
     /// Returns the chunks that the window shows.
     pub(crate) fn part(&self) -> &Part {
         &self.part
-    }
-
-    /// Returns the bounds on the mappings that the window may have now. No other window needs fewer
-    /// than a flat one, so that is refused only if it needs a large part of all that the kernel
-    /// allows.
-    pub(crate) fn bounds(&self) -> Bounds {
-        let wanted = self.share.most();
-        let most = match self.flat {
-            true => self.share.most_at_all(),
-            false => wanted,
-        };
-        Bounds { wanted, most }
     }
 
     /// Returns the bytes of memory that the window's copies take.

@@ -87,7 +87,9 @@ impl Windows {
             Ok(window)
         });
         let window = match shown {
-            Err(error) if is_lack(&error) => self.show_flat(pin, (place, part), &layout)?,
+            Err(error) if is_lack(&error) => {
+                self.show_flat(pin, (place, part), &layout, needed(&error))?
+            }
             shown => shown?,
         };
         Ok(self.lend(window, version))
@@ -104,7 +106,8 @@ impl Windows {
         same.find_map(|used| used.window.upgrade())
     }
 
-    /// Takes a parked window of the same part, or reserves a new one.
+    /// Takes a parked window of the same part, or reserves a new one, also in place of a window
+    /// that is flat for a lack of mappings which has ended.
     fn take(
         &self,
         session: &Session,
@@ -114,24 +117,33 @@ impl Windows {
         let mut lists = self.lock();
         // The window that was parked last shows the newest version, so it has the least to change.
         let fits = |(_, w): &(u64, Window)| w.place() == place && w.part() == part;
-        let found = lists.parked.iter().rposition(fits);
-        match found {
-            Some(i) => Ok(lists.parked.remove(i).1),
-            None => Window::reserve(session, (place, part, false), layout, &self.usage),
+        if let Some(i) = lists.parked.iter().rposition(fits) {
+            let window = lists.parked.remove(i).1;
+            if !window.need_not_be_flat(lists.parked_mappings()) {
+                return Ok(window);
+            }
+            lists.parked.clear();
         }
+        Window::reserve(session, (place, part, false), layout, &self.usage)
     }
 
-    /// Shows the version of `pin` in a new flat window, which needs the fewest mappings.
+    /// Shows the version of `pin` in a new flat window, which needs the fewest mappings. Another
+    /// window would need `unless_flat` mappings, if that is known.
     fn show_flat(
         &self,
         pin: &Pin,
         (place, part): (Place, &Part),
         layout: &Layout,
+        unless_flat: Option<usize>,
     ) -> Result<Window, ViewError> {
         // Dropping the parked windows frees their mappings.
         self.lock().parked.clear();
-        let flat = (place, part, true);
-        let reserve = || Window::reserve(&pin.session, flat, layout, &self.usage);
+        let reserve = || -> Result<Window, ViewError> {
+            let flat = (place, part, true);
+            let mut window = Window::reserve(&pin.session, flat, layout, &self.usage)?;
+            window.unless_flat = unless_flat;
+            Ok(window)
+        };
         let mut window = reserve()?;
         match window.show(pin, window.bounds()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
@@ -197,7 +209,21 @@ fn is_lack(error: &ViewError) -> bool {
     )
 }
 
+/// Returns the number of mappings that a window needed which failed with `error`, if it says so.
+fn needed(error: &ViewError) -> Option<usize> {
+    match error {
+        ViewError::TooManyMappings { needed, .. } => Some(*needed),
+        _ => None,
+    }
+}
+
 impl Lists {
+    /// Returns the number of mappings of the parked windows.
+    fn parked_mappings(&self) -> usize {
+        let windows = self.parked.iter();
+        windows.map(|(_, window)| window.share.mappings()).sum()
+    }
+
     /// Drops the oldest parked window of whole regions, or of parts, if there are too many of them.
     /// So views of many different parts do not cost the program the window of its whole views.
     fn drop_oldest(&mut self, whole: bool) {

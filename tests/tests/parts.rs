@@ -31,18 +31,6 @@ fn is_not_shown<T>(result: Result<T, ViewError>) -> bool {
     matches!(result, Err(ViewError::NotShown { .. }))
 }
 
-/// Returns the access to the mapping at `address`, as in `r--s`.
-fn access(address: usize) -> String {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let mut lines = maps.lines().map(|line| line.split_once(' ').unwrap());
-    let line = lines.find(|(range, _)| {
-        let (from, to) = range.split_once('-').unwrap();
-        let hex = |text| usize::from_str_radix(text, 16).unwrap();
-        (hex(from)..hex(to)).contains(&address)
-    });
-    line.map_or(String::new(), |(_, rest)| rest[..4].to_owned())
-}
-
 /// One operation of a random test.
 #[derive(Clone, Debug)]
 enum Op {
@@ -197,7 +185,7 @@ fn part_of_a_large_sparse_field_takes_mappings_for_its_own_runs_only() {
 
     for at in [0, range.start - 1, range.end, REGION - 1] {
         assert!(is_not_shown(part(&corner, &(at..at + 1))), "byte {at}");
-        assert_eq!(access(corner.address() + at), "---p", "byte {at}");
+        assert_eq!(procfs::access(corner.address() + at), "---p", "byte {at}");
     }
     assert!(is_not_shown(part(&corner, &(range.start - 1..range.end))));
     assert!(is_not_shown(corner.bytes("bytes")));
@@ -290,7 +278,7 @@ fn sub_array_has_the_values_of_its_indices_and_maps_only_their_chunks() {
         assert_eq!(*value as usize, (i + 1) * 1000 + j + 10);
     }
     let at = version.field("a").unwrap().offset as usize;
-    let open = |chunk: usize| access(view.address() + at / CHUNK * CHUNK + chunk * CHUNK);
+    let open = |chunk: usize| procfs::access(view.address() + at / CHUNK * CHUNK + chunk * CHUNK);
     let shown: Vec<usize> = (0..18).filter(|chunk| open(*chunk) != "---p").collect();
     assert!(shown.len() <= 6 && !shown.is_empty(), "chunks {shown:?}");
 
