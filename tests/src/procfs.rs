@@ -91,6 +91,14 @@ pub fn mappings(part: &str) -> Vec<Range<usize>> {
     wanted.filter_map(range).collect()
 }
 
+/// Returns the bytes of a process's mappings whose line in `/proc/PID/maps` contains all `parts`.
+pub fn mapped_bytes(pid: i32, parts: &[&str]) -> usize {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let wanted = |line: &&str| parts.iter().all(|part| line.contains(part));
+    let ranges = maps.lines().filter(wanted).filter_map(range);
+    ranges.map(|range| range.len()).sum()
+}
+
 /// Returns true if this process has all of `range` mapped.
 pub fn is_mapped(range: &Range<usize>) -> bool {
     let mut end = range.start;
