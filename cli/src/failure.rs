@@ -76,6 +76,7 @@ impl From<ViewError> for Failure {
         let code = match &error {
             ViewError::NoField { .. } => Code::NoField,
             ViewError::Map(_) | ViewError::Base(_) | ViewError::Read(_) => Code::Io,
+            ViewError::TooManyMappings { .. } | ViewError::CopyMemory { .. } => Code::Io,
             _ => Code::Other,
         };
         Failure::new(code, error.to_string())

@@ -2,8 +2,9 @@
 //!
 //! The kernel's limit on mappings is for the whole process, which needs mappings for other purposes
 //! too. All windows of all observers of this process share half of the limit. A window may take
-//! half of what the others have left of it. So each window finds some, and all together never
-//! exceed their half.
+//! half of what the others have left of it. So each window finds some, and all together do not
+//! exceed their half. Only a flat window that cannot do with fewer mappings may exceed it: then the
+//! same rule holds for the kernel's whole limit.
 //!
 //! The copies of all windows of one observer share a budget, which the observer sets. Only the
 //! copies that are made for lack of mappings may exceed it.
@@ -105,8 +106,23 @@ impl Share {
     /// (Threads that ask at the same time may together get a little more. The other half of the
     /// kernel's limit allows for that.)
     pub(crate) fn most(&self) -> usize {
-        let others = TAKEN.load(Relaxed).saturating_sub(self.mappings);
-        limit().saturating_sub(others) / 2
+        self.most_without(0)
+    }
+
+    /// Returns the most mappings that this window could have if other windows gave back `given`.
+    pub(crate) fn most_without(&self, given: usize) -> usize {
+        limit().saturating_sub(self.others().saturating_sub(given)) / 2
+    }
+
+    /// Returns the most mappings that this window may have if it cannot do with fewer: half of what
+    /// all windows have left of the kernel's limit.
+    pub(crate) fn most_at_all(&self) -> usize {
+        (2 * limit()).saturating_sub(self.others()) / 2
+    }
+
+    /// Returns the number of mappings of the other windows of this process.
+    fn others(&self) -> usize {
+        TAKEN.load(Relaxed).saturating_sub(self.mappings)
     }
 
     /// Returns the number of mappings that are taken.

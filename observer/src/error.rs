@@ -227,6 +227,36 @@ pub enum ViewError {
     /// The version could not be mapped.
     #[error("cannot map the version: {0}")]
     Map(#[from] MapError),
+    /// The version needs more mappings than a view may have, however much of it is copied.
+    #[error(
+        "the view needs {needed} mappings although all scattered chunks would be copied, and it \
+         may have {most} of the {limit} mappings of this process; hold fewer views, map less of \
+         the version (view_of, view_part), or raise the limit (sysctl vm.max_map_count)"
+    )]
+    TooManyMappings {
+        /// Mappings that the view needs at least.
+        needed: usize,
+        /// Mappings that the view may have, beside the other views of this process.
+        most: usize,
+        /// The kernel's limit on mappings of a process.
+        limit: usize,
+    },
+    /// Chunks must be copied for lack of mappings, and there is no memory for the copies.
+    #[error(
+        "the view has too few mappings, and copying scattered chunks instead needs {bytes} bytes, \
+         but only {room} may still be allocated under the limit of {limit} bytes of {of}; hold \
+         fewer views, map less of the version (view_of, view_part), or raise that limit"
+    )]
+    CopyMemory {
+        /// Bytes that the copies need.
+        bytes: u64,
+        /// Bytes that may still be allocated.
+        room: u64,
+        /// The limit in bytes.
+        limit: u64,
+        /// What has the limit: a control group, or the machine.
+        of: String,
+    },
     /// Pages of a plane could not be read.
     #[error("cannot read a plane: {0}")]
     Read(#[from] io::Error),

@@ -35,6 +35,7 @@ mod attach;
 mod budget;
 mod copies;
 mod error;
+mod forced;
 mod held;
 mod info;
 mod mappings;

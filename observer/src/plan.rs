@@ -6,6 +6,8 @@
 
 use crate::budget::Share;
 use crate::copies::Copied;
+use crate::error::ViewError;
+use crate::forced::{Bounds, Forced, most_scattered};
 use crate::mappings::{Ends, borders};
 use crate::part::Part;
 use crate::pin::Pin;
@@ -14,6 +16,7 @@ use std::sync::atomic::Ordering;
 use tcasm_core::format::index::{Index, IndexError};
 use tcasm_core::format::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
 use tcasm_core::pageset::ChunkBits;
+use tcasm_core::sys::room::{Room, shortage};
 
 /// The content that a chunk of a window shows.
 #[derive(Debug, PartialEq)]
@@ -118,6 +121,7 @@ impl<'a> Before<'a> {
 }
 
 /// What must change in a window.
+#[derive(Debug)]
 pub(crate) struct Plan {
     /// The changes, in order of chunks.
     pub(crate) changes: Vec<Change>,
@@ -127,29 +131,23 @@ pub(crate) struct Plan {
 
 /// Returns what must change in a window that shows `before`, so that it shows the version of `pin`.
 /// `share` is what the window has taken. It takes the memory of the copies in the plan, and gives
-/// back that of the copies that end. The window has at most `most` mappings afterwards, unless it
-/// has more although everything is copied that would save one.
+/// back that of the copies that end. After an error the window must be dropped, and its share with
+/// it.
 pub(crate) fn make(
     before: &Before<'_>,
     pin: &Pin,
-    most: usize,
+    bounds: Bounds,
     share: &mut Share,
-) -> Result<Plan, IndexError> {
+) -> Result<Plan, ViewError> {
     let index = pin.session.index()?;
-    let mut planner = Planner {
+    let planner = Planner {
         index,
         map: pin.map()?,
         since: Since::read(&index, before.version, (pin.stamp.version, pin.slot))?,
         before,
         share,
     };
-    let mut changes = planner.changes()?;
-    let mut mappings = planner.mappings_after(&changes);
-    if mappings > most {
-        planner.copy_some(&mut changes, mappings - most)?;
-        mappings = planner.mappings_after(&changes);
-    }
-    Ok(Plan { changes, mappings })
+    planner.plan(bounds, shortage)
 }
 
 /// Reads the version that is to be shown, and compares it with what is shown.
@@ -163,6 +161,29 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// Returns the plan, in which chunks are copied beyond the budget as far as `bounds` asks for
+    /// it. `shortage` says whether there is memory for that.
+    fn plan(
+        mut self,
+        bounds: Bounds,
+        shortage: impl FnOnce(u64) -> Option<Room>,
+    ) -> Result<Plan, ViewError> {
+        let mut changes = self.changes()?;
+        let mut mappings = self.mappings_after(&changes);
+        let mut forced = Forced::default();
+        // A copy can save less than it seems to. Then all is copied that seems to save any.
+        for excess in [mappings.saturating_sub(bounds.wanted), usize::MAX] {
+            if mappings > bounds.wanted {
+                self.copy_some(&mut changes, excess, &mut forced)?;
+                mappings = self.mappings_after(&changes);
+            }
+        }
+        bounds.check(mappings)?;
+        forced.check(shortage)?;
+        self.share.copy(forced.bytes);
+        Ok(Plan { changes, mappings })
+    }
+
     /// Returns the changes of the chunks that differ.
     fn changes(&mut self) -> Result<Vec<Change>, IndexError> {
         let mut candidates = match &self.since {
@@ -248,9 +269,15 @@ impl Planner<'_> {
         self.share.mappings() + more - borders(&olds, layout.chunks, old)
     }
 
-    /// Copies the most scattered chunks, whether they change or not, until the window has `excess`
-    /// mappings less, or no chunk saves any.
-    fn copy_some(&mut self, changes: &mut Vec<Change>, excess: usize) -> Result<(), IndexError> {
+    /// Lets the most scattered chunks be copied, whether they change or not, until the window has
+    /// about `excess` mappings less, or no chunk saves any. Adds the memory of these copies to
+    /// `forced`. It is not taken yet.
+    fn copy_some(
+        &mut self,
+        changes: &mut Vec<Change>,
+        excess: usize,
+        forced: &mut Forced,
+    ) -> Result<(), IndexError> {
         let before = self.before;
         let all = changes.last().map_or(0, |c| c.chunk + 1);
         let mut runs: Vec<usize> = before.chunks.iter().map(|c| c.runs).collect();
@@ -271,7 +298,8 @@ impl Planner<'_> {
             };
             let change = &mut changes[at];
             if !change.copy {
-                self.share.copy(change.copied.bytes);
+                let has = before.chunk(chunk).copied();
+                forced.add(change.copied.bytes, has.map_or(0, |copied| copied.bytes));
                 change.copy = true;
             }
         }
@@ -279,32 +307,5 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the fewest chunks that together save at least `excess` mappings, or all that save any.
-/// `saves` is what each chunk saves.
-fn most_scattered(saves: &[usize], excess: usize) -> Vec<usize> {
-    let mut chunks: Vec<usize> = (0..saves.len()).filter(|c| saves[*c] > 0).collect();
-    chunks.sort_unstable_by_key(|c| std::cmp::Reverse(saves[*c]));
-    let mut saved = 0;
-    let enough = chunks.iter().position(|c| {
-        let enough = saved >= excess;
-        saved += saves[*c];
-        enough
-    });
-    chunks.truncate(enough.unwrap_or(chunks.len()));
-    chunks
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn most_scattered_chunks_are_copied_and_no_more_than_needed() {
-        let saves = [10, 0, 500, 2, 300];
-        assert_eq!(most_scattered(&saves, 0), []);
-        assert_eq!(most_scattered(&saves, 1), [2]);
-        assert_eq!(most_scattered(&saves, 500), [2]);
-        assert_eq!(most_scattered(&saves, 501), [2, 4]);
-        assert_eq!(most_scattered(&saves, 813), [2, 4, 0, 3]);
-    }
-}
+mod tests;

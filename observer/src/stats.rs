@@ -29,7 +29,7 @@ impl Observer {
     /// A chunk (2 MiB) whose pages are scattered over many runs is copied instead of mapped, which
     /// takes less time from version to version, and no mappings. What exceeds the budget is mapped.
     /// With a budget of 0 chunks are copied only when the process would run out of mappings. Such
-    /// copies can exceed any budget.
+    /// copies can exceed any budget, as far as there is memory for them.
     ///
     /// The default is the size of the region, at most 256 MiB, and at most one eighth of the memory
     /// that is free when the observer attaches. Copies that exist already stay as long as their

@@ -13,6 +13,7 @@
 
 use crate::budget::{Share, Usage};
 use crate::error::ViewError;
+use crate::forced::Bounds;
 use crate::part::{Part, SubArray, chunks_of};
 use crate::pin::Pin;
 use crate::plan::{self, Before, Change, Chunk, Shown};
@@ -45,12 +46,15 @@ pub(crate) struct Window {
     part: Part,
     /// True if all own memory of the window is one mapping.
     pub(crate) flat: bool,
+    /// Of a flat window: the number of mappings that a version needed in another one, if this is
+    /// why the window is flat.
+    pub(crate) unless_flat: Option<usize>,
     layout: Layout,
     /// The content of each chunk. Chunks beyond the last entry are as in a new window.
     pub(crate) chunks: Vec<Chunk>,
     /// The number of the version that is shown, or 0 if there is none.
     version: u64,
-    share: Share,
+    pub(crate) share: Share,
 }
 
 impl Window {
@@ -75,6 +79,7 @@ impl Window {
             place,
             part: part.clone(),
             flat,
+            unless_flat: None,
             layout: *layout,
             chunks: Vec::new(),
             version: 0,
@@ -155,11 +160,6 @@ impl Window {
         &self.part
     }
 
-    /// Returns the most mappings that the window may have now.
-    pub(crate) fn most(&self) -> usize {
-        self.share.most()
-    }
-
     /// Returns the bytes of memory that the window's copies take.
     pub(crate) fn copied_bytes(&self) -> u64 {
         self.share.copied()
@@ -170,12 +170,11 @@ impl Window {
         self.share.was_refused()
     }
 
-    /// Shows the version of `pin` with at most `most` mappings. (A flat window does what is
-    /// possible.) Returns false if it needs more. Then, and after an error, the window must be
-    /// dropped.
-    pub(crate) fn show(&mut self, pin: &Pin, most: usize) -> Result<bool, ViewError> {
+    /// Shows the version of `pin`, with as many mappings as `bounds` allows. After an error the
+    /// window must be dropped.
+    pub(crate) fn show(&mut self, pin: &Pin, bounds: Bounds) -> Result<(), ViewError> {
         if pin.stamp.version == self.version {
-            return Ok(true);
+            return Ok(());
         }
         let session = &pin.session;
         let before = Before {
@@ -184,10 +183,7 @@ impl Window {
             version: self.version,
             flat: self.flat,
         };
-        let plan = plan::make(&before, pin, most, &mut self.share)?;
-        if plan.mappings > most && !self.flat {
-            return Ok(false);
-        }
+        let plan = plan::make(&before, pin, bounds, &mut self.share)?;
         let changes = plan.changes;
         let chunks = changes.last().map_or(0, |c| c.chunk + 1);
         if chunks > self.chunks.len() {
@@ -203,7 +199,7 @@ impl Window {
             self.chunks[chunk].becomes(change);
         }
         self.version = pin.stamp.version;
-        Ok(true)
+        Ok(())
     }
 
     /// Changes the chunks that are in one plane, before or after: moves their old page tables into

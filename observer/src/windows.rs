@@ -4,6 +4,7 @@
 
 use crate::budget::{Usage, default_budget};
 use crate::error::ViewError;
+use crate::forced::Bounds;
 use crate::part::Part;
 use crate::pin::Pin;
 use crate::session::Session;
@@ -94,16 +95,15 @@ impl Windows {
             part,
             layout: *session.index()?.layout(),
         };
-        let shown = self.take(&wanted).and_then(|mut window| {
-            let fits = window.show(pin, window.most())?;
-            Ok(fits.then_some(window))
+        let taken = self.take(&wanted);
+        let shown = taken.and_then(|mut window| {
+            window.show(pin, window.bounds())?;
+            Ok(window)
         });
         let window = match shown {
-            Ok(Some(window)) => window,
-            Ok(None) | Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
-                self.show_flat(&wanted)?
+            Err(error) if is_lack(&error) => self.show_flat(&wanted, needed(&error))?,
             }
-            Err(error) => return Err(error),
+            shown => shown?,
         };
         Ok(self.lend(window, version))
     }
@@ -119,33 +119,46 @@ impl Windows {
         same.find_map(|used| used.window.upgrade())
     }
 
-    /// Takes a parked window of the same part, or reserves a new one.
+    /// Takes a parked window of the same part, or reserves a new one, also in place of a window
+    /// that is flat for a lack of mappings which has ended.
     fn take(&self, wanted: &Wanted<'_>) -> Result<Window, ViewError> {
         let mut lists = self.lock();
         // The window that was parked last shows the newest version, so it has the least to change.
         let fits = |(_, w): &(u64, Window)| w.place() == wanted.place && w.part() == wanted.part;
-        let found = lists.parked.iter().rposition(fits);
-        match found {
-            Some(i) => Ok(lists.parked.remove(i).1),
-            None => self.reserve(wanted, false),
+        if let Some(i) = lists.parked.iter().rposition(fits) {
+            let window = lists.parked.remove(i).1;
+            if !window.need_not_be_flat(lists.parked_mappings()) {
+                return Ok(window);
+            }
+            lists.parked.clear();
         }
+        self.reserve(wanted, false)
     }
 
-    /// Shows the version in a new flat window, which needs the fewest mappings.
-    fn show_flat(&self, wanted: &Wanted<'_>) -> Result<Window, ViewError> {
+    /// Shows the version in a new flat window, which needs the fewest mappings. Another window would
+    /// need `unless_flat` mappings, if that is known.
+    fn show_flat(
+        &self,
+        wanted: &Wanted<'_>,
+        unless_flat: Option<usize>,
+    ) -> Result<Window, ViewError> {
         // Dropping the parked windows frees their mappings.
         self.lock().parked.clear();
-        let mut window = self.reserve(wanted, true)?;
-        match window.show(wanted.pin, window.most()) {
+        let reserve = || -> Result<Window, ViewError> {
+            let mut window = self.reserve(wanted, true)?;
+            window.unless_flat = unless_flat;
+            Ok(window)
+        };
+        let mut window = reserve()?;
+        match window.show(wanted.pin, window.bounds()) {
             Err(ViewError::Map(MapError::TooManyMappings { .. })) => {
                 // Other code has taken more than half of the process's mappings. A new window
                 // replaces this one, which is mapped in part. All scattered chunks are copied.
                 drop(window);
-                window = self.reserve(wanted, true)?;
-                window.show(wanted.pin, 0)?;
+                window = reserve()?;
+                window.show(wanted.pin, Bounds::FEWEST)?;
             }
-            Ok(_) => {}
-            Err(error) => return Err(error),
+            shown => shown?,
         }
         Ok(window)
     }
@@ -196,7 +209,32 @@ impl Windows {
     }
 }
 
+/// Returns true if a flat window may be possible where another window failed with `error`: it needs
+/// fewer mappings, and its copies need less memory.
+fn is_lack(error: &ViewError) -> bool {
+    matches!(
+        error,
+        ViewError::TooManyMappings { .. }
+            | ViewError::CopyMemory { .. }
+            | ViewError::Map(MapError::TooManyMappings { .. })
+    )
+}
+
+/// Returns the number of mappings that a window needed which failed with `error`, if it says so.
+fn needed(error: &ViewError) -> Option<usize> {
+    match error {
+        ViewError::TooManyMappings { needed, .. } => Some(*needed),
+        _ => None,
+    }
+}
+
 impl Lists {
+    /// Returns the number of mappings of the parked windows.
+    fn parked_mappings(&self) -> usize {
+        let windows = self.parked.iter();
+        windows.map(|(_, window)| window.share.mappings()).sum()
+    }
+
     /// Drops the oldest parked window of whole regions, or of parts, if there are too many of them.
     /// So views of many different parts do not cost the program the window of its whole views.
     fn drop_oldest(&mut self, whole: bool) {

@@ -116,6 +116,14 @@ pub fn access(address: usize) -> String {
     access.unwrap_or_default().to_owned()
 }
 
+/// Returns the bytes of a process's mappings whose line in `/proc/PID/maps` contains all `parts`.
+pub fn mapped_bytes(pid: i32, parts: &[&str]) -> usize {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let wanted = |line: &&str| parts.iter().all(|part| line.contains(part));
+    let ranges = maps.lines().filter(wanted).filter_map(range);
+    ranges.map(|range| range.len()).sum()
+}
+
 /// Returns true if this process has all of `range` mapped.
 pub fn is_mapped(range: &Range<usize>) -> bool {
     let mut end = range.start;
@@ -125,6 +133,14 @@ pub fn is_mapped(range: &Range<usize>) -> bool {
         }
     }
     end >= range.end
+}
+
+/// Returns the access that this process's mapping at `address` gives, as in `r--s`.
+pub fn access(address: usize) -> String {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let has = |line: &&str| range(line).is_some_and(|range| range.contains(&address));
+    let line = maps.lines().find(has).unwrap_or_default();
+    line.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
 fn range(line: &str) -> Option<Range<usize>> {

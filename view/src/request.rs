@@ -161,6 +161,11 @@ impl ViewRequest {
         within("the number of fields", self.also.len(), 0, MAX_ALSO)
     }
 
+    /// Returns the names of the fields whose values are wanted. Names can repeat.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.field.as_str()).chain(self.also.iter().map(String::as_str))
+    }
+
     /// Returns true if both requests want the same of whole fields. Those parts are costly.
     pub fn same_whole(&self, other: &ViewRequest) -> bool {
         let whole = |request: &ViewRequest| {

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use tcasm_core::field::FieldDesc;
 use tcasm_observer::Observer;
 use tcasm_producer::Producer;
+use tcasm_tests::procfs;
+use tcasm_view::request::Slice;
 use tcasm_view::{Client, Frame, Hub, Image, Options, ViewRequest};
 
 /// Timeout that only a test that hangs reaches.
@@ -41,6 +43,19 @@ impl Viewer {
             }
         }
         panic!("version {number} never came");
+    }
+
+    /// Waits for a frame for which `is_it` returns true.
+    fn until(&self, what: &str, is_it: impl Fn(&Frame) -> bool) -> Frame {
+        let end = Instant::now() + LONG;
+        while Instant::now() < end {
+            if let Some(frame) = self.frame()
+                && is_it(&frame)
+            {
+                return frame;
+            }
+        }
+        panic!("{what} never came");
     }
 
     /// Waits for a frame of this step.
@@ -117,4 +132,69 @@ fn hub_without_clients_does_not_attach() {
     }
     drop(viewers);
     assert_eq!((idle.clients(), left.clients(), other.clients()), (0, 0, 0));
+}
+
+/// Bytes of a chunk.
+const CHUNK: usize = 2 << 20;
+
+/// Publishes one version of the fields `a`, `b` and `c`, of 1, 8 and 1 chunks.
+fn three_fields(name: &str) -> Producer {
+    let mut producer = Producer::builder(name).capacity(32 << 20).create().unwrap();
+    for (field, value, chunks) in [("a", 1.0, 1), ("b", 2.0, 8), ("c", 3.0, 1)] {
+        let len = chunks * CHUNK / 8;
+        let field = producer.field::<f64, _>(field, [len]).add().unwrap();
+        producer.view_mut(field).unwrap().fill(value);
+    }
+    producer.publish(1, 0.0).unwrap();
+    producer
+}
+
+#[test]
+fn hub_maps_only_fields_that_clients_want_to_see() {
+    let name = tcasm_tests::name("wanted");
+    let _producer = three_fields(&name);
+    let planes = format!("tcasm-{name}-plane");
+    // The mappings of views are read-only, and those of the producer, in this process, are not.
+    let mapped = || procfs::mapped_bytes(std::process::id() as i32, &[" r--s ", &planes]);
+    let a = ViewRequest {
+        field: "a".to_owned(),
+        probe: Some(vec![0]),
+        ..ViewRequest::default()
+    };
+    let hub = Hub::start(&name, Options::default()).unwrap();
+    let viewer = Viewer::enter(&hub, a.clone());
+    let frame = viewer.until("the mean of a", |frame| frame.moments.is_some());
+    assert_eq!(frame.moments.unwrap().1.count, (CHUNK / 8) as u64);
+    // A field can begin and end inside chunks.
+    assert!((1..4 * CHUNK).contains(&mapped()), "{} bytes", mapped());
+
+    let also = ["c", "gone"].map(str::to_owned).to_vec();
+    viewer.client.request(ViewRequest { also, ..a.clone() });
+    let frame = viewer.until("the mean of c", |frame| !frame.also.is_empty());
+    assert_eq!(frame.also.keys().collect::<Vec<_>>(), ["c"]);
+    let slice = Slice {
+        axes: [0, 0],
+        at: vec![0],
+        pixels: [1, 8],
+        ..Slice::default()
+    };
+    viewer.client.request(ViewRequest {
+        version: Some(1),
+        compare: Some(1),
+        slice: Some(slice),
+        ..a.clone()
+    });
+    let frame = viewer.until("two images", |frame| frame.compare.is_some());
+    assert_eq!(frame.image.unwrap().range, Some([1.0; 2]));
+    assert_eq!(frame.compare.unwrap().unwrap().1.range, Some([1.0; 2]));
+    viewer.client.request(ViewRequest {
+        field: "gone".to_owned(),
+        ..a
+    });
+    let frame = viewer.until("an error", |frame| frame.error.is_some());
+    let error = frame.error.unwrap();
+    for part in ["there is no field \"gone\"", "\"a\"", "\"b\""] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!((1..8 * CHUNK).contains(&mapped()), "{} bytes", mapped());
 }

@@ -11,6 +11,8 @@ use nix::unistd::Pid;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
+use tcasm_producer::Producer;
+use tcasm_tests::procfs;
 use tcasm_view::colormaps::{MAPS, colour};
 
 /// A terminal of 120 x 40 in which a command runs. It shows the exit status of the command.
@@ -156,6 +158,25 @@ fn steps_are_shown_live_until_a_pause() {
     assert_eq!(step(&tmux.screen()), paused);
     tmux.press("Space");
     tmux.until("steps go on again", |screen| step(screen) > paused + 50);
+}
+
+#[test]
+fn field_that_is_not_shown_is_not_mapped() {
+    const CHUNK: usize = 2 << 20;
+    let name = name("unmapped");
+    let builder = Producer::builder(&name).capacity(32 << 20);
+    let mut producer = builder.create().unwrap();
+    let t = producer.field::<f64, _>("t", [1000]).add().unwrap();
+    // A terminal cannot show structures.
+    let nodes = producer.raw::<u64>("nodes", CHUNK).add().unwrap();
+    producer.raw_mut(nodes).unwrap().fill(7);
+    publish(&mut producer, t, 1);
+    let tmux = Tmux::watch(&[&name]);
+    tmux.until_it_says("values of t");
+    let planes = format!("tcasm-{name}-plane");
+    let pid = watcher(&name).as_raw();
+    let mapped = procfs::mapped_bytes(pid, &[" r--s ", &planes]);
+    assert!((1..4 * CHUNK).contains(&mapped), "{mapped} bytes");
 }
 
 /// Returns the numbers of the colours on the screen. Returns `None` if there are no colours, or

@@ -6,6 +6,7 @@ use super::series::{Key, SeriesCache};
 use super::{Common, Options};
 use crate::frame::Frame;
 use crate::region::{Region, State, Watch};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tcasm_observer::{ObserveError, Observer, RegionInfo, Version};
@@ -158,9 +159,9 @@ impl Follower {
             job.behind &= now >= self.due.frame;
             job.whole |= whole && job.is_live();
         }
-        let live = |job: &&Job| job.is_live() && (job.fresh || job.behind || job.whole);
-        let live: Vec<Job> = jobs.iter().filter(live).cloned().collect();
-        if !live.is_empty() && self.answer_live(common, &live, whole).is_none() {
+        let live: Vec<Job> = jobs.iter().filter(|job| job.is_live()).cloned().collect();
+        let is_due = |job: &Job| job.fresh || job.behind || job.whole;
+        if live.iter().any(is_due) && self.answer_live(common, &live, whole).is_none() {
             // Do not try again immediately: the reason may last.
             (self.due.frame, self.due.whole) = (now + RETRY, now + RETRY);
         }
@@ -181,10 +182,14 @@ impl Follower {
 
     /// Answers the requests for the newest version: first the small parts, then the parts that read
     /// whole fields. Returns `None` if there is no version that can be read.
+    ///
+    /// `jobs` are those of all clients that follow the newest version, also if nothing is due. All
+    /// their fields are mapped each time. So the next pass takes over the same window, and changes
+    /// only what differs.
     fn answer_live(&mut self, common: &Common, jobs: &[Job], whole: bool) -> Option<()> {
         let begin = Instant::now();
         let version = self.pin(None).ok()?;
-        let mut pass = pass(&version)?;
+        let mut pass = pass(&version, jobs.iter().flat_map(|job| job.request.fields()))?;
         for job in jobs.iter().filter(|job| job.fresh || job.behind) {
             self.give_part(common, job, &mut pass);
         }
@@ -206,7 +211,8 @@ impl Follower {
     fn answer_one(&mut self, common: &Common, job: &Job) {
         let version = job.request.version;
         let seen = match self.pin(version) {
-            Ok(version) => pass(&version).ok_or_else(|| "the version cannot be mapped".to_owned()),
+            Ok(version) => pass(&version, job.request.fields())
+                .ok_or_else(|| "the version cannot be mapped".to_owned()),
             Err(error) => Err(error),
         };
         match seen {
@@ -233,7 +239,8 @@ impl Follower {
             return;
         }
         let other = self.pin(job.request.compare).and_then(|version| {
-            let mut pass = pass(&version).ok_or("the version cannot be mapped")?;
+            let field = std::iter::once(job.request.field.as_str());
+            let mut pass = pass(&version, field).ok_or("the version cannot be mapped")?;
             pass.other(&job.request)
         });
         frame.compare = Some(other);
@@ -325,8 +332,11 @@ fn key(job: &Job) -> Key {
     (job.request.field.clone(), job.request.component)
 }
 
-fn pass(version: &Version) -> Option<Pass> {
-    let view = version.view();
+/// Maps the fields with these names. Names that the version lacks are left out: the pass reports
+/// them to those who ask for them.
+fn pass<'n>(version: &Version, names: impl Iterator<Item = &'n str>) -> Option<Pass> {
+    let names: BTreeSet<&str> = names.filter(|name| version.field(name).is_some()).collect();
+    let view = version.view_of(&Vec::from_iter(names));
     let warn = |error: &_| tracing::warn!("cannot map version {}: {error}", version.number());
     view.inspect_err(warn).ok().map(Pass::new)
 }

@@ -16,7 +16,7 @@ type Memo<K, V> = HashMap<K, Result<Arc<V>, String>>;
 /// The name of a field, and a component (`None`: the magnitude).
 type Part = (String, Option<usize>);
 
-/// A version, with the results that were computed from it.
+/// Fields of a version, with the results that were computed from them.
 pub struct Pass {
     view: View,
     images: Memo<(Part, Slice), Image>,
@@ -37,6 +37,7 @@ fn remember<K: Hash + Eq, V>(
 }
 
 impl Pass {
+    /// Returns a pass over the fields that `view` shows.
     pub fn new(view: View) -> Self {
         Pass {
             view,
