@@ -45,8 +45,8 @@ pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> 
 }
 
 /// Maps readable and writable memory of reserved huge pages of 2 MiB over `range`, which must
-/// consist of whole ones. All bytes are zeros. Forked children do not inherit it. After an error the
-/// range may be mapped or unmapped.
+/// consist of whole ones. All bytes are zeros. Forked children do not inherit it. After an error
+/// the range may be mapped or unmapped.
 ///
 /// The kernel promises all of these pages to the range, or fails with ENOMEM. So a store finds a
 /// page, unless a control group counts huge pages only when they are touched.
