@@ -102,7 +102,6 @@ impl Windows {
         });
         let window = match shown {
             Err(error) if is_lack(&error) => self.show_flat(&wanted, needed(&error))?,
-            }
             shown => shown?,
         };
         Ok(self.lend(window, version))

@@ -8,7 +8,8 @@ use tcasm_core::place::BadName;
 use tcasm_core::store::{HandOverError, StoreError};
 use tcasm_core::sys::mem::MapError;
 use tcasm_core::sys::owner;
-use tcasm_core::track::{ChooseError, TrackError};
+use tcasm_core::sys::reserved::ReservedPages;
+use tcasm_core::track::{ChooseError, TrackError, TrackerKind};
 use thiserror::Error;
 
 /// The largest number that the first version can have. The numbers that follow cannot run out
@@ -135,8 +136,31 @@ pub enum CreateError {
     #[error("TCASM_SHARED_BACKING={0:?} is not valid; set it to 0 or 1, or unset it")]
     UnknownSharing(String),
     /// `TCASM_HUGE_PAGES` has an unknown value.
-    #[error("TCASM_HUGE_PAGES={0:?} is not valid; set it to 0 or 1, or unset it")]
+    #[error("TCASM_HUGE_PAGES={0:?} is not valid; set it to 0, 1 or reserved, or unset it")]
     UnknownHugePages(String),
+    /// Reserved huge pages were asked for, but the machine has too few of them.
+    #[error(
+        "cannot map {needed} reserved huge pages of 2 MiB: {source}; {}. An administrator \
+         reserves more in /proc/sys/vm/nr_hugepages; HugePages::Transparent needs none",
+        reserved_text(*found)
+    )]
+    ReservedPages {
+        /// Huge pages that the region needs.
+        needed: u64,
+        /// Those of the machine, or `None` if the kernel has no pages of this size.
+        found: Option<ReservedPages>,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+    /// Reserved huge pages were asked for together with a tracker that cannot track them.
+    #[error(
+        "reserved huge pages can be tracked by compare, not by {kind}, which was asked for; ask \
+         for compare or for no tracker, or use HugePages::Transparent"
+    )]
+    ReservedTracker {
+        /// Tracker that was asked for.
+        kind: TrackerKind,
+    },
     /// Deferred capture was asked for, but does not work here.
     #[error(
         "deferred capture was asked for, but does not work here: {reason}. Ask for \
@@ -146,6 +170,14 @@ pub enum CreateError {
         /// Why it does not work.
         reason: String,
     },
+}
+
+/// Says how many reserved huge pages there are.
+fn reserved_text(found: Option<ReservedPages>) -> String {
+    found.map_or_else(
+        || "this kernel has none of this size".to_owned(),
+        |pages| pages.to_string(),
+    )
 }
 
 /// Why a field or buffer could not be added or bound.

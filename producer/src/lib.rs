@@ -46,7 +46,7 @@ mod write_only;
 
 pub use access::Access;
 pub use api::{Buffers, FieldBuilder, Part, ProducerStats, RawBuilder, RolledBack};
-pub use builder::Builder;
+pub use builder::{Builder, HugePages};
 pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
 pub use handles::{Buffer, Field, HandedOver, InPlace, Raw, Read, Rewrite};
 pub use kept::Kept;

@@ -15,6 +15,7 @@ pub mod outside;
 pub mod pattern;
 pub mod procfs;
 pub mod puppet;
+pub mod reserved;
 pub mod threads;
 pub mod unmap;
 pub mod user;

@@ -149,6 +149,17 @@ fn range(line: &str) -> Option<Range<usize>> {
     Some(hex(from)?..hex(to)?)
 }
 
+/// Returns the bytes of a page in the mapping of a process that contains `address`. They are the
+/// bytes of a huge page only where reserved huge pages are mapped.
+pub fn page_size_at(pid: i32, address: usize) -> Option<usize> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps")).ok()?;
+    let begins = |line: &str| range(line).is_some_and(|mapped| mapped.contains(&address));
+    let mut lines = text.lines().skip_while(|line| !begins(line));
+    let size = lines.find_map(|line| line.strip_prefix("KernelPageSize:"))?;
+    let kib: usize = size.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib << 10)
+}
+
 /// Returns the bytes of anonymous memory of this process in the mappings that begin in `addresses`.
 pub fn anonymous_in(addresses: std::ops::Range<usize>) -> u64 {
     let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();

@@ -7,7 +7,7 @@ use tcasm_core::sys::huge::is_huge;
 use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 use tcasm_core::track::{Verdict, probe};
 use tcasm_observer::Observer;
-use tcasm_producer::{Builder, CaptureMode, Field, HandedOver, Producer, Receipt};
+use tcasm_producer::{Builder, CaptureMode, Field, HandedOver, HugePages, Producer, Receipt};
 use tcasm_tests::PublishVisible;
 use tcasm_tests::name;
 use tcasm_tests::puppet::Puppet;
@@ -238,7 +238,7 @@ fn sparse_memory_that_is_cold_stays_small_pages() {
 #[test]
 fn without_huge_pages_live_memory_stays_small_pages() {
     let name = name("off-huge");
-    let builder = builder(&name).huge_pages(false).gather_often();
+    let builder = builder(&name).huge_pages(HugePages::Off).gather_often();
     let mut p = builder.cold_versions(1).create().unwrap();
     let a = p.field::<u64, _>("a", [ELEMENTS]).add().unwrap();
     fill(&mut p, a, 1);

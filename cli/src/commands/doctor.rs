@@ -177,6 +177,11 @@ fn machine(report: &Report) -> Table {
         "huge pages, shared memory",
         shown(limits.huge_pages_shared.clone(), |s| s),
     );
+    let reserved = limits.reserved_pages;
+    row(
+        "reserved huge pages",
+        reserved.map_or("none".to_owned(), |pages| pages.to_string()),
+    );
     row("runtime folder", report.runtime_dir.text());
     table
 }

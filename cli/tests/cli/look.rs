@@ -2,6 +2,7 @@
 
 use crate::common::{Background, Victim, good, json, line, name, publish, runtime_dir, tcasm};
 use serde_json::{Value, json};
+use tcasm_core::sys::reserved::ReservedPages;
 use tcasm_observer::Observer;
 use tcasm_producer::Producer;
 
@@ -246,6 +247,11 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
     assert_eq!(report["max_map_count"], probe.max_map_count);
     assert!(report["limits"]["open_files"].as_u64().unwrap() > 0);
     assert!(report["limits"]["memory"].as_u64().unwrap() > 1 << 20);
+    let reserved = ReservedPages::read().map(|pages| pages.total);
+    assert_eq!(
+        report["limits"]["reserved_pages"]["total"].as_u64(),
+        reserved
+    );
     let nodes = report["memory_nodes"]["nodes"].as_array().unwrap();
     let found = nodes.iter().map(|node| node["processors"].as_array());
     assert!(found.flatten().any(|processors| !processors.is_empty()));
@@ -264,6 +270,7 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
         &probe.kernel,
         "open files",
         "nodes of memory",
+        "reserved huge pages",
         "runtime folder",
     ] {
         assert!(text.contains(word), "{word} in {text}");

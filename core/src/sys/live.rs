@@ -44,6 +44,33 @@ pub unsafe fn map(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> 
     advise(range, MmapAdvise::MADV_DONTFORK)
 }
 
+/// Maps readable and writable memory of reserved huge pages of 2 MiB over `range`, which must
+/// consist of whole ones. All bytes are zeros. Forked children do not inherit it. After an error
+/// the range may be mapped or unmapped.
+///
+/// The kernel promises all of these pages to the range, or fails with ENOMEM. So a store finds a
+/// page, unless a control group counts huge pages only when they are touched.
+///
+/// # Safety
+/// As for [`map`].
+pub unsafe fn map_reserved(range: &Range<usize>) -> io::Result<()> {
+    let (at, len) = parts(range)?;
+    if !range.start.is_multiple_of(HUGE_PAGE) || !range.len().is_multiple_of(HUGE_PAGE) {
+        // The kernel rounds the length up, and would replace what lies behind the range.
+        return Err(explain("map", range, Errno::EINVAL));
+    }
+    let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // With MAP_NORESERVE no page would be promised, and a store for which there is none would be a
+    // signal.
+    let flags = MapFlags::MAP_PRIVATE
+        | MapFlags::MAP_FIXED
+        | MapFlags::MAP_HUGETLB
+        | MapFlags::MAP_HUGE_2MB;
+    // SAFETY: by the caller's promise, the range is its own, and nothing is borrowed from it.
+    unsafe { mmap_anonymous(Some(at), len, prot, flags) }.map_err(|e| explain("map", range, e))?;
+    advise(range, MmapAdvise::MADV_DONTFORK)
+}
+
 /// Replaces the memory of `range` by memory with another backing. Readers of the range never see
 /// other bytes. The bytes in `own` are copied, and all other bytes come from the new backing.
 ///

@@ -18,6 +18,7 @@ pub mod pagemap;
 pub mod process;
 pub mod readable;
 pub mod relocate;
+pub mod reserved;
 pub mod room;
 pub mod socket;
 pub mod thread;

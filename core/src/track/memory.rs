@@ -21,6 +21,8 @@ pub struct TrackedMemory {
     copies: Option<WrittenScan>,
     /// True if the memory may consist of huge pages.
     huge: bool,
+    /// True if the whole span is mapped by reserved huge pages.
+    reserved: bool,
     process: Process,
 }
 
@@ -47,6 +49,7 @@ impl TrackedMemory {
             span,
             copies: None,
             huge: false,
+            reserved: false,
             process: Process::current(),
         }
     }
@@ -65,6 +68,33 @@ impl TrackedMemory {
     /// Returns true if the memory may consist of huge pages.
     pub fn has_huge_pages(&self) -> bool {
         self.huge
+    }
+
+    /// Maps reserved huge pages over the whole span, of which nothing may be mapped yet. The span
+    /// must consist of whole ones. From then on [`map`](Self::map) only tracks memory. After an
+    /// error the pages are inaccessible as before.
+    ///
+    /// Only `compare` can track such memory: PAGEMAP_SCAN reports a page of it that the program has
+    /// dropped as not written.
+    pub fn use_reserved_pages(&mut self) -> io::Result<()> {
+        if self.kind() != TrackerKind::Compare || !self.mapped().is_empty() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let range = self.span.addresses(&(0..self.span.pages));
+        // SAFETY: by the promise of `with`, the span is a reservation of the caller that nothing
+        // else uses. Nothing in it was mapped, so nothing can be borrowed from it.
+        let mapped = unsafe { live::map_reserved(&range) };
+        if mapped.is_err() {
+            // SAFETY: as above. This keeps other mappings out of the range.
+            let _ = unsafe { live::unmap(&range) };
+        }
+        self.reserved = mapped.is_ok();
+        mapped
+    }
+
+    /// Returns true if the whole span is mapped by reserved huge pages.
+    pub fn has_reserved_pages(&self) -> bool {
+        self.reserved
     }
 
     /// Returns true if `pages` are mapped by huge pages, or if that cannot be found out.
@@ -104,6 +134,11 @@ impl TrackedMemory {
     pub fn map(&mut self, pages: Range<usize>) -> Result<(), TrackError> {
         self.check_unmapped(&pages)
             .map_err(failed("mapping live memory"))?;
+        if self.reserved {
+            // SAFETY: these pages were mapped with the span, and `compare` asks for zeros, which
+            // they are. Nothing else maps over them, by the promise of `with`.
+            return unsafe { self.tracker.track(&pages) };
+        }
         let range = self.span.addresses(&pages);
         // SAFETY: by the promise of `with`, the span is a reservation of the caller that nothing
         // else uses. These pages of it were not mapped, so nothing can be borrowed from them.

@@ -1,5 +1,7 @@
 //! Tests of live memory that consists of huge pages, as far as the program lets it.
 
+use super::TrackerKind;
+use super::create::create;
 use super::trial_producer::{Producer, span};
 use super::uffd_async::UffdAsync;
 use crate::pageset::{CHUNK_PAGES, PageSet};
@@ -62,6 +64,19 @@ fn huge_page_that_was_dropped_is_reported() {
     // SAFETY: nothing needs the bytes, and nothing is borrowed from them.
     unsafe { drop_copies(&p.addresses(pages_of(1))) }.unwrap();
     assert_eq!(p.publish(), pages_of(1).collect::<Vec<_>>());
+}
+
+#[test]
+fn reserved_pages_are_refused_under_trackers_that_do_not_see_all_changes_of_them() {
+    for kind in [TrackerKind::UffdAsync, TrackerKind::Cow] {
+        let memory = Mapping::reserve_aligned(HUGE_PAGE).unwrap();
+        let mut p = Producer::with(create(kind, span(&memory)).unwrap(), memory);
+        let error = p.tracked.use_reserved_pages().unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{kind}");
+        p.map(0..CHUNK_PAGES);
+        p.store(&[7]);
+        assert_eq!(p.publish(), [7]);
+    }
 }
 
 /// Returns a producer whose chunks are shared with a file. `own` are the pages that are not. Chunk

@@ -1,9 +1,9 @@
 //! Creates a region: claims its name, takes its memory, and starts its threads.
 
-use super::{Builder, ROUNDING_PAGES, gate};
+use super::{Builder, HugePages, ROUNDING_PAGES, gate};
 use crate::claim::Claim;
 use crate::error::{CreateError, LAST_FIRST};
-use crate::keeper::{Duties, HugePages, Keeper};
+use crate::keeper::{Duties, Gatherer, Keeper};
 use crate::live::{Allowed, LiveMemory};
 use crate::policy::{Assembly, CaptureMode, CapturePolicy, ColdChunks};
 use crate::producer::{Parts, Producer};
@@ -18,34 +18,33 @@ use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::sys::time::unix_ns;
 use tcasm_core::testing::ablation::{Mechanism, without};
-use tcasm_core::track::{self, Probe, Span, TrackerKind, Verdict};
+use tcasm_core::track::{self, Span, TrackerKind};
 
 /// The environment variable that sets when densely written chunks are captured.
 const CAPTURE_ENV: &str = "TCASM_CAPTURE";
 /// The environment variable that sets whether live memory may be shared with planes.
 const SHARED_ENV: &str = "TCASM_SHARED_BACKING";
-/// The environment variable that sets whether live memory may consist of huge pages.
-const HUGE_ENV: &str = "TCASM_HUGE_PAGES";
 
 impl Builder {
     /// Creates the region and lets observers attach.
     pub fn create(self) -> Result<Producer, CreateError> {
         check_name(&self.name)?;
-        let pages = self.pages()?;
+        let huge_pages = self.huge_pages.or_environment()?;
+        let pages = self.pages(huge_pages)?;
         let bounds = self.bounds(pages * page_size())?;
         if !(1..=LAST_FIRST).contains(&self.first_version) {
             let version = self.first_version;
             return Err(CreateError::FirstVersion { version });
         }
         let probe = track::probe();
-        let kind = track::choose(self.tracker, &probe)?;
+        let kind = huge_pages.tracker(self.tracker, &probe)?;
         let mode = capture_mode(self.capture)?;
         let shared = shared_backing(self.shared_backing)? && kind == TrackerKind::UffdAsync;
-        let huge = huge_pages(self.huge_pages)? && can_be_huge(kind, &probe);
+        let huge = huge_pages.are_gathered(kind, &probe);
         // Claim the name before taking memory: a name in use is the likeliest error, and it costs
         // little to find out. Claiming also removes a stale socket.
         let claim = Claim::take(&self.name, socket_path(&self.name), &self.access)?;
-        let reservation = self.reserve(pages)?;
+        let reservation = self.reserve(pages, huge_pages)?;
         let span = Span {
             base: reservation.addr(),
             pages,
@@ -70,7 +69,8 @@ impl Builder {
             sharing: shared,
             huge_pages: huge,
         };
-        let live = LiveMemory::create(reservation, kind, span, gate.clone(), allowed)?;
+        let mut live = LiveMemory::create(reservation, kind, span, gate.clone(), allowed)?;
+        huge_pages.take(&mut live)?;
         let settings = Settings {
             nodes: store.processors_of_nodes(),
             ..self.copiers.clone()
@@ -109,7 +109,7 @@ impl Builder {
         huge: Option<Span>,
     ) -> Result<Option<Keeper>, CreateError> {
         // Without the scan, pages stay small.
-        let huge = huge.and_then(|span| HugePages::new(span).ok());
+        let huge = huge.and_then(|span| Gatherer::new(span).ok());
         if let Some(versions) = self.compact_after {
             store.lock().compact_after(versions);
         }
@@ -127,11 +127,12 @@ impl Builder {
             .map_err(CreateError::Thread)
     }
 
-    fn pages(&self) -> Result<usize, CreateError> {
+    fn pages(&self, huge_pages: HugePages) -> Result<usize, CreateError> {
         if self.capacity == 0 {
             return Err(CreateError::NoCapacity);
         }
         let pages = self.capacity.div_ceil(page_size()) + ROUNDING_PAGES;
+        let pages = pages.next_multiple_of(huge_pages.unit() / page_size());
         match pages.checked_mul(page_size()) {
             Some(bytes) if bytes <= 1 << 46 => Ok(pages),
             _ => Err(CreateError::TooLarge {
@@ -165,14 +166,12 @@ impl Builder {
 
     /// Reserves the region's addresses. If the program asks for an address, uses that one or fails.
     /// Otherwise uses the address of the name, or the next one that is free.
-    fn reserve(&self, pages: usize) -> Result<Mapping, CreateError> {
+    fn reserve(&self, pages: usize, huge_pages: HugePages) -> Result<Mapping, CreateError> {
         let bytes = pages * page_size();
         if let Some(base) = self.base {
-            if base % page_size() != 0 || base == 0 {
-                return Err(CreateError::Base {
-                    base,
-                    page_size: page_size(),
-                });
+            let page_size = huge_pages.unit();
+            if !base.is_multiple_of(page_size) || base == 0 {
+                return Err(CreateError::Base { base, page_size });
             }
             return Ok(Mapping::reserve_at(base, bytes)?);
         }
@@ -211,15 +210,6 @@ fn shared_backing(set: bool) -> Result<bool, CreateError> {
     }
 }
 
-/// Returns true if live memory should be gathered into huge pages, as the environment or else the
-/// program says.
-fn huge_pages(set: bool) -> Result<bool, CreateError> {
-    match without(Mechanism::HugePages) {
-        true => Ok(false),
-        false => switch(HUGE_ENV, set).map_err(CreateError::UnknownHugePages),
-    }
-}
-
 /// Returns true if the environment variable `name` is 1, false if it is 0, and `set` if there is no
 /// such variable. The error is its value.
 fn switch(name: &str, set: bool) -> Result<bool, String> {
@@ -228,16 +218,6 @@ fn switch(name: &str, set: bool) -> Result<bool, String> {
         Ok("0") => Ok(false),
         Ok("1") => Ok(true),
         Ok(other) => Err(other.to_owned()),
-    }
-}
-
-/// Returns true if live memory can consist of huge pages. `cow` needs small ones, and `uffd-async`
-/// a kernel that tracks huge ones.
-fn can_be_huge(kind: TrackerKind, probe: &Probe) -> bool {
-    match kind {
-        TrackerKind::UffdAsync => probe.huge_pages == Verdict::Usable,
-        TrackerKind::Cow => false,
-        TrackerKind::Compare => true,
     }
 }
 
@@ -259,12 +239,5 @@ mod tests {
         assert!(shared_backing(true).unwrap());
         let _left = leave_out(Mechanism::Sharing);
         assert!(!shared_backing(true).unwrap());
-    }
-
-    #[test]
-    fn no_memory_is_gathered_where_huge_pages_are_left_out() {
-        assert!(huge_pages(true).unwrap());
-        let _left = leave_out(Mechanism::HugePages);
-        assert!(!huge_pages(true).unwrap());
     }
 }

@@ -2,6 +2,9 @@
 
 mod create;
 mod gate;
+mod huge;
+
+pub use huge::HugePages;
 
 use crate::access::Access;
 use crate::policy::CaptureMode;
@@ -34,7 +37,7 @@ pub struct Builder {
     wait_for_capture: bool,
     no_kernel_writes: bool,
     shared_backing: bool,
-    huge_pages: bool,
+    huge_pages: HugePages,
     cold_versions: Option<u32>,
     compact_after: Option<u32>,
     keeper: bool,
@@ -70,7 +73,7 @@ impl Builder {
             wait_for_capture: false,
             no_kernel_writes: false,
             shared_backing: true,
-            huge_pages: true,
+            huge_pages: HugePages::default(),
             cold_versions: None,
             compact_after: None,
             keeper: true,
@@ -200,17 +203,9 @@ impl Builder {
         self
     }
 
-    /// Sets whether live memory that is not being written is gathered into huge pages, so that
-    /// the program reads it faster at random addresses. The default is yes. It takes effect where
-    /// the kernel can track huge pages (`tcasm doctor` says whether it can), and not with the
-    /// tracker `cow`. `TCASM_HUGE_PAGES` (`0` or `1`) overrides this.
-    ///
-    /// The keeper does this while the program computes. A program can notice it in two ways:
-    ///
-    /// - A store to a page that is being gathered waits for less than a millisecond.
-    /// - The first store to a huge page after a publish splits it, which takes longer than the
-    ///   first store to a small page.
-    pub fn huge_pages(mut self, huge: bool) -> Self {
+    /// Sets which huge pages live memory may consist of (default: [`HugePages::Transparent`]).
+    /// `TCASM_HUGE_PAGES` (`0`, `1` or `reserved`) overrides this.
+    pub fn huge_pages(mut self, huge: HugePages) -> Self {
         self.huge_pages = huge;
         self
     }

@@ -47,7 +47,7 @@ pub(super) fn gather_planes(store: &Lock<Store>) {
 
 /// Gathers the pages of a range of addresses, part by part.
 #[derive(Debug)]
-pub(crate) struct HugePages {
+pub(crate) struct Gatherer {
     span: Span,
     range: Range<usize>,
     /// Where the next scan begins.
@@ -57,11 +57,11 @@ pub(crate) struct HugePages {
     rest: u32,
 }
 
-impl HugePages {
+impl Gatherer {
     /// Gathers pages of a region. Parts of it need not be mapped.
     pub(crate) fn new(span: Span) -> io::Result<Self> {
         let range = span.addresses(&(0..span.pages));
-        Ok(HugePages {
+        Ok(Gatherer {
             span,
             next: range.start,
             range,
@@ -139,7 +139,7 @@ impl HugePages {
     }
 }
 
-impl HugePages {
+impl Gatherer {
     /// Returns true if `range` may be a mapping of a plane. If all of its pages are private copies,
     /// it looks like other memory, but the kernel would gather the frames of the plane, and give
     /// memory to those that have none.

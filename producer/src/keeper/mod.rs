@@ -12,7 +12,7 @@ mod huge;
 mod memory;
 mod nodes;
 
-pub(crate) use huge::HugePages;
+pub(crate) use huge::Gatherer;
 
 use audit::audit;
 use bell::{Bell, Call};
@@ -41,7 +41,7 @@ pub(crate) struct Duties {
     /// if no scan does.
     memory: Option<u32>,
     /// Gathers live memory, which must outlive the thread. `None` if nothing is gathered.
-    huge: Option<HugePages>,
+    huge: Option<Gatherer>,
 }
 
 /// The time between two scans.
@@ -51,7 +51,7 @@ const SHORT: Duration = Duration::from_millis(1);
 
 impl Duties {
     /// Does everything in each scan.
-    pub(crate) fn usual(huge: Option<HugePages>) -> Self {
+    pub(crate) fn usual(huge: Option<Gatherer>) -> Self {
         Duties {
             period: PERIOD,
             memory: Some(1),
@@ -60,7 +60,7 @@ impl Duties {
     }
 
     /// Does the same as [`usual`](Self::usual), all the time. For tests.
-    pub(crate) fn all_the_time(huge: Option<HugePages>) -> Self {
+    pub(crate) fn all_the_time(huge: Option<Gatherer>) -> Self {
         Duties {
             period: SHORT,
             ..Self::usual(huge)
@@ -68,7 +68,7 @@ impl Duties {
     }
 
     /// Gathers all the time, and does everything else as often as usual. For tests.
-    pub(crate) fn gathering_often(huge: Option<HugePages>) -> Self {
+    pub(crate) fn gathering_often(huge: Option<Gatherer>) -> Self {
         Duties {
             period: SHORT,
             memory: Some((PERIOD.as_millis() / SHORT.as_millis()) as u32),
@@ -77,7 +77,7 @@ impl Duties {
     }
 
     /// Gathers all the time, and does nothing else. For tests.
-    pub(crate) fn only_gathering(huge: Option<HugePages>) -> Self {
+    pub(crate) fn only_gathering(huge: Option<Gatherer>) -> Self {
         Duties {
             period: SHORT,
             memory: None,

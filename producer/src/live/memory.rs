@@ -187,6 +187,9 @@ impl LiveMemory {
 
     #[allow(unsafe_code)]
     fn map_scratch(&self, pages: &Range<usize>) -> Result<(), DefineError> {
+        if self.memory.has_reserved_pages() {
+            return Ok(()); // they are mapped already
+        }
         let (at, len) = (
             pages.start * self.span.page_size,
             pages.len() * self.span.page_size,

@@ -8,7 +8,7 @@ mod world;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use tcasm_producer::{CaptureMode, TrackerKind};
+use tcasm_producer::{CaptureMode, HugePages, TrackerKind};
 use world::{Op, Settings, World};
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -46,7 +46,10 @@ fn settings(tracker: TrackerKind) -> impl Strategy<Value = Settings> {
             history: history.min(versions - 2),
             checked,
             tight,
-            huge,
+            huge: match huge {
+                true => HugePages::Transparent,
+                false => HugePages::Off,
+            },
             capture,
             nodes,
         },

@@ -8,8 +8,8 @@ use tcasm_core::sys::mem::page_size;
 use tcasm_core::testing::nodes::Pretended;
 use tcasm_observer::{Observer, Version, View};
 use tcasm_producer::{
-    Buffer, CaptureMode, Field, HandedOver, Producer, ProducerStats, Published, Receipt, Skip,
-    TrackerKind, ViewError,
+    Buffer, CaptureMode, Field, HandedOver, HugePages, Producer, ProducerStats, Published, Receipt,
+    Skip, TrackerKind, ViewError,
 };
 use tcasm_tests::name;
 use tcasm_tests::oracle::ensure;
@@ -62,8 +62,8 @@ pub struct Settings {
     pub checked: bool,
     /// True if the bound on memory is low.
     pub tight: bool,
-    /// True if live memory may consist of huge pages.
-    pub huge: bool,
+    /// The huge pages that live memory may consist of.
+    pub huge: HugePages,
     pub capture: CaptureMode,
     /// The number of nodes of memory that the machine pretends to have.
     pub nodes: usize,

@@ -9,12 +9,13 @@ mod world;
 use ops::{Op, Region, ops, region};
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use std::cell::Cell;
-use tcasm_producer::{CaptureMode, TrackerKind};
+use tcasm_producer::{CaptureMode, HugePages, TrackerKind};
+use tcasm_tests::reserved::Pool;
 use tcasm_tests::runtime_dir;
 use world::{Check, Way, World};
 
-/// The number of sequences in which memory became shared with planes, and in which it was gathered
-/// into huge pages.
+/// The number of sequences in which memory became shared with planes, and in which it consisted of
+/// huge pages.
 #[derive(Default)]
 struct Runs {
     shared: Cell<u32>,
@@ -29,7 +30,7 @@ fn run(way: Way, region: &Region, ops: &[Op], runs: &Runs) -> Check {
             .apply(op)
             .map_err(|e| format!("step {i}, {op:?}: {e}"))?;
         was_shared |= world.shared_bytes() != 0;
-        was_huge |= region.huge && world.has_huge_pages();
+        was_huge |= region.huge != HugePages::Off && world.has_huge_pages();
     }
     runs.shared.set(runs.shared.get() + u32::from(was_shared));
     runs.huge.set(runs.huge.get() + u32::from(was_huge));
@@ -39,6 +40,17 @@ fn run(way: Way, region: &Region, ops: &[Op], runs: &Runs) -> Check {
 }
 
 fn check(way: Way) {
+    let (cases, runs) = check_regions(way, |region| region);
+    let (shared, huge) = (runs.shared.get(), runs.huge.get());
+    if way.0 == TrackerKind::UffdAsync && way.1 != CaptureMode::Deferred {
+        assert!(shared >= cases / 20, "shared: {shared} of {cases}");
+        assert!(huge >= cases / 100, "huge pages: {huge} of {cases}");
+    }
+}
+
+/// Runs random sequences in regions that `change` has changed. Returns how many there were, and
+/// what became of their memory.
+fn check_regions(way: Way, change: impl Fn(Region) -> Region) -> (u32, Runs) {
     runtime_dir();
     let mut config = Config {
         max_shrink_iters: 400,
@@ -53,17 +65,14 @@ fn check(way: Way) {
     )));
     let (cases, runs) = (config.cases, Runs::default());
     let result = TestRunner::new(config).run(&(region(), ops()), |(region, ops)| {
-        run(way, &region, &ops, &runs).map_err(TestCaseError::fail)
+        run(way, &change(region), &ops, &runs).map_err(TestCaseError::fail)
     });
     result.unwrap_or_else(|error| panic!("{way:?}: {error}"));
     let (shared, huge) = (runs.shared.get(), runs.huge.get());
     println!(
         "{way:?}: in {shared} of {cases} sequences memory became shared, in {huge} huge pages"
     );
-    if way.0 == TrackerKind::UffdAsync && way.1 != CaptureMode::Deferred {
-        assert!(shared >= cases / 20, "shared: {shared} of {cases}");
-        assert!(huge >= cases / 100, "huge pages: {huge} of {cases}");
-    }
+    (cases, runs)
 }
 
 #[test]
@@ -89,4 +98,20 @@ fn random_sequences_agree_with_the_model_under_cow() {
 #[test]
 fn random_sequences_agree_with_the_model_under_compare() {
     check((TrackerKind::Compare, CaptureMode::Auto));
+}
+
+#[test]
+fn random_sequences_agree_with_the_model_in_reserved_huge_pages() {
+    let reserved = |region: Region| Region {
+        huge: HugePages::Reserved,
+        ..region
+    };
+    // One region at a time exists, and takes three of them.
+    let Some(_pool) = Pool::with_free(3) else {
+        return;
+    };
+    let (cases, runs) = check_regions((TrackerKind::Compare, CaptureMode::Auto), reserved);
+    let (shared, huge) = (runs.shared.get(), runs.huge.get());
+    assert_eq!(shared, 0);
+    assert!(huge >= cases / 2, "huge pages: {huge} of {cases}");
 }

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use tcasm_core::store::Bounds;
-use tcasm_core::sys::mem::page_size;
+use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
+use tcasm_producer::HugePages;
 
 /// The pages that are requested, and those that a region has in addition because of rounding: two
 /// whole chunks and a partial one.
@@ -133,8 +134,19 @@ pub struct Region {
     pub first: usize,
     /// The number of nodes of memory that the machine pretends to have.
     pub nodes: usize,
-    /// True if live memory may consist of huge pages.
-    pub huge: bool,
+    /// The huge pages that live memory may consist of.
+    pub huge: HugePages,
+}
+
+impl Region {
+    /// Returns the pages that the region has: whole huge pages if they are reserved ones.
+    pub fn pages(&self) -> usize {
+        let pages = CAPACITY + ROUNDING;
+        match self.huge {
+            HugePages::Reserved => pages.next_multiple_of(HUGE_PAGE / page_size()),
+            HugePages::Off | HugePages::Transparent => pages,
+        }
+    }
 }
 
 pub fn region() -> impl Strategy<Value = Region> {
@@ -144,7 +156,10 @@ pub fn region() -> impl Strategy<Value = Region> {
         bounds,
         first,
         nodes,
-        huge,
+        huge: match huge {
+            true => HugePages::Transparent,
+            false => HugePages::Off,
+        },
     })
 }
 

@@ -3,7 +3,7 @@
 mod observers;
 mod rollback;
 
-use crate::ops::{CAPACITY, Early, OBSERVERS, Op, ROUNDING, Region, Style};
+use crate::ops::{CAPACITY, Early, OBSERVERS, Op, Region, Style};
 use ndarray::Ix1;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -88,7 +88,7 @@ impl World {
             inspector: Observer::attach(&name).map_err(text)?,
             name,
             producer,
-            oracle: Oracle::new(CAPACITY + ROUNDING, page_size(), bounds, exactness(way)),
+            oracle: Oracle::new(region.pages(), page_size(), bounds, exactness(way)),
             fields: Vec::new(),
             buffers: Vec::new(),
             bound: Vec::new(),

@@ -4,6 +4,7 @@ use crate::output;
 use serde::Serialize;
 use std::fs;
 use tcasm_core::format::layout::MAX_SLOTS;
+use tcasm_core::sys::reserved::ReservedPages;
 
 /// The limits. A value is `None` if the limit is unknown or there is none.
 #[derive(Debug, Serialize)]
@@ -22,6 +23,8 @@ pub struct Limits {
     pub huge_pages: Option<String>,
     /// The setting of transparent huge pages for shared memory, where versions are.
     pub huge_pages_shared: Option<String>,
+    /// The reserved huge pages of 2 MiB.
+    pub reserved_pages: Option<ReservedPages>,
 }
 
 /// Descriptors that an attachment can need, plus 32 for the program itself.
@@ -45,6 +48,7 @@ impl Limits {
             memory_cgroup: cgroup_memory(),
             huge_pages: huge("enabled"),
             huge_pages_shared: huge("shmem_enabled"),
+            reserved_pages: ReservedPages::read(),
         }
     }
 

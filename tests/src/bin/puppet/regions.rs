@@ -3,7 +3,7 @@
 use crate::answer::{Answer, failed};
 use tcasm_core::sys::mem::{Mapping, page_size};
 use tcasm_core::testing::sabotage::{Guard, switch_off};
-use tcasm_producer::{Access, Builder, Field, Producer, Receipt};
+use tcasm_producer::{Access, Builder, Field, HugePages, Producer, Receipt};
 use tcasm_tests::capture_mode;
 use tcasm_tests::child::DEADLINE;
 use tcasm_tests::pattern::{self, Pattern, words_per_page};
@@ -109,12 +109,21 @@ fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, String> {
         "compact" => builder.compact_after(number as u32),
         "cold" => builder.cold_versions(number as u32),
         "assemble" => builder.always_assemble(),
-        "huge" => builder.huge_pages(number != 0),
+        "huge" => builder.huge_pages(huge_pages(value)?),
         "observers" => builder.max_observers(number),
         "access" if value == "everyone" => builder.allow(Access::Everyone),
         "access" => builder.allow(Access::Users(users())),
         _ => return Err(format!("Unknown: {key:?} is not a setting")),
     })
+}
+
+fn huge_pages(value: &str) -> Result<HugePages, String> {
+    match value {
+        "0" => Ok(HugePages::Off),
+        "1" => Ok(HugePages::Transparent),
+        "reserved" => Ok(HugePages::Reserved),
+        _ => Err(format!("Unknown: {value:?} are not huge pages")),
+    }
 }
 
 /// Maps something else where a region would go, until the process ends.
