@@ -71,6 +71,8 @@ pub struct Seen<'a> {
     /// The chunks of the new version that were captured after the call, or `None` if it was given
     /// up.
     pub deferred: Option<Vec<usize>>,
+    /// The chunks of the new version that were assembled after the call.
+    pub assembled: Vec<usize>,
     /// The bytes of memory held before and after the call.
     pub held: (u64, u64),
     /// All versions that some observer pins.
@@ -168,6 +170,10 @@ impl Reports {
 }
 
 impl Seen<'_> {
+    fn ends_later(&self) -> bool {
+        !self.chunks_deferred().is_empty() || !self.assembled.is_empty()
+    }
+
     fn chunks_deferred(&self) -> &[usize] {
         self.deferred.as_deref().unwrap_or_default()
     }
@@ -473,9 +479,14 @@ impl Oracle {
         captured: &PageSet,
         changed: &PageSet,
     ) -> Result<(), String> {
-        let new = (captured.len() * self.page) as u64;
+        let mut placed = captured.clone();
+        for chunk in &seen.assembled {
+            let pages = pages_of_chunk(*chunk);
+            placed.insert_range(pages.start..pages.end.min(placed.capacity()));
+        }
+        let new = (placed.len() * self.page) as u64;
         if seen.held.0 + new > self.bounds.bytes
-            && seen.available != self.settled(&seen.pinned, !seen.chunks_deferred().is_empty())
+            && seen.available != self.settled(&seen.pinned, seen.ends_later())
         {
             self.reclaim(1, &seen.pinned);
         }
@@ -489,8 +500,10 @@ impl Oracle {
         for page in captured.iter() {
             let bytes = page * self.page..(page + 1) * self.page;
             self.image[bytes.clone()].copy_from_slice(&self.live[bytes]);
-            self.captured_by[page] = self.next;
         }
+        placed
+            .iter()
+            .for_each(|page| self.captured_by[page] = self.next);
         self.reports
             .learn(&self.bound(), changed, seen.chunks_deferred());
         let field = |f: &FieldModel| {
@@ -505,7 +518,7 @@ impl Oracle {
             captured_by: Arc::new(self.captured_by.clone()),
         });
         self.next += 1;
-        if seen.chunks_deferred().is_empty() {
+        if !seen.ends_later() {
             self.reclaim(self.bounds.history + 1, &seen.pinned);
         }
         Ok(())

@@ -135,14 +135,6 @@ pub fn is_mapped(range: &Range<usize>) -> bool {
     end >= range.end
 }
 
-/// Returns the access that this process's mapping at `address` gives, as in `r--s`.
-pub fn access(address: usize) -> String {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let has = |line: &&str| range(line).is_some_and(|range| range.contains(&address));
-    let line = maps.lines().find(has).unwrap_or_default();
-    line.split(' ').nth(1).unwrap_or_default().to_owned()
-}
-
 fn range(line: &str) -> Option<Range<usize>> {
     let (from, to) = line.split(' ').next()?.split_once('-')?;
     let hex = |text| usize::from_str_radix(text, 16).ok();

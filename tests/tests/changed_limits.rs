@@ -17,7 +17,8 @@ fn settings() -> Vec<String> {
     let deferred = "tracker=uffd-async capture=deferred".to_owned();
     let sharing = "tracker=uffd-async capture=inline cold=1 compact=1".to_owned();
     let mut all = inline.to_vec();
-    all.extend([deferred, sharing]);
+    let assembling = "tracker=uffd-async capture=auto assemble=1".to_owned();
+    all.extend([deferred, sharing, assembling]);
     all.iter()
         .map(|kind| format!("pages=2048 memory=1000000000 dense-every=4 one-in=20 {kind}"))
         .collect()

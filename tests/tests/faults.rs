@@ -60,6 +60,13 @@ fn deaths(tracker: TrackerKind) -> Vec<Death> {
         let last = [("visible", 3), ("notified", 3)];
         let later = [&first[..], &then, &last].concat();
         deaths.extend(all(&later, "pages=2048 capture=deferred"));
+        // Version 1 is captured inside `publish`, and the chunks of versions 2 to 4 are assembled.
+        let settings = "dense-every=100 one-in=3 pages=2048 capture=auto assemble=1";
+        deaths.extend(then.map(|(point, passes)| Death {
+            point,
+            passes,
+            settings: format!("tracker={tracker} {settings}"),
+        }));
         // Four of ten chunks become shared with a plane in each version from the third on. With
         // huge pages they would wait for the keeper, which gathers the chunks of the plane first.
         let rest = [("sharing", 2), ("shared", 2)];

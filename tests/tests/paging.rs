@@ -51,8 +51,13 @@ fn publish_paged_out(kind: &str) -> u64 {
 fn versions_are_right_when_live_memory_and_planes_are_paged_out() {
     let deferred = "tracker=uffd-async capture=deferred";
     let sharing = "tracker=uffd-async capture=inline cold=1 compact=1";
+    let assembling = "tracker=uffd-async capture=auto assemble=1";
     let inline = TrackerKind::ALL.map(|tracker| format!("tracker={tracker} capture=inline"));
-    for kind in inline.iter().map(String::as_str).chain([deferred, sharing]) {
+    for kind in inline
+        .iter()
+        .map(String::as_str)
+        .chain([deferred, sharing, assembling])
+    {
         let swapped = publish_paged_out(kind);
         println!("{swapped} bytes were in swap: {kind}");
         assert!(

@@ -177,7 +177,7 @@ fn part_of_a_large_sparse_field_takes_mappings_for_its_own_runs_only() {
 
     for at in [0, range.start - 1, range.end, REGION - 1] {
         assert!(is_not_shown(part(&corner, &(at..at + 1))), "byte {at}");
-        assert_eq!(procfs::access(corner.address() + at), "---p", "byte {at}");
+        assert_eq!(access(corner.address() + at), "---p", "byte {at}");
     }
     assert!(is_not_shown(part(&corner, &(range.start - 1..range.end))));
     assert!(is_not_shown(corner.bytes("bytes")));
@@ -270,7 +270,7 @@ fn sub_array_has_the_values_of_its_indices_and_maps_only_their_chunks() {
         assert_eq!(*value as usize, (i + 1) * 1000 + j + 10);
     }
     let at = version.field("a").unwrap().offset as usize;
-    let open = |chunk: usize| procfs::access(view.address() + at / CHUNK * CHUNK + chunk * CHUNK);
+    let open = |chunk: usize| access(view.address() + at / CHUNK * CHUNK + chunk * CHUNK);
     let shown: Vec<usize> = (0..18).filter(|chunk| open(*chunk) != "---p").collect();
     assert!(shown.len() <= 6 && !shown.is_empty(), "chunks {shown:?}");
 

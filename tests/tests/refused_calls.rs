@@ -68,6 +68,12 @@ fn no_version_is_wrong_when_a_system_call_is_refused_to_deferred_capture() {
 }
 
 #[test]
+fn no_version_is_wrong_when_a_system_call_is_refused_to_assembly() {
+    let without = ["futex", "futex-wake"];
+    play("tracker=uffd-async capture=auto assemble=1", &without);
+}
+
+#[test]
 fn no_version_is_wrong_when_a_system_call_is_refused_during_sharing_and_compaction() {
     play(
         "tracker=uffd-async capture=inline cold=1 compact=1",

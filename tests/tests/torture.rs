@@ -315,6 +315,23 @@ fn no_observer_ever_sees_a_torn_page_with_deferred_capture() {
 }
 
 #[test]
+fn no_observer_ever_sees_a_torn_page_of_assembled_chunks() {
+    for huge in [true, false] {
+        let torture = Torture {
+            tracker: TrackerKind::UffdAsync,
+            capture: "auto-assembled",
+            huge,
+            mib: 48,
+            memory_mib: 800,
+            time: SHORT / 2,
+            versions: 100,
+            sabotage: None,
+        };
+        torture.is_survived();
+    }
+}
+
+#[test]
 #[ignore = "takes half an hour; run by `make soak`"]
 fn soak_no_observer_ever_sees_a_torn_page() {
     let wanted = std::env::var("TCASM_SOAK_SECONDS");

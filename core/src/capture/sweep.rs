@@ -112,6 +112,14 @@ impl Sweep {
             .map(move |piece| (self.job.chunks[piece], count(piece)))
     }
 
+    /// Returns the chunks of the pieces that are copied from a version.
+    pub fn assembled(&self) -> impl Iterator<Item = usize> {
+        let pieces = 0..self.job.chunks.len();
+        pieces
+            .filter(|piece| self.job.is_assembled(*piece))
+            .map(|piece| self.job.chunks[piece])
+    }
+
     fn live_pieces(&self) -> impl Iterator<Item = usize> {
         (0..self.job.chunks.len()).filter(|piece| !self.job.is_assembled(*piece))
     }

@@ -6,12 +6,13 @@
 //! pages. The chunk is then one run. `publish` copies the changed pages as usual and returns; the
 //! version becomes visible when the rest is copied, as with a deferred capture.
 //!
-//! Assembly never costs a version. It takes no memory that has to be freed first, and it pauses if
-//! the program publishes again while the copiers still assemble.
+//! Assembly takes no memory that has to be freed first. If the program publishes again while the
+//! copiers still assemble, the producer asks for no assembly for a while.
 
 use super::publish::Reserved;
 use super::state::Store;
 use super::terms::Capture;
+use crate::capture::Outcome;
 use crate::format::index::IndexError;
 use crate::format::pagemap::{ChunkMap, ZERO};
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
@@ -23,29 +24,16 @@ const FEW_RUNS: usize = 8;
 /// The work of observers, in pages, for each page of the chunk that is copied. Observers share the
 /// processors with the simulation, so their work counts less than that of the copiers.
 const WORTH: usize = 2;
-/// The number of versions without assembly after it was in the way of one.
-pub(super) const PAUSE: u32 = 64;
-
-/// Whether versions are assembled at the moment.
-#[derive(Debug, Default)]
-pub(super) struct Assembly {
-    /// Number of versions to publish until chunks are assembled again.
-    pause: u32,
-}
-
 impl Store {
-    /// Records that the program published again before the last version was visible. If the reason
-    /// was assembly, chunks are not assembled for a while.
-    pub fn note_hurry(&mut self) {
-        if let Some(in_flight) = &self.in_flight
-            && !in_flight.assembled.is_empty()
-        {
-            self.assembly.pause = PAUSE;
-        }
+    /// Returns true if the copiers still assemble chunks of the version in flight.
+    pub fn is_assembling(&self) -> bool {
+        let in_flight = self.in_flight.iter();
+        let mut running = in_flight.filter(|f| f.sweep.state() == Outcome::Running);
+        running.any(|f| !f.assembled.is_empty())
     }
 
     /// Returns true if the version in flight moves some of `pages` to another plane.
-    pub(super) fn is_assembling(&self, pages: &Range<usize>) -> bool {
+    pub(super) fn is_moving(&self, pages: &Range<usize>) -> bool {
         let mut in_flight = self.in_flight.iter();
         in_flight.any(|f| f.assembled.intersects(pages.clone()))
     }
@@ -58,9 +46,7 @@ impl Store {
         slot: usize,
         capture: &Capture<'_>,
     ) -> Result<Option<Reserved>, IndexError> {
-        let paused = self.assembly.pause != 0;
-        self.assembly.pause = self.assembly.pause.saturating_sub(1);
-        if paused || capture.observers == 0 || without(Mechanism::Assembly) {
+        if capture.observers == 0 || without(Mechanism::Assembly) {
             return Ok(None);
         }
         let rest = self.rest_of_scattered(capture)?;
@@ -70,7 +56,8 @@ impl Store {
         let mut all = capture.pages.clone();
         all.union(&rest);
         let frames = self.planes.place(&all);
-        let fresh = self.planes.fresh_pages(&frames) * self.page_size();
+        // As much as the version takes is left for the next one.
+        let fresh = (self.planes.fresh_pages(&frames) + all.len()) * self.page_size();
         Ok(self
             .may_take(fresh as u64)
             .then_some(Reserved { slot, frames, rest }))

@@ -80,7 +80,7 @@ impl Store {
         pages: &Range<usize>,
         own: &PageSet,
     ) -> io::Result<bool> {
-        let moves = self.compaction.meets(pages) || self.is_assembling(pages);
+        let moves = self.compaction.meets(pages) || self.is_moving(pages);
         if moves || !self.planes.keeps_nodes(plane, pages, own) {
             return Ok(false);
         }

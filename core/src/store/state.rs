@@ -1,6 +1,5 @@
 //! The state of a store: its planes, its index and its live versions.
 
-use super::assemble::Assembly;
 use super::batch::Compaction;
 use super::handed::HandOvers;
 use super::in_flight::{InFlight, Settled};
@@ -35,7 +34,6 @@ pub struct Store {
     pub(super) recent: Recent,
     pub(super) handovers: HandOvers,
     pub(super) compaction: Compaction,
-    pub(super) assembly: Assembly,
 }
 
 impl Store {
@@ -71,7 +69,6 @@ impl Store {
             recent: Recent::new(pages),
             handovers: Default::default(),
             compaction: Default::default(),
-            assembly: Default::default(),
         })
     }
 

@@ -79,7 +79,10 @@ mod tests {
         // SAFETY: the reservation is new, and nothing is borrowed from it.
         unsafe { map(&all, Backing::Zero) }.unwrap();
         let mut small = SmallPages::open().unwrap();
-        assert!(small.find(all.clone()).unwrap().is_empty(), "nothing is in memory");
+        assert!(
+            small.find(all.clone()).unwrap().is_empty(),
+            "nothing is in memory"
+        );
         // Without this, the kernel may give huge pages at once.
         no_huge_pages(&all);
         fill(&(base + page_size()..base + 3 * HUGE_PAGE));

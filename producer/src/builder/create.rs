@@ -98,7 +98,7 @@ impl Builder {
         match mode {
             CaptureMode::Inline => Assembly::Never,
             _ if self.always_assemble => Assembly::Always,
-            _ => Assembly::WhereWorthIt,
+            _ => Assembly::WhereWorthIt { pause: 0 },
         }
     }
 

@@ -4,8 +4,10 @@
 //! The policy learns from what was captured, and answers with sets of pages. It touches no memory:
 //! `publish` applies the answers (`publish/apply.rs`).
 
+mod assembly;
 mod cold;
 
+pub(crate) use assembly::Assembly;
 pub(crate) use cold::ColdChunks;
 
 use crate::dirty::Observed;
@@ -32,18 +34,6 @@ pub enum CaptureMode {
     Deferred,
 }
 
-/// Whether the copiers assemble scattered chunks for observers. Such a version becomes visible after
-/// `publish` has returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Assembly {
-    /// Never, because versions are to be visible when publish returns.
-    Never,
-    /// If there are so many observers that it saves work.
-    WhereWorthIt,
-    /// Wherever it is possible. For tests.
-    Always,
-}
-
 /// The capture policy, with what it has learnt of the pages that the simulation writes.
 #[derive(Debug)]
 pub(crate) struct CapturePolicy {
@@ -51,7 +41,7 @@ pub(crate) struct CapturePolicy {
     chunks: ChunkPolicy,
     mode: CaptureMode,
     /// Whether scattered chunks are assembled for observers after publish.
-    assembly: Assembly,
+    pub(crate) assembly: Assembly,
     /// Chunks that are to return to inline capture, because it costs less for them.
     back: BTreeSet<usize>,
     /// The cold chunks that may be shared with planes, or gathered into huge pages. `None` if both
@@ -81,16 +71,6 @@ impl CapturePolicy {
     pub(crate) fn capture_inline(&mut self) {
         self.mode = CaptureMode::Inline;
         self.back.clear();
-    }
-
-    /// Returns the number of observers for which scattered chunks are assembled, if this number of
-    /// them is attached.
-    pub(crate) fn observers_to_assemble_for(&self, attached: usize) -> usize {
-        match self.assembly {
-            Assembly::Never => 0,
-            Assembly::WhereWorthIt => attached,
-            Assembly::Always => usize::MAX,
-        }
     }
 
     /// Returns the pages that are expected to be written before the next publish.

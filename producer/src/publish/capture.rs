@@ -62,7 +62,7 @@ impl Producer {
             maybe: &selection.maybe,
             handed,
             gate: self.live.deferred.gate(),
-            observers: self.policy.observers_to_assemble_for(self.service.observers()),
+            observers: self.policy.assembly.observers(self.service.observers()),
             table,
             now: unix_ns(),
             visible: self.notifier.clone(),

@@ -14,7 +14,6 @@ pub use receipt::{GivenUp, Published, Receipt};
 use crate::error::PublishError;
 use crate::producer::Producer;
 use std::time::{Duration, Instant};
-use tcasm_core::capture::Outcome;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::store::{NotPublished, Skip};
 use tcasm_core::sys::heap;
@@ -140,8 +139,8 @@ impl Producer {
     /// first if the builder asked for that.
     fn finish_last(&mut self) {
         let sweep = self.store.lock().sweep().cloned();
-        if sweep.as_ref().is_some_and(|s| s.state() == Outcome::Running) {
-            self.store.lock().note_hurry();
+        if self.store.lock().is_assembling() {
+            self.policy.assembly.was_in_the_way();
         }
         if self.stream.wait_for_capture
             && let Some(sweep) = sweep

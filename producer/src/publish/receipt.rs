@@ -40,6 +40,12 @@ impl Published {
         pieces.map(|(chunk, _)| chunk).collect()
     }
 
+    /// Returns the chunks that are assembled after the call. For tests.
+    #[cfg(feature = "test-knobs")]
+    pub fn chunks_assembled(&self) -> Vec<usize> {
+        self.sweep.iter().flat_map(|s| s.assembled()).collect()
+    }
+
     /// Waits until observers can see the version, for at most `timeout`. Returns true if they can.
     /// It is an error if the capture was given up: the changes of the version are then in the next
     /// one.

@@ -1,7 +1,7 @@
 //! The producer of the torture test. Its threads stamp pages in random order, again and again.
 //!
-//! `stamper NAME TRACKER MIB MEMORY_MIB CAPTURE [GUARD]` prints a line after each publish, until
-//! its standard input ends.
+//! `stamper NAME TRACKER MIB MEMORY_MIB CAPTURE[-assembled] [GUARD]` prints a line after each
+//! publish, until its standard input ends.
 
 use ndarray::Ix1;
 use std::io::Read;
@@ -31,6 +31,9 @@ const SWAPPED: Pattern = Pattern {
     dense_every: 5,
     one_in: 4,
 };
+
+/// The end of a capture mode with which all scattered chunks are assembled.
+const ASSEMBLED: &str = "-assembled";
 
 struct Stamper {
     producer: Producer,
@@ -104,10 +107,14 @@ impl Stamper {
         let swapped_bytes = bytes / 32;
         let builder = Producer::builder(name)
             .tracker(tracker.parse()?)
-            .capture(capture_mode(capture)?)
+            .capture(capture_mode(capture.trim_end_matches(ASSEMBLED))?)
             .memory(memory)
             .cold_versions(1)
             .compact_after(1);
+        let builder = match capture.ends_with(ASSEMBLED) {
+            true => builder.always_assemble(),
+            false => builder,
+        };
         let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
         let builder = builder
             .attr("large", &*LARGE.attr())

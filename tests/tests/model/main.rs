@@ -14,12 +14,13 @@ use tcasm_tests::reserved::Pool;
 use tcasm_tests::runtime_dir;
 use world::{Check, Way, World};
 
-/// The number of sequences in which memory became shared with planes, and in which it consisted of
-/// huge pages.
+/// The number of sequences in which memory became shared with planes, in which it consisted of huge
+/// pages, and in which chunks were assembled.
 #[derive(Default)]
 struct Runs {
     shared: Cell<u32>,
     huge: Cell<u32>,
+    assembled: Cell<u32>,
 }
 
 fn run(way: Way, region: &Region, ops: &[Op], runs: &Runs) -> Check {
@@ -34,6 +35,8 @@ fn run(way: Way, region: &Region, ops: &[Op], runs: &Runs) -> Check {
     }
     runs.shared.set(runs.shared.get() + u32::from(was_shared));
     runs.huge.set(runs.huge.get() + u32::from(was_huge));
+    let was_assembled = u32::from(world.chunks_assembled != 0);
+    runs.assembled.set(runs.assembled.get() + was_assembled);
     world.publish(false, None)?;
     world.check_all()?;
     world.close()
@@ -42,6 +45,13 @@ fn run(way: Way, region: &Region, ops: &[Op], runs: &Runs) -> Check {
 fn check(way: Way) {
     let (cases, runs) = check_regions(way, |region| region);
     let (shared, huge) = (runs.shared.get(), runs.huge.get());
+    let assembled = runs.assembled.get();
+    if way.1 != CaptureMode::Inline {
+        assert!(
+            assembled >= cases / 100,
+            "assembled: {assembled} of {cases}"
+        );
+    }
     if way.0 == TrackerKind::UffdAsync && way.1 != CaptureMode::Deferred {
         assert!(shared >= cases / 20, "shared: {shared} of {cases}");
         assert!(huge >= cases / 100, "huge pages: {huge} of {cases}");
@@ -69,8 +79,10 @@ fn check_regions(way: Way, change: impl Fn(Region) -> Region) -> (u32, Runs) {
     });
     result.unwrap_or_else(|error| panic!("{way:?}: {error}"));
     let (shared, huge) = (runs.shared.get(), runs.huge.get());
+    let assembled = runs.assembled.get();
     println!(
-        "{way:?}: in {shared} of {cases} sequences memory became shared, in {huge} huge pages"
+        "{way:?}: of {cases} sequences, memory became shared in {shared}, was huge in {huge}, and \
+         chunks were assembled in {assembled}"
     );
     (cases, runs)
 }

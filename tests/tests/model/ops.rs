@@ -136,6 +136,8 @@ pub struct Region {
     pub nodes: usize,
     /// The huge pages that live memory may consist of.
     pub huge: HugePages,
+    /// True if all scattered chunks are assembled.
+    pub assemble: bool,
 }
 
 impl Region {
@@ -152,15 +154,18 @@ impl Region {
 pub fn region() -> impl Strategy<Value = Region> {
     let first = prop_oneof![Just(530), Just(400)];
     let nodes = prop_oneof![2 => Just(1usize), 1 => Just(2), 1 => Just(4)];
-    (bounds(), first, nodes, any::<bool>()).prop_map(|(bounds, first, nodes, huge)| Region {
-        bounds,
-        first,
-        nodes,
-        huge: match huge {
-            true => HugePages::Transparent,
-            false => HugePages::Off,
+    (bounds(), first, nodes, any::<bool>(), any::<bool>()).prop_map(
+        |(bounds, first, nodes, huge, assemble)| Region {
+            bounds,
+            first,
+            nodes,
+            huge: match huge {
+                true => HugePages::Transparent,
+                false => HugePages::Off,
+            },
+            assemble,
         },
-    })
+    )
 }
 
 fn bounds() -> impl Strategy<Value = Bounds> {

@@ -58,6 +58,8 @@ pub struct World {
     broken: bool,
     step: u64,
     counts: [u64; 4],
+    /// The number of chunks that were assembled.
+    pub chunks_assembled: usize,
 }
 
 pub type Check = Result<(), String>;
@@ -82,6 +84,10 @@ impl World {
             .history(bounds.history)
             .memory(bounds.bytes)
             .topology(Pretended::new(region.nodes));
+        let builder = match region.assemble {
+            true => builder.always_assemble(),
+            false => builder,
+        };
         let producer = builder.create().map_err(text)?;
         let mut world = World {
             tracker: producer.tracker(),
@@ -97,6 +103,7 @@ impl World {
             broken: false,
             step: 0,
             counts: [0; 4],
+            chunks_assembled: 0,
         };
         world.add_field("a", region.first * page_size() - 100, false)?;
         world.add_field("u", 120 * page_size(), true)?;
@@ -254,6 +261,8 @@ impl World {
         let receipt = receipt.map_err(text)?;
         let stores = self.store_early(early)?;
         let deferred = wait_visible(&receipt)?;
+        let assembled = assembled(&receipt);
+        self.chunks_assembled += assembled.len();
         let changed = match receipt.version().filter(|_| deferred.is_some()) {
             Some(n) => Some(
                 self.inspector
@@ -271,6 +280,7 @@ impl World {
             available: self.inspector.available().map_err(text)?,
             changed,
             deferred: deferred.clone(),
+            assembled,
             held: (held, self.producer.stats().held_bytes),
             pinned,
         })?;
@@ -474,6 +484,13 @@ fn wait_visible(receipt: &Receipt) -> Result<Option<Vec<usize>>, String> {
         format!("not visible after {DEADLINE:?}: {published:?}")
     })?;
     Ok(Some(published.chunks_deferred()))
+}
+
+fn assembled(receipt: &Receipt) -> Vec<usize> {
+    match receipt {
+        Receipt::Published(published) => published.chunks_assembled(),
+        Receipt::Skipped { .. } => Vec::new(),
+    }
 }
 
 fn exactness((tracker, mode): Way) -> Exactness {

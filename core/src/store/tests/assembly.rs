@@ -1,7 +1,6 @@
 //! Tests assembly step by step, and with sequences of steps in which it happens often.
 
 use super::*;
-use crate::store::assemble::PAUSE;
 
 const ASSEMBLED: How = How {
     deferred: false,
@@ -70,36 +69,6 @@ fn assembly_takes_no_memory_that_must_be_freed_first() {
     world.step(&every(10, 3, 3), ASSEMBLED);
     assert_eq!(world.next, next + 1, "the version is published");
     assert!(world.runs_of(3) > 300);
-}
-
-#[test]
-fn assembly_pauses_if_the_program_publishes_again_before_it_ends() {
-    let mut world = written(4);
-    let is_assembled = |world: &mut World| {
-        let (pages, none) = (world.compute(&every(10, 3, 3)), PageSet::new(PAGES));
-        let mut capture = capture(&world.live, &pages, &none, &none);
-        capture.observers = PAGES;
-        let stamp = stamp(world.next);
-        world.next += 1;
-        let publish = Store::publish;
-        // SAFETY: `live` has all pages of the region, and nobody writes it before the end.
-        let captured = unsafe {
-            publish(&mut world.store, &stamp, &capture, &world.copiers, &|_| {
-                false
-            })
-        };
-        let Visibility::Deferred(sweep) = captured.unwrap().visibility else {
-            return false;
-        };
-        world.store.note_hurry();
-        sweep.work();
-        assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);
-        world.store.settle().unwrap();
-        true
-    };
-    assert!(is_assembled(&mut world));
-    (0..PAUSE).for_each(|_| assert!(!is_assembled(&mut world)));
-    assert!(is_assembled(&mut world));
 }
 
 #[test]
