@@ -301,8 +301,8 @@ mod tests {
         (lens, points.iter().copied().collect())
     }
 
-    /// Returns arrays of shape 4 x 5 x 6 in C order and in Fortran order. Each value is its position
-    /// in memory.
+    /// Returns arrays of shape 4 x 5 x 6 in C order and in Fortran order. Each value is its
+    /// place in memory.
     fn arrays() -> [Array3<u32>; 2] {
         [false, true].map(|fortran| {
             let shape = (4, 5, 6).set_f(fortran);

@@ -134,8 +134,8 @@ impl Windows {
         self.reserve(wanted, false)
     }
 
-    /// Shows the version in a new flat window, which needs the fewest mappings. Another window would
-    /// need `unless_flat` mappings, if that is known.
+    /// Shows the version in a new flat window, which needs the fewest mappings. Another window
+    /// would need `unless_flat` mappings, if that is known.
     fn show_flat(
         &self,
         wanted: &Wanted<'_>,

@@ -220,6 +220,34 @@ fn field_that_is_handed_over_becomes_huge_pages() {
 }
 
 #[test]
+fn assembled_chunks_become_huge_pages_of_observers() {
+    let name = name("assembled-huge");
+    let mut p = builder(&name).always_assemble().create().unwrap();
+    let a = p.field::<u64, _>("a", [ELEMENTS]).add().unwrap();
+    fill(&mut p, a, 1);
+    publish(&mut p, 1);
+    let mut observer = Observer::attach(&name).unwrap();
+    let start = Instant::now();
+    for step in 2.. {
+        let mut live = p.view_mut(a).unwrap();
+        (0..ELEMENTS)
+            .step_by(3 * IN_PAGE)
+            .for_each(|i| live[i] = step);
+        publish(&mut p, step);
+        check(&p, &mut observer, a);
+        let version = observer.latest().unwrap();
+        let view = version.view().unwrap();
+        let seen = view.array::<u64>("a").unwrap();
+        // Reading maps pages that are not mapped yet.
+        assert_eq!(seen.sum(), p.view(a).unwrap().sum());
+        if all_huge(seen.as_slice().unwrap()) {
+            break;
+        }
+        assert!(start.elapsed() < LIMIT, "it takes too long");
+    }
+}
+
+#[test]
 fn sparse_memory_that_is_cold_stays_small_pages() {
     let name = name("sparse-cold");
     let builder = builder(&name).cold_versions(1).gather_often();

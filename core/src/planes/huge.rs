@@ -4,6 +4,7 @@
 //! gathered into a huge page. A program whose live memory is mapped to the plane then computes in a
 //! huge page too. Gathering takes longer than copying the chunk, so the keeper does it.
 
+use super::frames::Frames;
 use super::memory::PlaneMemory;
 use super::plane::Planes;
 use crate::pageset::{CHUNK_PAGES, ChunkSet};
@@ -181,6 +182,18 @@ impl PlaneMemory {
 }
 
 impl Planes {
+    /// Asks for huge pages for those of `chunks` of which one plane has all frames in `frames`. All
+    /// observers map these frames as a whole, so each of them has one page fault instead of many.
+    pub fn ask_for_huge_pages(&self, chunks: impl Iterator<Item = usize>, frames: &Frames) {
+        for chunk in chunks {
+            for (plane, bits) in frames.in_chunk(chunk) {
+                if bits.iter().all(|word| *word == !0) {
+                    let _ = self.planes[plane].memory.ask_for_huge_page(chunk);
+                }
+            }
+        }
+    }
+
     /// Chooses a chunk that is to be gathered. [`Planes::has_become_huge`] must be called later.
     /// Chunks of which not all frames are busy any more are passed over.
     pub fn begin_huge(&mut self) -> Option<Becoming> {

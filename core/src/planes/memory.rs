@@ -109,8 +109,9 @@ impl PlaneMemory {
     ///
     /// # Safety
     /// `base` must be the first byte of the region's live memory or of another plane. These pages
-    /// of it must be readable, and nobody may write them during the call. No version may refer to the frames, and nobody else may write them. If `fresh` is
-    /// false, all frames must have memory.
+    /// of it must be readable, and nobody may write them during the call. No version may refer to
+    /// the frames, and nobody else may write them. If `fresh` is false, all frames must have
+    /// memory.
     pub unsafe fn copy(&self, base: *const u8, pages: Range<usize>, fresh: bool) -> io::Result<()> {
         let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);
         assert!(at + len <= self.map.len());

@@ -54,6 +54,8 @@ impl Store {
                 self.live.push((in_flight.version, in_flight.slot));
                 self.ring.visible(in_flight.slot);
                 self.compaction.end_use(true);
+                self.planes
+                    .ask_for_huge_pages(in_flight.sweep.assembled(), &in_flight.frames);
             }
             Outcome::GivenUp(_) => {
                 // No visible version ever had these frames.

@@ -73,7 +73,8 @@ impl Store {
     ///
     /// Returns false if there is no room, if memory of some of the frames is being returned, if a
     /// batch of the compaction or the version in flight moves some of the pages, or if some page
-    /// would go to another node of memory. As long as the caller keeps the store borrowed, none of this changes.
+    /// would go to another node of memory. As long as the caller keeps the store borrowed, none of
+    /// this changes.
     pub fn reserve_backing(
         &mut self,
         plane: usize,

@@ -45,7 +45,7 @@ fn huge_parts(range: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<
         .map(|at| at..at + HUGE_PAGE)
 }
 
-/// Returns true if all of `range` is mapped by huge pages. For tests and trials, which have no scan.
+/// Returns true if all of `range` is mapped by huge pages. For tests and trials that have no scan.
 pub fn is_huge(range: &Range<usize>) -> io::Result<bool> {
     is_huge_in(&mut WrittenScan::with_capacity(1)?, range)
 }

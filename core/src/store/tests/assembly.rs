@@ -121,7 +121,9 @@ fn op() -> impl Strategy<Value = Op> {
     });
     prop_oneof![
         8 => (scattered, how).prop_map(|(runs, how)| Op::Publish(runs, how)),
-        2 => (0usize..4).prop_map(|c| Op::Publish(vec![(c * CHUNK_PAGES, CHUNK_PAGES)], How::DEFERRED)),
+        2 => (0usize..4).prop_map(|chunk| {
+            Op::Publish(vec![(chunk * CHUNK_PAGES, CHUNK_PAGES)], How::DEFERRED)
+        }),
         3 => Just(Op::Pin),
         3 => any::<bool>().prop_map(Op::Unpin),
         1 => Just(Op::Trim),
