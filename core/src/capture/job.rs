@@ -27,8 +27,11 @@ pub struct Job {
     pub base: *const u8,
     /// The size of a page in bytes.
     pub page_size: usize,
-    /// The chunk of each piece, in ascending order. There is at least one.
+    /// The chunk of each piece. There is at least one. First come the pieces of live memory, then
+    /// those that are copied from the newest version, both in ascending order.
     pub chunks: Vec<usize>,
+    /// The number of pieces of live memory.
+    pub live: usize,
     /// The node of memory of each piece. Empty on a machine with one node, and where nodes are not
     /// known.
     pub nodes: Vec<Node>,
@@ -42,9 +45,6 @@ pub struct Job {
     pub newest: Newest,
     /// Which pages are compared.
     pub compare: Compare,
-    /// Pages that are copied from the newest version, and not from live memory. Pieces that have
-    /// such pages have no others.
-    pub assembled: PageSet,
 }
 
 // No function that saves may allocate: see rule 4 of the parent module.
@@ -58,14 +58,13 @@ impl Job {
 
     /// Returns true if a piece is copied from the newest version.
     pub(super) fn is_assembled(&self, piece: usize) -> bool {
-        *self.assembled.chunk(self.chunks[piece]) != ChunkBits::default()
+        piece >= self.live
     }
 
     /// Returns the piece of live memory that has `address`, if there is one.
     pub(super) fn piece_at(&self, address: usize) -> Option<usize> {
         let chunk = address.wrapping_sub(self.base as usize) / (CHUNK_PAGES * self.page_size);
-        let piece = self.chunks.binary_search(&chunk).ok()?;
-        (!self.is_assembled(piece)).then_some(piece)
+        self.chunks[..self.live].binary_search(&chunk).ok()
     }
 
     /// Copies the pages of a piece. Returns which of them have changed.

@@ -114,14 +114,16 @@ impl Sweep {
 
     /// Returns the chunks of the pieces that are copied from a version.
     pub fn assembled(&self) -> impl Iterator<Item = usize> {
-        let pieces = 0..self.job.chunks.len();
-        pieces
-            .filter(|piece| self.job.is_assembled(*piece))
-            .map(|piece| self.job.chunks[piece])
+        self.job.chunks[self.job.live..].iter().copied()
+    }
+
+    /// Returns true if some pieces are live memory.
+    pub fn has_live_pieces(&self) -> bool {
+        self.job.live != 0
     }
 
     fn live_pieces(&self) -> impl Iterator<Item = usize> {
-        (0..self.job.chunks.len()).filter(|piece| !self.job.is_assembled(*piece))
+        0..self.job.live
     }
 
     /// Returns the gate of a piece. Pieces that are copied from a version have none.

@@ -56,11 +56,14 @@ impl Store {
         let mut all = capture.pages.clone();
         all.union(&rest);
         let frames = self.planes.place(&all);
+        let mut reserved = Reserved { slot, frames, rest };
+        reserved.leave_out_split(self.planes.pages());
+        let bytes = |pages: usize| (pages * self.page_size()) as u64;
+        let fresh = bytes(self.planes.fresh_pages(&reserved.frames));
         // As much as the version takes is left for the next one.
-        let fresh = (self.planes.fresh_pages(&frames) + all.len()) * self.page_size();
-        Ok(self
-            .may_take(fresh as u64)
-            .then_some(Reserved { slot, frames, rest }))
+        let left = self.bounds.bytes.saturating_sub(self.held_bytes() + fresh);
+        let fits = left >= bytes(all.len()) && self.may_take(fresh);
+        Ok((fits && !reserved.rest.is_empty()).then_some(reserved))
     }
 
     /// Returns the pages that do not change, of the chunks that are worth assembling.
@@ -94,23 +97,43 @@ impl Store {
 }
 
 impl Reserved {
+    /// Leaves out the rest of chunks of which no plane has all frames: they would stay scattered. A
+    /// plane has `pages` pages.
+    pub(super) fn leave_out_split(&mut self, pages: usize) {
+        let mut split = PageSet::new(pages);
+        let chunks = self.rest.chunk_numbers();
+        for chunk in chunks.iter() {
+            let all = chunk * CHUNK_PAGES..pages.min((chunk + 1) * CHUNK_PAGES);
+            let mut planes = self.frames.in_chunk(chunk);
+            if !planes.any(|(_, bits)| count(bits) == all.len()) {
+                split.insert_range(all);
+            }
+        }
+        split.intersect(&self.rest);
+        self.frames.subtract(&split);
+        self.rest.subtract(&split);
+    }
+
     /// Records that the pages `same` of the capture turned out to be unchanged. In chunks that are
-    /// assembled they belong to the rest. A chunk in which nothing changed is left as it is.
-    pub(super) fn found_unchanged(&mut self, captured: &PageSet, same: &PageSet) {
-        let mut changed = captured.clone();
+    /// assembled they belong to the rest. A chunk that is not worth it any more is not assembled.
+    pub(super) fn found_unchanged(&mut self, capture: &Capture<'_>, same: &PageSet) {
+        let mut changed = capture.pages.clone();
         changed.subtract(same);
         let mut dropped = same.clone();
         let chunks = self.rest.chunk_numbers();
         for chunk in chunks.iter() {
             let end = changed.capacity().min((chunk + 1) * CHUNK_PAGES);
             let pages = chunk * CHUNK_PAGES..end;
-            if *changed.chunk(chunk) == ChunkBits::default() {
-                dropped.insert_range(pages.clone());
-                self.rest.remove_range(pages);
-            } else {
+            let bits = changed.chunk(chunk);
+            if is_worth_it(bits, pages.len(), capture.observers) {
                 let rest = self.rest.chunk_mut(chunk).iter_mut().zip(same.chunk(chunk));
                 rest.for_each(|(rest, same)| *rest |= same);
                 dropped.remove_range(pages);
+            } else {
+                dropped.insert_range(pages.clone());
+                let dropped = dropped.chunk_mut(chunk).iter_mut().zip(bits);
+                dropped.for_each(|(dropped, changed)| *dropped &= !changed);
+                self.rest.remove_range(pages);
             }
         }
         self.frames.subtract(&dropped);
@@ -120,9 +143,13 @@ impl Reserved {
 /// Returns true if `observers` observers would work more on the changed pages of a chunk of `pages`
 /// pages than the copiers on its other pages.
 fn is_worth_it(changed: &ChunkBits, pages: usize, observers: usize) -> bool {
-    let count: usize = changed.iter().map(|w| w.count_ones() as usize).sum();
+    let count = count(changed);
     let work = count.saturating_mul(observers);
     count < pages && runs_of(changed).count() > FEW_RUNS && work > WORTH * (pages - count)
+}
+
+fn count(bits: &ChunkBits) -> usize {
+    bits.iter().map(|w| w.count_ones() as usize).sum()
 }
 
 /// Returns true if a version has a frame for each page of a chunk of `pages` pages that is not in

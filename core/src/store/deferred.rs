@@ -18,9 +18,12 @@ use std::sync::atomic::Ordering;
 const SPREAD: usize = 4 << 20;
 
 impl Store {
-    /// Returns the number of the version that is still being captured, if there is one.
+    /// Returns the number of the version that is still being captured, or whose capture has ended
+    /// and has not been settled, if there is one. Until then the next version may lack its pages.
+    /// (The keeper may note the end of a capture at any time.)
     pub fn capturing(&self) -> Option<u64> {
-        self.in_flight.as_ref().map(|f| f.version)
+        let ended = self.settled.as_ref().map(|s| s.version);
+        self.in_flight.as_ref().map(|f| f.version).or(ended)
     }
 
     /// Returns the sweep of the capture that is still running, if there is one.
@@ -71,6 +74,7 @@ impl Store {
             early: in_flight.sweep.early(),
             changed: in_flight.sweep.counts().collect(),
             pages: in_flight.pages,
+            assembled: !in_flight.assembled.is_empty(),
         })
     }
 
@@ -101,7 +105,7 @@ impl Store {
         pages.subtract(capture.deferred);
         let job = self.job(
             capture,
-            &pages,
+            (&pages, &PageSet::new(pages.capacity())),
             frames.clone(),
             Compare::Those(capture.maybe.clone()),
         );
@@ -141,8 +145,8 @@ impl Store {
         let capture = &capture.of_pages(&changed);
         let mut later = capture.deferred.clone();
         later.union(&rest);
-        let mut job = self.job(capture, &later, frames.within(&later), Compare::All);
-        job.assembled = rest.clone();
+        let pages = (capture.deferred, &rest);
+        let job = self.job(capture, pages, frames.within(&later), Compare::All);
         let finish = self.finish(slot, stamp, capture);
         // SAFETY: the caller promises that nobody writes until `begin` has protected the pieces.
         // Only this version has the frames. The newest version's frames stay, because nothing is
@@ -163,15 +167,19 @@ impl Store {
         Ok(sweep)
     }
 
-    /// Returns the job that saves `pages` into `frames`. The frames count as held from now on.
+    /// Returns the job that saves pages of live memory into `frames`, and copies others from the
+    /// newest version. The frames count as held from now on.
     fn job(
         &mut self,
         capture: &Capture<'_>,
-        pages: &PageSet,
+        (live, assembled): (&PageSet, &PageSet),
         frames: Frames,
         compare: Compare,
     ) -> Job {
-        let chunks: Vec<usize> = pages.chunk_numbers().iter().collect();
+        let mut chunks: Vec<usize> = live.chunk_numbers().iter().collect();
+        // They come last: stores wait for pieces of live memory.
+        let live = chunks.len();
+        chunks.extend(assembled.chunk_numbers().iter());
         // This also asks for the nodes of chunks that need memory.
         let fresh = self.planes.hold(&frames);
         Job {
@@ -179,6 +187,7 @@ impl Store {
             page_size: self.page_size(),
             nodes: self.planes.nodes_of(&chunks),
             chunks,
+            live,
             fresh,
             frames,
             planes: self.planes.memory(),
@@ -187,7 +196,6 @@ impl Store {
                 self.live.last().map(|(_, slot)| *slot),
             ),
             compare,
-            assembled: PageSet::new(pages.capacity()),
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Settled {
     pub version: u64,
     /// The pages that were captured.
     pub pages: PageSet,
+    /// True if the version has chunks that were assembled.
+    pub assembled: bool,
     /// Whether all pages were saved. If the capture was given up, its pages belong into the next
     /// version.
     pub outcome: Outcome,

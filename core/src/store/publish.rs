@@ -152,7 +152,7 @@ impl Store {
         let copied = unsafe { self.copy_now(capture, now, copiers) };
         let same = copied.map_err(|error| Skip::NoMemory { error })?;
         fault::pass("copied");
-        reserved.found_unchanged(capture.pages, &same);
+        reserved.found_unchanged(capture, &same);
         Ok(Copied { reserved, same })
     }
 

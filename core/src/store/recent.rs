@@ -78,6 +78,7 @@ impl Recent {
     /// versions, so these pages need frames again.
     pub(super) fn expect(&mut self, pages: &PageSet) {
         self.young.union(pages);
+        self.last.union(pages);
     }
 
     /// Returns true if no page of a chunk changed in this generation or in the last one.

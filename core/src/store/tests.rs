@@ -5,6 +5,7 @@ mod assembly;
 mod compaction;
 mod leaving;
 mod nodes;
+mod settling;
 
 use super::publish::Reserved;
 use super::ring::Ring;

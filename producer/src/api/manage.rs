@@ -22,7 +22,8 @@ impl Producer {
             return true; // a child does not inherit the fields
         }
         let sweep = self.store.lock().sweep().cloned();
-        let Some(sweep) = sweep else {
+        // Chunks that are only assembled are not write-protected.
+        let Some(sweep) = sweep.filter(|s| s.has_live_pieces()) else {
             return true;
         };
         let end = deadline(timeout);

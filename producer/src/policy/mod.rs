@@ -88,6 +88,14 @@ impl CapturePolicy {
         }
     }
 
+    /// Records that `chunks` are assembled. They count as disturbed, because a chunk that is shared
+    /// with a plane cannot be assembled.
+    pub(crate) fn assembled(&mut self, chunks: impl Iterator<Item = usize>) {
+        if let Some(cold) = &mut self.cold {
+            chunks.for_each(|chunk| cold.again(chunk));
+        }
+    }
+
     /// Returns the pages of deferred chunks that cost less when they are captured inside publish: a
     /// few chunks at a time, neighbours together.
     pub(crate) fn choose_inline(&self) -> Vec<Range<usize>> {

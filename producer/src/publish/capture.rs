@@ -77,6 +77,9 @@ impl Producer {
                 .publish(stamp, &capture, copiers, &|n| service.pinned(n))?
         };
         selection.leave_out(&captured.same);
+        if let Visibility::Deferred(sweep) = &captured.visibility {
+            self.policy.assembled(sweep.assembled());
+        }
         Ok(captured.visibility)
     }
 
@@ -123,6 +126,9 @@ impl Producer {
                 settled.version
             );
             self.dirty.restore(&settled.pages);
+            if settled.assembled {
+                self.policy.assembly.was_in_the_way();
+            }
             self.count(|s| s.add(Counter::GivenUp, 1));
         }
         if self.live.deferred.gate().is_some_and(|g| g.given_up()) {

@@ -111,6 +111,27 @@ fn begin_pair(world: &mut World) {
     }
 }
 
+#[test]
+fn chunk_for_which_no_plane_has_all_frames_is_not_assembled() {
+    let mut rest = PageSet::new(PAGES);
+    rest.insert_range(0..2 * CHUNK_PAGES);
+    rest.remove_range(7..8);
+    let mut frames = Frames::default();
+    frames.insert_range(0, 0..300, PAGES);
+    frames.insert_range(1, 300..CHUNK_PAGES, PAGES);
+    frames.insert_range(1, CHUNK_PAGES..2 * CHUNK_PAGES, PAGES);
+    let mut reserved = Reserved {
+        slot: 0,
+        frames,
+        rest,
+    };
+    reserved.leave_out_split(PAGES);
+    assert!(reserved.rest.iter().eq(CHUNK_PAGES..2 * CHUNK_PAGES));
+    let chunk = |n: usize| reserved.frames.in_chunk(n).map(|(plane, _)| plane);
+    assert!(chunk(0).eq([0]) && chunk(1).eq([1]));
+    assert_eq!(reserved.frames.len(), 1 + CHUNK_PAGES);
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let scattered = (0usize..30, 2usize..30, 1usize..4)
         .prop_map(|(first, step, chunks)| every(step, first, chunks));
