@@ -145,8 +145,8 @@ impl Builder {
     }
 
     /// Sets when densely written chunks of 2 MiB are captured: inside publish, or after it has
-    /// returned. Except with [`CaptureMode::Inline`], scattered chunks may also be assembled for many
-    /// observers after publish has returned. `TCASM_CAPTURE` (`auto`, `inline`, `deferred`)
+    /// returned. Except with [`CaptureMode::Inline`], scattered chunks may also be assembled for
+    /// many observers after publish has returned. `TCASM_CAPTURE` (`auto`, `inline`, `deferred`)
     /// overrides this.
     pub fn capture(mut self, mode: CaptureMode) -> Self {
         self.capture = mode;

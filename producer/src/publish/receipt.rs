@@ -14,8 +14,8 @@ pub struct Published {
     /// Pages that were captured: those that changed since the version before, and all pages of
     /// deferred chunks.
     pub pages: u64,
-    /// Of these, the pages that are captured after the call. Also if it is 0, the version may become
-    /// visible after the call: see [`Published::is_visible`].
+    /// Of these, the pages that are captured after the call. Also if it is 0, the version may
+    /// become visible after the call: see [`Published::is_visible`].
     pub deferred: u64,
     /// Of these, the pages that were handed over: they became part of the version without a copy.
     pub handed_over: u64,
