@@ -1,5 +1,8 @@
 //! Whether scattered chunks are assembled for observers (`tcasm_core::store`).
 
+/// The fewest observers for which chunks are assembled. Fewer would save less than a version costs
+/// that is skipped.
+const FEWEST: usize = 4;
 /// The number of versions without assembly after it was in the way of one.
 const PAUSE: u32 = 64;
 
@@ -22,6 +25,7 @@ impl Assembly {
     pub(crate) fn observers(&mut self, attached: usize) -> usize {
         match self {
             Assembly::Never => 0,
+            Assembly::WhereWorthIt { .. } if attached < FEWEST => 0,
             Assembly::WhereWorthIt { pause: 0 } => attached,
             Assembly::WhereWorthIt { pause } => {
                 *pause -= 1;
@@ -51,6 +55,13 @@ mod tests {
         assembly.was_in_the_way();
         (0..PAUSE).for_each(|_| assert_eq!(assembly.observers(7), 0));
         assert_eq!(assembly.observers(7), 7);
+    }
+
+    #[test]
+    fn nothing_is_assembled_for_few_observers() {
+        let mut assembly = Assembly::WhereWorthIt { pause: 0 };
+        assert_eq!(assembly.observers(FEWEST - 1), 0);
+        assert_eq!(assembly.observers(FEWEST), FEWEST);
     }
 
     #[test]
