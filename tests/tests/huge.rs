@@ -135,10 +135,11 @@ fn cold_memory_is_shared_with_huge_pages_of_a_plane() {
         publish(p, step);
     };
     let bytes = (ELEMENTS * size_of::<u64>() - 2 * HUGE_PAGE) as u64;
-    until(&mut p, next, |p| p.stats().shared_bytes >= bytes);
+    until(&mut p, next, |p| {
+        p.stats().shared_bytes >= bytes && field_is_huge(p, a)
+    });
     let observer = observer.get_or_insert_with(|| Observer::attach(&name).unwrap());
     check(&p, observer, a);
-    assert!(field_is_huge(&p, a));
     for value in 1..20u64 {
         p.view_mut(a).unwrap()[(value * 7919) as usize % ELEMENTS] ^= value << 32;
         assert_eq!(publish(&mut p, 1000 + value), 1);
@@ -230,8 +231,9 @@ fn assembled_chunks_become_huge_pages_of_observers() {
     let start = Instant::now();
     for step in 2.. {
         let mut live = p.view_mut(a).unwrap();
+        // So few pages that no capture is deferred.
         (0..ELEMENTS)
-            .step_by(3 * IN_PAGE)
+            .step_by(20 * IN_PAGE)
             .for_each(|i| live[i] = step);
         publish(&mut p, step);
         check(&p, &mut observer, a);
@@ -243,7 +245,12 @@ fn assembled_chunks_become_huge_pages_of_observers() {
         if all_huge(seen.as_slice().unwrap()) {
             break;
         }
-        assert!(start.elapsed() < LIMIT, "it takes too long");
+        assert!(
+            start.elapsed() < LIMIT,
+            "it takes too long: {:?} huge pages, {:?}",
+            count(seen.as_slice().unwrap()),
+            p.stats()
+        );
     }
 }
 

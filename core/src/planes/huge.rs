@@ -26,12 +26,14 @@ struct Chunks {
     wanted: ChunkSet,
     /// Those that were gathered, and of which no page was returned to the system since.
     gathered: ChunkSet,
-    /// Those that the kernel could not gather, and how often it was asked.
+    /// Those that the kernel could not gather: the number of attempts, and of requests after
+    /// [`TRIES`] of them.
     refused: BTreeMap<usize, u32>,
 }
 
-/// Number of attempts to gather a chunk. The kernel may refuse one because somebody uses the memory
-/// at that moment.
+/// Number of attempts to gather a chunk in a row. The kernel may refuse one because somebody uses
+/// the memory at that moment. Afterwards the chunk is tried again after twice as many requests each
+/// time.
 const TRIES: u32 = 8;
 
 /// The answer to a request for a huge page.
@@ -90,12 +92,11 @@ impl HugeChunks {
         if known.gathered.contains(chunk) {
             return Gathered::Yes;
         }
-        if known
-            .refused
-            .get(&chunk)
-            .is_some_and(|tries| *tries >= TRIES)
-        {
-            return Gathered::No;
+        if let Some(count) = known.refused.get_mut(&chunk).filter(|n| **n >= TRIES) {
+            *count = count.saturating_add(1);
+            if !count.is_power_of_two() {
+                return Gathered::No;
+            }
         }
         known.wanted.insert(chunk);
         Gathered::NotYet
@@ -239,7 +240,11 @@ mod tests {
             assert_eq!(chunks.take(), Some(2));
             chunks.done(2, false);
         }
-        assert_eq!((chunks.ask(2), chunks.take()), (Gathered::No, None));
+        for _ in TRIES + 1..2 * TRIES {
+            assert_eq!((chunks.ask(2), chunks.take()), (Gathered::No, None));
+        }
+        assert_eq!((chunks.ask(2), chunks.take()), (Gathered::NotYet, Some(2)));
+        chunks.done(2, false);
         chunks.ask_all(1..4);
         assert_eq!((chunks.take(), chunks.take()), (Some(1), Some(3)));
         chunks.forget(2..3);
