@@ -157,10 +157,12 @@ pub fn i8_hostile_observers_waste_no_more_than_the_bound() -> Check {
     poll_until("all are gone", || {
         (producer.stats().observers == 0).then_some(())
     });
-    let left = procfs::descriptors(std::process::id() as i32).len();
-    ensure(left <= open, || {
-        format!("{left} descriptors are open, {open} were before")
-    })?;
+    // The service closes them after it has counted them as gone. Other threads read files of the
+    // system now and then.
+    poll_until("as many descriptors are open as before", || {
+        let left = procfs::descriptors(std::process::id() as i32).len();
+        (left <= open).then_some(())
+    });
     let receipt = producer.publish_visible(40, 0.0).map_err(text)?;
     ensure(receipt.version().is_some(), || {
         format!("with no observer attached: {receipt:?}")
