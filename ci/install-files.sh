@@ -23,7 +23,7 @@ man=${DESTDIR:-}${MANDIR:-${DATADIR:-$prefix/share}/man}/man1
 profile=${PROFILE:-release}
 read -ra select <<<"${SELECT:--p tcasm --bins --features pages}"
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
-pages=$built/tcasm-pages.d
+pages=$built/pages-of-tcasm
 
 main() {
     case "${1:-}" in
