@@ -9,7 +9,7 @@ if ! cargo deny --version >/dev/null 2>&1; then
     exit 0
 fi
 cargo deny check licenses sources
-# Who needs a crate in two versions would fill a thousand lines; `cargo tree --invert` shows it.
+# The users of crates in two versions would fill a thousand lines; `cargo tree --invert` shows them.
 cargo deny check --hide-inclusion-graph bans
 if message=$(cargo deny fetch db 2>&1); then
     cargo deny check advisories

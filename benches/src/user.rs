@@ -1,4 +1,4 @@
-//! What a measurement needs to run as an ordinary user, who has no privileges.
+//! Conditions under which a measurement can run as an ordinary user, who has no privileges.
 
 use crate::outcome::Outcome;
 use std::fs::File;

@@ -254,7 +254,7 @@ pub enum ViewError {
         room: u64,
         /// The limit in bytes.
         limit: u64,
-        /// What has the limit: a control group, or the machine.
+        /// The owner of the limit: a control group, or the machine.
         of: String,
     },
     /// Pages of a plane could not be read.

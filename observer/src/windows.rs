@@ -45,7 +45,7 @@ struct Used {
     window: Weak<Window>,
 }
 
-/// What a view needs to be shown.
+/// The version and the part of it that a view shows, and where.
 struct Wanted<'v> {
     /// The version.
     pin: &'v Pin,

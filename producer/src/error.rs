@@ -147,7 +147,7 @@ pub enum CreateError {
     ReservedPages {
         /// Huge pages that the region needs.
         needed: u64,
-        /// Those of the machine, or `None` if the kernel has no pages of this size.
+        /// The pages of the machine, or `None` if the kernel has none of this size.
         found: Option<ReservedPages>,
         /// The error of the kernel.
         source: io::Error,

@@ -297,15 +297,15 @@ fn no_observer_ever_sees_a_torn_page_with_compare() {
     torture(TrackerKind::Compare, true, SHORT, 200);
 }
 
-#[test]
-fn no_observer_ever_sees_a_torn_page_with_deferred_capture() {
+/// Runs a small region in a mode of capture, with and without huge pages.
+fn torture_small(capture: &'static str, memory_mib: u64) {
     for huge in [true, false] {
         let torture = Torture {
             tracker: TrackerKind::UffdAsync,
-            capture: "deferred",
+            capture,
             huge,
             mib: 48,
-            memory_mib: 400,
+            memory_mib,
             time: SHORT / 2,
             versions: 100,
             sabotage: None,
@@ -315,20 +315,13 @@ fn no_observer_ever_sees_a_torn_page_with_deferred_capture() {
 }
 
 #[test]
+fn no_observer_ever_sees_a_torn_page_with_deferred_capture() {
+    torture_small("deferred", 400);
+}
+
+#[test]
 fn no_observer_ever_sees_a_torn_page_of_assembled_chunks() {
-    for huge in [true, false] {
-        let torture = Torture {
-            tracker: TrackerKind::UffdAsync,
-            capture: "auto-assembled",
-            huge,
-            mib: 48,
-            memory_mib: 800,
-            time: SHORT / 2,
-            versions: 100,
-            sabotage: None,
-        };
-        torture.is_survived();
-    }
+    torture_small("auto-assembled", 800);
 }
 
 #[test]

@@ -26,8 +26,8 @@ struct Chunks {
     wanted: ChunkSet,
     /// Those that were gathered, and of which no page was returned to the system since.
     gathered: ChunkSet,
-    /// Those that the kernel could not gather: the number of attempts, and of requests after
-    /// [`TRIES`] of them.
+    /// The chunks that the kernel could not gather. The number counts attempts, and requests after
+    /// [`TRIES`] attempts.
     refused: BTreeMap<usize, u32>,
 }
 

@@ -14,16 +14,15 @@ use super::state::Store;
 use super::terms::Capture;
 use crate::capture::Outcome;
 use crate::format::index::IndexError;
-use crate::format::pagemap::{ChunkMap, ZERO};
+use crate::format::pagemap::{ChunkMap, FEW_RUNS, ZERO};
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::testing::ablation::{Mechanism, without};
 use std::ops::Range;
 
-/// A chunk whose changed pages are in at most this many runs is cheap to map as it is.
-const FEW_RUNS: usize = 8;
 /// The work of observers, in pages, for each page of the chunk that is copied. Observers share the
 /// processors with the simulation, so their work counts less than that of the copiers.
 const WORTH: usize = 2;
+
 impl Store {
     /// Returns true if the copiers still assemble chunks of the version in flight.
     pub fn is_assembling(&self) -> bool {

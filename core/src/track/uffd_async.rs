@@ -79,7 +79,7 @@ pub(super) enum OpenFailed {
     Pagemap(io::Error),
 }
 
-/// What notices stores to a page.
+/// The mechanism that notices stores to a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Watch {
     /// Its protection: the page is armed.

@@ -1,4 +1,4 @@
-//! Whether scattered chunks are assembled for observers (`tcasm_core::store`).
+//! The rule by which scattered chunks are assembled for observers (`tcasm_core::store`).
 
 /// The fewest observers for which chunks are assembled. Fewer would save less than a version costs
 /// that is skipped.
@@ -6,8 +6,8 @@ const FEWEST: usize = 4;
 /// The number of versions without assembly after it was in the way of one.
 const PAUSE: u32 = 64;
 
-/// Whether the copiers assemble scattered chunks for observers. Such a version becomes visible
-/// after `publish` has returned.
+/// The versions whose scattered chunks the copiers assemble for observers. Such a version becomes
+/// visible after `publish` has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assembly {
     /// Never, because versions are to be visible when `publish` returns.

@@ -40,7 +40,7 @@ pub(crate) struct CapturePolicy {
     prediction: Prediction,
     chunks: ChunkPolicy,
     mode: CaptureMode,
-    /// Whether scattered chunks are assembled for observers after publish.
+    /// The rule by which scattered chunks are assembled for observers after publish.
     pub(crate) assembly: Assembly,
     /// Chunks that are to return to inline capture, because it costs less for them.
     back: BTreeSet<usize>,
