@@ -93,7 +93,13 @@ fn shared(own: &[usize]) -> (Producer, Object) {
     let plane = Mapping::reserve_aligned(HUGE_PAGE).unwrap();
     // SAFETY: the reservation is new, and nothing is borrowed from it.
     unsafe { plane.put_shared(0, HUGE_PAGE, file.as_fd(), 0) }.unwrap();
-    gather(&(plane.addr()..plane.addr() + HUGE_PAGE)).unwrap();
+    let range = plane.addr()..plane.addr() + HUGE_PAGE;
+    // The kernel may refuse for a moment, for example while it moves pages.
+    let mut tries = (0..100).map(|pause| {
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+        gather(&range)
+    });
+    tries.find(|gathered| gathered.is_ok()).unwrap().unwrap();
     let mut copies = PageSet::new(PAGES);
     own.iter().for_each(|page| copies.insert(*page));
     // SAFETY: only this thread uses the memory, no page is locked for DMA, and the file holds the
