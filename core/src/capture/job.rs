@@ -5,6 +5,7 @@ use super::newest::Newest;
 use crate::format::pagemap::{Code, ZERO, is_zero};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
 use crate::planes::{Frames, Node, PlaneMemory};
+use crate::sys::copy::Stores;
 use crate::testing::fault;
 use std::io;
 use std::ops::Range;
@@ -18,6 +19,8 @@ pub enum Compare {
     All,
     /// Only these pages are compared, and copied if they have changed. All others have changed.
     Those(PageSet),
+    /// These pages are compared, and none is copied.
+    Only(PageSet),
 }
 
 /// The pieces to save, and where to save them.
@@ -45,6 +48,8 @@ pub struct Job {
     pub newest: Newest,
     /// Which pages are compared.
     pub compare: Compare,
+    /// How the pages are stored.
+    pub stores: Stores,
 }
 
 // No function that saves may allocate: see rule 4 of the parent module.
@@ -73,33 +78,74 @@ impl Job {
     /// Live memory must be mapped, and nobody may write it. The promises that [`super::Sweep::new`]
     /// asks for must hold. Nobody else may save the piece.
     pub(super) unsafe fn save(&self, piece: usize) -> io::Result<ChunkBits> {
-        fault::pass("saving");
-        let (chunk, mut changed) = (self.chunks[piece], ChunkBits::default());
-        if self.is_assembled(piece) {
-            self.assemble(chunk)?;
-            fault::pass("saved");
-            return Ok(changed);
-        }
-        for (plane, bits) in self.frames.in_chunk(chunk) {
+        let chunk = self.chunks[piece];
+        if let Compare::Only(pages) = &self.compare {
             // SAFETY: the caller keeps the promises of `save`, which are the same.
-            let same = unsafe { self.unchanged(chunk, bits)? };
-            let differing: ChunkBits = std::array::from_fn(|i| bits[i] & !same[i]);
-            let copied = match self.compare {
-                Compare::All => bits,
-                Compare::Those(_) => &differing,
-            };
-            let fresh = self.fresh.in_chunk(chunk).any(|(p, _)| p == plane);
-            for run in runs_of(copied) {
-                let pages = chunk * CHUNK_PAGES + run.start..chunk * CHUNK_PAGES + run.end;
-                // SAFETY: the frames belong to this sweep alone, and those of a piece to this
-                // thread alone. Frames that are not fresh have memory. The caller promises that
-                // nobody writes live memory.
-                unsafe { self.planes[plane].copy(self.base, pages, fresh)? };
-            }
-            changed.iter_mut().zip(differing).for_each(|(c, d)| *c |= d);
+            return unsafe { self.changed(chunk, pages.chunk(chunk)) };
         }
+        fault::pass("saving");
+        let changed = match self.is_assembled(piece) {
+            true => self.assemble(chunk).map(|()| ChunkBits::default())?,
+            // SAFETY: as above.
+            false => unsafe { self.save_live(chunk)? },
+        };
         fault::pass("saved");
         Ok(changed)
+    }
+
+    /// Copies the pages of a piece of live memory. Returns which of them have changed.
+    ///
+    /// # Safety
+    /// As for [`Job::save`].
+    unsafe fn save_live(&self, chunk: usize) -> io::Result<ChunkBits> {
+        let mut changed = ChunkBits::default();
+        for (plane, bits) in self.frames.in_chunk(chunk) {
+            let fresh = self.fresh.in_chunk(chunk).any(|(p, _)| p == plane);
+            for block in blocks(bits) {
+                // SAFETY: the caller keeps the promises of `save`, which are the same.
+                let differing = unsafe { self.changed(chunk, &block)? };
+                let copied = match self.compare {
+                    Compare::All => block,
+                    Compare::Those(_) | Compare::Only(_) => differing,
+                };
+                // SAFETY: as above.
+                unsafe { self.copy(chunk, plane, &copied, fresh)? };
+                changed.iter_mut().zip(differing).for_each(|(c, d)| *c |= d);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Returns those of the pages `bits` of a chunk that have changed: those that are not compared,
+    /// and those that differ from the newest version.
+    ///
+    /// # Safety
+    /// As for [`Job::save`].
+    unsafe fn changed(&self, chunk: usize, bits: &ChunkBits) -> io::Result<ChunkBits> {
+        // SAFETY: the caller keeps the promises of `save`, which are the same.
+        let same = unsafe { self.unchanged(chunk, bits)? };
+        Ok(std::array::from_fn(|i| bits[i] & !same[i]))
+    }
+
+    /// Copies the pages `bits` of a chunk to frames of a plane.
+    ///
+    /// # Safety
+    /// As for [`Job::save`].
+    unsafe fn copy(
+        &self,
+        chunk: usize,
+        plane: usize,
+        bits: &ChunkBits,
+        fresh: bool,
+    ) -> io::Result<()> {
+        for run in runs_of(bits) {
+            let pages = chunk * CHUNK_PAGES + run.start..chunk * CHUNK_PAGES + run.end;
+            // SAFETY: the frames belong to this sweep alone, and those of a piece to this thread
+            // alone. Frames that are not fresh have memory. The caller promises that nobody writes
+            // live memory.
+            unsafe { self.planes[plane].copy(self.base, pages, fresh, self.stores)? };
+        }
+        Ok(())
     }
 
     /// Copies pages of a chunk from the newest version.
@@ -140,7 +186,7 @@ impl Job {
         // has ended, so nobody writes them, and they have memory. The other frames belong to this
         // sweep alone, and those of a piece to this thread alone. Frames that are not fresh have
         // memory.
-        unsafe { self.planes[to].copy(base, pages, fresh) }
+        unsafe { self.planes[to].copy(base, pages, fresh, self.stores) }
     }
 
     /// Returns those of the pages `bits` of a chunk that are compared and equal to the newest
@@ -151,7 +197,7 @@ impl Job {
     unsafe fn unchanged(&self, chunk: usize, bits: &ChunkBits) -> io::Result<ChunkBits> {
         let maybe: ChunkBits = match &self.compare {
             Compare::All => *bits,
-            Compare::Those(pages) => {
+            Compare::Those(pages) | Compare::Only(pages) => {
                 let those = pages.chunk(chunk);
                 std::array::from_fn(|i| bits[i] & those[i])
             }
@@ -181,4 +227,13 @@ impl Job {
         }
         Ok(same)
     }
+}
+
+/// Splits the pages of a chunk into blocks. Those of a block are compared, then copied, while the
+/// cache still has them.
+fn blocks(bits: &ChunkBits) -> impl Iterator<Item = ChunkBits> {
+    let block = |word| std::array::from_fn(|i| if i == word { bits[i] } else { 0 });
+    (0..CHUNK_WORDS)
+        .map(block)
+        .filter(|block| *block != [0; CHUNK_WORDS])
 }

@@ -17,6 +17,7 @@
 //!    Otherwise they could wait for the program while the program waits for them.
 
 mod copiers;
+mod early;
 mod gate;
 mod job;
 mod newest;

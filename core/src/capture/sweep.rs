@@ -1,6 +1,7 @@
 //! A sweep saves pieces of live memory one by one. Each is saved by the thread that claims it
 //! first.
 
+use super::early::Early;
 use super::{Gate, Job, Pieces};
 use crate::pageset::{CHUNK_WORDS, ChunkBits, PageSet};
 use crate::sys::futex;
@@ -49,8 +50,7 @@ pub struct Sweep {
     verdict: AtomicU8,
     /// The reason of the first failure.
     reason: OnceLock<String>,
-    early: AtomicU64,
-    early_ns: AtomicU64,
+    early: Early,
     finish: Finish,
     /// Set once, at the end. There is no lock: see `verdict`.
     outcome: OnceLock<Outcome>,
@@ -84,11 +84,10 @@ impl Sweep {
             },
             changed: changed.collect(),
             counts: job.chunks.iter().map(|_| AtomicU32::new(0)).collect(),
+            early: Early::new(job.chunks.len()),
             job,
             verdict: AtomicU8::new(UNDECIDED),
             reason: OnceLock::new(),
-            early: AtomicU64::new(0),
-            early_ns: AtomicU64::new(0),
             finish,
             outcome: OnceLock::new(),
             ended: AtomicU64::new(0),
@@ -140,10 +139,9 @@ impl Sweep {
         }
     }
 
-    /// Returns the number of early stores, and how long they waited in all.
+    /// Returns the number of early stores, and how long the first to each piece waited, in all.
     pub fn early(&self) -> (u64, Duration) {
-        let ns = self.early_ns.load(Relaxed);
-        (self.early.load(Relaxed), Duration::from_nanos(ns))
+        self.early.total()
     }
 
     /// Write-protects every piece, neighbouring pieces together.
@@ -209,15 +207,13 @@ impl Sweep {
     /// it or has saved it.
     pub(super) fn early_store(&self, address: usize) {
         fault::pass("early");
-        let start = Instant::now();
-        if let Some(piece) = self.job.piece_at(address)
+        let piece = self.job.piece_at(address);
+        self.early.came(piece);
+        if let Some(piece) = piece
             && self.pieces.claim(piece)
         {
             self.save(piece);
         }
-        self.early.fetch_add(1, Relaxed);
-        self.early_ns
-            .fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
     }
 
     /// Saves a piece that the caller has claimed, and releases it, even if copying fails.
@@ -248,6 +244,7 @@ impl Sweep {
                 "cannot remove write-protection from live memory: {error}"
             ));
         }
+        self.early.released(piece);
     }
 
     fn copy(&self, piece: usize) -> io::Result<()> {

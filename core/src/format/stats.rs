@@ -62,7 +62,7 @@ counters! {
     GivenUp,
     /// Stores that waited because they came before their chunk was saved.
     EarlyStores,
-    /// Total nanoseconds that such stores waited.
+    /// Total nanoseconds that such stores waited: of those to a chunk, the first.
     EarlyNs,
     /// Chunks that are captured deferred now.
     ChunksDeferred,

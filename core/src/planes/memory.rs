@@ -4,6 +4,7 @@ use super::access::Access;
 use super::huge::HugeChunks;
 use super::topology::Node;
 use crate::pageset::{CHUNK_PAGES, PageSet};
+use crate::sys::copy::{Stores, copy};
 use crate::sys::live;
 use crate::sys::mem::{MapError, Mapping};
 use crate::sys::numa;
@@ -105,14 +106,20 @@ impl PlaneMemory {
     }
 
     /// Copies `pages` from live memory at `base`, or from another plane that begins there, into
-    /// their frames. `fresh` is true if some frames have no memory yet.
+    /// their frames, with such stores. `fresh` is true if some frames have no memory yet.
     ///
     /// # Safety
     /// `base` must be the first byte of the region's live memory or of another plane. These pages
     /// of it must be readable, and nobody may write them during the call. No version may refer to
     /// the frames, and nobody else may write them. If `fresh` is false, all frames must have
     /// memory.
-    pub unsafe fn copy(&self, base: *const u8, pages: Range<usize>, fresh: bool) -> io::Result<()> {
+    pub unsafe fn copy(
+        &self,
+        base: *const u8,
+        pages: Range<usize>,
+        fresh: bool,
+        stores: Stores,
+    ) -> io::Result<()> {
         let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);
         assert!(at + len <= self.map.len());
         if fresh {
@@ -123,7 +130,7 @@ impl PlaneMemory {
         // SAFETY: both ranges lie inside their mappings, which do not overlap. The caller promises
         // that nobody writes the source and that nobody else uses the target. The target has
         // memory, so storing to it raises no SIGBUS.
-        unsafe { std::ptr::copy_nonoverlapping(base.add(at), self.map.ptr().add(at), len) };
+        unsafe { copy(base.add(at), self.map.ptr().add(at), len, stores) };
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use super::memory::{PlaneError, PlaneMemory};
 use super::nodes::Nodes;
 use super::retention::Retention;
 use crate::pageset::{ChunkBits, PageSet};
+use crate::sys::copy::Stores;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -125,7 +126,11 @@ impl Planes {
             let is_fresh = fresh.intersects(plane, &run);
             // SAFETY: the caller promises that live memory is not written and that no version
             // refers to the frames. Where `is_fresh` is false, all frames of the run are held.
-            let done = unsafe { self.planes[plane].memory.copy(base, run, is_fresh) };
+            let done = unsafe {
+                self.planes[plane]
+                    .memory
+                    .copy(base, run, is_fresh, Stores::Cached)
+            };
             if done.is_err() {
                 self.unhold(frames);
                 return done;

@@ -38,14 +38,34 @@ pub struct Seen {
     pub faulted: u32,
 }
 
+impl Seen {
+    /// Returns the nanoseconds that inline capture costs the simulation.
+    fn inline_price(self) -> u64 {
+        u64::from(self.changed) * COPY + u64::from(self.faulted) * FAULT
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
+    /// The counts of the last version in which the chunk was captured inline.
+    inline: Seen,
     /// How many versions in a row spoke for the other way.
     votes: u32,
     /// For how many versions the chunk may not become deferred.
     pause: u32,
     /// The length of the next pause.
     penalty: u32,
+}
+
+impl Chunk {
+    /// Returns what inline capture of `changed` changed pages would probably cost: as large a part
+    /// of them would fault as in the last version that was captured inline.
+    fn inline_price(&self, changed: u32) -> u64 {
+        let of = u64::from(self.inline.changed.max(1));
+        let faulted = u64::from(changed) * u64::from(self.inline.faulted) / of;
+        let faulted = faulted as u32;
+        Seen { changed, faulted }.inline_price()
+    }
 }
 
 /// The counts of each chunk that was ever deferred, or for which deferred capture would be cheaper.
@@ -70,13 +90,13 @@ impl ChunkPolicy {
     /// Counts a version of a chunk that was captured inline. Returns true if the chunk should be
     /// deferred.
     pub fn seen_inline(&mut self, chunk: usize, seen: Seen) -> bool {
-        let now = u64::from(seen.changed) * COPY + u64::from(seen.faulted) * FAULT;
-        let speaks = now * 100 > self.deferred_price() * MARGIN;
+        let speaks = seen.inline_price() * 100 > self.deferred_price() * MARGIN;
         let Some(c) = self.chunks.get_mut(&chunk) else {
             if speaks {
                 self.chunks.insert(
                     chunk,
                     Chunk {
+                        inline: seen,
                         votes: 1,
                         pause: 0,
                         penalty: PAUSE,
@@ -85,6 +105,7 @@ impl ChunkPolicy {
             }
             return false;
         };
+        c.inline = seen;
         c.pause = c.pause.saturating_sub(1);
         c.votes = if speaks && c.pause == 0 {
             c.votes + 1
@@ -98,8 +119,9 @@ impl ChunkPolicy {
     /// ascending order. Returns the chunks that should be captured inline again.
     pub fn seen_deferred(&mut self, seen: &[(usize, u32)]) -> Vec<usize> {
         let most = self.deferred_price() * 100 / MARGIN;
-        let cheaper = |changed: u32| u64::from(changed) * COPY < most;
-        let dear = !seen.iter().any(|(_, changed)| cheaper(*changed));
+        // No fault makes it cheaper.
+        let cheap = |changed: u32| u64::from(changed) * COPY < most;
+        let dear = !seen.iter().any(|(_, changed)| cheap(*changed));
         if dear && !std::mem::replace(&mut self.wavering, !dear) {
             // Inline capture is cheaper for no chunk, and it was for none last time.
             return Vec::new();
@@ -113,7 +135,8 @@ impl ChunkPolicy {
             let Some((_, c)) = known.next_if(|(number, _)| *number == chunk) else {
                 return true;
             };
-            c.votes = if cheaper(*changed) { c.votes + 1 } else { 0 };
+            let cheaper = c.inline_price(*changed) < most;
+            c.votes = if cheaper { c.votes + 1 } else { 0 };
             c.votes >= TO_INLINE
         };
         seen.iter()
@@ -208,6 +231,17 @@ mod tests {
         assert!(!track.deferred);
         track.see(sparse(100, 100), TO_DEFERRED as usize);
         assert!(track.deferred);
+    }
+
+    #[test]
+    fn a_chunk_whose_pages_would_fault_again_stays_deferred() {
+        let mut track = Track::default();
+        track.see(sparse(110, 110), 100);
+        assert!(track.deferred);
+        assert_eq!(track.changes, 1);
+        // Fewer pages cost less inline, although all of them fault.
+        track.see(sparse(30, 30), TO_INLINE as usize);
+        assert!(!track.deferred);
     }
 
     #[test]

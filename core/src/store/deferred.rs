@@ -10,6 +10,7 @@ use crate::format::protocol;
 use crate::format::stamp::Stamp;
 use crate::pageset::PageSet;
 use crate::planes::Frames;
+use crate::sys::copy::Stores;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -183,6 +184,7 @@ impl Store {
         // This also asks for the nodes of chunks that need memory.
         let fresh = self.planes.hold(&frames);
         Job {
+            stores: Stores::of(frames.len() * self.page_size()),
             base: capture.base,
             page_size: self.page_size(),
             nodes: self.planes.nodes_of(&chunks),

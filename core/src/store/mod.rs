@@ -8,6 +8,7 @@ mod assemble;
 mod audit;
 mod batch;
 mod compact;
+mod compare;
 mod deferred;
 mod handed;
 mod handover;

@@ -8,8 +8,7 @@ use super::ring::Ring;
 use super::terms::{Bounds, StoreError};
 use crate::format::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::format::layout::Layout;
-use crate::format::pagemap::{PageMap, ZERO, is_zero};
-use crate::pageset::PageSet;
+use crate::format::pagemap::{PageMap, ZERO};
 use crate::planes::{Frames, Machine, Planes};
 use crate::sys::heap;
 use crate::sys::mem::Mapping;
@@ -113,36 +112,6 @@ impl Store {
             return Ok(None);
         };
         Ok(Some(PageMap::new(*self.index()?, *slot)))
-    }
-
-    /// Removes from `pages` those whose live bytes equal the newest version's. Before the first
-    /// version, a page is unchanged if it is all zeros.
-    ///
-    /// # Safety
-    /// `base` must be the region's live memory. The pages must be readable, and nobody may write
-    /// them during the call.
-    pub unsafe fn drop_unchanged(
-        &self,
-        base: *const u8,
-        pages: &mut PageSet,
-    ) -> Result<(), IndexError> {
-        let page_size = self.index()?.layout().page_size;
-        let newest = self.newest()?;
-        let candidates = pages.clone();
-        for page in candidates.iter() {
-            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
-            // that nobody writes it.
-            let now = unsafe { std::slice::from_raw_parts(base.add(page * page_size), page_size) };
-            let code = newest.map_or(Ok(ZERO), |map| map.code(page))?;
-            let same = match code {
-                ZERO => is_zero(now),
-                code => self.planes.page(usize::from(code) - 1, page) == now,
-            };
-            if same {
-                pages.remove_range(page..page + 1);
-            }
-        }
-        Ok(())
     }
 
     /// Returns the memory of all free frames to the system. The result is the number of pages

@@ -3,6 +3,7 @@
 
 mod assembly;
 mod compaction;
+mod comparing;
 mod leaving;
 mod nodes;
 mod settling;
@@ -19,6 +20,7 @@ use crate::planes::{Frames, Gather};
 use crate::testing::nodes::Pretended;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;

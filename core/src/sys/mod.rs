@@ -1,6 +1,7 @@
 //! System calls. This is the only folder with system calls, and it has most of the unsafe code.
 
 pub mod closer;
+pub mod copy;
 pub mod dma;
 pub mod file;
 pub mod fork;

@@ -23,11 +23,12 @@ impl Producer {
         if !sound {
             selection.keep_readable(|pages| self.live.keep_readable(pages));
         }
-        let (store, base) = (&self.store, self.live.ptr());
+        let (store, copiers, base) = (&self.store, &self.copiers, self.live.ptr());
         selection.compare(|pages| {
-            // SAFETY: `base` is the region's live memory. Tracked pages are mapped, or were found
-            // readable just now. `&mut self` excludes writers.
-            unsafe { store.lock().drop_unchanged(base, pages) }
+            // SAFETY: `base` is the region's live memory, which is unmapped only after the copiers
+            // have ended. Tracked pages are mapped, or were found readable just now. `&mut self`
+            // excludes writers.
+            unsafe { store.lock().drop_unchanged(base, pages, copiers) }
         })?;
         if off(Guard::KeepHarvest) {
             self.dirty.forget(&selection);

@@ -39,7 +39,7 @@ pub struct Capture {
     pub expected_pages: u64,
     /// Stores that had to wait until their chunk was copied.
     pub early_stores: u64,
-    /// The total time that these stores waited, in microseconds.
+    /// The total time that these stores waited, in microseconds: of those to a chunk, the first.
     pub early_us: f64,
     /// Versions that were given up, because their deferred capture could not be completed.
     pub given_up: u64,

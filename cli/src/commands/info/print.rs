@@ -129,9 +129,9 @@ fn capture(info: &Info) -> String {
         count(capture.expected_pages, "page")
     );
     if capture.early_stores != 0 {
-        let waited = microseconds(capture.early_us / capture.early_stores as f64);
+        let waited = microseconds(capture.early_us);
         text += &format!(
-            "; {} had to wait, {waited} each",
+            "; {} had to wait, {waited} in all",
             count(capture.early_stores, "store")
         );
     }

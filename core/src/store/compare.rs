@@ -1,0 +1,100 @@
+//! Compares live memory with the newest version.
+
+use super::state::Store;
+use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
+use crate::format::index::IndexError;
+use crate::format::pagemap::{ZERO, is_zero};
+use crate::pageset::PageSet;
+use crate::planes::Frames;
+use crate::sys::copy::Stores;
+use std::sync::Arc;
+
+/// The fewest pages that the copiers help to compare. Below this they are not worth waking.
+const TOGETHER: usize = 1024;
+
+impl Store {
+    /// Removes from `pages` those whose live bytes equal the newest version's. Before the first
+    /// version, a page is unchanged if it is all zeros. The copiers help if there are many pages.
+    ///
+    /// # Safety
+    /// `base` must be the region's live memory, and stay mapped until the copiers have ended. The
+    /// pages must be readable, and nobody may write them during the call.
+    pub unsafe fn drop_unchanged(
+        &self,
+        base: *const u8,
+        pages: &mut PageSet,
+        copiers: &Copiers,
+    ) -> Result<(), IndexError> {
+        let many = pages.len() >= TOGETHER && self.in_flight.is_none();
+        // SAFETY: the caller keeps the promises of this function, which are the same.
+        if many && unsafe { self.compare_together(base, pages, copiers) } {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { self.compare_alone(base, pages) }
+    }
+
+    /// Does the same with the copiers. Returns false, and changes nothing, if that fails.
+    ///
+    /// # Safety
+    /// As for [`Store::drop_unchanged`].
+    unsafe fn compare_together(
+        &self,
+        base: *const u8,
+        pages: &mut PageSet,
+        copiers: &Copiers,
+    ) -> bool {
+        let chunks: Vec<usize> = pages.chunk_numbers().iter().collect();
+        let job = Job {
+            base,
+            page_size: self.page_size(),
+            nodes: self.planes.nodes_of(&chunks),
+            live: chunks.len(),
+            chunks,
+            frames: Frames::default(),
+            fresh: Frames::default(),
+            planes: self.planes.memory(),
+            newest: Newest::new(
+                self.index_map.clone(),
+                self.live.last().map(|(_, slot)| *slot),
+            ),
+            compare: Compare::Only(pages.clone()),
+            stores: Stores::Cached,
+        };
+        // SAFETY: the caller promises that nobody writes the pages during the call, and the sweep
+        // ends within it. It has no frames. The newest version stays, because nothing is reclaimed
+        // meanwhile.
+        let sweep = Arc::new(unsafe { Sweep::new(job, None, Box::new(|_| Ok(()))) });
+        if copiers.run(&sweep) != Outcome::Saved {
+            return false;
+        }
+        for (chunk, changed) in sweep.changes() {
+            *pages.chunk_mut(chunk) = changed;
+        }
+        true
+    }
+
+    /// Does the same without the copiers.
+    ///
+    /// # Safety
+    /// As for [`Store::drop_unchanged`].
+    unsafe fn compare_alone(&self, base: *const u8, pages: &mut PageSet) -> Result<(), IndexError> {
+        let page_size = self.index()?.layout().page_size;
+        let newest = self.newest()?;
+        let candidates = pages.clone();
+        for page in candidates.iter() {
+            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
+            // that nobody writes it.
+            let now = unsafe { std::slice::from_raw_parts(base.add(page * page_size), page_size) };
+            let code = newest.map_or(Ok(ZERO), |map| map.code(page))?;
+            let same = match code {
+                ZERO => is_zero(now),
+                code => self.planes.page(usize::from(code) - 1, page) == now,
+            };
+            if same {
+                pages.remove_range(page..page + 1);
+            }
+        }
+        Ok(())
+    }
+}
