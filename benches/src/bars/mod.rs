@@ -19,7 +19,7 @@ mod table;
 mod view;
 
 pub use bar::{Bar, HEAD, Unit};
-pub use options::Options;
+pub use options::{Options, usage};
 pub use runs::{Measured, Runs, measure_here};
 pub use table::{head, lines};
 

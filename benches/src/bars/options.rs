@@ -10,6 +10,8 @@ pub struct Options {
     pub users: Vec<User>,
     /// True if the bars are printed as JSON, for the program that has started this one.
     pub json: bool,
+    /// True if nothing is measured, and [`usage`] is printed.
+    pub help: bool,
     /// The names of the groups. If empty, all groups are measured.
     groups: Vec<String>,
 }
@@ -23,11 +25,13 @@ impl Options {
                 User::Ordinary => vec![User::Ordinary],
             },
             json: false,
+            help: false,
             groups: Vec::new(),
         };
         let mut args = args.into_iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
+                "-h" | "--help" => options.help = true,
                 "--json" => (options.json, options.users) = (true, vec![current]),
                 "--user" => options.users = vec![user(args.next(), current)?],
                 groups => options.add(groups)?,
@@ -44,15 +48,30 @@ impl Options {
     fn add(&mut self, groups: &str) -> Result<(), String> {
         for group in groups.split(',') {
             if !GROUPS.iter().any(|(name, _)| *name == group) {
-                let names = GROUPS.map(|(name, _)| name).join(", ");
                 return Err(format!(
-                    "there is no group {group:?}; the groups are {names}"
+                    "there is no group {group:?}; the groups are {}",
+                    names()
                 ));
             }
             self.groups.push(group.to_owned());
         }
         Ok(())
     }
+}
+
+/// Returns the text that `--help` prints.
+pub fn usage() -> String {
+    format!(
+        "Measures the goals of TCASM: all groups, or those that are given.\n\n\
+         Usage: bars [--user root|ordinary] [GROUP,...]\n\n\
+         Groups: {}",
+        names()
+    )
+}
+
+/// Returns the names of all groups.
+fn names() -> String {
+    GROUPS.map(|(name, _)| name).join(", ")
 }
 
 /// Reads the value of `--user`.
@@ -86,6 +105,16 @@ mod tests {
         assert!(users(&["--user"], User::Root).is_err());
         assert!(users(&["--user", "nobody"], User::Root).is_err());
         assert_eq!(users(&["--json"], User::Root), Ok(vec![User::Root]));
+    }
+
+    #[test]
+    fn help_names_every_group() {
+        for option in ["-h", "--help"] {
+            assert!(parse(&["dense", option], User::Ordinary).unwrap().help);
+        }
+        assert!(!parse(&["dense"], User::Ordinary).unwrap().help);
+        let text = usage();
+        assert!(GROUPS.iter().all(|(name, _)| text.contains(name)), "{text}");
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //!
 //! If root starts it, it measures each group as root, and then in a child process as an ordinary
 //! user, who has no privileges. `--user` selects one of them. With `--json`, which is for this
-//! child, it prints one object for each group instead of the table.
+//! child, it prints one object for each group instead of the table. `--help` prints the names of
+//! the groups.
 
 use std::process::ExitCode;
-use tcasm_benches::bars::{GROUPS, Group, Options, Runs, head, lines, measure_here};
+use tcasm_benches::bars::{GROUPS, Group, Options, Runs, head, lines, measure_here, usage};
 use tcasm_benches::outcome::Outcome;
 use tcasm_benches::programs;
 use tcasm_compare::user::User;
@@ -17,6 +18,10 @@ fn main() -> ExitCode {
 
 fn run() -> Outcome<()> {
     let options = Options::parse(std::env::args().skip(1), User::current())?;
+    if options.help {
+        println!("{}", usage());
+        return Ok(());
+    }
     let wanted = |group: &Group| options.wants(group.0);
     let groups: Vec<Group> = GROUPS.into_iter().filter(wanted).collect();
     let runs = Runs::prepare(&groups, &options.users)?;
