@@ -42,8 +42,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         simulation.pid()
     ))?;
     let end = watch(&mut observer, &name, &mut checkpoint, &stop);
-    simulation.end();
-    end?;
+    let ended = simulation.end();
+    end.and(ended)?;
     summary(&observer, &checkpoint)
 }
 

@@ -44,6 +44,17 @@ fn demo_whose_simulation_cannot_start_prints_one_error() {
 }
 
 #[test]
+fn demo_fails_if_its_simulation_fails_while_it_watches() {
+    let mut command = command(&["demo"]);
+    command.env("TCASM_FAULT", "panic@harvested:100");
+    let run = Run::from(command.output().unwrap());
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.starts_with("Process "), "it was watched: {run:?}");
+    assert!(!run.out.contains("were published"), "{run:?}");
+    assert!(run.err.contains("panic at \"harvested\""), "{run:?}");
+}
+
+#[test]
 fn interrupted_demo_leaves_nothing_behind() {
     let mut demo = Background::start(&["demo"]);
     let first = demo.read_line();

@@ -49,42 +49,60 @@ impl Simulation {
             let attached = Observer::attach_wait(&self.name, CHECK);
             let missing = matches!(attached, Err(NotFound { .. } | Dead { .. } | Ended { .. }));
             match ended {
-                Some(status) if missing => return Err(ended_early(status)),
+                Some(status) if missing => {
+                    return Err(failed(status, "ended before it had a region"));
+                }
                 None if missing && Instant::now() < deadline => {}
                 _ => return attached.map_err(Failure::from),
             }
         }
     }
 
-    /// Ends the simulation, if it still runs (by dropping `self`).
-    pub fn end(self) {}
-}
+    /// Ends the simulation, if it still runs. Fails if it has failed.
+    pub fn end(mut self) -> Result<(), Failure> {
+        match self.stop() {
+            Some(status) if !status.success() => Err(failed(status, "failed")),
+            _ => Ok(()),
+        }
+    }
 
-/// Returns the failure of a simulation that has ended without a region. If it has printed the
-/// reason, the failure has no message.
-fn ended_early(status: ExitStatus) -> Failure {
-    let message = match status.code() {
-        Some(code) if code != 0 => String::new(),
-        _ => format!("the simulation ended before it had a region ({status})"),
-    };
-    Failure::new(Code::Other, message)
-}
-
-impl Drop for Simulation {
-    fn drop(&mut self) {
+    /// Lets the simulation end, and returns its exit status. If it does not end, kills it, and
+    /// returns `None`.
+    fn stop(&mut self) -> Option<ExitStatus> {
         drop(self.child.stdin.take());
         let deadline = Instant::now() + GRACE;
         while Instant::now() < deadline {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(10)),
-                _ => return,
+                ended => return ended.ok().flatten(),
             }
         }
+        self.kill();
+        None
+    }
+
+    fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
         // The process was killed, so it could not remove its socket and its lock file.
         let socket = socket_path(&self.name);
         let _ = std::fs::remove_file(lock_path(&socket));
         let _ = std::fs::remove_file(socket);
+    }
+}
+
+/// Returns the failure of a simulation that has ended; `how` is said of it. If it has printed the
+/// reason, the failure has no message.
+fn failed(status: ExitStatus, how: &str) -> Failure {
+    let message = match status.code() {
+        Some(code) if code != 0 => String::new(),
+        _ => format!("the simulation {how} ({status})"),
+    };
+    Failure::new(Code::Other, message)
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
