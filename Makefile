@@ -31,6 +31,7 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) package ci/package.sh
 	@$(STAGE) deny ci/deny.sh
 	@$(STAGE) dependencies python3 ci/dependencies.py
+	@$(STAGE) packaging python3 ci/packaging.py
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) view ci/view.sh
 	@$(STAGE) no-files ci/no-files.sh
