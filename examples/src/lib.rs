@@ -23,7 +23,7 @@ pub use params::{Params, ParamsError};
 pub use progress::Progress;
 pub use solver::GrayScott;
 
-/// Compiles the programs in the README, the tutorial and the guide as doc tests.
+/// Compiles the programs in the README and in pages of docs/ as doc tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../README.md")]
@@ -32,4 +32,6 @@ mod pages {
     struct Tutorial;
     #[doc = include_str!("../../docs/guide.md")]
     struct Guide;
+    #[doc = include_str!("../../docs/use-in-your-project.md")]
+    struct UseInYourProject;
 }
