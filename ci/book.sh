@@ -38,7 +38,7 @@ install_mdbook() {
     echo "book: installing mdBook $version"
     SECONDS=0
     cargo install mdbook --version "=$version" --locked --root "$target/tools" \
-        --no-default-features --features search || return
+        --no-default-features --features search --debug || return
     echo "book: installed mdBook in $SECONDS s"
 }
 
