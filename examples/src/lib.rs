@@ -23,7 +23,8 @@ pub use params::{Params, ParamsError};
 pub use progress::Progress;
 pub use solver::GrayScott;
 
-/// Compiles the programs in the README, the tutorial and the guide as doc tests.
+/// Compiles the programs in the README, the tutorial and the guide as doc tests, and runs those that
+/// end.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../README.md")]
