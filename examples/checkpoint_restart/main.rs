@@ -4,10 +4,9 @@
 use clap::Parser;
 use ndarray::Ix2;
 use std::path::PathBuf;
-use tcasm_checkpoint::ReadError;
 use tcasm_examples::{Failure, Outcome, plate};
 use tcasm_producer::Producer;
-use tcasm_restart::{Restore, RestoreError, Restored};
+use tcasm_restart::{Continue, Start};
 
 /// Compute the heat in a plate, starting where the last run of this program ended
 #[derive(Parser)]
@@ -50,35 +49,22 @@ fn main() -> Outcome {
 
 /// Returns the region and its step: restored from memory or from files, or else at the beginning.
 fn begin(args: &Args) -> Result<(Producer, u64), Failure> {
-    if let Some(restored) = last_state(args)? {
-        for (file, why) in &restored.passed_over {
-            eprintln!("passed over {}: {why}", file.display());
-        }
-        let (step, from) = (restored.stamp.step, restored.from.display());
-        println!("goes on from step {step}, from {from}");
-        return Ok((restored.producer, step));
-    }
     let side = usize::from(args.size);
     let builder = Producer::builder(&args.name).capacity(side * side * size_of::<f64>());
-    let mut producer = builder.create()?;
-    let t = producer.field("t", [side, side]).unit("K").add()?;
-    plate::initialise(producer.view_mut(t)?);
-    println!("begins");
-    Ok((producer, 0))
-}
-
-/// Restores the version that `tcasm keep` holds in memory, if it runs, or else the newest readable
-/// checkpoint, if there is one.
-fn last_state(args: &Args) -> Result<Option<Restored>, RestoreError> {
-    match Producer::restore_kept(&args.name) {
-        Err(RestoreError::NotKept { .. } | RestoreError::NothingKept(_)) => {}
-        kept => return kept.map(Some),
-    }
-    if args.checkpoints.is_empty() {
-        return Ok(None);
-    }
-    match Producer::restore(&args.checkpoints) {
-        Err(RestoreError::File(ReadError::NoneFound(_))) => Ok(None),
-        restored => restored.map(Some),
+    match builder.restore_or_begin(&args.checkpoints)? {
+        Start::Restored(last) => {
+            for (file, why) in &last.passed_over {
+                eprintln!("passed over {}: {why}", file.display());
+            }
+            let (step, from) = (last.stamp.step, last.from.display());
+            println!("goes on from step {step}, from {from}");
+            Ok((last.producer, step))
+        }
+        Start::New(mut producer) => {
+            let t = producer.field("t", [side, side]).unit("K").add()?;
+            plate::initialise(producer.view_mut(t)?);
+            println!("begins");
+            Ok((producer, 0))
+        }
     }
 }

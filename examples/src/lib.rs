@@ -23,7 +23,7 @@ pub use params::{Params, ParamsError};
 pub use progress::Progress;
 pub use solver::GrayScott;
 
-/// Compiles the programs in the README and in pages of docs/ as doc tests.
+/// Compiles the programs in the README and in pages of docs/ as doc tests, and runs those that end.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../README.md")]

@@ -28,7 +28,7 @@ pub enum Status {
     NotReady,
     /// The producer has closed the region. Its last version is still available.
     EndOfStream,
-    /// The producer died. Its last version is still available.
+    /// The producer died. Its last version is still available, because this observer was attached.
     ProducerLost,
     /// The producer has revoked this observer's lease. The versions that it holds stay as they are,
     /// but keep memory of the producer: drop them, and attach again.

@@ -1,7 +1,31 @@
 //! Continues a simulation from an earlier state: from checkpoints, or from versions of a dead
 //! producer that are still in memory.
 //!
-//! A program that knows its fields adds them as always, and then loads their values:
+//! A program can do the same at its first start and after a crash. It gets the region as it was,
+//! with all fields at their old addresses, or a new one:
+//!
+//! ```
+//! use tcasm_producer::Producer;
+//! use tcasm_restart::{Continue, Start};
+//! # let dir = tempfile::tempdir()?;
+//! # let dirs = [dir.path()];
+//!
+//! let builder = Producer::builder("heat-on").capacity(1 << 20).history(4);
+//! let (mut producer, step) = match builder.restore_or_begin(&dirs)? {
+//!     Start::Restored(last) => (last.producer, last.stamp.step),
+//!     Start::New(mut producer) => {
+//!         producer.field::<f64, _>("t", [64, 64]).add()?;
+//!         (producer, 0)
+//!     }
+//! };
+//! # assert_eq!(step, 0);
+//! let t = producer.handle::<f64, tcasm_producer::ndarray::Ix2>("t")?;
+//! producer.view_mut(t)?.fill(step as f64);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A program that adds its fields itself, with second buffers or hand-over, does so as always, and
+//! then loads their values:
 //!
 //! ```
 //! use tcasm_producer::Producer;
@@ -29,9 +53,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Restore`] rebuilds a whole region with its fields at its old address, for programs that do not
-//! describe their fields. [`Holder`] is what `tcasm keep` runs: it holds the versions that a
-//! producer leaves when it dies, for the next producer of that name.
+//! [`Restore`] rebuilds a region with its old name too, for programs that know nothing of it.
+//! [`Holder`] is what `tcasm keep` runs: it holds the versions that a producer leaves when it dies,
+//! for the next producer of that name.
 #![deny(unsafe_code)]
 
 mod error;
@@ -40,6 +64,8 @@ mod files;
 mod holder;
 mod memory;
 mod restore;
+#[cfg(feature = "files")]
+mod start;
 mod state;
 mod watch;
 
@@ -47,4 +73,6 @@ pub use error::RestoreError;
 pub use holder::{Event, Holder};
 pub use memory::kept;
 pub use restore::{Continue, Load, Restore, Restored, rebuild};
+#[cfg(feature = "files")]
+pub use start::Start;
 pub use state::State;

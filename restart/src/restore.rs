@@ -2,12 +2,17 @@
 
 use crate::error::RestoreError;
 use crate::memory;
+#[cfg(feature = "files")]
+use crate::start::{Start, restore_or_begin};
 use crate::state::State;
 use std::path::PathBuf;
 use std::time::Duration;
+#[cfg(feature = "files")]
+use tcasm_checkpoint::Checkpoint;
 use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::kept_path;
+use tcasm_observer::Version;
 use tcasm_producer::{Builder, Producer};
 
 /// A region that was rebuilt.
@@ -26,12 +31,25 @@ pub struct Restored {
 /// Rebuilds a whole region as it was: at its old address, so that pointers into it stay valid, with
 /// its attributes and its fields at their offsets. The fields are computed in place. The program
 /// asks for the handles that it works with ([`Producer::handle`]).
+///
+/// The name of the region is that of the state, and all settings that no state has are the defaults
+/// of [`Producer::builder`]. A program with a name and settings of its own calls
+/// [`Continue::restore_or_begin`] or [`rebuild`].
 pub trait Restore: Sized {
     /// Rebuilds a region from the newest checkpoint in `dirs` that can be read. `dirs` are the
     /// tiers of a run, fastest first. Damaged checkpoints are passed over, and
-    /// [`Restored::passed_over`] lists them.
+    /// [`Restored::passed_over`] lists them. If there are checkpoints of several regions, the error
+    /// lists the names of the regions.
     #[cfg(feature = "files")]
     fn restore<P: AsRef<std::path::Path>>(dirs: &[P]) -> Result<Restored, RestoreError>;
+
+    /// Does the same with the newest checkpoint of the region `name`, where `dirs` hold checkpoints
+    /// of several regions.
+    #[cfg(feature = "files")]
+    fn restore_named<P: AsRef<std::path::Path>>(
+        dirs: &[P],
+        name: &str,
+    ) -> Result<Restored, RestoreError>;
 
     /// Rebuilds the region `name` from the newest version that a dead producer has left, if `tcasm
     /// keep` holds it. This reads no file.
@@ -41,34 +59,58 @@ pub trait Restore: Sized {
 impl Restore for Producer {
     #[cfg(feature = "files")]
     fn restore<P: AsRef<std::path::Path>>(dirs: &[P]) -> Result<Restored, RestoreError> {
-        let checkpoint = tcasm_checkpoint::Checkpoint::restart(dirs, None)?;
-        let producer = rebuild(Producer::builder(checkpoint.region()), &checkpoint)?;
-        let (stamp, from) = (checkpoint.stamp(), checkpoint.path().to_owned());
-        let passed_over = checkpoint.into_passed_over();
-        let passed_over = passed_over
-            .into_iter()
-            .map(|(path, why)| (path, why.into()));
-        Ok(Restored {
-            producer,
-            stamp,
-            from,
-            passed_over: passed_over.collect(),
-        })
+        let checkpoint = Checkpoint::restart(dirs, None)?;
+        from_files(Producer::builder(checkpoint.region()), checkpoint)
+    }
+
+    #[cfg(feature = "files")]
+    fn restore_named<P: AsRef<std::path::Path>>(
+        dirs: &[P],
+        name: &str,
+    ) -> Result<Restored, RestoreError> {
+        let checkpoint = Checkpoint::restart_named(dirs, name, None)?;
+        from_files(Producer::builder(checkpoint.region()), checkpoint)
     }
 
     fn restore_kept(name: &str) -> Result<Restored, RestoreError> {
-        let version = memory::kept(name)?;
-        Ok(Restored {
-            producer: rebuild(Producer::builder(name), &version)?,
-            stamp: version.stamp(),
-            from: kept_path(name),
-            passed_over: Vec::new(),
-        })
+        from_memory(Producer::builder(name), &memory::kept(name)?)
     }
 }
 
-/// Rebuilds the region of `state`. `builder` provides all other settings: the bounds, who may
-/// attach, and the tracker.
+/// Rebuilds the region of `checkpoint` with the settings of `builder`.
+#[cfg(feature = "files")]
+pub(crate) fn from_files(
+    builder: Builder,
+    checkpoint: Checkpoint,
+) -> Result<Restored, RestoreError> {
+    let producer = rebuild(builder, &checkpoint)?;
+    let (stamp, from) = (checkpoint.stamp(), checkpoint.path().to_owned());
+    let passed_over = checkpoint.into_passed_over();
+    let passed_over = passed_over
+        .into_iter()
+        .map(|(path, why)| (path, why.into()));
+    Ok(Restored {
+        producer,
+        stamp,
+        from,
+        passed_over: passed_over.collect(),
+    })
+}
+
+/// Rebuilds the region of `version`, which is held in memory, with the settings of `builder`.
+pub(crate) fn from_memory(builder: Builder, version: &Version) -> Result<Restored, RestoreError> {
+    let from = kept_path(builder.name());
+    Ok(Restored {
+        producer: rebuild(builder, version)?,
+        stamp: version.stamp(),
+        from,
+        passed_over: Vec::new(),
+    })
+}
+
+/// Rebuilds the region of `state`, with its attributes. `builder` provides all other settings: the
+/// name of the region, the bounds, who may attach, how changes are tracked and captured, and more
+/// attributes.
 pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, RestoreError> {
     let table = state.table();
     let mut builder = builder.continue_from(state).extent_of(state);
@@ -85,16 +127,42 @@ pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, Restore
     Ok(producer)
 }
 
-/// Settings of a producer that follow from the state that it continues from.
+/// Continues a run with the settings of a builder.
 pub trait Continue: Sized {
+    /// Continues from the last state of the region that the builder names, or begins a new region
+    /// at the first start.
+    ///
+    /// The state is the version that `tcasm keep` holds in memory, or else the newest checkpoint of
+    /// that name in `dirs` that can be read. `dirs` are the tiers of a run, fastest first; without
+    /// any, only memory is tried. [`rebuild`] makes the region of the state, with the name and all
+    /// other settings of the builder.
+    ///
+    /// Checkpoints of other regions are ignored, so several regions can share folders. But a file
+    /// in place of a folder (a checkpoint, or `NAME.vtkhdf.series`) may be of a region of any name.
+    ///
+    /// A run begins only where there surely is no state: if no checkpoint can be used, or if none
+    /// is found but a folder is missing or cannot be read, that is an error.
+    #[cfg(feature = "files")]
+    fn restore_or_begin<P: AsRef<std::path::Path>>(self, dirs: &[P])
+    -> Result<Start, RestoreError>;
+
     /// Gives the first version the number that follows that of `state`.
     fn continue_from(self, state: &impl State) -> Self;
 
-    /// Places the region where that of `state` lay, with the same size.
+    /// Places the region where that of `state` lay, with the same size, or the larger capacity of
+    /// the builder.
     fn extent_of(self, state: &impl State) -> Self;
 }
 
 impl Continue for Builder {
+    #[cfg(feature = "files")]
+    fn restore_or_begin<P: AsRef<std::path::Path>>(
+        self,
+        dirs: &[P],
+    ) -> Result<Start, RestoreError> {
+        restore_or_begin(self, dirs)
+    }
+
     fn continue_from(self, state: &impl State) -> Self {
         self.first_version(state.stamp().version.saturating_add(1))
     }
@@ -104,7 +172,7 @@ impl Continue for Builder {
             Some(extent) => self.extent(extent),
             // The file is from a program that did not store the extent. The address then follows
             // from the name of the region.
-            None => self.capacity(end_of(state.table())),
+            None => self.capacity_at_least(end_of(state.table())),
         }
     }
 }

@@ -179,16 +179,30 @@ pub enum ReadError {
     /// The folder has no checkpoint.
     #[error("there is no checkpoint in {0:?}")]
     NoneFound(PathBuf),
-    /// The folder has checkpoints of several runs, and no file was named.
+    /// The folder has checkpoints of several regions, and none was named.
     #[error(
-        "{dir:?} holds checkpoints of several runs ({}); name the .series file of one, or a file",
+        "{dir:?} holds checkpoints of several regions ({}); name one of them: --name NAME, in a \
+         program restart_named or restore_named",
         .names.join(", ")
     )]
     SeveralNames {
         /// The folder.
         dir: PathBuf,
-        /// The names of the runs.
+        /// The names of the regions.
         names: Vec<String>,
+    },
+    /// There are checkpoints, but none of the region that was named.
+    #[error(
+        "there is no checkpoint of region {name:?} in {place:?}; there are those of {}",
+        .have.join(", ")
+    )]
+    NoName {
+        /// The folder, or the file.
+        place: PathBuf,
+        /// The name that was requested.
+        name: String,
+        /// The names of the regions that have checkpoints there.
+        have: Vec<String>,
     },
     /// The folder has checkpoints, but none can be used. Names each file and its error.
     #[error("none of the checkpoints in {0:?} can be used: {why}", why = Failures(.1))]

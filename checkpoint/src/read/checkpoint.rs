@@ -1,13 +1,14 @@
 //! Reads a checkpoint: a full one, or an increment with all that it builds on.
 
 use super::chain::{Care, Chains};
-use super::search;
+use super::search::{self, Wanted};
 use crate::error::ReadError;
 use crate::file::memory;
 use crate::format::data::typed;
 use crate::format::full::Full;
 use crate::format::header::Header;
 use crate::format::increment::Increment;
+use crate::format::names::Found;
 use crate::series::list;
 use ndarray::ArrayViewMutD;
 use std::path::{Path, PathBuf};
@@ -45,16 +46,52 @@ impl Checkpoint {
     /// Opens the newest checkpoint of which every field can be read, or that of `step`. `dirs` are
     /// the tiers of a run, fastest first, or the path of a single file. [`Checkpoint::passed_over`]
     /// tells which newer ones could not be used.
+    ///
+    /// In place of a folder, its file `NAME.vtkhdf.series` can be given. It stands for all
+    /// checkpoints called NAME in the folder, increments among them.
     pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {
+        Checkpoint::search(dirs, Wanted { name: None, step })
+    }
+
+    /// Does the same as [`Checkpoint::restart`] where the folders hold the checkpoints of several
+    /// regions: takes only those called `name`, which is the name of the region. If there are only
+    /// others, the error [`ReadError::NoName`] lists their names.
+    pub fn restart_named(
+        dirs: &[impl AsRef<Path>],
+        name: &str,
+        step: Option<u64>,
+    ) -> Result<Self, ReadError> {
+        let name = Some(name);
+        Checkpoint::search(dirs, Wanted { name, step })
+    }
+
+    fn search(dirs: &[impl AsRef<Path>], wanted: Wanted<'_>) -> Result<Self, ReadError> {
         let dirs: Vec<&Path> = dirs.iter().map(AsRef::as_ref).collect();
-        if let ([file], None) = (&dirs[..], step)
+        if let ([file], None) = (&dirs[..], wanted.step)
             && file.is_file()
+            && list::run(file).is_none()
         {
-            return open_file(file, &mut Chains::to_read(Care::Fields));
+            let checkpoint = open_file(file, &mut Chains::to_read(Care::Fields))?;
+            return checkpoint.if_called(wanted.name);
         }
         let place = dirs.first().copied().unwrap_or(Path::new("."));
-        let (files, away) = search::in_tiers(place, &dirs, step)?;
+        let (files, away) = search::in_tiers(place, &dirs, wanted)?;
         newest(place, files, away, Care::Fields)
+    }
+
+    /// Returns the checkpoint if its file or its region is called `name`, or if there is no `name`.
+    fn if_called(self, name: Option<&str>) -> Result<Self, ReadError> {
+        let of_file = Found::at(&self.path).map(|found| found.name);
+        match name {
+            Some(name) if name != self.region() && of_file.as_deref() != Some(name) => {
+                Err(ReadError::NoName {
+                    place: self.path.clone(),
+                    name: name.to_owned(),
+                    have: vec![self.region().to_owned()],
+                })
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Returns the path of the file.

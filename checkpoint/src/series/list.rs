@@ -2,10 +2,13 @@
 
 use crate::error::{ReadError, WriteError};
 use crate::file::{Mode, atomic, directory, regular};
+use crate::format::names::{self, Found};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// The end of the file name of every list.
+const END: &str = ".vtkhdf.series";
 /// The largest size of a list in bytes. A checkpoint takes about 100 bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -28,7 +31,25 @@ struct Content {
 
 /// Returns the file name of the list.
 pub fn file_name(name: &str) -> String {
-    format!("{name}.vtkhdf.series")
+    format!("{name}{END}")
+}
+
+/// Returns the folder of the list at `path`, and the name of the checkpoints that it lists. Returns
+/// `None` if there is no list at `path`.
+pub fn run(path: &Path) -> Option<(&Path, &str)> {
+    let name = path.file_name()?.to_str()?.strip_suffix(END)?;
+    path.is_file().then(|| (directory(path), name))
+}
+
+/// Returns the checkpoints in the folder `path`, as [`names::in_dir`] does. If `path` is a list,
+/// returns those in its folder that have its name: also increments, which no list contains.
+pub fn checkpoints(path: &Path) -> io::Result<Vec<Found>> {
+    let Some((dir, name)) = run(path) else {
+        return names::in_dir(path);
+    };
+    let mut found = names::in_dir(dir)?;
+    found.retain(|file| file.name == name);
+    Ok(found)
 }
 
 /// Writes a list of `files` to `path`. A list that would be empty is only written if there is one
@@ -41,7 +62,7 @@ pub fn write(path: &Path, files: Vec<Line>, mode: Mode) -> Result<(), WriteError
         version: "1.0".to_owned(),
         files,
     };
-    let text = serde_json::to_vec_pretty(&content).map_err(std::io::Error::from);
+    let text = serde_json::to_vec_pretty(&content).map_err(io::Error::from);
     atomic::write(path, mode, |pending| {
         let mut file = pending.file();
         Ok(file.write_all(&text?)?)

@@ -18,7 +18,7 @@ pub mod shared;
 mod slow;
 pub mod stored;
 
-pub use folder::{checkpoint_files, manifests};
+pub use folder::{checkpoint_files, checkpoint_files_named, manifests, manifests_named};
 pub use open::Tier;
 pub use retention::Retention;
 

@@ -18,6 +18,7 @@ pub struct KeepArgs {
 }
 
 pub const KEEP_HELP: &str = "\
-The next start of the simulation can take over what is held (Producer::restore_kept). To write it
-to a file: tcasm restore --kept NAME --out FILE. It is released when the next start has published
-its first version, and when this program exits. SIGINT or SIGTERM makes it exit with status 0.";
+The next start of the simulation can take over what is held (restore_or_begin, or restore_kept of
+tcasm-restart). To write it to a file: tcasm restore --kept NAME --out FILE. It is released when the
+next start has published its first version, and when this program exits. SIGINT or SIGTERM makes it
+exit with status 0.";

@@ -4,10 +4,13 @@ use crate::failure::Failure;
 use crate::files::args::CheckpointsArgs;
 use crate::{output, plain};
 use serde_json::json;
-use tcasm_checkpoint::{Contents, Item, Kind, manifests};
+use tcasm_checkpoint::{Contents, Item, Kind, manifests, manifests_named};
 
 pub fn run(args: &CheckpointsArgs) -> Result<(), Failure> {
-    let all = manifests(&args.dir)?;
+    let all = match &args.name {
+        Some(name) => manifests_named(&args.dir, name)?,
+        None => manifests(&args.dir)?,
+    };
     match args.format.json {
         true => output::json(&json!(all.iter().map(as_json).collect::<Vec<_>>())),
         false => output::text(&all.iter().map(as_text).collect::<String>()),

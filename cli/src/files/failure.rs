@@ -24,7 +24,7 @@ impl From<ReadError> for Failure {
         use ReadError::*;
         let code = match &error {
             NoField { .. } => Code::NoField,
-            NoStep { .. } | NoneFound(_) => Code::NoVersion,
+            NoStep { .. } | NoName { .. } | NoneFound(_) => Code::NoVersion,
             TooNew { .. } => Code::OtherLayout,
             SeveralNames { .. } => Code::Usage,
             _ => Code::Io,

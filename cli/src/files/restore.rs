@@ -18,7 +18,10 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
 }
 
 fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
-    let checkpoint = Checkpoint::restart(&args.dirs, args.step)?;
+    let checkpoint = match &args.name {
+        Some(name) => Checkpoint::restart_named(&args.dirs, name, args.step)?,
+        None => Checkpoint::restart(&args.dirs, args.step)?,
+    };
     for (path, error) in checkpoint.passed_over() {
         let path = path.display();
         crate::output::note(&format!("passed over {path}: {error}"));

@@ -4,13 +4,13 @@ use crate::failure::{Code, Failure};
 use crate::files::args::VerifyArgs;
 use crate::output;
 use std::path::{Path, PathBuf};
-use tcasm_checkpoint::{ReadError, Verified, Verifier, checkpoint_files};
+use tcasm_checkpoint::{ReadError, Verified, Verifier, checkpoint_files, checkpoint_files_named};
 
 pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let mut tally = Tally::default();
     for path in &args.paths {
         // An error of one folder or file does not stop the check of the others.
-        match files(path) {
+        match files(path, args.name.as_deref()) {
             Ok(files) => files.iter().try_for_each(|file| tally.verify(file))?,
             Err(error) if args.paths.len() == 1 => return Err(error.into()),
             Err(error) => tally.report(path, Err(error))?,
@@ -67,11 +67,17 @@ fn line(file: &Path, checkpoint: &Verified) -> String {
     format!("ok   {}  step {}{from}", file.display(), checkpoint.step)
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    if !path.is_dir() {
+/// Returns the files to check: the checkpoints in a folder, or in the folder of a `.series` file, or
+/// one file.
+fn files(path: &Path, name: Option<&str>) -> Result<Vec<PathBuf>, ReadError> {
+    let is_list = path.extension().is_some_and(|end| end == "series");
+    if !path.is_dir() && !is_list {
         return Ok(vec![path.to_owned()]);
     }
-    let files = checkpoint_files(path)?;
+    let files = match name {
+        Some(name) => checkpoint_files_named(path, name)?,
+        None => checkpoint_files(path)?,
+    };
     match files.is_empty() {
         true => Err(ReadError::NoneFound(path.to_owned())),
         false => Ok(files),

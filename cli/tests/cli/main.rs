@@ -11,6 +11,7 @@ mod failures;
 mod follow;
 mod look;
 mod misuse;
+mod named;
 mod paraview;
 mod stats;
 mod tiers;

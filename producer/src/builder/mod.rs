@@ -88,6 +88,11 @@ impl Builder {
         }
     }
 
+    /// Returns the name of the region.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Sets the capacity: the bytes of all fields and buffers together. Memory that is never
     /// touched takes only address space. But each publish looks at every 2 MiB of the capacity,
     /// which takes about a millisecond for 64 GiB.
@@ -96,18 +101,24 @@ impl Builder {
         self
     }
 
+    /// Raises the capacity to `bytes` if it is lower.
+    pub fn capacity_at_least(self, bytes: usize) -> Self {
+        let capacity = self.capacity.max(bytes);
+        self.capacity(capacity)
+    }
+
     /// Places the region at this address instead of the one that follows from its name.
     pub fn base(mut self, address: usize) -> Self {
         self.base = Some(address);
         self
     }
 
-    /// Places the region where another one lay, with the same size. Used to rebuild a region.
-    pub fn extent(mut self, extent: Extent) -> Self {
+    /// Places the region where another one lay. It gets the size of that one, or more if a larger
+    /// capacity was set. Used to rebuild a region.
+    pub fn extent(self, extent: Extent) -> Self {
         let rounding = (ROUNDING_PAGES * page_size()) as u64;
-        self.capacity = extent.bytes.saturating_sub(rounding).max(1) as usize;
-        self.base = Some(extent.base as usize);
-        self
+        let bytes = extent.bytes.saturating_sub(rounding).max(1) as usize;
+        self.capacity_at_least(bytes).base(extent.base as usize)
     }
 
     /// Sets the most versions that are alive at once, the newest included (2 to 64; default 8). At

@@ -89,6 +89,9 @@ pub struct Keep {
 pub struct CheckpointsArgs {
     /// The folder to list
     pub dir: PathBuf,
+    /// List only the checkpoints of this region [default: of all regions]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     #[command(flatten)]
     pub format: Format,
 }
@@ -98,6 +101,9 @@ pub struct VerifyArgs {
     /// Folders of checkpoints, or single checkpoint files
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// In folders, check only the checkpoints of this region [default: of all regions]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -109,6 +115,9 @@ pub struct RestoreArgs {
     /// keep` holds
     #[arg(long, value_name = "NAME", conflicts_with_all = ["dirs", "step"])]
     pub kept: Option<String>,
+    /// Restore a checkpoint of this region; needed if the folders hold checkpoints of several
+    #[arg(long, value_name = "NAME", conflicts_with = "kept")]
+    pub name: Option<String>,
     /// Restore the checkpoint of this step [default: the newest that can be read]
     #[arg(long, value_name = "S")]
     pub step: Option<u64>,
