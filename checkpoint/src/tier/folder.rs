@@ -3,7 +3,6 @@
 use super::contents::Contents;
 use super::manifest::NAME;
 use crate::error::ReadError;
-use crate::format::names;
 use crate::series::list;
 use std::fs;
 use std::path::{Path, PathBuf};
