@@ -198,6 +198,28 @@ fn versions_of_an_ended_simulation_are_kept_and_can_be_written_to_a_file() {
 }
 
 #[test]
+fn several_regions_are_held_at_once() {
+    let names = [name("first"), name("second")];
+    let holder = start("tcasm", &["keep", &names[0], &names[1]]);
+    let simulations = names.each_ref().map(|name| {
+        let simulation = plate_run(name);
+        holder.hear_line(&format!("attached to {name}, process "));
+        let mut observer = Observer::attach(name).unwrap();
+        observer.wait_newer(DEADLINE).unwrap();
+        simulation
+    });
+    for (name, mut simulation) in names.iter().zip(simulations) {
+        simulation.kill();
+        holder.hear_line(&format!("{name} has died; held: "));
+    }
+    for name in &names {
+        plate_run(name).hear_line("goes on from step ");
+    }
+    let mut twice = start("tcasm", &["keep", &names[0], &names[0]]);
+    assert_eq!(twice.wait().code(), Some(2));
+}
+
+#[test]
 fn large_field_is_restored_by_several_threads_byte_for_byte() {
     let name = name("large");
     let words = 5 * (1 << 20) + 77;

@@ -1,11 +1,13 @@
 //! Arguments of `keep`.
 
+use super::wait::WaitArgs;
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct KeepArgs {
-    /// Name of the region
-    pub name: String,
+    /// Names of the regions
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
     /// Hold the last N versions. With more than one, versions are pinned while the simulation runs,
     /// which uses its memory
     #[arg(
@@ -15,6 +17,8 @@ pub struct KeepArgs {
         value_parser = clap::value_parser!(u32).range(1..=32)
     )]
     pub versions: u32,
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 pub const KEEP_HELP: &str = "\

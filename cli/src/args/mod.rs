@@ -4,8 +4,9 @@
 mod format;
 mod keep;
 mod look;
-mod values;
+pub mod values;
 mod view;
+mod wait;
 
 use crate::files::demo::DemoArgs;
 use crate::{exit, files};
@@ -14,6 +15,7 @@ pub use format::Format;
 pub use keep::*;
 pub use look::*;
 pub use view::*;
+pub use wait::WaitArgs;
 
 /// Look at running simulations, export their data and write checkpoints of them
 #[derive(Debug, Parser)]

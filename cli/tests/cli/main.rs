@@ -15,4 +15,5 @@ mod paraview;
 mod stats;
 mod tiers;
 mod view;
+mod waiting;
 mod watch;
