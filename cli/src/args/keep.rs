@@ -17,6 +17,10 @@ pub struct KeepArgs {
         value_parser = clap::value_parser!(u32).range(1..=32)
     )]
     pub versions: u32,
+    /// Hold the versions of a simulation that has ended normally, too. Its next start then goes on
+    /// where it ended
+    #[arg(long)]
+    pub after_end: bool,
     #[command(flatten)]
     pub wait: WaitArgs,
 }
@@ -24,4 +28,5 @@ pub struct KeepArgs {
 pub const KEEP_HELP: &str = "\
 The next start of the simulation can take over what is held (Producer::restore_kept). To write it
 to a file: tcasm restore --kept NAME --out FILE. It is released when the next start has published
-its first version, and when this program exits. SIGINT or SIGTERM makes it exit with status 0.";
+its first version, and when this program exits. A simulation that closes its region has ended
+normally: nothing of it is held. SIGINT or SIGTERM makes this program exit with status 0.";

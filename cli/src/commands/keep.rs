@@ -22,7 +22,7 @@ pub fn run(args: &KeepArgs) -> Result<(), Failure> {
 
 /// Holds the versions of one region until a signal arrives.
 fn hold(name: &str, args: &KeepArgs, signals: &Signals) -> Result<(), Failure> {
-    let holder = Holder::new(name, args.versions as usize)?;
+    let holder = Holder::new(name, args.versions as usize)?.after_end(args.after_end);
     if !wait::expect(name, &args.wait, || signals.end(), output::note)? {
         return Ok(());
     }
@@ -41,6 +41,7 @@ fn text(name: &str, event: &Event) -> String {
             let how = if *closed { "has ended" } else { "has died" };
             format!("{name} {how}; held: {}", stamps.join(", "))
         }
+        Event::Ended => format!("{name} has ended; nothing is held"),
         Event::Nothing => format!("{name} is gone, and had published nothing"),
         Event::TakenOver { by } => {
             let by = region::stamp_text(by);
