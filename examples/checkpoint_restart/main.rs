@@ -3,9 +3,10 @@
 
 use clap::Parser;
 use ndarray::Ix2;
+use std::io::{Write, stderr};
 use std::path::PathBuf;
 use tcasm_checkpoint::ReadError;
-use tcasm_examples::{Failure, Outcome, plate};
+use tcasm_examples::{Failure, Outcome, plate, say};
 use tcasm_producer::Producer;
 use tcasm_restart::{Restore, RestoreError, Restored};
 
@@ -44,7 +45,7 @@ fn main() -> Outcome {
             producer.publish(step, plate::time(step))?;
         }
     }
-    println!("ended with step {}", args.steps);
+    say(format_args!("ended with step {}", args.steps));
     Ok(())
 }
 
@@ -52,10 +53,10 @@ fn main() -> Outcome {
 fn begin(args: &Args) -> Result<(Producer, u64), Failure> {
     if let Some(restored) = last_state(args)? {
         for (file, why) in &restored.passed_over {
-            eprintln!("passed over {}: {why}", file.display());
+            let _ = writeln!(stderr(), "passed over {}: {why}", file.display());
         }
         let (step, from) = (restored.stamp.step, restored.from.display());
-        println!("goes on from step {step}, from {from}");
+        say(format_args!("goes on from step {step}, from {from}"));
         return Ok((restored.producer, step));
     }
     let side = usize::from(args.size);
@@ -63,7 +64,7 @@ fn begin(args: &Args) -> Result<(Producer, u64), Failure> {
     let mut producer = builder.create()?;
     let t = producer.field("t", [side, side]).unit("K").add()?;
     plate::initialise(producer.view_mut(t)?);
-    println!("begins");
+    say("begins");
     Ok((producer, 0))
 }
 
