@@ -63,6 +63,12 @@ pub enum Command {
     /// Hold the last versions in memory when a simulation dies, for its next start
     #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
+    /// Remove the sockets and lock files that dead simulations of this user have left
+    Clean {
+        /// Only list what would be removed
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Start a small simulation and watch it; takes a few seconds
     Demo(DemoArgs),
     /// Print the completion script for a shell

@@ -2,6 +2,7 @@
 
 mod changing;
 mod checkpoint;
+mod clean;
 mod common;
 mod deferred;
 mod demo;
