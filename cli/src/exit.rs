@@ -2,7 +2,9 @@
 
 use crate::failure::{Code, Failure};
 use crate::{output, plain};
-use std::io::{self, Write};
+use signal_hook::consts::SIGPIPE;
+use signal_hook::low_level::emulate_default_handler;
+use std::io::{self, Write, stdout};
 use std::process::ExitCode;
 
 /// The exit statuses and environment variables, as `--help` prints them.
@@ -22,6 +24,7 @@ Exit status:
    11  the checkpoints or time series belong to another run or have later steps, or another program
        writes them
   130  interrupted
+  141  the reader of the output has closed the pipe (SIGPIPE)
 
 Environment:
   TCASM_RUNTIME_DIR  the folder of the regions [$XDG_RUNTIME_DIR/tcasm, else /tmp/tcasm-<uid>]
@@ -29,7 +32,9 @@ Environment:
   TCASM_LOG          the level of the log on standard error: error, warn, info, debug, trace
   NO_COLOR           if set, do not use colours";
 
-/// Prints the failure, if there is one, and returns the exit status.
+/// Prints the failure, if there is one, and returns the exit status. If the reader of the output has
+/// closed the pipe, ends this process as SIGPIPE ends other programs. (Rust ignores that signal, so
+/// that writing is an error instead.) By now the command has cleaned up.
 pub fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else {
         return ExitCode::SUCCESS;
@@ -37,14 +42,18 @@ pub fn report(result: Result<(), Failure>) -> ExitCode {
     if !failure.message.is_empty() {
         output::note(&failure.message);
     }
+    if failure.code == Code::ClosedPipe {
+        // This returns only if the system refuses to end the process.
+        let _ = emulate_default_handler(SIGPIPE);
+    }
     ExitCode::from(failure.code as u8)
 }
 
 /// Prints what is wrong with the command line, or the help or version that was requested.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        let printed = error.print().and_then(|()| stdout().flush());
+        return report(printed.map_err(Failure::from));
     }
     let text = error.render().to_string();
     let text = plain::lines(&text);

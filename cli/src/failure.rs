@@ -10,8 +10,6 @@ use tcasm_restart::RestoreError;
 /// The exit statuses. `--help` explains them to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// No error. Also used if the reader of our output closed the pipe.
-    Ok = 0,
     Other = 1,
     Usage = 2,
     NoRegion = 3,
@@ -25,6 +23,8 @@ pub enum Code {
     #[cfg(feature = "files")]
     OtherRun = 11,
     Interrupted = 130,
+    /// The reader of the output has closed the pipe: the status that shells show for SIGPIPE.
+    ClosedPipe = 141,
 }
 
 /// An error that ends the command: the exit status and the message.
@@ -131,11 +131,11 @@ impl From<IndexError> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Converts an error of standard output. If the reader closed the pipe (`| head`), this is no
-    /// error.
+    /// Converts an error of standard output. If the reader has closed the pipe (`| head`), the
+    /// command ends without a message.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::new(Code::Ok, "");
+            return Failure::new(Code::ClosedPipe, "");
         }
         Failure::new(Code::Io, format!("cannot write the output: {error}"))
     }

@@ -21,8 +21,10 @@ pub mod pages;
 mod plain;
 mod preview;
 mod region;
+mod several;
 mod signals;
 mod target;
+mod wait;
 
 use args::Cli;
 use clap::Parser;

@@ -34,7 +34,7 @@ run() {
     simulation=$!
     # --replace-later: if a damaged checkpoint was passed over, the simulation continues from an
     # earlier one, and the later ones must be replaced.
-    tcasm checkpoint plate --wait 60 --fast "$fast" --slow "$slow" --replace-later \
+    tcasm checkpoint plate --timeout 60 --fast "$fast" --slow "$slow" --replace-later \
         --every-seconds "$seconds" --max-overhead 5 --increments 4 --compact --keep 2 --keep-slow 4 \
         >>"$slow/checkpoint.log" 2>&1 &
     writer=$!

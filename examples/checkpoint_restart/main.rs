@@ -3,8 +3,9 @@
 
 use clap::Parser;
 use ndarray::Ix2;
+use std::io::{Write, stderr};
 use std::path::PathBuf;
-use tcasm_examples::{Failure, Outcome, plate};
+use tcasm_examples::{Failure, Outcome, plate, say};
 use tcasm_producer::Producer;
 use tcasm_restart::{Continue, Start};
 
@@ -43,7 +44,7 @@ fn main() -> Outcome {
             producer.publish(step, plate::time(step))?;
         }
     }
-    println!("ended with step {}", args.steps);
+    say(format_args!("ended with step {}", args.steps));
     Ok(())
 }
 
@@ -54,16 +55,16 @@ fn begin(args: &Args) -> Result<(Producer, u64), Failure> {
     match builder.restore_or_begin(&args.checkpoints)? {
         Start::Restored(last) => {
             for (file, why) in &last.passed_over {
-                eprintln!("passed over {}: {why}", file.display());
+                let _ = writeln!(stderr(), "passed over {}: {why}", file.display());
             }
             let (step, from) = (last.stamp.step, last.from.display());
-            println!("goes on from step {step}, from {from}");
+            say(format_args!("goes on from step {step}, from {from}"));
             Ok((last.producer, step))
         }
         Start::New(mut producer) => {
             let t = producer.field("t", [side, side]).unit("K").add()?;
             plate::initialise(producer.view_mut(t)?);
-            println!("begins");
+            say("begins");
             Ok((producer, 0))
         }
     }

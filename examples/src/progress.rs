@@ -1,8 +1,8 @@
 //! Prints lines of progress.
 
 use crate::checksum::checksum;
+use crate::output::say;
 use ndarray::ArrayView3;
-use std::io::{Write, stdout};
 use std::time::Instant;
 
 /// Prints the step, the range of v, the speed, and checksums of both fields.
@@ -31,12 +31,10 @@ impl Progress {
         let rate = cells / self.since.elapsed().as_secs_f64();
         let (min, max) = min_max(v);
         let (u_sum, v_sum) = (checksum(u), checksum(v));
-        // Ignore errors: the simulation must continue even if nobody reads its output any more.
-        let _ = writeln!(
-            stdout(),
+        say(format_args!(
             "step {step:>7}  v {min:.4} .. {max:.4}  {rate:.2e} cells/s  \
              checksum u {u_sum:016x} v {v_sum:016x}"
-        );
+        ));
         (self.step, self.since) = (step, Instant::now());
     }
 }

@@ -1,9 +1,11 @@
 //! Tests that run the programs: the simulations compute the same results, and their sources differ
 //! in few lines.
 
+use nix::sys::signal::Signal;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use tcasm_checkpoint::{Checkpointer, Options, Snapshot};
 use tcasm_examples::{GrayScott, Params};
@@ -155,4 +157,52 @@ fn first_lines(mut command: Command, n: usize) -> Vec<String> {
     let _ = child.kill();
     child.wait().expect("it has ended");
     lines.expect("text")
+}
+
+#[test]
+fn observer_ends_quietly_with_the_reader_of_its_output() {
+    let runtime = RuntimeDir::new("reader");
+    let mut producer = runtime.command(env!("CARGO_BIN_EXE_hello_producer"));
+    let mut producer = producer.spawn().expect("the producer starts");
+    let end = (0..50).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        after_first_line(runtime.command(env!("CARGO_BIN_EXE_hello_observer")))
+    });
+    producer.kill().expect("it was running");
+    producer.wait().expect("it has ended");
+    let end = end.expect("the observer attaches within 5 seconds");
+    assert_eq!(end.status.signal(), Some(Signal::SIGPIPE as i32), "{end:?}");
+    assert_eq!(end.stderr, b"", "{end:?}");
+}
+
+/// Reads the first line of the output of `command`, closes the output, and waits for the end.
+/// Returns `None` if there is no line.
+fn after_first_line(mut command: Command) -> Option<Output> {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    let read = output.read_line(&mut line).expect("text");
+    drop(output);
+    let end = child.wait_with_output().expect("it has ended");
+    (read > 0).then_some(end)
+}
+
+#[test]
+fn simulation_goes_on_without_a_reader_of_its_output() {
+    let runtime = RuntimeDir::new("unread");
+    let short = ["--size", "8", "--steps", "40", "--publish-every", "20"];
+    for program in [
+        env!("CARGO_BIN_EXE_gray_scott"),
+        env!("CARGO_BIN_EXE_gray_scott_plain"),
+        env!("CARGO_BIN_EXE_checkpoint_restart"),
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = runtime.command(program);
+        let end = command.args(short).stdout(writer).output();
+        let end = end.expect("the program starts");
+        assert!(end.status.success(), "{program}: {end:?}");
+        assert_eq!(end.stderr, b"", "{program}: {end:?}");
+    }
 }

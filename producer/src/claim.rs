@@ -21,7 +21,7 @@ use tcasm_core::sys::owner::{Ownership, TakeError};
 use tcasm_core::sys::socket;
 
 /// How long a producer that starts waits for others that start.
-const STARTING: Duration = Duration::from_secs(5);
+pub(crate) const STARTING: Duration = Duration::from_secs(5);
 /// How long a producer that ends waits for them. After that it leaves its lock file behind.
 const ENDING: Duration = Duration::from_millis(100);
 
@@ -138,7 +138,7 @@ fn listens(path: &Path) -> bool {
 
 /// Locks the folder, so that no other producer claims or gives up a name meanwhile. Waits for at
 /// most `patience`. This lock says nothing about which producers are alive.
-fn lock(mut folder: File, patience: Duration) -> io::Result<Flock<File>> {
+pub(crate) fn lock(mut folder: File, patience: Duration) -> io::Result<Flock<File>> {
     let deadline = Instant::now() + patience;
     loop {
         match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {

@@ -23,6 +23,8 @@ pub enum Event {
         /// True if the producer had closed the region. False if it has died.
         closed: bool,
     },
+    /// The producer has closed the region, so its run is complete. Nothing is held any more.
+    Ended,
     /// The producer is gone and had published nothing. Versions that were held before are still
     /// held.
     Nothing,
@@ -44,6 +46,7 @@ pub struct Holder {
     name: String,
     versions: usize,
     access: Access,
+    after_end: bool,
 }
 
 impl Holder {
@@ -57,12 +60,20 @@ impl Holder {
             name: name.to_owned(),
             versions: versions.max(1),
             access: Access::SameUser,
+            after_end: false,
         })
     }
 
     /// Sets which processes may get the versions, besides those of the same user.
     pub fn allow(self, access: Access) -> Self {
         Holder { access, ..self }
+    }
+
+    /// Sets whether the versions of a producer that has closed the region are held, too. By default
+    /// only those of a producer that has died are held. A run that has ended is complete, so its
+    /// next start begins anew.
+    pub fn after_end(self, after_end: bool) -> Self {
+        Holder { after_end, ..self }
     }
 
     /// Runs until `go_on` returns false, and calls `tell` with each event. `go_on` is called every
@@ -114,6 +125,9 @@ impl Holder {
             match watch.step()? {
                 Step::Quiet => {}
                 Step::Published(by) => self.take_over(&mut watch, held, by, tell)?,
+                Step::Gone { closed: true } if !self.after_end => {
+                    return let_go(watch, held, tell);
+                }
                 Step::Gone { closed } => return self.hold(watch, held, closed, tell),
             }
         }
@@ -173,4 +187,23 @@ impl Holder {
         }
         Ok(None)
     }
+}
+
+/// Handles the normal end of a producer: holds nothing of it. If it had published nothing, versions
+/// that were held before are still held.
+fn let_go(
+    mut watch: Watch,
+    held: &mut Option<Held>,
+    tell: &mut impl FnMut(Event),
+) -> Result<(), RestoreError> {
+    let published = watch.take_last()?;
+    drop(watch);
+    if published {
+        drop(held.take());
+    }
+    tell(match published {
+        true => Event::Ended,
+        false => Event::Nothing,
+    });
+    Ok(())
 }

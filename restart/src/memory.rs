@@ -2,16 +2,19 @@
 
 use crate::error::RestoreError;
 use crate::state::State;
-use std::thread::available_parallelism;
+use std::thread::{available_parallelism, sleep};
+use std::time::{Duration, Instant};
 use tcasm_core::field::FieldTable;
 use tcasm_core::format::stamp::Stamp;
-use tcasm_core::place::Extent;
-use tcasm_observer::{AttachError, ObserveError, Observer, ReadError, Version};
+use tcasm_core::place::{Extent, kept_path};
+use tcasm_observer::{AttachError, ObserveError, Observer, ReadError, Status, Version};
 
 /// The largest number of threads that read a field. More do not make memory faster.
 const MOST_THREADS: usize = 4;
 /// The smallest number of bytes that is worth a thread.
 const PART: usize = 8 << 20;
+/// The time that a holder may take to notice that a run has ended, and to let go of it.
+const LETTING_GO: Duration = Duration::from_secs(1);
 
 impl State for Version {
     fn region(&self) -> &str {
@@ -60,21 +63,47 @@ fn lost() -> Result<(), ReadError> {
 }
 
 /// Returns the newest version that a dead producer of the region `name` has left, if `tcasm keep`
-/// holds it.
+/// holds it. If the producer has closed the region, it is held with `--after-end` only. This then
+/// takes a second, in which the holder could still let go.
 pub fn kept(name: &str) -> Result<Version, RestoreError> {
+    use AttachError::{Dead, Ended, NotFound};
     let mut observer = Observer::attach_kept(name).map_err(|error| match error {
-        AttachError::NotFound { name, path } | AttachError::Dead { name, path } => {
-            RestoreError::NotKept { name, path }
-        }
+        NotFound { .. } | Dead { .. } | Ended { .. } => not_kept(name),
         other => other.into(),
     })?;
     check_gone(name, &observer)?;
+    if is_let_go(&observer)? {
+        return Err(not_kept(name));
+    }
     match observer.latest() {
         Err(ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost) => {
             Err(RestoreError::NothingKept(name.to_owned()))
         }
         version => Ok(version?),
     }
+}
+
+fn not_kept(name: &str) -> RestoreError {
+    RestoreError::NotKept {
+        name: name.to_owned(),
+        path: kept_path(name),
+    }
+}
+
+/// Returns true if the holder lets go of a run that has ended normally: it closes the connection.
+/// A program that starts right after that end may be faster than the holder, so this waits.
+fn is_let_go(kept: &Observer) -> Result<bool, RestoreError> {
+    let deadline = Instant::now() + LETTING_GO;
+    while kept.status()? == Status::EndOfStream {
+        if !kept.producer_alive() {
+            return Ok(true);
+        }
+        if Instant::now() >= deadline {
+            break;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    Ok(false)
 }
 
 /// Returns an error if the producer still runs. `tcasm keep` serves its versions from the

@@ -61,7 +61,7 @@ fn a_killed_simulation_continues_from_its_checkpoint_to_the_same_bits() {
             dir,
             "--every",
             "5",
-            "--wait",
+            "--timeout",
             "20",
         ];
         Child::start(&program("tcasm"), &args, sockets.path(), &[])

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_examples::plate;
-use tcasm_observer::{Observer, kept_path};
+use tcasm_observer::{Observer, kept_path, socket_path};
 use tcasm_producer::Producer;
 use tcasm_restart::{Restore, RestoreError};
 use tcasm_tests::child::{Child, DEADLINE, poll_until, program};
@@ -168,12 +168,12 @@ fn kept_versions_are_released_when_the_next_producer_has_published_and_not_befor
 }
 
 #[test]
-fn versions_of_an_ended_simulation_are_kept_and_can_be_written_to_a_file() {
+fn versions_of_an_ended_simulation_are_kept_with_after_end_and_can_be_written_to_a_file() {
     let name = name("ended");
     let mut producer = Producer::builder(&name).capacity(1 << 20).create().unwrap();
     let t = producer.field::<f64, _>("t", [1000]).add().unwrap();
     producer.view_mut(t).unwrap().fill(4.5);
-    let holder = keep(&name, &[]);
+    let holder = keep(&name, &["--after-end"]);
     holder.hear_line("attached to");
     producer.publish_visible(9, 0.9).unwrap();
     drop(producer);
@@ -197,6 +197,66 @@ fn versions_of_an_ended_simulation_are_kept_and_can_be_written_to_a_file() {
     assert!(ls.hear_line(&name).contains("kept"));
 }
 
+/// Publishes a version of a plate as a simulation that then ends normally.
+fn complete_run(name: &str, holder: &Child) {
+    let mut producer = Producer::builder(name).capacity(1 << 20).create().unwrap();
+    let t = producer.field::<f64, _>("t", [SIDE, SIDE]).add().unwrap();
+    producer.view_mut(t).unwrap().fill(1.0);
+    holder.hear_line("attached to");
+    producer.publish_visible(100_000_000, 1.0).unwrap();
+}
+
+#[test]
+fn simulation_that_has_ended_normally_is_not_held_and_its_next_start_begins_anew() {
+    let name = name("complete");
+    let holder = keep(&name, &[]);
+    complete_run(&name, &holder);
+    // At once: the holder may not have noticed the end yet.
+    let error = Producer::restore_kept(&name).unwrap_err();
+    assert!(matches!(error, RestoreError::NotKept { .. }), "{error}");
+    holder.hear_line(&format!("{name} has ended; nothing is held"));
+    let files = [socket_path(&name), kept_path(&name)].map(|path| path.exists());
+    assert_eq!(files, [false; 2]);
+    poll_until("its objects are closed", || {
+        (objects(holder.pid()) == 0).then_some(())
+    });
+
+    complete_run(&name, &holder);
+    let mut simulation = plate_run(&name);
+    simulation.hear_line("begins");
+    holder.hear_line(&format!("{name} has ended; nothing is held"));
+    // The holder still holds what the next crash leaves.
+    holder.hear_line("attached to");
+    let mut observer = Observer::attach(&name).unwrap();
+    observer.wait_newer(DEADLINE).unwrap();
+    drop(observer);
+    simulation.kill();
+    holder.hear_line(&format!("{name} has died; held: "));
+    plate_run(&name).hear_line("goes on from step ");
+}
+
+#[test]
+fn several_regions_are_held_at_once() {
+    let names = [name("first"), name("second")];
+    let holder = start("tcasm", &["keep", &names[0], &names[1]]);
+    let simulations = names.each_ref().map(|name| {
+        let simulation = plate_run(name);
+        holder.hear_line(&format!("attached to {name}, process "));
+        let mut observer = Observer::attach(name).unwrap();
+        observer.wait_newer(DEADLINE).unwrap();
+        simulation
+    });
+    for (name, mut simulation) in names.iter().zip(simulations) {
+        simulation.kill();
+        holder.hear_line(&format!("{name} has died; held: "));
+    }
+    for name in &names {
+        plate_run(name).hear_line("goes on from step ");
+    }
+    let mut twice = start("tcasm", &["keep", &names[0], &names[0]]);
+    assert_eq!(twice.wait().code(), Some(2));
+}
+
 #[test]
 fn large_field_is_restored_by_several_threads_byte_for_byte() {
     let name = name("large");
@@ -206,7 +266,7 @@ fn large_field_is_restored_by_several_threads_byte_for_byte() {
     let a = producer.field::<u64, _>("a", [words]).add().unwrap();
     let mut view = producer.view_mut(a).unwrap();
     view.iter_mut().zip(1..).for_each(|(word, n)| *word = n);
-    let holder = keep(&name, &[]);
+    let holder = keep(&name, &["--after-end"]);
     holder.hear_line("attached to");
     producer.publish_visible(1, 0.0).unwrap();
     drop(producer);

@@ -249,7 +249,7 @@ impl Site {
             "--replace-later",
             "--compress",
             "0",
-            "--wait",
+            "--timeout",
             "30",
             "--grace",
             grace,

@@ -2,11 +2,13 @@
 
 use super::format::Format;
 use super::values::range;
+use super::wait::WaitArgs;
 use crate::target::Target;
 use clap::Args;
 use tcasm_analytics::Selection;
 
 #[derive(Debug, Args)]
+#[command(mut_group("WaitArgs", |group| group.requires("watch")))]
 pub struct InfoArgs {
     /// Name of the region
     pub name: String,
@@ -15,6 +17,8 @@ pub struct InfoArgs {
     /// Print again every second until the producer ends (with --json: one line each time)
     #[arg(long)]
     pub watch: bool,
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// The arguments that select a field of a version.

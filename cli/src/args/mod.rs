@@ -4,8 +4,9 @@
 mod format;
 mod keep;
 mod look;
-mod values;
+pub mod values;
 mod view;
+mod wait;
 
 use crate::files::demo::DemoArgs;
 use crate::{exit, files};
@@ -14,6 +15,7 @@ pub use format::Format;
 pub use keep::*;
 pub use look::*;
 pub use view::*;
+pub use wait::WaitArgs;
 
 /// Look at running simulations, export their data and write checkpoints of them
 #[derive(Debug, Parser)]
@@ -61,6 +63,12 @@ pub enum Command {
     /// Hold the last versions in memory when a simulation dies, for its next start
     #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
+    /// Remove the sockets and lock files that dead simulations of this user have left
+    Clean {
+        /// Only list what would be removed
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Start a small simulation and watch it; takes a few seconds
     Demo(DemoArgs),
     /// Print the completion script for a shell

@@ -1,5 +1,6 @@
 //! Arguments of the commands that show a region live.
 
+use super::wait::WaitArgs;
 use clap::Args;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -19,9 +20,8 @@ pub struct ViewArgs {
     /// through  ssh -L 8337:PATH HOST
     #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "bind"])]
     pub socket: Option<PathBuf>,
-    /// Fail if there is no such region, instead of waiting for it
-    #[arg(long)]
-    pub no_wait: bool,
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 pub const VIEW_HELP: &str = "\
@@ -44,9 +44,8 @@ pub struct WatchArgs {
         value_parser = clap::value_parser!(u32).range(1..=60)
     )]
     pub rate: u32,
-    /// Fail if there is no such region, instead of waiting for it
-    #[arg(long)]
-    pub no_wait: bool,
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 pub const WATCH_HELP: &str = "\

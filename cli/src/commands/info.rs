@@ -6,6 +6,7 @@ mod print;
 use crate::args::InfoArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::wait;
 use description::gather;
 use std::time::Duration;
 use tcasm_observer::{ObserveError, Observer, Status};
@@ -14,7 +15,9 @@ use tcasm_observer::{ObserveError, Observer, Status};
 const WATCH: Duration = Duration::from_secs(1);
 
 pub fn run(args: &InfoArgs) -> Result<(), Failure> {
-    let mut observer = Observer::attach(&args.name)?;
+    let Some(mut observer) = attach(args)? else {
+        return Ok(());
+    };
     loop {
         // Ask for the status first: if the producer has ended, what follows is the last state.
         let status = observer.status()?;
@@ -34,5 +37,13 @@ pub fn run(args: &InfoArgs) -> Result<(), Failure> {
         if !args.format.json {
             output::text("\n")?;
         }
+    }
+}
+
+/// Attaches to the region. With `--watch`, waits for it.
+fn attach(args: &InfoArgs) -> Result<Option<Observer>, Failure> {
+    match args.watch {
+        true => wait::attach(&args.name, &args.wait, || false, output::note),
+        false => Ok(Some(Observer::attach(&args.name)?)),
     }
 }

@@ -1,5 +1,6 @@
 //! One file per command. The commands that need HDF5 are in [`crate::files`].
 
+mod clean;
 mod completions;
 mod demo;
 mod doctor;
@@ -27,6 +28,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Watch(args) => watch::run(&args),
         Command::Files(command) => files::run(command),
         Command::Keep(args) => keep::run(&args),
+        Command::Clean { dry_run } => clean::run(dry_run),
         Command::Demo(args) => demo::run(&args),
         Command::Completions { shell } => completions::run(shell),
         Command::DemoProducer { name, steps, pause } => crate::demo::simulate(&name, steps, pause),

@@ -5,14 +5,15 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::plain::plain;
 use crate::signals::Signals;
-use tcasm_core::place::check_name;
-use tcasm_observer::{AttachError, Observer};
+use crate::wait;
 use tcasm_view::Options;
 use tcasm_view::server::{Endpoint, FIRST_PORT, ServeError, Server, Settings, Timeouts, secret};
 
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
-    check_region(&args.name, args.no_wait)?;
     let signals = Signals::catch()?;
+    if !wait::expect(&args.name, &args.wait, || signals.end(), output::note)? {
+        return Ok(());
+    }
     let server = Server::bind(Settings {
         name: args.name.clone(),
         endpoint: endpoint(args),
@@ -33,24 +34,6 @@ fn endpoint(args: &ViewArgs) -> Endpoint {
             address: args.bind,
             port: args.port,
         },
-    }
-}
-
-/// Checks that the region exists. If it does not, prints a note, or returns an error if `no_wait`.
-pub fn check_region(name: &str, no_wait: bool) -> Result<(), Failure> {
-    check_name(name).map_err(AttachError::from)?;
-    match Observer::attach(name) {
-        Err(
-            error @ (AttachError::NotFound { .. }
-            | AttachError::Dead { .. }
-            | AttachError::Ended { .. }),
-        ) if !no_wait => {
-            output::note(&error.to_string());
-            output::note("waiting for the region (with --no-wait: exit instead)");
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
-        Ok(_) => Ok(()),
     }
 }
 

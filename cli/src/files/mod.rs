@@ -4,7 +4,6 @@
 //! name. The rest of the program uses only what both modules offer.
 
 mod args;
-mod attach;
 mod checkpoint;
 mod checkpoints;
 pub mod demo;

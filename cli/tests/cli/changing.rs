@@ -22,7 +22,7 @@ fn producer(name: &str) -> Producer {
 }
 
 fn args() -> [&'static str; 8] {
-    let plain = ["--compress", "0", "--wait", "10"];
+    let plain = ["--compress", "0", "--timeout", "10"];
     let all = [&["--every", "1", "--increments", "9"], &plain[..]].concat();
     all.try_into().unwrap()
 }

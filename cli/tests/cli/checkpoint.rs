@@ -150,7 +150,7 @@ fn wait_waits_for_the_region_to_appear() {
         path,
         "--every",
         "1",
-        "--wait",
+        "--timeout",
         "30",
     ];
     let run = Background::start(&args);
@@ -170,7 +170,7 @@ fn wait_waits_for_the_region_to_appear() {
             path,
             "--every",
             "1",
-            "--wait",
+            "--timeout",
             "0.5",
         ],
         3,
@@ -306,7 +306,7 @@ fn signal_ends_the_wait_for_a_region() {
         "--fast",
         path,
         "--last",
-        "--wait",
+        "--timeout",
         "60",
     ]);
     std::thread::sleep(Duration::from_millis(300));

@@ -1,8 +1,10 @@
 //! Tests of `dump` and `export`.
 
-use crate::common::{bad, command, good, line, name, publish};
+use crate::checkpoint::attached;
+use crate::common::{Run, bad, command, good, line, name, publish};
 use ndarray::{Array, Array1, Array2, ArrayD, s};
 use ndarray_npy::ReadNpyExt;
+use nix::sys::signal::Signal;
 use std::fs;
 use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
@@ -208,36 +210,50 @@ fn structures_are_dumped_only_as_bytes() {
     bad(&["stats", &name, "tree"], 2);
 }
 
+/// Runs the command with an output whose reader is gone.
+fn without_reader(args: &[&str]) -> Run {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = command(args);
+    command.stdout(writer).output().unwrap().into()
+}
+
 #[test]
-fn closed_pipe_is_no_error() {
-    let name = name("pipe");
+fn closed_pipe_ends_commands_quietly_by_its_signal() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("pipe"));
     let (mut p, t) = line(&name, 1 << 18); // more than a pipe holds
     publish(&mut p, t, 1);
-    for kind in ["--raw", "--npy"] {
-        let mut child = command(&["dump", &name, "t", kind, "-"]).spawn().unwrap();
-        drop(child.stdout.take());
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(
-            (output.status.code(), output.stderr),
-            (Some(0), Vec::new()),
-            "{kind}"
-        );
-    }
+    let file = dir.path().join("one.vtkhdf");
     for args in [
         vec!["--help"],
-        vec!["info", &name],
-        vec!["completions", "bash"],
+        vec!["--version"],
+        vec!["ls"],
         vec!["ls", "--json"],
+        vec!["info", &name],
+        vec!["info", &name, "--watch"],
+        vec!["stats", &name, "t"],
+        vec!["dump", &name, "t"],
+        vec!["dump", &name, "t", "--raw", "-"],
+        vec!["dump", &name, "t", "--npy", "-"],
+        vec!["view", &name, "--port", "0"],
+        vec!["export", &name, text(&file)],
+        vec!["doctor"],
+        vec!["completions", "bash"],
     ] {
-        let mut child = command(&args).spawn().unwrap();
-        drop(child.stdout.take());
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(
-            (output.status.code(), output.stderr),
-            (Some(0), Vec::new()),
-            "{args:?}"
-        );
+        let run = without_reader(&args);
+        let end = (run.code, run.err.as_str());
+        assert_eq!(end, (-(Signal::SIGPIPE as i32), ""), "{args:?}");
     }
+    assert!(file.exists(), "the work was done");
+    // A command that writes files goes on.
+    let args = ["checkpoint", &name, "--fast", text(dir.path()), "--last"];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let child = command(&args).stdout(writer).spawn().unwrap();
+    attached(&name, child.id());
+    drop(p);
+    let run: Run = child.wait_with_output().unwrap().into();
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
 }
 
 #[test]

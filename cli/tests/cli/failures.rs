@@ -19,7 +19,7 @@ fn looks(name: &str) -> [Vec<String>; 5] {
         vec!["dump", name, "t"],
         vec!["stats", name, "t"],
         vec!["export", name, file],
-        vec!["checkpoint", name, "--fast", "/tmp", "--last"],
+        vec!["checkpoint", name, "--fast", "/tmp", "--last", "--no-wait"],
     ]
     .map(|args| args.into_iter().map(str::to_owned).collect())
 }

@@ -2,6 +2,7 @@
 
 mod changing;
 mod checkpoint;
+mod clean;
 mod common;
 mod deferred;
 mod demo;
@@ -16,4 +17,5 @@ mod paraview;
 mod stats;
 mod tiers;
 mod view;
+mod waiting;
 mod watch;

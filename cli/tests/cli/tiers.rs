@@ -53,7 +53,7 @@ fn last_checkpoint_waits_for_room_while_copies_progress() {
         "0",
         "--limit",
         "0.01",
-        "--wait",
+        "--timeout",
         "30",
     ];
     let tcasm = command(&[&["checkpoint", &name], &tiers[..], &args].concat());

@@ -294,6 +294,9 @@ fn watch_waits_for_a_missing_region_unless_no_wait() {
     let tmux = Tmux::watch(&[&name, "--no-wait"]);
     let screen = tmux.until_it_says("status 3");
     assert!(screen.contains("TCASM_RUNTIME_DIR"), "{screen}");
+    let tmux = Tmux::watch(&[&name, "--timeout", "0.5"]);
+    let screen = tmux.until_it_says("status 3");
+    assert!(screen.contains("waiting"), "{screen}");
     let tmux = Tmux::watch(&[&name]);
     tmux.until_it_says("waiting");
     let (mut p, t) = line(&name, 64);

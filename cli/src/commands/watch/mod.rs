@@ -29,6 +29,7 @@ mod versions;
 
 use crate::args::WatchArgs;
 use crate::failure::{Code, Failure};
+use crate::{output, wait};
 use choice::Action;
 use colours::Depth;
 use event::Event;
@@ -42,7 +43,7 @@ use terminal::Screen;
 
 pub fn run(args: &WatchArgs) -> Result<(), Failure> {
     need_terminal(&args.name)?;
-    super::view::check_region(&args.name, args.no_wait)?;
+    wait::expect(&args.name, &args.wait, || false, output::note)?;
     let least = Duration::from_secs(1) / args.rate;
     let (sender, events) = mpsc::channel();
     let screen = Screen::enter(sender.clone()).map_err(no_terminal)?;

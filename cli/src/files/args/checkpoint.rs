@@ -1,8 +1,9 @@
 //! Arguments of the commands for checkpoints: `checkpoint`, `checkpoints`, `verify` and `restore`.
 
-use super::values::{percent, positive, seconds};
+use super::values::{percent, positive};
 use super::when::When;
-use crate::args::Format;
+use crate::args::values::seconds;
+use crate::args::{Format, WaitArgs};
 use crate::files::storage::Storage;
 use clap::Args;
 use std::path::PathBuf;
@@ -40,8 +41,8 @@ pub struct CheckpointArgs {
     pub compact: bool,
     #[command(flatten)]
     pub keep: Keep,
-    /// Copy at most this many MB (millions of bytes) per second to the slow folder
-    #[arg(long, value_name = "MB", value_parser = positive, requires = "slow")]
+    /// Copy at most this many MiB per second to the slow folder
+    #[arg(long, value_name = "MIB", value_parser = positive, requires = "slow")]
     pub limit: Option<f64>,
     /// After the simulation has ended, finish copying to the slow folder, and wait for the room
     /// that this makes in the fast one. Give up after SECONDS without progress
@@ -51,9 +52,8 @@ pub struct CheckpointArgs {
     /// checkpoints of later steps as soon as the first new one is complete
     #[arg(long)]
     pub replace_later: bool,
-    /// Wait up to SECONDS for the regions to appear
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
-    pub wait: f64,
+    #[command(flatten)]
+    pub wait: WaitArgs,
     /// Permissions of the files, in octal as for chmod, such as 0640; the umask is then ignored
     /// [default: 0600 less the umask]
     #[arg(long, value_name = "MODE")]

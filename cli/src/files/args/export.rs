@@ -1,7 +1,7 @@
 //! Arguments of `export`.
 
-use super::values::seconds;
 use super::when::{Interval, When};
+use crate::args::WaitArgs;
 use crate::files::storage::Storage;
 use clap::Args;
 use std::path::PathBuf;
@@ -24,7 +24,10 @@ pub struct ExportArgs {
 
 /// Options of a time series that grows while the simulation runs.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(mut_group("Interval", |group| group.requires("follow")))]
+#[command(
+    mut_group("Interval", |group| group.requires("follow")),
+    mut_group("WaitArgs", |group| group.requires("follow"))
+)]
 pub struct Follow {
     /// Append versions to FILE as a time series until the simulation ends: every version that can
     /// still be read, or those that one of the next three options selects. Other programs may read
@@ -45,15 +48,8 @@ pub struct Follow {
     /// steps as soon as the first new version is complete
     #[arg(long, requires = "follow")]
     pub replace_later: bool,
-    /// Wait up to SECONDS for the region to appear
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 0.0,
-        value_parser = seconds,
-        requires = "follow"
-    )]
-    pub wait: f64,
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 impl Follow {

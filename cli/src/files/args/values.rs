@@ -1,4 +1,4 @@
-//! Parsers of numbers: those greater than 0, percentages, times.
+//! Parsers of numbers: those greater than 0, and percentages.
 
 /// Parses a number greater than 0, up to 1e9.
 pub fn positive(text: &str) -> Result<f64, String> {
@@ -16,14 +16,6 @@ pub fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a number greater than 0, up to 100".to_owned())
 }
 
-/// Parses a time in seconds, which may be 0.
-pub fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse::<f64>().ok();
-    seconds
-        .filter(|s| (0.0..=1e9).contains(s))
-        .ok_or_else(|| "write a number of seconds, 0 or more".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,13 +27,5 @@ mod tests {
             assert!(positive(bad).is_err() && percent(bad).is_err(), "{bad:?}");
         }
         assert!(percent("101").is_err());
-    }
-
-    #[test]
-    fn a_waiting_time_is_a_number_of_seconds() {
-        assert_eq!(seconds("2.5"), Ok(2.5));
-        for bad in ["-1", "nan", "1e300", "soon"] {
-            assert!(seconds(bad).is_err(), "{bad:?}");
-        }
     }
 }

@@ -67,6 +67,11 @@ fn style(bar: &ProgressBar, template: &str) {
 }
 
 impl RegionOutput<'_> {
+    /// Prints a message on standard error.
+    pub fn note(&self, text: &str) {
+        self.progress.bars.suspend(|| output::note(text));
+    }
+
     /// Shows the newest version that was seen.
     pub fn saw(&self, version: &Version) {
         if !self.versions.is_hidden() {
@@ -115,8 +120,7 @@ impl RegionOutput<'_> {
             return;
         }
         let failures = failures(writer.failed);
-        let text = format!("{stamp} is not written: {message}{failures}");
-        self.progress.bars.suspend(|| crate::output::note(&text));
+        self.note(&format!("{stamp} is not written: {message}{failures}"));
     }
 
     /// Removes the progress bars and prints the last line.

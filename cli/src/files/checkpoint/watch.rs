@@ -4,11 +4,11 @@ use super::progress::{Output, RegionOutput};
 use super::writer::Writer;
 use crate::failure::{Code, Failure};
 use crate::files::args::CheckpointArgs;
-use crate::files::attach::{POLL, attach};
 use crate::files::end::End;
 use crate::files::schedule::Schedule;
 use crate::region;
 use crate::signals::Signals;
+use crate::wait::{self, POLL};
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::Draining;
@@ -64,7 +64,8 @@ pub fn run(
         writer: Writer::new(name, args)?,
         output: progress.region(name),
     };
-    let Some(mut observer) = attach(name, args.wait, signals)? else {
+    let say = |text: &str| watch.output.note(text);
+    let Some(mut observer) = wait::attach(name, &args.wait, || signals.end(), say)? else {
         return Err(Failure::new(
             Code::Interrupted,
             format!("interrupted before region {name:?} appeared"),

@@ -154,12 +154,12 @@ fn fill(
 }
 
 fn settings(args: &CheckpointArgs) -> Settings {
-    let in_mb = |mb: f64| (mb * 1e6) as u64;
+    let in_mib = |mib: f64| (mib * f64::from(1 << 20)) as u64;
     Settings {
         keep: retention(&args.keep, args.keep.keep, args.slow.is_none()),
         slow: args.slow.clone(),
         keep_slow: retention(&args.keep, args.keep.keep_slow, true),
-        limit: args.limit.map(|mb| in_mb(mb).max(1)),
+        limit: args.limit.map(|mib| in_mib(mib).max(1)),
         options: args.storage.options(args.mode.unwrap_or_default()),
         most_files: args.increments as usize,
         compact: args.compact,

@@ -9,11 +9,11 @@ mod sink;
 
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
-use crate::files::attach::{POLL, attach};
 use crate::files::end::End;
 use crate::files::schedule::Schedule;
 use crate::region;
 use crate::signals::Signals;
+use crate::wait::{self, POLL};
 use changes::Changes;
 use progress::FollowOutput;
 use sink::{Sink, Trouble};
@@ -31,7 +31,9 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         last_failure: None,
         args,
     };
-    let Some(mut observer) = attach(&args.name, args.follow.wait, &signals)? else {
+    let say = |text: &str| follower.progress.note(text);
+    let end = || signals.end();
+    let Some(mut observer) = wait::attach(&args.name, &args.follow.wait, end, say)? else {
         follower.progress.finish("interrupted");
         return Ok(());
     };

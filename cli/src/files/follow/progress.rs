@@ -69,8 +69,7 @@ impl FollowOutput {
         self.failed += 1;
         self.failing += 1;
         if self.failing.is_power_of_two() {
-            let text = format!("{stamp} is not appended: {message}");
-            self.line.suspend(|| output::note(&text));
+            self.note(&format!("{stamp} is not appended: {message}"));
         }
     }
 
@@ -89,6 +88,11 @@ impl FollowOutput {
             counted(self.missed, "reclaimed before they were seen"),
             counted(self.failed, "failed"),
         ));
+    }
+
+    /// Prints a message on standard error.
+    pub fn note(&self, text: &str) {
+        self.line.suspend(|| output::note(text));
     }
 
     /// Prints a line. Errors are ignored: versions are appended even if nobody reads the output.

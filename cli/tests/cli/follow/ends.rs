@@ -37,7 +37,7 @@ fn sigint_ends_with_status_0() {
     );
     let other = file.with_file_name("other.vtkhdf");
     let other = other.to_str().unwrap();
-    let waiting = Background::start(&["export", "nobody", other, "--follow", "--wait", "60"]);
+    let waiting = Background::start(&["export", "nobody", other, "--follow", "--timeout", "60"]);
     let lock = file.with_file_name(".other.vtkhdf.tcasm-lock");
     until("it waits", || lock.exists());
     waiting.signal(Signal::SIGINT);

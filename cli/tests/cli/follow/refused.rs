@@ -71,7 +71,8 @@ fn wrong_arguments_are_refused() {
     for wrong in [
         &["--every", "2"][..],
         &["--keep", "2"],
-        &["--wait", "2"],
+        &["--timeout", "2"],
+        &["--no-wait"],
         &["--follow", "--every", "0"],
         &["--follow", "--every", "2", "--every-seconds", "1"],
         &["--follow", "--keep", "0"],
@@ -84,6 +85,6 @@ fn wrong_arguments_are_refused() {
     bad(&["export", &name, other.to_str().unwrap(), "--follow"], 2);
     let nowhere = dir.path().join("no/run.vtkhdf");
     bad(&["export", &name, nowhere.to_str().unwrap(), "--follow"], 9);
-    bad(&["export", "nobody", path, "--follow"], 3);
+    bad(&["export", "nobody", path, "--follow", "--no-wait"], 3);
     assert!(!file.exists() && !other.exists());
 }
