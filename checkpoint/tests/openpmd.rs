@@ -1,5 +1,5 @@
-//! The contents of an openPMD file, read with HDF5 alone. `read_back.rs` has openPMD-api read it
-//! where that is installed.
+//! The contents of an openPMD file, read with HDF5 alone, and the meshes that reach files of both
+//! layouts. `read_back.rs` has openPMD-api read a file where that is installed.
 
 mod common;
 
@@ -54,6 +54,38 @@ fn mesh_attributes_are_ordered_from_slowest_to_fastest_axis() -> Result<()> {
         let values: Vec<f32> = meshes.dataset(&format!("vector/{name}"))?.read_raw()?;
         let expected: Vec<f32> = all.iter().skip(component).step_by(3).copied().collect();
         assert_eq!(values, expected, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn mesh_that_cannot_be_used_reaches_no_file() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut old = field("old", DType::F64, &[4, 5]);
+    old.mesh = Some(Mesh {
+        origin: [f64::NAN; 3],
+        spacing: [-0.5, 0.0, 1.0],
+    });
+    let version = Version::of([old]);
+    for layout in common::LAYOUTS {
+        let path = dir.path().join(format!("{layout:?}_00000042.h5"));
+        let options = Options { layout, ..PLAIN };
+        tcasm_checkpoint::write(&path, &version.snapshot(STAMP), &options).unwrap();
+        let file = hdf5::File::open(&path)?;
+        match layout {
+            Layout::OpenPmd => {
+                let record = file.dataset("data/42/meshes/old")?;
+                assert_eq!(numbers(&record, "gridSpacing")?, [1.0; 2]);
+                assert_eq!(numbers(&record, "gridGlobalOffset")?, [0.0; 2]);
+                assert!(record.attr("spacing").is_err());
+            }
+            Layout::VtkHdf => {
+                let image = file.group("VTKHDF")?;
+                assert_eq!(numbers(&image, "Spacing")?, [1.0; 3]);
+                assert_eq!(numbers(&image, "Origin")?, [0.0; 3]);
+                assert!(image.dataset("PointData/old")?.attr("spacing").is_err());
+            }
+        }
     }
     Ok(())
 }

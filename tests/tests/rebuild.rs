@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use ndarray::{Ix1, Ix2, Ix3, Ix4, IxDyn};
 use tcasm_observer::{FieldTable, Observer};
 use tcasm_producer::{
-    Complex, DType, DefineError, FieldDesc, Kind, Producer, RegionPtr, TrackerKind, ViewError,
+    Complex, DType, DefineError, FieldDesc, Kind, Mesh, Producer, RegionPtr, TrackerKind, ViewError,
 };
 use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
@@ -210,6 +210,35 @@ fn a_handle_of_another_type_or_shape_is_a_clear_error() {
         p.handle::<f64, Ix2>("a"),
         Err(DefineError::Closed)
     ));
+}
+
+#[test]
+fn mesh_that_cannot_be_used_is_refused_when_declared_and_left_out_of_a_rebuilt_field() {
+    let name = name("mesh");
+    let mut p = Producer::builder(&name)
+        .capacity(10 * PAGE)
+        .create()
+        .unwrap();
+    for bad in [-0.5, 0.0, f64::NAN, f64::INFINITY] {
+        let spacing = [1.0, bad, 1.0];
+        let field = p.field::<f64, _>("a", [4]).mesh([0.0; 3], spacing);
+        let error = field.add().unwrap_err().to_string();
+        assert!(error.contains(&format!("{spacing:?}")), "{error}");
+    }
+    let origin = [f64::NAN, 0.0, 0.0];
+    let field = p.field::<f64, _>("a", [4]).mesh(origin, [1.0; 3]);
+    let error = field.add().unwrap_err().to_string();
+    assert!(error.contains("give three finite numbers"), "{error}");
+
+    let mut old = FieldDesc::new("a", DType::F64, &[4]);
+    old.mesh = Some(Mesh {
+        origin,
+        spacing: [0.0; 3],
+    });
+    p.define(&old).unwrap();
+    p.publish_visible(1, 0.0).unwrap();
+    let version = Observer::attach(&name).unwrap().latest().unwrap();
+    assert_eq!(version.field("a").unwrap().mesh, None);
 }
 
 #[test]

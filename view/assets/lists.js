@@ -48,10 +48,11 @@ function showFields() {
   const key = JSON.stringify([fields, state.fieldName]);
   refill(byId('fields'), key, () => fields.map((f) => {
     const unit = unitOf(f) && ` · ${unitOf(f)}`;
-    const detail = f.raw ? 'raw bytes' : `${typeText(f)} · ${shapeText(f)}${unit}`;
+    const mesh = f.mesh_error ? ' · mesh ignored' : '';
+    const detail = f.raw ? 'raw bytes' : `${typeText(f)} · ${shapeText(f)}${unit}${mesh}`;
     const item = entry(f.name === state.fieldName, () => chooseField(f),
       make('span', { className: 'name', textContent: f.name }),
-      make('span', { className: 'detail', textContent: detail }));
+      make('span', { className: 'detail', textContent: detail, title: f.mesh_error ?? '' }));
     item.firstChild.disabled = f.raw;
     return item;
   }));

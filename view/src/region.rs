@@ -93,6 +93,7 @@ pub struct Field {
     pub centering: Centering,
     pub origin: Option<Vec<f64>>,
     pub spacing: Option<Vec<f64>>,
+    pub mesh_error: Option<String>,
     pub offset: u64,
     pub bytes: u64,
 }
@@ -102,6 +103,7 @@ impl Field {
     pub fn of(desc: &FieldDesc) -> Self {
         let shape = blocks::shape(desc);
         let count = shape.len();
+        let mesh = desc.usable_mesh();
         // A mesh has at most three axes. Its x comes first, a field's last.
         let of_mesh = |numbers: [f64; 3]| {
             let numbers = numbers.into_iter().take(count);
@@ -117,8 +119,9 @@ impl Field {
             complex: desc.dtype.name().starts_with("complex"),
             raw: !matches!(desc.kind, Kind::Array),
             centering: desc.centering,
-            origin: desc.mesh.and_then(|mesh| of_mesh(mesh.origin)),
-            spacing: desc.mesh.and_then(|mesh| of_mesh(mesh.spacing)),
+            origin: mesh.and_then(|mesh| of_mesh(mesh.origin)),
+            spacing: mesh.and_then(|mesh| of_mesh(mesh.spacing)),
+            mesh_error: desc.check_mesh().err().map(|error| error.to_string()),
             offset: desc.offset,
             bytes: desc.bytes(),
         }
@@ -274,5 +277,27 @@ impl Region {
         self.latest = Some(latest.stamp());
         self.changed_bytes = latest.changed_pages() * self.page_size;
         self.fields = latest.table().fields.iter().map(Field::of).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::field::{DType, Mesh};
+
+    #[test]
+    fn mesh_that_cannot_be_used_is_no_mesh_and_clients_learn_why() {
+        let mut desc = FieldDesc::new("t", DType::F64, &[4, 5]);
+        let of = |spacing: [f64; 3], desc: &mut FieldDesc| {
+            let origin = [0.0; 3];
+            desc.mesh = Some(Mesh { origin, spacing });
+            Field::of(desc)
+        };
+        let good = of([0.5, 0.25, 1.0], &mut desc);
+        assert_eq!(good.spacing, Some(vec![0.25, 0.5]));
+        assert_eq!(good.mesh_error, None);
+        let bad = of([0.5, 0.0, 1.0], &mut desc);
+        assert_eq!((bad.origin, bad.spacing), (None, None));
+        assert!(bad.mesh_error.unwrap().contains("[0.5, 0.0, 1.0]"));
     }
 }

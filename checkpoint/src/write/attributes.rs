@@ -60,7 +60,7 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
         Centering::Cell => "cell",
     };
     text(at, "centering", centering)?;
-    if let Some(mesh) = field.mesh {
+    if let Some(mesh) = field.usable_mesh() {
         numbers(at, "origin", &mesh.origin)?;
         numbers(at, "spacing", &mesh.spacing)?;
     }

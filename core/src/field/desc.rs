@@ -1,6 +1,7 @@
 //! The description of one field, and the checks that it must pass before it is used.
 
 use super::dtype::DType;
+use super::mesh::{Mesh, MeshError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -24,24 +25,6 @@ pub enum Centering {
     Point,
     /// In the cells between points (VTK cell data, Blueprint `element`).
     Cell,
-}
-
-/// A uniform mesh. All coordinates are in the order x, y, z, whatever the order of the field is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mesh {
-    /// The coordinates of the first interior point. Ghost layers lie outside it.
-    pub origin: [f64; 3],
-    /// The distance of neighbouring points on each axis.
-    pub spacing: [f64; 3],
-}
-
-impl Default for Mesh {
-    fn default() -> Self {
-        Mesh {
-            origin: [0.0; 3],
-            spacing: [1.0; 3],
-        }
-    }
 }
 
 /// A free attribute of a field or of the region.
@@ -124,7 +107,8 @@ pub struct FieldDesc {
     pub unit: String,
     /// The place of the values on the mesh.
     pub centering: Centering,
-    /// The uniform mesh of the field, if it has one.
+    /// The uniform mesh of the field, if it has one. Regions of older producers may have a mesh that
+    /// cannot be used, so readers ask for [`FieldDesc::usable_mesh`].
     pub mesh: Option<Mesh>,
     /// The free attributes.
     pub attrs: BTreeMap<String, Attr>,
@@ -133,7 +117,7 @@ pub struct FieldDesc {
 }
 
 /// The reason why the description of a field cannot be used.
-#[derive(Debug, Error, PartialEq, Eq, Clone)]
+#[derive(Debug, Error, PartialEq, Clone)]
 #[non_exhaustive]
 pub enum FieldError {
     /// The name is not a valid one.
@@ -189,6 +173,14 @@ pub enum FieldError {
         name: String,
         /// The shape of the field.
         shape: Vec<usize>,
+    },
+    /// The mesh of the field cannot be used.
+    #[error("field {name:?}: {source}")]
+    Mesh {
+        /// The name of the field.
+        name: String,
+        /// The reason.
+        source: MeshError,
     },
     /// The field does not lie in its region.
     #[error(
@@ -299,6 +291,22 @@ impl FieldDesc {
                 shape: self.shape.clone(),
             })
         }
+    }
+
+    /// Checks the mesh, if there is one. Only declarations are refused because of their mesh: readers
+    /// take [`FieldDesc::usable_mesh`], so that they can read the regions and files of producers
+    /// that did not check it.
+    pub fn check_mesh(&self) -> Result<(), FieldError> {
+        let checked = self.mesh.map_or(Ok(()), |mesh| mesh.check());
+        checked.map_err(|source| FieldError::Mesh {
+            name: self.name.clone(),
+            source,
+        })
+    }
+
+    /// Returns the mesh, if there is one that can be used.
+    pub fn usable_mesh(&self) -> Option<Mesh> {
+        self.mesh.filter(|mesh| mesh.check().is_ok())
     }
 
     /// Returns the size in bytes. A description from another process must be checked with

@@ -7,11 +7,13 @@
 mod array;
 mod desc;
 mod dtype;
+mod mesh;
 mod pointer;
 mod table;
 
 pub use array::{ArrayError, check_type, interior, view, view_mut};
-pub use desc::{Attr, Centering, FieldDesc, FieldError, Kind, Mesh, Order};
+pub use desc::{Attr, Centering, FieldDesc, FieldError, Kind, Order};
 pub use dtype::{DType, Element};
+pub use mesh::{Mesh, MeshError};
 pub use pointer::RegionPtr;
 pub use table::{FieldTable, TableError};

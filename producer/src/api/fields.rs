@@ -74,7 +74,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     }
 
     /// Sets the uniform mesh: the coordinates (x, y, z) of the first interior point, and the
-    /// distance between points.
+    /// distance between points. Coordinates are finite and distances positive, also along axes that
+    /// the field does not have.
     pub fn mesh(mut self, origin: [f64; 3], spacing: [f64; 3]) -> Self {
         self.desc.mesh = Some(Mesh { origin, spacing });
         self
@@ -92,6 +93,7 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
             split_components(&mut self.desc)?;
         }
         self.producer.check_new(&self.desc.name)?;
+        self.desc.check_mesh()?;
         let want = match self.handed_over {
             true => Want::HandedOver,
             false => Want::Tracked,

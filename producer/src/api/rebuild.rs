@@ -18,19 +18,22 @@ impl Producer {
     /// Adds a field as `desc` describes it, at the offset that the description gives. The field is
     /// computed in place and has a buffer of its own.
     ///
+    /// A mesh that cannot be used, which older producers did not refuse, is left out.
+    ///
     /// Fields must be added in ascending order of offsets. Memory of other fields follows the last
     /// one. Gaps between fields stay unused, and take no memory.
     pub fn define(&mut self, desc: &FieldDesc) -> Result<(), DefineError> {
         self.check_new(&desc.name)?;
         desc.check_in(self.live.bytes())?;
         self.check_structure(desc)?;
-        let pages = self.live.allocate_at(desc)?;
+        let desc = with_usable_mesh(desc);
+        let pages = self.live.allocate_at(&desc)?;
         let buffer = self.table.add_buffer(BufferInfo {
             pages,
             desc: desc.clone(),
             memory: Memory::Tracked,
         });
-        self.add_field(desc.clone(), buffer)?;
+        self.add_field(desc, buffer)?;
         Ok(())
     }
 
@@ -119,6 +122,17 @@ impl Producer {
         field.map(|f| f.buffer).ok_or_else(|| ViewError::NoField {
             name: name.to_owned(),
         })
+    }
+}
+
+/// Returns the description without its mesh if that cannot be used.
+fn with_usable_mesh(desc: &FieldDesc) -> FieldDesc {
+    if let Err(error) = desc.check_mesh() {
+        log::warn!("{error}. The field gets no mesh");
+    }
+    FieldDesc {
+        mesh: desc.usable_mesh(),
+        ..desc.clone()
     }
 }
 

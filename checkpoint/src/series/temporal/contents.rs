@@ -79,6 +79,7 @@ impl Contents {
         let plain = |field: &FieldDesc| FieldDesc {
             offset: 0,
             attrs: Default::default(),
+            mesh: field.usable_mesh(), // a mesh with a NaN would differ from itself
             ..field.clone()
         };
         let (own, other) = (self.table.fields.iter(), table.fields.iter());
@@ -187,7 +188,7 @@ impl<'de> Deserialize<'de> for FormatOnly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcasm_core::field::DType;
+    use tcasm_core::field::{DType, Mesh};
 
     fn table(shape: &[usize]) -> FieldTable {
         FieldTable {
@@ -215,6 +216,19 @@ mod tests {
             });
         }
         contents
+    }
+
+    #[test]
+    fn series_goes_on_although_the_mesh_holds_a_nan() {
+        let mut old = table(&[4]);
+        old.fields[0].mesh = Some(Mesh {
+            origin: [f64::NAN; 3],
+            spacing: [1.0; 3],
+        });
+        let contents = Contents::new("heat", &old);
+        assert!(contents.takes(&old) && contents.takes(&table(&[4])));
+        old.fields[0].mesh = Some(Mesh::default());
+        assert!(!contents.takes(&old));
     }
 
     #[test]

@@ -22,17 +22,18 @@ impl Grid {
     pub fn of(table: &FieldTable) -> Grid {
         let mut candidates = table.fields.iter().filter(|f| can_lie_on_a_grid(f));
         let first = candidates.clone().next();
-        let field = candidates.find(|f| f.mesh.is_some()).or(first);
+        let field = candidates.find(|f| f.usable_mesh().is_some()).or(first);
         Grid {
             points: field.map_or([1; 3], points),
-            mesh: field.and_then(|f| f.mesh).unwrap_or_default(),
+            mesh: field.and_then(FieldDesc::usable_mesh).unwrap_or_default(),
         }
     }
 
     /// Returns the shape of the interior of `field` in the file, or `None` if it does not lie on
     /// this grid.
     pub fn shape_of(&self, field: &FieldDesc) -> Option<Vec<usize>> {
-        let fits = can_lie_on_a_grid(field) && field.mesh.is_none_or(|m| m == self.mesh);
+        let same = field.usable_mesh().is_none_or(|mesh| mesh == self.mesh);
+        let fits = can_lie_on_a_grid(field) && same;
         if !fits || self.points == [1; 3] {
             return None;
         }
@@ -142,6 +143,18 @@ mod tests {
         assert_eq!(grid.shape_of(&placed), Some(vec![6]));
         placed.mesh = Some(Mesh::default());
         assert_eq!(grid.shape_of(&placed), None);
+    }
+
+    #[test]
+    fn mesh_that_cannot_be_used_is_no_mesh() {
+        let mut bad = field(&[6], Centering::Point);
+        bad.mesh = Some(Mesh {
+            origin: [0.0; 3],
+            spacing: [0.5, 0.0, f64::NAN],
+        });
+        let grid = grid(std::slice::from_ref(&bad));
+        assert_eq!((grid.points, grid.mesh), ([1, 1, 6], Mesh::default()));
+        assert_eq!(grid.shape_of(&bad), Some(vec![6]));
     }
 
     #[test]

@@ -186,7 +186,7 @@ fn component_name(component: usize, components: usize) -> String {
 /// Writes the attributes of a record.
 fn describe_record(at: &Location, field: &FieldDesc) -> Result<(), Fault> {
     let dims = shape(field).len();
-    let mesh = field.mesh.unwrap_or_default();
+    let mesh = field.usable_mesh().unwrap_or_default();
     let labels: Vec<String> = (0..dims).rev().map(axis_label).collect();
     attributes::text(at, "geometry", "cartesian")?;
     attributes::text(at, "dataOrder", "C")?;

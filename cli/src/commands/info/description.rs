@@ -95,6 +95,9 @@ pub struct Field {
     pub unit: String,
     pub centering: Centering,
     pub mesh: Option<Mesh>,
+    /// The reason why the mesh of the region is left out here, if it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mesh_error: Option<String>,
     pub attrs: BTreeMap<String, Attr>,
     pub offset: u64,
     pub bytes: u64,
@@ -200,6 +203,8 @@ impl From<FieldDesc> for Field {
     fn from(desc: FieldDesc) -> Self {
         Field {
             bytes: desc.bytes(),
+            mesh: desc.usable_mesh(),
+            mesh_error: desc.check_mesh().err().map(|error| error.to_string()),
             name: desc.name,
             kind: desc.kind,
             dtype: desc.dtype.name(),
@@ -209,7 +214,6 @@ impl From<FieldDesc> for Field {
             ghosts: desc.ghosts,
             unit: desc.unit,
             centering: desc.centering,
-            mesh: desc.mesh,
             attrs: desc.attrs,
             offset: desc.offset,
         }

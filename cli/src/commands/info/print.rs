@@ -2,6 +2,7 @@
 
 use super::description::{Field, Info, Latest};
 use crate::output::{self, Table, bytes, count, number};
+use crate::plain;
 use std::time::{Duration, SystemTime};
 use tcasm_core::field::{Attr, Centering, Kind, Order};
 
@@ -10,6 +11,9 @@ pub fn text(info: &Info) -> String {
     if !info.fields.is_empty() {
         out += "\nfields\n";
         out += &fields(&info.fields);
+        for error in info.fields.iter().filter_map(|f| f.mesh_error.as_ref()) {
+            out += &plain::line(&format!("  ignored: {error}"));
+        }
     }
     if !info.observers.is_empty() {
         out += "\nobservers\n";
@@ -227,6 +231,9 @@ fn ghosts(field: &Field) -> String {
 }
 
 fn mesh(field: &Field) -> String {
+    if field.mesh_error.is_some() {
+        return "ignored".to_owned();
+    }
     field.mesh.as_ref().map_or("-".to_owned(), |mesh| {
         let [x, y, z] = mesh.origin.map(number);
         let [dx, dy, dz] = mesh.spacing.map(number);
@@ -260,6 +267,21 @@ fn attr(value: &Attr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcasm_core::field::{DType, FieldDesc, Mesh};
+
+    #[test]
+    fn mesh_that_cannot_be_used_is_ignored_aloud() {
+        let mut desc = FieldDesc::new("t", DType::F64, &[4]);
+        desc.mesh = Some(Mesh {
+            origin: [0.0; 3],
+            spacing: [-0.5, 1.0, f64::NAN],
+        });
+        let field = Field::from(desc);
+        assert_eq!(mesh(&field), "ignored");
+        let error = field.mesh_error.unwrap();
+        assert!(error.contains("[-0.5, 1.0, NaN]"), "{error}");
+        assert_eq!(field.mesh, None);
+    }
 
     #[test]
     fn long_lists_of_versions_are_shortened() {

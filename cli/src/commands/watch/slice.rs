@@ -102,6 +102,9 @@ fn titles(model: &Model, field: &Field) -> (String, String) {
     if rows != cols {
         axes += &extent('\u{2191}', rows);
     }
+    if field.mesh_error.is_some() {
+        axes += " mesh ignored: it cannot be used ";
+    }
     (title, axes)
 }
 

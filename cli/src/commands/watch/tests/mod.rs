@@ -31,6 +31,7 @@ fn field(name: &str, shape: &[usize], components: usize) -> Field {
         centering: Centering::Point,
         origin: None,
         spacing: None,
+        mesh_error: None,
         offset: 0,
         bytes: 8,
     }
