@@ -23,8 +23,12 @@ pub struct Moments {
     pub count: u64,
     /// Number of NaNs.
     pub nans: u64,
-    /// Number of infinities.
+    /// Number of infinities of both signs.
     pub infinities: u64,
+    /// Number of positive infinities. Those of complex numbers, which have no sign, are among them.
+    pub positive_infinities: u64,
+    /// Number of negative infinities.
+    pub negative_infinities: u64,
     /// Least finite value, exact. For complex numbers, the least modulus.
     pub min: Option<Scalar>,
     /// Greatest finite value, exact. For complex numbers, the greatest modulus.
@@ -39,6 +43,13 @@ pub struct Moments {
     pub std: Option<f64>,
     /// Square root of `sample_variance`.
     pub sample_std: Option<f64>,
+}
+
+impl Moments {
+    /// Returns the number of finite values: extrema, mean and variance are those of these.
+    pub fn finite(&self) -> u64 {
+        self.count - self.nans - self.infinities
+    }
 }
 
 /// Computes the moments of all values of `array`.
@@ -65,6 +76,7 @@ pub struct Running<T: Number> {
     finite: u64,
     nans: u64,
     infinities: u64,
+    negative_infinities: u64,
     min: T::Key,
     max: T::Key,
     mean: T::Wide,
@@ -78,6 +90,7 @@ impl<T: Number> Default for Running<T> {
             finite: 0,
             nans: 0,
             infinities: 0,
+            negative_infinities: 0,
             min: T::Key::HIGHEST,
             max: T::Key::LOWEST,
             mean: T::Wide::ZERO,
@@ -97,6 +110,8 @@ impl<T: Number> Running<T> {
         // A value is not finite, or the sum left the range of f64. Check each value.
         let finite: Vec<T> = values.iter().copied().filter(|v| v.is_finite()).collect();
         let nans = values.iter().filter(|v| v.is_nan()).count();
+        let negative = |v: &&T| v.key().to_f64() == f64::NEG_INFINITY;
+        self.negative_infinities += values.iter().filter(negative).count() as u64;
         self.merge(&Self::of_finite(&finite, Sums::of(&finite)));
         self.nans += nans as u64;
         self.infinities += (values.len() - finite.len() - nans) as u64;
@@ -121,14 +136,15 @@ impl<T: Number> Running<T> {
     pub fn merge(&mut self, other: &Self) {
         self.nans += other.nans;
         self.infinities += other.infinities;
+        self.negative_infinities += other.negative_infinities;
         if other.finite == 0 {
             return;
         }
         if self.finite == 0 {
-            let (nans, infinities) = (self.nans, self.infinities);
             *self = Running {
-                nans,
-                infinities,
+                nans: self.nans,
+                infinities: self.infinities,
+                negative_infinities: self.negative_infinities,
                 ..*other
             };
             return;
@@ -157,6 +173,8 @@ impl<T: Number> Running<T> {
             count: self.finite + self.nans + self.infinities,
             nans: self.nans,
             infinities: self.infinities,
+            positive_infinities: self.infinities - self.negative_infinities,
+            negative_infinities: self.negative_infinities,
             min: some.then(|| self.min.into()),
             max: some.then(|| self.max.into()),
             mean: some.then(|| self.mean.into()),

@@ -180,6 +180,11 @@ impl Selection {
         Ok(array.slice_move(elems.as_slice()))
     }
 
+    /// Returns the picks, in the order of the axes.
+    pub fn picks(&self) -> &[Pick] {
+        &self.picks
+    }
+
     /// Returns true if this is the selection of the whole array, whatever its shape is.
     pub fn is_all(&self) -> bool {
         matches!(self.picks[..], [] | [Pick::Rest])

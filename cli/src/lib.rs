@@ -18,6 +18,7 @@ mod npy;
 mod output;
 #[cfg(feature = "pages")]
 pub mod pages;
+mod part;
 mod plain;
 mod preview;
 mod region;

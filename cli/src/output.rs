@@ -122,6 +122,15 @@ pub fn number(x: f64) -> String {
     format!("{}e{exponent}", shorten(mantissa))
 }
 
+/// Formats a number from a field of integers, such as a mean: with all digits before the point, so
+/// that it can be compared with values of the field.
+pub fn of_integers(x: f64) -> String {
+    match x.abs() {
+        large if large >= 1e3 && x.is_finite() => shorten(&format!("{x:.3}")).to_owned(),
+        _ => number(x),
+    }
+}
+
 /// Removes the zeros at the end of a fraction.
 fn shorten(decimal: &str) -> &str {
     if decimal.contains('.') {
@@ -184,6 +193,19 @@ mod tests {
             (f64::INFINITY, "inf"),
         ] {
             assert_eq!(number(x), text);
+        }
+    }
+
+    #[test]
+    fn numbers_from_integers_keep_all_digits_before_the_point() {
+        for (x, text) in [
+            (0.0, "0"),
+            (2.0 / 3.0, "0.666667"),
+            (-1_234_567.0, "-1234567"),
+            (123_456_789.25, "123456789.25"),
+            (1e15, "1000000000000000"),
+        ] {
+            assert_eq!(of_integers(x), text);
         }
     }
 

@@ -200,11 +200,28 @@ fn infinities_and_nans_are_counted_and_do_not_hide_the_rest() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let m = moments(array![1.0, inf, 3.0, nan, -inf, nan].into_dyn().view());
     assert_eq!((m.count, m.nans, m.infinities), (6, 2, 2));
+    assert_eq!((m.finite(), m.positive_infinities), (2, 1));
     assert_eq!(
         (m.min, m.max),
         (Some(Scalar::Float(1.0)), Some(Scalar::Float(3.0)))
     );
     assert_eq!((m.mean, m.variance), (Some(Scalar::Float(2.0)), Some(1.0)));
+}
+
+#[test]
+fn infinities_are_counted_by_their_sign_also_when_merged() {
+    let negative = [f64::NEG_INFINITY; 3];
+    let (mut a, mut b) = (Running::default(), Running::default());
+    a.add(&negative);
+    b.add(&[1.0, f64::INFINITY, f64::NAN]);
+    a.merge(&b);
+    a.add(&negative);
+    let m = a.finish();
+    assert_eq!((m.count, m.nans, m.finite()), (9, 1, 1));
+    assert_eq!((m.positive_infinities, m.negative_infinities), (1, 6));
+    let z = array![Complex::new(f64::NEG_INFINITY, 0.0)].into_dyn();
+    let m = moments(z.view());
+    assert_eq!((m.positive_infinities, m.negative_infinities), (1, 0));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Arguments of the commands that look at versions: `info`, `dump`, `stats`.
 
+use super::component::Component;
 use super::format::Format;
 use super::values::range;
 use super::wait::WaitArgs;
@@ -59,7 +60,7 @@ pub struct StatsArgs {
     #[arg(long, value_name = "LO:HI", value_parser = range, allow_hyphen_values = true)]
     pub range: Option<(f64, f64)>,
     /// Use only a part of the field, written as in numpy: '3,:,10:20'. Indices do not count ghost
-    /// layers
+    /// layers. For a vector, one more item chooses components: ':,:,:,0'
     #[arg(
         long,
         value_name = "SLICE",
@@ -68,6 +69,10 @@ pub struct StatsArgs {
         hide_default_value = true
     )]
     pub slice: Selection,
+    /// Describe only one component of a vector: its number, x, y or z, or magnitude for the length
+    /// of the vector [default: all components and the magnitude]
+    #[arg(long, value_name = "C")]
+    pub component: Option<Component>,
     #[command(flatten)]
     pub format: Format,
 }

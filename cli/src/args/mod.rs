@@ -1,6 +1,7 @@
 //! The command line. The commands are in this file, or in [`crate::files`] if they need HDF5; their
 //! arguments are in one file per group of commands.
 
+mod component;
 mod format;
 mod keep;
 mod look;

@@ -103,7 +103,106 @@ fn vectors_are_reported_by_component_and_magnitude() {
         text.contains("component 1") && text.contains("magnitude"),
         "{text}"
     );
-    bad(&["stats", &name, "v", "--slice", "0,0"], 2);
+    let error = bad(&["stats", &name, "v", "--slice", "0,0,0"], 2);
+    assert!(error.contains("(shape [5]) and 2 components"), "{error}");
+    assert!(error.contains("--slice '0', or ':,0' for"), "{error}");
+}
+
+#[test]
+fn one_component_is_chosen_by_option_or_by_the_last_item_of_the_slice() {
+    let name = name("component");
+    let _p = grid(&name);
+    for (args, describes, mean) in [
+        (["--component", "1"], "component 1", 4.0),
+        (["--component", "y"], "component 1", 4.0),
+        (["--component", "magnitude"], "magnitude", 5.0),
+        (["--slice", ":,0"], "component 0", 3.0),
+        (["--slice", "1:3,-1"], "component 1", 4.0),
+        (["--slice", "2,1:"], "component 1", 4.0),
+        (["--slice", ":,:"], "magnitude", 5.0),
+    ] {
+        let stats = json(&["stats", &name, "v", "--json", args[0], args[1]]);
+        assert_eq!(stats["describes"], describes, "{args:?}");
+        assert_eq!(stats["mean"], mean, "{args:?}");
+        assert_eq!(
+            stats["min"],
+            stats["histogram"]["edges"][0].as_f64().unwrap() + 0.5
+        );
+    }
+    let text = good(&["stats", &name, "v", "--component", "x"]).out;
+    assert!(text.contains("component 0"), "{text}");
+    assert!(
+        !text.contains("component 1") && !text.contains("magnitude"),
+        "{text}"
+    );
+    for (args, says) in [
+        (
+            vec!["v", "--component", "2"],
+            "choose 0, 1, x, y or magnitude",
+        ),
+        (vec!["v", "--component", "w"], "counted from 0"),
+        (
+            vec!["f", "--component", "magnitude"],
+            "leave --component out",
+        ),
+        (
+            vec!["v", "--component", "1", "--slice", ":,0"],
+            "use one of them",
+        ),
+    ] {
+        let error = bad(&[&["stats", name.as_str()], args.as_slice()].concat(), 2);
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn values_that_are_not_finite_are_counted_by_kind() {
+    let name = name("kinds");
+    let mut p = Producer::builder(&name).capacity(4096).create().unwrap();
+    let t = p.field::<f64, _>("t", [8]).add().unwrap();
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let values = [1.0, 2.0, inf, nan, -inf, inf, inf, 3.0];
+    p.view_mut(t).unwrap().assign(&Array::from_iter(values));
+    p.publish(1, 0.0).unwrap();
+    let stats = json(&["stats", &name, "t", "--json"]);
+    for (key, count) in [
+        ("count", 8),
+        ("nans", 1),
+        ("infinities", 4),
+        ("positive_infinities", 3),
+        ("negative_infinities", 1),
+    ] {
+        assert_eq!(stats[key], count, "{key}");
+    }
+    let text = good(&["stats", &name, "t"]).out;
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    for row in [["nan", "1"], ["+inf", "3"], ["-inf", "1"], ["mean", "2"]] {
+        assert!(rows.contains(&row.to_vec()), "{row:?}: {text}");
+    }
+    assert!(text.contains("those of the finite values: 3\n"), "{text}");
+    assert!(text.contains("\n-inf: 1\n+inf: 3\nnan: 1\n"), "{text}");
+    assert!(!text.contains("below") && !text.contains("above"), "{text}");
+    let text = good(&["stats", &name, "t", "--slice", ":2"]).out;
+    assert!(!text.contains("finite"), "{text}");
+}
+
+#[test]
+fn integers_are_printed_exactly() {
+    let name = name("integers");
+    let mut p = Producer::builder(&name).capacity(4096).create().unwrap();
+    let n = p.field::<i64, _>("n", [2]).add().unwrap();
+    let values = [123_456_789, 987_654_321];
+    p.view_mut(n).unwrap().assign(&Array::from_iter(values));
+    p.publish(1, 0.0).unwrap();
+    let text = good(&["stats", &name, "n", "--bins", "1"]).out;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for (exact, times) in [("123456789", 2), ("987654321", 2), ("555555555", 1)] {
+        let found = words.iter().filter(|word| **word == exact).count();
+        assert_eq!(found, times, "{exact}: {text}");
+    }
 }
 
 #[test]
