@@ -47,6 +47,17 @@ pub struct DumpArgs {
     /// Include the ghost layers
     #[arg(long)]
     pub with_ghosts: bool,
+    /// Take only a part of the field, written as in numpy: '3,:,10:20'. Indices count ghost layers
+    /// only with --with-ghosts. For a vector, one more item chooses components: ':,:,:,0'
+    #[arg(
+        long,
+        value_name = "SLICE",
+        allow_hyphen_values = true,
+        default_value_t,
+        hide_default_value = true,
+        conflicts_with = "raw"
+    )]
+    pub slice: Selection,
 }
 
 #[derive(Debug, Args)]

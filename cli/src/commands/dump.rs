@@ -2,10 +2,12 @@
 
 use crate::args::DumpArgs;
 use crate::failure::{Code, Failure};
+use crate::part::Part;
 use crate::target::Target;
 use crate::{npy, output, plain, preview, region};
 use ndarray::ArrayViewD;
 use std::io::Write;
+use tcasm_analytics::Number;
 use tcasm_core::field::{self, FieldDesc, Kind, Order};
 use tcasm_core::with_dtype;
 use tcasm_observer::Version;
@@ -15,8 +17,8 @@ pub fn run(args: &DumpArgs) -> Result<(), Failure> {
     let desc = region::field(&version, &args.what.field)?;
     match (&args.npy, &args.raw) {
         (_, Some(target)) => target.write(|out| raw(&version, desc, out)),
-        (Some(target), _) => numpy(&version, desc, args.with_ghosts, target),
-        _ => show(&version, desc, args.with_ghosts),
+        (Some(target), _) => numpy(args, &version, desc, target),
+        _ => show(args, &version, desc),
     }
 }
 
@@ -33,9 +35,9 @@ fn raw(version: &Version, desc: &FieldDesc, out: &mut dyn Write) -> Result<(), F
 }
 
 fn numpy(
+    args: &DumpArgs,
     version: &Version,
     desc: &FieldDesc,
-    ghosts: bool,
     target: &Target,
 ) -> Result<(), Failure> {
     if let Kind::Raw { type_name, .. } = &desc.kind {
@@ -45,38 +47,46 @@ fn numpy(
         );
         return Err(Failure::new(Code::Usage, text));
     }
-    let view = version.view_of(&[desc.name.as_str()])?;
-    target.write(|out| {
-        with_dtype!(desc.dtype, T => {
-            npy::write(array::<T>(desc, view.bytes_of(desc)?, ghosts)?, out)?;
-        });
-        Ok(())
+    with_dtype!(desc.dtype, T => {
+        array::<T, _>(args, version, desc, |array| target.write(|out| npy::write(array, out)))
     })
 }
 
-fn array<'a, T: field::Element>(
+/// Maps what the arguments select of a field, and calls `work` with it.
+fn array<T: Number, R>(
+    args: &DumpArgs,
+    version: &Version,
     desc: &FieldDesc,
-    bytes: &'a [u8],
-    ghosts: bool,
-) -> Result<ArrayViewD<'a, T>, Failure> {
-    let whole = field::view::<T>(desc, bytes)
+    work: impl FnOnce(ArrayViewD<'_, T>) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    if !args.slice.is_all() {
+        return Part::of(desc, &args.slice, args.with_ghosts)?.read(version, work);
+    }
+    let view = version.view_of(&[desc.name.as_str()])?;
+    let whole = field::view::<T>(desc, view.bytes_of(desc)?)
         .map_err(|error| Failure::new(Code::Other, error.to_string()))?;
-    Ok(match ghosts {
+    work(match args.with_ghosts {
         true => whole,
         false => whole.slice_move(field::interior(desc).as_slice()),
     })
 }
 
-fn show(version: &Version, desc: &FieldDesc, ghosts: bool) -> Result<(), Failure> {
-    let heading = format!("{}  {}", heading(desc, ghosts), region::stamp(version));
-    let mut text = plain::line(&heading);
-    let view = version.view_of(&[desc.name.as_str()])?;
-    let bytes = view.bytes_of(desc)?;
-    text += &match desc.kind {
-        Kind::Raw { .. } => first_bytes(bytes),
-        Kind::Array => with_dtype!(desc.dtype, T => {
-            preview::corners(array::<T>(desc, bytes, ghosts)?)
-        }),
+fn show(args: &DumpArgs, version: &Version, desc: &FieldDesc) -> Result<(), Failure> {
+    let stamp = region::stamp(version);
+    let text = match desc.kind {
+        Kind::Raw { .. } if args.slice.is_all() => {
+            let view = version.view_of(&[desc.name.as_str()])?;
+            let heading = heading(desc, args.with_ghosts);
+            plain::line(&format!("{heading}  {stamp}")) + &first_bytes(view.bytes_of(desc)?)
+        }
+        _ => with_dtype!(desc.dtype, T => array::<T, _>(args, version, desc, |array| {
+            let mut heading = heading(desc, args.with_ghosts);
+            if !args.slice.is_all() {
+                let shape = output::shape(array.shape());
+                heading += &format!("  slice {} takes {shape}", args.slice);
+            }
+            Ok(plain::line(&format!("{heading}  {stamp}")) + &preview::corners(array))
+        }))?,
     };
     output::text(&text)
 }

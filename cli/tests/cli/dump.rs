@@ -130,6 +130,58 @@ fn fortran_order_is_kept_if_numpy_can_express_it() {
 }
 
 #[test]
+fn slice_is_that_of_numpy() {
+    let name = name("dump-slice");
+    let mut p = Producer::builder(&name).capacity(1 << 16).create().unwrap();
+    let f = p.field::<f64, _>("f", [6, 7]).ghosts(&[[1, 1], [2, 0]]);
+    let f = f.add().unwrap();
+    let v = p.field::<i32, _>("v", [4, 3, 2]).fortran_order().vector();
+    let v = v.add().unwrap();
+    let whole = Array::from_shape_fn([6, 7], |(j, i)| (j * 10 + i) as f64);
+    let vector = Array::from_shape_fn([4, 3, 2], |(i, j, c)| (i * 100 + j * 10 + c) as i32);
+    p.view_mut(f).unwrap().assign(&whole);
+    p.view_mut(v).unwrap().assign(&vector);
+    p.publish(1, 0.0).unwrap();
+    let npy = |args: &[&str]| {
+        let args = [&["dump", name.as_str(), "--npy", "-"], args].concat();
+        good(&args).bytes
+    };
+    let of_f = |args: &[&str]| ArrayD::<f64>::read_npy(npy(args).as_slice()).unwrap();
+    let of_v = |slice| ArrayD::<i32>::read_npy(npy(&["v", "--slice", slice]).as_slice()).unwrap();
+    let inner = whole.slice(s![1..5, 2..]);
+    assert_eq!(
+        of_f(&["f", "--slice", "-1,::2"]),
+        inner.slice(s![-1, ..;2]).into_dyn()
+    );
+    assert_eq!(
+        of_f(&["f", "--slice", "::-3"]),
+        inner.slice(s![..;-3, ..]).into_dyn()
+    );
+    let ghosts = of_f(&["f", "--slice", "0,:", "--with-ghosts"]);
+    assert_eq!(ghosts, whole.slice(s![0, ..]).into_dyn());
+    assert_eq!(of_v(":,:,1"), vector.slice(s![.., .., 1]).into_dyn());
+    assert_eq!(of_v("2"), vector.slice(s![2, .., ..]).into_dyn());
+    assert_eq!(of_v("...,0"), vector.slice(s![.., 0, ..]).into_dyn());
+    assert_eq!(of_v("3,1,::-1"), vector.slice(s![3, 1, ..;-1]).into_dyn());
+    let shown = good(&["dump", &name, "f", "--slice", "0,1:3"]).out;
+    assert!(shown.contains("slice 0,1:3 takes 2"), "{shown}");
+    assert!(shown.ends_with("  13  14\n"), "{shown}");
+    for (field, slice, says) in [
+        (
+            "f",
+            "0,0,0",
+            "(shape [4, 5]); write for example --slice ':,0'",
+        ),
+        ("v", "0,0,0,0", "or ':,:,0' for component 0"),
+        ("f", "9", "outside axis 0 of length 4"),
+    ] {
+        let error = bad(&["dump", &name, field, "--slice", slice], 2);
+        assert!(error.contains(says), "{field} {slice}: {error}");
+    }
+    bad(&["dump", &name, "f", "--slice", "0", "--raw", "-"], 2);
+}
+
+#[test]
 fn files_appear_complete_with_default_permissions_and_replace_older_ones() {
     use std::os::unix::fs::PermissionsExt;
     let (dir, name) = (tempfile::tempdir().unwrap(), name("files"));
