@@ -43,6 +43,7 @@ mod observer;
 mod part;
 mod pin;
 mod plan;
+mod programs;
 mod session;
 mod since;
 mod sockets;

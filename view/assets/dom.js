@@ -14,6 +14,12 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/**
+ * Returns text with a mark in place of each control character, and of each character that changes
+ * the direction of writing.
+ */
+export const plain = (text) => text.replace(/[\p{Cc}\p{Cf}]/gu, '\ufffd');
+
 /** Replaces the children of `target` if `key` has changed. If not, focus and selection survive. */
 export function refill(target, key, children) {
   if (target.dataset.key === key) return;

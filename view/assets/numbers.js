@@ -19,16 +19,16 @@ function trim(text) {
   return exponent === undefined ? short : `${short}e${exponent.replace('+', '')}`;
 }
 
-/** Returns a size in bytes as text, such as "4.10 MB"; 1 MB is a million bytes. */
+/** Returns a size in bytes as text, such as "4.00 MiB", as the command prints it. */
 export function size(bytes) {
   if (bytes === null || bytes === undefined) return '–';
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let [value, unit] = [bytes, 0];
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
     unit += 1;
   }
-  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
+  return `${unit === 0 ? value : value.toFixed(2)} ${units[unit]}`;
 }
 
 /** Returns a duration in microseconds as text, such as "120 µs" or "1.2 ms". */

@@ -1,7 +1,7 @@
 // The panel of the producer: its state, its cost, and its observers.
 
 import { state, on } from './store.js';
-import { byId, make, refill } from './dom.js';
+import { byId, make, plain, refill } from './dom.js';
 import { duration, number, size } from './numbers.js';
 
 export function setUpProducer() {
@@ -45,8 +45,9 @@ function facts(r) {
   ];
 }
 
-function observer({ pid, pinned, held_bytes: held, own }) {
-  const name = make('td', { textContent: own ? `${pid} view` : String(pid) });
+function observer({ pid, program, pinned, held_bytes: held, own }) {
+  const who = `${pid} ${own ? 'view' : plain(program ?? '?')}`;
+  const name = make('td', { textContent: who, title: who });
   const pins = pinned?.join(', ') || '–';
   const holds = make('td', { textContent: size(held) });
   return make('tr', {}, name, make('td', { textContent: pins, title: pins }), holds);

@@ -72,6 +72,7 @@ pub struct Region {
 #[allow(missing_docs)] // PROTOCOL.md describes the fields.
 pub struct Attached {
     pub pid: u64,
+    pub program: Option<String>,
     pub uid: u64,
     pub pinned: Vec<u64>,
     pub held_bytes: u64,
@@ -203,11 +204,14 @@ impl Watch {
         info: &RegionInfo,
         latest: Option<&Version>,
     ) -> Result<Vec<Attached>, ObserveError> {
+        let programs = self.rows.iter().map(|row| observer.program(row));
+        let programs: Vec<Option<String>> = programs.collect();
         let mut held = latest.map(|v| Held::new(observer, v, info.page_size, info.bytes));
         let own = u64::from(std::process::id());
-        let attached = |row: &ObserverRow| {
+        let attached = |(row, program): (&ObserverRow, Option<String>)| {
             Ok(Attached {
                 pid: row.pid,
+                program,
                 uid: row.uid,
                 pinned: row.pinned.clone(),
                 held_bytes: match &mut held {
@@ -217,7 +221,7 @@ impl Watch {
                 own: row.pid == own,
             })
         };
-        self.rows.iter().map(attached).collect()
+        self.rows.iter().zip(programs).map(attached).collect()
     }
 
     /// Remembers the newest version, to compute rates.

@@ -1,5 +1,6 @@
 //! Control characters in text from regions and files: no command prints them unescaped.
 
+use crate::checkpoint::attached;
 use crate::common::{Background, Run, command, name, publish, tcasm, until};
 use crate::watch::in_bare_terminal;
 use hdf5::types::VarLenUnicode;
@@ -12,6 +13,7 @@ use std::fs;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tcasm_producer::{Field, Producer};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -127,6 +129,26 @@ fn watch_draws_no_control_characters() {
     let obeyed = |c: char| is_bad(c) && !['\x1b', '\r', '\n'].contains(&c);
     assert_eq!(drawn.chars().find(|c| obeyed(*c)), None, "{drawn:?}");
     assert!(!drawn.contains("\x1b]0;"), "{drawn:?}");
+}
+
+#[test]
+fn names_of_programs_that_observe_are_escaped() {
+    let name = name("escapes-program");
+    let (_producer, _) = region(&name);
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("Q\x1b[31m\n\u{9b}");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tcasm"), &program).unwrap();
+    let mut observer = Command::new(&program);
+    observer.args(["info", &name, "--watch", "--json"]);
+    let observer = Background::from(observer);
+    attached(&name, observer.pid());
+    let run = checked(&["info".as_ref(), name.as_ref()]);
+    assert!(run.out.contains(r"Q\u{1b}[31m\n\u{9b}"), "{run:?}");
+    let run = checked(&["info".as_ref(), name.as_ref(), "--json".as_ref()]);
+    let info: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let mut rows = info["observers"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["pid"] == observer.pid()).unwrap();
+    assert_eq!(row["program"], "Q\x1b[31m\n\u{9b}");
 }
 
 /// Creates a folder with a hostile name.

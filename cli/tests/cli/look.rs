@@ -105,6 +105,9 @@ fn memory_held_by_several_pins_is_counted_once() {
     }
     let row = || json(&["info", &name, "--json"])["observers"][0].clone();
     assert_eq!(row()["pid"], std::process::id());
+    let program = std::fs::read_to_string("/proc/self/comm").unwrap();
+    let program = program.trim_end();
+    assert_eq!(row()["program"], program);
     let mut pinned: Vec<u64> = serde_json::from_value(row()["pinned"].clone()).unwrap();
     pinned.sort_unstable();
     assert_eq!(pinned, [1, 2, 3]);
@@ -119,7 +122,8 @@ fn memory_held_by_several_pins_is_counted_once() {
     );
     let text = good(&["info", &name]).out;
     assert!(
-        text.contains("PINS VERSIONS") && text.contains(&std::process::id().to_string()),
+        text.contains("PINS VERSIONS")
+            && text.contains(&format!("{}  {program}", std::process::id())),
         "{text}"
     );
 }

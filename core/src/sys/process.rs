@@ -65,6 +65,14 @@ impl Peer {
     }
 }
 
+/// Returns the name of the program that process `pid` runs. The process can choose it, so it may have
+/// any characters. Returns `None` if there is no such process, or if this user may not see it.
+pub fn program(pid: u64) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
 /// Returns a process handle from the socket itself (Linux 6.5), which cannot be affected by the
 /// reuse of pids.
 fn peer_handle(socket: &impl AsFd) -> Option<OwnedFd> {
@@ -104,6 +112,19 @@ fn life_of(pid: i32) -> Life {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn program_of_a_process_is_known_while_it_runs() {
+        let own = std::fs::read_to_string("/proc/self/comm").unwrap();
+        let known = program(std::process::id().into());
+        assert_eq!(known.as_deref(), Some(own.trim_end()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        // 0 stands for a process in another pid namespace.
+        for unseen in [child.id().into(), 0, u64::MAX] {
+            assert_eq!(program(unseen), None, "{unseen}");
+        }
+    }
 
     #[test]
     fn a_process_that_was_waited_for_counts_as_ended() {

@@ -228,7 +228,9 @@ fn kept_versions_can_be_requested_and_compared() {
     }
     let region = page.until_region("later versions", |region| region["latest"]["step"] == 140);
     assert!(!numbers(&region["versions"]).contains(&40), "{region}");
+    let program = std::fs::read_to_string("/proc/self/comm").unwrap();
     for observer in region["observers"].as_array().unwrap() {
+        assert_eq!(observer["program"], program.trim_end(), "{region}");
         assert_eq!(observer["pinned"], json!([]), "{region}");
     }
 }

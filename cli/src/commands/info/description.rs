@@ -77,6 +77,8 @@ pub struct Latest {
 #[derive(Debug, Serialize)]
 pub struct Attached {
     pub pid: u64,
+    /// The name of the program, if it is known.
+    pub program: Option<String>,
     pub uid: u64,
     pub pinned: Vec<u64>,
     pub held_bytes: u64,
@@ -130,6 +132,7 @@ pub fn gather(observer: &mut Observer) -> Result<Info, Failure> {
         .filter(|row| row.pid != own)
         .map(|row| Attached {
             pid: row.pid,
+            program: observer.program(&row),
             uid: row.uid,
             pinned: row.pinned,
             held_bytes: 0,

@@ -1,6 +1,6 @@
 //! The description of a region as text.
 
-use super::description::{Field, Info, Latest};
+use super::description::{Attached, Field, Info, Latest};
 use crate::output::{self, Table, bytes, count, number};
 use crate::plain;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ pub fn text(info: &Info) -> String {
     }
     if !info.observers.is_empty() {
         out += "\nobservers\n";
-        out += &observers(info);
+        out += &observers(&info.observers);
     }
     if !info.attrs.is_empty() {
         out += "\nattributes\n";
@@ -241,12 +241,13 @@ fn mesh(field: &Field) -> String {
     })
 }
 
-fn observers(info: &Info) -> String {
+fn observers(rows: &[Attached]) -> String {
     let mut table = Table::indented(2);
-    table.row(["PID", "USER", "PINS VERSIONS", "HOLDS"]);
-    for row in &info.observers {
+    table.row(["PID", "PROGRAM", "USER", "PINS VERSIONS", "HOLDS"]);
+    for row in rows {
         table.row([
             row.pid.to_string(),
+            row.program.clone().unwrap_or_else(|| "?".to_owned()),
             row.uid.to_string(),
             list(&row.pinned),
             bytes(row.held_bytes),
@@ -288,6 +289,24 @@ mod tests {
         assert_eq!(list(&[]), "none");
         assert_eq!(list(&[4, 7]), "4, 7");
         assert_eq!(list(&(1..=20).collect::<Vec<_>>()), "1, 2, ..., 20");
+    }
+
+    #[test]
+    fn program_that_is_not_known_is_a_question_mark() {
+        let row = |program: Option<&str>| Attached {
+            pid: 4711,
+            program: program.map(str::to_owned),
+            uid: 1000,
+            pinned: vec![3],
+            held_bytes: 4096,
+        };
+        let text = observers(&[row(Some("a\x1b[2J\nb")), row(None)]);
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|l| l.split_whitespace().collect())
+            .collect();
+        assert_eq!(lines[1][1], r"a\u{1b}[2J\nb");
+        assert_eq!(lines[2][..3], ["4711", "?", "1000"]);
     }
 
     #[test]

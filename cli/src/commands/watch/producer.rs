@@ -91,11 +91,16 @@ pub fn draw_observers(model: &Model, area: Rect, buffer: &mut Buffer) {
 /// Describes an observer. `copied` is the memory of this program's own copies.
 fn observer(of: &Attached, copied: u64) -> (&'static str, String) {
     let pins: Vec<String> = of.pinned.iter().map(u64::to_string).collect();
+    let program = of.program.as_deref().unwrap_or("?");
     let what = match pins.as_slice() {
         _ if of.own && copied > 0 => format!("this program ({} copied)", bytes(copied)),
         _ if of.own => "this program".to_owned(),
-        [] => "holds nothing".to_owned(),
-        pins => format!("holds {} ({})", pins.join(" "), bytes(of.held_bytes)),
+        [] => format!("{program} holds nothing"),
+        pins => format!(
+            "{program} holds {} ({})",
+            pins.join(" "),
+            bytes(of.held_bytes)
+        ),
     };
     ("pid", format!("{} {what}", of.pid))
 }

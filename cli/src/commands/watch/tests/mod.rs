@@ -48,6 +48,7 @@ fn stamp(version: u64) -> Stamp {
 fn region(state: State, fields: Vec<Field>) -> Region {
     let observer = |pid| Attached {
         pid,
+        program: (pid != 3).then(|| "reader".to_owned()),
         uid: 1000,
         pinned: vec![41, 42],
         held_bytes: 1 << 20,
