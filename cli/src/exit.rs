@@ -32,9 +32,9 @@ Environment:
   TCASM_LOG          the level of the log on standard error: error, warn, info, debug, trace
   NO_COLOR           if set, do not use colours";
 
-/// Prints the failure, if there is one, and returns the exit status. If the reader of the output has
-/// closed the pipe, ends this process as SIGPIPE ends other programs. (Rust ignores that signal, so
-/// that writing is an error instead.) By now the command has cleaned up.
+/// Prints the failure, if there is one, and returns the exit status. If the reader of the output
+/// has closed the pipe, ends this process as SIGPIPE ends other programs. (Rust ignores that
+/// signal, so that writing is an error instead.) By now the command has cleaned up.
 pub fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else {
         return ExitCode::SUCCESS;

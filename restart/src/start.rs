@@ -39,8 +39,8 @@ fn held(name: &str) -> Result<Option<Version>, RestoreError> {
     }
 }
 
-/// Returns the newest checkpoint of the region `name`, if there is one. A file in `dirs` says itself
-/// which region it is of, and must be usable.
+/// Returns the newest checkpoint of the region `name`, if there is one. A file in `dirs` says
+/// itself which region it is of, and must be usable.
 fn newest<P: AsRef<Path>>(name: &str, dirs: &[P]) -> Result<Option<Checkpoint>, RestoreError> {
     if dirs.iter().any(|dir| dir.as_ref().is_file()) {
         return Ok(Some(Checkpoint::restart(dirs, None)?));

@@ -99,7 +99,7 @@ fn first_start_begins_and_the_next_continues_with_the_settings_of_the_builder() 
 fn memory_comes_before_files_and_the_settings_of_the_builder_stay() {
     let (dir, name) = (TempDir::new().unwrap(), name("memory"));
     write(&name, dir.path(), 10);
-    let holder = start("tcasm", &["keep", &name]);
+    let holder = start("tcasm", &["keep", &name, "--after-end"]);
     let producer = publish(&name, 30);
     holder.hear_line("attached to");
     drop(producer);

@@ -16,8 +16,8 @@ pub fn checkpoint_files(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(paths(files(dir)?))
 }
 
-/// Returns those of [`checkpoint_files`] that are called `name`. If there are only others, the error
-/// lists their names.
+/// Returns those of [`checkpoint_files`] that are called `name`. If there are only others, the
+/// error lists their names.
 pub fn checkpoint_files_named(dir: &Path, name: &str) -> Result<Vec<PathBuf>, ReadError> {
     called(dir, name, files(dir)?).map(paths)
 }
@@ -28,8 +28,8 @@ pub fn manifests(dir: &Path) -> Result<Vec<Contents>, ReadError> {
     read(manifest_files(dir)?)
 }
 
-/// Returns those of [`manifests`] that are of the region `name`. If there are only others, the error
-/// lists their names.
+/// Returns those of [`manifests`] that are of the region `name`. If there are only others, the
+/// error lists their names.
 pub fn manifests_named(dir: &Path, name: &str) -> Result<Vec<Contents>, ReadError> {
     read(called(dir, name, manifest_files(dir)?)?)
 }

@@ -67,8 +67,8 @@ fn line(file: &Path, checkpoint: &Verified) -> String {
     format!("ok   {}  step {}{from}", file.display(), checkpoint.step)
 }
 
-/// Returns the files to check: the checkpoints in a folder, or in the folder of a `.series` file, or
-/// one file.
+/// Returns the files to check: the checkpoints in a folder, or in the folder of a `.series` file,
+/// or one file.
 fn files(path: &Path, name: Option<&str>) -> Result<Vec<PathBuf>, ReadError> {
     let is_list = path.extension().is_some_and(|end| end == "series");
     if !path.is_dir() && !is_list {

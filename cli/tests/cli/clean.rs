@@ -1,5 +1,5 @@
-//! Tests of `clean`, each in a folder of its own: in the folder that the tests share, it would remove
-//! what others need.
+//! Tests of `clean`, each in a folder of its own: in the folder that the tests share, it would
+//! remove what others need.
 
 use crate::common::{Run, command, names_in, until};
 use nix::sys::signal::{Signal, kill};

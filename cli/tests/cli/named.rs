@@ -1,5 +1,5 @@
-//! Checkpoints of several regions in one folder: `restore`, `verify` and `checkpoints` take those of
-//! the region that `--name` gives.
+//! Checkpoints of several regions in one folder: `restore`, `verify` and `checkpoints` take those
+//! of the region that `--name` gives.
 
 use crate::checkpoint::attached;
 use crate::common::{Background, bad, good, json, line, name, publish};

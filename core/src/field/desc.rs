@@ -107,8 +107,8 @@ pub struct FieldDesc {
     pub unit: String,
     /// The place of the values on the mesh.
     pub centering: Centering,
-    /// The uniform mesh of the field, if it has one. Regions of older producers may have a mesh that
-    /// cannot be used, so readers ask for [`FieldDesc::usable_mesh`].
+    /// The uniform mesh of the field, if it has one. Regions of older producers may have a mesh
+    /// that cannot be used, so readers ask for [`FieldDesc::usable_mesh`].
     pub mesh: Option<Mesh>,
     /// The free attributes.
     pub attrs: BTreeMap<String, Attr>,
@@ -293,9 +293,9 @@ impl FieldDesc {
         }
     }
 
-    /// Checks the mesh, if there is one. Only declarations are refused because of their mesh: readers
-    /// take [`FieldDesc::usable_mesh`], so that they can read the regions and files of producers
-    /// that did not check it.
+    /// Checks the mesh, if there is one. Only declarations are refused because of their mesh:
+    /// readers take [`FieldDesc::usable_mesh`], so that they can read the regions and files of
+    /// producers that did not check it.
     pub fn check_mesh(&self) -> Result<(), FieldError> {
         let checked = self.mesh.map_or(Ok(()), |mesh| mesh.check());
         checked.map_err(|source| FieldError::Mesh {

@@ -21,8 +21,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// The sticky bit, which lock files have. It tells programs that clean up folders to leave the file alone
-/// (`systemd-tmpfiles` honours it).
+/// The sticky bit, which lock files have. It tells programs that clean up folders to leave the file
+/// alone (`systemd-tmpfiles` honours it).
 pub const STICKY: u32 = 0o1000;
 
 /// The owner of a name, as its lock file shows it.

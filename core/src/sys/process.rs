@@ -65,8 +65,8 @@ impl Peer {
     }
 }
 
-/// Returns the name of the program that process `pid` runs. The process can choose it, so it may have
-/// any characters. Returns `None` if there is no such process, or if this user may not see it.
+/// Returns the name of the program that process `pid` runs. The process can choose it, so it may
+/// have any characters. Returns `None` if there is no such process, or if this user may not see it.
 pub fn program(pid: u64) -> Option<String> {
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     let name = name.strip_suffix(b"\n").unwrap_or(&name);
