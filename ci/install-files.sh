@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 commands=(
-    checkpoint checkpoints completions demo doctor dump export info keep ls restore stats verify
+    checkpoint checkpoints clean completions demo doctor dump export info keep ls restore stats verify
     view watch
 )
 prefix=${PREFIX:-/usr/local}

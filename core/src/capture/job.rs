@@ -229,8 +229,8 @@ impl Job {
     }
 }
 
-/// Splits the pages of a chunk into blocks. Those of a block are compared, then copied, while the
-/// cache still has them.
+/// Splits the pages of a chunk into blocks. A block is compared, then copied, while the cache still
+/// has it.
 fn blocks(bits: &ChunkBits) -> impl Iterator<Item = ChunkBits> {
     let block = |word| std::array::from_fn(|i| if i == word { bits[i] } else { 0 });
     (0..CHUNK_WORDS)
