@@ -19,7 +19,7 @@ pub struct Part<'d> {
     ranges: Vec<Range<usize>>,
     /// The components of the sub-array.
     components: Range<usize>,
-    /// What is selected of the sub-array. For a vector the last pick is that of the components.
+    /// The selected part of the sub-array. A vector has one more pick, for its components.
     picks: Selection,
     /// True if the slice names the axis of the components.
     names_components: bool,

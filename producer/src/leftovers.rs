@@ -1,4 +1,4 @@
-//! What dead processes have left in the folder of the sockets.
+//! Finds and removes the files of dead processes in the folder of the sockets.
 //!
 //! A killed producer leaves its socket and its lock file. So does a killed process that holds the
 //! memory of a dead producer ([`Kept`](crate::Kept)). They take no memory, and the next owner of

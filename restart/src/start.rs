@@ -8,7 +8,7 @@ use tcasm_checkpoint::{Checkpoint, ReadError};
 use tcasm_observer::Version;
 use tcasm_producer::{Builder, Producer};
 
-/// What a run starts with.
+/// The producer that a run starts with.
 #[derive(Debug)]
 pub enum Start {
     /// The last state of an earlier start.

@@ -1,7 +1,7 @@
 //! Compares live memory with the newest version.
 
 use super::state::Store;
-use crate::capture::{Compare, Copiers, Job, Newest, Outcome, Sweep};
+use crate::capture::{Compare, Copiers, Job, Outcome, Sweep};
 use crate::format::index::IndexError;
 use crate::format::pagemap::{ZERO, is_zero};
 use crate::pageset::PageSet;
@@ -54,10 +54,7 @@ impl Store {
             frames: Frames::default(),
             fresh: Frames::default(),
             planes: self.planes.memory(),
-            newest: Newest::new(
-                self.index_map.clone(),
-                self.live.last().map(|(_, slot)| *slot),
-            ),
+            newest: self.newest_for_threads(),
             compare: Compare::Only(pages.clone()),
             stores: Stores::Cached,
         };

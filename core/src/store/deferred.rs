@@ -193,12 +193,15 @@ impl Store {
             fresh,
             frames,
             planes: self.planes.memory(),
-            newest: Newest::new(
-                self.index_map.clone(),
-                self.live.last().map(|(_, slot)| *slot),
-            ),
+            newest: self.newest_for_threads(),
             compare,
         }
+    }
+
+    /// Returns the newest version for threads that must not allocate.
+    pub(super) fn newest_for_threads(&self) -> Newest {
+        let slot = self.live.last().map(|(_, slot)| *slot);
+        Newest::new(self.index_map.clone(), slot)
     }
 
     /// Returns the function that makes the version visible once all pieces are saved. It writes the
