@@ -11,13 +11,14 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.follow.follow {
         return super::follow::run(args);
     }
+    let options = args.storage.for_file(&args.file)?.options(Mode::USUAL);
     let version = region::pin(&args.name, args.version)?;
     let view = version.view()?;
-    let bytes = tcasm_checkpoint::write(
-        &args.file,
-        &snapshot(&args.name, &view),
-        &args.storage.options(Mode::USUAL),
-    )?;
+    let snapshot = snapshot(&args.name, &view);
+    let bytes = match args.force {
+        true => tcasm_checkpoint::write(&args.file, &snapshot, &options)?,
+        false => tcasm_checkpoint::write_new(&args.file, &snapshot, &options)?,
+    };
     output::line(&format!(
         "wrote {}  {}  {}",
         args.file.display(),

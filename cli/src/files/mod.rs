@@ -10,6 +10,7 @@ pub mod demo;
 mod end;
 mod export;
 mod failure;
+mod file_name;
 mod follow;
 mod restore;
 mod schedule;

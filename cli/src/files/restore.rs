@@ -18,6 +18,7 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
 }
 
 fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
+    let storage = args.storage.for_file(&args.out)?;
     let checkpoint = match &args.name {
         Some(name) => Checkpoint::restart_named(&args.dirs, name, args.step)?,
         None => Checkpoint::restart(&args.dirs, args.step)?,
@@ -27,16 +28,17 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
         crate::output::note(&format!("passed over {path}: {error}"));
     }
     let loaded = checkpoint.load()?;
-    let options = args.storage.options(mode_of(checkpoint.path()));
+    let options = storage.options(mode_of(checkpoint.path()));
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
     wrote(&args.out, &loaded.stamp, bytes, checkpoint.path())
 }
 
 fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
+    let storage = args.storage.for_file(&args.out)?;
     let version = tcasm_restart::kept(name)?;
     let view = version.view()?;
     let snapshot = snapshot(name, &view);
-    let options = args.storage.options(Mode::PRIVATE);
+    let options = storage.options(Mode::PRIVATE);
     let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &options)?;
     wrote(
         &args.out,

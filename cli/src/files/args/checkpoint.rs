@@ -121,7 +121,7 @@ pub struct RestoreArgs {
     /// Restore the checkpoint of this step [default: the newest that can be read]
     #[arg(long, value_name = "S")]
     pub step: Option<u64>,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 with --layout openpmd
+    /// The file to write, which is replaced if it exists: FILE.vtkhdf, or FILE.h5 for openPMD
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     #[command(flatten)]

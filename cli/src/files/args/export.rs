@@ -10,9 +10,12 @@ use std::path::PathBuf;
 pub struct ExportArgs {
     /// Name of the region
     pub name: String,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 with --layout openpmd; with --follow also
+    /// The file to write: FILE.vtkhdf, or FILE.h5 for openPMD; with --follow FILE.vtkhdf or
     /// FILE.vtkhdf.series
     pub file: PathBuf,
+    /// Replace FILE if it exists
+    #[arg(long, conflicts_with = "follow")]
+    pub force: bool,
     /// Write version number N [default: the newest]
     #[arg(long, value_name = "N")]
     pub version: Option<u64>,
