@@ -4,6 +4,7 @@
 //! program if a later attempt may succeed.
 
 mod changes;
+mod missed;
 mod progress;
 mod sink;
 
@@ -77,8 +78,9 @@ impl Follower<'_> {
         version: Version,
         schedule: &mut Schedule,
     ) -> Result<(), Failure> {
-        let missed = self.changes.see(&version);
-        self.progress.saw(&version, missed);
+        self.changes.see(&version);
+        let interval = self.args.follow.when().interval;
+        self.progress.saw(&version, interval);
         let began = Instant::now();
         if self.has(observer, &version) || !schedule.is_due(version.stamp(), began) {
             return Ok(());

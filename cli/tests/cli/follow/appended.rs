@@ -2,10 +2,11 @@
 
 use super::{has, in_dir, of, read, start};
 use crate::common::{bad, line, name, publish, until};
+use ndarray::Ix1;
 use nix::sys::signal::Signal;
 use std::fs;
 use tcasm_checkpoint::Checkpoint;
-use tcasm_producer::Field;
+use tcasm_producer::{Field, Producer};
 
 #[test]
 fn every_version_is_appended_until_the_simulation_ends() {
@@ -158,4 +159,38 @@ fn series_has_one_file_per_version_and_a_list() {
     let (_p, _) = line(&other, 100);
     let refused = bad(&["export", &other, list.to_str().unwrap(), "--follow"], 11);
     assert!(refused.contains(&name), "{refused}");
+}
+
+#[test]
+fn only_versions_that_were_due_are_told_as_missing() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-missing");
+    let builder = Producer::builder(&name).capacity(800);
+    let mut p = builder.versions(4).history(1).create().unwrap();
+    let t: Field<f64, Ix1> = p.field("t", [100]).add().unwrap();
+    let run = start(&name, &file, &["--every", "10"]);
+    for n in 1..=10 {
+        publish(&mut p, t, n * 10);
+    }
+    until("it is appended", || has(&file, 100));
+    run.signal(Signal::SIGSTOP);
+    let stat = format!("/proc/{}/stat", run.pid());
+    until("it is stopped", || {
+        fs::read_to_string(&stat).unwrap().contains(") T ")
+    });
+    for n in 11..=35 {
+        publish(&mut p, t, n * 10);
+    }
+    run.signal(Signal::SIGCONT);
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert_eq!(read(&file), of(&[100, 340, 350]));
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert!(
+        lines[0].ends_with(", 2 reclaimed before they were seen"),
+        "{run:?}"
+    );
+    let missing = "missing: 2 of the versions 11 to 33, between steps 100 and 340";
+    assert_eq!(lines[1..], [missing]);
 }
