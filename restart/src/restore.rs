@@ -112,6 +112,7 @@ pub(crate) fn from_memory(builder: Builder, version: &Version) -> Result<Restore
 /// name of the region, the bounds, who may attach, how changes are tracked and captured, and more
 /// attributes.
 pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, RestoreError> {
+    check_complete(state)?;
     let table = state.table();
     let mut builder = builder.continue_from(state).extent_of(state);
     for (name, value) in &table.attrs {
@@ -196,6 +197,7 @@ pub trait Load {
 
 impl Load for Producer {
     fn load(&mut self, state: &impl State) -> Result<Stamp, RestoreError> {
+        check_complete(state)?;
         let fields = &state.table().fields;
         for there in fields {
             let here = self.description(&there.name);
@@ -207,6 +209,20 @@ impl Load for Producer {
             state.read(&field.name, self.field_bytes_mut(&field.name)?)?;
         }
         Ok(state.stamp())
+    }
+}
+
+/// Checks that the state has all fields of its version.
+fn check_complete(state: &impl State) -> Result<(), RestoreError> {
+    let lacking = state.table().lacking.iter();
+    let fields: Vec<String> = lacking.map(|field| field.name.clone()).collect();
+    match fields.is_empty() {
+        true => Ok(()),
+        false => Err(RestoreError::Lacks {
+            region: state.region().to_owned(),
+            step: state.stamp().step,
+            fields,
+        }),
     }
 }
 

@@ -16,6 +16,7 @@ mod restore;
 mod schedule;
 mod snapshot;
 mod storage;
+mod stored;
 mod verify;
 
 use crate::failure::Failure;

@@ -8,6 +8,7 @@ use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tcasm_checkpoint::{Checkpoint, Mode};
+use tcasm_core::field::FieldTable;
 use tcasm_observer::Stamp;
 
 pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
@@ -27,6 +28,7 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
         let path = path.display();
         crate::output::note(&format!("passed over {path}: {error}"));
     }
+    tell_lacking(checkpoint.table());
     let loaded = checkpoint.load()?;
     let options = storage.options(mode_of(checkpoint.path()));
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
@@ -46,6 +48,18 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
         bytes,
         &tcasm_observer::kept_path(name),
     )
+}
+
+/// Prints which fields the checkpoint lacks. The new file lacks them too, and says so.
+fn tell_lacking(table: &FieldTable) {
+    let names: Vec<&str> = table.lacking.iter().map(|f| f.name.as_str()).collect();
+    if !names.is_empty() {
+        crate::output::note(&format!(
+            "the checkpoint was written without {}, or with a part of them; no simulation can \
+             restart from it",
+            names.join(", ")
+        ));
+    }
 }
 
 /// Returns the permissions for a file that is made from the one at `path`. As with `cp`, only users

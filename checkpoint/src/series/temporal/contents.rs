@@ -57,12 +57,17 @@ pub struct Chapter {
 }
 
 impl Contents {
-    /// Returns a series of `region` with the fields of `table` and no versions.
+    /// Returns a series of `region` with the fields of `table` and no versions. A series is for
+    /// viewing, so it does not say which fields of the region it lacks.
     pub fn new(region: &str, table: &FieldTable) -> Self {
+        let table = FieldTable {
+            lacking: Vec::new(),
+            ..table.clone()
+        };
         Contents {
             format: FORMAT,
             region: region.to_owned(),
-            table: table.clone(),
+            table,
             versions: Vec::new(),
             newest: Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! Arguments of `export`.
 
+use super::part::Part;
 use super::when::{Interval, When};
 use crate::args::WaitArgs;
 use crate::files::storage::Storage;
@@ -19,6 +20,8 @@ pub struct ExportArgs {
     /// Write version number N [default: the newest]
     #[arg(long, value_name = "N")]
     pub version: Option<u64>,
+    #[command(flatten)]
+    pub part: Part,
     #[command(flatten)]
     pub follow: Follow,
     #[command(flatten)]

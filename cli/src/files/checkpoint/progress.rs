@@ -20,10 +20,13 @@ pub struct Output {
 /// The output for one region.
 pub struct RegionOutput<'p> {
     progress: &'p Output,
+    name: String,
     versions: ProgressBar,
     copy: ProgressBar,
     /// The number of files that could not be written since the last success.
     failing: u64,
+    /// True if it was told which fields are left out.
+    told: bool,
 }
 
 impl Output {
@@ -47,9 +50,11 @@ impl Output {
         versions.enable_steady_tick(Duration::from_millis(200));
         RegionOutput {
             progress: self,
+            name: name.to_owned(),
             versions,
             copy,
             failing: 0,
+            told: false,
         }
     }
 
@@ -110,6 +115,17 @@ impl RegionOutput<'_> {
             written.duration.as_secs_f64(),
             failures(writer.failed)
         ));
+    }
+
+    /// Prints once which fields are not in the checkpoints.
+    pub fn left_out(&mut self, names: &[String]) {
+        if !names.is_empty() && !std::mem::replace(&mut self.told, true) {
+            self.progress.print(&format!(
+                "{}: --fields leaves out {}; no simulation can restart from these checkpoints",
+                self.name,
+                names.join(", ")
+            ));
+        }
     }
 
     /// Prints that a file could not be written. After a failure each version is another attempt, so

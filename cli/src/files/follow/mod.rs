@@ -12,6 +12,7 @@ use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
 use crate::files::end::End;
 use crate::files::schedule::Schedule;
+use crate::files::stored::Choice;
 use crate::region;
 use crate::signals::Signals;
 use crate::wait::{self, POLL};
@@ -30,6 +31,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         progress: FollowOutput::new(&args.name, args.file.clone()),
         changes: Changes::default(),
         last_failure: None,
+        choice: Choice::from(&args.part),
         args,
     };
     let say = |text: &str| follower.progress.note(text);
@@ -47,6 +49,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
 
 struct Follower<'a> {
     args: &'a ExportArgs,
+    choice: Choice,
     sink: Sink,
     /// The newest version in the series.
     last: Option<Stamp>,
@@ -120,9 +123,9 @@ impl Follower<'_> {
     /// printed; any other is returned.
     fn append(&mut self, version: Version) -> Result<(), Failure> {
         let stamp = version.stamp();
-        let changes = &self.changes;
+        let (changes, choice) = (&self.changes, &self.choice);
         let changed = |field: &_| changes.may_have_changed(field);
-        match self.sink.append(&self.args.name, version, changed) {
+        match self.sink.append(&self.args.name, version, choice, changed) {
             Ok(appended) => {
                 self.changes.appended();
                 self.progress.appended(appended);

@@ -3,7 +3,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
-use crate::files::snapshot::snapshot;
+use crate::files::stored::Choice;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Mode, Retention, SeriesOptions, Settings, TimeSeries, WriteError,
@@ -97,26 +97,28 @@ impl Sink {
         }
     }
 
-    /// Appends `version`. Its pin is released as soon as its bytes are written.
+    /// Appends what `choice` stores of `version`. Its pin is released as soon as its bytes are
+    /// written.
     pub fn append(
         &mut self,
         name: &str,
         version: Version,
+        choice: &Choice,
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<Appended, Trouble> {
-        let view = version.view().map_err(Failure::from)?;
+        let stored = choice.of(&version)?;
         drop(version);
         match self {
             Sink::One(series) => {
-                let filled = series.fill(&snapshot(name, &view), changed)?;
-                drop(view);
+                let filled = series.fill(&stored.snapshot(name), changed)?;
+                drop(stored);
                 let appended = series.commit(filled)?;
                 let (path, bytes) = (appended.path, appended.bytes);
                 Ok(Appended { path, bytes })
             }
             Sink::Each(checkpointer, list) => {
-                let filled = checkpointer.fill(&snapshot(name, &view))?;
-                drop(view);
+                let filled = checkpointer.fill(&stored.snapshot(name))?;
+                drop(stored);
                 let (path, bytes) = (list.clone(), checkpointer.commit(filled)?.bytes);
                 Ok(Appended { path, bytes })
             }
@@ -140,9 +142,9 @@ impl From<WriteError> for Trouble {
 }
 
 impl From<Failure> for Trouble {
-    /// Only a lost lease is permanent.
+    /// Only a lost lease is permanent, and arguments that do not fit the fields.
     fn from(failure: Failure) -> Self {
-        let may_pass = failure.code != Code::NotAllowed;
+        let may_pass = !matches!(failure.code, Code::NotAllowed | Code::NoField | Code::Usage);
         Trouble { failure, may_pass }
     }
 }
