@@ -21,6 +21,8 @@ const SMALL: u64 = 16 << 20;
 pub struct Choice {
     /// The names of the fields, or none for all of them.
     fields: Vec<String>,
+    /// True if fields that are not for checkpoints are left out, unless they are named.
+    for_restarts: bool,
     extract: Extract,
 }
 
@@ -36,6 +38,7 @@ impl From<&Part> for Choice {
     fn from(part: &Part) -> Self {
         Choice {
             fields: part.fields.fields.clone(),
+            for_restarts: false,
             extract: part.extract(),
         }
     }
@@ -45,6 +48,7 @@ impl From<&Fields> for Choice {
     fn from(fields: &Fields) -> Self {
         Choice {
             fields: fields.fields.clone(),
+            for_restarts: true,
             extract: Extract::default(),
         }
     }
@@ -58,14 +62,19 @@ impl Choice {
         let parts = self.extract.describe(fields.iter().copied());
         let parts = parts.map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
-        let lacks = |field: &&FieldDesc| {
+        let lacks = |field: &FieldDesc| {
             let is_chosen = fields.iter().any(|chosen| chosen.name == field.name);
-            !is_chosen || made.contains_key(&field.name)
+            let is_made = made.contains_key(&field.name);
+            (!is_chosen || is_made).then(|| FieldDesc {
+                // A part of a field is no state to restart from.
+                not_in_checkpoints: field.not_in_checkpoints && !is_made,
+                ..field.clone()
+            })
         };
         let table = version.table();
         Ok(Stored {
             table: FieldTable {
-                lacking: table.fields.iter().filter(lacks).cloned().collect(),
+                lacking: table.fields.iter().filter_map(lacks).collect(),
                 fields: parts,
                 attrs: table.attrs.clone(),
             },
@@ -101,12 +110,11 @@ impl Choice {
             let name = name.clone();
             return Err(ViewError::NoField { name, available }.into());
         }
-        let named = |field: &&FieldDesc| self.fields.contains(&field.name);
-        let all = table.fields.iter();
-        Ok(match self.fields.is_empty() {
-            true => all.collect(),
-            false => all.filter(named).collect(),
-        })
+        let is_stored = |field: &&FieldDesc| match self.fields.is_empty() {
+            true => !(self.for_restarts && field.not_in_checkpoints),
+            false => self.fields.contains(&field.name),
+        };
+        Ok(table.fields.iter().filter(is_stored).collect())
     }
 }
 
@@ -137,7 +145,7 @@ impl Stored {
 
 /// Maps `fields` of `version`, and no others.
 fn view(version: &Version, fields: &[&FieldDesc]) -> Result<View, ViewError> {
-    if fields.len() == version.table().fields.len() {
+    if fields.is_empty() || fields.len() == version.table().fields.len() {
         return version.view();
     }
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();

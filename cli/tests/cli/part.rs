@@ -3,9 +3,11 @@
 use crate::checkpoint::start;
 use crate::common::{bad, good, line, name, publish, tcasm, until};
 use crate::follow::start as follow;
+use ndarray::Ix1;
 use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_producer::{Field, Producer};
+use tcasm_restart::{Load, Restore};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -146,7 +148,7 @@ fn checkpoints_of_some_fields_say_what_they_lack() {
     drop(p);
     let run = run.end();
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
-    let told = format!("{name}: --fields leaves out more; no simulation can restart");
+    let told = format!("{name}: left out by --fields: more; no simulation can restart");
     assert_eq!(run.out.matches(&told).count(), 1, "{run:?}");
     let checkpoint = Checkpoint::open(dir.path()).unwrap();
     let names = |fields: &[tcasm_core::field::FieldDesc]| {
@@ -189,4 +191,45 @@ fn checkpoints_of_a_field_that_does_not_exist_end_at_once() {
         refused.contains("\"tt\"") && refused.contains("\"t\""),
         "{refused}"
     );
+}
+
+#[test]
+fn marked_fields_are_left_out_of_checkpoints_and_zero_after_a_restart() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("marked"));
+    let (mut p, t) = line(&name, 100);
+    let tmp = p.field::<f64, _>("tmp", [10]).not_in_checkpoints();
+    let tmp = tmp.add().unwrap();
+    p.view_mut(tmp).unwrap().fill(5.0);
+    let run = start(&name, dir.path(), &["--every", "1", "--increments", "2"]);
+    for n in 1..=3 {
+        publish(&mut p, t, n * 10);
+    }
+    let exported = dir.path().join("one.vtkhdf");
+    good(&["export", &name, text(&exported)]);
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    let told = format!("{name}: left out, as the simulation asks: tmp; it fills them");
+    assert_eq!(run.out.matches(&told).count(), 1, "{run:?}");
+    let exported = Checkpoint::open(&exported).unwrap();
+    assert!(exported.table().get("tmp").is_some() && exported.table().lacking.is_empty());
+    std::fs::remove_file(exported.path()).unwrap();
+
+    let out = dir.path().join("out.vtkhdf");
+    good(&["restore", text(dir.path()), "--out", text(&out)]);
+    for from in [dir.path(), &out] {
+        let restored = Producer::restore(&[from]).unwrap();
+        let (p, step) = (restored.producer, restored.stamp.step);
+        let values = |name: &str| {
+            let field = p.handle::<f64, Ix1>(name).unwrap();
+            p.view(field).unwrap().to_vec()
+        };
+        assert_eq!((step, values("t")), (30, vec![30.0; 100]));
+        assert_eq!(values("tmp"), [0.0; 10]);
+    }
+    // A program that adds its fields itself fills them before.
+    let mut p = Producer::builder(&name).capacity(1 << 20).create().unwrap();
+    let t: Field<f64, Ix1> = p.field("t", [100]).add().unwrap();
+    let stamp = p.load(&Checkpoint::open(&out).unwrap()).unwrap();
+    assert_eq!((stamp.step, p.view(t).unwrap()[99]), (30, 30.0));
 }

@@ -136,6 +136,23 @@ mod tests {
     }
 
     #[test]
+    fn earlier_reader_ignores_that_a_field_is_not_in_checkpoints() {
+        let mut table = table();
+        let plain = table.encode().unwrap();
+        table.fields[0].not_in_checkpoints = true;
+        let bytes = table.encode().unwrap();
+        assert!(
+            plain.len() < bytes.len(),
+            "tables of other fields are as before"
+        );
+        assert_eq!(FieldTable::decode(&bytes, 1 << 20, 4096).unwrap(), table);
+        let old = |bytes: &[u8]| rmp_serde::from_slice::<OldTable>(bytes).unwrap();
+        assert_eq!(old(&bytes), old(&plain));
+        let read = FieldTable::decode(&plain, 1 << 20, 4096).unwrap();
+        assert!(!read.fields[0].not_in_checkpoints);
+    }
+
+    #[test]
     fn fields_that_a_file_lacks_are_checked_too() {
         let mut table = table();
         let lacking = |name: &str| FieldDesc::new(name, DType::F64, &[4]);

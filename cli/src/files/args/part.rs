@@ -6,7 +6,8 @@ use tcasm_analytics::{Extract, Selection};
 /// The fields that are stored.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Fields {
-    /// Store only these fields, such as u,v [default: all]
+    /// Store only these fields, such as u,v [default: all; of checkpoints all that the simulation
+    /// has not marked as not for checkpoints]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub fields: Vec<String>,
 }

@@ -8,6 +8,7 @@ use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::time::Duration;
 use tcasm_checkpoint::{Draining, Written};
+use tcasm_core::field::FieldDesc;
 use tcasm_observer::Version;
 
 /// Prints lines and progress bars. Errors of the output are ignored: checkpoints are written even
@@ -117,14 +118,30 @@ impl RegionOutput<'_> {
         ));
     }
 
-    /// Prints once which fields are not in the checkpoints.
-    pub fn left_out(&mut self, names: &[String]) {
-        if !names.is_empty() && !std::mem::replace(&mut self.told, true) {
-            self.progress.print(&format!(
-                "{}: --fields leaves out {}; no simulation can restart from these checkpoints",
-                self.name,
-                names.join(", ")
-            ));
+    /// Prints once which fields are not in the checkpoints, and what that means.
+    pub fn left_out(&mut self, fields: &[FieldDesc]) {
+        if fields.is_empty() || std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        let (marked, others): (Vec<&FieldDesc>, Vec<_>) =
+            fields.iter().partition(|field| field.not_in_checkpoints);
+        for (fields, by, so) in [
+            (
+                marked,
+                "left out, as the simulation asks",
+                "it fills them after a restart",
+            ),
+            (
+                others,
+                "left out by --fields",
+                "no simulation can restart from these checkpoints",
+            ),
+        ] {
+            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            if !names.is_empty() {
+                let text = format!("{}: {by}: {}; {so}", self.name, names.join(", "));
+                self.progress.print(&text);
+            }
         }
     }
 

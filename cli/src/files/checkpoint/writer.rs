@@ -8,6 +8,7 @@ use std::time::Duration;
 use tcasm_checkpoint::{
     Checkpointer, Draining, Filled, Retention, Settings, WriteError, Written, changed_bytes,
 };
+use tcasm_core::field::FieldDesc;
 use tcasm_observer::Version;
 
 /// Writes checkpoints and counts them.
@@ -21,8 +22,8 @@ pub struct Writer {
     /// relative to it.
     base: Option<Version>,
     last: Option<Last>,
-    /// The names of the fields that the last checkpoint lacks.
-    pub left_out: Vec<String>,
+    /// The fields that the last checkpoint lacks.
+    pub left_out: Vec<FieldDesc>,
     pub written: u64,
     pub failed: u64,
     pub bytes: u64,
@@ -97,8 +98,7 @@ impl Writer {
         let checkpointer = self.open()?;
         let stored = choice.of(&version)?;
         let filled = fill(checkpointer, &name, &stored, base.as_ref())?;
-        let lacking = stored.table().lacking.iter();
-        let left_out = lacking.map(|field| field.name.clone()).collect();
+        let left_out = stored.table().lacking.clone();
         drop(stored);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;
