@@ -46,24 +46,72 @@ impl Layout {
     }
 }
 
+/// The form of a series, as its name tells it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Series<'f> {
+    /// One temporal file of VTKHDF.
+    One,
+    /// A file of this layout for each version, `<name>_<step>`.
+    Each { name: &'f str, layout: Layout },
+}
+
+impl<'f> Series<'f> {
+    /// The ends of the names of series with a file for each version. `%T` stands for the step, as
+    /// in openPMD-api; files have at least eight digits.
+    const ENDS: [(&'static str, Layout); 3] = [
+        (".vtkhdf.series", Layout::Vtkhdf),
+        ("_%T.h5", Layout::Openpmd),
+        ("_%08T.h5", Layout::Openpmd),
+    ];
+
+    /// Returns the form of the series `file`. Fails if no series has such a name, or only one of
+    /// another layout than `asked`.
+    pub fn of(file: &'f Path, asked: Option<Layout>) -> Result<Self, Failure> {
+        let text = file.file_name().and_then(|name| name.to_str());
+        let text = text.unwrap_or_default();
+        let each = Self::ENDS.into_iter().find_map(|(end, layout)| {
+            let name = text.strip_suffix(end).filter(|name| !name.is_empty())?;
+            Some((Series::Each { name, layout }, layout))
+        });
+        let is_one = extension(file) == Some("vtkhdf") && !is_pattern(file);
+        let one = is_one.then_some((Series::One, Layout::Vtkhdf));
+        match each.or(one) {
+            Some((series, layout)) if asked.is_none_or(|asked| asked == layout) => Ok(series),
+            _ => Err(no_series(file, asked)),
+        }
+    }
+}
+
 /// Returns the layout of files that are called like `file`.
 fn layout_of(file: &Path) -> Result<Layout, Failure> {
-    let extension = file.extension().and_then(|extension| extension.to_str());
-    let found = |layout: &Layout| extension == Some(layout.extension());
-    // `%T` stands for a step in the names of a series.
-    let is_pattern = file.to_string_lossy().contains("%T");
+    let found = |layout: &Layout| extension(file) == Some(layout.extension());
     let layout = Layout::ALL.into_iter().find(found);
     layout
-        .filter(|_| !is_pattern)
-        .ok_or_else(|| written_by_none(file, extension))
+        .filter(|_| !is_pattern(file))
+        .ok_or_else(|| written_by_none(file))
+}
+
+fn extension(file: &Path) -> Option<&str> {
+    file.extension()?.to_str()
+}
+
+/// Returns true if the name of `file` stands for several files: it has `%T`, or `%08T`.
+fn is_pattern(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let mut after = name.split('%').skip(1);
+    after.any(|rest| {
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.starts_with('T')
+    })
 }
 
 /// Returns the failure for a name that no layout has.
-fn written_by_none(file: &Path, extension: Option<&str>) -> Failure {
+fn written_by_none(file: &Path) -> Failure {
     let [vtkhdf, openpmd] = Layout::ALL.map(|layout| layout.advice(file));
-    let advice = match extension {
+    let advice = match extension(file) {
         Some("npy") => "for numpy, use tcasm dump NAME FIELD --npy FILE".to_owned(),
-        Some("series") => "a list of files needs --follow".to_owned(),
+        Some("series") => "only export --follow writes a series".to_owned(),
+        _ if is_pattern(file) => "only export --follow writes a series".to_owned(),
         _ => format!("call it {vtkhdf} or {openpmd}"),
     };
     let text = format!("no layout writes a single version to {file:?}; {advice}");
@@ -76,6 +124,25 @@ fn contradicts(file: &Path, asked: Layout) -> Failure {
         asked.name(),
         asked.advice(file)
     );
+    Failure::new(Code::Usage, text)
+}
+
+/// Returns the failure for a name that no series has, or none of the layout `asked`.
+fn no_series(file: &Path, asked: Option<Layout>) -> Failure {
+    let file_name = file.file_name().unwrap_or_default().to_string_lossy();
+    let stem = file_name.split(['.', '%']).next().unwrap_or_default();
+    let stem = match stem.trim_end_matches('_') {
+        "" => "run",
+        stem => stem,
+    };
+    let vtkhdf = format!("{stem}.vtkhdf (one temporal file), {stem}.vtkhdf.series (a list)");
+    let openpmd = format!("{stem}_%T.h5 (openPMD)");
+    let (what, names) = match asked {
+        None => (String::new(), format!("{vtkhdf} or {openpmd}")),
+        Some(Layout::Vtkhdf) => (" of --layout vtkhdf".to_owned(), vtkhdf),
+        Some(Layout::Openpmd) => (" of --layout openpmd".to_owned(), openpmd),
+    };
+    let text = format!("{file:?} is not the name of a series{what}; call it {names}");
     Failure::new(Code::Usage, text)
 }
 
@@ -101,6 +168,7 @@ mod tests {
     #[test]
     fn name_tells_the_layout() {
         assert_eq!(layout(&["a/one.vtkhdf"]), Ok(Layout::Vtkhdf));
+        assert_eq!(layout(&["50%.vtkhdf"]), Ok(Layout::Vtkhdf));
         assert_eq!(layout(&["one.h5"]), Ok(Layout::Openpmd));
         assert_eq!(
             layout(&["--layout", "openpmd", "one.h5"]),
@@ -128,6 +196,49 @@ mod tests {
                 assert!(message.contains(advice), "{message}");
             }
         }
-        assert!(layout(&["run_%T.h5"]).is_err());
+        assert!(layout(&["run_%T.h5"]).unwrap_err().contains("--follow"));
+    }
+
+    #[test]
+    fn name_of_a_series_tells_its_form() {
+        let form = |file: &'static str, asked| Series::of(Path::new(file), asked).ok();
+        let each = |name, layout| Some(Series::Each { name, layout });
+        let (vtkhdf, openpmd) = (Layout::Vtkhdf, Layout::Openpmd);
+        assert_eq!(form("a/run.vtkhdf", None), Some(Series::One));
+        assert_eq!(form("run.vtkhdf.series", None), each("run", vtkhdf));
+        assert_eq!(form("a/r_1_%T.h5", Some(openpmd)), each("r_1", openpmd));
+        assert_eq!(form("run_%08T.h5", None), each("run", openpmd));
+        for other in [
+            "run.h5",
+            "run",
+            "run_%06T.h5",
+            "_%T.h5",
+            ".vtkhdf",
+            "run_%T.vtk",
+            "run_%T.vtkhdf",
+        ] {
+            assert_eq!(form(other, None), None, "{other}");
+        }
+        for (file, other) in [
+            ("run.vtkhdf", openpmd),
+            ("run.vtkhdf.series", openpmd),
+            ("run_%T.h5", vtkhdf),
+        ] {
+            assert_eq!(form(file, Some(other)), None, "{file}");
+        }
+        let message = |file: &str, asked| {
+            let refused = Series::of(Path::new(file), asked);
+            refused.unwrap_err().message
+        };
+        assert_eq!(
+            message("a/run.h5", None),
+            "\"a/run.h5\" is not the name of a series; call it run.vtkhdf (one temporal file), \
+             run.vtkhdf.series (a list) or run_%T.h5 (openPMD)"
+        );
+        assert_eq!(
+            message("run.vtkhdf", Some(openpmd)),
+            "\"run.vtkhdf\" is not the name of a series of --layout openpmd; call it run_%T.h5 \
+             (openPMD)"
+        );
     }
 }

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 pub struct ExportArgs {
     /// Name of the region
     pub name: String,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 for openPMD; with --follow FILE.vtkhdf or
-    /// FILE.vtkhdf.series
+    /// The file to write: FILE.vtkhdf, or FILE.h5 for openPMD; with --follow FILE.vtkhdf,
+    /// FILE.vtkhdf.series, or FILE_%T.h5 for openPMD
     pub file: PathBuf,
     /// Replace FILE if it exists
     #[arg(long, conflicts_with = "follow")]
@@ -38,7 +38,7 @@ pub struct Follow {
     /// Append versions to FILE as a time series until the simulation ends: every version that can
     /// still be read, or those that one of the next three options selects. Other programs may read
     /// the file meanwhile. A series that exists is continued
-    #[arg(long, conflicts_with_all = ["version", "layout"])]
+    #[arg(long, conflicts_with = "version")]
     pub follow: bool,
     #[command(flatten)]
     interval: Interval,
@@ -80,6 +80,8 @@ With --follow:
   FILE.vtkhdf         one temporal file for VTK, ParaView (5.12 and later), PyVista and h5py.
                       The values are in the folder FILE.steps beside it: move both together
   FILE.vtkhdf.series  one file per version, and a list of them that ParaView opens as a series
+  FILE_%T.h5          one file per version, FILE_00000100.h5 for step 100, which openPMD-api opens
+                      together as Series(\"FILE_%T.h5\")
 Signals:
   SIGTERM  append the newest version, then exit
   SIGINT   finish the current version, then exit";

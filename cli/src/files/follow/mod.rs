@@ -1,4 +1,4 @@
-//! `tcasm export --follow`: writes a time series that grows with the simulation.
+//! `tcasm export --follow`: writes a series that grows with the simulation.
 //!
 //! A version is pinned only while it is written. A version that cannot be written does not end the
 //! program if a later attempt may succeed.
