@@ -42,6 +42,10 @@ pub struct Follow {
     pub follow: bool,
     #[command(flatten)]
     interval: Interval,
+    /// Miss no version: the simulation keeps those that are not read yet, within its bounds. At a
+    /// bound its publish_wait waits, and its publish skips
+    #[arg(long, requires = "follow")]
+    pub lossless: bool,
     /// Keep only the newest K versions [default: all]
     #[arg(
         long,

@@ -7,6 +7,7 @@ mod changes;
 mod missed;
 mod progress;
 mod sink;
+mod source;
 
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
@@ -19,6 +20,7 @@ use crate::wait::{self, POLL};
 use changes::Changes;
 use progress::FollowOutput;
 use sink::{Sink, Trouble};
+use source::Source;
 use std::time::Instant;
 use tcasm_observer::{ObserveError, Observer, Stamp, Version};
 
@@ -63,9 +65,10 @@ impl Follower<'_> {
     /// Goes through all versions that can be read, and appends those that are due.
     fn follow(&mut self, observer: &mut Observer, signals: &Signals) -> Result<End, Failure> {
         let mut schedule = Schedule::new(self.args.follow.when(), None, Instant::now());
+        let mut source = Source::of(observer, self.args.follow.lossless)?;
         while !signals.end() {
-            match observer.next(POLL) {
-                Ok(version) => self.see(observer, version, &mut schedule)?,
+            match source.next(POLL) {
+                Ok(version) => self.see(source.observer(), version, &mut schedule)?,
                 Err(ObserveError::NotReady) => {}
                 Err(ObserveError::EndOfStream) => return Ok(End::OfStream),
                 Err(ObserveError::ProducerLost) => return Ok(End::ProducerLost),

@@ -2,6 +2,7 @@
 
 mod appended;
 mod ends;
+mod lossless;
 mod readers;
 mod refused;
 

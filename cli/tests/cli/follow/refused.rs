@@ -73,6 +73,7 @@ fn wrong_arguments_are_refused() {
         &["--keep", "2"],
         &["--timeout", "2"],
         &["--no-wait"],
+        &["--lossless"],
         &["--follow", "--every", "0"],
         &["--follow", "--every", "2", "--every-seconds", "1"],
         &["--follow", "--keep", "0"],
