@@ -26,6 +26,7 @@
 pub mod blocks;
 pub mod dynamic;
 mod error;
+mod extract;
 pub mod histogram;
 pub mod lanes;
 pub mod moments;
@@ -37,6 +38,7 @@ mod simd;
 pub mod slice;
 pub mod values;
 
+pub use extract::Extract;
 pub use histogram::{Bins, Histogram, HistogramError, Range};
 pub use lanes::{Lane, Operator, PerComponent};
 pub use moments::{Moments, Running};

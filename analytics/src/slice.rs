@@ -138,6 +138,14 @@ pub enum SliceError {
         /// The axis.
         axis: usize,
     },
+    /// A range goes backwards, where only ranges that go forwards are possible.
+    #[error("the step of axis {axis} is {step}; use at least 1 here")]
+    Backwards {
+        /// The axis.
+        axis: usize,
+        /// The step.
+        step: isize,
+    },
     /// The selection has more than one `...`.
     #[error("the slice has more than one `...`; use one")]
     TwoRests,
@@ -172,12 +180,16 @@ impl Selection {
     /// assert_eq!(selection.of(array.view()).unwrap(), ndarray::array![4, 6].into_dyn());
     /// ```
     pub fn of<'a, T>(&self, array: ArrayViewD<'a, T>) -> Result<ArrayViewD<'a, T>, SliceError> {
-        let picks = self.for_shape(array.shape())?;
-        let axes = picks.iter().zip(array.shape()).enumerate();
-        let elems: Vec<SliceInfoElem> = axes
-            .map(|(axis, (pick, &len))| elem(*pick, axis, len))
-            .collect::<Result<_, _>>()?;
+        let elems = self.elems(array.shape())?;
         Ok(array.slice_move(elems.as_slice()))
+    }
+
+    /// Returns what is taken along each axis of an array of this shape, checked.
+    pub(crate) fn elems(&self, shape: &[usize]) -> Result<Vec<SliceInfoElem>, SliceError> {
+        let picks = self.for_shape(shape)?;
+        let axes = picks.iter().zip(shape).enumerate();
+        axes.map(|(axis, (pick, &len))| elem(*pick, axis, len))
+            .collect()
     }
 
     /// Returns the picks, in the order of the axes.
@@ -201,12 +213,8 @@ impl Selection {
     /// assert_eq!((ranges, rest.to_string().as_str()), (vec![2..3, 3..6], "0,::-2"));
     /// ```
     pub fn within(&self, shape: &[usize]) -> Result<(Vec<Range<usize>>, Selection), SliceError> {
-        let picks = self.for_shape(shape)?;
-        let axes = picks.iter().zip(shape).enumerate();
-        let parts: Vec<(Range<usize>, Pick)> = axes
-            .map(|(axis, (pick, &len))| elem(*pick, axis, len).map(bounds))
-            .collect::<Result<_, _>>()?;
-        let (ranges, picks): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let elems = self.elems(shape)?.into_iter();
+        let (ranges, picks): (Vec<_>, Vec<_>) = elems.map(bounds).unzip();
         Ok((ranges, Selection { picks }))
     }
 

@@ -19,7 +19,8 @@ Exit status:
     6  the producer uses another layout version
     7  there is no such field
     8  there is no such version, or none is published yet
-    9  input or output failed: the folder does not exist, no space is left, or access is denied
+    9  input or output failed: the folder does not exist, the file exists, no space is left, or
+       access is denied
    10  the producer cannot take another observer, or does not answer
    11  the checkpoints or time series belong to another run or have later steps, or another program
        writes them

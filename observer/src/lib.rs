@@ -35,6 +35,7 @@ mod attach;
 mod budget;
 mod copies;
 mod error;
+mod every;
 mod forced;
 mod held;
 mod info;
@@ -57,6 +58,7 @@ mod window;
 mod windows;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
+pub use every::EveryVersion;
 pub use held::Held;
 pub use info::RegionInfo;
 pub use ndarray;

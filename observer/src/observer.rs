@@ -185,8 +185,18 @@ impl Observer {
         })
     }
 
+    /// Returns the newest version that was returned so far, or 0.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Notes that version `n` was returned.
+    pub(crate) fn saw(&mut self, n: u64) {
+        self.seen = self.seen.max(n);
+    }
+
     /// Calls `look` until it returns a version, the stream has ended, or the time is over.
-    fn wait(
+    pub(crate) fn wait(
         &mut self,
         timeout: Duration,
         mut look: impl FnMut(&mut Self) -> Result<Option<Version>, ObserveError>,
@@ -268,8 +278,8 @@ impl Observer {
         }
     }
 
-    /// Returns the observers that are attached, as the producer sees them. Returns none after its
-    /// death.
+    /// Returns the observers that are attached, as the producer sees them, with the existing
+    /// versions that they pin. Returns none after its death.
     pub fn observers(&mut self) -> Result<Vec<ObserverRow>, ObserveError> {
         let rows = self.observers_within(ATTACH_TIMEOUT)?;
         Ok(rows.unwrap_or_default())
@@ -295,7 +305,7 @@ impl Observer {
             match socket::receive_plain(&self.session.socket, &mut buffer) {
                 Ok(0) => break,
                 Ok(n) => match wire::decode_rows(&buffer[..n]) {
-                    Some(rows) => return Ok(Some(rows)),
+                    Some(rows) => return self.existing(rows).map(Some),
                     None => continue, // a notice
                 },
                 Err(Errno::EAGAIN | Errno::EINTR) => continue,
@@ -303,6 +313,15 @@ impl Observer {
             }
         }
         Ok(None)
+    }
+
+    /// Returns `rows` without the pins on versions that are not published yet.
+    fn existing(&self, mut rows: Vec<ObserverRow>) -> Result<Vec<ObserverRow>, ObserveError> {
+        let latest = self.session.index()?.latest()?;
+        for row in &mut rows {
+            row.pinned.retain(|n| *n <= latest);
+        }
+        Ok(rows)
     }
 
     /// Returns read-only descriptors of the region's index and planes, in this order. Another

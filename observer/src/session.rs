@@ -131,6 +131,19 @@ impl Session {
         Ok(None)
     }
 
+    /// Reserves version `n`, which need not exist yet. Returns the pin word.
+    pub(crate) fn reserve(&self, n: u64) -> Result<usize, ObserveError> {
+        let word = self.take_word()?;
+        protocol::reserve(&self.lease.pins()[word], n);
+        Ok(word)
+    }
+
+    /// Returns true if slot `slot` holds version `n`, which this observer has reserved. Then it is
+    /// pinned.
+    pub(crate) fn confirm(&self, slot: usize, n: u64) -> Result<bool, ObserveError> {
+        Ok(protocol::confirm(self.index()?.state(slot)?, n))
+    }
+
     /// Releases the pin in `word`.
     pub(crate) fn unpin(&self, word: usize) {
         // A forked child shares the page of the lease, and the pin is the parent's.

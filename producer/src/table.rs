@@ -158,6 +158,7 @@ impl Table {
         let bytes = FieldTable {
             fields,
             attrs: self.attrs.clone(),
+            ..FieldTable::default()
         }
         .encode()?;
         if bytes.len() > TABLE_BYTES {

@@ -72,6 +72,20 @@ pub enum RestoreError {
     /// A field of the region could not be written to.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// The file does not hold all fields of the version.
+    #[error(
+        "the checkpoint of step {step} of region {region:?} lacks fields: it was written without \
+         {fields:?}, or with a part of them; restart from another one, or read the fields that \
+         it has (Checkpoint::read_bytes)"
+    )]
+    Lacks {
+        /// The region of the state.
+        region: String,
+        /// The step of the state.
+        step: u64,
+        /// The names of the fields.
+        fields: Vec<String>,
+    },
     /// The state has a field that the producer does not have.
     #[error(
         "the producer has no field {name:?}, which the state of {region:?} has; add it before \

@@ -30,7 +30,9 @@ pub struct Restored {
 
 /// Rebuilds a whole region as it was: at its old address, so that pointers into it stay valid, with
 /// its attributes and its fields at their offsets. The fields are computed in place. The program
-/// asks for the handles that it works with ([`Producer::handle`]).
+/// asks for the handles that it works with ([`Producer::handle`]). Fields that are not in
+/// checkpoints ([`not_in_checkpoints`](tcasm_producer::FieldBuilder::not_in_checkpoints)) are zeros
+/// after a restart from a file, and the program fills them.
 ///
 /// The name of the region is that of the state, and all settings that no state has are the defaults
 /// of [`Producer::builder`]. A program with a name and settings of its own calls
@@ -112,13 +114,15 @@ pub(crate) fn from_memory(builder: Builder, version: &Version) -> Result<Restore
 /// name of the region, the bounds, who may attach, how changes are tracked and captured, and more
 /// attributes.
 pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, RestoreError> {
+    check_complete(state)?;
     let table = state.table();
     let mut builder = builder.continue_from(state).extent_of(state);
     for (name, value) in &table.attrs {
         builder = builder.attr(name, value.clone());
     }
     let mut producer = builder.create()?;
-    let mut fields: Vec<&FieldDesc> = table.fields.iter().collect();
+    // The fields that it lacks are zero until the program fills them.
+    let mut fields: Vec<&FieldDesc> = table.fields.iter().chain(&table.lacking).collect();
     fields.sort_by_key(|field| field.offset);
     for field in fields {
         producer.define(field)?;
@@ -179,7 +183,8 @@ impl Continue for Builder {
 
 /// Returns the bytes that a region needs for these fields.
 fn end_of(table: &FieldTable) -> usize {
-    let ends = table.fields.iter().map(|field| field.range().end);
+    let fields = table.fields.iter().chain(&table.lacking);
+    let ends = fields.map(|field| field.range().end);
     ends.max().unwrap_or(1) as usize
 }
 
@@ -196,6 +201,7 @@ pub trait Load {
 
 impl Load for Producer {
     fn load(&mut self, state: &impl State) -> Result<Stamp, RestoreError> {
+        check_complete(state)?;
         let fields = &state.table().fields;
         for there in fields {
             let here = self.description(&there.name);
@@ -207,6 +213,22 @@ impl Load for Producer {
             state.read(&field.name, self.field_bytes_mut(&field.name)?)?;
         }
         Ok(state.stamp())
+    }
+}
+
+/// Checks that the state has all fields of its version, except for those that are not for
+/// checkpoints.
+fn check_complete(state: &impl State) -> Result<(), RestoreError> {
+    let lacking = state.table().lacking.iter();
+    let needed = lacking.filter(|field| !field.not_in_checkpoints);
+    let fields: Vec<String> = needed.map(|field| field.name.clone()).collect();
+    match fields.is_empty() {
+        true => Ok(()),
+        false => Err(RestoreError::Lacks {
+            region: state.region().to_owned(),
+            step: state.stamp().step,
+            fields,
+        }),
     }
 }
 

@@ -172,6 +172,45 @@ fn checkpoint_without_an_address_is_rebuilt_at_the_address_of_its_name() {
     check(&restored.producer, 2);
 }
 
+/// Writes the checkpoint of step 20 again as step 30, without the field `name`.
+fn save_without(past: &Past, name: &str) {
+    let loaded = open(&past.file(20)).load().unwrap();
+    let mut table = loaded.table.clone();
+    let (lacking, fields) = table.fields.drain(..).partition(|field| field.name == name);
+    (table.lacking, table.fields) = (lacking, fields);
+    let stamp = Stamp {
+        step: 30,
+        ..loaded.stamp
+    };
+    let snapshot = Snapshot::new(&past.name, stamp, &table, |field| {
+        loaded.bytes(&field.name).unwrap()
+    });
+    let snapshot = snapshot.at(loaded.extent);
+    tcasm_checkpoint::write(past.file(30), &snapshot, &Options::default()).unwrap();
+}
+
+#[test]
+fn restart_from_a_checkpoint_that_lacks_a_field_is_refused_by_its_name() {
+    let past = Past::new();
+    save_without(&past, "nodes");
+    let refused = |error: &RestoreError| {
+        let RestoreError::Lacks { step, fields, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!((*step, fields.as_slice()), (30, &["nodes".to_owned()][..]));
+    };
+    refused(&Producer::restore(&[past.dir.path()]).unwrap_err());
+    let state = open(&past.file(30));
+    let builder = Producer::builder(&past.name).capacity(1 << 20);
+    let mut p = builder.create().unwrap();
+    let t = p.field::<f64, _>("t", [40, 50]).fortran_order();
+    t.add().unwrap();
+    refused(&p.load(&state).unwrap_err());
+    // The fields that it has can be read.
+    let mut bytes = vec![0; 40 * 50 * 8];
+    state.read_bytes("t", &mut bytes).unwrap();
+}
+
 #[test]
 fn restore_fails_if_the_region_exists_or_nothing_is_found() {
     let past = Past::new();

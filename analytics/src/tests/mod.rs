@@ -2,6 +2,7 @@
 //! components.
 
 mod blocks;
+mod extract;
 mod histogram;
 mod moments;
 mod reading;

@@ -13,6 +13,9 @@ pub enum WriteError {
     /// The folder does not exist.
     #[error("the directory {0:?} does not exist; create it, or choose another")]
     NoDirectory(PathBuf),
+    /// A new file would replace another one.
+    #[error("{0:?} exists already and is not replaced; choose another name, or move it away")]
+    Exists(PathBuf),
     /// The user may not write there, or the file system is read-only.
     #[error(
         "writing {path:?} is not permitted: {source}; check its owner and that the file system is \

@@ -83,16 +83,28 @@ impl Pending {
 
     /// Brings the file to the disk and gives it its name. Returns its size.
     pub fn commit(mut self) -> Result<u64, WriteError> {
-        self.settle().map_err(|e| Fault::from(e).at(&self.path))
+        self.settle(Dir::rename)
+            .map_err(|e| Fault::from(e).at(&self.path))
+    }
+
+    /// Does the same, but replaces no file.
+    pub fn commit_new(mut self) -> Result<u64, WriteError> {
+        self.settle(Dir::rename_new).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => WriteError::Exists(self.path.clone()),
+            _ => Fault::from(e).at(&self.path),
+        })
     }
 
     /// Does the work of [`Pending::commit`]. The content must be on the disk before the file gets
-    /// its name, and the name before this returns.
-    fn settle(&mut self) -> io::Result<u64> {
+    /// its name by `rename`, and the name before this returns.
+    fn settle(
+        &mut self,
+        rename: impl Fn(&Dir, &OsStr, &OsStr) -> io::Result<()>,
+    ) -> io::Result<u64> {
         self.file.sync_all()?;
         let size = self.file.metadata()?.len();
         let name = self.path.file_name().unwrap_or_default();
-        self.dir.rename(&self.temp, name)?;
+        rename(&self.dir, &self.temp, name)?;
         self.settled = true;
         self.dir.sync()?;
         Ok(size)
@@ -156,7 +168,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::io::Write;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{FileExt, symlink};
 
     fn failing(mut file: &File) -> Result<(), Fault> {
         file.write_all(b"half")?;
@@ -172,6 +184,23 @@ mod tests {
         assert!(matches!(error, WriteError::NoSpace { .. }), "{error}");
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn new_file_replaces_nothing_that_appears_while_it_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let fill = |_: &Pending| Ok(());
+        let begin = |name: &str| begin(&dir.path().join(name), Mode::USUAL, fill).unwrap().0;
+        let (first, second, linked) = (begin("a"), begin("a"), begin("b"));
+        symlink(dir.path().join("nothing"), dir.path().join("b")).unwrap();
+        first.file().write_all_at(b"first", 0).unwrap();
+        assert_eq!(first.commit_new().unwrap(), 5);
+        for late in [second, linked] {
+            let error = late.commit_new().unwrap_err();
+            assert!(matches!(error, WriteError::Exists(_)), "{error}");
+        }
+        assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"first");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -12,9 +12,9 @@
 
 use super::mode::Mode;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat, renameat};
-use nix::sys::stat::{Mode as Bits, fchmod, mkdirat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode as Bits, fchmod, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -121,6 +121,30 @@ impl Dir {
     /// followed.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
+    }
+
+    /// Renames `from` to `to`, unless something has that name already, even a dangling link.
+    pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match linkat(&self.0, from, &self.0, to, AtFlags::empty()) {
+            // The file system has no hard links, so a file that appears now is replaced.
+            Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => match self.has(to) {
+                true => Err(io::ErrorKind::AlreadyExists.into()),
+                false => self.rename(from, to),
+            },
+            linked => {
+                linked?;
+                // The file has its name. Its other name does no harm.
+                if let Err(e) = self.remove(from) {
+                    tracing::warn!("cannot remove the temporary file {from:?}: {e}");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns true if something has the name `name`.
+    fn has(&self, name: &OsStr) -> bool {
+        fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Removes the file `name`.

@@ -23,6 +23,22 @@ pub fn write(
     unsealed.commit()
 }
 
+/// Writes `snapshot` to `path` as [`write`] does, but replaces no file. Fails if something has this
+/// path before the file is written, or when it gets its name.
+pub fn write_new(
+    path: impl AsRef<Path>,
+    snapshot: &Snapshot<'_>,
+    options: &Options,
+) -> Result<u64, WriteError> {
+    let path = path.as_ref();
+    if path.symlink_metadata().is_ok() {
+        return Err(WriteError::Exists(path.to_owned()));
+    }
+    let unsealed = begin(path, snapshot, "", options)?;
+    unsealed.seal()?;
+    unsealed.commit_new()
+}
+
 /// Writes all of a file except the seal and the name. Neither needs the snapshot.
 pub fn begin(
     path: &Path,

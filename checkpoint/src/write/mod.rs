@@ -9,5 +9,5 @@ pub mod new_file;
 pub mod store;
 mod unsealed;
 
-pub use full::{begin, begin_with, write};
+pub use full::{begin, begin_with, write, write_new};
 pub use unsealed::Unsealed;

@@ -91,4 +91,9 @@ impl Unsealed {
     pub fn commit(self) -> Result<u64, WriteError> {
         self.pending.commit()
     }
+
+    /// Does the same, but replaces no file.
+    pub fn commit_new(self) -> Result<u64, WriteError> {
+        self.pending.commit_new()
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::files::args::ExportArgs;
-use crate::files::snapshot::snapshot;
+use crate::files::stored::Choice;
 use crate::{output, region};
 use tcasm_checkpoint::Mode;
 
@@ -11,13 +11,14 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.follow.follow {
         return super::follow::run(args);
     }
+    let options = args.storage.for_file(&args.file)?.options(Mode::USUAL);
     let version = region::pin(&args.name, args.version)?;
-    let view = version.view()?;
-    let bytes = tcasm_checkpoint::write(
-        &args.file,
-        &snapshot(&args.name, &view),
-        &args.storage.options(Mode::USUAL),
-    )?;
+    let stored = Choice::from(&args.part).of(&version)?;
+    let snapshot = stored.snapshot(&args.name);
+    let bytes = match args.force {
+        true => tcasm_checkpoint::write(&args.file, &snapshot, &options)?,
+        false => tcasm_checkpoint::write_new(&args.file, &snapshot, &options)?,
+    };
     output::line(&format!(
         "wrote {}  {}  {}",
         args.file.display(),

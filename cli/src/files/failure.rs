@@ -15,7 +15,11 @@ impl From<WriteError> for Failure {
             WriteError::Before { .. } | WriteError::Backwards { .. } => Code::OtherRun,
             _ => Code::Io,
         };
-        Failure::new(code, error.to_string())
+        let advice = match &error {
+            WriteError::Exists(_) => ", or replace it with --force",
+            _ => "",
+        };
+        Failure::new(code, format!("{error}{advice}"))
     }
 }
 

@@ -10,11 +10,13 @@ pub mod demo;
 mod end;
 mod export;
 mod failure;
+mod file_name;
 mod follow;
 mod restore;
 mod schedule;
 mod snapshot;
 mod storage;
+mod stored;
 mod verify;
 
 use crate::failure::Failure;

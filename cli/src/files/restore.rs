@@ -8,6 +8,7 @@ use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tcasm_checkpoint::{Checkpoint, Mode};
+use tcasm_core::field::FieldTable;
 use tcasm_observer::Stamp;
 
 pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
@@ -18,6 +19,7 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
 }
 
 fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
+    let storage = args.storage.for_file(&args.out)?;
     let checkpoint = match &args.name {
         Some(name) => Checkpoint::restart_named(&args.dirs, name, args.step)?,
         None => Checkpoint::restart(&args.dirs, args.step)?,
@@ -26,17 +28,19 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
         let path = path.display();
         crate::output::note(&format!("passed over {path}: {error}"));
     }
+    tell_lacking(checkpoint.table());
     let loaded = checkpoint.load()?;
-    let options = args.storage.options(mode_of(checkpoint.path()));
+    let options = storage.options(mode_of(checkpoint.path()));
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
     wrote(&args.out, &loaded.stamp, bytes, checkpoint.path())
 }
 
 fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
+    let storage = args.storage.for_file(&args.out)?;
     let version = tcasm_restart::kept(name)?;
     let view = version.view()?;
     let snapshot = snapshot(name, &view);
-    let options = args.storage.options(Mode::PRIVATE);
+    let options = storage.options(Mode::PRIVATE);
     let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &options)?;
     wrote(
         &args.out,
@@ -44,6 +48,20 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
         bytes,
         &tcasm_observer::kept_path(name),
     )
+}
+
+/// Prints which fields the checkpoint lacks although a restart needs them. The new file lacks them
+/// too, and says so.
+fn tell_lacking(table: &FieldTable) {
+    let needed = table.lacking.iter().filter(|f| !f.not_in_checkpoints);
+    let names: Vec<&str> = needed.map(|f| f.name.as_str()).collect();
+    if !names.is_empty() {
+        crate::output::note(&format!(
+            "the checkpoint was written without {}, or with a part of them; no simulation can \
+             restart from it",
+            names.join(", ")
+        ));
+    }
 }
 
 /// Returns the permissions for a file that is made from the one at `path`. As with `cp`, only users

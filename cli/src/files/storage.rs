@@ -5,9 +5,10 @@ use tcasm_checkpoint::{Compression, DirectIo, Mode, Options};
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Storage {
-    /// The layout of the files, which decides what other programs can read them
-    #[arg(long, value_enum, default_value_t)]
-    pub layout: Layout,
+    /// The layout of the files, which decides what other programs can read them [default: that of
+    /// the name of FILE, else vtkhdf]
+    #[arg(long, value_enum)]
+    pub layout: Option<Layout>,
     /// Compress fields: none (fastest); deflate:1 to deflate:9, or the number alone (0 is none); or
     /// zstd:1 to zstd:9, for which other readers need the Blosc plugin
     #[arg(long, value_name = "HOW", default_value = "1", value_parser = compression)]
@@ -22,7 +23,7 @@ impl Storage {
     pub fn options(self, mode: Mode) -> Options {
         Options {
             compression: self.compress,
-            layout: match self.layout {
+            layout: match self.layout.unwrap_or_default() {
                 Layout::Vtkhdf => tcasm_checkpoint::Layout::VtkHdf,
                 Layout::Openpmd => tcasm_checkpoint::Layout::OpenPmd,
             },
@@ -52,7 +53,7 @@ impl From<Direct> for DirectIo {
 }
 
 /// The layouts of full checkpoints.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Layout {
     /// VTKHDF images, for ParaView and VisIt: .vtkhdf
     #[default]

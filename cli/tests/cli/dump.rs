@@ -324,6 +324,7 @@ fn exported_file_can_be_read_back() {
             version,
             "--compress",
             compress,
+            "--force",
         ];
         let out = good(&args).out;
         assert!(out.starts_with(&format!("wrote {}", text(&path))), "{out}");
@@ -339,4 +340,58 @@ fn exported_file_can_be_read_back() {
         9,
     );
     assert!(error.contains("does not exist"), "{error}");
+}
+
+#[test]
+fn name_of_the_exported_file_tells_its_layout() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("named"));
+    let (mut p, t) = line(&name, 500);
+    publish(&mut p, t, 10);
+    let export = |file: &str, more: &[&str]| {
+        let path = dir.path().join(file);
+        let run = crate::common::tcasm(&[&["export", &name, text(&path)], more].concat());
+        (run.code, run.err)
+    };
+    let holds = |file: &str, group: &str| {
+        let file = hdf5::File::open(dir.path().join(file)).unwrap();
+        file.group(group).is_ok()
+    };
+    assert_eq!(export("one.h5", &[]).0, 0);
+    assert_eq!(export("one.vtkhdf", &[]).0, 0);
+    assert!(holds("one.h5", "data/10/meshes") && !holds("one.h5", "VTKHDF"));
+    assert!(holds("one.vtkhdf", "VTKHDF") && !holds("one.vtkhdf", "data"));
+    let refused: [(&str, &[&str]); 5] = [
+        ("two.vtk", &[]),
+        ("two", &["--force"]),
+        ("two.h5", &["--layout", "vtkhdf"]),
+        ("two.vtkhdf", &["--layout", "openpmd"]),
+        ("two.vtkhdf.series", &[]),
+    ];
+    for (file, more) in refused {
+        let (code, error) = export(file, more);
+        assert_eq!(code, 2, "{file}: {error}");
+        assert!(
+            error.contains("two.vtkhdf") || error.contains("two.h5"),
+            "{error}"
+        );
+        assert!(!dir.path().join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn export_replaces_a_file_only_with_force() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("force"));
+    let (mut p, t) = line(&name, 500);
+    publish(&mut p, t, 10);
+    let path = dir.path().join("one.h5");
+    fs::write(&path, "the only copy").unwrap();
+    let refused = bad(&["export", &name, text(&path)], 9);
+    assert!(
+        refused.contains("exists already") && refused.contains("--force"),
+        "{refused}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"the only copy");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    good(&["export", &name, text(&path), "--force"]);
+    assert_eq!(Checkpoint::open(&path).unwrap().stamp().step, 10);
 }

@@ -14,6 +14,7 @@ mod look;
 mod misuse;
 mod named;
 mod paraview;
+mod part;
 mod stats;
 mod tiers;
 mod view;

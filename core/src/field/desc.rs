@@ -114,6 +114,10 @@ pub struct FieldDesc {
     pub attrs: BTreeMap<String, Attr>,
     /// The offset of the first byte in the region, a multiple of the page size.
     pub offset: u64,
+    /// True if checkpoints leave the field out: after a restart it is zero, and the program fills
+    /// it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_in_checkpoints: bool,
 }
 
 /// The reason why the description of a field cannot be used.
@@ -218,6 +222,7 @@ impl FieldDesc {
             mesh: None,
             attrs: BTreeMap::new(),
             offset: 0,
+            not_in_checkpoints: false,
         }
     }
 

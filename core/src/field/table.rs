@@ -14,6 +14,10 @@ pub struct FieldTable {
     /// Free attributes of the whole region (the simulation's name, its parameters).
     #[serde(default)]
     pub attrs: BTreeMap<String, Attr>,
+    /// In a file: the fields of the version that the file does not hold as they were. It leaves
+    /// them out, or `fields` describes a part of them. Always empty in the index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacking: Vec<FieldDesc>,
 }
 
 /// The reason why a field table cannot be used.
@@ -62,26 +66,106 @@ impl FieldTable {
     }
 
     fn check(&self, region: u64, page_size: u64) -> Result<(), TableError> {
-        let mut names = std::collections::HashSet::new();
-        for field in &self.fields {
-            field.check_in(region)?;
-            if field.offset % page_size != 0 {
-                let (name, offset) = (field.name.clone(), field.offset);
-                return Err(TableError::Unaligned {
-                    name,
-                    offset,
-                    page_size,
-                });
-            }
-            if !names.insert(&field.name) {
-                return Err(TableError::Twice(field.name.clone()));
-            }
-        }
-        Ok(())
+        check(&self.fields, region, page_size)?;
+        check(&self.lacking, region, page_size)
     }
 
     /// Returns the field called `name`.
     pub fn get(&self, name: &str) -> Option<&FieldDesc> {
         self.fields.iter().find(|f| f.name == name)
+    }
+}
+
+/// Checks that all of `fields` can be in a region of `region` bytes, and that no two have the same
+/// name.
+fn check(fields: &[FieldDesc], region: u64, page_size: u64) -> Result<(), TableError> {
+    let mut names = std::collections::HashSet::new();
+    for field in fields {
+        field.check_in(region)?;
+        if field.offset % page_size != 0 {
+            let (name, offset) = (field.name.clone(), field.offset);
+            return Err(TableError::Unaligned {
+                name,
+                offset,
+                page_size,
+            });
+        }
+        if !names.insert(&field.name) {
+            return Err(TableError::Twice(field.name.clone()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::DType;
+
+    fn table() -> FieldTable {
+        FieldTable {
+            fields: vec![FieldDesc::new("t", DType::F64, &[4])],
+            ..FieldTable::default()
+        }
+    }
+
+    /// The members that an earlier release knows.
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct OldTable {
+        fields: Vec<OldField>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct OldField {
+        name: String,
+        shape: Vec<usize>,
+    }
+
+    #[test]
+    fn earlier_reader_ignores_fields_that_a_file_lacks() {
+        let mut table = table();
+        let plain = table.encode().unwrap();
+        let has = |bytes: &[u8]| bytes.windows(7).any(|w| w == b"lacking");
+        assert!(!has(&plain), "tables of the index are as before");
+        table.lacking = vec![FieldDesc::new("u", DType::F32, &[2])];
+        let bytes = table.encode().unwrap();
+        assert!(has(&bytes));
+        assert_eq!(FieldTable::decode(&bytes, 1 << 20, 4096).unwrap(), table);
+        let old = |bytes: &[u8]| rmp_serde::from_slice::<OldTable>(bytes).unwrap();
+        assert_eq!(old(&bytes), old(&plain));
+    }
+
+    #[test]
+    fn earlier_reader_ignores_that_a_field_is_not_in_checkpoints() {
+        let mut table = table();
+        let plain = table.encode().unwrap();
+        table.fields[0].not_in_checkpoints = true;
+        let bytes = table.encode().unwrap();
+        assert!(
+            plain.len() < bytes.len(),
+            "tables of other fields are as before"
+        );
+        assert_eq!(FieldTable::decode(&bytes, 1 << 20, 4096).unwrap(), table);
+        let old = |bytes: &[u8]| rmp_serde::from_slice::<OldTable>(bytes).unwrap();
+        assert_eq!(old(&bytes), old(&plain));
+        let read = FieldTable::decode(&plain, 1 << 20, 4096).unwrap();
+        assert!(!read.fields[0].not_in_checkpoints);
+    }
+
+    #[test]
+    fn fields_that_a_file_lacks_are_checked_too() {
+        let mut table = table();
+        let lacking = |name: &str| FieldDesc::new(name, DType::F64, &[4]);
+        // A part of it may be among the fields.
+        table.lacking = vec![lacking("t"), lacking("u")];
+        let decoded =
+            |table: &FieldTable| FieldTable::decode(&table.encode().unwrap(), 4096, 4096).map(drop);
+        assert!(decoded(&table).is_ok());
+        table.lacking.push(lacking("u"));
+        assert!(matches!(decoded(&table), Err(TableError::Twice(name)) if name == "u"));
+        table.lacking = vec![lacking("../u")];
+        assert!(matches!(decoded(&table), Err(TableError::Field(_))));
+        table.lacking = vec![FieldDesc::new("u", DType::F64, &[4096])];
+        assert!(matches!(decoded(&table), Err(TableError::Field(_))));
     }
 }

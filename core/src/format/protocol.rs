@@ -10,6 +10,9 @@
 //! sees the store of the other. Either the observer sees "retired" and clears its pin, or the
 //! producer sees the pin and makes the version live again (I3). Neither side waits for the other.
 //!
+//! A pin word may also name a version that is not published yet. The producer sees such a pin before
+//! it marks the version retired, so the version stays until the observer has taken it.
+//!
 //! An observer can read a part of a version for a moment without a pin: it loads the state, reads,
 //! and loads the state again. If both are the same, nothing was overwritten meanwhile.
 //!
@@ -103,6 +106,22 @@ pub fn pin<W: Word>(state: &W, pin: &W, n: u64) -> bool {
     }
     unpin(pin);
     false
+}
+
+/// Reserves version `n` by the pin word `pin`, which must name no version. Once the version is
+/// published, the producer finds the pin when it wants the slot back, so the version stays until
+/// [`unpin`]. [`confirm`] tells whether it is there.
+pub fn reserve<W: Word>(pin: &W, n: u64) {
+    pin.store(n, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+}
+
+/// Returns true if the slot with `state` holds version `n`, which this observer has reserved. Then
+/// the version is pinned.
+pub fn confirm<W: Word>(state: &W, n: u64) -> bool {
+    fence(Ordering::SeqCst);
+    // Acquire: all parts of the version were stored before it became live.
+    state.load(Ordering::Acquire) == live(n)
 }
 
 /// Clears a pin. The store is a release, so all reads of the version come before it.
@@ -239,6 +258,42 @@ mod loom_tests {
     #[should_panic]
     fn loom_without_the_pin_check_a_version_is_torn() {
         run(1, 4, false);
+    }
+
+    /// Takes version 1, which is reserved before it is published. The negative control does not
+    /// check the pins (`check` is false).
+    fn take_reserved(check: bool) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let s = shared(1);
+            reserve(&s.pins[0][0], 1);
+            let observer = {
+                let s = s.clone();
+                thread::spawn(move || {
+                    if s.latest.load(Ordering::Acquire) == 0 {
+                        return;
+                    }
+                    assert!(confirm(&s.states[1], 1), "it is gone");
+                    // SAFETY: loom checks that nothing writes the cell at the same time.
+                    s.data[1].with(|d| assert_eq!(unsafe { *d }, 1));
+                    unpin(&s.pins[0][0]);
+                })
+            };
+            produce(&s, 4, check);
+            observer.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_a_reserved_version_stays_until_it_is_taken() {
+        take_reserved(true);
+    }
+
+    #[test]
+    #[should_panic]
+    fn loom_without_the_pin_check_a_reserved_version_is_gone() {
+        take_reserved(false);
     }
 
     /// Reads version 1, which nobody pins, while its slot gets version 2. The negative control does

@@ -87,6 +87,13 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         self
     }
 
+    /// Leaves the field out of the files of `tcasm checkpoint`. A restart from them creates it as
+    /// zeros, and the program fills it: it can compute the values from other fields.
+    pub fn not_in_checkpoints(mut self) -> Self {
+        self.desc.not_in_checkpoints = true;
+        self
+    }
+
     /// Adds the field, bound to a buffer of its own.
     pub fn add(mut self) -> Result<Field<T, D, M>, DefineError> {
         if self.vector {
@@ -134,6 +141,13 @@ impl<T: bytemuck::Pod> RawBuilder<'_, T> {
     /// Sets an attribute of the structures, under any name.
     pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
         self.desc.attrs.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Leaves the structures out of the files of `tcasm checkpoint`. A restart from them creates
+    /// them as zeros, and the program fills them.
+    pub fn not_in_checkpoints(mut self) -> Self {
+        self.desc.not_in_checkpoints = true;
         self
     }
 

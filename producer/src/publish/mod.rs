@@ -65,7 +65,8 @@ impl Producer {
     }
 
     /// Publishes like [`Producer::publish`]. If nothing was published, tries again until `timeout`
-    /// is over.
+    /// is over. So it waits for observers that hold all versions that there may be, for example
+    /// those that take every version.
     pub fn publish_wait(
         &mut self,
         step: u64,

@@ -57,12 +57,22 @@ pub struct Chapter {
 }
 
 impl Contents {
-    /// Returns a series of `region` with the fields of `table` and no versions.
+    /// Returns a series of `region` with the fields of `table` and no versions. A series is for
+    /// viewing, so it holds nothing that only restarts need. (These members have no place in its
+    /// encoding, which has no names.)
     pub fn new(region: &str, table: &FieldTable) -> Self {
+        let shown = |field: &FieldDesc| FieldDesc {
+            not_in_checkpoints: false,
+            ..field.clone()
+        };
         Contents {
             format: FORMAT,
             region: region.to_owned(),
-            table: table.clone(),
+            table: FieldTable {
+                fields: table.fields.iter().map(shown).collect(),
+                attrs: table.attrs.clone(),
+                ..FieldTable::default()
+            },
             versions: Vec::new(),
             newest: Vec::new(),
         }
@@ -80,6 +90,7 @@ impl Contents {
             offset: 0,
             attrs: Default::default(),
             mesh: field.usable_mesh(), // a mesh with a NaN would differ from itself
+            not_in_checkpoints: false,
             ..field.clone()
         };
         let (own, other) = (self.table.fields.iter(), table.fields.iter());
@@ -260,6 +271,16 @@ mod tests {
         assert!(contents.takes(&moved));
         assert!(!contents.takes(&table(&[5])));
         assert!(!contents.takes(&FieldTable::default()));
+    }
+
+    #[test]
+    fn what_only_restarts_need_is_not_in_a_series() {
+        let mut marked = table(&[4]);
+        marked.fields[0].not_in_checkpoints = true;
+        marked.lacking = table(&[5]).fields;
+        let contents = Contents::new("heat", &marked);
+        assert_eq!(contents, Contents::new("heat", &table(&[4])));
+        assert!(contents.takes(&marked));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Arguments of the commands for checkpoints: `checkpoint`, `checkpoints`, `verify` and `restore`.
 
+use super::part::Fields;
 use super::values::{percent, positive};
 use super::when::When;
 use crate::args::values::seconds;
@@ -23,6 +24,8 @@ pub struct CheckpointArgs {
     pub slow: Option<PathBuf>,
     #[command(flatten)]
     pub when: When,
+    #[command(flatten)]
+    pub fields: Fields,
     /// Spend at most this share of the time on writing: delay a checkpoint until the time that the
     /// last one took is no more than PERCENT of the time since it began
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
@@ -121,7 +124,7 @@ pub struct RestoreArgs {
     /// Restore the checkpoint of this step [default: the newest that can be read]
     #[arg(long, value_name = "S")]
     pub step: Option<u64>,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 with --layout openpmd
+    /// The file to write, which is replaced if it exists: FILE.vtkhdf, or FILE.h5 for openPMD
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     #[command(flatten)]

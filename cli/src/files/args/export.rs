@@ -1,5 +1,6 @@
 //! Arguments of `export`.
 
+use super::part::Part;
 use super::when::{Interval, When};
 use crate::args::WaitArgs;
 use crate::files::storage::Storage;
@@ -10,12 +11,17 @@ use std::path::PathBuf;
 pub struct ExportArgs {
     /// Name of the region
     pub name: String,
-    /// The file to write: FILE.vtkhdf, or FILE.h5 with --layout openpmd; with --follow also
-    /// FILE.vtkhdf.series
+    /// The file to write: FILE.vtkhdf, or FILE.h5 for openPMD; with --follow FILE.vtkhdf,
+    /// FILE.vtkhdf.series, or FILE_%T.h5 for openPMD
     pub file: PathBuf,
+    /// Replace FILE if it exists
+    #[arg(long, conflicts_with = "follow")]
+    pub force: bool,
     /// Write version number N [default: the newest]
     #[arg(long, value_name = "N")]
     pub version: Option<u64>,
+    #[command(flatten)]
+    pub part: Part,
     #[command(flatten)]
     pub follow: Follow,
     #[command(flatten)]
@@ -32,10 +38,14 @@ pub struct Follow {
     /// Append versions to FILE as a time series until the simulation ends: every version that can
     /// still be read, or those that one of the next three options selects. Other programs may read
     /// the file meanwhile. A series that exists is continued
-    #[arg(long, conflicts_with_all = ["version", "layout"])]
+    #[arg(long, conflicts_with = "version")]
     pub follow: bool,
     #[command(flatten)]
     interval: Interval,
+    /// Miss no version: the simulation keeps those that are not read yet, within its bounds. At a
+    /// bound its publish_wait waits, and its publish skips
+    #[arg(long, requires = "follow")]
+    pub lossless: bool,
     /// Keep only the newest K versions [default: all]
     #[arg(
         long,
@@ -74,6 +84,8 @@ With --follow:
   FILE.vtkhdf         one temporal file for VTK, ParaView (5.12 and later), PyVista and h5py.
                       The values are in the folder FILE.steps beside it: move both together
   FILE.vtkhdf.series  one file per version, and a list of them that ParaView opens as a series
+  FILE_%T.h5          one file per version, FILE_00000100.h5 for step 100, which openPMD-api opens
+                      together as Series(\"FILE_%T.h5\")
 Signals:
   SIGTERM  append the newest version, then exit
   SIGINT   finish the current version, then exit";

@@ -2,9 +2,11 @@
 
 mod checkpoint;
 mod export;
+mod part;
 mod values;
 mod when;
 
 pub use checkpoint::*;
 pub use export::{ExportArgs, HELP as EXPORT_HELP};
+pub use part::{Fields, Part};
 pub use when::{Interval, When};

@@ -2,6 +2,7 @@
 
 use super::values::positive;
 use clap::Args;
+use tcasm_observer::Stamp;
 
 /// An interval between writes. At most one of these is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Args)]
@@ -16,6 +17,23 @@ pub struct Interval {
     /// Write a version at intervals of SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub every_seconds: Option<f64>,
+}
+
+impl Interval {
+    /// Returns how many versions between `before` and `now` were due. None of them was seen.
+    ///
+    /// Of the multiples of steps that were passed, the last is that of `now`, which is written for
+    /// it. At intervals of time any version will do, so none is due before it is seen.
+    pub fn due_between(&self, before: Stamp, now: Stamp) -> u64 {
+        let unseen = now.version.saturating_sub(before.version + 1);
+        let passed = |from: u64, to: u64, n: u64| (to / n).saturating_sub(from / n);
+        let due = match (self.every, self.every_steps) {
+            (Some(n), _) => passed(before.version, before.version + unseen, n),
+            (_, Some(n)) => passed(before.step, now.step, n).saturating_sub(1),
+            _ => 0,
+        };
+        due.min(unseen)
+    }
 }
 
 /// When checkpoints are written. One more is always written when the simulation ends, on SIGUSR1

@@ -8,6 +8,7 @@ use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::time::Duration;
 use tcasm_checkpoint::{Draining, Written};
+use tcasm_core::field::FieldDesc;
 use tcasm_observer::Version;
 
 /// Prints lines and progress bars. Errors of the output are ignored: checkpoints are written even
@@ -20,10 +21,13 @@ pub struct Output {
 /// The output for one region.
 pub struct RegionOutput<'p> {
     progress: &'p Output,
+    name: String,
     versions: ProgressBar,
     copy: ProgressBar,
     /// The number of files that could not be written since the last success.
     failing: u64,
+    /// True if it was told which fields are left out.
+    told: bool,
 }
 
 impl Output {
@@ -47,9 +51,11 @@ impl Output {
         versions.enable_steady_tick(Duration::from_millis(200));
         RegionOutput {
             progress: self,
+            name: name.to_owned(),
             versions,
             copy,
             failing: 0,
+            told: false,
         }
     }
 
@@ -110,6 +116,33 @@ impl RegionOutput<'_> {
             written.duration.as_secs_f64(),
             failures(writer.failed)
         ));
+    }
+
+    /// Prints once which fields are not in the checkpoints, and what that means.
+    pub fn left_out(&mut self, fields: &[FieldDesc]) {
+        if fields.is_empty() || std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        let (marked, others): (Vec<&FieldDesc>, Vec<_>) =
+            fields.iter().partition(|field| field.not_in_checkpoints);
+        for (fields, by, so) in [
+            (
+                marked,
+                "left out, as the simulation asks",
+                "it fills them after a restart",
+            ),
+            (
+                others,
+                "left out by --fields",
+                "no simulation can restart from these checkpoints",
+            ),
+        ] {
+            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            if !names.is_empty() {
+                let text = format!("{}: {by}: {}; {so}", self.name, names.join(", "));
+                self.progress.print(&text);
+            }
+        }
     }
 
     /// Prints that a file could not be written. After a failure each version is another attempt, so

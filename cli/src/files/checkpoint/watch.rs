@@ -151,13 +151,19 @@ impl Watch<'_> {
         }
     }
 
-    /// Writes `version` and releases it. Returns an error only if the lease is lost; a file that
-    /// cannot be written is reported, and the run continues.
+    /// Writes `version` and releases it. Returns an error only if the lease is lost, or if the
+    /// version has no field of a name that was asked for. A file that cannot be written is
+    /// reported, and the run continues.
     fn write(&mut self, version: Version) -> Result<(), Failure> {
         let stamp = region::stamp(&version);
         match self.writer.write(version) {
-            Ok(written) => self.output.wrote(&stamp, &written, &self.writer),
-            Err(failure) if failure.code == Code::NotAllowed => return Err(failure),
+            Ok(written) => {
+                self.output.wrote(&stamp, &written, &self.writer);
+                self.output.left_out(&self.writer.left_out);
+            }
+            Err(failure) if matches!(failure.code, Code::NotAllowed | Code::NoField) => {
+                return Err(failure);
+            }
             Err(failure) => self.output.failed(&stamp, &failure.message, &self.writer),
         }
         Ok(())

@@ -2,24 +2,28 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Keep};
-use crate::files::snapshot::snapshot;
+use crate::files::stored::{Choice, Stored};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tcasm_checkpoint::{
     Checkpointer, Draining, Filled, Retention, Settings, WriteError, Written, changed_bytes,
 };
-use tcasm_observer::{Version, View};
+use tcasm_core::field::FieldDesc;
+use tcasm_observer::Version;
 
 /// Writes checkpoints and counts them.
 pub struct Writer {
     name: String,
     settings: Settings,
+    choice: Choice,
     /// `None` while the folder cannot be used.
     checkpointer: Option<Checkpointer>,
     /// The version of the last checkpoint, pinned if increments are on. The next increment is
     /// relative to it.
     base: Option<Version>,
     last: Option<Last>,
+    /// The fields that the last checkpoint lacks.
+    pub left_out: Vec<FieldDesc>,
     pub written: u64,
     pub failed: u64,
     pub bytes: u64,
@@ -39,9 +43,11 @@ impl Writer {
         let mut writer = Writer {
             name: name.to_owned(),
             settings: settings(args),
+            choice: Choice::from(&args.fields),
             checkpointer: None,
             base: None,
             last: None,
+            left_out: Vec::new(),
             written: 0,
             failed: 0,
             bytes: 0,
@@ -87,15 +93,16 @@ impl Writer {
     }
 
     fn try_write(&mut self, version: Version) -> Result<Written, Failure> {
-        let (name, base) = (self.name.clone(), self.base.clone());
+        let (name, base, choice) = (self.name.clone(), self.base.clone(), self.choice.clone());
         let increments = self.settings.most_files > 1;
         let checkpointer = self.open()?;
-        let view = version.view()?;
-        let filled = fill(checkpointer, &name, &view, base.as_ref())?;
-        drop(view);
+        let stored = choice.of(&version)?;
+        let filled = fill(checkpointer, &name, &stored, base.as_ref())?;
+        let left_out = stored.table().lacking.clone();
+        drop(stored);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;
-        self.base = pinned;
+        (self.base, self.left_out) = (pinned, left_out);
         Ok(written)
     }
 
@@ -140,11 +147,11 @@ impl Writer {
 fn fill(
     checkpointer: &mut Checkpointer,
     name: &str,
-    view: &View,
+    stored: &Stored,
     base: Option<&Version>,
 ) -> Result<Filled, Failure> {
-    let snapshot = snapshot(name, view);
-    let Some(base) = base.filter(|_| checkpointer.can_increment(view.table())) else {
+    let (snapshot, view) = (stored.snapshot(name), stored.view());
+    let Some(base) = base.filter(|_| checkpointer.can_increment(stored.table())) else {
         return Ok(checkpointer.fill(&snapshot)?);
     };
     let pages = view.changes_since(base)?.pages;

@@ -17,14 +17,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Adds the changes of the next version. Returns the number of versions that were missed before
-    /// it.
-    pub fn see(&mut self, version: &Version) -> u64 {
+    /// Adds the changes of the next version.
+    pub fn see(&mut self, version: &Version) {
         let number = version.number();
         if self.seen == Some(number) {
-            return 0;
+            return;
         }
-        let missed = self.seen.map_or(0, |seen| number.saturating_sub(seen + 1));
         let follows = self.seen.is_some_and(|seen| seen + 1 == number);
         let known = self.fields.take().filter(|_| follows);
         self.fields = known
@@ -35,7 +33,6 @@ impl Changes {
                 fields
             });
         (self.seen, self.table) = (Some(number), version.table().clone());
-        missed
     }
 
     /// Forgets the changes, because the version that was seen last has been appended.

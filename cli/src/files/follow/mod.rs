@@ -1,22 +1,26 @@
-//! `tcasm export --follow`: writes a time series that grows with the simulation.
+//! `tcasm export --follow`: writes a series that grows with the simulation.
 //!
 //! A version is pinned only while it is written. A version that cannot be written does not end the
 //! program if a later attempt may succeed.
 
 mod changes;
+mod missed;
 mod progress;
 mod sink;
+mod source;
 
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
 use crate::files::end::End;
 use crate::files::schedule::Schedule;
+use crate::files::stored::Choice;
 use crate::region;
 use crate::signals::Signals;
 use crate::wait::{self, POLL};
 use changes::Changes;
 use progress::FollowOutput;
 use sink::{Sink, Trouble};
+use source::Source;
 use std::time::Instant;
 use tcasm_observer::{ObserveError, Observer, Stamp, Version};
 
@@ -29,6 +33,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         progress: FollowOutput::new(&args.name, args.file.clone()),
         changes: Changes::default(),
         last_failure: None,
+        choice: Choice::from(&args.part),
         args,
     };
     let say = |text: &str| follower.progress.note(text);
@@ -46,6 +51,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
 
 struct Follower<'a> {
     args: &'a ExportArgs,
+    choice: Choice,
     sink: Sink,
     /// The newest version in the series.
     last: Option<Stamp>,
@@ -59,9 +65,10 @@ impl Follower<'_> {
     /// Goes through all versions that can be read, and appends those that are due.
     fn follow(&mut self, observer: &mut Observer, signals: &Signals) -> Result<End, Failure> {
         let mut schedule = Schedule::new(self.args.follow.when(), None, Instant::now());
+        let mut source = Source::of(observer, self.args.follow.lossless)?;
         while !signals.end() {
-            match observer.next(POLL) {
-                Ok(version) => self.see(observer, version, &mut schedule)?,
+            match source.next(POLL) {
+                Ok(version) => self.see(source.observer(), version, &mut schedule)?,
                 Err(ObserveError::NotReady) => {}
                 Err(ObserveError::EndOfStream) => return Ok(End::OfStream),
                 Err(ObserveError::ProducerLost) => return Ok(End::ProducerLost),
@@ -77,8 +84,9 @@ impl Follower<'_> {
         version: Version,
         schedule: &mut Schedule,
     ) -> Result<(), Failure> {
-        let missed = self.changes.see(&version);
-        self.progress.saw(&version, missed);
+        self.changes.see(&version);
+        let interval = self.args.follow.when().interval;
+        self.progress.saw(&version, interval);
         let began = Instant::now();
         if self.has(observer, &version) || !schedule.is_due(version.stamp(), began) {
             return Ok(());
@@ -118,9 +126,9 @@ impl Follower<'_> {
     /// printed; any other is returned.
     fn append(&mut self, version: Version) -> Result<(), Failure> {
         let stamp = version.stamp();
-        let changes = &self.changes;
+        let (changes, choice) = (&self.changes, &self.choice);
         let changed = |field: &_| changes.may_have_changed(field);
-        match self.sink.append(&self.args.name, version, changed) {
+        match self.sink.append(&self.args.name, version, choice, changed) {
             Ok(appended) => {
                 self.changes.appended();
                 self.progress.appended(appended);

@@ -1,6 +1,8 @@
 //! The output of `tcasm export --follow`: only exceptional events, and on a terminal the progress.
 
+use super::missed::Missed;
 use super::sink::Appended;
+use crate::files::args::Interval;
 use crate::{output, region};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -16,8 +18,7 @@ pub struct FollowOutput {
     failed: u64,
     /// The number of versions that could not be appended since the last success.
     failing: u64,
-    /// Versions that were reclaimed before they were seen.
-    missed: u64,
+    missed: Missed,
     /// The file that versions are appended to.
     file: PathBuf,
 }
@@ -37,13 +38,14 @@ impl FollowOutput {
             bytes: 0,
             failed: 0,
             failing: 0,
-            missed: 0,
+            missed: Missed::default(),
             file,
         }
     }
 
-    pub fn saw(&mut self, version: &Version, missed: u64) {
-        self.missed += missed;
+    /// Notes the next version, of those that `interval` selects from.
+    pub fn saw(&mut self, version: &Version, interval: Interval) {
+        self.missed.see(version.stamp(), interval);
         if !self.line.is_hidden() {
             let (count, bytes) = (self.appended, output::bytes(self.bytes));
             let stamp = region::stamp(version);
@@ -73,7 +75,7 @@ impl FollowOutput {
         }
     }
 
-    /// Removes the progress line and prints the last line.
+    /// Removes the progress line and prints what was appended and what is missing.
     pub fn finish(&self, why: &str) {
         self.line.finish_and_clear();
         let counted = |n: u64, what: &str| match n {
@@ -85,9 +87,12 @@ impl FollowOutput {
             output::count(self.appended, "version"),
             self.file.display(),
             output::bytes(self.bytes),
-            counted(self.missed, "reclaimed before they were seen"),
+            counted(self.missed.due, "reclaimed before they were seen"),
             counted(self.failed, "failed"),
         ));
+        for line in self.missed.lines() {
+            self.print(&line);
+        }
     }
 
     /// Prints a message on standard error.

@@ -1,9 +1,10 @@
-//! The series that versions are appended to: one temporal file, or one file per version and a list
-//! of them.
+//! The series that versions are appended to: one temporal file, or one file per version.
 
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
-use crate::files::snapshot::snapshot;
+use crate::files::file_name::Series;
+use crate::files::storage::{Layout, Storage};
+use crate::files::stored::Choice;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{
     Checkpoint, Checkpointer, Mode, Retention, SeriesOptions, Settings, TimeSeries, WriteError,
@@ -15,13 +16,13 @@ use tcasm_observer::{Stamp, Version};
 pub enum Sink {
     /// One temporal file, `FILE.vtkhdf`.
     One(Box<TimeSeries>),
-    /// One file per version, and the list `FILE.vtkhdf.series`.
+    /// One file per version: with the list `FILE.vtkhdf.series`, or as openPMD, `FILE_%T.h5`.
     Each(Box<Checkpointer>, PathBuf),
 }
 
 /// A version that is on the disk.
 pub struct Appended {
-    /// The file for readers to open.
+    /// The file for readers to open, or the pattern.
     pub path: PathBuf,
     pub bytes: u64,
 }
@@ -29,33 +30,40 @@ pub struct Appended {
 impl Sink {
     /// Opens the series that the command line names. Continues it if it exists.
     pub fn open(args: &ExportArgs) -> Result<Self, Failure> {
-        let list = args
-            .file
-            .to_str()
-            .and_then(|file| file.strip_suffix(".vtkhdf.series"));
-        let Some(name) = list.and_then(|list| Path::new(list).file_name()?.to_str()) else {
-            let options = SeriesOptions {
-                compression: args.storage.compress,
-                keep: args.follow.keep(),
-                replace_later: args.follow.replace_later,
-                mode: Mode::USUAL,
-                direct: args.storage.direct.into(),
-                ..SeriesOptions::default()
-            };
-            let series = TimeSeries::open(&args.file, &args.name, options)?;
-            return Ok(Sink::One(Box::new(series)));
+        match Series::of(&args.file, args.storage.layout)? {
+            Series::One => Self::one(args),
+            Series::Each { name, layout } => Self::each(args, name, layout),
+        }
+    }
+
+    fn one(args: &ExportArgs) -> Result<Self, Failure> {
+        let options = SeriesOptions {
+            compression: args.storage.compress,
+            keep: args.follow.keep(),
+            replace_later: args.follow.replace_later,
+            mode: Mode::USUAL,
+            direct: args.storage.direct.into(),
+            ..SeriesOptions::default()
         };
+        let series = TimeSeries::open(&args.file, &args.name, options)?;
+        Ok(Sink::One(Box::new(series)))
+    }
+
+    /// Opens a series of files of `layout` that are called `name`.
+    fn each(args: &ExportArgs, name: &str, layout: Layout) -> Result<Self, Failure> {
         let dir = args.file.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let storage = Storage {
+            layout: Some(layout),
+            ..args.storage
+        };
         let settings = Settings {
             keep: Retention::last(args.follow.keep()),
-            options: args.storage.options(Mode::USUAL),
+            options: storage.options(Mode::USUAL),
             replace_later: args.follow.replace_later,
             ..Settings::new(dir.unwrap_or(Path::new(".")))
         };
-        let sink = Sink::Each(
-            Box::new(Checkpointer::open(name, settings)?),
-            args.file.clone(),
-        );
+        let files = Box::new(Checkpointer::open(name, settings)?);
+        let sink = Sink::Each(files, args.file.clone());
         sink.check_region(&args.name)?;
         Ok(sink)
     }
@@ -97,26 +105,28 @@ impl Sink {
         }
     }
 
-    /// Appends `version`. Its pin is released as soon as its bytes are written.
+    /// Appends what `choice` stores of `version`. Its pin is released as soon as its bytes are
+    /// written.
     pub fn append(
         &mut self,
         name: &str,
         version: Version,
+        choice: &Choice,
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<Appended, Trouble> {
-        let view = version.view().map_err(Failure::from)?;
+        let stored = choice.of(&version)?;
         drop(version);
         match self {
             Sink::One(series) => {
-                let filled = series.fill(&snapshot(name, &view), changed)?;
-                drop(view);
+                let filled = series.fill(&stored.snapshot(name), changed)?;
+                drop(stored);
                 let appended = series.commit(filled)?;
                 let (path, bytes) = (appended.path, appended.bytes);
                 Ok(Appended { path, bytes })
             }
             Sink::Each(checkpointer, list) => {
-                let filled = checkpointer.fill(&snapshot(name, &view))?;
-                drop(view);
+                let filled = checkpointer.fill(&stored.snapshot(name))?;
+                drop(stored);
                 let (path, bytes) = (list.clone(), checkpointer.commit(filled)?.bytes);
                 Ok(Appended { path, bytes })
             }
@@ -140,9 +150,9 @@ impl From<WriteError> for Trouble {
 }
 
 impl From<Failure> for Trouble {
-    /// Only a lost lease is permanent.
+    /// Only a lost lease is permanent, and arguments that do not fit the fields.
     fn from(failure: Failure) -> Self {
-        let may_pass = failure.code != Code::NotAllowed;
+        let may_pass = !matches!(failure.code, Code::NotAllowed | Code::NoField | Code::Usage);
         Trouble { failure, may_pass }
     }
 }

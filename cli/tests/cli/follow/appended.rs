@@ -2,10 +2,12 @@
 
 use super::{has, in_dir, of, read, start};
 use crate::common::{bad, line, name, publish, until};
+use hdf5::types::VarLenUnicode;
+use ndarray::Ix1;
 use nix::sys::signal::Signal;
 use std::fs;
 use tcasm_checkpoint::Checkpoint;
-use tcasm_producer::Field;
+use tcasm_producer::{Field, Producer};
 
 #[test]
 fn every_version_is_appended_until_the_simulation_ends() {
@@ -157,5 +159,90 @@ fn series_has_one_file_per_version_and_a_list() {
     let other = crate::common::name("follow-other");
     let (_p, _) = line(&other, 100);
     let refused = bad(&["export", &other, list.to_str().unwrap(), "--follow"], 11);
+    assert!(refused.contains(&name), "{refused}");
+}
+
+#[test]
+fn only_versions_that_were_due_are_told_as_missing() {
+    let (_dir, file) = in_dir();
+    let name = name("follow-missing");
+    let builder = Producer::builder(&name).capacity(800);
+    let mut p = builder.versions(4).history(1).create().unwrap();
+    let t: Field<f64, Ix1> = p.field("t", [100]).add().unwrap();
+    let run = start(&name, &file, &["--every", "10"]);
+    for n in 1..=10 {
+        publish(&mut p, t, n * 10);
+    }
+    until("it is appended", || has(&file, 100));
+    run.signal(Signal::SIGSTOP);
+    let stat = format!("/proc/{}/stat", run.pid());
+    until("it is stopped", || {
+        fs::read_to_string(&stat).unwrap().contains(") T ")
+    });
+    for n in 11..=35 {
+        publish(&mut p, t, n * 10);
+    }
+    run.signal(Signal::SIGCONT);
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert_eq!(read(&file), of(&[100, 340, 350]));
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert!(
+        lines[0].ends_with(", 2 reclaimed before they were seen"),
+        "{run:?}"
+    );
+    let missing = "missing: 2 of the versions 11 to 33, between steps 100 and 340";
+    assert_eq!(lines[1..], [missing]);
+}
+
+#[test]
+fn openpmd_series_has_one_file_per_version() {
+    let (dir, _) = in_dir();
+    let (series, name) = (dir.path().join("run_%T.h5"), name("follow-openpmd"));
+    let file = |step: u64| dir.path().join(format!("run_{step:08}.h5"));
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &series, &["--every", "2"]);
+    (1..=5).for_each(|n| publish(&mut p, t, n * 10));
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert!(run.out.contains("3 versions appended to "), "{run:?}");
+    for step in [20, 40, 50] {
+        let file = hdf5::File::open(file(step)).unwrap();
+        let text = |name: &str| {
+            let text = file.attr(name).unwrap().read_scalar::<VarLenUnicode>();
+            text.unwrap().to_string()
+        };
+        assert_eq!(text("iterationEncoding"), "fileBased");
+        assert_eq!(text("iterationFormat"), "run_%08T.h5");
+        let t = file.dataset(&format!("data/{step}/meshes/t")).unwrap();
+        assert!(
+            t.read_raw::<f64>()
+                .unwrap()
+                .iter()
+                .all(|v| *v == step as f64)
+        );
+    }
+    let names = crate::common::names_in(dir.path());
+    assert_eq!(names.iter().filter(|name| name.ends_with(".h5")).count(), 3);
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.contains('%') || name.ends_with(".series"))
+    );
+    // The next start continues the series, and keeps the newest files only.
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &series, &["--keep", "2"]);
+    publish(&mut p, t, 60);
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    assert!(file(50).exists() && file(60).exists() && !file(40).exists());
+    let other = crate::common::name("follow-openpmd-other");
+    let (_p, _) = line(&other, 100);
+    let refused = bad(
+        &["export", &other, series.to_str().unwrap(), "--follow"],
+        11,
+    );
     assert!(refused.contains(&name), "{refused}");
 }

@@ -2,6 +2,7 @@
 
 mod appended;
 mod ends;
+mod lossless;
 mod readers;
 mod refused;
 
@@ -10,7 +11,7 @@ use crate::common::Background;
 use std::path::{Path, PathBuf};
 
 /// Starts a run and waits until it is attached.
-fn start(name: &str, file: &Path, args: &[&str]) -> Background {
+pub fn start(name: &str, file: &Path, args: &[&str]) -> Background {
     let all = [&["export", name, file.to_str().unwrap(), "--follow"], args].concat();
     let run = Background::start(&all);
     attached(name, run.pid());

@@ -55,7 +55,7 @@ fn file_of_another_program_is_not_touched() {
     let refused = bad(&["export", &name, path, "--follow"], 11);
     assert!(refused.contains("run.vtkhdf"), "{refused}");
     assert_eq!(fs::read(&file).unwrap(), b"a letter");
-    assert_eq!(tcasm(&["export", &name, path]).code, 0);
+    assert_eq!(tcasm(&["export", &name, path, "--force"]).code, 0);
     let exported = fs::read(&file).unwrap();
     bad(&["export", &name, path, "--follow"], 11);
     assert_eq!(fs::read(&file).unwrap(), exported);
@@ -73,11 +73,13 @@ fn wrong_arguments_are_refused() {
         &["--keep", "2"],
         &["--timeout", "2"],
         &["--no-wait"],
+        &["--lossless"],
         &["--follow", "--every", "0"],
         &["--follow", "--every", "2", "--every-seconds", "1"],
         &["--follow", "--keep", "0"],
         &["--follow", "--version", "1"],
         &["--follow", "--layout", "openpmd"],
+        &["--follow", "--force"],
     ] {
         bad(&[&["export", &name, path], wrong].concat(), 2);
     }
