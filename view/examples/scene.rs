@@ -24,6 +24,8 @@ const WAVE: [usize; 2] = [16, 24];
 const STACK: [usize; 4] = [3, 4, 12, 16];
 const SPECK: [usize; 2] = [1024, 1024];
 const SPIKE: usize = 100_000;
+/// A unit with all that a page, a terminal or a table of numbers could interpret.
+const UNIT: &str = "<b id=\"forged\">K</b>&lt;\u{202e}\x1b[31m\n1,2";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -69,7 +71,7 @@ impl Rare {
             wave: producer.field::<Complex<f64>, _>("wave", WAVE).add()?,
             stack: producer.field::<f64, _>("stack", STACK).add()?,
             energy: producer.field::<f64, _>("energy", ()).unit("J").add()?,
-            speck: producer.field::<f32, _>("speck", SPECK).add()?,
+            speck: producer.field::<f32, _>("speck", SPECK).unit(UNIT).add()?,
             spike: producer.field::<f64, _>("spike", [SPIKE]).add()?,
         })
     }

@@ -112,6 +112,19 @@ test('one value that is not finite is drawn and counted in a picture of fewer sa
   assert.ok(csv.some((line) => line.includes('NaN if one of them is not finite')), csv[1]);
 });
 
+test('a unit with HTML and control characters is shown as text', async () => {
+  const { page } = await showing('speck');
+  const shown = '<b id="forged">K</b>&lt;\ufffd\ufffd[31m\ufffd1,2';
+  await eventually(async () => {
+    const text = await page.textContent('#fields li:has(button:has-text("speck"))');
+    assert.ok(text.includes(shown), text);
+  });
+  assert.equal(await page.locator('#forged').count(), 0);
+  const header = await see(page, 'csv()[0]');
+  assert.ok(header.startsWith('#') && header.includes(shown), header);
+  assert.deepEqual(page.troubles, []);
+});
+
 test('a curve of fewer points than the field shows a spike of one value', async () => {
   const name = regionName('spike');
   await scene(name, 8, true);
