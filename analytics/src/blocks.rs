@@ -1,8 +1,9 @@
 //! Blocks: a window of a field, down-sampled to what a screen can show.
 //!
-//! A block of neighbouring points becomes one sample, the mean of its finite values. Lines, images,
+//! A block of neighbouring points becomes one sample, the mean of its values, or NaN if a value is
+//! not finite. So a small picture of a large field shows each NaN and each infinity. Lines, images,
 //! volumes and single points are windows in which one, two, three or no axes are longer than one
-//! point.
+//! point. Of a line, [`envelope`] has the extrema of each block, which the means hide.
 //!
 //! Axes are those of a C array, x last: `(z, y, x)`. The axes of a field in Fortran order are
 //! reversed for that.
@@ -56,11 +57,13 @@ impl Span {
 /// The samples of a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
-    /// One number per sample, in C order. The sample of a block without finite values is NaN. The
-    /// sample of a block of one point is the value of the point, finite or not.
+    /// One number per sample, in C order. The sample of a block is NaN if a value of the block is
+    /// not finite. The sample of a block of one point is the value of the point, finite or not.
     pub samples: ArrayD<f64>,
     /// Number of points in a sample along each axis.
     pub block: Vec<usize>,
+    /// Number of points of the window whose values are not finite.
+    pub not_finite: u64,
 }
 
 /// Returns the shape of the field without ghost layers, x last.
@@ -79,11 +82,11 @@ pub fn shape(desc: &FieldDesc) -> Vec<usize> {
 /// use tcasm_analytics::blocks::{Span, blocks};
 /// use tcasm_core::field::{DType, FieldDesc};
 /// let desc = FieldDesc::new("t", DType::F32, &[2, 4]);
-/// let data = [1.0f32, 3.0, 5.0, 7.0, 9.0, 9.0, f32::NAN, 1.0];
+/// let data = [1.0f32, 3.0, 5.0, 7.0, 9.0, 9.0, 3.0, 1.0];
 /// let all = [Span { window: 0..2, most: 2 }, Span { window: 0..4, most: 2 }];
 /// let image = blocks(&desc, bytemuck::cast_slice(&data), None, &all).unwrap();
-/// assert_eq!(image.samples, ndarray::arr2(&[[2.0, 6.0], [9.0, 1.0]]).into_dyn());
-/// assert_eq!(image.block, [1, 2]);
+/// assert_eq!(image.samples, ndarray::arr2(&[[2.0, 6.0], [9.0, 2.0]]).into_dyn());
+/// assert_eq!((image.block, image.not_finite), (vec![1, 2], 0));
 /// ```
 pub fn blocks(
     desc: &FieldDesc,
@@ -94,15 +97,30 @@ pub fn blocks(
     desc.check()?;
     check(desc, component, window).map_err(|source| failed(desc, source))?;
     with_dtype!(desc.dtype, T => {
-        let mut points = x_last(points::<T>(desc, bytes)?, desc.order);
-        if let Some(component) = component {
-            let last = Axis(points.ndim() - 1);
-            points.slice_axis_inplace(last, Slice::from(component..component + 1));
-        }
+        let points = x_last(points::<T>(desc, bytes)?, desc.order);
+        let (samples, not_finite) = sample(chosen(points, component), window);
         Ok(Blocks {
-            samples: sample(points, window),
+            samples,
             block: window.iter().map(Span::block).collect(),
+            not_finite,
         })
+    })
+}
+
+/// Computes the least and the greatest finite value of each block of a line: of a window in which
+/// one axis is longer than one point. Both are NaN if no value of the block is finite. The blocks
+/// are those of [`blocks`].
+pub fn envelope(
+    desc: &FieldDesc,
+    bytes: &[u8],
+    component: Option<usize>,
+    window: &[Span],
+) -> Result<Vec<[f64; 2]>, AnalyticsError> {
+    desc.check()?;
+    check(desc, component, window).map_err(|source| failed(desc, source))?;
+    with_dtype!(desc.dtype, T => {
+        let points = x_last(points::<T>(desc, bytes)?, desc.order);
+        Ok(ends(chosen(points, component), window))
     })
 }
 
@@ -148,6 +166,15 @@ fn check(desc: &FieldDesc, component: Option<usize>, window: &[Span]) -> Result<
     }
 }
 
+/// Returns the points with one component, or with all.
+fn chosen<T>(mut points: ArrayViewD<'_, T>, component: Option<usize>) -> ArrayViewD<'_, T> {
+    if let Some(component) = component {
+        let last = Axis(points.ndim() - 1);
+        points.slice_axis_inplace(last, Slice::from(component..component + 1));
+    }
+    points
+}
+
 /// Reorders the axes of points: x is the last one before the axis of the components.
 fn x_last<T>(points: ArrayViewD<'_, T>, order: Order) -> ArrayViewD<'_, T> {
     if order == Order::C {
@@ -158,12 +185,17 @@ fn x_last<T>(points: ArrayViewD<'_, T>, order: Order) -> ArrayViewD<'_, T> {
     points.permuted_axes(axes)
 }
 
+/// Returns the longest axis of a window.
+fn longest(window: &[Span]) -> Option<usize> {
+    (0..window.len()).max_by_key(|axis| window[*axis].window.len())
+}
+
 /// Computes samples in rows, in parallel. Rows are along the longest axis, so that each has much
-/// work.
-fn sample<T: Number>(points: ArrayViewD<'_, T>, window: &[Span]) -> ArrayD<f64> {
+/// work. Returns also the number of values that are not finite.
+fn sample<T: Number>(points: ArrayViewD<'_, T>, window: &[Span]) -> (ArrayD<f64>, u64) {
     let axes = window.len();
-    let Some(lane) = (0..axes).max_by_key(|axis| window[*axis].window.len()) else {
-        return ArrayD::zeros(IxDyn(&[]));
+    let Some(lane) = longest(window) else {
+        return (ArrayD::zeros(IxDyn(&[])), 0);
     };
     let order: Vec<usize> = (0..axes).filter(|a| *a != lane).chain([lane]).collect();
     let points = points.permuted_axes([order.clone(), vec![axes]].concat());
@@ -172,7 +204,8 @@ fn sample<T: Number>(points: ArrayViewD<'_, T>, window: &[Span]) -> ArrayD<f64> 
     let mut samples = vec![0.0; shape.iter().product()];
     let length = shape[axes - 1];
     let rows = samples.par_chunks_mut(length).enumerate();
-    rows.for_each(|(number, out)| row(&points, &window, &shape, number, out));
+    let rows = rows.map(|(number, out)| row(&points, &window, &shape, number, out));
+    let not_finite = rows.sum();
     let samples = ArrayD::from_shape_vec(shape, samples).expect("a row for each but the last axis");
     let mut back = vec![0; axes];
     order
@@ -180,17 +213,49 @@ fn sample<T: Number>(points: ArrayViewD<'_, T>, window: &[Span]) -> ArrayD<f64> 
         .enumerate()
         .for_each(|(to, from)| back[*from] = to);
     let samples = samples.permuted_axes(back);
-    samples.as_standard_layout().into_owned()
+    (samples.as_standard_layout().into_owned(), not_finite)
+}
+
+/// Computes the extrema of the blocks along the longest axis. The other axes of the window have one
+/// point.
+fn ends<T: Number>(mut points: ArrayViewD<'_, T>, window: &[Span]) -> Vec<[f64; 2]> {
+    let Some(lane) = longest(window) else {
+        return Vec::new();
+    };
+    for axis in (0..window.len()).rev().filter(|axis| *axis != lane) {
+        points.index_axis_inplace(Axis(axis), window[axis].window.start);
+    }
+    let line: ArrayView2<'_, T> = points
+        .into_dimensionality()
+        .expect("lane and components are left");
+    let of_block = |number: usize| {
+        let part = line.slice_axis(Axis(0), Slice::from(window[lane].points(number)));
+        let mut values = vec![0.0; part.nrows()];
+        read(part, &mut values);
+        extrema(&values)
+    };
+    let blocks = (0..window[lane].samples()).into_par_iter();
+    blocks.map(of_block).collect()
+}
+
+/// Returns the least and the greatest of the finite values, or NaN.
+fn extrema(values: &[f64]) -> [f64; 2] {
+    let finite = values.iter().filter(|value| value.is_finite());
+    // The other number is taken where one is NaN.
+    finite.fold([f64::NAN; 2], |[low, high], value| {
+        [low.min(*value), high.max(*value)]
+    })
 }
 
 /// Computes one row of samples, along the last axis. `number` counts the rows over the other axes.
+/// Returns the number of values that are not finite.
 fn row<T: Number>(
     points: &ArrayViewD<'_, T>,
     window: &[&Span],
     shape: &[usize],
     mut number: usize,
     out: &mut [f64],
-) {
+) -> u64 {
     let mut part = points.view();
     let lane = window.len() - 1;
     part.slice_axis_inplace(Axis(lane), Slice::from(window[lane].window.clone()));
@@ -200,8 +265,8 @@ fn row<T: Number>(
         number /= shape[axis];
     }
     let outer = IxDyn(&part.shape()[..lane]);
-    let mut mean = Mean::new(out, window[lane].block(), outer.size());
     let mut values = vec![0.0; window[lane].window.len()];
+    let mut mean = Mean::new(out, window[lane].block(), [outer.size(), values.len()]);
     for index in ndarray::indices(outer) {
         let mut line = part.view();
         for at in index.slice() {
@@ -213,7 +278,7 @@ fn row<T: Number>(
         read(line, &mut values);
         mean.add(&values);
     }
-    mean.finish();
+    mean.finish()
 }
 
 /// Reads the numbers of a line of points: the value of one component, or the norm of several.
@@ -236,23 +301,27 @@ fn read<T: Number>(line: ArrayView2<'_, T>, out: &mut [f64]) {
     }
 }
 
-/// The means of the finite values of the blocks of a row. Lines of points are added one by one.
+/// The means of the blocks of a row. Lines of points are added one by one.
 struct Mean<'o> {
     sums: &'o mut [f64],
+    /// The number of finite values of each block.
     counts: Vec<u32>,
     block: usize,
+    /// The number of lines, and of points in each.
+    size: [usize; 2],
     /// True if each sample is a single point. Its value is copied then, NaN or not.
     single: bool,
 }
 
 impl<'o> Mean<'o> {
-    fn new(sums: &'o mut [f64], block: usize, lines: usize) -> Self {
+    fn new(sums: &'o mut [f64], block: usize, size: [usize; 2]) -> Self {
         sums.fill(0.0);
         Mean {
             counts: vec![0; sums.len()],
-            single: block == 1 && lines == 1,
+            single: block == 1 && size[0] == 1,
             sums,
             block,
+            size,
         }
     }
 
@@ -269,10 +338,25 @@ impl<'o> Mean<'o> {
         }
     }
 
-    fn finish(self) {
-        if !self.single {
-            let samples = self.sums.iter_mut().zip(self.counts);
-            samples.for_each(|(sum, count)| *sum /= f64::from(count)); // 0 / 0 is NaN
+    /// Makes means of the sums, and NaN of those that lack a value. Returns the number of values
+    /// that are not finite.
+    fn finish(self) -> u64 {
+        if self.single {
+            let not_finite = self.sums.iter().filter(|value| !value.is_finite());
+            return not_finite.count() as u64;
         }
+        let [lines, length] = self.size;
+        let samples = self.sums.iter_mut().zip(self.counts).enumerate();
+        let finished = samples.map(|(i, (sum, finite))| {
+            let across = self.block.min(length - i * self.block);
+            let lacking = (lines * across) as u64 - u64::from(finite);
+            *sum = match lacking {
+                // The sum of huge values may overflow; their mean is finite.
+                0 => (*sum / f64::from(finite)).clamp(f64::MIN, f64::MAX),
+                _ => f64::NAN,
+            };
+            lacking
+        });
+        finished.sum()
     }
 }

@@ -14,7 +14,7 @@
 //! [`over::read_histogram`]). The result has the same bits as that over a view.
 //!
 //! Rules that hold for every operator:
-//! - *NaN* values are counted, and are ignored otherwise.
+//! - *NaN* values are counted, and are ignored otherwise. (In [`blocks`] they mark their block.)
 //! - *Infinities* are counted. Moments are those of the finite values, so one infinity does not
 //!   hide the rest of the field. In a histogram, infinities lie below or above every bin.
 //! - A *complex* value is NaN when a part is NaN. It is infinite when a part is infinite and none

@@ -208,6 +208,46 @@ fn directory_without_checkpoints_or_with_several_runs_is_an_error() {
 }
 
 #[test]
+fn list_that_names_files_elsewhere_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let (inside, outside) = (
+        root.path().join("in"),
+        root.path().join("out_00000042.vtkhdf"),
+    );
+    fs::create_dir(&inside).unwrap();
+    tcasm_checkpoint::write(&outside, &mixed().snapshot(STAMP), &PLAIN).unwrap();
+    fs::copy(&outside, inside.join("in_00000042.vtkhdf")).unwrap();
+    let list = inside.join("in.vtkhdf.series");
+    let named = |name: &str| {
+        let files = serde_json::json!([{"name": name, "time": 0.0}]);
+        let text = serde_json::json!({"file-series-version": "1.0", "files": files});
+        fs::write(&list, text.to_string()).unwrap();
+        Checkpoint::open(&list)
+    };
+    assert!(named("in_00000042.vtkhdf").is_ok());
+    let whole = outside.to_str().unwrap();
+    for name in [
+        whole,
+        "../out_00000042.vtkhdf",
+        "../in/in_00000042.vtkhdf",
+        "./in_00000042.vtkhdf",
+        "in_00000042.vtkhdf/",
+        "..",
+        ".",
+        "",
+        "/",
+        "\x1b[31m/..",
+    ] {
+        let error = named(name).unwrap_err();
+        assert!(
+            matches!(error, ReadError::Elsewhere { .. }),
+            "{name:?}: {error}"
+        );
+        assert!(!error.to_string().contains('\x1b'), "{error}");
+    }
+}
+
+#[test]
 fn invalid_list_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("run.vtkhdf.series");

@@ -150,8 +150,28 @@ mod tests {
             "a b",
             "\u{e9}",
             &"x".repeat(65),
+            "../x",
+            "/x",
+            "a\\b",
+            "a\n",
+            "a\0",
+            "a\x1b[31m",
+            "a\u{9b}2J",
+            "\u{202e}a",
+            "a\u{200b}",
+            "~",
+            "$(x)",
+            "`x`",
+            "a;b",
+            "a'b",
+            "a\"b",
+            "*",
+            "<b>",
+            "&amp;",
+            "%2e%2e",
         ] {
-            assert!(check_name(bad).is_err(), "{bad:?}");
+            let error = check_name(bad).unwrap_err().to_string();
+            assert!(!error.contains(|c: char| c.is_control()), "{error:?}");
         }
         for good in ["a", "gray_scott", "Run-7.b", &"x".repeat(64)] {
             assert!(check_name(good).is_ok(), "{good:?}");

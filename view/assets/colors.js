@@ -52,6 +52,12 @@ function gradient(stops) {
   return colors;
 }
 
+/** Returns a colour such as "#1b1f24" as a 32-bit pixel of ImageData. */
+export function pixel(hex) {
+  const [red, green, blue] = [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16));
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
 /** Returns a map as 32-bit pixels of ImageData. All machines with browsers are little-endian. */
 export function pixels(colors) {
   const table = new Uint32Array(256);

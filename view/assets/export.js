@@ -107,7 +107,7 @@ export function sliceCsv() {
   const inColumns = `columns: ${axisName(of, col)} from ${window[1][0]}`;
   const about = `# ${inRows}, ${inColumns}; ${where(of)}`;
   const means = block[0] * block[1] > 1
-    ? [`# each value is the mean of ${block[0]} x ${block[1]}`]
+    ? [`# each value is the mean of ${block[0]} x ${block[1]}, NaN if one of them is not finite`]
     : [];
   const lines = Array.from({ length: rows }, (_, r) =>
     Array.from(values.subarray(r * cols, (r + 1) * cols), (v) => digits(base + v, base)).join(','));
@@ -123,11 +123,12 @@ function saveLine() {
   const [of, data] = [field(), lineData()];
   if (!of || !data) return;
   const name = axisName(of, data.axis);
-  const means = data.block > 1 ? `, means of ${data.block}` : '';
+  const means = data.block > 1 ? `, means and extrema of ${data.block}` : '';
   const about = `# along ${name} through [${data.at?.join(', ')}]${means}`;
   const place = (i) => coordinate(of, data.axis, i * data.block + data.block / 2);
-  const lines = data.x.map((_, i) => `${i * data.block},${place(i)},${data.y[i]}`);
-  csv([...header(of, about), `index,${name},value`, ...lines], 'line');
+  const ends = (i) => (data.low ? `,${data.low[i]},${data.high[i]}` : '');
+  const lines = data.x.map((_, i) => `${i * data.block},${place(i)},${data.y[i]}${ends(i)}`);
+  csv([...header(of, about), `index,${name},value${data.low ? ',min,max' : ''}`, ...lines], 'line');
 }
 
 function saveSeries() {

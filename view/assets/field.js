@@ -1,5 +1,7 @@
 // Axes, planes and coordinates of a field.
 
+import { plain } from './dom.js';
+
 /** Returns the name of an axis. */
 export function axisName(field, axis) {
   return field.axes?.[axis] ?? `axis ${axis}`;
@@ -14,8 +16,11 @@ export function typeText(field) {
   return field.dtype + parts;
 }
 
-/** Returns the unit to write behind a value, or '' for numbers without a dimension. */
-export const unitOf = (field) => (field.unit && field.unit !== '1' ? field.unit : '');
+/**
+ * Returns the unit to write behind a value, or '' for numbers without a dimension. The producer
+ * chooses it, so it may have any characters.
+ */
+export const unitOf = (field) => (field.unit && field.unit !== '1' ? plain(field.unit) : '');
 
 /**
  * Returns true if a field can be shown in a view. A volume needs three axes, a comparison at least

@@ -29,7 +29,7 @@ export function apply(before, buffer) {
   if (head.image) shown.image = image(shown.image, head.image, body, request);
   shown.compare = compared(shown.compare, head.compare, body, request);
   const { line, volume, pages } = head;
-  if (line) shown.line = { ...line, request, values: doubles(body, line.at, line.length) };
+  if (line) shown.line = { ...line, request, ...alongLine(body, line) };
   if (volume) shown.volume = { ...volume, values: bytes(body, volume.at, product(volume.shape)) };
   if (pages) shown.pages = { ...pages, values: bytes(body, pages.at, pages.length) };
   for (const part of ['probe', 'moments', 'histogram']) {
@@ -68,6 +68,13 @@ function compared(before, head, body, request) {
   return { ...image(before, head, body, request), version: head.version, error: null };
 }
 
+/** Returns the values of a line, and with an envelope the least and greatest of their blocks. */
+function alongLine(body, { at, length, envelope }) {
+  const array = (number) => doubles(body, at + 8 * length * number, length);
+  const ends = envelope ? { low: array(1), high: array(2) } : { low: null, high: null };
+  return { values: array(0), ...ends };
+}
+
 /** Returns an image that is made of the tiles before and the new tiles. */
 function image(before, head, body, request) {
   const { rows, cols, tile, block, window, base } = head;
@@ -86,25 +93,26 @@ function image(before, head, body, request) {
     }
     at += 4 * samples.length;
   }
-  return { rows, cols, block, window, base, values, request, ...extent(values, base) };
+  const notFinite = head.not_finite;
+  return { rows, cols, block, window, base, values, request, notFinite, ...extent(values, base) };
 }
 
 /**
- * Returns the least, the greatest and the least positive of the finite values, and the number of
- * NaN.
+ * Returns the least, the greatest and the least positive of the finite samples, and the number of
+ * samples that are not finite.
  */
 export function extent(values, base) {
-  let [min, max, positive, nans] = [Infinity, -Infinity, Infinity, 0];
+  let [min, max, positive, invalid] = [Infinity, -Infinity, Infinity, 0];
   for (const sample of values) {
     const value = base + sample;
-    if (Number.isNaN(value)) nans += 1;
-    else if (Number.isFinite(value)) {
+    if (!Number.isFinite(value)) invalid += 1;
+    else {
       if (value < min) min = value;
       if (value > max) max = value;
       if (value > 0 && value < positive) positive = value;
     }
   }
-  return { min, max, positive, nans };
+  return { min, max, positive, invalid };
 }
 
 /**
@@ -116,5 +124,5 @@ export function difference(image, reference) {
   if (shape(image) !== shape(reference)) return null;
   const base = image.base - reference.base;
   const values = image.values.map((sample, i) => sample - reference.values[i]);
-  return { ...image, base, values, ...extent(values, base) };
+  return { ...image, base, values, notFinite: undefined, ...extent(values, base) };
 }

@@ -1,5 +1,6 @@
 // Draws one image with axes and colour bar on a canvas. Each sample is a rectangle of one colour.
 
+import { pixel } from './colors.js';
 import { colorIndex, valueAt, fraction } from './range.js';
 import { number, ticks, logTicks, tickLabels } from './numbers.js';
 
@@ -36,7 +37,7 @@ export function drawPanel(ctx, panel) {
 
 const scaled = (font, ratio) => font.replace(/^\d+/, (px) => String(Number(px) * ratio));
 
-/** Draws a pattern that no colour map has. It is visible where a value is not a number. */
+/** Draws a pattern that no colour map has. It is visible where there is no sample (yet). */
 function hatch(ctx, box, { theme, ratio }) {
   ctx.beginPath();
   ctx.rect(box.x, box.y, box.width, box.height);
@@ -54,12 +55,12 @@ function hatch(ctx, box, { theme, ratio }) {
 }
 
 /** Draws the samples where the cells are that they stand for, clipped to the box. */
-function drawImage(ctx, { image, map, range, table }) {
+function drawImage(ctx, { image, map, range, table, theme }) {
   const { rows, cols, block, window } = image;
   Object.assign(scratch, { width: cols, height: rows });
   const brush = scratch.getContext('2d');
   const data = brush.createImageData(cols, rows);
-  paint(new Uint32Array(data.data.buffer), image, range, table);
+  paint(new Uint32Array(data.data.buffer), image, range, [table, pixel(theme.invalid)]);
   brush.putImageData(data, 0, 0);
   // The last sample may stand for fewer cells than the others. Clip the part outside of the window.
   const [left, right] = [map.x(window[1][0]), map.x(window[1][1])];
@@ -74,13 +75,14 @@ function drawImage(ctx, { image, map, range, table }) {
 
 /**
  * Writes the colours of samples to pixels. Rows go up, so the first row is the last of the pixels.
+ * A sample that is not finite, because a value of its block is not, has a colour of its own.
  */
-function paint(pixels, { rows, cols, values, base }, range, table) {
+function paint(pixels, { rows, cols, values, base }, range, [table, invalid]) {
   for (let row = 0; row < rows; row += 1) {
     const to = (rows - 1 - row) * cols;
     for (let col = 0; col < cols; col += 1) {
       const index = colorIndex(base + values[row * cols + col], range);
-      pixels[to + col] = index < 0 ? 0 : table[index];
+      pixels[to + col] = index < 0 ? invalid : table[index];
     }
   }
 }
@@ -138,7 +140,10 @@ function heading(ctx, { map, title, theme, ratio }) {
   ctx.fillText(title, map.box.x, map.box.y - 9 * ratio, map.box.width + 10 * ratio);
 }
 
-/** Draws the colour bar with ticks and unit, and a patch for NaN if there is any. */
+/**
+ * Draws the colour bar with ticks and unit, and the colour of samples that are not finite, if there
+ * are any, with the number of such values.
+ */
 export function colorBar(ctx, { range, table, unit, theme, ratio, image }, { x, y, height }) {
   const [left, width] = [x + BAR.gap * ratio, BAR.width * ratio];
   for (let row = 0; row < Math.ceil(height); row += 1) {
@@ -157,16 +162,19 @@ export function colorBar(ctx, { range, table, unit, theme, ratio, image }, { x, 
   }
   ctx.textBaseline = 'alphabetic';
   if (unit) ctx.fillText(unit, left, y - 9 * ratio);
-  if (image?.nans > 0) missing(ctx, left, y + height + 12 * ratio, width, theme, ratio);
+  const place = { x: left, y: y + height + 12 * ratio, width };
+  if (image?.invalid > 0) notFinite(ctx, place, image.notFinite ?? image.invalid, theme, ratio);
 }
 
-function missing(ctx, x, y, width, theme, ratio) {
-  ctx.save();
-  hatch(ctx, { x, y, width, height: width }, { theme, ratio });
-  ctx.restore();
+function notFinite(ctx, { x, y, width }, count, theme, ratio) {
+  ctx.fillStyle = theme.invalid;
+  ctx.fillRect(x, y, width, width);
   ctx.strokeRect(x, y, width, width);
+  ctx.fillStyle = theme.dim;
   ctx.textBaseline = 'middle';
-  ctx.fillText('NaN', x + width + 7 * ratio, y + width / 2);
+  const [left, most] = [x + width + 7 * ratio, 50 * ratio];
+  ctx.fillText('not finite', left, y + width / 2 - 5 * ratio, most);
+  ctx.fillText(String(count), left, y + width / 2 + 7 * ratio, most);
 }
 
 function barMarks(range, count) {

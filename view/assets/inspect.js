@@ -31,6 +31,7 @@ function panel({ image, range, table, title, role, map }) {
       block: image.block,
       window: image.window,
       at: image.request?.slice?.at,
+      notFinite: image.notFinite,
       values: Array.from(image.values, (v) => (Number.isNaN(v) ? null : image.base + v)),
     },
   };
@@ -54,7 +55,10 @@ export function setUpInspection() {
     get shown() {
       const { field: name, probe, moments, histogram, line, error } = state.shown ?? {};
       const values = line && Array.from(line.values);
-      const along = line && { axis: line.axis, at: line.request?.line?.at, values };
+      const array = (numbers) => numbers && Array.from(numbers);
+      const low = array(line?.low);
+      const ends = { low, high: array(line?.high), notFinite: line?.not_finite };
+      const along = line && { axis: line.axis, at: line.request?.line?.at, values, ...ends };
       return structuredClone({ field: name, probe, moments, histogram, error, line: along });
     },
     get volume() {

@@ -30,7 +30,9 @@ function lineChart(target, note) {
   return chart(target, {
     scales: { x: { time: false }, y: { range: padded } },
     axes: [xAxis(), yAxis()],
-    series: [{}, { stroke: ink('accent'), width: 1.25, points: { show: few } }],
+    // The values, and the greatest and least values of their blocks, if there are such.
+    series: [{}, { stroke: ink('accent'), width: 1.25, points: { show: few } }, end(), end()],
+    bands: [{ series: [2, 3], fill: wash('accent') }],
     hooks: {
       draw: [markPoint],
       setCursor: [(plot) => {
@@ -40,6 +42,8 @@ function lineChart(target, note) {
     },
   });
 }
+
+const end = () => ({ stroke: ink('accent'), width: 0.75, points: { show: false } });
 
 /** Returns true if a plot has fewer than two points. A line through one point is not visible. */
 const few = (plot) => plot.data[0].length < 2;
@@ -111,8 +115,8 @@ export function drawPlots() {
 }
 
 /**
- * Returns the values along an axis, `{axis, block, at, x, y}`, or null. `x` has coordinates if
- * there is a mesh.
+ * Returns the values along an axis, `{axis, block, at, x, y, low, high, notFinite}`, or null. `x`
+ * has coordinates if there is a mesh. `low` and `high` are null if each value is a single point.
  */
 export function lineData() {
   const [of, line] = [field(), shownOfField()?.line];
@@ -124,6 +128,9 @@ export function lineData() {
     at: line.request?.line?.at,
     x: Array.from(line.values, (_, i) => at(i)),
     y: Array.from(line.values),
+    low: line.low && Array.from(line.low),
+    high: line.high && Array.from(line.high),
+    notFinite: line.not_finite,
   };
 }
 
@@ -135,14 +142,18 @@ function drawLine() {
   for (const plot of single ? [plots.line, plots.curve] : [plots.line]) {
     plot.mark = coordinate(of, data.axis, point()[data.axis] + 0.5);
     plot.axisLabel = axisName(of, data.axis);
-    plot.setData([data.x, data.y.map((v) => (Number.isFinite(v) ? v : null))]);
+    plot.setData([data.x, ...[data.y, data.high, data.low].map((ys) => drawable(data.x, ys))]);
   }
   if (plots.line.cursor.idx == null) element('line-note').textContent = lineNote(of, data);
 }
 
-function lineNote(of, { axis, block }) {
+/** Returns the values without those that cannot be drawn, or an empty line if there are none. */
+const drawable = (x, values) => x.map((_, i) => (Number.isFinite(values?.[i]) ? values[i] : null));
+
+function lineNote(of, { axis, block, notFinite }) {
   const name = axisName(of, axis) + (hasMesh(of) ? '' : ' index');
-  return `along ${name}${block > 1 ? `, means of ${block}` : ''}`;
+  const means = block > 1 ? `, mean and range of each ${block}` : '';
+  return `along ${name}${means}${notFinite > 0 ? `, ${notFinite} not finite` : ''}`;
 }
 
 function drawSeries() {

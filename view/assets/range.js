@@ -66,8 +66,9 @@ export function valueAt(t, { low, high, log }) {
   return log ? low * (high / low) ** t : low + t * (high - low);
 }
 
-/** Returns the number of the colour of a value, 0 to 255, or -1 for NaN. */
+/** Returns the number of the colour of a value, 0 to 255, or -1 if the value is not finite. */
 export function colorIndex(value, of) {
+  if (!Number.isFinite(value)) return -1;
   const t = fraction(value, of);
   if (Number.isNaN(t)) return -1;
   return t <= 0 ? 0 : Math.min(255, Math.floor(t * 256));

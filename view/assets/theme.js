@@ -33,14 +33,15 @@ function show(theme) {
 }
 
 /**
- * Returns the colours for canvases: {panel, text, dim, frame, grid, missing, hatch, one, two,
- * three, accent}.
+ * Returns the colours for canvases: {panel, text, dim, frame, grid, missing, hatch, invalid,
+ * one, two, three, accent}.
  */
 export function themeColors() {
   if (!colors) {
     const style = getComputedStyle(document.documentElement);
     const names = [
-      'panel', 'text', 'dim', 'frame', 'grid', 'missing', 'hatch', 'one', 'two', 'three', 'accent',
+      'panel', 'text', 'dim', 'frame', 'grid', 'missing', 'hatch', 'invalid', 'one', 'two', 'three',
+      'accent',
     ];
     const value = (name) => style.getPropertyValue(`--${name}`).trim();
     colors = Object.fromEntries(names.map((name) => [name, value(name)]));

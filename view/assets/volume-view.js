@@ -129,7 +129,10 @@ function annotate(of, sides, table) {
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
   const stamp = state.shown.volume.version ?? state.shown.version;
-  const caption = `${title(of, state.shown.component)}, version ${stamp.version}`;
+  const bad = state.shown.volume.not_finite;
+  // They have no colour of their own here, because the samples are interpolated.
+  const lacking = bad > 0 ? `, ${bad} not finite, drawn as the least` : '';
+  const caption = `${title(of, state.shown.component)}, version ${stamp.version}${lacking}`;
   ctx.fillText(caption, 16 * ratio, 20 * ratio);
   const bar = { x: width - 92 * ratio, y: 40 * ratio, height: height - 80 * ratio };
   colorBar(ctx, { range: ends, table, unit: unitOf(of), theme, ratio }, bar);

@@ -4,8 +4,9 @@
 //!
 //! Usage: `scene NAME [HISTORY [rare]]`. The field `plane` is a bump that wanders over a mesh, with
 //! a corner of NaN; `block` is the same in three dimensions; `wind` has three components; `profile`
-//! is a line. With `rare` there are three more fields: `wave` is complex, `stack` has four axes,
-//! `energy` has none.
+//! is a line. With `rare` there are five more fields: `wave` is complex, `stack` has four axes,
+//! `energy` has none; `speck` is a large plane with one NaN, `spike` a long line with one large
+//! value.
 
 use ndarray::{
     ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, Ix0, Ix1, Ix2, Ix3, Ix4,
@@ -21,6 +22,10 @@ const PROFILE: usize = 200;
 
 const WAVE: [usize; 2] = [16, 24];
 const STACK: [usize; 4] = [3, 4, 12, 16];
+const SPECK: [usize; 2] = [1024, 1024];
+const SPIKE: usize = 100_000;
+/// A unit with all that a page, a terminal or a table of numbers could interpret.
+const UNIT: &str = "<b id=\"forged\">K</b>&lt;\u{202e}\x1b[31m\n1,2";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -30,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let history = arguments.next().map_or(Ok(8), |text| text.parse())?;
     let rare = arguments.next().is_some_and(|text| text == "rare");
     let mut producer = Producer::builder(&name)
-        .capacity(4 << 20)
+        .capacity(16 << 20)
         .history(history)
         .versions(history + 4)
         .create()?;
@@ -49,8 +54,43 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fields with complex numbers, with four axes, and with a single value.
-type Rare = (Field<Complex<f64>, Ix2>, Field<f64, Ix4>, Field<f64, Ix0>);
+/// Fields with complex numbers, with four axes, and with a single value, and large fields with a
+/// single value that must be seen.
+#[derive(Clone, Copy)]
+struct Rare {
+    wave: Field<Complex<f64>, Ix2>,
+    stack: Field<f64, Ix4>,
+    energy: Field<f64, Ix0>,
+    speck: Field<f32, Ix2>,
+    spike: Field<f64, Ix1>,
+}
+
+impl Rare {
+    fn new(producer: &mut Producer) -> Result<Self, Box<dyn Error>> {
+        Ok(Rare {
+            wave: producer.field::<Complex<f64>, _>("wave", WAVE).add()?,
+            stack: producer.field::<f64, _>("stack", STACK).add()?,
+            energy: producer.field::<f64, _>("energy", ()).unit("J").add()?,
+            speck: producer.field::<f32, _>("speck", SPECK).unit(UNIT).add()?,
+            spike: producer.field::<f64, _>("spike", [SPIKE]).add()?,
+        })
+    }
+
+    fn paint(self, producer: &mut Producer, time: f64) -> Result<(), Box<dyn Error>> {
+        paint_wave(producer.view_mut(self.wave)?, time);
+        paint_stack(producer.view_mut(self.stack)?, time);
+        producer.view_mut(self.energy)?.fill(1.0 + time);
+        let mut speck = producer.view_mut(self.speck)?;
+        for ((_, x), value) in speck.indexed_iter_mut() {
+            *value = x as f32;
+        }
+        speck[[301, 77]] = f32::NAN;
+        let mut spike = producer.view_mut(self.spike)?;
+        spike.fill(1.0);
+        spike[41_000] = 1000.0;
+        Ok(())
+    }
+}
 
 /// The fields.
 struct Scene {
@@ -70,14 +110,7 @@ impl Scene {
         let wind = producer.field::<f32, _>("wind", WIND).unit("m/s");
         let wind = wind.vector().cell_centred().add()?;
         let profile = producer.field::<f64, _>("profile", [PROFILE]).add()?;
-        let rare = if rare {
-            let wave = producer.field::<Complex<f64>, _>("wave", WAVE).add()?;
-            let stack = producer.field::<f64, _>("stack", STACK).add()?;
-            let energy = producer.field::<f64, _>("energy", ()).unit("J").add()?;
-            Some((wave, stack, energy))
-        } else {
-            None
-        };
+        let rare = rare.then(|| Rare::new(producer)).transpose()?;
         Ok(Scene {
             plane,
             block,
@@ -92,12 +125,10 @@ impl Scene {
         paint_block(producer.view_mut(self.block)?, time);
         paint_wind(producer.view_mut(self.wind)?, time);
         paint_profile(producer.view_mut(self.profile)?, time);
-        if let Some((wave, stack, energy)) = self.rare {
-            paint_wave(producer.view_mut(wave)?, time);
-            paint_stack(producer.view_mut(stack)?, time);
-            producer.view_mut(energy)?.fill(1.0 + time);
+        match self.rare {
+            Some(rare) => rare.paint(producer, time),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

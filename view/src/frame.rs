@@ -194,6 +194,7 @@ impl Message {
         let head = json!({
             "rows": rows, "cols": cols, "block": image.block, "window": image.window,
             "base": image.base, "min": low, "max": high, "tile": TILE, "tiles": tiles, "at": at,
+            "not_finite": image.not_finite,
         });
         match head {
             Value::Object(head) => head,
@@ -204,10 +205,14 @@ impl Message {
     fn arrays(&mut self, frame: &Frame) {
         if let Some(line) = &frame.profile {
             let at = self.at();
-            self.body
-                .extend(line.values.iter().flat_map(|value| value.to_le_bytes()));
-            let length = line.values.len();
-            let head = json!({"axis": line.axis, "block": line.block, "length": length, "at": at});
+            let ends = |end: usize| line.envelope.iter().map(move |pair| pair[end]);
+            let values = line.values.iter().copied();
+            let values = values.chain(ends(0)).chain(ends(1));
+            self.body.extend(values.flat_map(f64::to_le_bytes));
+            let head = json!({
+                "axis": line.axis, "block": line.block, "length": line.values.len(), "at": at,
+                "envelope": !line.envelope.is_empty(), "not_finite": line.not_finite,
+            });
             self.put("line", head);
         }
         if let Some((stamp, volume)) = &frame.volume {
@@ -216,7 +221,7 @@ impl Message {
             let [low, high] = ends(volume.range);
             let head = json!({
                 "version": stamp, "shape": volume.shape, "block": volume.block,
-                "min": low, "max": high, "at": at,
+                "min": low, "max": high, "at": at, "not_finite": volume.not_finite,
             });
             self.put("volume", head);
         }

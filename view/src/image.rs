@@ -19,10 +19,15 @@ pub struct Image {
     pub window: [[usize; 2]; 2],
     /// The value that `samples` are relative to. It makes 32 bits per sample sufficient.
     pub base: f64,
-    /// The least and greatest finite value; `None` if no value is finite.
+    /// The least and greatest finite sample (with an envelope: value); `None` if none is finite.
     pub range: Option<[f64; 2]>,
-    /// The values minus `base`, row by row.
+    /// The values minus `base`, row by row. A sample is not finite if a value of its block is not.
     pub samples: Vec<f32>,
+    /// Number of points of the window whose values are not finite.
+    pub not_finite: u64,
+    /// For a field of one axis whose samples stand for several points: the least and the greatest
+    /// finite value of each sample, NaN if there is none. Empty for other images.
+    pub envelope: Vec<[f64; 2]>,
 }
 
 /// The values along a line that is parallel to an axis.
@@ -32,8 +37,12 @@ pub struct Profile {
     pub axis: usize,
     /// Number of points in a value.
     pub block: usize,
-    /// The values.
+    /// The values. A value is not finite if a point of its block is not.
     pub values: Vec<f64>,
+    /// Number of points of the line whose values are not finite.
+    pub not_finite: u64,
+    /// The least and the greatest finite value of each block. Empty if a block is a single point.
+    pub envelope: Vec<[f64; 2]>,
 }
 
 /// A field of three axes, down-sampled to one byte per sample.
@@ -45,8 +54,10 @@ pub struct Volume {
     pub block: [usize; 3],
     /// The values that 0 and 255 stand for; `None` if no value is finite.
     pub range: Option<[f64; 2]>,
-    /// The samples.
+    /// The samples. Samples that are not finite are 0.
     pub samples: Vec<u8>,
+    /// Number of points whose values are not finite.
+    pub not_finite: u64,
 }
 
 /// The reason why a part of a field cannot be shown.
@@ -113,7 +124,17 @@ pub fn image(
             [bounds(rows), bounds(cols)],
         ),
     };
-    Ok(Image::new(plane(got, rows, cols), block, bounds))
+    let envelope = match rows == cols && block[1] > 1 {
+        true => blocks::envelope(desc, bytes, component, &window)?,
+        false => Vec::new(),
+    };
+    let not_finite = got.not_finite;
+    let image = Image::new(plane(got, rows, cols), block, bounds, &envelope);
+    Ok(Image {
+        not_finite,
+        envelope,
+        ..image
+    })
 }
 
 /// Checks the axes that are the rows and columns of an image. They must be different, unless the
@@ -160,8 +181,16 @@ fn plane(got: Blocks, rows: usize, cols: usize) -> Array2<f64> {
 }
 
 impl Image {
-    fn new(plane: Array2<f64>, block: [usize; 2], window: [[usize; 2]; 2]) -> Self {
-        let range = range(plane.iter());
+    fn new(
+        plane: Array2<f64>,
+        block: [usize; 2],
+        window: [[usize; 2]; 2],
+        envelope: &[[f64; 2]],
+    ) -> Self {
+        let range = match envelope.is_empty() {
+            true => range(plane.iter()),
+            false => range(envelope.as_flattened().iter()),
+        };
         let base = range.map_or(0.0, base);
         Image {
             size: [plane.nrows(), plane.ncols()],
@@ -170,6 +199,8 @@ impl Image {
             base,
             range,
             samples: plane.iter().map(|value| (value - base) as f32).collect(),
+            not_finite: 0,
+            envelope: Vec::new(),
         }
     }
 
@@ -225,9 +256,15 @@ pub fn profile(
         most: MAX_LINE,
     };
     let got = blocks::blocks(desc, bytes, component, &window)?;
+    let envelope = match got.block[axis] > 1 {
+        true => blocks::envelope(desc, bytes, component, &window)?,
+        false => Vec::new(),
+    };
     Ok(Profile {
         axis,
         block: got.block[axis],
+        not_finite: got.not_finite,
+        envelope,
         values: got.samples.into_iter().collect(),
     })
 }
@@ -266,6 +303,7 @@ pub fn volume(
         shape: three(got.samples.shape()),
         block: three(&got.block),
         range,
+        not_finite: got.not_finite,
         samples: got.samples.iter().map(byte).collect(),
     })
 }
@@ -289,3 +327,6 @@ impl ViewRequest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import {
-  leave, dump, eventually, open, regionName, scene, see, showsField, view, withoutWebGl,
+  leave, dump, eventually, open, pixels, regionName, scene, see, showsField, view, withoutWebGl,
 } from './harness.js';
 
 after(leave);
@@ -86,6 +86,57 @@ test('a field without axes is shown as its value, and the page goes on', async (
   await page.waitForFunction(() =>
     window.tcasmView.panels()[0]?.image && document.getElementById('message').hidden);
   assert.equal(await page.textContent('#region-state'), 'running');
+  assert.deepEqual(page.troubles, []);
+});
+
+/** The colour of samples that are not finite: `--invalid` in style.css. */
+const INVALID = [255, 0, 212];
+
+test('one value that is not finite is drawn and counted in a picture of fewer samples', async () => {
+  const { page } = await showing('speck');
+  const [row, col] = [301, 77];
+  await eventually(async () => {
+    const { image: seen } = await see(page, 'panels()[0]');
+    assert.ok(seen.block[0] > 1 && seen.block[1] > 1, String(seen.block));
+    assert.equal(seen.notFinite, 1);
+    const marked = seen.values.flatMap((v, i) => (v === null ? [i] : []));
+    const sample = [row, col].map((at, axis) => Math.floor(at / seen.block[axis]));
+    assert.deepEqual(marked, [sample[0] * seen.cols + sample[1]]);
+  });
+  const { image: { block } } = await see(page, 'panels()[0]');
+  // Look at the middle of the block, so that no edge of a pixel matters.
+  const middle = [row, col].map((at, axis) => at - (at % block[axis]) + (block[axis] - 1) / 2);
+  const [color] = await pixels(page, [middle]);
+  assert.deepEqual([...color], INVALID);
+  const csv = await see(page, 'csv()');
+  assert.ok(csv.some((line) => line.includes('NaN if one of them is not finite')), csv[1]);
+});
+
+test('a unit with HTML and control characters is shown as text', async () => {
+  const { page } = await showing('speck');
+  const shown = '<b id="forged">K</b>&lt;\ufffd\ufffd[31m\ufffd1,2';
+  await eventually(async () => {
+    const text = await page.textContent('#fields li:has(button:has-text("speck"))');
+    assert.ok(text.includes(shown), text);
+  });
+  assert.equal(await page.locator('#forged').count(), 0);
+  const header = await see(page, 'csv()[0]');
+  assert.ok(header.startsWith('#') && header.includes(shown), header);
+  assert.deepEqual(page.troubles, []);
+});
+
+test('a curve of fewer points than the field shows a spike of one value', async () => {
+  const name = regionName('spike');
+  await scene(name, 8, true);
+  const page = await open((await view(name)).url);
+  await page.click('#fields button:has-text("spike")');
+  await page.waitForSelector('#curve canvas', { state: 'visible' });
+  await eventually(async () => {
+    const { field: shown, line } = await see(page, 'shown');
+    assert.equal(shown, 'spike');
+    assert.ok(line.values.length < 100000 && Math.max(...line.values) < 1000);
+    assert.deepEqual([Math.min(...line.low), Math.max(...line.high)], [1, 1000]);
+  });
   assert.deepEqual(page.troubles, []);
 });
 

@@ -3,7 +3,7 @@ use crate::blocks::{self, BlocksError, Span};
 use crate::dynamic::AnalyticsError;
 use ndarray::{ArrayD, Dimension, IxDyn};
 use proptest::prelude::*;
-use tcasm_core::field::Order;
+use tcasm_core::field::{DType, FieldDesc, Order};
 
 /// Returns for 4 axes the two numbers that choose a window, as fractions of the length of the axis,
 /// and the maximum number of samples.
@@ -54,8 +54,22 @@ fn naive(all: &ArrayD<f64>, window: &[Span], index: &[usize]) -> f64 {
     {
         return value;
     }
-    let finite: Vec<f64> = points.into_iter().filter(|v| v.is_finite()).collect();
-    finite.iter().sum::<f64>() / finite.len() as f64
+    match points.iter().all(|v| v.is_finite()) {
+        true => points.iter().sum::<f64>() / points.len() as f64,
+        false => f64::NAN,
+    }
+}
+
+/// Returns the number of values of the window that are not finite.
+fn not_finite(all: &ArrayD<f64>, window: &[Span]) -> u64 {
+    let inside = |at: &IxDyn| {
+        let mut axes = at.slice().iter().zip(window);
+        axes.all(|(at, span)| span.window.contains(at))
+    };
+    let values = all.indexed_iter();
+    values
+        .filter(|(at, v)| inside(at) && !v.is_finite())
+        .count() as u64
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -64,7 +78,7 @@ fn close(a: f64, b: f64) -> bool {
 
 proptest! {
     #[test]
-    fn sample_is_the_mean_of_the_finite_values_of_its_block(
+    fn sample_is_the_mean_of_its_block_or_nan_if_a_value_is_not_finite(
         sample in samples(),
         parts in spans(),
         lane in any::<prop::sample::Index>(),
@@ -84,6 +98,7 @@ proptest! {
         for (span, n) in window.iter().zip(got.samples.shape()) {
             prop_assert!(*n <= span.most);
         }
+        prop_assert_eq!(got.not_finite, not_finite(&all, &window));
         for (index, value) in got.samples.indexed_iter() {
             let right = naive(&all, &window, index.slice());
             // Sums of numbers near the largest double may overflow if they are added in one order
@@ -120,7 +135,7 @@ proptest! {
 
 #[test]
 fn windows_that_do_not_fit_are_refused() {
-    let desc = tcasm_core::field::FieldDesc::new("t", tcasm_core::field::DType::U8, &[2, 3]);
+    let desc = FieldDesc::new("t", DType::U8, &[2, 3]);
     let blocks =
         |component, window: &[Span]| match blocks::blocks(&desc, &[0; 6], component, window) {
             Err(AnalyticsError::Blocks { source, .. }) => Some(source),
@@ -149,27 +164,73 @@ fn windows_that_do_not_fit_are_refused() {
     ));
 }
 
-#[test]
-fn block_mean_ignores_non_finite_values_and_is_nan_without_finite_values() {
-    use tcasm_core::field::{DType, FieldDesc};
-    let (nan, inf) = (f64::NAN, f64::INFINITY);
-    let values = [
-        [1.0, nan, 3.0, inf, -inf, nan],
-        [5.0, 7.0, inf, nan, nan, -inf],
-    ];
-    let desc = FieldDesc::new("t", DType::F64, &[2, 6]);
-    let window = [(2, 1), (6, 2)].map(|(len, most)| Span {
+fn spans_of<const N: usize>(parts: [(usize, usize); N]) -> [Span; N] {
+    parts.map(|(len, most)| Span {
         window: 0..len,
         most,
-    });
-    let got = blocks::blocks(
+    })
+}
+
+#[test]
+fn one_value_that_is_not_finite_marks_its_block_and_no_other() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let mut values = vec![1.0_f32; 512 * 512];
+        values[77 * 512 + 301] = bad;
+        let desc = FieldDesc::new("t", DType::F32, &[512, 512]);
+        let window = spans_of([(512, 128), (512, 128)]);
+        let got = blocks::blocks(&desc, bytemuck::cast_slice(&values), None, &window).unwrap();
+        assert_eq!((got.block, got.not_finite), (vec![4, 4], 1), "{bad}");
+        let marked = got.samples.indexed_iter().filter(|(_, v)| !v.is_finite());
+        let marked: Vec<_> = marked.map(|(at, _)| at.slice().to_vec()).collect();
+        assert_eq!(marked, [[77 / 4, 301 / 4]], "{bad}");
+    }
+}
+
+#[test]
+fn last_block_has_fewer_points() {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let values = [[1.0, 3.0, nan, 5.0, 7.0], [5.0, 7.0, 1.0, inf, 1.0]];
+    let desc = FieldDesc::new("t", DType::F64, &[2, 5]);
+    let bytes = bytemuck::cast_slice(values.as_flattened());
+    let window = spans_of([(2, 1), (5, 3)]);
+    let got = blocks::blocks(&desc, bytes, None, &window).unwrap();
+    assert_eq!(got.samples.shape(), [1, 3]);
+    assert_eq!((got.samples[[0, 0]], got.samples[[0, 2]]), (4.0, 4.0));
+    assert!(got.samples[[0, 1]].is_nan(), "{}", got.samples);
+    assert_eq!(got.not_finite, 2);
+}
+
+#[test]
+fn envelope_has_every_spike_of_a_line() {
+    let mut values = vec![1.0_f64; 1000];
+    (values[500], values[733], values[999]) = (9.0, f64::NAN, -3.0);
+    let desc = FieldDesc::new("t", DType::F64, &[1000]);
+    let bytes = bytemuck::cast_slice(&values);
+    let ends = blocks::envelope(&desc, bytes, None, &spans_of([(1000, 10)])).unwrap();
+    let right = |i: usize| match i {
+        5 => [1.0, 9.0],
+        9 => [-3.0, 1.0],
+        _ => [1.0, 1.0],
+    };
+    assert_eq!(ends, (0..10).map(right).collect::<Vec<_>>());
+    let none = [f64::NAN; 4];
+    let desc = FieldDesc::new("t", DType::F64, &[4]);
+    let ends = blocks::envelope(
         &desc,
-        bytemuck::cast_slice(values.as_flattened()),
+        bytemuck::cast_slice(&none),
         None,
-        &window,
+        &spans_of([(4, 2)]),
     );
-    let got = got.unwrap().samples;
-    assert_eq!(got.shape(), [1, 2]);
-    assert_eq!(got[[0, 0]], 4.0);
-    assert!(got[[0, 1]].is_nan(), "{got}");
+    assert!(ends.unwrap().as_flattened().iter().all(|v| v.is_nan()));
+}
+
+#[test]
+fn envelope_of_a_line_through_a_vector_field_is_that_of_the_component() {
+    let mut desc = FieldDesc::new("v", DType::I32, &[3, 4]);
+    desc.components = 2;
+    let values: Vec<i32> = (0..24).collect(); // component c at (j, i): 8 j + 2 i + c
+    let window = [Span::at(1), spans_of([(4, 2)])[0].clone()];
+    let bytes = bytemuck::cast_slice(&values);
+    let ends = blocks::envelope(&desc, bytes, Some(1), &window).unwrap();
+    assert_eq!(ends, [[9.0, 11.0], [13.0, 15.0]]);
 }

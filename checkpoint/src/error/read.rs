@@ -94,7 +94,7 @@ pub enum ReadError {
         asked: Vec<usize>,
     },
     /// The field is not an array.
-    #[error("field {field:?} holds raw structures ({type_name}), not an array; read its bytes")]
+    #[error("field {field:?} holds raw structures ({type_name:?}), not an array; read its bytes")]
     NotAnArray {
         /// The name of the field.
         field: String,
@@ -214,6 +214,17 @@ pub enum ReadError {
         path: PathBuf,
         /// The error of the decoder.
         source: serde_json::Error,
+    },
+    /// A list of checkpoints names a file that does not lie beside it.
+    #[error(
+        "{path:?} lists {name:?}, which is not the name of a file in its folder; delete the list, \
+         or name a checkpoint"
+    )]
+    Elsewhere {
+        /// The list.
+        path: PathBuf,
+        /// What it names.
+        name: String,
     },
 }
 

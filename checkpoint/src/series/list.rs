@@ -4,6 +4,7 @@ use crate::error::{ReadError, WriteError};
 use crate::file::{Mode, atomic, directory, regular};
 use crate::format::names::{self, Found};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -70,7 +71,8 @@ pub fn write(path: &Path, files: Vec<Line>, mode: Mode) -> Result<(), WriteError
     .map(|_| ())
 }
 
-/// Returns the files that the list at `path` names, in the order of the list.
+/// Returns the files that the list at `path` names, in the order of the list. All of them must lie
+/// in its folder: anybody can write a list, so it must not lead to files elsewhere.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let text = regular::read(path, MOST_BYTES).map_err(ReadError::io(path))?;
     let content: Content = serde_json::from_slice(&text).map_err(|source| ReadError::Series {
@@ -78,9 +80,17 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
         source,
     })?;
     let dir = directory(path);
-    Ok(content
-        .files
-        .iter()
-        .map(|line| dir.join(&line.name))
-        .collect())
+    let file = |line: Line| match is_file_name(&line.name) {
+        true => Ok(dir.join(&line.name)),
+        false => Err(ReadError::Elsewhere {
+            path: path.to_owned(),
+            name: line.name,
+        }),
+    };
+    content.files.into_iter().map(file).collect()
+}
+
+/// Returns true if `name` is the name of a file, without a folder.
+fn is_file_name(name: &str) -> bool {
+    Path::new(name).file_name() == Some(OsStr::new(name))
 }

@@ -14,7 +14,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tcasm_producer::{Field, Producer};
+use tcasm_producer::{DType, Field, FieldDesc, Kind, Producer};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns true if a terminal interprets the character. The list does not use the code of the
@@ -74,8 +74,21 @@ fn region(name: &str) -> (Producer, Field<f64, Ix1>) {
     let mut producer = builder.attr(&bad, bad.as_str()).create().unwrap();
     let field = producer.field::<f64, _>("t", [64]).unit(&bad);
     let field = field.attr(&bad, bad.as_str()).add().unwrap();
+    producer.define(&structures(&bad)).unwrap();
     publish(&mut producer, field, 10);
     (producer, field)
+}
+
+/// Describes raw structures of a type that is called `type_name`.
+fn structures(type_name: &str) -> FieldDesc {
+    let mut desc = FieldDesc::new("nodes", DType::U8, &[3]);
+    desc.components = 8;
+    desc.offset = 1 << 14;
+    desc.kind = Kind::Raw {
+        type_name: type_name.to_owned(),
+        align: 8,
+    };
+    desc
 }
 
 const ESCAPED: &str = r"Q\u{1b}";
@@ -89,6 +102,11 @@ fn every_command_escapes_strings_of_a_region() {
     told(&["stats", &name, "t"], ESCAPED);
     told(&["stats", &name, "t", "--json"], r"Q\u001b");
     told(&["dump", &name, "t"], "float64");
+    told(&["dump", &name, "nodes"], ESCAPED);
+    told(&["dump", &name, "nodes", "--npy", "-"], ESCAPED);
+    told(&["dump", &name, "nodes", "--slice", "0"], ESCAPED);
+    told(&["stats", &name, "nodes"], ESCAPED);
+    told(&["stats", &name, "nodes", "--slice", "0"], ESCAPED);
     told(&["ls"], &name);
     told(&["ls", "--json"], &name);
     let run = tcasm(&["info", &name, "--json"]);

@@ -20,7 +20,7 @@ pub enum ArrayError {
         asked: DType,
     },
     /// The field holds raw structures.
-    #[error("field {name:?} holds raw structures ({type_name}), not an array; read it as raw")]
+    #[error("field {name:?} holds raw structures ({type_name:?}), not an array; read it as raw")]
     NotAnArray {
         /// The name of the field.
         name: String,

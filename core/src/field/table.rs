@@ -168,4 +168,42 @@ mod tests {
         table.lacking = vec![FieldDesc::new("u", DType::F64, &[4096])];
         assert!(matches!(decoded(&table), Err(TableError::Field(_))));
     }
+
+    #[test]
+    fn fields_whose_names_a_terminal_or_a_file_could_interpret_are_refused() {
+        let long = "x".repeat(129);
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "a.b",
+            "a b",
+            "a\n",
+            "a\0",
+            "\x1b[31m",
+            "\u{9b}2J",
+            "\u{202e}a",
+            "\u{e9}",
+            "$(x)",
+            "a;b",
+            "a'b",
+            "*",
+            "<b>",
+            "&lt;",
+            "%2e",
+            &long,
+        ] {
+            let table = FieldTable {
+                fields: vec![FieldDesc::new(bad, DType::U8, &[1])],
+                ..FieldTable::default()
+            };
+            let read = FieldTable::decode(&table.encode().unwrap(), 4096, 4096);
+            let error = read.unwrap_err();
+            let is_name = matches!(error, TableError::Field(FieldError::Name(_)));
+            assert!(is_name, "{bad:?}: {error}");
+            let text = error.to_string();
+            assert!(!text.contains(|c: char| c.is_control()), "{text:?}");
+        }
+    }
 }

@@ -21,6 +21,8 @@ fn image() -> Image {
         base: 0.0,
         range: Some([0.0, 1.0]),
         samples: vec![1.0; rows * cols],
+        not_finite: 0,
+        envelope: Vec::new(),
     }
 }
 

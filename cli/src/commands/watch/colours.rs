@@ -45,7 +45,19 @@ impl Depth {
         };
         numbers.map(of).collect()
     }
+
+    /// Returns the colour of samples that are not finite. No map has it.
+    pub fn not_finite(self) -> Color {
+        match self {
+            Depth::True => Color::Rgb(0xff, 0x00, 0xd4),
+            Depth::Indexed => Color::Indexed(nearest([0xff, 0x00, 0xd4])),
+            Depth::None => Color::Reset,
+        }
+    }
 }
+
+/// The character for samples that are not finite, if there are no colours.
+pub const NOT_FINITE: &str = "?";
 
 /// Returns the character for a share of the scale (0 to 1).
 pub fn shade(share: f64) -> &'static str {
@@ -116,12 +128,12 @@ impl Scale {
     }
 
     /// Returns the position of a value between the ends, from 0 to 1. Values beyond an end get its
-    /// position. Returns `None` for NaN.
+    /// position. Returns `None` for a value that is not finite.
     pub fn share(&self, value: f64) -> Option<f64> {
         let map = |x: f64| if self.log { x.max(0.0).ln() } else { x };
         let (low, high) = (map(self.low), map(self.high));
         let span = high - low;
-        if value.is_nan() {
+        if !value.is_finite() {
             None
         } else if span > 0.0 && span.is_finite() {
             Some(((map(value) - low) / span).clamp(0.0, 1.0))
@@ -206,6 +218,8 @@ mod tests {
             base: 0.0,
             range: finite().next().map(|_| [f64::from(low), f64::from(high)]),
             samples: samples.to_vec(),
+            not_finite: 0,
+            envelope: Vec::new(),
         }
     }
 
@@ -213,9 +227,11 @@ mod tests {
     fn scale_covers_the_range_of_the_values() {
         let scale = Scale::of(&image(&[2.0, 4.0, f32::NAN]), None, false).unwrap();
         assert_eq!((scale.low, scale.high), (2.0, 4.0));
-        let shares = [2.0, 3.0, 4.0, 1.0, f64::INFINITY].map(|v| scale.share(v));
+        let shares = [2.0, 3.0, 4.0, 1.0, 9.0].map(|v| scale.share(v));
         assert_eq!(shares, [0.0, 0.5, 1.0, 0.0, 1.0].map(Some));
-        assert_eq!(scale.share(f64::NAN), None);
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(scale.share(bad), None);
+        }
         assert_eq!(Scale::of(&image(&[f32::NAN]), None, false), None);
     }
 
@@ -244,6 +260,12 @@ mod tests {
         assert_eq!(pick(&palette, 0.0), Color::Rgb(0x44, 0x01, 0x54));
         assert_eq!(pick(&palette, 0.5), Color::Rgb(0x20, 0x91, 0x8c));
         assert_eq!(pick(&palette, 1.0), Color::Rgb(0xfd, 0xe7, 0x25));
+        for depth in [Depth::True, Depth::Indexed] {
+            for map in 0..MAPS.len() {
+                let palette = depth.palette(map);
+                assert!(!palette.contains(&depth.not_finite()), "map {map}");
+            }
+        }
         assert!(
             Depth::Indexed
                 .palette(0)

@@ -1,8 +1,7 @@
 //! Draws a slice as a heat map. Each character shows two samples, in its upper and its lower half.
 //! The first row of the slice is the lowest.
 
-use super::colours::{Depth, Scale, pick, shade};
-use super::panel::dim;
+use super::colours::{Depth, NOT_FINITE, Scale, pick, shade};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -67,22 +66,30 @@ impl HeatMap<'_> {
     }
 
     /// Draws one character from the shares of its halves. The outer `None` stands for a half beyond
-    /// the end of the image, the inner one for NaN.
+    /// the end of the image, the inner one for a sample that is not finite.
     fn put(&self, cell: &mut Cell, halves: [Option<Option<f64>>; 2]) {
         if self.depth == Depth::None {
-            let shares: Vec<f64> = halves.iter().copied().flatten().flatten().collect();
-            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-            cell.set_symbol(if shares.is_empty() { "?" } else { shade(mean) });
+            cell.set_symbol(symbol(halves));
             return;
         }
-        let colour = |half: Option<f64>| half.map(|share| pick(self.palette, share));
-        match halves.map(|half| colour(half.flatten())) {
+        let bad = self.depth.not_finite();
+        let colour = |share: Option<f64>| share.map_or(bad, |share| pick(self.palette, share));
+        match halves.map(|half| half.map(colour)) {
             [Some(upper), Some(lower)] => cell.set_symbol("\u{2580}").set_fg(upper).set_bg(lower),
             [Some(upper), None] => cell.set_symbol("\u{2580}").set_fg(upper),
             [None, Some(lower)] => cell.set_symbol("\u{2584}").set_fg(lower),
-            [None, None] => cell.set_symbol("\u{b7}").set_style(dim()),
+            [None, None] => cell.set_symbol(" "),
         };
     }
+}
+
+/// Returns the character for the shares of two halves.
+fn symbol(halves: [Option<Option<f64>>; 2]) -> &'static str {
+    if halves.contains(&Some(None)) {
+        return NOT_FINITE;
+    }
+    let shares: Vec<f64> = halves.into_iter().flatten().flatten().collect();
+    shade(shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 /// Resamples the image to `height` rows and `width` columns. The uppermost row, which is the last
@@ -103,16 +110,12 @@ fn resample(image: &Image, [height, width]: [usize; 2]) -> Vec<f64> {
     all.map(|(row, col)| value(row, col)).collect()
 }
 
-/// Returns the mean of the finite samples. If there is none, returns the first sample.
-fn mean<'a>(samples: impl Iterator<Item = &'a f32> + Clone) -> f64 {
-    let finite = samples.clone().filter(|sample| sample.is_finite());
-    let (sum, count) = finite.fold((0.0, 0), |(sum, count), sample| {
+/// Returns the mean of the samples. It is not finite if one of them is not.
+fn mean<'a>(samples: impl Iterator<Item = &'a f32>) -> f64 {
+    let (sum, count) = samples.fold((0.0, 0), |(sum, count), sample| {
         (sum + f64::from(*sample), count + 1)
     });
-    match count {
-        0 => samples.copied().next().map_or(f64::NAN, f64::from),
-        _ => sum / f64::from(count),
-    }
+    sum / f64::from(count)
 }
 
 #[cfg(test)]
@@ -133,6 +136,8 @@ mod tests {
             base: 10.0,
             range: Some([10.0, 12.0]),
             samples: samples.to_vec(),
+            not_finite: 0,
+            envelope: Vec::new(),
         }
     }
 
@@ -170,14 +175,33 @@ mod tests {
     }
 
     #[test]
-    fn nan_has_no_colour() {
+    fn samples_that_are_not_finite_have_a_colour_of_their_own() {
+        let bad = Depth::True.not_finite();
         let samples = [0.0, f32::NAN, f32::NAN, f32::NAN, 2.0, 2.0];
         let buffer = drawn(&image([2, 3], &samples), Depth::True, 1.0, [3, 1]);
-        assert_eq!(cell(&buffer, 0, 0), ("\u{2584}", LOW, Color::Reset));
-        assert_eq!(cell(&buffer, 1, 0), ("\u{2580}", HIGH, Color::Reset));
-        let samples = [0.0, f32::NAN, 2.0, f32::NAN];
+        assert_eq!(cell(&buffer, 0, 0), ("\u{2580}", bad, LOW));
+        assert_eq!(cell(&buffer, 1, 0), ("\u{2580}", HIGH, bad));
+        let samples = [0.0, f32::INFINITY, 2.0, f32::NAN];
         let buffer = drawn(&image([2, 2], &samples), Depth::True, 1.0, [2, 1]);
-        assert_eq!(cell(&buffer, 1, 0), ("\u{b7}", Color::Reset, Color::Reset));
+        assert_eq!(cell(&buffer, 1, 0), ("\u{2580}", bad, bad));
+    }
+
+    #[test]
+    fn one_nan_among_many_samples_of_a_character_is_drawn() {
+        let mut samples = [1.0; 64 * 64];
+        samples[64 * 20 + 33] = f32::NAN;
+        let image = image([64, 64], &samples);
+        for (depth, seen) in [(Depth::True, "\u{2580}"), (Depth::None, NOT_FINITE)] {
+            let buffer = drawn(&image, depth, 1.0, [8, 4]);
+            let bad = depth.not_finite();
+            let marked = |cell: &&Cell| match depth {
+                Depth::None => cell.symbol() == NOT_FINITE,
+                _ => cell.fg == bad || cell.bg == bad,
+            };
+            let marked: Vec<&Cell> = buffer.content.iter().filter(marked).collect();
+            assert_eq!(marked.len(), 1, "{depth:?}");
+            assert_eq!(marked[0].symbol(), seen, "{depth:?}");
+        }
     }
 
     #[test]

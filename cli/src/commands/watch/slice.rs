@@ -1,7 +1,7 @@
 //! Draws the panel of the slice: its position, the bar of colours, and the slice itself.
 
 use super::chart;
-use super::colours::{Depth, Scale, pick, shade};
+use super::colours::{Depth, NOT_FINITE, Scale, pick, shade};
 use super::image::HeatMap;
 use super::model::Model;
 use super::panel::{self, dim};
@@ -9,8 +9,8 @@ use super::places::take_bottom;
 use super::text::fit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
-use ratatui::style::Color;
-use ratatui::text::Line;
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 use std::iter::zip;
 use tcasm_view::State;
@@ -20,8 +20,9 @@ use tcasm_view::region::Field;
 pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
     let field = model.shown_field().filter(|_| model.has_version());
     let (title, axes) = field.map_or_else(Default::default, |field| titles(model, field));
+    let axes = Span::styled(axes, dim());
     panel::block(title)
-        .title_bottom(Line::from(axes).style(dim()))
+        .title_bottom(Line::from(vec![axes, not_finite(model, depth)]))
         .render(area, buffer);
     let mut inside = panel::inner(area);
     let (Some(field), Some(image)) = (field, &model.shown.image) else {
@@ -32,7 +33,7 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
     }
     let bar = take_bottom(&mut inside, 1);
     let Some(scale) = model.scale() else {
-        return write_line("no value is a finite number", inside, buffer);
+        return write_line("no sample is a finite number", inside, buffer);
     };
     let palette = depth.palette(model.choice.map);
     draw_bar(model, &scale, &palette, depth, bar, buffer);
@@ -44,6 +45,17 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
         stretch: stretch(model, field),
     };
     map.render(inside, buffer);
+}
+
+/// Returns the number of values of the slice that are not finite, in the colour of their samples.
+fn not_finite(model: &Model, depth: Depth) -> Span<'static> {
+    let image = model.shown.image.as_ref().filter(|_| model.has_version());
+    let text = match (image.map_or(0, |image| image.not_finite), depth) {
+        (0, _) => String::new(),
+        (count, Depth::None) => format!(" {NOT_FINITE} {count} not finite "),
+        (count, _) => format!(" {count} not finite "),
+    };
+    Span::styled(text, Style::new().fg(depth.not_finite()))
 }
 
 /// Returns the text to show instead of a slice.

@@ -111,6 +111,8 @@ fn frame(request: &ViewRequest, version: u64) -> Frame {
                 base: 0.0,
                 range: Some([0.0, 1.0]),
                 samples: (0..count).map(of).collect(),
+                not_finite: 0,
+                envelope: Vec::new(),
             })
         }),
         moments: Some((stamp, moments())),

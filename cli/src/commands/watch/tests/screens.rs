@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::layout::Rect;
+use std::sync::Arc;
 use tcasm_view::{Region, State};
 
 #[test]
@@ -47,6 +48,17 @@ fn large_screen_shows_everything() {
     ] {
         assert!(text.contains(word), "{word:?} in\n{text}");
     }
+}
+
+#[test]
+fn values_that_are_not_finite_are_counted_below_the_slice() {
+    let (mut model, size) = (running((120, 40)), (120, 40));
+    assert!(!text(&model, size).contains("not finite"));
+    let mut image = model.shown.image.as_deref().unwrap().clone();
+    image.samples[0] = f32::NAN;
+    image.not_finite = 3;
+    model.shown.image = Some(Arc::new(image));
+    assert!(text(&model, size).contains(" 3 not finite "));
 }
 
 #[test]
