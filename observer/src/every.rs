@@ -227,6 +227,7 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        self.release(std::mem::take(&mut self.reserved));
+        let reserved = std::mem::take(&mut self.reserved);
+        self.release(reserved);
     }
 }
