@@ -21,6 +21,7 @@ pub mod unmap;
 pub mod user;
 pub mod views;
 
+use nix::sys::resource::{UsageWho, getrusage};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -62,6 +63,12 @@ fn own_dir() -> PathBuf {
 /// not remove the folder of its parent.
 extern "C" fn remove_own_dir() {
     let _ = std::fs::remove_dir_all(own_dir());
+}
+
+/// Returns the number of page faults of the calling thread so far.
+pub fn page_faults() -> i64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("every kernel tells it");
+    usage.minor_page_faults() + usage.major_page_faults()
 }
 
 /// Parses a capture mode: `auto`, `inline` or `deferred`.

@@ -1,7 +1,6 @@
 //! Fields that are handed over: their versions, their cost, errors, and kills.
 
 use ndarray::{Array1, Ix1, Zip};
-use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -15,7 +14,7 @@ use tcasm_producer::{
     Builder, CaptureMode, DefineError, Field, HandOverError, HandedOver, Producer, Published,
     Receipt, Skip, ViewError,
 };
-use tcasm_tests::{name, runtime_dir};
+use tcasm_tests::{name, page_faults, runtime_dir};
 
 const BYTES: usize = 3 << 20;
 
@@ -87,18 +86,13 @@ fn handed_over_pages_are_not_copied_and_never_change_in_their_version() {
 #[test]
 fn hand_over_causes_no_page_faults() {
     let (mut p, field) = region(builder("faults").check_hand_over(false));
-    let faults = || {
-        getrusage(UsageWho::RUSAGE_THREAD)
-            .unwrap()
-            .minor_page_faults()
-    };
     let mut most = 0;
     for step in 1..=50 {
-        let before = faults();
+        let before = page_faults();
         fill(&mut p, field, step);
         assert_eq!(published(&mut p, step).bytes, 0);
         // The first step is included: memory was taken when the field was added.
-        most = most.max(faults() - before);
+        most = most.max(page_faults() - before);
     }
     // A few faults are the test's own. Each step writes 768 pages.
     assert!(most < 100, "{most} faults in a step");

@@ -1,11 +1,11 @@
 //! Views that are mapped for version after version, many times and side by side. They show the
 //! right bytes, cause few page faults, and need a bounded number of mappings.
 
-use nix::sys::resource::{UsageWho, getrusage};
 use proptest::prelude::*;
 use std::time::Duration;
 use tcasm_observer::{Observer, View};
 use tcasm_tests::child::poll_until;
+use tcasm_tests::page_faults;
 use tcasm_tests::pattern::mix;
 use tcasm_tests::procfs;
 use tcasm_tests::puppet::{Puppet, number};
@@ -17,11 +17,6 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 fn sum(view: &View) -> u64 {
     let bytes = view.bytes("bytes").unwrap();
     bytes.iter().step_by(PAGE).map(|b| u64::from(*b)).sum()
-}
-
-fn faults() -> i64 {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).unwrap();
-    usage.minor_page_faults() + usage.major_page_faults()
 }
 
 /// One operation of a random test.
@@ -160,10 +155,10 @@ fn views_of_consecutive_dense_versions_cause_no_page_faults() {
         let mut view = None;
         for round in 0..24 {
             p.publish(0..PAGES);
-            let before = faults();
+            let before = page_faults();
             let new = switch(&mut p, view.take());
             assert_ne!(sum(&new), 0);
-            let faults = faults() - before;
+            let faults = page_faults() - before;
             // The first read of each plane faults. Each round reads 8192 pages.
             assert!(
                 round < 12 || faults < 32,
@@ -208,10 +203,10 @@ fn views_of_a_densely_written_part_cause_few_page_faults() {
     p.publish(0..PAGES);
     for round in 0..24 {
         p.publish(3 * 512 + 7..11 * 512);
-        let before = faults();
+        let before = page_faults();
         let view = p.latest().view().unwrap();
         assert_ne!(sum(&view), 0);
-        let faults = faults() - before;
+        let faults = page_faults() - before;
         // The chunk at the edge is in two planes. 505 of its pages are mapped anew, 16 per fault.
         assert!(
             round < 12 || faults < 64,

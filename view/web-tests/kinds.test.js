@@ -92,7 +92,7 @@ test('a field without axes is shown as its value, and the page goes on', async (
 /** The colour of samples that are not finite: `--invalid` in style.css. */
 const INVALID = [255, 0, 212];
 
-test('one value that is not finite is drawn and counted in a picture of fewer samples', async () => {
+test('one value that is not finite is drawn and counted in a coarser picture', async () => {
   const { page } = await showing('speck');
   const [row, col] = [301, 77];
   await eventually(async () => {

@@ -10,8 +10,8 @@
 //! sees the store of the other. Either the observer sees "retired" and clears its pin, or the
 //! producer sees the pin and makes the version live again (I3). Neither side waits for the other.
 //!
-//! A pin word may also name a version that is not published yet. The producer sees such a pin before
-//! it marks the version retired, so the version stays until the observer has taken it.
+//! A pin word may also name a version that is not published yet. The producer sees such a pin
+//! before it marks the version retired, so the version stays until the observer has taken it.
 //!
 //! An observer can read a part of a version for a moment without a pin: it loads the state, reads,
 //! and loads the state again. If both are the same, nothing was overwritten meanwhile.

@@ -129,6 +129,7 @@ impl Builder {
     }
 
     /// Sets how many versions besides the newest are kept although nobody pins them (default 1).
+    /// Pinned versions count as well.
     pub fn history(mut self, history: usize) -> Self {
         self.history = history;
         self

@@ -125,6 +125,16 @@ impl DirtyPages {
         self.unprotected.remove_range(pages);
     }
 
+    /// Returns the pages that the next harvest leaves unprotected: those in `expected`, and dirty
+    /// pages of buffers that are bound to no field. No version captures these before the harvest
+    /// that follows their binding, and nothing is learnt from another store to them.
+    pub(crate) fn left_unprotected(&self, expected: &PageSet) -> PageSet {
+        let mut pages = self.pending.clone();
+        pages.subtract(&self.bound);
+        pages.union(expected);
+        pages
+    }
+
     /// Adds the pages that a harvest found.
     pub(crate) fn harvested(&mut self, harvest: Harvested<'_>) {
         let Harvest {

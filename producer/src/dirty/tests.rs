@@ -100,7 +100,8 @@ impl World {
             self.touched.extend(written);
         }
         let every = set(&(0..PAGES).collect::<Pages>());
-        let mut found = self.track(&step.expected);
+        let unprotected = self.dirty.left_unprotected(&set(&step.expected));
+        let mut found = self.track(&pages(&unprotected));
         if step.fails {
             // A tracker that fails may have reported only a part of the pages, or none.
             found = Harvest::new(PAGES);
@@ -113,7 +114,7 @@ impl World {
     }
 
     /// Does what the tracker does in a harvest.
-    fn track(&mut self, expected: &Pages) -> Harvest {
+    fn track(&mut self, unprotected: &Pages) -> Harvest {
         let mut found = Harvest::new(PAGES);
         if self.kind == TrackerKind::Compare {
             found.maybe.insert_range(0..PAGES);
@@ -122,9 +123,9 @@ impl World {
         }
         found.written = set(&self.reported);
         if self.kind == TrackerKind::UffdAsync {
-            self.reported = expected.clone();
+            self.reported = unprotected.clone();
         }
-        found.unarmed = set(self.reported.union(expected));
+        found.unarmed = set(self.reported.union(unprotected));
         found
     }
 

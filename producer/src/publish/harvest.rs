@@ -21,8 +21,9 @@ impl Producer {
         self.end_gathering();
         let looked = self.find_dropped();
         let mut found = Harvest::new(self.live.span.pages);
+        let unprotected = self.dirty.left_unprotected(self.policy.expected());
         let tracker = self.live.memory.tracker();
-        let harvested = looked.and(tracker.harvest(self.policy.expected(), &mut found));
+        let harvested = looked.and(tracker.harvest(&unprotected, &mut found));
         self.dirty.harvested(Harvested {
             found,
             untracked: &self.live.untracked,

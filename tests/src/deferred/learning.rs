@@ -4,6 +4,7 @@ use super::scene::{CHUNKS, Scene, text};
 use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
+use crate::page_faults;
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::{Builder, CaptureMode, Receipt, Skip};
@@ -65,16 +66,6 @@ pub fn unchanged_field_returns_to_inline_capture() -> Check {
     scene.shows(&published, 9)
 }
 
-/// Returns the number of page faults of this thread so far.
-pub(super) fn faults() -> i64 {
-    // SAFETY: all zeros are a valid `rusage`, and the call fills it in.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        usage.ru_minflt
-    }
-}
-
 /// Checks that stores to every fourth page do not fault from the third version on. Then other pages
 /// are written, and must be learnt in the same way.
 pub fn stores_to_expected_pages_do_not_fault() -> Check {
@@ -87,11 +78,11 @@ pub fn stores_to_expected_pages_do_not_fault() -> Check {
     for step in 2..20u8 {
         let from = usize::from(step >= 10);
         let bytes = scene.bytes()?;
-        let before = faults();
+        let before = page_faults();
         for page in (from..PAGES as usize).step_by(4) {
             bytes[page * page_size()..][..page_size()].fill(step);
         }
-        let faults = faults() - before;
+        let faults = page_faults() - before;
         (from..PAGES as usize)
             .step_by(4)
             .for_each(|page| values[page] = step);

@@ -1,10 +1,10 @@
 //! Live memory that is shared with planes, is written, is deferred, and becomes shared again.
 
-use super::learning::faults;
 use super::scene::{CHUNKS, Scene, text};
 use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
+use crate::page_faults;
 use crate::procfs::{anonymous_in, plane_bytes};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs::File;
@@ -345,9 +345,9 @@ pub fn expected_pages_are_not_shared() -> Check {
     let hot = || (0..PAGES).step_by(16);
     let mut last = 0;
     for step in 0..2 * ENOUGH {
-        let before = faults();
+        let before = page_faults();
         hot().try_for_each(|page| scenario.write(page, step as u8))?;
-        last = faults() - before;
+        last = page_faults() - before;
         drop(scenario.scene.publish()?.wait_visible(DEADLINE));
     }
     scenario.publish()?;
