@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs the long tests:
 #   - torture for SECONDS with each tracker [default: 600]
+#   - a day's worth of steps, with huge pages and without: memory, mappings, descriptors and huge
+#     pages must not change
 #   - every property test with 20 times as many cases, with new random seeds
 #   - for root: tests with swap and strict overcommit
 #   - a minute of observers that attach and detach, 1,000 per second
@@ -13,8 +15,8 @@ mkdir -p "$(dirname "$log")"
 export TCASM_SOAK_SECONDS=${1:-600} PROPTEST_CASES=${PROPTEST_CASES:-2000}
 cargo build --workspace --bins --release
 {
-    cargo test -p tcasm-tests --release --test torture --test model --test storm --test attaching \
-        -- --include-ignored --nocapture
+    cargo test -p tcasm-tests --release --test torture --test steady --test model --test storm \
+        --test attaching -- --include-ignored --nocapture
     cargo test -p tcasm-checkpoint --release --test lost_writes \
         -- --ignored each_lost_write_of_each_file_is_reported
     ci/environment.sh

@@ -53,6 +53,12 @@ pub fn descriptors(pid: i32) -> Vec<(PathBuf, String)> {
     named.collect()
 }
 
+/// Returns the number of mappings of a process.
+pub fn mapping_count(pid: i32) -> usize {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.lines().count()
+}
+
 /// Returns the bytes of memory in all planes that a process holds, as the kernel counts them.
 pub fn plane_bytes(pid: i32) -> u64 {
     bytes_of(pid, |name| {

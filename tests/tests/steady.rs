@@ -1,0 +1,141 @@
+//! A simulation with fields of each kind that runs for long, and observers that take its versions.
+//! Memory, mappings, descriptors, threads and huge pages must stay as they were.
+//!
+//! `TCASM_SOAK_STEPS` is the number of steps of the soak test. Unless set, it is that of a day with
+//! a step each second.
+
+use tcasm_tests::child::{Child, DEADLINE, HUGE_PAGES, Received};
+use tcasm_tests::procfs;
+use tcasm_tests::puppet::number;
+
+/// The number of observers. With four or more, scattered chunks are assembled for all of them.
+const OBSERVERS: usize = 5;
+const DAY: u64 = 24 * 60 * 60;
+
+/// A figure of a process, and how much more of it there may be later, besides a tenth.
+type Figure = (&'static str, fn(&Sample) -> u64, u64);
+
+const FIGURES: [Figure; 4] = [
+    ("resident bytes", |s| s.resident, 16 << 20),
+    ("mappings", |s| s.mappings, 256),
+    ("descriptors", |s| s.descriptors, 2),
+    ("threads", |s| s.threads, 1),
+];
+
+/// The figures of one process at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    resident: u64,
+    mappings: u64,
+    descriptors: u64,
+    threads: u64,
+}
+
+impl Sample {
+    fn of(pid: i32) -> Sample {
+        let status = |key| procfs::status(pid, key).expect("the process runs");
+        Sample {
+            resident: status("VmRSS"),
+            mappings: procfs::mapping_count(pid) as u64,
+            descriptors: procfs::descriptors(pid).len() as u64,
+            threads: status("Threads"),
+        }
+    }
+}
+
+/// The figures of a run: for each line of the producer, those of all processes, and the lines.
+#[derive(Debug, Default)]
+struct Run {
+    samples: Vec<Vec<Sample>>,
+    lines: Vec<String>,
+}
+
+impl Run {
+    /// Runs a simulation of `steps` steps to its end.
+    fn of(steps: u64, huge: usize) -> Run {
+        let dir = tempfile::tempdir().unwrap();
+        let (program, steps) = (env!("CARGO_BIN_EXE_steady"), steps.to_string());
+        let start =
+            |arguments: &[&str]| Child::start(program, arguments, dir.path(), &[HUGE_PAGES[huge]]);
+        let mut producer = start(&["produce", "x", &steps]);
+        let mut observers: Vec<_> = (0..OBSERVERS).map(|_| start(&["observe", "x"])).collect();
+        let mut run = Run::default();
+        loop {
+            match producer.receive(2 * DEADLINE) {
+                Received::Line(line) => run.note(line, &producer, &observers),
+                Received::Ended => break,
+                Received::Nothing => panic!("no line within {:?}: {run:?}", 2 * DEADLINE),
+            }
+        }
+        assert!(producer.wait().success());
+        for observer in &mut observers {
+            assert!(observer.wait().success(), "an observer saw a wrong version");
+        }
+        run
+    }
+
+    fn note(&mut self, line: String, producer: &Child, observers: &[Child]) {
+        assert_eq!(number(&line, "errors"), Some(0), "{line}");
+        self.lines.push(line);
+        let processes = [producer].into_iter().chain(observers);
+        let samples = processes.map(|process| Sample::of(process.pid()));
+        self.samples.push(samples.collect());
+    }
+
+    /// Checks that no figure of the last quarter is larger than in the second quarter, when all
+    /// mechanisms had adapted.
+    fn is_steady(&self) {
+        let count = self.samples.len();
+        assert!(count >= 32, "{count} lines");
+        for (what, figure, more) in FIGURES {
+            for process in 0..=OBSERVERS {
+                let most = |of: &[Vec<Sample>]| of.iter().map(|s| figure(&s[process])).max();
+                let early = most(&self.samples[count / 4..count / 2]).unwrap();
+                let late = most(&self.samples[count * 3 / 4..]).unwrap();
+                assert!(
+                    late <= early + early / 10 + more,
+                    "process {process}: {late} {what} at the end, {early} before"
+                );
+            }
+        }
+    }
+
+    /// Returns the numbers called `name` in the lines of the last three quarters.
+    fn settled(&self, name: &str) -> Vec<u64> {
+        let lines = &self.lines[self.lines.len() / 4..];
+        lines.iter().filter_map(|line| number(line, name)).collect()
+    }
+}
+
+#[test]
+fn figures_of_a_long_run_stay_as_they_were() {
+    let run = Run::of(2_000, 1);
+    run.is_steady();
+    assert!(
+        run.settled("versions").last() > Some(&200),
+        "{:?}",
+        run.lines
+    );
+}
+
+#[test]
+#[ignore = "takes a quarter of an hour; run by `make soak`"]
+fn soak_figures_of_a_days_steps_stay_as_they_were() {
+    let wanted = std::env::var("TCASM_SOAK_STEPS");
+    let steps = wanted.ok().and_then(|s| s.parse().ok()).unwrap_or(DAY);
+    for huge in [1, 0] {
+        let run = Run::of(steps, huge);
+        run.is_steady();
+        let pages = run.settled("huge");
+        let (least, most) = (pages.iter().min(), pages.iter().max());
+        println!(
+            "huge pages: {huge}: {:?}, {:?}",
+            run.lines.last(),
+            run.samples.last()
+        );
+        if huge == 1 {
+            assert!(most > Some(&0), "no huge page: {:?}", run.lines);
+        }
+        assert_eq!(least, most, "huge pages come and go: {pages:?}");
+    }
+}
