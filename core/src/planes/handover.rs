@@ -3,6 +3,7 @@
 use super::frames::Frames;
 use super::plane::Planes;
 use crate::pageset::{CHUNK_PAGES, PageSet};
+use crate::sys::room::strict_overcommit;
 use std::io;
 use std::ops::Range;
 
@@ -25,6 +26,30 @@ impl Planes {
             self.unhold(&fresh);
         }
         allocated
+    }
+
+    /// Returns true if the first memory of live frames should come where the program's threads
+    /// store first, as that of private memory does: on a machine with several nodes of memory. With
+    /// strict overcommit such a store could be a signal.
+    pub fn has_first_touch(&self) -> bool {
+        let nodes = self.nodes.as_ref();
+        nodes.is_some_and(|nodes| nodes.refused().is_none()) && !strict_overcommit()
+    }
+
+    /// Counts the frames of `pages` in `plane` as held, although each gets memory only when it is
+    /// stored to. They must be secured before a version refers to them.
+    pub fn leave_to_first_touch(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
+        self.planes[plane].memory.open(pages)?;
+        for (_, set) in self.frames(plane, pages).iter() {
+            self.planes[plane].account.enter(set);
+        }
+        self.touched = self.touched.max(plane + 1);
+        Ok(())
+    }
+
+    /// Takes memory for the frames that were left to the first touch and were not stored to.
+    pub fn fill(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
+        self.planes[plane].memory.allocate(pages)
     }
 
     /// Returns the frames of `pages` in `plane`.

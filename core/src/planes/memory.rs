@@ -163,13 +163,19 @@ impl PlaneMemory {
         other.object.read(frames, bytes.start as u64)
     }
 
+    /// Makes frames accessible in the plane's own mapping. They need not have memory.
+    pub(super) fn open(&self, pages: &Range<usize>) -> io::Result<()> {
+        let bytes = pages.start * self.page_size..pages.end * self.page_size;
+        self.access
+            .open(&self.map, &bytes)
+            .map_err(io::Error::other)
+    }
+
     /// Takes memory for frames, and maps it. Frames that have memory keep their bytes. After an
     /// error some of the frames may have memory.
     pub fn allocate(&self, pages: &Range<usize>) -> io::Result<()> {
         let (at, end) = (pages.start * self.page_size, pages.end * self.page_size);
-        self.access
-            .open(&self.map, &(at..end))
-            .map_err(io::Error::other)?;
+        self.open(pages)?;
         match self.map.populate(at, end - at) {
             // Linux before 5.14 cannot populate a mapping.
             Err(Errno::EINVAL) => self.object.allocate(at as u64..end as u64),

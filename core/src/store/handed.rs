@@ -23,6 +23,8 @@ pub(super) struct HandOvers {
 pub(super) struct LiveBuffer {
     pub(super) pages: Range<usize>,
     pub(super) plane: usize,
+    /// True until the first publish, if the memory of each page comes at the first store to it.
+    pub(super) first_touch: bool,
     /// The plane for the next rewriting. There is one exactly while the buffer is frozen.
     pub(super) spare: Option<usize>,
 }

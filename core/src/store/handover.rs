@@ -47,7 +47,9 @@ impl Store {
     /// nothing else uses the rest of their last chunk.
     ///
     /// Also takes memory for the versions that will be live at once, as far as there is any, so
-    /// that the first steps need not wait for it.
+    /// that the first steps need not wait for it. On a machine with several nodes of memory it takes
+    /// none: each page lies where a thread of the program first stores to it, and the frames of the
+    /// other planes follow.
     ///
     /// # Safety
     /// `base` must be the region's live memory, and stay so as long as the store is used. The pages
@@ -67,21 +69,25 @@ impl Store {
         self.leave_out(&set);
         let plane = self.live_plane(&pages)?;
         // SAFETY: the caller promises that these pages of live memory are its alone. The frames are
-        // free, and have memory.
+        // free. They have memory, or get it when they are stored to, as private memory does.
         unsafe { self.planes.map_live(base, &pages, None, plane) }.map_err(HandOverError::Map)?;
         self.set_plane_busy(&pages, plane);
-        self.preallocate(&pages, plane);
+        let first_touch = self.planes.has_first_touch();
+        if !first_touch {
+            self.preallocate(&pages, plane);
+        }
         self.handovers.base = base as usize;
         self.handovers.buffers.push(LiveBuffer {
             pages,
             plane,
+            first_touch,
             spare: None,
         });
         Ok(self.handovers.buffers.len() - 1)
     }
 
     /// Returns a plane for the first live memory of a buffer. No frame of `pages` in it is busy,
-    /// and all have memory.
+    /// and all have memory, or get it at the first touch.
     fn live_plane(&mut self, pages: &Range<usize>) -> Result<usize, HandOverError> {
         let plane = self.planes.free_plane(pages);
         let plane = plane.ok_or(HandOverError::NoPlane)?;
@@ -96,7 +102,10 @@ impl Store {
                 bound: self.bounds.bytes,
             });
         }
-        let secured = self.planes.secure(plane, pages);
+        let secured = match self.planes.has_first_touch() {
+            true => self.planes.leave_to_first_touch(plane, pages),
+            false => self.planes.secure(plane, pages),
+        };
         secured.map_err(HandOverError::NoMemory)?;
         Ok(plane)
     }
@@ -191,6 +200,7 @@ impl Store {
             }
             frames
         };
+        self.fill_first(buffers)?;
         self.make_room(choose, pinned)?;
         let spares = self.spares(buffers);
         if spares.len() < buffers.len() {
@@ -208,6 +218,22 @@ impl Store {
             self.set_plane_busy(&spare.pages, spare.plane);
         }
         Ok(spares)
+    }
+
+    /// Takes memory for pages of `buffers` that the program did not store to before the first
+    /// publish. From then on frames count on having memory.
+    fn fill_first(&mut self, buffers: &[usize]) -> Result<(), NotPublished> {
+        for buffer in buffers {
+            let entry = &mut self.handovers.buffers[*buffer];
+            if entry.first_touch {
+                let filled = self.planes.fill(entry.plane, &entry.pages);
+                filled.map_err(|error| Skip::NoMemory {
+                    error: error.to_string(),
+                })?;
+                entry.first_touch = false;
+            }
+        }
+        Ok(())
     }
 
     fn spares(&self, buffers: &[usize]) -> Vec<Spare> {

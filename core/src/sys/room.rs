@@ -62,8 +62,7 @@ pub fn shortage(bytes: u64) -> Option<Room> {
 
 /// Returns the room of the machine, if it may be less than `wanted`.
 fn machine(wanted: u64) -> Option<Room> {
-    let overcommit = read_to_string("/proc/sys/vm/overcommit_memory");
-    let strict = overcommit.is_ok_and(|mode| mode.trim() == "2");
+    let strict = strict_overcommit();
     let unused = sysinfo().ok().map(|info| {
         let limit = info.ram_total();
         Room::under(limit, info.ram_unused(), String::new)
@@ -74,9 +73,15 @@ fn machine(wanted: u64) -> Option<Room> {
     machine_in(&read_to_string("/proc/meminfo").ok()?, strict)
 }
 
-/// Returns the room of the machine from the text of `/proc/meminfo`. With `strict` overcommit
-/// accounting the kernel promises all processes together no more memory than it has. Then a store
-/// to memory of a shared object beyond that limit is a signal.
+/// Returns true if the kernel promises all processes together no more memory than it has. Then a
+/// store to memory of a shared object beyond that limit is a signal.
+pub fn strict_overcommit() -> bool {
+    let mode = read_to_string("/proc/sys/vm/overcommit_memory");
+    mode.is_ok_and(|mode| mode.trim() == "2")
+}
+
+/// Returns the room of the machine from the text of `/proc/meminfo`. `strict` is the result of
+/// [`strict_overcommit`].
 fn machine_in(text: &str, strict: bool) -> Option<Room> {
     let bytes = |name: &str| number_after(text, name)?.checked_mul(1024);
     let (limit, mut available) = (bytes("MemTotal:")?, bytes("MemAvailable:")?);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::planes::Topology;
+use crate::sys::mem::Mapping;
 use crate::testing::nodes::last;
 
 impl World {
@@ -199,6 +200,40 @@ fn sweeps_are_told_the_nodes_of_their_pieces() {
     single.publish(&[(0, PAGES)], How::default()).unwrap();
     assert!(single.store.planes.nodes_of(&[0, 1]).is_empty());
     assert!(single.store.processors_of_nodes().is_empty());
+}
+
+#[test]
+fn handed_over_memory_comes_at_the_first_touch_and_spares_follow_it() {
+    let mut world = two_nodes();
+    let live = Mapping::reserve_aligned(PAGES * PAGE).unwrap();
+    let pages = 0..2 * CHUNK_PAGES;
+    // SAFETY: the pages are this test's own, and nothing is borrowed from them.
+    let buffer = unsafe { world.store.hand_over(live.ptr(), pages.clone()) }.unwrap();
+    let (_, plane) = world.store.location(buffer);
+    let present = |world: &World| {
+        let memory = world.store.planes.memory();
+        memory
+            .iter()
+            .map(|m| m.present().unwrap().len())
+            .sum::<usize>()
+    };
+    assert_eq!(present(&world), 0, "nothing was stored yet");
+    assert_eq!(world.store.held_bytes(), (pages.len() * PAGE) as u64);
+    (0..2).for_each(|chunk| world.nodes.move_chunk(chunk, 1 - chunk as u8));
+    let spares = world.store.secure_spares(&[buffer], &|_| false).unwrap();
+    assert_eq!(
+        present(&world),
+        2 * pages.len(),
+        "live memory and its spare"
+    );
+    let bound = world.nodes.bound();
+    let found: Vec<_> = bound
+        .iter()
+        .map(|b| (b.plane, b.pages.start, b.node))
+        .collect();
+    let spare = spares[0].plane;
+    assert_ne!(spare, plane);
+    assert_eq!(found, [(spare, 0, 1), (spare, CHUNK_PAGES, 0)]);
 }
 
 #[test]
