@@ -240,7 +240,10 @@ mod tests {
             "seven pages in the first chunk"
         );
         let recurring = p.recurring();
-        assert!(recurring.iter().eq(3 * GROUP + 1..4 * GROUP), "{recurring:?}");
+        assert!(
+            recurring.iter().eq(3 * GROUP + 1..4 * GROUP),
+            "{recurring:?}"
+        );
         let mut more = few.clone();
         more.insert(77);
         p.learn(&more, &more);
