@@ -1,6 +1,6 @@
 //! Tests of what `export --follow` refuses: earlier steps, files of others, wrong arguments.
 
-use super::{has, in_dir, of, read};
+use super::{has, in_dir, of, read, start};
 use crate::checkpoint::attached;
 use crate::common::{Background, bad, line, name, publish, tcasm, until};
 use std::fs;
@@ -59,6 +59,27 @@ fn file_of_another_program_is_not_touched() {
     let exported = fs::read(&file).unwrap();
     bad(&["export", &name, path, "--follow"], 11);
     assert_eq!(fs::read(&file).unwrap(), exported);
+}
+
+#[test]
+fn file_of_another_program_with_the_name_of_a_version_is_not_replaced() {
+    let (dir, _) = in_dir();
+    let (series, name) = (dir.path().join("run_%T.h5"), name("follow-taken"));
+    let file = |step: u64| dir.path().join(format!("run_{step:08}.h5"));
+    fs::write(file(20), "a letter").unwrap();
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &series, &[]);
+    (1..=3).for_each(|n| publish(&mut p, t, n * 10));
+    let run = run.end();
+    assert_eq!(run.code, 9, "{run:?}");
+    assert!(
+        run.err.contains("run_00000020.h5") && run.err.contains("exists already"),
+        "{run:?}"
+    );
+    assert!(!run.err.contains("--force"), "{run:?}");
+    assert_eq!(fs::read(file(20)).unwrap(), b"a letter");
+    assert!(file(10).exists() && !file(30).exists());
+    drop(p);
 }
 
 #[test]
