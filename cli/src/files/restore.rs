@@ -53,8 +53,7 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
 /// Prints which fields the checkpoint lacks although a restart needs them. The new file lacks them
 /// too, and says so.
 fn tell_lacking(table: &FieldTable) {
-    let needed = table.lacking.iter().filter(|f| !f.not_in_checkpoints);
-    let names: Vec<&str> = needed.map(|f| f.name.as_str()).collect();
+    let names: Vec<&str> = table.missing().map(|f| f.name.as_str()).collect();
     if !names.is_empty() {
         crate::output::note(&format!(
             "the checkpoint was written without {}, or with a part of them; no simulation can \

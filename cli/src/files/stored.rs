@@ -62,25 +62,36 @@ impl Choice {
         let parts = self.extract.describe(fields.iter().copied());
         let parts = parts.map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
-        let lacks = |field: &FieldDesc| {
-            let is_chosen = fields.iter().any(|chosen| chosen.name == field.name);
-            let is_made = made.contains_key(&field.name);
-            (!is_chosen || is_made).then(|| FieldDesc {
-                // A part of a field is no state to restart from.
-                not_in_checkpoints: field.not_in_checkpoints && !is_made,
-                ..field.clone()
-            })
-        };
-        let table = version.table();
         Ok(Stored {
             table: FieldTable {
-                lacking: table.fields.iter().filter_map(lacks).collect(),
+                lacking: self.lacking(version, &fields),
                 fields: parts,
-                attrs: table.attrs.clone(),
+                attrs: version.table().attrs.clone(),
             },
             view,
             made,
         })
+    }
+
+    /// Returns true if all that a restart needs of `version` is stored.
+    pub fn is_complete(&self, version: &Version) -> Result<bool, Failure> {
+        let lacking = self.lacking(version, &self.fields(version)?);
+        Ok(lacking.iter().all(|field| field.not_in_checkpoints))
+    }
+
+    /// Returns the fields of `version` that are left out, or of which only a part is stored, if
+    /// `stored` are stored.
+    fn lacking(&self, version: &Version, stored: &[&FieldDesc]) -> Vec<FieldDesc> {
+        let lacks = |field: &FieldDesc| {
+            let is_stored = stored.iter().any(|stored| stored.name == field.name);
+            let is_part = is_stored && !self.extract.is_whole(field);
+            (!is_stored || is_part).then(|| FieldDesc {
+                // A part of a field is no state to restart from.
+                not_in_checkpoints: field.not_in_checkpoints && !is_part,
+                ..field.clone()
+            })
+        };
+        version.table().fields.iter().filter_map(lacks).collect()
     }
 
     /// Returns the values of those of `parts` that are not `fields` as they are.
