@@ -198,7 +198,7 @@ impl Image {
             window,
             base,
             range,
-            samples: plane.iter().map(|value| (value - base) as f32).collect(),
+            samples: plane.iter().map(|value| relative(*value, base)).collect(),
             not_finite: 0,
             envelope: Vec::new(),
         }
@@ -217,6 +217,15 @@ fn range<'a>(values: impl Iterator<Item = &'a f64>) -> Option<[f64; 2]> {
         let [low, high] = range.unwrap_or([*v, *v]);
         Some([low.min(*v), high.max(*v)])
     })
+}
+
+/// Returns `value` minus `base` with 32 bits. A finite number stays finite, however large it is.
+fn relative(value: f64, base: f64) -> f32 {
+    let sample = (value - base) as f32;
+    match value.is_finite() {
+        true => sample.clamp(f32::MIN, f32::MAX),
+        false => sample,
+    }
 }
 
 /// Returns the base of an image, such that 32-bit floats can tell values apart that lie close
