@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::files::args::RestoreArgs;
-use crate::files::snapshot::snapshot;
+use crate::files::stored::Choice;
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -38,10 +38,9 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
 fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     let storage = args.storage.for_file(&args.out)?;
     let version = tcasm_restart::kept(name)?;
-    let view = version.view()?;
-    let snapshot = snapshot(name, &view);
+    let stored = Choice::whole().of(&version)?;
     let options = storage.options(Mode::PRIVATE);
-    let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &options)?;
+    let bytes = tcasm_checkpoint::write(&args.out, &stored.snapshot(name), &options)?;
     wrote(
         &args.out,
         &version.stamp(),

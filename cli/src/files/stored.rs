@@ -1,4 +1,4 @@
-//! What of a version is stored: some of its fields, or a part of each.
+//! Selects what a file stores of a version: some of its fields, or a part of each.
 //!
 //! The field table of a file names the fields that the file lacks or has only a part of, so that no
 //! simulation restarts from it by mistake.
@@ -16,7 +16,7 @@ use tcasm_observer::{Version, View, ViewError};
 /// The number of bytes up to which it is not checked whether there is memory for them.
 const SMALL: u64 = 16 << 20;
 
-/// The choice of what is stored of each version.
+/// The choice of the fields, and of their parts, that files store of each version.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The names of the fields, or none for all of them.
@@ -26,7 +26,7 @@ pub struct Choice {
     extract: Extract,
 }
 
-/// What is stored of a version. The version is pinned until this is dropped.
+/// The chosen fields and parts of one version. The version is pinned until this is dropped.
 pub struct Stored {
     view: View,
     table: FieldTable,
@@ -55,6 +55,15 @@ impl From<&Fields> for Choice {
 }
 
 impl Choice {
+    /// Returns the choice of all fields, as they are.
+    pub fn whole() -> Self {
+        Choice {
+            fields: Vec::new(),
+            for_restarts: false,
+            extract: Extract::default(),
+        }
+    }
+
     /// Maps the fields of `version` that are stored, and makes the values of their parts.
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
         let fields = self.fields(version)?;
