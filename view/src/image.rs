@@ -101,20 +101,8 @@ pub fn image(
     component: Option<usize>,
     slice: &Slice,
 ) -> Result<Image, ShowError> {
-    let shape = blocks::shape(desc);
-    let [rows, cols] = axes(slice, shape.len())?;
-    let mut window = point(&slice.at, shape.len())?;
-    let span = |axis: usize, part: Option<[usize; 2]>, most| {
-        let [start, end] = part.unwrap_or([0, shape[axis]]);
-        Span {
-            window: start..end,
-            most,
-        }
-    };
-    window[cols] = span(cols, slice.cols, slice.pixels[1]);
-    if rows != cols {
-        window[rows] = span(rows, slice.rows, slice.pixels[0]);
-    }
+    let window = window(slice, &blocks::shape(desc))?;
+    let [rows, cols] = slice.axes;
     let got = blocks::blocks(desc, bytes, component, &window)?;
     let bounds = |axis: usize| [window[axis].window.start, window[axis].window.end];
     let (block, bounds) = match rows == cols {
@@ -135,6 +123,24 @@ pub fn image(
         envelope,
         ..image
     })
+}
+
+/// Returns the window of a slice in a field of this shape.
+fn window(slice: &Slice, shape: &[usize]) -> Result<Vec<Span>, ShowError> {
+    let [rows, cols] = axes(slice, shape.len())?;
+    let mut window = point(&slice.at, shape.len())?;
+    let span = |axis: usize, part: Option<[usize; 2]>, most| {
+        let [start, end] = part.unwrap_or([0, shape[axis]]);
+        Span {
+            window: start..end,
+            most,
+        }
+    };
+    window[cols] = span(cols, slice.cols, slice.pixels[1]);
+    if rows != cols {
+        window[rows] = span(rows, slice.rows, slice.pixels[0]);
+    }
+    Ok(window)
 }
 
 /// Checks the axes that are the rows and columns of an image. They must be different, unless the
