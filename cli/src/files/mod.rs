@@ -14,7 +14,6 @@ mod file_name;
 mod follow;
 mod restore;
 mod schedule;
-mod snapshot;
 mod storage;
 mod stored;
 mod verify;

@@ -1,4 +1,4 @@
-//! What of a version is stored: some of its fields, or a part of each.
+//! Selects what a file stores of a version: some of its fields, or a part of each.
 //!
 //! The field table of a file names the fields that the file lacks or has only a part of, so that no
 //! simulation restarts from it by mistake.
@@ -16,7 +16,7 @@ use tcasm_observer::{Version, View, ViewError};
 /// The number of bytes up to which it is not checked whether there is memory for them.
 const SMALL: u64 = 16 << 20;
 
-/// The choice of what is stored of each version.
+/// The choice of the fields, and of their parts, that files store of each version.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The names of the fields, or none for all of them.
@@ -26,7 +26,7 @@ pub struct Choice {
     extract: Extract,
 }
 
-/// What is stored of a version. The version is pinned until this is dropped.
+/// The chosen fields and parts of one version. The version is pinned until this is dropped.
 pub struct Stored {
     view: View,
     table: FieldTable,
@@ -55,6 +55,15 @@ impl From<&Fields> for Choice {
 }
 
 impl Choice {
+    /// Returns the choice of all fields, as they are.
+    pub fn whole() -> Self {
+        Choice {
+            fields: Vec::new(),
+            for_restarts: false,
+            extract: Extract::default(),
+        }
+    }
+
     /// Maps the fields of `version` that are stored, and makes the values of their parts.
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
         let fields = self.fields(version)?;
@@ -62,25 +71,36 @@ impl Choice {
         let parts = self.extract.describe(fields.iter().copied());
         let parts = parts.map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
-        let lacks = |field: &FieldDesc| {
-            let is_chosen = fields.iter().any(|chosen| chosen.name == field.name);
-            let is_made = made.contains_key(&field.name);
-            (!is_chosen || is_made).then(|| FieldDesc {
-                // A part of a field is no state to restart from.
-                not_in_checkpoints: field.not_in_checkpoints && !is_made,
-                ..field.clone()
-            })
-        };
-        let table = version.table();
         Ok(Stored {
             table: FieldTable {
-                lacking: table.fields.iter().filter_map(lacks).collect(),
+                lacking: self.lacking(version, &fields),
                 fields: parts,
-                attrs: table.attrs.clone(),
+                attrs: version.table().attrs.clone(),
             },
             view,
             made,
         })
+    }
+
+    /// Returns true if all that a restart needs of `version` is stored.
+    pub fn is_complete(&self, version: &Version) -> Result<bool, Failure> {
+        let lacking = self.lacking(version, &self.fields(version)?);
+        Ok(lacking.iter().all(|field| field.not_in_checkpoints))
+    }
+
+    /// Returns the fields of `version` that are left out, or of which only a part is stored, if
+    /// `stored` are stored.
+    fn lacking(&self, version: &Version, stored: &[&FieldDesc]) -> Vec<FieldDesc> {
+        let lacks = |field: &FieldDesc| {
+            let is_stored = stored.iter().any(|stored| stored.name == field.name);
+            let is_part = is_stored && !self.extract.is_whole(field);
+            (!is_stored || is_part).then(|| FieldDesc {
+                // A part of a field is no state to restart from.
+                not_in_checkpoints: field.not_in_checkpoints && !is_part,
+                ..field.clone()
+            })
+        };
+        version.table().fields.iter().filter_map(lacks).collect()
     }
 
     /// Returns the values of those of `parts` that are not `fields` as they are.
