@@ -17,7 +17,7 @@ pub enum Order {
 }
 
 /// The place of the values on the mesh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Centering {
     /// On the mesh points (VTK point data, Blueprint `vertex`).
@@ -141,7 +141,18 @@ pub enum FieldError {
     /// The name is not a valid one.
     #[error("field name {0:?} is not usable: use 1 to 128 characters out of A-Z a-z 0-9 _ -")]
     Name(String),
-    /// The field has no values.
+    /// The name of the quantity is not a valid one.
+    #[error(
+        "field {name:?} cannot be the quantity {quantity:?}: use 1 to 128 characters out of A-Z \
+         a-z 0-9 _ -"
+    )]
+    Quantity {
+        /// The name of the field.
+        name: String,
+        /// The quantity.
+        quantity: String,
+    },
+    /// The field has no values, and room for none.
     #[error("field {name:?} has zero size: shape {shape:?} with {components} component(s)")]
     Empty {
         /// The name of the field.
@@ -261,6 +272,12 @@ impl FieldDesc {
         if !valid_name(&self.name) {
             return Err(FieldError::Name(self.name.clone()));
         }
+        if !valid_name(self.quantity()) {
+            return Err(FieldError::Quantity {
+                name: self.name.clone(),
+                quantity: self.quantity().to_owned(),
+            });
+        }
         if self.shape.len() > MAX_DIMS {
             return Err(FieldError::TooManyDims {
                 name: self.name.clone(),
@@ -372,6 +389,18 @@ impl FieldDesc {
         match self.order {
             Order::C => (!self.shape.is_empty()).then_some(0),
             Order::F => self.shape.len().checked_sub(1),
+        }
+    }
+
+    /// Returns the length of the field: the extent of its slowest axis, or 1 without dimensions.
+    pub fn length(&self) -> usize {
+        self.slowest_axis().map_or(1, |axis| self.shape[axis])
+    }
+
+    /// Sets the length of the field. One without dimensions has none.
+    pub fn set_length(&mut self, len: usize) {
+        if let Some(axis) = self.slowest_axis() {
+            self.shape[axis] = len;
         }
     }
 

@@ -2,8 +2,8 @@
 //! ignores what a newer producer adds. The whole table is checked before anything in it is used.
 
 use super::desc::{Attr, FieldDesc, FieldError};
-use super::mesh_check::MeshDescError;
 use super::mesh_desc::MeshDesc;
+use super::mesh_error::MeshDescError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
