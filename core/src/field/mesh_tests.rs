@@ -214,7 +214,7 @@ proptest! {
             let size = read.size_of(mesh).unwrap();
             for field in read.fields_on(&mesh.name) {
                 prop_assert_eq!(read.mesh_of(field), Some(mesh));
-                prop_assert!(field.capacity.is_none_or(|most| field.shape.iter().all(|n| *n <= most)));
+                prop_assert!(field.capacity.is_none_or(|most| field.length() <= most));
             }
             for name in mesh.geometry() {
                 prop_assert_eq!(read.geometry_of(name), Some(mesh));

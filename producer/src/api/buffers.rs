@@ -56,8 +56,9 @@ impl Producer {
     }
 
     /// Binds `field` to `buffer`: from the next publish on, the content of the buffer is the
-    /// field's. A variable field keeps its length, because buffers have none. Returns the buffer that the field was bound to, in which the next step can be
+    /// field's. Returns the buffer that the field was bound to, in which the next step can be
     /// computed. `next = producer.bind(u, next)?` is the pointer swap of double-buffered programs.
+    /// A variable field keeps its length, because buffers have none.
     pub fn bind<T: Element, D: Dimension, M>(
         &mut self,
         field: Field<T, D, M>,

@@ -52,9 +52,9 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         self
     }
 
-    /// Makes the length of the field variable: the extent of its slowest axis may change from version
-    /// to version ([`Producer::set_len`](crate::Producer::set_len)), and may be 0. The shape is the
-    /// most that there is room for. That axis has no ghost layers.
+    /// Makes the length of the field variable: the extent of its slowest axis may change from
+    /// version to version ([`Producer::set_len`]), and may be 0. The shape is the most that there
+    /// is room for. That axis has no ghost layers.
     ///
     /// The field begins with length 0, or with that of the mesh that it is on.
     pub fn variable(mut self) -> Self {
@@ -109,8 +109,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         self
     }
 
-    /// Sets a uniform mesh of the field itself: the coordinates (x, y, z) of the first interior point, and the
-    /// distance between points. Coordinates are finite and distances positive, also along axes that
+    /// Sets a uniform mesh of the field itself: the coordinates (x, y, z) of the first interior
+    /// point, and the distance between points. Coordinates are finite and distances positive, also along axes that
     /// the field does not have.
     pub fn mesh(mut self, origin: [f64; 3], spacing: [f64; 3]) -> Self {
         self.desc.mesh = Some(Mesh { origin, spacing });

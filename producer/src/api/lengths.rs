@@ -45,8 +45,8 @@ impl Producer {
         self.table.set_len(field, len)
     }
 
-    /// Returns the length that a field or a mesh has in the next version. It is 0 for what is not of
-    /// this producer, and for a uniform mesh, whose points are no field.
+    /// Returns the length that a field or a mesh has in the next version. It is 0 for what is not
+    /// of this producer, and for a uniform mesh, whose points are no field.
     pub fn len(&self, of: impl Lengths) -> usize {
         let field = of.field_in(self);
         field.map_or(0, |field| self.table.fields[field].desc.length())

@@ -35,9 +35,9 @@ struct Plan {
 }
 
 impl Producer {
-    /// Restores every field to its content and its length in version `version`. The version must still exist,
-    /// because of [`history`](crate::Builder::history) or because an observer holds it. Only pages
-    /// that differ are copied.
+    /// Restores every field to its content and its length in version `version`. The version must
+    /// still exist, because of [`history`](crate::Builder::history) or because an observer holds
+    /// it. Only pages that differ are copied.
     ///
     /// The content goes to the buffers that the fields are bound to now. Other buffers, scratch
     /// buffers and attributes stay as they are. All versions stay as they are too, and the next
