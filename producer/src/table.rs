@@ -163,6 +163,7 @@ impl Table {
         if desc.length() == len {
             return Ok(());
         }
+        self.check_room(field, len)?;
         let lens = following(&self.described(), field, len);
         let mut all = lens.iter();
         all.try_for_each(|(field, len)| self.check_room(*field, *len))?;
