@@ -184,13 +184,16 @@ fn check_uniform(
         mesh: mesh.name.clone(),
         source,
     })?;
-    match points.contains(&0) {
-        false => Ok(()),
-        true => {
-            let why = format!("it has {points:?} points along x, y and z; give at least 1 each");
-            Err(points_error(mesh, why))
-        }
-    }
+    let all = points
+        .iter()
+        .try_fold(1, |all: usize, n| all.checked_mul(*n));
+    let why = match all {
+        Some(0) => "give at least 1 each",
+        Some(all) if all <= isize::MAX as usize => return Ok(()),
+        _ => "no field could have as many values",
+    };
+    let why = format!("it has {points:?} points along x, y and z; {why}");
+    Err(points_error(mesh, why))
 }
 
 fn check_same(

@@ -411,6 +411,11 @@ fn sizes_and_blocks_are_checked() {
         "[4, 0, 2]"
     );
     refuses!(
+        kind(uniform([1 << 40, 1 << 40, 2])),
+        Mesh(MeshDescError::Points { .. }),
+        "no field"
+    );
+    refuses!(
         kind(MeshKind::Rectilinear {
             coordinates: Vec::new()
         }),

@@ -24,11 +24,10 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     /// Makes the field a handed-over one: the program rewrites it whole before each publish, and
     /// versions get its pages without a copy.
     ///
-    /// Of a variable field only the elements up to its length need be written. After publish the
-    /// field can only be read. [`Producer::rewrite`] begins the next rewriting.
+    /// After publish the field can only be read. [`Producer::rewrite`] begins the next rewriting.
     /// The buffer then has other pages of undefined content, so every element must be written,
-    /// ghost layers included. (Programs that keep two copies of a field hand both over and bind
-    /// them in turn.)
+    /// ghost layers included, and of a variable field each up to its length. (Programs that keep
+    /// two copies of a field hand both over and bind them in turn.)
     ///
     /// The field begins at a multiple of 2 MiB, which the capacity must allow for. Its live memory
     /// counts against the bound on memory. Memory for all versions that may be alive at once is
