@@ -109,8 +109,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     }
 
     /// Sets a uniform mesh of the field itself: the coordinates (x, y, z) of the first interior
-    /// point, and the distance between points. Coordinates are finite and distances positive, also along axes that
-    /// the field does not have.
+    /// point, and the distance between points. Coordinates are finite and distances positive, also
+    /// along axes that the field does not have.
     pub fn mesh(mut self, origin: [f64; 3], spacing: [f64; 3]) -> Self {
         self.desc.mesh = Some(Mesh { origin, spacing });
         self

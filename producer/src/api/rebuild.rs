@@ -125,8 +125,8 @@ impl Producer {
         self.table.field(name).map(|f| &f.desc)
     }
 
-    /// Returns the bytes of a field in live memory, in the buffer that it is bound to. Of a variable
-    /// field these are all that there is room for.
+    /// Returns the bytes of a field in live memory, in the buffer that it is bound to. Of a
+    /// variable field these are all that there is room for.
     pub fn field_bytes(&self, name: &str) -> Result<&[u8], ViewError> {
         let buffer = self.buffer_of(name)?;
         Ok(self.memory(buffer))
