@@ -11,6 +11,7 @@ mod escapes;
 mod failures;
 mod follow;
 mod look;
+mod meshes;
 mod misuse;
 mod named;
 mod paraview;
