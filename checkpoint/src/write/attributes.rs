@@ -58,8 +58,17 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     let centering = match field.centering {
         Centering::Point => "point",
         Centering::Cell => "cell",
+        Centering::None => "none",
     };
     text(at, "centering", centering)?;
+    if let Some(capacity) = &field.capacity {
+        number(at, "capacity", whole(capacity))?;
+    }
+    for (name, value) in [("mesh", &field.on), ("quantity", &field.quantity)] {
+        if let Some(value) = value {
+            text(at, name, value)?;
+        }
+    }
     if let Some(mesh) = field.usable_mesh() {
         numbers(at, "origin", &mesh.origin)?;
         numbers(at, "spacing", &mesh.spacing)?;
