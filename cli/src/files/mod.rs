@@ -12,6 +12,7 @@ mod export;
 mod failure;
 mod file_name;
 mod follow;
+mod left_out;
 mod restore;
 mod schedule;
 mod snapshot;

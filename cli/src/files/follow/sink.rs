@@ -3,6 +3,7 @@
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
 use crate::files::file_name::Series;
+use crate::files::left_out;
 use crate::files::storage::{Layout, Storage};
 use crate::files::stored::Choice;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ pub struct Appended {
     /// The file for readers to open, or the pattern.
     pub path: PathBuf,
     pub bytes: u64,
+    /// A note on fields that the layout has no place for, if there are some.
+    pub left_out: Option<String>,
 }
 
 impl Sink {
@@ -121,14 +124,22 @@ impl Sink {
                 let filled = series.fill(&stored.snapshot(name), changed)?;
                 drop(stored);
                 let appended = series.commit(filled)?;
-                let (path, bytes) = (appended.path, appended.bytes);
-                Ok(Appended { path, bytes })
+                Ok(Appended {
+                    path: appended.path,
+                    bytes: appended.bytes,
+                    left_out: None,
+                })
             }
             Sink::Each(checkpointer, list) => {
                 let filled = checkpointer.fill(&stored.snapshot(name))?;
+                let is_openpmd = list.extension().is_some_and(|e| e == "h5");
+                let left_out = is_openpmd.then(|| left_out::of_openpmd(stored.table()));
                 drop(stored);
-                let (path, bytes) = (list.clone(), checkpointer.commit(filled)?.bytes);
-                Ok(Appended { path, bytes })
+                Ok(Appended {
+                    path: list.clone(),
+                    bytes: checkpointer.commit(filled)?.bytes,
+                    left_out: left_out.flatten(),
+                })
             }
         }
     }
