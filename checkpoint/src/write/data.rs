@@ -135,17 +135,17 @@ fn compressed(
     item: usize,
     compression: Compression,
 ) -> DatasetBuilder {
+    // A scalar, or an array without values, cannot have chunks.
+    let has_chunks = !shape.is_empty() && !shape.contains(&0);
     match compression {
-        // HDF5 has no chunks of extent 0, and filters need chunks.
-        _ if shape.is_empty() || shape.contains(&0) => builder.no_chunk(),
-        Compression::None => builder.no_chunk(),
-        Compression::Deflate(level) => builder
+        Compression::Deflate(level) if has_chunks => builder
             .chunk(chunk(shape, item))
             .shuffle()
             .deflate(level.clamp(1, 9)),
-        Compression::Zstd(level) => builder
+        Compression::Zstd(level) if has_chunks => builder
             .chunk(chunk(shape, item))
             .blosc_zstd(level.clamp(1, 9), true),
+        _ => builder.no_chunk(),
     }
 }
 

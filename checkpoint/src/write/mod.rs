@@ -10,5 +10,4 @@ pub mod store;
 mod unsealed;
 
 pub use full::{begin, begin_with, write, write_new};
-pub use layouts::left_out_of_openpmd;
 pub use unsealed::Unsealed;

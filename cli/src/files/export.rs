@@ -3,7 +3,6 @@
 
 use crate::failure::Failure;
 use crate::files::args::ExportArgs;
-use crate::files::left_out;
 use crate::files::stored::Choice;
 use crate::{output, region};
 use tcasm_checkpoint::Mode;
@@ -20,9 +19,6 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         true => tcasm_checkpoint::write(&args.file, &snapshot, &options)?,
         false => tcasm_checkpoint::write_new(&args.file, &snapshot, &options)?,
     };
-    if let Some(text) = left_out::note(&options, stored.table()) {
-        output::note(&text);
-    }
     output::line(&format!(
         "wrote {}  {}  {}",
         args.file.display(),

@@ -12,7 +12,6 @@ mod export;
 mod failure;
 mod file_name;
 mod follow;
-mod left_out;
 mod restore;
 mod schedule;
 mod snapshot;

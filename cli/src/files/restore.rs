@@ -3,8 +3,8 @@
 
 use crate::failure::Failure;
 use crate::files::args::RestoreArgs;
-use crate::files::left_out;
 use crate::files::snapshot::snapshot;
+use crate::files::storage;
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -69,7 +69,7 @@ fn tell_lacking(table: &FieldTable) {
 
 /// Prints which fields the new file has no place for in its layout.
 fn tell_left_out(options: &Options, table: &FieldTable) {
-    if let Some(text) = left_out::note(options, table) {
+    if let Some(text) = storage::left_out(options, table) {
         crate::output::note(&text);
     }
 }

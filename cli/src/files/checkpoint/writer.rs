@@ -2,7 +2,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Keep};
-use crate::files::left_out;
+use crate::files::storage;
 use crate::files::stored::{Choice, Stored};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl Writer {
         let checkpointer = self.open()?;
         let stored = choice.of(&version)?;
         let filled = fill(checkpointer, &name, &stored, base.as_ref())?;
-        let no_place = left_out::note(&options, stored.table());
+        let no_place = storage::left_out(&options, stored.table());
         let left_out = stored.table().lacking.clone();
         drop(stored);
         let pinned = increments.then_some(version);

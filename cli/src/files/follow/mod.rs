@@ -33,7 +33,6 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         progress: FollowOutput::new(&args.name, args.file.clone()),
         changes: Changes::default(),
         last_failure: None,
-        told: false,
         choice: Choice::from(&args.part),
         args,
     };
@@ -60,8 +59,6 @@ struct Follower<'a> {
     changes: Changes,
     /// The error of the last attempt, if it failed.
     last_failure: Option<Failure>,
-    /// True if it was said which fields have no place in the files.
-    told: bool,
 }
 
 impl Follower<'_> {
@@ -134,11 +131,6 @@ impl Follower<'_> {
         match self.sink.append(&self.args.name, version, choice, changed) {
             Ok(appended) => {
                 self.changes.appended();
-                if let Some(text) = &appended.left_out
-                    && !std::mem::replace(&mut self.told, true)
-                {
-                    self.progress.note(text);
-                }
                 self.progress.appended(appended);
                 (self.last, self.last_failure) = (Some(stamp), None);
             }

@@ -3,7 +3,6 @@
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
 use crate::files::file_name::Series;
-use crate::files::left_out;
 use crate::files::storage::{Layout, Storage};
 use crate::files::stored::Choice;
 use std::path::{Path, PathBuf};
@@ -26,8 +25,6 @@ pub struct Appended {
     /// The file for readers to open, or the pattern.
     pub path: PathBuf,
     pub bytes: u64,
-    /// A note on fields that the layout has no place for, if there are some.
-    pub left_out: Option<String>,
 }
 
 impl Sink {
@@ -124,22 +121,14 @@ impl Sink {
                 let filled = series.fill(&stored.snapshot(name), changed)?;
                 drop(stored);
                 let appended = series.commit(filled)?;
-                Ok(Appended {
-                    path: appended.path,
-                    bytes: appended.bytes,
-                    left_out: None,
-                })
+                let (path, bytes) = (appended.path, appended.bytes);
+                Ok(Appended { path, bytes })
             }
             Sink::Each(checkpointer, list) => {
                 let filled = checkpointer.fill(&stored.snapshot(name))?;
-                let is_openpmd = list.extension().is_some_and(|e| e == "h5");
-                let left_out = is_openpmd.then(|| left_out::of_openpmd(stored.table()));
                 drop(stored);
-                Ok(Appended {
-                    path: list.clone(),
-                    bytes: checkpointer.commit(filled)?.bytes,
-                    left_out: left_out.flatten(),
-                })
+                let (path, bytes) = (list.clone(), checkpointer.commit(filled)?.bytes);
+                Ok(Appended { path, bytes })
             }
         }
     }
