@@ -64,8 +64,8 @@ pub enum Layout {
     Openpmd,
 }
 
-/// Returns a note on the fields of `table` that openPMD has no place for, if a file with `options` is
-/// openPMD and there are some.
+/// Returns a note on the fields of `table` that openPMD has no place for, if there are some and a
+/// file with `options` is openPMD.
 pub fn left_out(options: &Options, table: &FieldTable) -> Option<String> {
     let left_out = options.layout.left_out(table);
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
