@@ -44,6 +44,7 @@ mod read;
 mod series;
 mod snapshot;
 mod tier;
+mod units;
 mod write;
 
 pub use changed::changed_bytes;

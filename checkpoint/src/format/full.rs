@@ -49,13 +49,15 @@ impl Full {
         self.header
     }
 
-    /// Reads `field` into `buffer` as it lay in memory, ghost layers included. `buffer` must have
-    /// the size of the field. After an error, the contents of `buffer` are unspecified.
+    /// Reads `field` into `buffer` as it lay in memory, ghost layers included. Reads as many bytes
+    /// as `buffer` has room for, and leaves the rest of a longer `buffer` as it is. After an error,
+    /// the contents of `buffer` are unspecified.
     pub fn read_bytes(&self, field: &FieldDesc, buffer: &mut [u8]) -> Result<(), ReadError> {
         let mut at = 0;
         self.read_checked(field, |_, bytes| {
-            buffer[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
+            let end = buffer.len().min(at + bytes.len());
+            buffer[at..end].copy_from_slice(&bytes[..end - at]);
+            at = end;
         })
     }
 

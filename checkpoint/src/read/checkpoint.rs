@@ -152,9 +152,11 @@ impl Checkpoint {
                 have: buffer.len(),
             });
         }
-        self.full.read_bytes(field, buffer)?;
+        // Each file of a chain has its own length of the field.
+        let first = self.full.header().table.get(name).unwrap_or(field);
+        self.full.read_bytes(first, buffer)?;
         let mut all = self.increments.iter();
-        all.try_for_each(|increment| increment.apply(field, buffer))
+        all.try_for_each(|increment| increment.apply(name, buffer))
     }
 
     /// Reads the field `name` into `array`, ghost layers included. `array` must have the field's

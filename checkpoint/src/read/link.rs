@@ -24,7 +24,7 @@ pub struct Whole {
     pub id: String,
     /// The file that it builds on, if it is an increment.
     pub base: Option<PathBuf>,
-    /// Its fields, or those of its base, which have the same shape.
+    /// Its fields, or those of its base, whose values have the same places.
     table: Arc<FieldTable>,
 }
 

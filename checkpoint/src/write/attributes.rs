@@ -58,11 +58,21 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     let centering = match field.centering {
         Centering::Point => "point",
         Centering::Cell => "cell",
+        Centering::None => "none",
     };
     text(at, "centering", centering)?;
     if let Some(mesh) = field.usable_mesh() {
         numbers(at, "origin", &mesh.origin)?;
         numbers(at, "spacing", &mesh.spacing)?;
+    }
+    if let Some(mesh) = &field.on {
+        text(at, "mesh", mesh)?;
+    }
+    if let Some(quantity) = &field.quantity {
+        text(at, "quantity", quantity)?;
+    }
+    if let Some(capacity) = &field.capacity {
+        number(at, "capacity", whole(capacity))?;
     }
     if let Kind::Raw { type_name, .. } = &field.kind {
         text(at, "type_name", type_name)?;
@@ -70,24 +80,27 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     free(at, &field.attrs)
 }
 
-/// Writes free attributes. The prefix of their names keeps them apart from all others. An attribute
-/// that HDF5 cannot hold is left out.
+/// Writes free attributes. The prefix of their names keeps them apart from all others.
 pub fn free<'a>(
     at: &Location,
     attrs: impl IntoIterator<Item = (&'a String, &'a Attr)>,
 ) -> Result<()> {
     for (name, value) in attrs {
-        if name.contains('\0') || name.len() > MAX_TEXT {
-            continue;
-        }
-        let name = format!("attr_{name}");
-        match value {
-            Attr::Int(v) => number(at, &name, *v)?,
-            Attr::Float(v) => number(at, &name, *v)?,
-            Attr::Text(v) => text(at, &name, v)?,
-            Attr::Floats(v) if v.len() * size_of::<f64>() <= MAX_TEXT => numbers(at, &name, v)?,
-            Attr::Floats(_) => {}
-        }
+        one(at, &format!("attr_{name}"), value)?;
     }
     Ok(())
+}
+
+/// Writes a free attribute called `name`. One that HDF5 cannot hold is left out.
+pub fn one(at: &Location, name: &str, value: &Attr) -> Result<()> {
+    if name.contains('\0') || name.len() > MAX_TEXT {
+        return Ok(());
+    }
+    match value {
+        Attr::Int(v) => number(at, name, *v),
+        Attr::Float(v) => number(at, name, *v),
+        Attr::Text(v) => text(at, name, v),
+        Attr::Floats(v) if v.len() * size_of::<f64>() <= MAX_TEXT => numbers(at, name, v),
+        Attr::Floats(_) => Ok(()),
+    }
 }

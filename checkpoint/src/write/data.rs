@@ -135,12 +135,14 @@ fn compressed(
     item: usize,
     compression: Compression,
 ) -> DatasetBuilder {
+    // A scalar, or an array without values, cannot have chunks.
+    let has_chunks = !shape.is_empty() && !shape.contains(&0);
     match compression {
-        Compression::Deflate(level) if !shape.is_empty() => builder
+        Compression::Deflate(level) if has_chunks => builder
             .chunk(chunk(shape, item))
             .shuffle()
             .deflate(level.clamp(1, 9)),
-        Compression::Zstd(level) if !shape.is_empty() => builder
+        Compression::Zstd(level) if has_chunks => builder
             .chunk(chunk(shape, item))
             .blosc_zstd(level.clamp(1, 9), true),
         _ => builder.no_chunk(),
@@ -148,7 +150,7 @@ fn compressed(
 }
 
 /// Returns the shape of a chunk of about [`BLOCK`] bytes. It consists of whole rows of the fastest
-/// dimensions.
+/// dimensions. No extent of `shape` may be 0.
 fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
     let mut chunk = shape.to_vec();
     let target = (shape.iter().product::<usize>() * item / MAX_CHUNKS).max(BLOCK);
@@ -216,7 +218,8 @@ fn bytes_of<'b, T: bytemuck::Pod>(block: &'b ArrayViewD<'_, T>) -> Result<&'b [u
     Ok(bytemuck::cast_slice(values))
 }
 
-/// Returns where the values of `dataset` are stored in its file, which must have been flushed.
+/// Returns where the values of `dataset` are stored in its file, which must have been flushed. A
+/// dataset without values is stored nowhere.
 pub fn stored_at(dataset: &Dataset) -> Result<Vec<seal::Range>, hdf5::Error> {
     if !dataset.is_chunked() {
         let range = dataset

@@ -4,10 +4,11 @@
 use crate::failure::Failure;
 use crate::files::args::RestoreArgs;
 use crate::files::snapshot::snapshot;
+use crate::files::storage;
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use tcasm_checkpoint::{Checkpoint, Mode};
+use tcasm_checkpoint::{Checkpoint, Mode, Options};
 use tcasm_core::field::FieldTable;
 use tcasm_observer::Stamp;
 
@@ -32,6 +33,7 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let loaded = checkpoint.load()?;
     let options = storage.options(mode_of(checkpoint.path()));
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
+    tell_left_out(&options, &loaded.table);
     wrote(&args.out, &loaded.stamp, bytes, checkpoint.path())
 }
 
@@ -42,6 +44,7 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     let snapshot = snapshot(name, &view);
     let options = storage.options(Mode::PRIVATE);
     let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &options)?;
+    tell_left_out(&options, view.table());
     wrote(
         &args.out,
         &version.stamp(),
@@ -61,6 +64,13 @@ fn tell_lacking(table: &FieldTable) {
              restart from it",
             names.join(", ")
         ));
+    }
+}
+
+/// Prints which fields the new file has no place for in its layout.
+fn tell_left_out(options: &Options, table: &FieldTable) {
+    if let Some(text) = storage::left_out(options, table) {
+        crate::output::note(&text);
     }
 }
 

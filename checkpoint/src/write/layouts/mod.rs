@@ -5,6 +5,8 @@ pub mod grid;
 mod openpmd;
 pub mod vtkhdf;
 
+pub use openpmd::left_out as left_out_of_openpmd;
+
 use super::store::FileLayout;
 use crate::file::Fault;
 use crate::options::Layout;

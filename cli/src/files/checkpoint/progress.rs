@@ -28,6 +28,8 @@ pub struct RegionOutput<'p> {
     failing: u64,
     /// True if it was told which fields are left out.
     told: bool,
+    /// True if it was told which fields have no place in the layout.
+    told_place: bool,
 }
 
 impl Output {
@@ -56,6 +58,7 @@ impl Output {
             copy,
             failing: 0,
             told: false,
+            told_place: false,
         }
     }
 
@@ -142,6 +145,15 @@ impl RegionOutput<'_> {
                 let text = format!("{}: {by}: {}; {so}", self.name, names.join(", "));
                 self.progress.print(&text);
             }
+        }
+    }
+
+    /// Prints once which fields have no place in the layout of the files.
+    pub fn no_place(&mut self, text: Option<&str>) {
+        if let Some(text) = text
+            && !std::mem::replace(&mut self.told_place, true)
+        {
+            self.note(&format!("{}: {text}", self.name));
         }
     }
 

@@ -160,6 +160,7 @@ impl Watch<'_> {
             Ok(written) => {
                 self.output.wrote(&stamp, &written, &self.writer);
                 self.output.left_out(&self.writer.left_out);
+                self.output.no_place(self.writer.no_place.as_deref());
             }
             Err(failure) if matches!(failure.code, Code::NotAllowed | Code::NoField) => {
                 return Err(failure);

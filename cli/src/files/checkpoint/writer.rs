@@ -2,6 +2,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Keep};
+use crate::files::storage;
 use crate::files::stored::{Choice, Stored};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct Writer {
     last: Option<Last>,
     /// The fields that the last checkpoint lacks.
     pub left_out: Vec<FieldDesc>,
+    /// A note on the fields that the layout has no place for, if there are some.
+    pub no_place: Option<String>,
     pub written: u64,
     pub failed: u64,
     pub bytes: u64,
@@ -48,6 +51,7 @@ impl Writer {
             base: None,
             last: None,
             left_out: Vec::new(),
+            no_place: None,
             written: 0,
             failed: 0,
             bytes: 0,
@@ -95,14 +99,16 @@ impl Writer {
     fn try_write(&mut self, version: Version) -> Result<Written, Failure> {
         let (name, base, choice) = (self.name.clone(), self.base.clone(), self.choice.clone());
         let increments = self.settings.most_files > 1;
+        let options = self.settings.options.clone();
         let checkpointer = self.open()?;
         let stored = choice.of(&version)?;
         let filled = fill(checkpointer, &name, &stored, base.as_ref())?;
+        let no_place = storage::left_out(&options, stored.table());
         let left_out = stored.table().lacking.clone();
         drop(stored);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;
-        (self.base, self.left_out) = (pinned, left_out);
+        (self.base, self.left_out, self.no_place) = (pinned, left_out, no_place);
         Ok(written)
     }
 
