@@ -7,7 +7,7 @@ use crate::noise::Noise;
 /// Inner points are moved by up to this part of their distance, so no two triangles are alike.
 const SHIFT: f64 = 0.15;
 
-/// Returns the mesh of an L-shaped plate: three squares, with `n` times `n` pairs of triangles each,
+/// Returns the mesh of an L-shaped plate: three squares of `n` times `n` pairs of triangles each,
 /// and the temperature at time 0.
 pub fn l_shape(n: usize) -> Mesh {
     let grid = Grid { n };

@@ -32,4 +32,5 @@ pub use element::Element;
 pub use heat::Heat;
 pub use l_shape::l_shape;
 pub use plate::{Mesh, Plate, Size, Storage, Views};
+pub use problem::SIDE;
 pub use refine::{boundary, refine};

@@ -30,6 +30,7 @@ impl Size {
 }
 
 /// The arrays in ordinary memory.
+#[derive(Clone, Debug)]
 pub struct Storage {
     points: Array2<f64>,
     triangles: Array2<i64>,

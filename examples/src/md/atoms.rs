@@ -16,6 +16,7 @@ pub type Views<'a> = (
 );
 
 /// The arrays in ordinary memory.
+#[derive(Clone, Debug)]
 pub struct Storage {
     x: Array2<f64>,
     v: Array2<f64>,
