@@ -53,6 +53,11 @@ fn pages_that_are_written_in_every_version_are_not_shared_and_do_not_fault() {
 }
 
 #[test]
+fn chunks_in_which_the_same_few_pages_are_written_in_every_version_are_shared() {
+    holds("share-recurring");
+}
+
+#[test]
 fn memory_of_unused_frames_counts_as_held_and_can_be_trimmed() {
     holds("share-in-holes");
 }

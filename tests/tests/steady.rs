@@ -100,6 +100,17 @@ impl Run {
         }
     }
 
+    /// Checks the same of the memory that versions and live memory take.
+    fn holds_no_more(&self) {
+        for name in ["held", "shared"] {
+            let numbers = self.settled(name);
+            let (early, late) = numbers.split_at(numbers.len() / 3);
+            let most = |of: &[u64]| of.iter().copied().max().unwrap_or(0);
+            let bound = most(early) + most(early) / 10 + (16 << 20);
+            assert!(most(late) <= bound, "{name}: {late:?}, before: {early:?}");
+        }
+    }
+
     /// Returns the numbers called `name` in the lines of the last three quarters.
     fn settled(&self, name: &str) -> Vec<u64> {
         let lines = &self.lines[self.lines.len() / 4..];
@@ -111,6 +122,7 @@ impl Run {
 fn figures_of_a_long_run_stay_as_they_were() {
     let run = Run::of(2_000, 1);
     run.is_steady();
+    run.holds_no_more();
     assert!(
         run.settled("versions").last() > Some(&200),
         "{:?}",
@@ -126,6 +138,7 @@ fn soak_figures_of_a_days_steps_stay_as_they_were() {
     for huge in [1, 0] {
         let run = Run::of(steps, huge);
         run.is_steady();
+        run.holds_no_more();
         let pages = run.settled("huge");
         let (least, most) = (pages.iter().min(), pages.iter().max());
         println!(

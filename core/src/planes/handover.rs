@@ -3,7 +3,7 @@
 use super::frames::Frames;
 use super::plane::Planes;
 use crate::pageset::{CHUNK_PAGES, PageSet};
-use crate::sys::room::strict_overcommit;
+use crate::sys::room::{refusal, strict_overcommit};
 use std::io;
 use std::ops::Range;
 
@@ -28,6 +28,13 @@ impl Planes {
         allocated
     }
 
+    /// Asks for huge pages for live frames, if they are to be gathered. All must have memory.
+    pub fn ask_for_live_huge_pages(&self, plane: usize, pages: &Range<usize>) {
+        if self.huge {
+            self.planes[plane].memory.ask_for_huge_pages(pages);
+        }
+    }
+
     /// Returns true if the first memory of live frames should come where the program's threads
     /// store first, as that of private memory does: on a machine with several nodes of memory. With
     /// strict overcommit such a store could be a signal.
@@ -37,7 +44,7 @@ impl Planes {
     }
 
     /// Counts the frames of `pages` in `plane` as held, although each gets memory only when it is
-    /// stored to. They must be secured before a version refers to them.
+    /// stored to. They must be [filled](Planes::fill) before a version refers to them.
     pub fn leave_to_first_touch(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
         self.planes[plane].memory.open(pages)?;
         for (_, set) in self.frames(plane, pages).iter() {
@@ -47,9 +54,18 @@ impl Planes {
         Ok(())
     }
 
-    /// Takes memory for the frames that were left to the first touch and were not stored to.
-    pub fn fill(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
-        self.planes[plane].memory.allocate(pages)
+    /// Takes memory for the frames that were left to the first touch and were not stored to, if
+    /// there is room for it.
+    pub fn fill(&self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
+        let memory = &self.planes[plane].memory;
+        let missing = pages.len() - memory.present()?.count_in(pages.clone());
+        if missing == 0 {
+            return Ok(());
+        }
+        match refusal((missing * self.page_size) as u64) {
+            Some(why) => Err(io::Error::new(io::ErrorKind::OutOfMemory, why)),
+            None => memory.allocate(pages),
+        }
     }
 
     /// Returns the frames of `pages` in `plane`.
@@ -72,8 +88,8 @@ impl Planes {
     ///
     /// # Safety
     /// `base` must be the region's live memory. `pages` must be a part of it that is the caller's
-    /// alone, and nothing may be borrowed from it. No version may refer to these frames of `plane`,
-    /// and all must have memory.
+    /// alone, and nothing may be borrowed from it. No version may refer to these frames of `plane`.
+    /// All must have memory, or get it when they are stored to, as private memory does.
     pub unsafe fn map_live(
         &self,
         base: *mut u8,
@@ -83,7 +99,9 @@ impl Planes {
     ) -> io::Result<()> {
         let bytes = self.whole_chunks(pages);
         if self.huge {
-            self.planes[plane].memory.ask_for_huge_pages(pages, &bytes);
+            // Of all bytes that are moved together: if a part had another advice, the kernel would
+            // not move them.
+            self.planes[plane].memory.allow_huge_pages(&bytes);
         }
         if let Some(before) = before {
             // SAFETY: the caller promises that this part of live memory is its alone and that

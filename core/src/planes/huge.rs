@@ -128,10 +128,8 @@ impl PlaneMemory {
     }
 
     /// Asks for huge pages for all whole chunks in `pages`, whose frames have memory and are used
-    /// together. This plane's own mapping may then map them as huge pages too. `bytes` are all that
-    /// are moved together with them: if a part had another advice, the kernel would not move them.
-    pub(super) fn ask_for_huge_pages(&self, pages: &Range<usize>, bytes: &Range<usize>) {
-        self.allow_huge_pages(bytes);
+    /// together.
+    pub(super) fn ask_for_huge_pages(&self, pages: &Range<usize>) {
         let chunks = pages.start.div_ceil(CHUNK_PAGES)..pages.end / CHUNK_PAGES;
         if !chunks.is_empty() {
             self.huge().ask_all(chunks);

@@ -12,7 +12,7 @@ use crate::pageset::PageSet;
 use crate::testing::ablation::{Mechanism, without};
 use std::collections::BTreeMap;
 
-/// Nothing is expected of a chunk before this many of its pages were written in the last two steps.
+/// Nothing is expected of a chunk before this many of its pages changed in the last two versions.
 /// (A fault takes 0.8 us, the two scans of a chunk about 10 us.) A chunk of which fewer pages are
 /// still expected is trusted.
 const FEW: u32 = 8;
@@ -40,6 +40,9 @@ pub struct Prediction {
     last: PageSet,
     /// The expected pages that the last version did not change.
     missed: PageSet,
+    /// The pages that changed in the last two versions and are not expected, because they are too
+    /// few in their chunk.
+    few: PageSet,
     /// The chunks that are not trusted, or were not until lately.
     doubts: BTreeMap<usize, Doubt>,
     /// The number of versions so far.
@@ -54,6 +57,7 @@ impl Prediction {
             expected: set(),
             last: set(),
             missed: set(),
+            few: set(),
             doubts: BTreeMap::new(),
             age: 0,
         }
@@ -62,6 +66,12 @@ impl Prediction {
     /// Returns the pages that are expected to be written.
     pub fn expected(&self) -> &PageSet {
         &self.expected
+    }
+
+    /// Returns the pages that are written again and again, and are not expected because they are few
+    /// in their chunk. Their faults tell nothing new.
+    pub fn recurring(&self) -> &PageSet {
+        &self.few
     }
 
     /// Learns from a version: of the pages in `seen`, it changed those in `changed`. Pages that are
@@ -85,7 +95,8 @@ impl Prediction {
         let mut again = self.last.clone();
         again.intersect(changed);
         self.drop_doubted(&mut again);
-        self.drop_few(&mut again);
+        self.few.subtract(seen);
+        self.few.union(&self.take_few(&mut again));
         self.expected.union(&again);
         self.last.subtract(seen);
         self.last.union(changed);
@@ -125,15 +136,18 @@ impl Prediction {
         self.missed.subtract(&failed);
     }
 
-    /// Removes the pages of chunks in which few pages would be expected with them.
-    fn drop_few(&self, pages: &mut PageSet) {
+    /// Removes the pages of chunks in which few pages would be expected with them. Returns them.
+    fn take_few(&self, pages: &mut PageSet) -> PageSet {
         let mut all = self.expected.clone();
         all.union(pages);
-        let few = |(chunk, _)| (count(&all, chunk) < FEW).then_some(chunk);
-        let chunks: Vec<usize> = pages.chunks_in_use().filter_map(few).collect();
-        for chunk in chunks {
-            *pages.chunk_mut(chunk) = Default::default();
+        let mut few = PageSet::new(pages.capacity());
+        for (chunk, bits) in pages.chunks_in_use() {
+            if count(&all, chunk) < FEW {
+                *few.chunk_mut(chunk) = *bits;
+            }
         }
+        pages.subtract(&few);
+        few
     }
 
     /// Removes the pages of chunks that are not trusted.
@@ -151,7 +165,12 @@ impl Prediction {
 
     /// Expects nothing of `pages` any more, because they are captured in another way.
     pub fn forget(&mut self, pages: std::ops::Range<usize>) {
-        for set in [&mut self.expected, &mut self.last, &mut self.missed] {
+        for set in [
+            &mut self.expected,
+            &mut self.last,
+            &mut self.missed,
+            &mut self.few,
+        ] {
             set.remove_range(pages.clone());
         }
     }
@@ -220,12 +239,18 @@ mod tests {
             set(&[GROUPS]),
             "seven pages in the first chunk"
         );
+        let recurring = p.recurring();
+        assert!(
+            recurring.iter().eq(3 * GROUP + 1..4 * GROUP),
+            "{recurring:?}"
+        );
         let mut more = few.clone();
         more.insert(77);
         p.learn(&more, &more);
         assert_eq!(*p.expected(), set(&[GROUPS]), "page 77 changed once");
         p.learn(&more, &more);
         assert_eq!(*p.expected(), more);
+        assert!(p.recurring().is_empty());
     }
 
     #[test]

@@ -67,13 +67,19 @@ impl Store {
         let mut set = PageSet::new(self.planes.pages());
         set.insert_range(pages.clone());
         self.leave_out(&set);
-        let plane = self.live_plane(&pages)?;
+        let first_touch = self.planes.has_first_touch();
+        let plane = self.live_plane(&pages, first_touch)?;
         // SAFETY: the caller promises that these pages of live memory are its alone. The frames are
         // free. They have memory, or get it when they are stored to, as private memory does.
-        unsafe { self.planes.map_live(base, &pages, None, plane) }.map_err(HandOverError::Map)?;
+        let mapped = unsafe { self.planes.map_live(base, &pages, None, plane) };
+        if let Err(error) = mapped {
+            // They may count as held although they have no memory.
+            self.planes.unhold(&self.planes.frames(plane, &pages));
+            return Err(HandOverError::Map(error));
+        }
         self.set_plane_busy(&pages, plane);
-        let first_touch = self.planes.has_first_touch();
         if !first_touch {
+            self.planes.ask_for_live_huge_pages(plane, &pages);
             self.preallocate(&pages, plane);
         }
         self.handovers.base = base as usize;
@@ -88,7 +94,11 @@ impl Store {
 
     /// Returns a plane for the first live memory of a buffer. No frame of `pages` in it is busy,
     /// and all have memory, or get it at the first touch.
-    fn live_plane(&mut self, pages: &Range<usize>) -> Result<usize, HandOverError> {
+    fn live_plane(
+        &mut self,
+        pages: &Range<usize>,
+        first_touch: bool,
+    ) -> Result<usize, HandOverError> {
         let plane = self.planes.free_plane(pages);
         let plane = plane.ok_or(HandOverError::NoPlane)?;
         if !self.fits(pages) {
@@ -102,7 +112,7 @@ impl Store {
                 bound: self.bounds.bytes,
             });
         }
-        let secured = match self.planes.has_first_touch() {
+        let secured = match first_touch {
             true => self.planes.leave_to_first_touch(plane, pages),
             false => self.planes.secure(plane, pages),
         };
@@ -165,6 +175,7 @@ impl Store {
             }
             let entry = &mut self.handovers.buffers[buffer];
             (entry.plane, entry.spare) = (spare, None);
+            self.planes.ask_for_live_huge_pages(spare, &entry.pages);
         }
         if checked {
             let bytes = self.planes.bytes_of(&self.handovers.buffers[buffer].pages);
@@ -225,13 +236,16 @@ impl Store {
     fn fill_first(&mut self, buffers: &[usize]) -> Result<(), NotPublished> {
         for buffer in buffers {
             let entry = &mut self.handovers.buffers[*buffer];
-            if entry.first_touch {
-                let filled = self.planes.fill(entry.plane, &entry.pages);
-                filled.map_err(|error| Skip::NoMemory {
-                    error: error.to_string(),
-                })?;
-                entry.first_touch = false;
+            if !entry.first_touch {
+                continue;
             }
+            let filled = self.planes.fill(entry.plane, &entry.pages);
+            filled.map_err(|error| Skip::NoMemory {
+                error: error.to_string(),
+            })?;
+            entry.first_touch = false;
+            self.planes
+                .ask_for_live_huge_pages(entry.plane, &entry.pages);
         }
         Ok(())
     }

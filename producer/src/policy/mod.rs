@@ -78,6 +78,11 @@ impl CapturePolicy {
         self.prediction.expected()
     }
 
+    /// Returns the pages whose stores fault in each version, because they are too few to expect.
+    pub(crate) fn recurring(&self) -> &PageSet {
+        self.prediction.recurring()
+    }
+
     /// Learns from a deferred capture that has ended: how long stores waited, and how many pages of
     /// each of its chunks changed.
     pub(crate) fn learn_deferred(&mut self, waited_ns: u64, changed: &[(usize, u32)]) {

@@ -29,8 +29,10 @@ impl Producer {
             untracked: &self.live.untracked,
             lost: harvested.is_err().then_some(self.live.memory.mapped()),
         });
+        let mut surprising = self.dirty.faulted().clone();
+        surprising.subtract(self.policy.recurring());
         if let Some(cold) = &mut self.policy.cold {
-            cold.disturb(self.dirty.faulted());
+            cold.disturb(&surprising);
         }
         if let Err(error) = &harvested {
             log::warn!("tracking failed, so every page is compared with the last version: {error}");

@@ -113,7 +113,8 @@ fn produce(name: &str, steps: u64) -> Result<(), Failure> {
     let mut simulation = Simulation::create(name)?;
     for step in 1..=steps {
         simulation.step(step)?;
-        if step.is_multiple_of((steps / LINES).max(1)) {
+        // The test looks at the processes at each line, and soon after the last step they end.
+        if step.is_multiple_of((steps / LINES).max(1)) && step != steps {
             simulation.report()?;
         }
     }

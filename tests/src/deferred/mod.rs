@@ -97,6 +97,7 @@ pub const SCENARIOS: &[Scenario] = &[
         shared::memory_of_unused_frames_is_counted_as_held,
     ),
     ("share-hot", shared::expected_pages_are_not_shared),
+    ("share-recurring", shared::recurring_pages_are_not_shared),
     (
         "share-again",
         shared::densely_written_memory_is_unshared_and_shared_again,
