@@ -74,6 +74,17 @@ pub enum WriteError {
         /// The bytes that the snapshot gave.
         have: usize,
     },
+    /// The cells of a mesh cannot be used by other programs.
+    #[error(
+        "mesh {mesh:?} cannot be written for other programs: {why}; correct its connectivity, or \
+         leave its fields out"
+    )]
+    Cells {
+        /// The name of the mesh.
+        mesh: String,
+        /// What is wrong, with the cell and the value.
+        why: String,
+    },
     /// The field table could not be encoded.
     #[error("the field table cannot be stored: {0}")]
     Table(#[from] TableError),

@@ -58,11 +58,21 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     let centering = match field.centering {
         Centering::Point => "point",
         Centering::Cell => "cell",
+        Centering::None => "none",
     };
     text(at, "centering", centering)?;
     if let Some(mesh) = field.usable_mesh() {
         numbers(at, "origin", &mesh.origin)?;
         numbers(at, "spacing", &mesh.spacing)?;
+    }
+    if let Some(mesh) = &field.on {
+        text(at, "mesh", mesh)?;
+    }
+    if let Some(quantity) = &field.quantity {
+        text(at, "quantity", quantity)?;
+    }
+    if let Some(capacity) = &field.capacity {
+        number(at, "capacity", whole(capacity))?;
     }
     if let Kind::Raw { type_name, .. } = &field.kind {
         text(at, "type_name", type_name)?;

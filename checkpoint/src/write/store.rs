@@ -15,6 +15,12 @@ pub trait FileLayout {
     /// programs.
     fn store(&self, to: &Store<'_>, field: &FieldDesc, bytes: &[u8])
     -> Result<Vec<Dataset>, Fault>;
+
+    /// Stores what other programs need besides the fields, after all fields. Returns the datasets,
+    /// which the seal of the file covers.
+    fn finish(&self, _: &Store<'_>, _: &Snapshot<'_>) -> Result<Vec<Dataset>, Fault> {
+        Ok(Vec::new())
+    }
 }
 
 /// The place in a file where fields are stored.
@@ -58,6 +64,11 @@ impl<'a> Store<'a> {
                 attributes::texts(&stored[0], "copies", &copies)?;
             }
             all.extend(stored);
+        }
+        let made = layout.finish(self, snapshot)?;
+        if !made.is_empty() {
+            // Flush while they are open. Errors are lost when handles are dropped.
+            self.file.flush()?;
         }
         Ok(all)
     }

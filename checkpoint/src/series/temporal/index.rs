@@ -101,8 +101,8 @@ impl Index<'_> {
         let cells = image.create_group("CellData")?;
         for (at, field) in self.contents.table.fields.iter().enumerate() {
             let group = match field.centering {
-                Centering::Point => &points,
                 Centering::Cell => &cells,
+                _ => &points,
             };
             if let Some(shape) = grid.shape_of(field) {
                 let interior = Virtual {
