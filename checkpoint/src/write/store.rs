@@ -73,6 +73,11 @@ impl<'a> Store<'a> {
         Ok(all)
     }
 
+    /// Creates a group in the file.
+    pub fn create_group(&self, path: &str) -> Result<Group, hdf5::Error> {
+        self.file.create_group(path)
+    }
+
     /// Returns the description of a dataset to create.
     pub fn target<'t>(&'t self, group: &'t Group, name: &'t str, shape: &'t [usize]) -> Target<'t> {
         Target {

@@ -74,9 +74,18 @@ impl<'t> Made<'t> {
         }
     }
 
-    /// Returns true if the array of a smaller version is the beginning of that of a larger one.
-    pub fn only_grows(&self) -> bool {
-        matches!(self, Made::Ramp { .. } | Made::Types { .. })
+    /// Returns the same array for `count` values, if a shorter one is always the beginning of a
+    /// longer one.
+    pub fn with_count(&self, count: usize) -> Option<Self> {
+        match *self {
+            Made::Ramp { step, narrow, .. } => Some(Made::Ramp {
+                step,
+                count,
+                narrow,
+            }),
+            Made::Types { cell, .. } => Some(Made::Types { cell, count }),
+            _ => None,
+        }
     }
 
     /// Makes the array at `target`, which must have its shape.

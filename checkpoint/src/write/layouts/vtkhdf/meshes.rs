@@ -124,17 +124,21 @@ impl FileLayout for Meshes<'_> {
     }
 }
 
-/// Writes the place of a block.
-fn describe_block(global: &Group, block: &Block) -> Result<(), Fault> {
+/// Writes the place of a block. Returns the names of the arrays, and their numbers of values.
+pub fn describe_block(
+    global: &Group,
+    block: &Block,
+) -> Result<[(&'static str, usize); 3], hdf5::Error> {
     let level = [i64::from(block.level)];
     let refinement = block.refinement.map(i64::from);
-    for (name, values) in [
+    let arrays = [
         ("level", &level[..]),
         ("refinement", &refinement[..]),
         ("offset", &block.offset[..]),
-    ] {
+    ];
+    for (name, values) in arrays {
         let numbers = global.new_dataset_builder();
         numbers.with_data(values).create(name)?;
     }
-    Ok(())
+    Ok(arrays.map(|(name, values)| (name, values.len())))
 }

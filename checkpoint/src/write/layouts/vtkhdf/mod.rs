@@ -35,12 +35,13 @@ mod places;
 mod plan;
 mod unstructured;
 
-pub use cells::check;
+pub use cells::{check, defect};
 pub use collection::root;
-pub use explicit::{Counts, Explicit, Source, TOPOLOGIES};
+pub use explicit::{Counts, Explicit, Source, TOPOLOGIES, no_ids, numbers};
 pub use geometry::Geometry;
 pub use image::describe_image;
 pub use made::Made;
+pub use meshes::describe_block;
 pub use places::{Place, places};
 pub use plan::{Data, Plan, Shown};
 
