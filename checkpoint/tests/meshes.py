@@ -50,7 +50,7 @@ class Version:
         return np.fromfile(self.directory / field["dump"], dtype_of(field))
 
     def data(self, path, group):
-        """Returns the fields that are in a group of the data set at a path, by their names there."""
+        """Returns the fields in a group of the data set at a path, by their names there."""
         found = {}
         for name, paths in self.places.items():
             for place in paths:

@@ -207,7 +207,7 @@ pub enum WriteError {
 
 impl WriteError {
     /// Returns true if a later attempt may succeed, for example after a folder is mounted again or
-    /// space is freed on a disk.
+    /// space is freed on a disk, or if a later version can be written although this one cannot.
     pub fn may_pass(&self) -> bool {
         use WriteError::*;
         matches!(
@@ -218,6 +218,7 @@ impl WriteError {
                 | Io { .. }
                 | Hdf5 { .. }
                 | NotWritten { .. }
+                | Cells { .. }
                 | Copy(_)
         )
     }

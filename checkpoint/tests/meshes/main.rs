@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tcasm_core::format::stamp::Stamp;
 
-/// Returns a Python with h5py and VTK. Without one these tests fail, because nothing else shows that
-/// other programs can read the files.
+/// Returns a Python with h5py and VTK. Without one these tests fail, because nothing else shows
+/// that other programs can read the files.
 fn python() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let made = Command::new(root.join("ci/python-env.sh")).status();
