@@ -74,8 +74,8 @@ pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Resu
     })
 }
 
-/// Stores the interior of `field`, without its ghost layers, and its checksum. `target` may have one
-/// axis in place of all of the field.
+/// Stores the interior of `field`, without its ghost layers, and its checksum. `target` may have
+/// one axis in place of all of the field.
 pub fn write_interior(
     target: &Target<'_>,
     field: &FieldDesc,

@@ -2,7 +2,7 @@
 
 use crate::common::Version;
 use tcasm_core::field::{
-    Block, CellType, Cells, Centering, DType, FieldDesc, MeshDesc, MeshKind, Order,
+    Block, CellType, Cells, Centering, DType, FieldDesc, MeshDesc, MeshKind, Order, cells_between,
 };
 
 /// A mesh to build.
@@ -274,6 +274,6 @@ impl Builder<'_> {
 
 /// Returns `kind` with the extents of fields on its points and in its cells.
 fn structured(kind: MeshKind, extents: Vec<usize>) -> (MeshKind, Vec<usize>, Vec<usize>) {
-    let cells = extents.iter().map(|n| n.saturating_sub(1).max(1)).collect();
+    let cells = extents.iter().map(|n| cells_between(*n)).collect();
     (kind, extents, cells)
 }

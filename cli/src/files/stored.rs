@@ -1,8 +1,8 @@
 //! What of a version is stored: some of its fields, or a part of each.
 //!
 //! The field table of a file names the fields that the file lacks or has only a part of, so that no
-//! simulation restarts from it by mistake. The geometry of a mesh is stored with the fields on it. If
-//! it would be cut, the file does not have the mesh: its fields are arrays without one.
+//! simulation restarts from it by mistake. The geometry of a mesh is stored with the fields on it.
+//! If it would be cut, the file does not have the mesh: its fields are arrays without one.
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{Fields, Part};
@@ -99,8 +99,9 @@ impl Choice {
         !self.extract.selection.is_all() || self.extract.stride > 1
     }
 
-    /// Returns `field` as it is stored, still whole. A field of which a part is stored is on no named
-    /// mesh. If it was on a uniform one, it gets that mesh for itself, so its part has a place.
+    /// Returns `field` as it is stored, still whole. A field of which a part is stored is on no
+    /// named mesh. If it was on a uniform one, it gets that mesh for itself, so its part has a
+    /// place.
     fn placed(&self, table: &FieldTable, field: &FieldDesc) -> FieldDesc {
         if !self.cuts() {
             return field.clone();

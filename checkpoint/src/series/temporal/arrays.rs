@@ -1,8 +1,8 @@
 //! The arrays of a series with named meshes: what is stored of each version, and in which form.
 //!
-//! A version has a slot in each array of a mesh. All slots have the same size, which is that of the
-//! capacity, so a version is at its number times the size, whatever the lengths before were. Virtual
-//! datasets need no room for the rest of a slot.
+//! A version has a slot in each array of a mesh. All slots have the same size, which is that of
+//! the capacity, so a version is at its number times the size, whatever the lengths before were.
+//! Virtual datasets need no room for the rest of a slot.
 
 use crate::format::shape::with_components;
 use crate::write::layouts::vtkhdf::{Explicit, Geometry, Made, Plan, Shown, Source};
@@ -37,41 +37,25 @@ pub fn made<'p, 't>(plan: &'p Plan<'t>) -> Vec<MadeArray<'p, 't>> {
 
 /// Returns `table` with the largest lengths that its fields can have.
 pub fn at_capacity(table: &FieldTable) -> FieldTable {
-    with_shapes(table, |_, field| field.capacity_shape())
+    let mut table = table.clone();
+    for field in &mut table.fields {
+        field.shape = field.capacity_shape();
+    }
+    table
 }
 
 /// Returns `table` with the lengths `lens` of its fields.
 pub fn at_lengths(table: &FieldTable, lens: &[u64]) -> FieldTable {
-    with_shapes(table, |at, field| {
-        let mut shape = field.shape.clone();
-        if let (Some(axis), Some(len)) = (field.slowest_axis(), lens.get(at)) {
-            shape[axis] = *len as usize;
-        }
-        shape
-    })
-}
-
-fn with_shapes(table: &FieldTable, shape: impl Fn(usize, &FieldDesc) -> Vec<usize>) -> FieldTable {
-    let fields = table.fields.iter().enumerate();
-    let fields = fields.map(|(at, field)| FieldDesc {
-        shape: shape(at, field),
-        ..field.clone()
-    });
-    FieldTable {
-        fields: fields.collect(),
-        ..table.clone()
+    let mut table = table.clone();
+    for (field, len) in table.fields.iter_mut().zip(lens) {
+        field.set_length(*len as usize);
     }
-}
-
-/// Returns the length of `field`: the extent of its slowest axis, or 1 for a single number.
-pub fn len(field: &FieldDesc) -> u64 {
-    field.slowest_axis().map_or(1, |axis| field.shape[axis]) as u64
+    table
 }
 
 /// Returns the largest length that `field` can have.
-pub fn capacity(field: &FieldDesc) -> u64 {
-    let axis = field.slowest_axis();
-    axis.map_or(1, |axis| field.capacity.unwrap_or(field.shape[axis])) as u64
+pub fn capacity(field: &FieldDesc) -> usize {
+    field.capacity.unwrap_or_else(|| field.length())
 }
 
 /// Returns the size of a slot in the array at `path` of a mesh, or of a field in the group `path`.

@@ -14,8 +14,8 @@ use tcasm_core::format::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
 const FORMAT: u64 = 2;
-/// The format of series whose fields are on no named mesh and have one length each. Earlier programs
-/// read it.
+/// The format of series whose fields are on no named mesh and have one length each. Earlier
+/// programs read it.
 const PLAIN: u64 = 1;
 /// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
 /// up to 9 more for each field.
@@ -173,8 +173,8 @@ impl Contents {
         steps.collect()
     }
 
-    /// Returns the contents encoded as MessagePack. From format 2 on the table has its own encoding,
-    /// which has names, because some of its members may be absent.
+    /// Returns the contents encoded as MessagePack. From format 2 on the table has its own
+    /// encoding, which has names, because some of its members may be absent.
     pub fn encode(&self) -> Result<Vec<u8>, WriteError> {
         let encoded = match self.has_lengths() {
             false => rmp_serde::to_vec(self),

@@ -159,9 +159,9 @@ impl Array<'_> {
             }
             Array::Field(field, at) => {
                 let largest = arrays::capacity(field);
-                let len = row.lens.get(at).copied().unwrap_or(largest);
-                // A row along one axis may stand for several of the slowest axis.
-                let rows = (most as u64 / largest.max(1) * len) as usize;
+                let len = row.lens.get(at).map_or(largest, |len| *len as usize);
+                // Along one axis, a row of the slowest axis may be several.
+                let rows = most / largest.max(1) * len;
                 (row.files[at], rows, rows)
             }
         }

@@ -3,7 +3,7 @@
 //! ```text
 //! NumberOfPoints ...       (version): the sizes of the mesh
 //! Points ...               a slot for each version, see [`super::arrays`]
-//! PointData/ CellData/     the same; on a grid with equal distances (version, z, y, x[, component])
+//! PointData/ CellData/     the same; of an image (version, z, y, x[, component])
 //! Steps/                   NSteps, Values; where each version has its slots: PartOffsets,
 //!                          PointOffsets, CellOffsets, ConnectivityIdOffsets, PointDataOffsets,
 //!                          CellDataOffsets

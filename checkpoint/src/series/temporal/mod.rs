@@ -14,8 +14,8 @@
 //!
 //! A field that has not changed is not stored again: several rows then refer to the same file.
 //!
-//! With named meshes, `run.vtkhdf` has a data set for each. Their lengths may change from version to
-//! version: see [`arrays`].
+//! With named meshes, `run.vtkhdf` has a data set for each. Their lengths may change from version
+//! to version: see [`arrays`].
 
 mod arrays;
 mod chapter;

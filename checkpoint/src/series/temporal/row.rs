@@ -32,7 +32,7 @@ impl<'t> NewRow<'t> {
         let known = newest(part);
         let (mut files, mut hashes) = (Vec::new(), Vec::new());
         for (at, field) in snapshot.table.fields.iter().enumerate() {
-            let before = known.filter(|row| len_before(row, at, field) == arrays::len(field));
+            let before = known.filter(|row| len_before(row, at, field) == field.length() as u64);
             let before = before.map(|row| (row.files[at], part.contents.newest[at]));
             if let Some((file, hash)) = before.filter(|_| !changed(field)) {
                 files.push(file);
@@ -58,7 +58,7 @@ impl<'t> NewRow<'t> {
         if part.contents.has_lengths() {
             new.check_cells(part, snapshot)?;
             let fields = snapshot.table.fields.iter();
-            new.row.lens = fields.map(arrays::len).collect();
+            new.row.lens = fields.map(|field| field.length() as u64).collect();
             new.make(part, snapshot, plan);
         }
         Ok(new)
@@ -133,7 +133,7 @@ fn newest(part: &Part) -> Option<&Row> {
 /// Returns the length of `field`, which has the index `at`, in the version `row`.
 fn len_before(row: &Row, at: usize, field: &FieldDesc) -> u64 {
     let len = row.lens.get(at).copied();
-    len.unwrap_or_else(|| arrays::len(field))
+    len.unwrap_or_else(|| field.length() as u64)
 }
 
 /// Returns true if `array` is the beginning of what a file holds as `made`. On a grid the array may
@@ -147,8 +147,8 @@ fn is_beginning(array: &MadeArray<'_, '_>, made: &MadeRow, count: u64) -> bool {
     keeps_cells && array.made.with_count(0).is_some() && count <= made.stored
 }
 
-/// Returns `made` with more values, if it can have them, so that the next versions can use them too:
-/// up to twice as many, but at most `largest`.
+/// Returns `made` with more values, if it can have them, so that the next versions can use them
+/// too: up to twice as many, but at most `largest`.
 fn grown<'t>(made: &Made<'t>, largest: usize) -> Made<'t> {
     let count = made.shape()[0];
     let more = count.saturating_mul(2).min(largest).max(count);

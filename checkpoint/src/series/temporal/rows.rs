@@ -1,7 +1,7 @@
 //! The files with the rows of a time series, in a folder beside it. Each file holds, under
 //! `/tcasm/fields`, the fields that changed in one version, and under `/tcasm/made` the arrays that
-//! were made for VTK. Files are numbered in the order in which they are written. None is ever written
-//! twice.
+//! were made for VTK. Files are numbered in the order in which they are written. None is ever
+//! written twice.
 
 use super::arrays;
 use crate::error::WriteError;

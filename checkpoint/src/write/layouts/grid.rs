@@ -1,9 +1,9 @@
 //! The grid of a file's VTK image, and the shapes of the fields on it.
 //!
-//! An image has one uniform grid: that of a named mesh, or the one on which the fields that are on no
-//! named mesh lie. VTK reads an array of rank (z, y, x) or (z, y, x, component), x fastest. An axis
-//! with a single point must be absent: VTK does not read (1, ny, nx) as a plane, but it does read
-//! (ny, nx).
+//! An image has one uniform grid: that of a named mesh, or the one on which the fields that are on
+//! no named mesh lie. VTK reads an array of rank (z, y, x) or (z, y, x, component), x fastest. An
+//! axis with a single point must be absent: VTK does not read (1, ny, nx) as a plane, but it does
+//! read (ny, nx).
 
 use crate::format::shape::{slowest_first, with_components};
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, Mesh};
@@ -26,8 +26,8 @@ impl Grid {
     }
 
     /// Returns the grid of the fields that are on no named mesh: that of the first one with a mesh
-    /// that can lie on a grid. If there is none, returns the grid of the first field that can lie on
-    /// one, or a single point.
+    /// that can lie on a grid. If there is none, returns the grid of the first field that can lie
+    /// on one, or a single point.
     pub fn of(table: &FieldTable) -> Grid {
         let is_free = |f: &&FieldDesc| is_on_no_mesh(table, f) && can_lie_on_a_grid(f);
         let mut candidates = table.fields.iter().filter(is_free);
@@ -44,8 +44,8 @@ impl Grid {
         self.points == [1; 3]
     }
 
-    /// Returns the shape of the interior of `field`, which is on no named mesh, in the file. Returns
-    /// `None` if it does not lie on this grid.
+    /// Returns the shape of the interior of `field`, which is on no named mesh, in the file.
+    /// Returns `None` if it does not lie on this grid.
     pub fn shape_of(&self, field: &FieldDesc) -> Option<Vec<usize>> {
         let same = field.usable_mesh().is_none_or(|mesh| mesh == self.mesh);
         self.shape_on(field).filter(|_| same)

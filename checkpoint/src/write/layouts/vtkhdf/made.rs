@@ -1,5 +1,5 @@
-//! Arrays that VTK needs and that are not fields, or are fields in another form. They are made block
-//! by block while they are written, so they need no memory.
+//! Arrays that VTK needs and that are not fields, or are fields in another form. They are made
+//! block by block while they are written, so they need no memory.
 
 use super::cells::Integers;
 use crate::error::WriteError;

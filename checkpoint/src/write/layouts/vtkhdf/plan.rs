@@ -5,7 +5,6 @@ use crate::error::WriteError;
 use crate::format::shape::with_components;
 use crate::snapshot::Snapshot;
 use crate::write::layouts::grid::{Grid, is_on_no_mesh};
-use std::collections::BTreeSet;
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc};
 
 /// What VTK shows of a version with named meshes.
@@ -37,7 +36,7 @@ pub struct Data<'t> {
     pub field: &'t FieldDesc,
     /// The group of the mesh that it is in: `PointData` or `CellData`.
     pub group: &'static str,
-    /// Its name there.
+    /// Its name there: that of the quantity, which no other field in the group has.
     pub name: String,
     /// The shape of its interior there.
     pub shape: Vec<usize>,
@@ -81,13 +80,12 @@ impl<'t> Plan<'t> {
     /// Shows `mesh` and the fields on it.
     fn show(&mut self, table: &'t FieldTable, mesh: &'t MeshDesc, geometry: Geometry<'t>) {
         let mut data = Vec::new();
-        let mut taken = BTreeSet::new();
         for field in table.fields_on(&mesh.name) {
             match place(field, &geometry) {
                 Ok((group, shape)) => data.push(Data {
                     field,
                     group,
-                    name: array_name(field, group, &mut taken),
+                    name: field.quantity().to_owned(),
                     shape,
                 }),
                 Err(why) => self.hidden.push((&field.name, why)),
@@ -202,25 +200,4 @@ fn group_of(field: &FieldDesc) -> &'static str {
         Centering::Cell => "CellData",
         _ => "PointData",
     }
-}
-
-/// Returns the name of an array: that of the quantity, without characters that VTK does not accept.
-/// If another field in the group has it, returns the name of the field, which is always free or
-/// becomes so by underscores.
-fn array_name(
-    field: &FieldDesc,
-    group: &'static str,
-    taken: &mut BTreeSet<(&'static str, String)>,
-) -> String {
-    let is_odd = |c: char| c == '/' || c == '.' || c.is_control();
-    let quantity = field.quantity().replace(is_odd, "_");
-    let quantity = Some(quantity).filter(|name| (1..=128).contains(&name.len()));
-    let mut name = quantity.unwrap_or_else(|| field.name.clone());
-    if taken.contains(&(group, name.clone())) {
-        name = field.name.clone();
-    }
-    while !taken.insert((group, name.clone())) {
-        name.push('_');
-    }
-    name
 }

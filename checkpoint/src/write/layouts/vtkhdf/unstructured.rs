@@ -105,7 +105,7 @@ fn wide(field: &FieldDesc) -> Source<'_> {
 }
 
 /// Returns the arrays of a grid whose axes x, y and z have the coordinates `axes`.
-pub fn rectilinear<'t>(axes: [Option<&'t FieldDesc>; 3]) -> Explicit<'t> {
+pub fn rectilinear(axes: [Option<&FieldDesc>; 3]) -> Explicit<'_> {
     let along = |axis: Option<&FieldDesc>| axis.map_or(1, |axis| axis.shape[0]);
     lattice(axes.map(along), Source::Made(Made::Axes(axes)))
 }
@@ -121,7 +121,7 @@ pub fn curvilinear(coordinates: &FieldDesc) -> Explicit<'_> {
 }
 
 /// Returns the arrays of a grid with so many points along x, y and z.
-fn lattice<'t>(along: [usize; 3], points: Source<'t>) -> Explicit<'t> {
+fn lattice(along: [usize; 3], points: Source<'_>) -> Explicit<'_> {
     let (cell, count) = (lattice_cell(along), lattice_cells(along));
     let corners = cell.points().unwrap_or(1);
     Explicit {
