@@ -78,7 +78,9 @@ impl Choice {
         let has = |name: &str| fields.iter().any(|field| field.name == name);
         let is_stored = |mesh: &&MeshDesc| !self.cuts() && mesh.geometry().into_iter().all(has);
         let is_cut = |mesh: &&MeshDesc| {
-            self.cuts() && fields.iter().any(|f| f.on.as_ref() == Some(&mesh.name))
+            let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
+            let mut on_it = fields.iter().filter(|f| f.on.as_ref() == Some(&mesh.name));
+            self.cuts() && has_points && on_it.next().is_some()
         };
         let cut = table.meshes.iter().filter(is_cut);
         Ok(Stored {
