@@ -79,8 +79,8 @@ impl Choice {
         let is_stored = |mesh: &&MeshDesc| !self.cuts() && mesh.geometry().into_iter().all(has);
         let is_cut = |mesh: &&MeshDesc| {
             let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
-            let mut on_it = fields.iter().filter(|f| f.on.as_ref() == Some(&mesh.name));
-            self.cuts() && has_points && on_it.next().is_some()
+            let on_it = |field: &&FieldDesc| field.on.as_ref() == Some(&mesh.name);
+            self.cuts() && has_points && fields.iter().any(on_it)
         };
         let cut = table.meshes.iter().filter(is_cut);
         Ok(Stored {
