@@ -5,7 +5,7 @@ use super::attributes;
 use crate::file::{Fault, Output, Stream, seal};
 use crate::format::blocks::{BLOCK, blocks, chunk_rows, rows_of};
 use crate::format::data::{misfit, reshape_units, typed};
-use crate::format::shape::{memory_shape, slowest_first};
+use crate::format::shape::{interior_place, memory_shape, slowest_first, with_components};
 use crate::options::{Compression, Options};
 use hdf5::dataset::{AllocTime, DatasetBuilder, FillTime};
 use hdf5::{Dataset, Group, H5Type};
@@ -65,7 +65,8 @@ impl<'a> Target<'a> {
 }
 
 /// Stores all of `field` as it lies in memory, and its checksum. The shape of `target` must be
-/// [`memory_shape`], except that it may have other axes of extent 1.
+/// [`memory_shape`], except that it may have other axes of extent 1, or one axis in place of the
+/// slowest ones.
 pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
     with_dtype!(field.dtype, T => {
         let values = typed::<T>(bytes);
@@ -73,7 +74,8 @@ pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Resu
     })
 }
 
-/// Stores the interior of `field`, without its ghost layers, and its checksum.
+/// Stores the interior of `field`, without its ghost layers, and its checksum. `target` may have
+/// one axis in place of all of the field.
 pub fn write_interior(
     target: &Target<'_>,
     field: &FieldDesc,
@@ -109,9 +111,50 @@ fn write_part(
         if let Some(component) = component {
             part = part.index_axis_move(Axis(field.shape.len()), component);
         }
-        let part = reshape_units(part, target.shape).ok_or_else(|| misfit(field, target.shape))?;
-        write_values(target, part)
+        match reshape_units(part, target.shape) {
+            Some(part) => write_values(target, part),
+            None => write_points(target, field, &values),
+        }
     })
+}
+
+/// Stores the interior of `field`, whose values are `values`, along a single axis.
+fn write_points<T: H5Type + bytemuck::Pod>(
+    target: &Target<'_>,
+    field: &FieldDesc,
+    values: &[T],
+) -> Result<Dataset, Fault> {
+    let points = field.interior_shape().iter().product();
+    if target.shape != with_components(vec![points], field) {
+        return Err(misfit(field, target.shape).into());
+    }
+    let place = interior_place(field);
+    write_made(target, |rows| {
+        let places = rows.map(&place);
+        let values = places.flat_map(|at| &values[at..at + field.components]);
+        values.copied().collect()
+    })
+}
+
+/// Stores values that are no field, and their checksum. `make` returns the values of a range of
+/// rows of the slowest dimension.
+pub fn write_made<T: H5Type + bytemuck::Pod>(
+    target: &Target<'_>,
+    make: impl Fn(Range<usize>) -> Vec<T>,
+) -> Result<Dataset, Fault> {
+    let dataset = target.create::<T>()?;
+    let mut hasher = Xxh3Default::new();
+    if !target.shape.contains(&0) {
+        for rows in blocks(target.shape, chunk_rows(&dataset), size_of::<T>()) {
+            let values = make(rows.clone());
+            hasher.update(bytemuck::cast_slice(&values));
+            let shape = [&[rows.len()][..], &target.shape[1..]].concat();
+            dataset.write_slice(view(&shape, &values)?, rows_of(target.shape, rows))?;
+            target.output.wrote(size_of_val(values.as_slice()));
+        }
+    }
+    attributes::number(&dataset, "xxh3", hasher.digest())?;
+    Ok(dataset)
 }
 
 /// Creates a dataset, and writes `values` and their checksum to it.
@@ -205,6 +248,9 @@ fn each_block<T: bytemuck::Pod>(
     chunk_rows: usize,
     mut take: impl FnMut(Range<usize>, ArrayViewD<'_, T>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
+    if values.is_empty() {
+        return Ok(());
+    }
     for rows in blocks(values.shape(), chunk_rows, size_of::<T>()) {
         let block = values.slice_axis(Axis(0), Slice::from(rows.clone()));
         take(rows, block.as_standard_layout().view())?;

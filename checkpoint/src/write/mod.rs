@@ -10,4 +10,5 @@ pub mod store;
 mod unsealed;
 
 pub use full::{begin, begin_with, write, write_new};
+pub use layouts::vtkhdf::{Place, places};
 pub use unsealed::Unsealed;

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::files::args::ExportArgs;
+use crate::files::places;
 use crate::files::stored::Choice;
 use crate::{output, region};
 use tcasm_checkpoint::Mode;
@@ -24,5 +25,9 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         args.file.display(),
         region::stamp(&version),
         output::bytes(bytes)
-    ))
+    ))?;
+    match places::of(&stored, options.layout) {
+        none if none.is_empty() => Ok(()),
+        lines => output::text(&lines),
+    }
 }

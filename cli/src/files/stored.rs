@@ -1,15 +1,16 @@
 //! What of a version is stored: some of its fields, or a part of each.
 //!
 //! The field table of a file names the fields that the file lacks or has only a part of, so that no
-//! simulation restarts from it by mistake.
+//! simulation restarts from it by mistake. The geometry of a mesh is stored with the fields on it.
+//! If it would be cut, the file does not have the mesh: its fields are arrays without one.
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{Fields, Part};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::Extract;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_checkpoint::Snapshot;
-use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
 use tcasm_core::sys::room;
 use tcasm_observer::{Version, View, ViewError};
 
@@ -32,6 +33,8 @@ pub struct Stored {
     table: FieldTable,
     /// The values of the fields that are not stored as they are.
     made: BTreeMap<String, Vec<u8>>,
+    /// The names of the meshes that are not stored, because their geometry is cut.
+    cut: Vec<String>,
 }
 
 impl From<&Part> for Choice {
@@ -59,8 +62,9 @@ impl Choice {
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
         let fields = self.fields(version)?;
         let view = view(version, &fields)?;
-        let parts = self.extract.describe(fields.iter().copied());
-        let parts = parts.map_err(unfit)?;
+        let table = version.table();
+        let placed: Vec<FieldDesc> = fields.iter().map(|f| self.placed(table, f)).collect();
+        let parts = self.extract.describe(&placed).map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
         let lacks = |field: &FieldDesc| {
             let is_chosen = fields.iter().any(|chosen| chosen.name == field.name);
@@ -71,16 +75,53 @@ impl Choice {
                 ..field.clone()
             })
         };
-        let table = version.table();
+        let has = |name: &str| fields.iter().any(|field| field.name == name);
+        let is_stored = |mesh: &&MeshDesc| !self.cuts() && mesh.geometry().into_iter().all(has);
+        let is_cut = |mesh: &&MeshDesc| {
+            let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
+            let on_it = |field: &&FieldDesc| field.on.as_ref() == Some(&mesh.name);
+            self.cuts() && has_points && fields.iter().any(on_it)
+        };
+        let cut = table.meshes.iter().filter(is_cut);
         Ok(Stored {
+            cut: cut.map(|mesh| mesh.name.clone()).collect(),
             table: FieldTable {
                 lacking: table.fields.iter().filter_map(lacks).collect(),
                 fields: parts,
                 attrs: table.attrs.clone(),
+                meshes: table.meshes.iter().filter(is_stored).cloned().collect(),
             },
             view,
             made,
         })
+    }
+
+    /// Returns true if only a part of each field is stored.
+    fn cuts(&self) -> bool {
+        !self.extract.selection.is_all() || self.extract.stride > 1
+    }
+
+    /// Returns `field` as it is stored, still whole. A field of which a part is stored is on no
+    /// named mesh. If it was on a uniform one, it gets that mesh for itself, so its part has a
+    /// place.
+    fn placed(&self, table: &FieldTable, field: &FieldDesc) -> FieldDesc {
+        if !self.cuts() {
+            return field.clone();
+        }
+        let mesh = match table.mesh_of(field).map(|mesh| &mesh.kind) {
+            Some(MeshKind::Uniform {
+                origin, spacing, ..
+            }) => Some(Mesh {
+                origin: *origin,
+                spacing: *spacing,
+            }),
+            _ => field.mesh,
+        };
+        FieldDesc {
+            on: None,
+            mesh,
+            ..field.clone()
+        }
     }
 
     /// Returns the values of those of `parts` that are not `fields` as they are.
@@ -110,10 +151,15 @@ impl Choice {
             let name = name.clone();
             return Err(ViewError::NoField { name, available }.into());
         }
-        let is_stored = |field: &&FieldDesc| match self.fields.is_empty() {
+        let is_chosen = |field: &&FieldDesc| match self.fields.is_empty() {
             true => !(self.for_restarts && field.not_in_checkpoints),
             false => self.fields.contains(&field.name),
         };
+        let chosen = table.fields.iter().filter(is_chosen);
+        let meshes = chosen.filter_map(|field| table.mesh_of(field));
+        let meshes = meshes.filter(|_| !self.cuts());
+        let needed: BTreeSet<&str> = meshes.flat_map(MeshDesc::geometry).collect();
+        let is_stored = |f: &&FieldDesc| is_chosen(f) || needed.contains(f.name.as_str());
         Ok(table.fields.iter().filter(is_stored).collect())
     }
 }
@@ -122,6 +168,11 @@ impl Stored {
     /// Returns the fields that are stored, and those that are lacking.
     pub fn table(&self) -> &FieldTable {
         &self.table
+    }
+
+    /// Returns the names of the meshes that are not stored, because their geometry is cut.
+    pub fn cut_meshes(&self) -> &[String] {
+        &self.cut
     }
 
     /// Returns the view of the version.

@@ -8,6 +8,7 @@ mod deferred;
 mod demo;
 mod dump;
 mod escapes;
+mod exported_meshes;
 mod failures;
 mod follow;
 mod look;

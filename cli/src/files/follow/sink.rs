@@ -3,6 +3,7 @@
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
 use crate::files::file_name::Series;
+use crate::files::places;
 use crate::files::storage::{Layout, Storage};
 use crate::files::stored::Choice;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ pub struct Appended {
     /// The file for readers to open, or the pattern.
     pub path: PathBuf,
     pub bytes: u64,
+    /// The lines that say where its fields are.
+    pub places: String,
 }
 
 impl Sink {
@@ -116,20 +119,37 @@ impl Sink {
     ) -> Result<Appended, Trouble> {
         let stored = choice.of(&version)?;
         drop(version);
+        let places = places::of(&stored, self.layout());
         match self {
             Sink::One(series) => {
                 let filled = series.fill(&stored.snapshot(name), changed)?;
                 drop(stored);
                 let appended = series.commit(filled)?;
-                let (path, bytes) = (appended.path, appended.bytes);
-                Ok(Appended { path, bytes })
+                Ok(Appended {
+                    path: appended.path,
+                    bytes: appended.bytes,
+                    places,
+                })
             }
             Sink::Each(checkpointer, list) => {
                 let filled = checkpointer.fill(&stored.snapshot(name))?;
                 drop(stored);
-                let (path, bytes) = (list.clone(), checkpointer.commit(filled)?.bytes);
-                Ok(Appended { path, bytes })
+                Ok(Appended {
+                    path: list.clone(),
+                    bytes: checkpointer.commit(filled)?.bytes,
+                    places,
+                })
             }
+        }
+    }
+
+    /// Returns the layout of the files. Only a list is called `.series`.
+    fn layout(&self) -> tcasm_checkpoint::Layout {
+        match self {
+            Sink::Each(_, path) if path.extension().is_none_or(|e| e != "series") => {
+                tcasm_checkpoint::Layout::OpenPmd
+            }
+            _ => tcasm_checkpoint::Layout::VtkHdf,
         }
     }
 }
