@@ -5,8 +5,8 @@ use crate::output::Table;
 use tcasm_checkpoint::Layout;
 
 /// Returns lines that say where each field of a version with named meshes is in a VTKHDF file, and
-/// why ParaView does not show others. Returns no lines for other versions and layouts, whose fields
-/// have their own names.
+/// why ParaView does not show others. Of an openPMD file, the lines say which fields it has no place
+/// for. Other versions need no lines: their fields have their own names.
 pub fn of(stored: &Stored, layout: Layout) -> String {
     let table = stored.table();
     let mut lines = Table::indented(2);
@@ -18,6 +18,9 @@ pub fn of(stored: &Stored, layout: Layout) -> String {
             };
             lines.row([place.field, shown]);
         }
+    }
+    for (field, why) in layout.left_out(table) {
+        lines.row([field, format!("not stored for openPMD: {why}")]);
     }
     for mesh in stored.cut_meshes() {
         let why = "not stored, because its points are cut";
