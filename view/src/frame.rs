@@ -2,6 +2,7 @@
 //! frame before.
 
 use crate::image::{Image, Profile, Volume};
+use crate::mesh::{Grid, Scene, Surface};
 use crate::request::ViewRequest;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -28,8 +29,16 @@ pub struct Frame {
     pub published: u64,
     /// The reason why the frame has no data.
     pub error: Option<String>,
+    /// The shape of the field in this version, without ghost layers. If an extent is 0, there are
+    /// no values, and the frame has no data.
+    pub shape: Vec<usize>,
     /// The image.
     pub image: Option<Arc<Image>>,
+    /// The places of the samples of the image, if it is a slice through a rectilinear or
+    /// curvilinear mesh.
+    pub grid: Option<Arc<Grid>>,
+    /// The field in space.
+    pub scene: Option<Arc<Scene>>,
     /// The image of the version to compare with, or the reason why there is none.
     pub compare: Option<Result<Of<Image>, String>>,
     /// The values along the line.
@@ -73,12 +82,24 @@ pub struct Pages {
 }
 
 impl Frame {
+    /// Returns true if the field has no values in this version.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
     /// Takes the parts that this frame lacks from an older frame that was never sent.
     pub fn complete(&mut self, older: Frame) {
         if self.error.is_some() || older.error.is_some() {
             return;
         }
+        if self.is_empty() {
+            return;
+        }
+        if self.image.is_none() {
+            self.grid = older.grid;
+        }
         self.image = self.image.take().or(older.image);
+        self.scene = self.scene.take().or(older.scene);
         self.compare = self.compare.take().or(older.compare);
         self.profile = self.profile.take().or(older.profile);
         self.probe = self.probe.take().or(older.probe);
@@ -99,6 +120,8 @@ pub struct Writer {
     number: u64,
     image: Option<(String, Arc<Image>)>,
     compare: Option<(String, Arc<Image>)>,
+    grid: Option<(String, Arc<Grid>)>,
+    scene: Option<(String, Arc<Scene>)>,
 }
 
 /// A message under construction: a head, and arrays.
@@ -142,8 +165,33 @@ impl Writer {
         }
         message.arrays(frame);
         message.numbers(frame);
+        self.places(&mut message, frame);
         (self.number, message.finish())
     }
+
+    /// Adds the places of the samples, and the scene. Arrays that the page has already are left
+    /// out.
+    fn places(&mut self, message: &mut Message, frame: &Frame) {
+        let request = &frame.request;
+        if let Some(grid) = &frame.grid {
+            let what = format!("{:?}", (&request.field, &request.slice));
+            let old = known(&self.grid, &what);
+            message.grid(grid, old);
+            self.grid = Some((what, grid.clone()));
+        }
+        if let Some(scene) = &frame.scene {
+            let what = format!("{:?}", (&request.field, request.component, request.scene));
+            let old = known(&self.scene, &what);
+            message.scene(scene, old);
+            self.scene = Some((what, scene.clone()));
+        }
+    }
+}
+
+/// Returns what the page has, if it has the same meaning.
+fn known<'o, T>(old: &'o Option<(String, Arc<T>)>, what: &str) -> Option<&'o T> {
+    let (before, old) = old.as_ref()?;
+    (before == what).then_some(&**old)
 }
 
 /// Returns the image before, if its tiles can stand for tiles of `image`.
@@ -166,6 +214,7 @@ impl Message {
         self.put("version", json!(frame.stamp));
         self.put("published_ms", json!(frame.published as f64 / 1e6));
         self.put("error", json!(frame.error));
+        self.put("shape", json!(frame.shape));
     }
 
     /// Aligns the next array to 8 bytes. Returns where it begins.
@@ -208,10 +257,12 @@ impl Message {
             let ends = |end: usize| line.envelope.iter().map(move |pair| pair[end]);
             let values = line.values.iter().copied();
             let values = values.chain(ends(0)).chain(ends(1));
+            let values = values.chain(line.places.iter().copied());
             self.body.extend(values.flat_map(f64::to_le_bytes));
             let head = json!({
                 "axis": line.axis, "block": line.block, "length": line.values.len(), "at": at,
                 "envelope": !line.envelope.is_empty(), "not_finite": line.not_finite,
+                "places": !line.places.is_empty(),
             });
             self.put("line", head);
         }
@@ -258,6 +309,63 @@ impl Message {
         }
     }
 
+    /// Adds an array, unless it is the same as `old`. Returns where it begins, or null.
+    fn array<T: Bits>(&mut self, new: &[T], old: Option<&[T]>) -> Value {
+        let same = |old: &[T]| {
+            let mut pairs = new.iter().zip(old);
+            new.len() == old.len() && pairs.all(|(new, old)| new.bits() == old.bits())
+        };
+        if old.is_some_and(same) {
+            return Value::Null;
+        }
+        let at = self.at();
+        self.body
+            .extend(new.iter().flat_map(|value| value.bits().to_le_bytes()));
+        json!(at)
+    }
+
+    fn grid(&mut self, grid: &Grid, old: Option<&Grid>) {
+        let same = old.filter(|old| old.size == grid.size && old.origin == grid.origin);
+        let old = same.map(|old| old.corners.as_flattened());
+        let corners = self.array(grid.corners.as_flattened(), old);
+        let head = json!({
+            "rows": grid.size[0], "cols": grid.size[1], "origin": grid.origin,
+            "low": grid.bounds.map(|[low, _]| low), "high": grid.bounds.map(|[_, high]| high),
+            "placeless": grid.placeless, "corners": corners,
+        });
+        self.put("grid", head);
+    }
+
+    fn scene(&mut self, scene: &Scene, old: Option<&Scene>) {
+        let near = old.filter(|old| old.origin == scene.origin);
+        let positions = near.map(|old| old.positions.as_flattened());
+        let positions = self.array(scene.positions.as_flattened(), positions);
+        let numbers = self.array(scene.point_numbers(), old.map(Scene::point_numbers));
+        let old = old.and_then(|old| old.surface.as_ref());
+        let surface = scene.surface.as_ref().map(|surface| {
+            let same = |old: &Arc<Surface>| Arc::ptr_eq(old, surface) || old == surface;
+            let [corners, cells] = match old.is_some_and(same) {
+                true => [Value::Null, Value::Null],
+                false => [
+                    self.array(surface.corners.as_flattened(), None),
+                    self.array(&surface.cells, None),
+                ],
+            };
+            json!({"triangles": surface.cells.len(), "corners": corners, "cells": cells})
+        });
+        let values = self.array(&scene.values, None);
+        let [low, high] = ends(scene.range);
+        let head = json!({
+            "mesh": scene.mesh, "cells": scene.cells, "all": scene.all,
+            "points": scene.positions.len(), "placeless": scene.placeless, "why": scene.why,
+            "origin": scene.origin, "low": scene.bounds.map(|[low, _]| low),
+            "high": scene.bounds.map(|[_, high]| high), "positions": positions,
+            "numbers": numbers, "surface": surface, "base": scene.base, "min": low, "max": high,
+            "not_finite": scene.not_finite, "values": values,
+        });
+        self.put("scene", head);
+    }
+
     fn finish(self) -> Vec<u8> {
         const LENGTH: usize = size_of::<u32>();
         let mut head = Value::Object(self.head).to_string().into_bytes();
@@ -268,6 +376,24 @@ impl Message {
         out.extend(head);
         out.extend(self.body);
         out
+    }
+}
+
+/// A number of 32 bits that can be in an array of a message.
+trait Bits: Copy {
+    /// Returns its bits. Two NaN with the same bits are equal.
+    fn bits(self) -> u32;
+}
+
+impl Bits for u32 {
+    fn bits(self) -> u32 {
+        self
+    }
+}
+
+impl Bits for f32 {
+    fn bits(self) -> u32 {
+        self.to_bits()
     }
 }
 
