@@ -341,6 +341,8 @@ impl Message {
         let positions = near.map(|old| old.positions.as_flattened());
         let positions = self.array(scene.positions.as_flattened(), positions);
         let numbers = self.array(scene.point_numbers(), old.map(Scene::point_numbers));
+        let values = old.filter(|old| old.base == scene.base);
+        let values = self.array(&scene.values, values.map(|old| &*old.values));
         let old = old.and_then(|old| old.surface.as_ref());
         let surface = scene.surface.as_ref().map(|surface| {
             let same = |old: &Arc<Surface>| Arc::ptr_eq(old, surface) || old == surface;
@@ -353,7 +355,6 @@ impl Message {
             };
             json!({"triangles": surface.cells.len(), "corners": corners, "cells": cells})
         });
-        let values = self.array(&scene.values, None);
         let [low, high] = ends(scene.range);
         let head = json!({
             "mesh": scene.mesh, "cells": scene.cells, "all": scene.all,
