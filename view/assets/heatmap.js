@@ -14,8 +14,9 @@ const scratch = document.createElement('canvas');
 /**
  * @param {CanvasRenderingContext2D} ctx
  * @param {object} panel image: see frames.js, or null; map: see viewport.js; placed: true if
- *   samples have places of their own; picks: see placed.js; range; table: 256 pixels; title, unit, note;
- *   xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio: device pixels per CSS pixel
+ *   samples have places of their own; picks: see placed.js; range; table: 256 pixels; title, unit,
+ *   note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio: device pixels per CSS
+ *   pixel
  */
 export function drawPanel(ctx, panel) {
   const { box } = panel.map;
