@@ -207,7 +207,10 @@ fn only_arrays_of_a_mesh_that_changed_are_sent_again() {
     points.surface = None;
     points.numbers = vec![3, 5, 9];
     assert!(sent(&points, &points, "u").is_empty());
-    assert_eq!(sent(&points, &triangle(), "u"), ["numbers", "corners", "cells"]);
+    assert_eq!(
+        sent(&points, &triangle(), "u"),
+        ["numbers", "corners", "cells"]
+    );
 }
 
 #[test]

@@ -94,6 +94,24 @@ fn corner(lattice: &Lattice<'_>, counts: [usize; 3], between: Between) -> [f64; 
 }
 
 impl Grid {
+    /// Returns the axes along which the slice is longest: the one that goes up, and the one to the
+    /// right, which comes first in the order x (0), y (1), z (2).
+    pub fn axes(&self) -> [usize; 2] {
+        let [low, high] = self.bounds.unwrap_or_default();
+        let length = |axis: usize| high[axis] - low[axis];
+        let mut axes = (0..3).rev();
+        let first = axes.next().unwrap_or(2);
+        let thin = axes.fold(first, |thin, axis| match length(axis) < length(thin) {
+            true => axis,
+            false => thin,
+        });
+        match thin {
+            0 => [2, 1],
+            1 => [2, 0],
+            _ => [1, 0],
+        }
+    }
+
     fn new(size: [usize; 2], places: &[[f64; 3]]) -> Self {
         let mut bounds = None;
         for place in places.iter().filter(|place| is_usable(**place)) {

@@ -41,10 +41,9 @@ impl Raster {
         raster
     }
 
-    /// Draws the samples of a slice at their places. The axes are those along which the slice is
-    /// longest.
+    /// Draws the samples of a slice at their places, along its [axes](Grid::axes).
     pub fn of_grid(image: &Image, grid: &Grid, size: [usize; 2]) -> Raster {
-        let mut raster = Raster::empty(grid.bounds, widest(grid.bounds), size);
+        let mut raster = Raster::empty(grid.bounds, grid.axes(), size);
         let map = Map::new(&raster);
         let mut tests = TESTS * raster.values.len();
         let columns = grid.size[1];
@@ -109,21 +108,6 @@ impl Raster {
 /// Returns a value, or NaN for an infinite one.
 fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { f64::NAN }
-}
-
-/// Returns the two axes along which a box is longest: the one that goes up, and the one to the
-/// right, which comes first in the order x, y, z.
-fn widest(bounds: Option<Bounds>) -> [usize; 2] {
-    let [low, high] = bounds.unwrap_or_default();
-    let length = |axis: usize| high[axis] - low[axis];
-    let thin = (0..3)
-        .rev()
-        .min_by(|a, b| length(*a).total_cmp(&length(*b)));
-    match thin {
-        Some(0) => [2, 1],
-        Some(1) => [2, 0],
-        _ => [1, 0],
-    }
 }
 
 /// The mapping from coordinates to pixels.
