@@ -2,7 +2,7 @@
 
 use super::super::choice::{Action, Axis};
 use super::super::model::Model;
-use super::{field, frame, give, region, request, set_region, text};
+use super::{field, frame, give, region, request, set_region, stamp, text};
 use std::sync::Arc;
 use tcasm_view::mesh::{Grid, Scene};
 use tcasm_view::region::{Field, Mesh};
@@ -104,6 +104,7 @@ fn version_without_particles_is_shown_as_empty_and_the_kept_range_stays() {
     let empty = Frame {
         shape: vec![0],
         request: Arc::new(asked.clone()),
+        stamp: stamp(43),
         ..Frame::default()
     };
     give(&mut model, empty);
