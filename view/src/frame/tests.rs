@@ -171,7 +171,8 @@ fn sent(before: &Scene, scene: &Scene, field: &str) -> Vec<&'static str> {
     };
     writer.write(&frame(before, "u"));
     let (_, message) = writer.write(&frame(scene, field));
-    let scene = &split(&message).0["scene"];
+    let (head, _) = split(&message);
+    let scene = &head["scene"];
     let arrays = [
         ("positions", &scene["positions"]),
         ("numbers", &scene["numbers"]),
