@@ -135,6 +135,7 @@ function clear() {
   const background = rgb(themeColors().panel);
   const paint = { colors, background, invalid: background };
   renderer.draw(nothing, new Float32Array(0), { ...view, ...paint });
+  last = null;
   Object.assign(labels, { width: canvas.width, height: canvas.height });
 }
 

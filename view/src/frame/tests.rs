@@ -1,6 +1,7 @@
 //! What is sent of an image and of a mesh. A page keeps what it has of the frame before.
 
 use super::*;
+use crate::mesh::Surface;
 use crate::request::Slice;
 
 /// Three rows and two columns of tiles.

@@ -15,6 +15,8 @@ use tcasm_observer::View;
 
 /// Results that were computed, each by its key.
 type Memo<K, V> = HashMap<K, Result<Arc<V>, String>>;
+/// The places of samples, if the mesh says them.
+type FoundGrid = Result<Option<Arc<Grid>>, String>;
 /// The name of a field, and a component (`None`: the magnitude).
 type Part = (String, Option<usize>);
 
@@ -24,7 +26,7 @@ pub struct Pass {
     /// What is known of the meshes of the run.
     meshes: Arc<Mutex<Cache>>,
     images: Memo<(Part, Slice), Image>,
-    grids: HashMap<(String, Slice), Result<Option<Arc<Grid>>, String>>,
+    grids: HashMap<(String, Slice), FoundGrid>,
     scenes: Memo<(Part, SceneRequest), Scene>,
     profiles: Memo<(Part, Line), Profile>,
     moments: Memo<Part, Moments>,
@@ -195,12 +197,7 @@ impl Pass {
     }
 
     /// Returns the places of the samples of a slice; `None` if the mesh says nothing of them.
-    fn grid(
-        &mut self,
-        request: &ViewRequest,
-        slice: &Slice,
-        image: &Image,
-    ) -> Result<Option<Arc<Grid>>, String> {
+    fn grid(&mut self, request: &ViewRequest, slice: &Slice, image: &Image) -> FoundGrid {
         let (key, view) = ((request.field.clone(), slice.clone()), &self.view);
         let made = self.grids.entry(key).or_insert_with(|| {
             let grid = grid_of(&Seen(view), &request.field, slice, image)?;

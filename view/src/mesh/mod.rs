@@ -44,9 +44,9 @@ fn middle([low, high]: &Bounds) -> [f64; 3] {
 /// Extends the box `bounds` to the point.
 fn extend(bounds: &mut Option<Bounds>, point: [f64; 3]) {
     let [low, high] = bounds.get_or_insert([point; 2]);
-    for axis in 0..3 {
-        low[axis] = low[axis].min(point[axis]);
-        high[axis] = high[axis].max(point[axis]);
+    for ((low, high), x) in low.iter_mut().zip(high).zip(point) {
+        *low = low.min(x);
+        *high = high.max(x);
     }
 }
 
