@@ -118,6 +118,10 @@ pub struct FieldDesc {
     /// it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_in_checkpoints: bool,
+    /// In a file: the bound of the relative error of the values, which are rounded. Writers of
+    /// files round the values of a field that has a bound. Always `None` in the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_error: Option<f64>,
 }
 
 /// The reason why the description of a field cannot be used.
@@ -223,6 +227,7 @@ impl FieldDesc {
             attrs: BTreeMap::new(),
             offset: 0,
             not_in_checkpoints: false,
+            relative_error: None,
         }
     }
 

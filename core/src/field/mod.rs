@@ -9,6 +9,7 @@ mod desc;
 mod dtype;
 mod mesh;
 mod pointer;
+mod rounding;
 mod table;
 
 pub use array::{ArrayError, check_type, interior, view, view_mut};
