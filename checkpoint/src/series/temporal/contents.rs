@@ -13,7 +13,9 @@ use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// The format of series whose values are all exact. It lacks [`Contents::bounds`].
+const EXACT: u64 = 1;
 /// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
 /// up to 9 more for each field.
 const MOST_CONTENTS: u64 = 4 << 30;
@@ -31,6 +33,10 @@ pub struct Contents {
     pub versions: Vec<Row>,
     /// The checksum of each field of the newest version, as two words. Empty if they are not known.
     pub newest: Vec<[u64; 2]>,
+    /// In the encoding: the bound of the relative error of each field, if one has rounded values.
+    /// Otherwise the table has it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bounds: Vec<Option<f64>>,
 }
 
 /// One version of the series.
@@ -66,7 +72,7 @@ impl Contents {
             ..field.clone()
         };
         Contents {
-            format: FORMAT,
+            format: table.relative_error().map_or(EXACT, |_| FORMAT),
             region: region.to_owned(),
             table: FieldTable {
                 fields: table.fields.iter().map(shown).collect(),
@@ -75,6 +81,7 @@ impl Contents {
             },
             versions: Vec::new(),
             newest: Vec::new(),
+            bounds: Vec::new(),
         }
     }
 
@@ -84,7 +91,8 @@ impl Contents {
     }
 
     /// Returns true if versions with the fields of `table` can be appended to this series. Offsets
-    /// in the region and attributes may differ.
+    /// in the region and attributes may differ. Bounds of errors may not, because all rows of a
+    /// field have the same.
     pub fn takes(&self, table: &FieldTable) -> bool {
         let plain = |field: &FieldDesc| FieldDesc {
             offset: 0,
@@ -136,7 +144,12 @@ impl Contents {
 
     /// Returns the contents encoded as MessagePack.
     pub fn encode(&self) -> Result<Vec<u8>, WriteError> {
-        rmp_serde::to_vec(self).map_err(|e| WriteError::Table(e.into()))
+        let mut stored = self.clone();
+        if self.table.relative_error().is_some() {
+            let fields = stored.table.fields.iter_mut();
+            stored.bounds = fields.map(|field| field.relative_error.take()).collect();
+        }
+        rmp_serde::to_vec(&stored).map_err(|e| WriteError::Table(e.into()))
     }
 
     /// Reads the contents of the series at `path`.
@@ -167,7 +180,12 @@ impl Contents {
                 known: FORMAT,
             });
         }
-        rmp_serde::from_slice(bytes).map_err(damaged)
+        let mut contents: Contents = rmp_serde::from_slice(bytes).map_err(damaged)?;
+        let bounds = std::mem::take(&mut contents.bounds);
+        for (field, bound) in contents.table.fields.iter_mut().zip(bounds) {
+            field.relative_error = bound;
+        }
+        Ok(contents)
     }
 }
 
@@ -284,6 +302,21 @@ mod tests {
     }
 
     #[test]
+    fn bounds_of_errors_are_read_back_in_a_newer_format() {
+        let mut rounded = table(&[4]);
+        rounded.fields.push(FieldDesc::new("n", DType::I32, &[4]));
+        let exact = Contents::new("heat", &rounded);
+        rounded.fields[0].relative_error = Some(1e-3);
+        let contents = Contents::new("heat", &rounded);
+        assert_eq!((exact.format, contents.format), (1, 2));
+        let read = Contents::decode(&contents.encode().unwrap(), Path::new("x")).unwrap();
+        assert_eq!(read, contents);
+        assert!(read.takes(&rounded) && !exact.takes(&rounded));
+        rounded.fields[0].relative_error = Some(1e-2);
+        assert!(!read.takes(&rounded));
+    }
+
+    #[test]
     fn contents_are_encoded_with_any_times() {
         let contents = series(&[f64::INFINITY, -0.0]);
         let bytes = contents.encode().unwrap();
@@ -306,7 +339,7 @@ mod tests {
         );
         let error = decode(&rmp_serde::to_vec(&newer).unwrap()).unwrap_err();
         assert!(
-            matches!(error, ReadError::TooNew { found: 2, .. }),
+            matches!(error, ReadError::TooNew { found: 3, .. }),
             "{error}"
         );
         for damaged in [&[][..], &[0x90], &[0x93, 1], b"junk"] {

@@ -11,6 +11,7 @@ use crate::error::WriteError;
 use crate::file::atomic::{self, Pending};
 use crate::file::{Fault, Mode};
 use crate::format::shape::slowest_first;
+use crate::write::rounding::Rounding;
 use crate::write::{attributes, new_file};
 use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
 use std::ops::Range;
@@ -99,7 +100,8 @@ impl<'a> Mapping<'a> {
         }
         let builder = builder.empty::<T>().shape(&extents);
         let dataset = builder.create(to.field.name.as_str())?;
-        Ok(attributes::describe(&dataset, to.field)?)
+        attributes::describe(&dataset, to.field)?;
+        Ok(attributes::rounded(&dataset, Rounding::of(to.field))?)
     }
 }
 
