@@ -1,10 +1,11 @@
-//! What of a version is stored: some of its fields, or a part of each.
+//! What of a version is stored: some of its fields, or a part of each, or rounded values.
 //!
-//! The field table of a file names the fields that the file lacks or has only a part of, so that no
-//! simulation restarts from it by mistake.
+//! The field table of a file names the fields that the file lacks or has only a part of, and those
+//! whose values are rounded, so that no simulation restarts from it by mistake. The writer of the
+//! file rounds the values, block by block.
 
 use crate::failure::{Code, Failure};
-use crate::files::args::{Fields, Part};
+use crate::files::args::{CheckpointArgs, Part};
 use std::collections::BTreeMap;
 use tcasm_analytics::Extract;
 use tcasm_analytics::dynamic::AnalyticsError;
@@ -24,6 +25,8 @@ pub struct Choice {
     /// True if fields that are not for checkpoints are left out, unless they are named.
     for_restarts: bool,
     extract: Extract,
+    /// The bound of the relative error of floats, or none if they are stored exactly.
+    relative_error: Option<f64>,
 }
 
 /// What is stored of a version. The version is pinned until this is dropped.
@@ -40,16 +43,18 @@ impl From<&Part> for Choice {
             fields: part.fields.fields.clone(),
             for_restarts: false,
             extract: part.extract(),
+            relative_error: part.relative_error,
         }
     }
 }
 
-impl From<&Fields> for Choice {
-    fn from(fields: &Fields) -> Self {
+impl From<&CheckpointArgs> for Choice {
+    fn from(args: &CheckpointArgs) -> Self {
         Choice {
-            fields: fields.fields.clone(),
+            fields: args.fields.fields.clone(),
             for_restarts: true,
             extract: Extract::default(),
+            relative_error: args.lossy_relative_error,
         }
     }
 }
@@ -75,7 +80,7 @@ impl Choice {
         Ok(Stored {
             table: FieldTable {
                 lacking: table.fields.iter().filter_map(lacks).collect(),
-                fields: parts,
+                fields: parts.into_iter().map(|part| self.rounded(part)).collect(),
                 attrs: table.attrs.clone(),
             },
             view,
@@ -100,6 +105,15 @@ impl Choice {
             Ok::<_, Failure>((field.name.clone(), values))
         });
         values.collect()
+    }
+
+    /// Returns the description of `part` with the bound of its error, if its values are rounded.
+    fn rounded(&self, part: FieldDesc) -> FieldDesc {
+        let rounds = |bound: &f64| part.dtype.significant_bits(*bound).is_some();
+        FieldDesc {
+            relative_error: self.relative_error.filter(rounds),
+            ..part
+        }
     }
 
     /// Returns the fields of `version` that are stored, in the order of its table.
@@ -141,6 +155,13 @@ impl Stored {
         })
         .at(self.view.version().extent())
     }
+}
+
+/// Says of a file in a line about it that it is lossy, and by how much.
+pub fn lossy(relative_error: Option<f64>) -> String {
+    relative_error.map_or_else(String::new, |bound| {
+        format!("  lossy (relative error up to {bound:e})")
+    })
 }
 
 /// Maps `fields` of `version`, and no others.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tcasm_checkpoint::{
     Checkpointer, Draining, Filled, Retention, Settings, WriteError, Written, changed_bytes,
 };
-use tcasm_core::field::FieldDesc;
+use tcasm_core::field::FieldTable;
 use tcasm_observer::Version;
 
 /// Writes checkpoints and counts them.
@@ -22,8 +22,8 @@ pub struct Writer {
     /// relative to it.
     base: Option<Version>,
     last: Option<Last>,
-    /// The fields that the last checkpoint lacks.
-    pub left_out: Vec<FieldDesc>,
+    /// The fields of the last checkpoint, and those that it lacks.
+    pub table: FieldTable,
     pub written: u64,
     pub failed: u64,
     pub bytes: u64,
@@ -43,11 +43,11 @@ impl Writer {
         let mut writer = Writer {
             name: name.to_owned(),
             settings: settings(args),
-            choice: Choice::from(&args.fields),
+            choice: Choice::from(args),
             checkpointer: None,
             base: None,
             last: None,
-            left_out: Vec::new(),
+            table: FieldTable::default(),
             written: 0,
             failed: 0,
             bytes: 0,
@@ -98,11 +98,11 @@ impl Writer {
         let checkpointer = self.open()?;
         let stored = choice.of(&version)?;
         let filled = fill(checkpointer, &name, &stored, base.as_ref())?;
-        let left_out = stored.table().lacking.clone();
+        let table = stored.table().clone();
         drop(stored);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;
-        (self.base, self.left_out) = (pinned, left_out);
+        (self.base, self.table) = (pinned, table);
         Ok(written)
     }
 
