@@ -61,7 +61,8 @@ def check_mesh(what, series, mesh, field, values):
         series.flush()
         assert component.position == [position] * dims and component.unit_SI == 1.0, what
         part = values[..., i]
-        same(f"{what}, {name}", chunk, part.reshape(part.shape or (1,)))
+        expected = part.reshape(part.shape or (1,))
+        same(f"{what}, {name}", chunk, expected, field.get("relative_error"))
 
 
 def check_stored(file, step, field, dataset, ghosts):

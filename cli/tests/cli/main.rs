@@ -11,6 +11,7 @@ mod escapes;
 mod failures;
 mod follow;
 mod look;
+mod lossy;
 mod misuse;
 mod named;
 mod paraview;
