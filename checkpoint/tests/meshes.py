@@ -17,7 +17,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkIdList
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
-from fields import dtype_of, interior, same
+from fields import check_rounding, dtype_of, interior, same
 from vtk_log import VtkLog
 
 # The number of points of each type of cell.
@@ -149,12 +149,12 @@ def check_data(what, found, version, path):
         for array, name in expected.items():
             vtk = data.GetArray(array)
             got = vtk_to_numpy(vtk).reshape(-1, vtk.GetNumberOfComponents())
-            values = version.array(name)
+            values, bound = version.array(name), version.fields[name].get("relative_error")
             if not values.size or not got.size:
                 # VTK has no cells where a grid has no points.
                 assert not got.size, f"{what}: {array}"
                 continue
-            same(f"{what}: {array}", got, values)
+            same(f"{what}: {array}", got, values, bound)
 
 
 def check_global(what, found, version, mesh):
@@ -250,11 +250,13 @@ def check_with_h5py(file, case, versions):
     assert sorted(own) == sorted(version.fields)
     for name, field in version.fields.items():
         what = f"h5py: {name} in {case['file']}"
-        same(what, own[name][()].ravel(), version.raw(name))
+        same(what, own[name][()].ravel(), version.raw(name), field.get("relative_error"))
+        check_rounding(what, own[name], field)
         assert list(own[name].attrs["shape"]) == field["shape"], what
         ghosts = any(g != [0, 0] for g in field["ghosts"])
         for place in version.places[name]:
             shown = file[place]
+            check_rounding(what, shown, field)
             is_alike = shown.dtype == own[name].dtype and shown.size == own[name].size
             assert ghosts or not is_alike or shown == own[name], f"{what}: stored twice"
 

@@ -80,7 +80,7 @@ def check_mesh(what, series, mesh, field, values, given=None):
         if part.size:
             chunk = component.load_chunk()
             series.flush()
-            same(f"{what}, {name}", chunk, part)
+            same(f"{what}, {name}", chunk, part, field.get("relative_error"))
 
 
 def check_stored(file, step, field, dataset, ghosts):

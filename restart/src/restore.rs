@@ -35,6 +35,10 @@ pub struct Restored {
 /// checkpoints ([`not_in_checkpoints`](tcasm_producer::FieldBuilder::not_in_checkpoints)) are zeros
 /// after a restart from a file, and the program fills them.
 ///
+/// A checkpoint with rounded values is refused. A program that accepts one opens it with
+/// [`Checkpoint::restart_lossy`](tcasm_checkpoint::Checkpoint::restart_lossy) and calls
+/// [`rebuild`].
+///
 /// The name of the region is that of the state, and all settings that no state has are the defaults
 /// of [`Producer::builder`]. A program with a name and settings of its own calls
 /// [`Continue::restore_or_begin`] or [`rebuild`].
@@ -115,7 +119,7 @@ pub(crate) fn from_memory(builder: Builder, version: &Version) -> Result<Restore
 /// settings: the name of the region, the bounds, who may attach, how changes are tracked and
 /// captured, and more attributes.
 pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, RestoreError> {
-    check_complete(state)?;
+    check_state(state)?;
     let table = state.table();
     let mut builder = builder.continue_from(state).extent_of(state);
     for (name, value) in &table.attrs {
@@ -206,7 +210,7 @@ pub trait Load {
 
 impl Load for Producer {
     fn load(&mut self, state: &impl State) -> Result<Stamp, RestoreError> {
-        check_complete(state)?;
+        check_state(state)?;
         let fields = &state.table().fields;
         for there in fields {
             let here = self.description(&there.name);
@@ -225,6 +229,26 @@ impl Load for Producer {
             }
         }
         Ok(state.stamp())
+    }
+}
+
+/// Checks that a region can continue from the state: it has all fields, and their exact values.
+fn check_state(state: &impl State) -> Result<(), RestoreError> {
+    check_complete(state)?;
+    check_exact(state)
+}
+
+/// Checks that no values of the state are rounded, unless that is accepted.
+fn check_exact(state: &impl State) -> Result<(), RestoreError> {
+    let table = state.table();
+    match table.relative_error().filter(|_| !state.allows_lossy()) {
+        None => Ok(()),
+        Some(relative_error) => Err(RestoreError::Lossy {
+            region: state.region().to_owned(),
+            step: state.stamp().step,
+            fields: table.rounded().map(|field| field.name.clone()).collect(),
+            relative_error,
+        }),
     }
 }
 

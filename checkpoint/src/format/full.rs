@@ -10,6 +10,9 @@
 //!                         each of which has an xxh3 of its own
 //! ```
 //!
+//! If a field of the table has a bound of its relative error, its values are rounded. `format` is
+//! then 2, otherwise 1.
+//!
 //! The rest of the file is for other programs: see [`crate::write::layouts`]. The bytes of an
 //! F-order field of shape (nx, ny, nz) are a C-order array of shape (nz, ny, nx). All layouts use
 //! this shape, so nothing is ever transposed. Values that other programs can use as they lie in

@@ -194,13 +194,15 @@ fn pieces(count: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
         .map(move |start| (start, most.min(count - start)))
 }
 
-/// Returns true if the values of each field have the same places in both tables, so that one
-/// version can build on the other. The lengths of fields that have a capacity may differ, because
-/// the axis that changes varies slowest.
+/// Returns true if the values of each field have the same places in both tables, and the same bound
+/// of their error, so that one version can build on the other. The lengths of fields that have a
+/// capacity may differ, because the axis that changes varies slowest.
 pub fn alike(new: &FieldTable, old: &FieldTable) -> bool {
     let same = |(a, b): (&FieldDesc, &FieldDesc)| {
         let dims = |f: &FieldDesc| (f.capacity_shape(), f.components, f.order, f.dtype);
-        a.name == b.name && a.kind == b.kind && dims(a) == dims(b)
+        // Exact values do not build on rounded ones.
+        let rounded = a.relative_error == b.relative_error;
+        a.name == b.name && a.kind == b.kind && dims(a) == dims(b) && rounded
     };
     new.fields.len() == old.fields.len() && new.fields.iter().zip(&old.fields).all(same)
 }

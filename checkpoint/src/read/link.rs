@@ -98,6 +98,13 @@ impl Own {
     }
 }
 
+impl Whole {
+    /// Returns the largest bound of the relative error of a field, if values are rounded.
+    pub fn relative_error(&self) -> Option<f64> {
+        self.table.relative_error()
+    }
+}
+
 impl Bad {
     /// Returns the result for `file`, which cannot be read because of `error`.
     pub fn new(file: &Path, error: ReadError) -> Bad {

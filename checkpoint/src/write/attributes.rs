@@ -1,5 +1,6 @@
 //! Writes attributes of groups and datasets in the forms that h5py and VTK expect.
 
+use super::rounding::Rounding;
 use hdf5::types::{FixedAscii, VarLenUnicode};
 use hdf5::{H5Type, Location, Result};
 use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Order};
@@ -7,6 +8,8 @@ use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Order};
 /// The longest text in bytes that is stored as an attribute. Attributes of 64 KiB and more need
 /// another form of storage.
 const MAX_TEXT: usize = 32 << 10;
+/// The attribute in which netCDF records how many bits of the mantissa BitRound has left.
+const BITS: &str = "_QuantizeBitRoundNumberOfSignificantBits";
 
 /// Writes a single number.
 pub fn number<T: H5Type>(at: &Location, name: &str, value: T) -> Result<()> {
@@ -78,6 +81,15 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
         text(at, "type_name", type_name)?;
     }
     free(at, &field.attrs)
+}
+
+/// Writes how the values of a dataset are rounded, if they are.
+pub fn rounded(at: &Location, rounding: Option<Rounding>) -> Result<()> {
+    let Some(rounding) = rounding else {
+        return Ok(());
+    };
+    number(at, BITS, rounding.bits as i32)?;
+    number(at, "relative_error", rounding.relative_error)
 }
 
 /// Writes free attributes. The prefix of their names keeps them apart from all others.

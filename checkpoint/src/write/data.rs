@@ -1,7 +1,9 @@
 //! Writes arrays to HDF5 datasets. HDF5 gets one block of the slowest dimension at a time. Large
-//! datasets are written past the page cache instead, to the place that HDF5 has given them.
+//! datasets are written past the page cache instead, to the place that HDF5 has given them. Values
+//! that are to be rounded are copied one block at a time.
 
 use super::attributes;
+use super::rounding::Rounding;
 use crate::file::{Fault, Output, Stream, seal};
 use crate::format::blocks::{BLOCK, blocks, chunk_rows, rows_of};
 use crate::format::data::{misfit, reshape_units, typed};
@@ -9,7 +11,7 @@ use crate::format::shape::{interior_place, memory_shape, slowest_first, with_com
 use crate::options::{Compression, Options};
 use hdf5::dataset::{AllocTime, DatasetBuilder, FillTime};
 use hdf5::{Dataset, Group, H5Type};
-use ndarray::{ArrayViewD, Axis, IxDyn, Slice};
+use ndarray::{ArrayViewD, Axis, CowArray, IxDyn, Slice};
 use std::ops::Range;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
@@ -70,7 +72,7 @@ impl<'a> Target<'a> {
 pub fn write_whole(target: &Target<'_>, field: &FieldDesc, bytes: &[u8]) -> Result<Dataset, Fault> {
     with_dtype!(field.dtype, T => {
         let values = typed::<T>(bytes);
-        write_values(target, view(target.shape, &values)?)
+        write_values(target, view(target.shape, &values)?, Rounding::of(field))
     })
 }
 
@@ -112,7 +114,7 @@ fn write_part(
             part = part.index_axis_move(Axis(field.shape.len()), component);
         }
         match reshape_units(part, target.shape) {
-            Some(part) => write_values(target, part),
+            Some(part) => write_values(target, part, Rounding::of(field)),
             None => write_points(target, field, &values),
         }
     })
@@ -128,12 +130,18 @@ fn write_points<T: H5Type + bytemuck::Pod>(
     if target.shape != with_components(vec![points], field) {
         return Err(misfit(field, target.shape).into());
     }
-    let place = interior_place(field);
-    write_made(target, |rows| {
+    let (place, rounding) = (interior_place(field), Rounding::of(field));
+    let dataset = write_made(target, |rows| {
         let places = rows.map(&place);
-        let values = places.flat_map(|at| &values[at..at + field.components]);
-        values.copied().collect()
-    })
+        let points = places.flat_map(|at| &values[at..at + field.components]);
+        let mut points: Vec<T> = points.copied().collect();
+        if let Some(rounding) = rounding {
+            rounding.apply(&mut points);
+        }
+        points
+    })?;
+    attributes::rounded(&dataset, rounding)?;
+    Ok(dataset)
 }
 
 /// Stores values that are no field, and their checksum. `make` returns the values of a range of
@@ -157,17 +165,20 @@ pub fn write_made<T: H5Type + bytemuck::Pod>(
     Ok(dataset)
 }
 
-/// Creates a dataset, and writes `values` and their checksum to it.
+/// Creates a dataset, and writes `values` to it, rounded if `rounding` says so, and the checksum of
+/// what is stored.
 fn write_values<T: H5Type + bytemuck::Pod>(
     target: &Target<'_>,
     values: ArrayViewD<'_, T>,
+    rounding: Option<Rounding>,
 ) -> Result<Dataset, Fault> {
     let dataset = target.create::<T>()?;
     let checksum = match target.stream::<T>(&dataset) {
-        Some(stream) => write_direct(stream, &values)?,
-        None => write_by_hdf5(target.output, &dataset, &values)?,
+        Some(stream) => write_direct(stream, &values, rounding)?,
+        None => write_by_hdf5(target.output, &dataset, &values, rounding)?,
     };
     attributes::number(&dataset, "xxh3", checksum)?;
+    attributes::rounded(&dataset, rounding)?;
     Ok(dataset)
 }
 
@@ -211,10 +222,13 @@ fn chunk(shape: &[usize], item: usize) -> Vec<usize> {
 fn write_direct<T: bytemuck::Pod>(
     mut stream: Stream<'_>,
     values: &ArrayViewD<'_, T>,
+    rounding: Option<Rounding>,
 ) -> Result<u64, Fault> {
-    match values.as_slice() {
+    match values.as_slice().filter(|_| rounding.is_none()) {
         Some(values) => stream.put(bytemuck::cast_slice(values))?,
-        None => each_block(values, 1, |_, block| Ok(stream.put(bytes_of(&block)?)?))?,
+        None => each_block(values, rounding, 1, |_, block| {
+            Ok(stream.put(bytes_of(&block)?)?)
+        })?,
     }
     Ok(stream.finish()?)
 }
@@ -224,14 +238,16 @@ fn write_by_hdf5<T: H5Type + bytemuck::Pod>(
     output: &Output<'_>,
     dataset: &Dataset,
     values: &ArrayViewD<'_, T>,
+    rounding: Option<Rounding>,
 ) -> Result<u64, Fault> {
     let mut hasher = Xxh3Default::new();
     if values.ndim() == 0 {
-        dataset.write(values.view())?;
-        hasher.update(bytes_of(values)?);
+        let value = stored(values, rounding)?;
+        dataset.write(value.view())?;
+        hasher.update(bytes_of(&value.view())?);
         return Ok(hasher.digest());
     }
-    each_block(values, chunk_rows(dataset), |rows, block| {
+    each_block(values, rounding, chunk_rows(dataset), |rows, block| {
         let bytes = bytes_of(&block)?;
         hasher.update(bytes);
         dataset.write_slice(block.view(), rows_of(values.shape(), rows))?;
@@ -241,10 +257,11 @@ fn write_by_hdf5<T: H5Type + bytemuck::Pod>(
     Ok(hasher.digest())
 }
 
-/// Calls `take` with the rows of each block of `values`, and with the block in one piece. No block
-/// cuts a chunk of `chunk_rows` rows.
+/// Calls `take` with the rows of each block of `values`, and with the block as it is stored. No
+/// block cuts a chunk of `chunk_rows` rows.
 fn each_block<T: bytemuck::Pod>(
     values: &ArrayViewD<'_, T>,
+    rounding: Option<Rounding>,
     chunk_rows: usize,
     mut take: impl FnMut(Range<usize>, ArrayViewD<'_, T>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
@@ -253,9 +270,24 @@ fn each_block<T: bytemuck::Pod>(
     }
     for rows in blocks(values.shape(), chunk_rows, size_of::<T>()) {
         let block = values.slice_axis(Axis(0), Slice::from(rows.clone()));
-        take(rows, block.as_standard_layout().view())?;
+        take(rows, stored(&block, rounding)?.view())?;
     }
     Ok(())
+}
+
+/// Returns `values` as they are stored: in one piece, and rounded if `rounding` says so.
+fn stored<'v, T: bytemuck::Pod>(
+    values: &'v ArrayViewD<'_, T>,
+    rounding: Option<Rounding>,
+) -> Result<CowArray<'v, T, IxDyn>, hdf5::Error> {
+    let piece = values.as_standard_layout();
+    let Some(rounding) = rounding else {
+        return Ok(piece);
+    };
+    let mut rounded = piece.into_owned();
+    let values = rounded.as_slice_mut();
+    rounding.apply(values.ok_or("a block is not in one piece")?);
+    Ok(rounded.into())
 }
 
 /// Returns the bytes of `block`, which must be in one piece.

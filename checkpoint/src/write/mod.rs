@@ -6,6 +6,7 @@ mod full;
 pub mod increment;
 pub mod layouts;
 pub mod new_file;
+pub mod rounding;
 pub mod store;
 mod unsealed;
 

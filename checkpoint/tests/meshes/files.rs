@@ -34,7 +34,7 @@ pub fn assert_restores(checkpoint: &Checkpoint, version: &Version) {
     }
 }
 
-fn kinds() -> Vec<Kind> {
+pub fn kinds() -> Vec<Kind> {
     use DType::{I32, I64, U32, U64};
     let types = vec![CellType::TETRA, CellType::HEXAHEDRON, CellType::TRIANGLE];
     vec![

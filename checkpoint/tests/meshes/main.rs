@@ -7,6 +7,7 @@ mod common;
 mod defects;
 mod files;
 mod random;
+mod rounded;
 mod series;
 
 use common::Version;

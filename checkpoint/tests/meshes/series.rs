@@ -71,7 +71,7 @@ fn all_options() -> [SeriesOptions; 3] {
 }
 
 /// Returns versions with the meshes that `specs` returns for each number.
-fn versions(count: usize, specs: impl Fn(usize) -> Vec<Spec>) -> Vec<Version> {
+pub fn versions(count: usize, specs: impl Fn(usize) -> Vec<Spec>) -> Vec<Version> {
     let mut versions: Vec<Version> = (0..count).map(|n| build(&specs(n))).collect();
     // Geometry stays unless its size changes. All other fields change.
     for (n, version) in versions.iter_mut().enumerate() {

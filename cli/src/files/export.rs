@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::files::args::ExportArgs;
 use crate::files::places;
-use crate::files::stored::Choice;
+use crate::files::stored::{Choice, lossy};
 use crate::{output, region};
 use tcasm_checkpoint::Mode;
 
@@ -21,10 +21,11 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         false => tcasm_checkpoint::write_new(&args.file, &snapshot, &options)?,
     };
     output::line(&format!(
-        "wrote {}  {}  {}",
+        "wrote {}  {}  {}{}",
         args.file.display(),
         region::stamp(&version),
-        output::bytes(bytes)
+        output::bytes(bytes),
+        lossy(stored.table().relative_error())
     ))?;
     match places::of(&stored, options.layout) {
         none if none.is_empty() => Ok(()),

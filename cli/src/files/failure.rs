@@ -31,7 +31,7 @@ impl From<ReadError> for Failure {
             NoField { .. } => Code::NoField,
             NoStep { .. } | NoName { .. } | NoneFound(_) => Code::NoVersion,
             TooNew { .. } => Code::OtherLayout,
-            SeveralNames { .. } => Code::Usage,
+            SeveralNames { .. } | Lossy { .. } => Code::Usage,
             _ => Code::Io,
         };
         Failure::new(code, error.to_string())

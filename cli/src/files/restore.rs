@@ -21,7 +21,8 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
 
 fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let storage = args.storage.for_file(&args.out)?;
-    let checkpoint = match &args.name {
+    let checkpoint = match args.name.as_deref() {
+        name if args.allow_lossy => Checkpoint::restart_lossy(&args.dirs, name, args.step)?,
         Some(name) => Checkpoint::restart_named(&args.dirs, name, args.step)?,
         None => Checkpoint::restart(&args.dirs, args.step)?,
     };
@@ -30,6 +31,7 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
         crate::output::note(&format!("passed over {path}: {error}"));
     }
     tell_lacking(checkpoint.table());
+    tell_rounded(checkpoint.table());
     let loaded = checkpoint.load()?;
     let options = storage.options(mode_of(checkpoint.path()));
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
@@ -62,6 +64,19 @@ fn tell_lacking(table: &FieldTable) {
         crate::output::note(&format!(
             "the checkpoint was written without {}, or with a part of them; no simulation can \
              restart from it",
+            names.join(", ")
+        ));
+    }
+}
+
+/// Prints which fields of the checkpoint have rounded values. The new file has them too, and says
+/// so.
+fn tell_rounded(table: &FieldTable) {
+    let names: Vec<&str> = table.rounded().map(|f| f.name.as_str()).collect();
+    if let Some(bound) = table.relative_error() {
+        crate::output::note(&format!(
+            "the checkpoint is lossy: the values of {} are rounded, with a relative error of up to \
+             {bound:e}",
             names.join(", ")
         ));
     }

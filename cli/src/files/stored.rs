@@ -1,11 +1,13 @@
-//! What of a version is stored: some of its fields, or a part of each.
+//! What of a version is stored: some of its fields, or a part of each, or rounded values.
 //!
-//! The field table of a file names the fields that the file lacks or has only a part of, so that no
-//! simulation restarts from it by mistake. The geometry of a mesh is stored with the fields on it.
-//! If it would be cut, the file does not have the mesh: its fields are arrays without one.
+//! The field table of a file names the fields that the file lacks or has only a part of, and those
+//! whose values are rounded, so that no simulation restarts from it by mistake. The writer of the
+//! file rounds the values, block by block. The geometry of a mesh is stored with the fields on it,
+//! and is never rounded. If it would be cut, the file does not have the mesh: its fields are arrays
+//! without one.
 
 use crate::failure::{Code, Failure};
-use crate::files::args::{Fields, Part};
+use crate::files::args::{CheckpointArgs, Part};
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::Extract;
 use tcasm_analytics::dynamic::AnalyticsError;
@@ -25,6 +27,8 @@ pub struct Choice {
     /// True if fields that are not for checkpoints are left out, unless they are named.
     for_restarts: bool,
     extract: Extract,
+    /// The bound of the relative error of floats, or none if they are stored exactly.
+    relative_error: Option<f64>,
 }
 
 /// What is stored of a version. The version is pinned until this is dropped.
@@ -43,16 +47,18 @@ impl From<&Part> for Choice {
             fields: part.fields.fields.clone(),
             for_restarts: false,
             extract: part.extract(),
+            relative_error: part.relative_error,
         }
     }
 }
 
-impl From<&Fields> for Choice {
-    fn from(fields: &Fields) -> Self {
+impl From<&CheckpointArgs> for Choice {
+    fn from(args: &CheckpointArgs) -> Self {
         Choice {
-            fields: fields.fields.clone(),
+            fields: args.fields.fields.clone(),
             for_restarts: true,
             extract: Extract::default(),
+            relative_error: args.lossy_relative_error,
         }
     }
 }
@@ -83,11 +89,12 @@ impl Choice {
             self.cuts() && has_points && fields.iter().any(on_it)
         };
         let cut = table.meshes.iter().filter(is_cut);
+        let rounded = |part| self.rounded(table, part);
         Ok(Stored {
             cut: cut.map(|mesh| mesh.name.clone()).collect(),
             table: FieldTable {
                 lacking: table.fields.iter().filter_map(lacks).collect(),
-                fields: parts,
+                fields: parts.into_iter().map(rounded).collect(),
                 attrs: table.attrs.clone(),
                 meshes: table.meshes.iter().filter(is_stored).cloned().collect(),
             },
@@ -143,6 +150,18 @@ impl Choice {
         values.collect()
     }
 
+    /// Returns the description of `part` with the bound of its error, if its values are rounded.
+    /// Those that are the geometry of a mesh stay exact, because rounding could make cells
+    /// degenerate far from the origin.
+    fn rounded(&self, table: &FieldTable, part: FieldDesc) -> FieldDesc {
+        let bound = self.relative_error;
+        let bound = bound.filter(|bound| part.dtype.significant_bits(*bound).is_some());
+        FieldDesc {
+            relative_error: bound.filter(|_| table.geometry_of(&part.name).is_none()),
+            ..part
+        }
+    }
+
     /// Returns the fields of `version` that are stored, in the order of its table.
     fn fields<'v>(&self, version: &'v Version) -> Result<Vec<&'v FieldDesc>, Failure> {
         let table = version.table();
@@ -192,6 +211,13 @@ impl Stored {
         })
         .at(self.view.version().extent())
     }
+}
+
+/// Says of a file in a line about it that it is lossy, and by how much.
+pub fn lossy(relative_error: Option<f64>) -> String {
+    relative_error.map_or_else(String::new, |bound| {
+        format!("  lossy (relative error up to {bound:e})")
+    })
 }
 
 /// Maps `fields` of `version`, and no others.

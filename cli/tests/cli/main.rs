@@ -12,6 +12,7 @@ mod exported_meshes;
 mod failures;
 mod follow;
 mod look;
+mod lossy;
 mod meshes;
 mod misuse;
 mod named;

@@ -132,6 +132,13 @@ pub struct FieldDesc {
     /// has room for the capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<usize>,
+    /// In a file: the bound of the relative error of the values, which are rounded. Writers of
+    /// files round the values of a field that has a bound. Always `None` in the index.
+    ///
+    /// The geometry of a mesh should have none: a bound that is relative to a coordinate is large
+    /// far from the origin, whatever the size of the cells is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_error: Option<f64>,
 }
 
 /// The reason why the description of a field cannot be used.
@@ -263,6 +270,7 @@ impl FieldDesc {
             on: None,
             quantity: None,
             capacity: None,
+            relative_error: None,
         }
     }
 

@@ -16,6 +16,7 @@ mod mesh_size;
 #[cfg(test)]
 mod mesh_tests;
 mod pointer;
+mod rounding;
 mod table;
 
 pub use array::{ArrayError, check_type, interior, view, view_mut};

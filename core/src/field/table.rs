@@ -162,6 +162,17 @@ mod tests {
     }
 
     #[test]
+    fn bound_of_rounded_values_is_read_back_and_tables_of_others_are_as_before() {
+        let mut table = table();
+        let has = |bytes: &[u8]| bytes.windows(14).any(|w| w == b"relative_error");
+        assert!(!has(&table.encode().unwrap()));
+        table.fields[0].relative_error = Some(1e-3);
+        let bytes = table.encode().unwrap();
+        assert!(has(&bytes));
+        assert_eq!(FieldTable::decode(&bytes, 1 << 20, 4096).unwrap(), table);
+    }
+
+    #[test]
     fn fields_that_a_file_lacks_are_checked_too() {
         let mut table = table();
         let lacking = |name: &str| FieldDesc::new(name, DType::F64, &[4]);

@@ -28,7 +28,7 @@ impl Producer {
         self.check_new(&desc.name)?;
         desc.check_in(self.live.bytes())?;
         self.check_structure(desc)?;
-        let desc = with_usable_mesh(desc);
+        let desc = of_region(desc);
         self.table.check_field(&desc)?;
         let pages = self.live.allocate_at(&desc)?;
         let info = BufferInfo::new(pages, &desc, Memory::Tracked);
@@ -149,13 +149,15 @@ impl Producer {
     }
 }
 
-/// Returns the description without its mesh if that cannot be used.
-fn with_usable_mesh(desc: &FieldDesc) -> FieldDesc {
+/// Returns the description without its mesh if that cannot be used, and without what only files
+/// have.
+fn of_region(desc: &FieldDesc) -> FieldDesc {
     if let Err(error) = desc.check_mesh() {
         log::warn!("{error}. The field gets no mesh");
     }
     FieldDesc {
         mesh: desc.usable_mesh(),
+        relative_error: None,
         ..desc.clone()
     }
 }

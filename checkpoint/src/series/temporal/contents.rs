@@ -14,8 +14,8 @@ use tcasm_core::format::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
 const FORMAT: u64 = 2;
-/// The format of series whose fields are on no named mesh and have one length each. Earlier
-/// programs read it.
+/// The format of series whose fields are on no named mesh, have one length each, and exact values.
+/// Earlier programs read it.
 const PLAIN: u64 = 1;
 /// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
 /// up to 9 more for each field.
@@ -86,8 +86,6 @@ impl Contents {
             not_in_checkpoints: false,
             ..field.clone()
         };
-        let is_plain =
-            |f: &FieldDesc| f.on.is_none() && f.quantity.is_none() && f.capacity.is_none();
         let is_plain = table.meshes.is_empty() && table.fields.iter().all(is_plain);
         Contents {
             format: if is_plain { PLAIN } else { FORMAT },
@@ -115,6 +113,7 @@ impl Contents {
 
     /// Returns true if versions with the fields and meshes of `table` can be appended to this
     /// series. Offsets in the region and attributes may differ, and lengths within the capacity.
+    /// Bounds of errors may not, because all rows of a field have the same.
     pub fn takes(&self, table: &FieldTable) -> bool {
         let plain = |field: &FieldDesc| FieldDesc {
             offset: 0,
@@ -236,6 +235,13 @@ impl Contents {
     }
 }
 
+/// Returns true if a description has no member that earlier programs do not know.
+fn is_plain(field: &FieldDesc) -> bool {
+    let has_one_length = field.capacity.is_none();
+    let is_exact = field.relative_error.is_none();
+    field.on.is_none() && field.quantity.is_none() && has_one_length && is_exact
+}
+
 /// The members of contents of format 2 as they are encoded.
 type Encoded = (u64, String, Vec<u8>, Vec<Row>, Vec<[u64; 2]>);
 
@@ -351,6 +357,25 @@ mod tests {
         let contents = Contents::new("heat", &marked);
         assert_eq!(contents, Contents::new("heat", &table(&[4])));
         assert!(contents.takes(&marked));
+    }
+
+    #[test]
+    fn bounds_of_errors_are_read_back_in_a_newer_format() {
+        let mut rounded = table(&[4]);
+        rounded.fields.push(FieldDesc::new("n", DType::I32, &[4]));
+        let exact = Contents::new("heat", &rounded);
+        rounded.fields[0].relative_error = Some(1e-3);
+        let contents = Contents::new("heat", &rounded);
+        assert_eq!((exact.format, contents.format), (1, 2));
+        let read = Contents::decode(&contents.encode().unwrap(), Path::new("x")).unwrap();
+        assert_eq!(read, contents);
+        assert!(read.takes(&rounded) && !exact.takes(&rounded));
+        rounded.fields[0].relative_error = Some(1e-2);
+        assert!(!read.takes(&rounded));
+        rounded.fields[0].capacity = Some(8);
+        let both = Contents::new("heat", &rounded);
+        let read = Contents::decode(&both.encode().unwrap(), Path::new("x")).unwrap();
+        assert_eq!(read, both);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::file::Fault;
 use crate::format::shape::slowest_first;
 use crate::write::attributes;
 use crate::write::layouts::vtkhdf::{Explicit, Made};
+use crate::write::rounding::Rounding;
 use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
 use std::ops::Range;
 use tcasm_core::field::{DType, Element, FieldDesc};
@@ -132,10 +133,11 @@ impl<'a> Mapping<'a> {
         }
         let builder = builder.empty::<T>().shape(&extents);
         let dataset = builder.create(to.name.as_str())?;
-        match to.array {
-            Array::Field(field, _) => Ok(attributes::describe(&dataset, field)?),
-            Array::Made(..) => Ok(()),
+        if let Array::Field(field, _) = to.array {
+            attributes::describe(&dataset, field)?;
+            attributes::rounded(&dataset, Rounding::of(field))?;
         }
+        Ok(())
     }
 }
 

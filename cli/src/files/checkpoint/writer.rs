@@ -9,7 +9,7 @@ use std::time::Duration;
 use tcasm_checkpoint::{
     Checkpointer, Draining, Filled, Retention, Settings, WriteError, Written, changed_bytes,
 };
-use tcasm_core::field::FieldDesc;
+use tcasm_core::field::FieldTable;
 use tcasm_observer::Version;
 
 /// Writes checkpoints and counts them.
@@ -23,8 +23,8 @@ pub struct Writer {
     /// relative to it.
     base: Option<Version>,
     last: Option<Last>,
-    /// The fields that the last checkpoint lacks.
-    pub left_out: Vec<FieldDesc>,
+    /// The fields of the last checkpoint, and those that it lacks.
+    pub table: FieldTable,
     /// A note on the fields that the layout has no place for, if there are some.
     pub no_place: Option<String>,
     pub written: u64,
@@ -46,11 +46,11 @@ impl Writer {
         let mut writer = Writer {
             name: name.to_owned(),
             settings: settings(args),
-            choice: Choice::from(&args.fields),
+            choice: Choice::from(args),
             checkpointer: None,
             base: None,
             last: None,
-            left_out: Vec::new(),
+            table: FieldTable::default(),
             no_place: None,
             written: 0,
             failed: 0,
@@ -99,16 +99,15 @@ impl Writer {
     fn try_write(&mut self, version: Version) -> Result<Written, Failure> {
         let (name, base, choice) = (self.name.clone(), self.base.clone(), self.choice.clone());
         let increments = self.settings.most_files > 1;
-        let options = self.settings.options.clone();
         let checkpointer = self.open()?;
         let stored = choice.of(&version)?;
         let filled = fill(checkpointer, &name, &stored, base.as_ref())?;
-        let no_place = storage::left_out(&options, stored.table());
-        let left_out = stored.table().lacking.clone();
+        let table = stored.table().clone();
         drop(stored);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;
-        (self.base, self.left_out, self.no_place) = (pinned, left_out, no_place);
+        self.no_place = storage::left_out(&self.settings.options, &table);
+        (self.base, self.table) = (pinned, table);
         Ok(written)
     }
 
