@@ -127,6 +127,7 @@ fn write_sound(words: &[AtomicU64], layout: Layout) -> Result<(), IndexError> {
         pid: 1,
         created: 1,
         tracker: "compare".to_owned(),
+        first_version: 1,
     };
     let index = IndexWriter::create(words, layout, &info)?;
     let table = FieldTable {
@@ -181,6 +182,11 @@ fn read_all(words: &[AtomicU64]) -> Result<(), IndexError> {
             header.name.len() <= 3 * MAX_NAME,
             "a name of {} bytes",
             header.name.len()
+        );
+        assert!(
+            header.first_version <= u64::MAX >> 1,
+            "a first version {:#x}",
+            header.first_version
         );
     }
     let stats = Stats::new(index.stats()?);

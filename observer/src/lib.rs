@@ -45,6 +45,7 @@ mod part;
 mod pin;
 mod plan;
 mod programs;
+mod reservations;
 mod session;
 mod since;
 mod sockets;

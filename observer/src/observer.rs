@@ -344,7 +344,8 @@ impl Observer {
     }
 }
 
-fn no_such_version(found: u64) -> IndexError {
+/// Returns the error for an index whose newest version has the number `found`.
+pub(crate) fn no_such_version(found: u64) -> IndexError {
     IndexError::Value {
         what: "the number of the newest version",
         found,

@@ -74,6 +74,7 @@ mod tests {
             pid: 1,
             created: 1,
             tracker: "compare".to_owned(),
+            first_version: 1,
         };
         let index = IndexWriter::create(&words, layout, &info).unwrap();
         for (slot, pages) in pages.iter().enumerate() {

@@ -7,6 +7,7 @@ pub mod core_file;
 pub mod deferred;
 pub mod filter;
 pub mod hostile;
+pub mod index;
 pub mod invariants;
 pub mod limits;
 pub mod oracle;

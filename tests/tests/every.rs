@@ -1,8 +1,11 @@
 //! Observers that take every version in order.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tcasm_observer::{EveryVersion, ObserveError, Observer};
+use tcasm_core::format::layout::header;
+use tcasm_observer::{EveryVersion, ObserveError, Observer, Version};
 use tcasm_producer::{Buffer, Builder, Producer};
+use tcasm_tests::index::index_of;
 use tcasm_tests::{PublishVisible, name};
 
 type Bytes = Buffer<u8, ndarray::Ix1>;
@@ -121,19 +124,89 @@ fn it_begins_with_the_versions_that_exist_and_have_not_been_seen() {
 }
 
 #[test]
-fn first_version_may_have_any_number() {
+fn all_versions_since_the_beginning_are_taken_whatever_their_numbers() {
     let name = name("every-first");
-    let (mut p, f) = create(tight(&name).first_version(1 << 40));
+    let first = 1 << 40;
+    let (mut p, f) = create(tight(&name).first_version(first));
+    let mut o = Observer::attach(&name).unwrap();
+    let mut every = o.every_version().unwrap();
+    // A restarted simulation publishes often before the observer looks for the first time.
+    let published: Vec<_> = (1..=10).filter_map(|n| publish(&mut p, f, n)).collect();
+    assert_eq!(published, [first, first + 1, first + 2]);
+    assert_eq!(take(&mut every), published);
+    let published: Vec<_> = (11..=20).filter_map(|n| publish(&mut p, f, n)).collect();
+    assert_eq!(published[0], first + 3);
+    assert_eq!(take(&mut every), published);
+    assert!(every.missed().is_empty());
+}
+
+#[test]
+fn first_version_of_an_older_producer_may_have_any_number() {
+    let name = name("every-older");
+    let first = 1 << 40;
+    let (mut p, f) = create(tight(&name).first_version(first));
+    // SAFETY: the producer lives until the end of the test.
+    let index = unsafe { index_of(&name) }.unwrap();
+    assert_eq!(index[header::FIRST / 8].swap(0, Ordering::SeqCst), first);
     let mut o = Observer::attach(&name).unwrap();
     let mut every = o.every_version().unwrap();
     assert!(take(&mut every).is_empty());
-    assert!(publish(&mut p, f, 1).is_some());
-    let first = 1 << 40;
+    assert_eq!(publish(&mut p, f, 1), Some(first));
     assert_eq!(take(&mut every), [first]);
     let published: Vec<_> = (2..=9).filter_map(|n| publish(&mut p, f, n)).collect();
     assert_eq!(take(&mut every), published);
     assert_eq!(published[0], first + 1);
     assert!(every.missed().is_empty());
+}
+
+#[test]
+fn observer_that_holds_as_many_versions_as_it_can_takes_the_next_when_it_drops_some() {
+    let name = name("every-most");
+    let (mut p, f) = create(tight(&name).versions(64).memory(1 << 24));
+    let mut o = Observer::attach(&name).unwrap();
+    let mut every = o.every_version().unwrap();
+    let one = |n: u64| {
+        assert_eq!(publish(&mut p, f, n), Some(n));
+        every.next(Duration::ZERO).unwrap()
+    };
+    let mut held: Vec<Version> = (1..=64).map(one).collect();
+    let numbers: Vec<_> = held.iter().map(Version::number).collect();
+    assert_eq!(numbers, (1..=64).collect::<Vec<_>>());
+    assert_eq!(publish(&mut p, f, 65), None);
+    assert!(take(&mut every).is_empty());
+    held.truncate(60);
+    assert_eq!(publish(&mut p, f, 65), Some(65));
+    assert_eq!(take(&mut every), [65]);
+    assert!(every.missed().is_empty());
+}
+
+#[test]
+fn number_that_is_not_taken_is_missed() {
+    let name = name("every-missed");
+    let (mut p, f) = create(tight(&name).versions(4).memory(1 << 24));
+    publish(&mut p, f, 1);
+    let mut o = Observer::attach(&name).unwrap();
+    let mut other = Observer::attach(&name).unwrap();
+    // One pin is left.
+    let mut held: Vec<_> = (0..63).map(|_| o.version(1).unwrap()).collect();
+    let mut every = o.every_version().unwrap();
+    held.push(every.next(Duration::ZERO).unwrap());
+    (2..=5).for_each(|n| assert_eq!(publish(&mut p, f, n), Some(n)));
+    let kept = other.version(5).unwrap();
+    (6..=9).for_each(|n| assert_eq!(publish(&mut p, f, n), Some(n)));
+    let full = every.next(Duration::ZERO).unwrap_err();
+    assert!(
+        matches!(full, ObserveError::TooManyPins { .. }),
+        "there is a version, but no pin for it: {full}"
+    );
+    drop(held);
+    let mut all = take(&mut every);
+    assert!(all.starts_with(&[5]) && all.ends_with(&[9]), "{all:?}");
+    assert_eq!(every.missed().len(), 2, "{:?}", every.missed());
+    all.extend(every.missed().iter().cloned().flatten());
+    all.sort_unstable();
+    assert_eq!(all, (2..=9).collect::<Vec<_>>());
+    drop(kept);
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub struct HeaderInfo {
     pub created: u64,
     /// The name of the tracker.
     pub tracker: String,
+    /// The number of the first version, or 0 if the producer is older and does not say it.
+    pub first_version: u64,
 }
 
 /// An index for reading, whose header was checked.
@@ -176,6 +178,20 @@ impl<'a> Index<'a> {
             pid: self.words.get(header::PID)?,
             created: self.words.get(header::CREATED)?,
             tracker: text(&self.words.bytes(header::TRACKER, 16)?),
+            first_version: self.first_version()?,
+        })
+    }
+
+    /// Returns the number of the first version, or 0 if the header does not say it.
+    fn first_version(&self) -> Result<u64, IndexError> {
+        let found = self.words.get(header::FIRST)?;
+        if found == 0 || protocol::is_version(found) {
+            return Ok(found);
+        }
+        Err(IndexError::Value {
+            what: "the number of the first version",
+            found,
+            expected: "that of a version".to_owned(),
         })
     }
 
@@ -373,6 +389,7 @@ impl<'a> IndexWriter<'a> {
         set(header::PID, info.pid)?;
         set(header::CREATED, info.created)?;
         set(header::NAME_LEN, info.name.len() as u64)?;
+        set(header::FIRST, info.first_version)?;
         w.put_bytes(header::TRACKER, info.tracker.as_bytes())?;
         w.put_bytes(header::NAME, info.name.as_bytes())?;
         w.word(header::MAGIC)?.store(MAGIC, Ordering::Release);

@@ -50,6 +50,8 @@ pub mod header {
     pub const NAME_LEN: usize = 80;
     /// Name of the region in UTF-8, [`super::MAX_NAME`] bytes.
     pub const NAME: usize = 88;
+    /// Number of the first version, or 0 in regions of older producers, which do not write it.
+    pub const FIRST: usize = 152;
     /// 0 while the producer runs, 1 when it has closed the region (end of stream).
     pub const STATE: usize = 256;
     /// Number of the newest visible version, or 0 if there is none yet.
@@ -274,6 +276,7 @@ mod tests {
             ("TRACKER", h::TRACKER),
             ("NAME_LEN", h::NAME_LEN),
             ("NAME", h::NAME),
+            ("FIRST", h::FIRST),
             ("STATE", h::STATE),
             ("LATEST", h::LATEST),
             ("EVENT", h::EVENT),

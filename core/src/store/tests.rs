@@ -160,6 +160,7 @@ impl World {
             pid: 1,
             created: 1,
             tracker: "compare".to_owned(),
+            first_version: 1,
         };
         let bounds = Bounds {
             versions: VERSIONS,

@@ -161,6 +161,7 @@ impl Builder {
             pid: std::process::id().into(),
             created: unix_ns(),
             tracker: kind.to_string(),
+            first_version: self.first_version,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::common::{PAGES, region, text, touch, within};
 use crate::PublishVisible;
 use crate::check::Check;
+use crate::index::index_of;
 use crate::name;
 use crate::oracle::ensure;
 use crate::pattern::mix;
@@ -12,25 +13,7 @@ use std::time::Duration;
 use tcasm_core::format::layout::{HEADER_BYTES, Layout, SLOT_BYTES, header, slot};
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
-use tcasm_observer::{Observer, Version, ViewError};
-
-/// Returns the index of a region of this process, as a wild store of the simulation would find it.
-fn index_of(name: &str) -> Result<&'static [AtomicU64], String> {
-    let maps = std::fs::read_to_string("/proc/self/maps").map_err(text)?;
-    let wanted = format!("/memfd:tcasm-{name}-index (deleted)");
-    let line = maps
-        .lines()
-        .find(|l| l.contains(" rw-s ") && l.ends_with(&wanted));
-    let (start, rest) = line
-        .and_then(|l| l.split_once('-'))
-        .ok_or("no index is mapped")?;
-    let end = rest.split(' ').next().unwrap_or_default();
-    let address = |text| usize::from_str_radix(text, 16).map_err(|e| e.to_string());
-    let (start, end) = (address(start)?, address(end)?);
-    // SAFETY: the list of mappings says that the range is a shared, writable mapping. It stays
-    // until the producer is dropped, after the last use. All accesses are by atomic words.
-    Ok(unsafe { std::slice::from_raw_parts(start as *const AtomicU64, (end - start) / 8) })
-}
+use tcasm_observer::{ObserveError, Observer, Version, ViewError};
 
 /// Damages one word after the other and reads everything each time.
 pub fn i9_a_damaged_index_gives_errors() -> Check {
@@ -48,7 +31,8 @@ fn damage_all() -> Check {
         touch(&mut producer, field, step as usize, 5, step as u8)?;
         producer.publish_visible(step, 0.0).map_err(text)?;
     }
-    let index = index_of(&name)?;
+    // SAFETY: the producer lives until the end of this function.
+    let index = unsafe { index_of(&name) }?;
     let mut attached = Observer::attach(&name).map_err(text)?;
     let held = attached.latest().map_err(text)?;
     let slots = attached.info().map_err(text)?.max_versions;
@@ -70,6 +54,7 @@ fn damage_all() -> Check {
         check(at, value)?;
     }
     shape_changes_while_attached(&name, index, &layout)?;
+    newest_is_wrong_for_every_version(&name, index)?;
     let version = Observer::attach(&name)
         .map_err(text)?
         .latest()
@@ -123,6 +108,28 @@ fn shape_changes_while_attached(name: &str, index: &[AtomicU64], layout: &Layout
         })?;
         ensure(survived.is_ok(), || {
             format!("a reader panics when the word at {at} becomes {value:#x} for a while")
+        })?;
+    }
+    Ok(())
+}
+
+/// Changes the number of the newest version under an observer that takes every version.
+fn newest_is_wrong_for_every_version(name: &str, index: &[AtomicU64]) -> Check {
+    let newest = &index[header::LATEST / 8];
+    for value in [0, 1, 1 << 62, 1 << 63, u64::MAX - 1, u64::MAX] {
+        let mut observer = Observer::attach(name).map_err(text)?;
+        let mut every = observer.every_version().map_err(text)?;
+        let sound = newest.swap(value, Ordering::SeqCst);
+        let end = loop {
+            match every.next(Duration::ZERO) {
+                Ok(version) => drop(version),
+                Err(error) => break error,
+            }
+        };
+        newest.store(sound, Ordering::SeqCst);
+        let refused = matches!(end, ObserveError::Index(_));
+        ensure(refused == (value > u64::MAX >> 1), || {
+            format!("if the newest version is {value:#x}, the next one is: {end}")
         })?;
     }
     Ok(())
@@ -193,6 +200,9 @@ fn read_with(observer: &mut Observer, held: &Version) {
     let _ = observer.latest().map(|v| view_version(&v));
     let _ = observer.next(Duration::ZERO);
     let _ = observer.wait_newer(Duration::ZERO);
+    if let Ok(mut every) = observer.every_version() {
+        let _ = (0..4).map(|_| every.next(Duration::ZERO)).last();
+    }
 }
 
 fn read_version(version: &Version, held: &Version) {
