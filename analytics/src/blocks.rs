@@ -11,11 +11,14 @@
 use crate::error::AnalyticsError;
 use crate::number::{Number, Scalar, modulus};
 use crate::points::points;
+use mean::Mean;
 use ndarray::{ArrayD, ArrayView2, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 use rayon::prelude::*;
 use std::ops::Range;
 use tcasm_core::field::{FieldDesc, Order};
 use tcasm_core::with_dtype;
+
+mod mean;
 
 pub use crate::error::BlocksError;
 
@@ -253,17 +256,11 @@ fn row<T: Number>(
     points: &ArrayViewD<'_, T>,
     window: &[&Span],
     shape: &[usize],
-    mut number: usize,
+    number: usize,
     out: &mut [f64],
 ) -> u64 {
-    let mut part = points.view();
+    let part = part(points, window, shape, number);
     let lane = window.len() - 1;
-    part.slice_axis_inplace(Axis(lane), Slice::from(window[lane].window.clone()));
-    for axis in (0..lane).rev() {
-        let points = window[axis].points(number % shape[axis]);
-        part.slice_axis_inplace(Axis(axis), Slice::from(points));
-        number /= shape[axis];
-    }
     let outer = IxDyn(&part.shape()[..lane]);
     let mut values = vec![0.0; window[lane].window.len()];
     let mut mean = Mean::new(out, window[lane].block(), [outer.size(), values.len()]);
@@ -279,6 +276,24 @@ fn row<T: Number>(
         mean.add(&values);
     }
     mean.finish()
+}
+
+/// Returns the points of a row of samples. `number` counts the rows over all axes but the last.
+fn part<'p, T>(
+    points: &'p ArrayViewD<'_, T>,
+    window: &[&Span],
+    shape: &[usize],
+    mut number: usize,
+) -> ArrayViewD<'p, T> {
+    let mut part = points.view();
+    let lane = window.len() - 1;
+    part.slice_axis_inplace(Axis(lane), Slice::from(window[lane].window.clone()));
+    for axis in (0..lane).rev() {
+        let points = window[axis].points(number % shape[axis]);
+        part.slice_axis_inplace(Axis(axis), Slice::from(points));
+        number /= shape[axis];
+    }
+    part
 }
 
 /// Reads the numbers of a line of points: the value of one component, or the norm of several.
@@ -298,65 +313,5 @@ fn read<T: Number>(line: ArrayView2<'_, T>, out: &mut [f64]) {
     for component in line.columns() {
         let values = out.iter_mut().zip(component);
         values.for_each(|(out, value)| *out = modulus(*out, number(value)));
-    }
-}
-
-/// The means of the blocks of a row. Lines of points are added one by one.
-struct Mean<'o> {
-    sums: &'o mut [f64],
-    /// The number of finite values of each block.
-    counts: Vec<u32>,
-    block: usize,
-    /// The number of lines, and of points in each.
-    size: [usize; 2],
-    /// True if each sample is a single point. Its value is copied then, NaN or not.
-    single: bool,
-}
-
-impl<'o> Mean<'o> {
-    fn new(sums: &'o mut [f64], block: usize, size: [usize; 2]) -> Self {
-        sums.fill(0.0);
-        Mean {
-            counts: vec![0; sums.len()],
-            single: block == 1 && size[0] == 1,
-            sums,
-            block,
-            size,
-        }
-    }
-
-    fn add(&mut self, values: &[f64]) {
-        if self.single {
-            return self.sums.copy_from_slice(values);
-        }
-        let samples = self.sums.iter_mut().zip(&mut self.counts);
-        for ((sum, count), block) in samples.zip(values.chunks(self.block)) {
-            for value in block.iter().filter(|value| value.is_finite()) {
-                *sum += value;
-                *count += 1;
-            }
-        }
-    }
-
-    /// Makes means of the sums, and NaN of those that lack a value. Returns the number of values
-    /// that are not finite.
-    fn finish(self) -> u64 {
-        if self.single {
-            let not_finite = self.sums.iter().filter(|value| !value.is_finite());
-            return not_finite.count() as u64;
-        }
-        let [lines, length] = self.size;
-        let samples = self.sums.iter_mut().zip(self.counts).enumerate();
-        let finished = samples.map(|(i, (sum, finite))| {
-            let across = self.block.min(length - i * self.block);
-            let lacking = (lines * across) as u64 - u64::from(finite);
-            *sum = match lacking {
-                // The sum of huge values may overflow; their mean is finite.
-                0 => (*sum / f64::from(finite)).clamp(f64::MIN, f64::MAX),
-                _ => f64::NAN,
-            };
-            lacking
-        });
-        finished.sum()
     }
 }

@@ -9,7 +9,9 @@ use crate::dynamic::AnalyticsError;
 use crate::slice::{Selection, SliceError};
 use ndarray::{ArrayViewD, Axis, IxDyn, Slice, SliceInfoElem};
 use num_complex::Complex;
-use tcasm_core::field::{self, ArrayError, DType, Element, FieldDesc, Kind, Mesh, Order};
+use tcasm_core::field::{
+    self, ArrayError, Centering, DType, Element, FieldDesc, Kind, Mesh, Order,
+};
 use tcasm_core::with_dtype;
 
 /// The part of fields that is taken, and the type of its values.
@@ -174,8 +176,13 @@ fn extent(slice: &Slice) -> usize {
         .div_ceil(slice.step.unsigned_abs())
 }
 
-/// Returns the mesh of the indices `slices` of `desc`, whose own mesh is `mesh`.
+/// Returns the mesh of the indices `slices` of `desc`, whose own mesh is `mesh`. The value of a cell
+/// lies in its middle, so with a step the first cell of the part begins before that of the field.
 fn placed(mut mesh: Mesh, desc: &FieldDesc, slices: &[Slice]) -> Mesh {
+    let middle = match desc.centering {
+        Centering::Point | Centering::None => 0.0,
+        Centering::Cell => 0.5,
+    };
     for (axis, slice) in slices.iter().enumerate() {
         let from_fastest = match desc.order {
             Order::C => slices.len() - 1 - axis,
@@ -183,8 +190,10 @@ fn placed(mut mesh: Mesh, desc: &FieldDesc, slices: &[Slice]) -> Mesh {
         };
         // The coordinates are x, y, z. Further axes have none.
         if from_fastest < 3 {
-            mesh.origin[from_fastest] += slice.start as f64 * mesh.spacing[from_fastest];
-            mesh.spacing[from_fastest] *= slice.step as f64;
+            let (start, step) = (slice.start as f64, slice.step as f64);
+            let first = start + middle - middle * step;
+            mesh.origin[from_fastest] += first * mesh.spacing[from_fastest];
+            mesh.spacing[from_fastest] *= step;
         }
     }
     mesh

@@ -44,9 +44,9 @@ pub struct Restored {
 /// [`Continue::restore_or_begin`] or [`rebuild`].
 pub trait Restore: Sized {
     /// Rebuilds a region from the newest checkpoint in `dirs` that can be read. `dirs` are the
-    /// tiers of a run, fastest first. Damaged checkpoints are passed over, and
-    /// [`Restored::passed_over`] lists them. If there are checkpoints of several regions, the error
-    /// lists the names of the regions.
+    /// tiers of a run, fastest first. Checkpoints that are damaged or lack fields are passed over,
+    /// and [`Restored::passed_over`] lists them. If there are checkpoints of several regions, the
+    /// error lists the names of the regions.
     #[cfg(feature = "files")]
     fn restore<P: AsRef<std::path::Path>>(dirs: &[P]) -> Result<Restored, RestoreError>;
 
@@ -255,9 +255,8 @@ fn check_exact(state: &impl State) -> Result<(), RestoreError> {
 /// Checks that the state has all fields of its version, except for those that are not for
 /// checkpoints.
 fn check_complete(state: &impl State) -> Result<(), RestoreError> {
-    let lacking = state.table().lacking.iter();
-    let needed = lacking.filter(|field| !field.not_in_checkpoints);
-    let fields: Vec<String> = needed.map(|field| field.name.clone()).collect();
+    let missing = state.table().missing();
+    let fields: Vec<String> = missing.map(|field| field.name.clone()).collect();
     match fields.is_empty() {
         true => Ok(()),
         false => Err(RestoreError::Lacks {

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use ndarray::Ix2;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tcasm_checkpoint::{Options, ReadError, Snapshot};
+use tcasm_checkpoint::{Checkpoint, Options, ReadError, Snapshot};
 use tcasm_core::field::FieldTable;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::pageset::CHUNK_PAGES;
@@ -136,8 +136,8 @@ fn region_is_rebuilt_at_its_address_with_all_fields_and_pointers() {
     assert_eq!(next.value, 6);
 }
 
-fn open(path: &Path) -> tcasm_checkpoint::Checkpoint {
-    tcasm_checkpoint::Checkpoint::open(path).unwrap()
+fn open(path: &Path) -> Checkpoint {
+    Checkpoint::open(path).unwrap()
 }
 
 #[test]
@@ -190,6 +190,33 @@ fn save_without(past: &Past, name: &str) {
 }
 
 #[test]
+fn checkpoint_that_lacks_a_field_is_passed_over_for_an_older_one_that_has_it() {
+    let past = Past::new();
+    save_without(&past, "nodes");
+    let dirs = [past.dir.path()];
+    for named in [false, true] {
+        let restored = match named {
+            true => Producer::restore_named(&dirs, &past.name).unwrap(),
+            false => Producer::restore(&dirs).unwrap(),
+        };
+        assert_eq!((restored.stamp.step, restored.from), (20, past.file(20)));
+        let [(path, why)] = &restored.passed_over[..] else {
+            panic!("{:?}", restored.passed_over);
+        };
+        assert_eq!(*path, past.file(30));
+        assert!(why.to_string().contains("nodes"), "{why}");
+        check(&restored.producer, 2);
+    }
+    // It can be asked for, and it is taken if there is no other.
+    let asked = Checkpoint::restart(&dirs, Some(30)).unwrap();
+    assert_eq!((asked.stamp().step, asked.passed_over().len()), (30, 0));
+    fs::remove_file(past.file(10)).unwrap();
+    fs::remove_file(past.file(20)).unwrap();
+    let only = Checkpoint::restart(&dirs, None).unwrap();
+    assert_eq!((only.stamp().step, only.passed_over().len()), (30, 0));
+}
+
+#[test]
 fn restart_from_a_checkpoint_that_lacks_a_field_is_refused_by_its_name() {
     let past = Past::new();
     save_without(&past, "nodes");
@@ -199,7 +226,7 @@ fn restart_from_a_checkpoint_that_lacks_a_field_is_refused_by_its_name() {
         };
         assert_eq!((*step, fields.as_slice()), (30, &["nodes".to_owned()][..]));
     };
-    refused(&Producer::restore(&[past.dir.path()]).unwrap_err());
+    refused(&Producer::restore(&[past.file(30)]).unwrap_err());
     let state = open(&past.file(30));
     let builder = Producer::builder(&past.name).capacity(1 << 20);
     let mut p = builder.create().unwrap();

@@ -103,20 +103,8 @@ pub fn image(
     component: Option<usize>,
     slice: &Slice,
 ) -> Result<Image, ShowError> {
-    let shape = blocks::shape(desc);
-    let [rows, cols] = axes(slice, shape.len())?;
-    let mut window = point(&slice.at, shape.len())?;
-    let span = |axis: usize, part: Option<[usize; 2]>, most| {
-        let [start, end] = part.unwrap_or([0, shape[axis]]);
-        Span {
-            window: start..end,
-            most,
-        }
-    };
-    window[cols] = span(cols, slice.cols, slice.pixels[1]);
-    if rows != cols {
-        window[rows] = span(rows, slice.rows, slice.pixels[0]);
-    }
+    let window = window(slice, &blocks::shape(desc))?;
+    let [rows, cols] = slice.axes;
     let got = blocks::blocks(desc, bytes, component, &window)?;
     let bounds = |axis: usize| [window[axis].window.start, window[axis].window.end];
     let (block, bounds) = match rows == cols {
@@ -137,6 +125,24 @@ pub fn image(
         envelope,
         ..image
     })
+}
+
+/// Returns the window of a slice in a field of this shape.
+fn window(slice: &Slice, shape: &[usize]) -> Result<Vec<Span>, ShowError> {
+    let [rows, cols] = axes(slice, shape.len())?;
+    let mut window = point(&slice.at, shape.len())?;
+    let span = |axis: usize, part: Option<[usize; 2]>, most| {
+        let [start, end] = part.unwrap_or([0, shape[axis]]);
+        Span {
+            window: start..end,
+            most,
+        }
+    };
+    window[cols] = span(cols, slice.cols, slice.pixels[1]);
+    if rows != cols {
+        window[rows] = span(rows, slice.rows, slice.pixels[0]);
+    }
+    Ok(window)
 }
 
 /// Checks the axes that are the rows and columns of an image. They must be different, unless the
@@ -200,7 +206,7 @@ impl Image {
             window,
             base,
             range,
-            samples: plane.iter().map(|value| (value - base) as f32).collect(),
+            samples: plane.iter().map(|value| relative(*value, base)).collect(),
             not_finite: 0,
             envelope: Vec::new(),
         }
@@ -219,6 +225,15 @@ pub(crate) fn range_of<'a>(values: impl Iterator<Item = &'a f64>) -> Option<[f64
         let [low, high] = range.unwrap_or([*v, *v]);
         Some([low.min(*v), high.max(*v)])
     })
+}
+
+/// Returns `value` minus `base` with 32 bits. A finite number stays finite, however large it is.
+pub(crate) fn relative(value: f64, base: f64) -> f32 {
+    let sample = (value - base) as f32;
+    match value.is_finite() {
+        true => sample.clamp(f32::MIN, f32::MAX),
+        false => sample,
+    }
 }
 
 /// Returns the base of an image, such that 32-bit floats can tell values apart that lie close

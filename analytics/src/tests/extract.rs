@@ -2,7 +2,7 @@ use super::sample::samples;
 use crate::dynamic;
 use crate::{Extract, Selection, SliceError};
 use proptest::prelude::*;
-use tcasm_core::field::{self, DType, FieldDesc, Mesh, Order};
+use tcasm_core::field::{self, Centering, DType, FieldDesc, Mesh, Order};
 
 const MESH: Mesh = Mesh {
     origin: [1.0, 2.0, 3.0],
@@ -18,22 +18,24 @@ fn axis_of(order: Order, coordinate: usize) -> usize {
 }
 
 /// Returns the value at a place of the mesh. No two places have the same.
-fn value(mesh: &Mesh, order: Order, index: [isize; 3]) -> f64 {
-    let at = |c: usize| mesh.origin[c] + index[axis_of(order, c)] as f64 * mesh.spacing[c];
+fn value(mesh: &Mesh, desc: &FieldDesc, index: [isize; 3]) -> f64 {
+    let middle = f64::from(u8::from(desc.centering == Centering::Cell)) / 2.0;
+    let index = |c: usize| index[axis_of(desc.order, c)] as f64 + middle;
+    let at = |c: usize| mesh.origin[c] + index(c) * mesh.spacing[c];
     at(0) + 100.0 * at(1) + 10_000.0 * at(2)
 }
 
 /// Returns a field with ghost layers whose values are those of their places.
-fn field_of_places(order: Order) -> (FieldDesc, Vec<f64>) {
+fn field_of_places(order: Order, centering: Centering) -> (FieldDesc, Vec<f64>) {
     let mut desc = FieldDesc::new("f", DType::F64, &[5, 8, 9]);
     desc.ghosts = vec![[1, 0], [2, 1], [0, 3]];
-    (desc.order, desc.mesh) = (order, Some(MESH));
+    (desc.order, desc.centering, desc.mesh) = (order, centering, Some(MESH));
     let mut values = vec![0.0; 5 * 8 * 9];
     let bytes = bytemuck::cast_slice_mut(&mut values);
     let array = field::view_mut::<f64>(&desc, bytes).unwrap();
     let mut array = array.into_dimensionality::<ndarray::Ix3>().unwrap();
     for ((i, j, k), v) in array.indexed_iter_mut() {
-        *v = value(&MESH, order, [i as isize - 1, j as isize - 2, k as isize]);
+        *v = value(&MESH, &desc, [i as isize - 1, j as isize - 2, k as isize]);
     }
     (desc, values)
 }
@@ -57,8 +59,13 @@ fn extract(selection: &str, stride: usize) -> Extract {
 
 #[test]
 fn values_of_a_part_lie_where_its_mesh_says() {
-    for order in [Order::C, Order::F] {
-        let (desc, values) = field_of_places(order);
+    for (order, centering) in [
+        (Order::C, Centering::Point),
+        (Order::F, Centering::Point),
+        (Order::C, Centering::Cell),
+        (Order::F, Centering::Cell),
+    ] {
+        let (desc, values) = field_of_places(order, centering);
         for (selection, stride, shape) in [
             ("1:3", 1, [2_usize, 5, 6]),
             (":,2,:", 1, [4, 1, 6]),
@@ -81,7 +88,7 @@ fn values_of_a_part_lie_where_its_mesh_says() {
             let mesh = part.mesh.unwrap();
             for ((i, j, k), v) in array.indexed_iter() {
                 let index = [i as isize, j as isize, k as isize];
-                assert_eq!(*v, value(&mesh, order, index), "{selection} {index:?}");
+                assert_eq!(*v, value(&mesh, &part, index), "{selection} {index:?}");
             }
         }
     }
@@ -123,7 +130,7 @@ fn only_numbers_of_64_bits_with_a_fraction_become_single() {
         other => other,
     });
     assert_eq!(dtypes, expected);
-    let (desc, values) = field_of_places(Order::F);
+    let (desc, values) = field_of_places(Order::F, Centering::Point);
     let part = single.describe([&desc]).unwrap().remove(0);
     assert_eq!((&part.ghosts, part.mesh), (&desc.ghosts, desc.mesh));
     let bytes = single.values(&desc, bytemuck::cast_slice(&values)).unwrap();
@@ -139,7 +146,7 @@ fn only_numbers_of_64_bits_with_a_fraction_become_single() {
 
 #[test]
 fn parts_that_no_file_can_hold_are_refused_with_the_reason() {
-    let (desc, _) = field_of_places(Order::C);
+    let (desc, _) = field_of_places(Order::C, Centering::Point);
     let message = |selection: &str| {
         let error = extract(selection, 1).describe([&desc]).unwrap_err();
         error.to_string()

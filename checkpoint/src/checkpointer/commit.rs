@@ -52,6 +52,8 @@ impl Checkpointer {
         let path = filled.unsealed.path().to_owned();
         fault::pass("filled");
         let header = self.with_room(|| filled.unsealed.seal())?;
+        // Another program may have written a file of this name meanwhile.
+        lock(&self.fast).check_free(&path)?;
         // From here on, the file may have its name but no line in the manifest.
         self.unentered = true;
         let bytes = filled.unsealed.commit()?;

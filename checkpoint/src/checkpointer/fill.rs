@@ -68,8 +68,8 @@ impl Checkpointer {
         })
     }
 
-    /// Checks the step and the folder, then calls `write` with the path, the identity and the
-    /// options.
+    /// Checks the step, the folder and the path, then calls `write` with the path, the identity and
+    /// the options.
     fn begin(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -82,7 +82,10 @@ impl Checkpointer {
             let path = tier.dir().join(names::file_name(tier.name(), step, form));
             (path, self.id(&tier.contents().run, step))
         };
-        let checked = self.check_step(step).and_then(|()| self.check_tier());
+        let checked = self
+            .check_step(step)
+            .and_then(|()| self.check_tier())
+            .and_then(|()| lock(&self.fast).check_free(&path));
         let begun =
             checked.and_then(|()| self.with_room(|| write(&path, &id, &self.settings.options)));
         let unsealed = begun.inspect_err(|error| self.note(step, error))?;

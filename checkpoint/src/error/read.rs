@@ -117,6 +117,18 @@ pub enum ReadError {
     /// The file has the name of a manifest, but is none.
     #[error("{0:?} is not a manifest of checkpoints; move it away, and a new one is created")]
     NotManifest(PathBuf),
+    /// The checkpoint lacks fields that a restart needs. Only a search for the newest checkpoint
+    /// that can be restarted from says so.
+    #[error(
+        "{path:?} lacks fields: it was written without {fields:?}, or with a part of them; use \
+         another checkpoint"
+    )]
+    Lacks {
+        /// The file.
+        path: PathBuf,
+        /// The names of the fields.
+        fields: Vec<String>,
+    },
     /// The checkpoint that an increment builds on is missing.
     #[error(
         "{path:?} builds on the checkpoint of step {base} with id {id}, which is missing; use \

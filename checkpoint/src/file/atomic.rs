@@ -117,8 +117,12 @@ impl Drop for Pending {
             return;
         }
         // HDF5 may have kept a descriptor that it failed to close. Without truncation, the space
-        // would stay in use until the process ends.
-        let truncated = self.file.set_len(0);
+        // would stay in use until the process ends. But over NFS a rename can report an error
+        // although it was done, and the file with the final name must not become empty.
+        let truncated = match self.dir.is_only_name(&self.temp, &self.file) {
+            true => self.file.set_len(0),
+            false => Ok(()),
+        };
         match truncated.and_then(|()| self.dir.remove(&self.temp)) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -200,6 +204,31 @@ mod tests {
             assert!(matches!(error, WriteError::Exists(_)), "{error}");
         }
         assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"first");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    fn new_file(path: &Path) -> Pending {
+        let fill = |pending: &Pending| -> Result<(), Fault> {
+            pending.file().write_all_at(b"new", 0)?;
+            Ok(())
+        };
+        begin(path, Mode::USUAL, fill).unwrap().0
+    }
+
+    /// Over NFS a request may be sent twice. The second one fails, because of what the first did.
+    #[test]
+    fn name_that_was_given_although_an_error_is_reported_leads_to_the_whole_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+        let linked = new_file(&a);
+        fs::hard_link(dir.path().join(&linked.temp), &a).unwrap();
+        assert_eq!(linked.commit_new().unwrap(), 3);
+        let renamed = new_file(&b);
+        fs::rename(dir.path().join(&renamed.temp), &b).unwrap();
+        assert!(renamed.commit().is_err());
+        for path in [a, b] {
+            assert_eq!(fs::read(path).unwrap(), b"new");
+        }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 

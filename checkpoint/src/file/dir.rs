@@ -13,12 +13,13 @@
 use super::mode::Mode;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode as Bits, fchmod, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode as Bits, fchmod, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The number of attempts to open a file that other processes create and remove meanwhile.
@@ -127,24 +128,48 @@ impl Dir {
     pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         match linkat(&self.0, from, &self.0, to, AtFlags::empty()) {
             // The file system has no hard links, so a file that appears now is replaced.
-            Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => match self.has(to) {
-                true => Err(io::ErrorKind::AlreadyExists.into()),
-                false => self.rename(from, to),
-            },
-            linked => {
-                linked?;
-                // The file has its name. Its other name does no harm.
-                if let Err(e) = self.remove(from) {
-                    tracing::warn!("cannot remove the temporary file {from:?}: {e}");
-                }
-                Ok(())
+            Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
+                return match self.has(to) {
+                    true => Err(io::ErrorKind::AlreadyExists.into()),
+                    false => self.rename(from, to),
+                };
             }
+            // NFS may send a request twice, and the second one finds the name that the first one
+            // has made.
+            Err(Errno::EEXIST) if self.is_same(from, to) => {}
+            linked => linked?,
+        }
+        // The file has its name. Its other name does no harm.
+        if let Err(e) = self.remove(from) {
+            tracing::warn!("cannot remove the temporary file {from:?}: {e}");
+        }
+        Ok(())
+    }
+
+    /// Returns true if `a` and `b` are names of the same file.
+    fn is_same(&self, a: &OsStr, b: &OsStr) -> bool {
+        let inode = |name| self.stat(name).map(|found| (found.st_dev, found.st_ino));
+        matches!((inode(a), inode(b)), (Ok(a), Ok(b)) if a == b)
+    }
+
+    /// Returns true if `name` is the name of `file`, and it has no other one.
+    pub fn is_only_name(&self, name: &OsStr, file: &File) -> bool {
+        match (self.stat(name), file.metadata()) {
+            (Ok(found), Ok(file)) => {
+                (found.st_dev, found.st_ino) == (file.dev(), file.ino()) && file.nlink() == 1
+            }
+            _ => false,
         }
     }
 
     /// Returns true if something has the name `name`.
     fn has(&self, name: &OsStr) -> bool {
-        fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
+        self.stat(name).is_ok()
+    }
+
+    /// Returns what the system knows of `name`. A symbolic link is not followed.
+    fn stat(&self, name: &OsStr) -> nix::Result<FileStat> {
+        fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)
     }
 
     /// Removes the file `name`.

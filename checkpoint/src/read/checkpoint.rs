@@ -49,6 +49,9 @@ impl Checkpoint {
     /// the tiers of a run, fastest first, or the path of a single file. [`Checkpoint::passed_over`]
     /// tells which newer ones could not be used.
     ///
+    /// A checkpoint that lacks fields which a restart needs ([`FieldTable::missing`]) is passed over
+    /// if there is an older one that can be used and lacks none.
+    ///
     /// In place of a folder, its file `NAME.vtkhdf.series` can be given. It stands for all
     /// checkpoints called NAME in the folder, increments among them.
     ///
@@ -242,6 +245,24 @@ impl Checkpoint {
         }
     }
 
+    /// Returns the checkpoint, for which `passed_over` could not be used.
+    fn after(self, passed_over: Vec<(PathBuf, ReadError)>) -> Self {
+        Checkpoint {
+            passed_over,
+            ..self
+        }
+    }
+
+    /// Returns an error if it lacks fields that a restart needs.
+    fn lacks(&self) -> Option<ReadError> {
+        let missing = self.table().missing();
+        let fields: Vec<String> = missing.map(|field| field.name.clone()).collect();
+        (!fields.is_empty()).then(|| ReadError::Lacks {
+            path: self.path.clone(),
+            fields,
+        })
+    }
+
     /// Returns the error for a checkpoint that does not fit into memory.
     pub(crate) fn too_large(&self, why: memory::TooLarge) -> ReadError {
         ReadError::TooLarge {
@@ -294,7 +315,8 @@ fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), R
 }
 
 /// Opens the first of `files` that can be used. `passed_over` are files that could not be used
-/// before.
+/// before. If fields are checked, it is for a restart: the first one that lacks none is taken, or
+/// else the first.
 fn newest(
     place: &Path,
     files: Vec<PathBuf>,
@@ -302,19 +324,25 @@ fn newest(
     care: Care,
 ) -> Result<Checkpoint, ReadError> {
     let mut chains = Chains::to_read(care);
+    // The first one that lacks fields, and the number of files that were passed over before it.
+    let mut first = None;
     for path in files {
-        match open_file(&path, &mut chains) {
-            Ok(checkpoint) => {
-                return Ok(Checkpoint {
-                    passed_over,
-                    ..checkpoint
-                });
-            }
-            Err(error) => {
-                tracing::warn!("passing over a checkpoint: {error}");
-                passed_over.push((path, error));
-            }
-        }
+        let error = match open_file(&path, &mut chains) {
+            Ok(checkpoint) => match checkpoint.lacks().filter(|_| care >= Care::Fields) {
+                None => return Ok(checkpoint.after(passed_over)),
+                Some(error) => {
+                    first.get_or_insert((checkpoint, passed_over.len()));
+                    error
+                }
+            },
+            Err(error) => error,
+        };
+        tracing::warn!("passing over a checkpoint: {error}");
+        passed_over.push((path, error));
+    }
+    if let Some((checkpoint, before)) = first {
+        passed_over.truncate(before);
+        return Ok(checkpoint.after(passed_over));
     }
     match passed_over.is_empty() {
         true => Err(ReadError::NoneFound(place.to_owned())),

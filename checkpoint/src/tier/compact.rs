@@ -103,7 +103,9 @@ pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result
     let (increment, full) = {
         let tier = lock(tier);
         let name = names::file_name(tier.name(), entry.step, Form::Full(options.layout));
-        (tier.path(entry), tier.dir().join(name))
+        let full = tier.dir().join(name);
+        tier.check_free(&full)?;
+        (tier.path(entry), full)
     };
     let loaded = Checkpoint::open(increment)?.load()?;
     let unsealed = write::begin(&full, &loaded.snapshot(), &entry.id, options)?;
@@ -115,6 +117,7 @@ pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result
         // The increment was replaced or removed meanwhile.
         return Ok(());
     }
+    tier.check_free(&full)?;
     let bytes = unsealed.commit()?;
     tcasm_core::testing::fault::pass("compacted");
     tier.complete(stored::entry(&full, header, bytes))?;
@@ -126,6 +129,25 @@ mod tests {
     use super::*;
     use crate::tier::test::written;
     use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn compaction_does_not_replace_a_file_of_another_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let tier = written(dir.path(), 1);
+        let entry = tier.contents().items[&1].entry.clone();
+        let theirs = dir.path().join("run_00000001.h5");
+        std::fs::write(&theirs, "of another program").unwrap();
+        let tier: Shared = Arc::new(Mutex::new(tier));
+        let options = Options {
+            layout: crate::Layout::OpenPmd,
+            ..Options::default()
+        };
+        let error = compact(&tier, &entry, &options).unwrap_err();
+        let refused = |e: &CompactError| matches!(e, CompactError::Write(WriteError::Exists(_)));
+        assert!(refused(&error), "{error}");
+        assert_eq!(std::fs::read(&theirs).unwrap(), b"of another program");
+        assert_eq!(lock(&tier).contents().items[&1].entry, entry);
+    }
 
     #[test]
     fn checkpoint_that_is_replaced_during_compaction_is_kept() {

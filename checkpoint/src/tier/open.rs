@@ -94,6 +94,19 @@ impl Tier {
         self.dir.join(&entry.file)
     }
 
+    /// Checks that a new checkpoint may get the name `path` in this folder. An older checkpoint may
+    /// have that name, but no file of another program.
+    pub fn check_free(&self, path: &Path) -> Result<(), WriteError> {
+        let Some(found) = names::Found::at(path) else {
+            return Ok(());
+        };
+        let known = self.contents().items.get(&found.step);
+        match known.is_some_and(|item| self.path(&item.entry) == found.path) {
+            true => Ok(()),
+            false => stored::check_free(&found),
+        }
+    }
+
     /// Enters a complete checkpoint, whose file already has its name. Removes the file that it
     /// replaces, if that has another name.
     pub fn complete(&mut self, entry: Entry) -> Result<(), WriteError> {

@@ -1,7 +1,7 @@
 //! The part of `tcasm demo` that needs HDF5: a checkpoint.
 
 use crate::failure::{Code, Failure};
-use crate::files::snapshot::snapshot;
+use crate::files::stored::Choice;
 use crate::{output, plain};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,8 @@ impl DemoCheckpoint {
 
 fn write(version: &Version, name: &str, dir: &Path) -> Result<String, Failure> {
     let mut checkpointer = Checkpointer::new(dir, "demo", Options::default())?;
-    let view = version.view()?;
-    let written = checkpointer.write(&snapshot(name, &view))?;
+    let stored = Choice::whole().of(version)?;
+    let written = checkpointer.write(&stored.snapshot(name))?;
     Ok(plain::line(&format!(
         "          wrote {}  {}  {:.2} s",
         written.path.display(),

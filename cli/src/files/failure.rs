@@ -16,11 +16,7 @@ impl From<WriteError> for Failure {
             WriteError::Before { .. } | WriteError::Backwards { .. } => Code::OtherRun,
             _ => Code::Io,
         };
-        let advice = match &error {
-            WriteError::Exists(_) => ", or replace it with --force",
-            _ => "",
-        };
-        Failure::new(code, format!("{error}{advice}"))
+        Failure::new(code, error.to_string())
     }
 }
 

@@ -15,7 +15,6 @@ mod follow;
 mod places;
 mod restore;
 mod schedule;
-mod snapshot;
 mod storage;
 mod stored;
 mod verify;

@@ -3,8 +3,8 @@
 
 use crate::failure::Failure;
 use crate::files::args::RestoreArgs;
-use crate::files::snapshot::snapshot;
 use crate::files::storage;
+use crate::files::stored::Choice;
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -42,11 +42,10 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
 fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     let storage = args.storage.for_file(&args.out)?;
     let version = tcasm_restart::kept(name)?;
-    let view = version.view()?;
-    let snapshot = snapshot(name, &view);
+    let stored = Choice::whole().of(&version)?;
     let options = storage.options(Mode::PRIVATE);
-    let bytes = tcasm_checkpoint::write(&args.out, &snapshot, &options)?;
-    tell_left_out(&options, view.table());
+    let bytes = tcasm_checkpoint::write(&args.out, &stored.snapshot(name), &options)?;
+    tell_left_out(&options, stored.table());
     wrote(
         &args.out,
         &version.stamp(),
@@ -58,8 +57,7 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
 /// Prints which fields the checkpoint lacks although a restart needs them. The new file lacks them
 /// too, and says so.
 fn tell_lacking(table: &FieldTable) {
-    let needed = table.lacking.iter().filter(|f| !f.not_in_checkpoints);
-    let names: Vec<&str> = needed.map(|f| f.name.as_str()).collect();
+    let names: Vec<&str> = table.missing().map(|f| f.name.as_str()).collect();
     if !names.is_empty() {
         crate::output::note(&format!(
             "the checkpoint was written without {}, or with a part of them; no simulation can \

@@ -1,4 +1,4 @@
-//! What of a version is stored: some of its fields, or a part of each, or rounded values.
+//! Selects what a file stores of a version: some of its fields, a part of each, or rounded values.
 //!
 //! The field table of a file names the fields that the file lacks or has only a part of, and those
 //! whose values are rounded, so that no simulation restarts from it by mistake. The writer of the
@@ -19,7 +19,7 @@ use tcasm_observer::{Version, View, ViewError};
 /// The number of bytes up to which it is not checked whether there is memory for them.
 const SMALL: u64 = 16 << 20;
 
-/// The choice of what is stored of each version.
+/// The choice of the fields, and of their parts, that files store of each version.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The names of the fields, or none for all of them.
@@ -31,7 +31,7 @@ pub struct Choice {
     relative_error: Option<f64>,
 }
 
-/// What is stored of a version. The version is pinned until this is dropped.
+/// The chosen fields and parts of one version. The version is pinned until this is dropped.
 pub struct Stored {
     view: View,
     table: FieldTable,
@@ -64,6 +64,16 @@ impl From<&CheckpointArgs> for Choice {
 }
 
 impl Choice {
+    /// Returns the choice of all fields, as they are.
+    pub fn whole() -> Self {
+        Choice {
+            fields: Vec::new(),
+            for_restarts: false,
+            extract: Extract::default(),
+            relative_error: None,
+        }
+    }
+
     /// Maps the fields of `version` that are stored, and makes the values of their parts.
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
         let fields = self.fields(version)?;
@@ -72,15 +82,6 @@ impl Choice {
         let placed: Vec<FieldDesc> = fields.iter().map(|f| self.placed(table, f)).collect();
         let parts = self.extract.describe(&placed).map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
-        let lacks = |field: &FieldDesc| {
-            let is_chosen = fields.iter().any(|chosen| chosen.name == field.name);
-            let is_made = made.contains_key(&field.name);
-            (!is_chosen || is_made).then(|| FieldDesc {
-                // A part of a field is no state to restart from.
-                not_in_checkpoints: field.not_in_checkpoints && !is_made,
-                ..field.clone()
-            })
-        };
         let has = |name: &str| fields.iter().any(|field| field.name == name);
         let is_stored = |mesh: &&MeshDesc| !self.cuts() && mesh.geometry().into_iter().all(has);
         let is_cut = |mesh: &&MeshDesc| {
@@ -89,11 +90,14 @@ impl Choice {
             self.cuts() && has_points && fields.iter().any(on_it)
         };
         let cut = table.meshes.iter().filter(is_cut);
-        let rounded = |part| self.rounded(table, part);
+        let rounded = |part: FieldDesc| FieldDesc {
+            relative_error: self.bound(table, &part),
+            ..part
+        };
         Ok(Stored {
             cut: cut.map(|mesh| mesh.name.clone()).collect(),
             table: FieldTable {
-                lacking: table.fields.iter().filter_map(lacks).collect(),
+                lacking: self.lacking(version, &fields),
                 fields: parts.into_iter().map(rounded).collect(),
                 attrs: table.attrs.clone(),
                 meshes: table.meshes.iter().filter(is_stored).cloned().collect(),
@@ -131,6 +135,30 @@ impl Choice {
         }
     }
 
+    /// Returns true if all that a restart needs of `version` is stored, with exact values.
+    pub fn is_complete(&self, version: &Version) -> Result<bool, Failure> {
+        let (table, fields) = (version.table(), self.fields(version)?);
+        let is_exact = |field: &&FieldDesc| self.bound(table, field).is_none();
+        let lacking = self.lacking(version, &fields);
+        let has_all = lacking.iter().all(|field| field.not_in_checkpoints);
+        Ok(has_all && fields.iter().all(is_exact))
+    }
+
+    /// Returns the fields of `version` that are left out, or of which only a part is stored, if
+    /// `stored` are stored.
+    fn lacking(&self, version: &Version, stored: &[&FieldDesc]) -> Vec<FieldDesc> {
+        let lacks = |field: &FieldDesc| {
+            let is_stored = stored.iter().any(|stored| stored.name == field.name);
+            let is_part = is_stored && !self.extract.is_whole(field);
+            (!is_stored || is_part).then(|| FieldDesc {
+                // A part of a field is no state to restart from.
+                not_in_checkpoints: field.not_in_checkpoints && !is_part,
+                ..field.clone()
+            })
+        };
+        version.table().fields.iter().filter_map(lacks).collect()
+    }
+
     /// Returns the values of those of `parts` that are not `fields` as they are.
     fn values(
         &self,
@@ -150,16 +178,13 @@ impl Choice {
         values.collect()
     }
 
-    /// Returns the description of `part` with the bound of its error, if its values are rounded.
-    /// Those that are the geometry of a mesh stay exact, because rounding could make cells
-    /// degenerate far from the origin.
-    fn rounded(&self, table: &FieldTable, part: FieldDesc) -> FieldDesc {
-        let bound = self.relative_error;
-        let bound = bound.filter(|bound| part.dtype.significant_bits(*bound).is_some());
-        FieldDesc {
-            relative_error: bound.filter(|_| table.geometry_of(&part.name).is_none()),
-            ..part
-        }
+    /// Returns the bound of the error of `part`, if its values are rounded. Those that are the
+    /// geometry of a mesh of `table` stay exact, because rounding could make cells degenerate far
+    /// from the origin.
+    fn bound(&self, table: &FieldTable, part: &FieldDesc) -> Option<f64> {
+        let bound = self.relative_error?;
+        let rounds = part.dtype.significant_bits(bound).is_some();
+        (rounds && table.geometry_of(&part.name).is_none()).then_some(bound)
     }
 
     /// Returns the fields of `version` that are stored, in the order of its table.

@@ -79,6 +79,13 @@ impl FieldTable {
         check(&self.lacking, region, page_size)
     }
 
+    /// Returns the fields that are missing for a restart: those that are lacking, except for the
+    /// ones that are not in checkpoints.
+    pub fn missing(&self) -> impl Iterator<Item = &FieldDesc> {
+        let lacking = self.lacking.iter();
+        lacking.filter(|field| !field.not_in_checkpoints)
+    }
+
     /// Returns the field called `name`.
     pub fn get(&self, name: &str) -> Option<&FieldDesc> {
         self.fields.iter().find(|f| f.name == name)

@@ -23,6 +23,18 @@ fn one_nan_in_a_large_plane_is_in_the_small_image() {
 }
 
 #[test]
+fn numbers_that_are_too_large_for_32_bits_are_finite_in_the_image() {
+    let desc = FieldDesc::new("t", DType::F64, &[1, 5]);
+    let values = [0.0, 1e43, -1.5e308, 1.5e308, f64::NEG_INFINITY];
+    let bytes = bytemuck::cast_slice(&values);
+    let image = image(&desc, bytes, None, &request(&desc, [1, 5])).unwrap();
+    let most = f32::MAX;
+    assert_eq!(image.samples, [0.0, most, -most, most, f32::NEG_INFINITY]);
+    assert_eq!((image.base, image.not_finite), (0.0, 1));
+    assert_eq!(image.range, Some([-1.5e308, 1.5e308]));
+}
+
+#[test]
 fn spike_of_one_value_is_in_the_envelope_of_a_line() {
     let desc = FieldDesc::new("t", DType::F64, &[100_000]);
     let mut values = vec![1.0_f64; 100_000];

@@ -2,7 +2,7 @@
 
 use super::MeshError;
 use super::points::rows;
-use crate::image::{base_of, range_of};
+use crate::image::{base_of, range_of, relative};
 use tcasm_analytics::Number;
 use tcasm_analytics::number::{Key, modulus};
 use tcasm_core::field::FieldDesc;
@@ -27,7 +27,7 @@ impl Relative {
             base,
             range,
             not_finite: values.iter().filter(|value| !value.is_finite()).count() as u64,
-            values: values.iter().map(|value| (value - base) as f32).collect(),
+            values: values.iter().map(|value| relative(*value, base)).collect(),
         }
     }
 }

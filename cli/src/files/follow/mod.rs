@@ -84,6 +84,7 @@ impl Follower<'_> {
         version: Version,
         schedule: &mut Schedule,
     ) -> Result<(), Failure> {
+        self.sink.check(&version, &self.choice)?;
         self.changes.see(&version);
         let interval = self.args.follow.when().interval;
         self.progress.saw(&version, interval);

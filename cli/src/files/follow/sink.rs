@@ -17,8 +17,19 @@ use tcasm_observer::{Stamp, Version};
 pub enum Sink {
     /// One temporal file, `FILE.vtkhdf`.
     One(Box<TimeSeries>),
-    /// One file per version: with the list `FILE.vtkhdf.series`, or as openPMD, `FILE_%T.h5`.
-    Each(Box<Checkpointer>, PathBuf),
+    /// One file per version.
+    Each(Box<Files>),
+}
+
+/// A series with one file per version: with the list `FILE.vtkhdf.series`, or as openPMD,
+/// `FILE_%T.h5`.
+pub struct Files {
+    checkpointer: Checkpointer,
+    /// The list, or the pattern.
+    list: PathBuf,
+    /// True if the newest file has all that a restart needs, with exact values. `None` if there was
+    /// none at the start, or after it was compared with the first version.
+    is_complete: Option<bool>,
 }
 
 /// A version that is on the disk.
@@ -65,30 +76,28 @@ impl Sink {
             replace_later: args.follow.replace_later,
             ..Settings::new(dir.unwrap_or(Path::new(".")))
         };
-        let files = Box::new(Checkpointer::open(name, settings)?);
-        let sink = Sink::Each(files, args.file.clone());
-        sink.check_region(&args.name)?;
-        Ok(sink)
+        let checkpointer = Checkpointer::open(name, settings)?;
+        let is_complete = newest(&checkpointer, args)?;
+        Ok(Sink::Each(Box::new(Files {
+            checkpointer,
+            list: args.file.clone(),
+            is_complete,
+        })))
     }
 
-    /// Returns an error if the files belong to another region.
-    fn check_region(&self, name: &str) -> Result<(), Failure> {
-        let Sink::Each(checkpointer, list) = self else {
+    /// Returns an error if what `choice` stores of `version` does not belong to the files that were
+    /// there: they have all that a restart needs and it has not, or the reverse. Compares the first
+    /// version only, since a simulation can add fields later.
+    pub fn check(&mut self, version: &Version, choice: &Choice) -> Result<(), Failure> {
+        let Sink::Each(files) = self else {
             return Ok(());
         };
-        let contents = checkpointer.contents();
-        let Some((_, newest)) = contents.items.last_key_value() else {
-            return Ok(());
-        };
-        let file = list.with_file_name(&newest.entry.file);
-        match Checkpoint::open(&file) {
-            Ok(checkpoint) if checkpoint.region() != name => Err(WriteError::OtherSeries {
-                path: list.clone(),
-                found: checkpoint.region().to_owned(),
-                expected: name.to_owned(),
+        match files.is_complete {
+            Some(there) if there != choice.is_complete(version)? => Err(files.unlike(there)),
+            _ => {
+                files.is_complete = None;
+                Ok(())
             }
-            .into()),
-            _ => Ok(()), // a file that cannot be read does not prevent appending
         }
     }
 
@@ -96,8 +105,8 @@ impl Sink {
     pub fn last(&self) -> Option<Stamp> {
         match self {
             Sink::One(series) => series.last(),
-            Sink::Each(checkpointer, _) => {
-                let contents = checkpointer.contents();
+            Sink::Each(files) => {
+                let contents = files.checkpointer.contents();
                 let (_, newest) = contents.items.last_key_value()?;
                 Some(Stamp {
                     version: newest.entry.version,
@@ -117,6 +126,7 @@ impl Sink {
         choice: &Choice,
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<Appended, Trouble> {
+        self.check(&version, choice)?;
         let stored = choice.of(&version)?;
         drop(version);
         let places = places::of(&stored, self.layout());
@@ -131,12 +141,12 @@ impl Sink {
                     places,
                 })
             }
-            Sink::Each(checkpointer, list) => {
-                let filled = checkpointer.fill(&stored.snapshot(name))?;
+            Sink::Each(files) => {
+                let filled = files.checkpointer.fill(&stored.snapshot(name))?;
                 drop(stored);
                 Ok(Appended {
-                    path: list.clone(),
-                    bytes: checkpointer.commit(filled)?.bytes,
+                    path: files.list.clone(),
+                    bytes: files.checkpointer.commit(filled)?.bytes,
                     places,
                 })
             }
@@ -146,11 +156,55 @@ impl Sink {
     /// Returns the layout of the files. Only a list is called `.series`.
     fn layout(&self) -> tcasm_checkpoint::Layout {
         match self {
-            Sink::Each(_, path) if path.extension().is_none_or(|e| e != "series") => {
+            Sink::Each(files) if files.list.extension().is_none_or(|e| e != "series") => {
                 tcasm_checkpoint::Layout::OpenPmd
             }
             _ => tcasm_checkpoint::Layout::VtkHdf,
         }
+    }
+}
+
+impl Files {
+    /// Returns the failure for versions that do not belong to the files there. `is_complete` says
+    /// whether these have all that a restart needs.
+    fn unlike(&self, is_complete: bool) -> Failure {
+        let why = match is_complete {
+            true => "with all that a restart needs, so no version without it can join them",
+            false => {
+                "without fields, with a part of them or with rounded values, so no whole and exact \
+                 version can join them"
+            }
+        };
+        let text = format!(
+            "the files of {:?} were written {why}; choose another name, or the same --fields, \
+             --slice, --stride, --as and --relative-error as before",
+            self.list
+        );
+        Failure::new(Code::OtherRun, text)
+    }
+}
+
+/// Returns whether the newest file has all that a restart needs, with exact values, or `None` if
+/// there is none that can be read. Returns an error if it belongs to another region.
+fn newest(checkpointer: &Checkpointer, args: &ExportArgs) -> Result<Option<bool>, Failure> {
+    let contents = checkpointer.contents();
+    let Some((_, newest)) = contents.items.last_key_value() else {
+        return Ok(None);
+    };
+    let file = args.file.with_file_name(&newest.entry.file);
+    match Checkpoint::open(&file) {
+        Ok(checkpoint) if checkpoint.region() != args.name => Err(WriteError::OtherSeries {
+            path: args.file.clone(),
+            found: checkpoint.region().to_owned(),
+            expected: args.name.clone(),
+        }
+        .into()),
+        Ok(checkpoint) => {
+            let table = checkpoint.table();
+            let has_all = table.missing().next().is_none();
+            Ok(Some(has_all && table.relative_error().is_none()))
+        }
+        Err(_) => Ok(None), // a file that cannot be read does not prevent appending
     }
 }
 
@@ -170,9 +224,10 @@ impl From<WriteError> for Trouble {
 }
 
 impl From<Failure> for Trouble {
-    /// Only a lost lease is permanent, and arguments that do not fit the fields.
+    /// Only a lost lease is permanent, and arguments that do not fit the fields or the series.
     fn from(failure: Failure) -> Self {
-        let may_pass = !matches!(failure.code, Code::NotAllowed | Code::NoField | Code::Usage);
+        use Code::{NoField, NotAllowed, OtherRun, Usage};
+        let may_pass = !matches!(failure.code, NotAllowed | NoField | Usage | OtherRun);
         Trouble { failure, may_pass }
     }
 }

@@ -1,13 +1,13 @@
-//! Where the versions to append come from: those that still exist, or every one.
+//! The sources of the versions to append.
 
 use std::time::Duration;
 use tcasm_observer::{EveryVersion, ObserveError, Observer, Version};
 
 /// The versions of a region, in order.
 pub enum Source<'o> {
-    /// Those that still exist when it looks.
+    /// The versions that still exist when the command looks for them.
     Existing(&'o mut Observer),
-    /// Every one. The producer keeps those that are not taken yet.
+    /// Every version. The producer keeps the versions that are not taken yet.
     Every(EveryVersion<'o>),
 }
 

@@ -1,9 +1,12 @@
 //! Tests of what `export --follow` refuses: earlier steps, files of others, wrong arguments.
 
-use super::{has, in_dir, of, read};
-use crate::checkpoint::attached;
-use crate::common::{Background, bad, line, name, publish, tcasm, until};
+use super::{has, in_dir, of, read, start};
+use crate::checkpoint::{self, attached};
+use crate::common::{Background, bad, line, name, names_in, publish, tcasm, until};
+use nix::sys::signal::Signal;
 use std::fs;
+use std::path::Path;
+use tcasm_checkpoint::Checkpoint;
 use tcasm_observer::Observer;
 
 #[test]
@@ -59,6 +62,71 @@ fn file_of_another_program_is_not_touched() {
     let exported = fs::read(&file).unwrap();
     bad(&["export", &name, path, "--follow"], 11);
     assert_eq!(fs::read(&file).unwrap(), exported);
+}
+
+#[test]
+fn file_of_another_program_with_the_name_of_a_version_is_not_replaced() {
+    let (dir, _) = in_dir();
+    let (series, name) = (dir.path().join("run_%T.h5"), name("follow-taken"));
+    let file = |step: u64| dir.path().join(format!("run_{step:08}.h5"));
+    fs::write(file(20), "a letter").unwrap();
+    let (mut p, t) = line(&name, 100);
+    let run = start(&name, &series, &[]);
+    (1..=3).for_each(|n| publish(&mut p, t, n * 10));
+    let run = run.end();
+    assert_eq!(run.code, 9, "{run:?}");
+    assert!(
+        run.err.contains("run_00000020.h5") && run.err.contains("exists already"),
+        "{run:?}"
+    );
+    assert!(!run.err.contains("--force"), "{run:?}");
+    assert_eq!(fs::read(file(20)).unwrap(), b"a letter");
+    assert!(file(10).exists() && !file(30).exists());
+    drop(p);
+}
+
+#[test]
+fn part_does_not_join_checkpoints_and_no_whole_version_joins_parts() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("follow-mixed"));
+    let (mut p, t) = line(&name, 100);
+    let run = checkpoint::start(&name, dir.path(), &["--every", "1"]);
+    for n in 1..=3 {
+        publish(&mut p, t, n * 10);
+        until("it is written", || {
+            checkpoint::files(dir.path()).len() as u64 == n
+        });
+    }
+    run.signal(Signal::SIGINT);
+    run.end();
+    let written = names_in(dir.path());
+    let series = |stem: &str| dir.path().join(format!("{stem}_%T.h5"));
+    let export = |series: &Path, more: &[&str]| {
+        let args = ["export", &name, series.to_str().unwrap(), "--follow"];
+        bad(&[&args[..], more].concat(), 11)
+    };
+    let part = ["--slice", "0:10", "--keep", "1"];
+    let rounded = ["--relative-error", "1e-3", "--keep", "1"];
+    for more in [&part, &rounded] {
+        let refused = export(&series(&name), more);
+        assert!(refused.contains(more[0]), "{refused}");
+        assert_eq!(names_in(dir.path()), written);
+    }
+    let restored = Checkpoint::restart(&[dir.path()], None).unwrap();
+    assert_eq!(restored.stamp().step, 30);
+    drop(restored);
+
+    // A series of parts goes on with the same part, and with no other.
+    for step in [40, 50] {
+        let run = start(&name, &series("part"), &part);
+        publish(&mut p, t, step);
+        let file = dir.path().join(format!("part_{step:08}.h5"));
+        until("it is appended", || file.exists());
+        run.signal(Signal::SIGINT);
+        let run = run.end();
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    }
+    let refused = export(&series("part"), &[]);
+    assert!(refused.contains("part_%T.h5"), "{refused}");
 }
 
 #[test]
