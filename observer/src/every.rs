@@ -56,9 +56,8 @@ impl EveryVersion<'_> {
         })
     }
 
-    /// Returns the numbers that were left out, up to the last version that was taken. Numbers count
-    /// that are greater than that of the newest version at the call of
-    /// [`every_version`](Observer::every_version).
+    /// Returns the numbers that were left out, up to the last version that was taken. Only versions
+    /// after the newest one at the call of [`every_version`](Observer::every_version) count.
     ///
     /// Most are numbers of versions that never became visible, because the producer gave up their
     /// capture. The others were reclaimed before this observer could reserve them. That happens

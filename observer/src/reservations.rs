@@ -19,8 +19,8 @@ use std::sync::Arc;
 use tcasm_core::format::lease::PINS;
 use tcasm_core::format::protocol;
 
-/// The number of looks at what the producer may be changing. It may mark a version retired for a
-/// moment, until it sees the pin, and may publish while versions are reserved.
+/// The number of looks at a state that the producer may be changing. It may mark a version retired
+/// for a moment, until it sees the pin, and may publish while versions are reserved.
 const LOOKS: usize = 3;
 
 /// A version that is pinned, although it may not exist yet.

@@ -186,13 +186,12 @@ impl Background {
 
     /// Reads standard output up to and including the next newline.
     pub fn read_line(&mut self) -> String {
-        let out = self.child().stdout.as_mut().unwrap();
-        let mut line = Vec::new();
-        let mut byte = [0];
-        while line.last() != Some(&b'\n') && out.read(&mut byte).unwrap() == 1 {
-            line.push(byte[0]);
-        }
-        String::from_utf8(line).unwrap()
+        line_of(self.child().stdout.as_mut().unwrap())
+    }
+
+    /// Reads standard error up to and including the next newline.
+    pub fn read_error_line(&mut self) -> String {
+        line_of(self.child().stderr.as_mut().unwrap())
     }
 
     /// Waits until the command ends.
@@ -208,4 +207,14 @@ impl Drop for Background {
             let _ = child.wait();
         }
     }
+}
+
+/// Reads up to and including the next newline, and nothing after it.
+fn line_of(from: &mut impl Read) -> String {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.last() != Some(&b'\n') && from.read(&mut byte).unwrap() == 1 {
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).unwrap()
 }

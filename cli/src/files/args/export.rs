@@ -43,7 +43,8 @@ pub struct Follow {
     #[command(flatten)]
     interval: Interval,
     /// Miss no version: the simulation keeps those that are not read yet, within its bounds. At a
-    /// bound its publish_wait waits, and its publish skips
+    /// bound its publish_wait waits, and its publish skips. A version that cannot be written is
+    /// tried again until that succeeds, or until SIGTERM or SIGINT
     #[arg(long, requires = "follow")]
     pub lossless: bool,
     /// Keep only the newest K versions [default: all]

@@ -1,4 +1,4 @@
-//! The versions that were due, but were reclaimed before they were seen.
+//! The versions that were due, but were not seen: reclaimed before, or never visible.
 
 use crate::files::args::Interval;
 use tcasm_observer::Stamp;

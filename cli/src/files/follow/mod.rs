@@ -1,7 +1,8 @@
 //! `tcasm export --follow`: writes a series that grows with the simulation.
 //!
 //! A version is pinned only while it is written. A version that cannot be written does not end the
-//! program if a later attempt may succeed.
+//! program if a later attempt may succeed. With `--lossless` that version is tried again, and stays
+//! pinned until it is on the disk. Otherwise the next one is tried.
 
 mod changes;
 mod missed;
@@ -21,20 +22,24 @@ use changes::Changes;
 use progress::FollowOutput;
 use sink::{Sink, Trouble};
 use source::Source;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tcasm_observer::{ObserveError, Observer, Stamp, Version};
+
+/// The pause before a version is tried again with `--lossless`.
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let signals = Signals::catch()?;
     let sink = Sink::open(args)?;
     let mut follower = Follower {
-        last: sink.last(),
+        args,
+        signals: &signals,
+        choice: Choice::from(&args.part),
         sink,
+        newest: 0,
         progress: FollowOutput::new(&args.name, args.file.clone()),
         changes: Changes::default(),
         last_failure: None,
-        choice: Choice::from(&args.part),
-        args,
     };
     let say = |text: &str| follower.progress.note(text);
     let end = || signals.end();
@@ -42,8 +47,9 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         follower.progress.finish("interrupted");
         return Ok(());
     };
-    let end = follower.follow(&mut observer, &signals)?;
-    if end != End::Interrupted {
+    follower.newest = newest_of_this_run(&mut observer, follower.sink.last())?;
+    let end = follower.follow(&mut observer)?;
+    if end != End::Interrupted && !follower.gave_up() {
         follower.append_newest(&mut observer)?;
     }
     follower.finish(end)
@@ -51,10 +57,11 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
 
 struct Follower<'a> {
     args: &'a ExportArgs,
+    signals: &'a Signals,
     choice: Choice,
     sink: Sink,
-    /// The newest version in the series.
-    last: Option<Stamp>,
+    /// The number of the newest version in the series that is of this run of the simulation, or 0.
+    newest: u64,
     progress: FollowOutput,
     changes: Changes,
     /// The error of the last attempt, if it failed.
@@ -63,33 +70,28 @@ struct Follower<'a> {
 
 impl Follower<'_> {
     /// Goes through all versions that can be read, and appends those that are due.
-    fn follow(&mut self, observer: &mut Observer, signals: &Signals) -> Result<End, Failure> {
+    fn follow(&mut self, observer: &mut Observer) -> Result<End, Failure> {
         let mut schedule = Schedule::new(self.args.follow.when(), None, Instant::now());
         let mut source = Source::of(observer, self.args.follow.lossless)?;
-        while !signals.end() {
+        while !self.signals.end() {
             match source.next(POLL) {
-                Ok(version) => self.see(source.observer(), version, &mut schedule)?,
+                Ok(version) => self.see(version, &mut schedule)?,
                 Err(ObserveError::NotReady) => {}
                 Err(ObserveError::EndOfStream) => return Ok(End::OfStream),
                 Err(ObserveError::ProducerLost) => return Ok(End::ProducerLost),
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(End::by_signal(signals))
+        Ok(End::by_signal(self.signals))
     }
 
-    fn see(
-        &mut self,
-        observer: &mut Observer,
-        version: Version,
-        schedule: &mut Schedule,
-    ) -> Result<(), Failure> {
+    fn see(&mut self, version: Version, schedule: &mut Schedule) -> Result<(), Failure> {
         self.sink.check(&version, &self.choice)?;
         self.changes.see(&version);
         let interval = self.args.follow.when().interval;
         self.progress.saw(&version, interval);
         let began = Instant::now();
-        if self.has(observer, &version) || !schedule.is_due(version.stamp(), began) {
+        if self.has(&version) || !schedule.is_due(version.stamp(), began) {
             return Ok(());
         }
         self.append(version)?;
@@ -104,7 +106,7 @@ impl Follower<'_> {
     /// gone.
     fn append_newest(&mut self, observer: &mut Observer) -> Result<(), Failure> {
         match observer.latest() {
-            Ok(version) if self.has(observer, &version) => Ok(()),
+            Ok(version) if self.has(&version) => Ok(()),
             Ok(version) => {
                 self.changes.see(&version);
                 self.append(version)
@@ -117,32 +119,62 @@ impl Follower<'_> {
     }
 
     /// Returns true if the series already has `version` or a later one of the same run of the
-    /// simulation. That is so if an earlier run of this command appended it.
-    fn has(&self, observer: &mut Observer, version: &Version) -> bool {
-        let last = self.last.filter(|last| version.number() <= last.version);
-        last.is_some_and(|last| is_of_this_run(observer, last))
+    /// simulation. An earlier run of this command may have appended it.
+    fn has(&self, version: &Version) -> bool {
+        version.number() <= self.newest
     }
 
     /// Appends `version` and releases it. An error that may pass (a full disk, for example) is
-    /// printed; any other is returned.
+    /// printed; any other is returned. With `--lossless` this tries again until it succeeds. After
+    /// a signal it tries only once.
     fn append(&mut self, version: Version) -> Result<(), Failure> {
-        let stamp = version.stamp();
+        let stamp = region::stamp_text(&version.stamp());
+        while self.args.follow.lossless && !self.signals.end() {
+            let Some(failure) = self.write(version.clone())? else {
+                return Ok(());
+            };
+            self.progress.failed_for_now(&stamp, &failure.message);
+            self.pause();
+        }
+        if let Some(failure) = self.write(version)? {
+            self.progress.failed(&stamp, &failure.message);
+            self.last_failure = Some(failure);
+        }
+        Ok(())
+    }
+
+    /// Writes `version`, and releases it as soon as its bytes are written. Returns the failure if a
+    /// later attempt may succeed.
+    fn write(&mut self, version: Version) -> Result<Option<Failure>, Failure> {
+        let number = version.number();
         let (changes, choice) = (&self.changes, &self.choice);
         let changed = |field: &_| changes.may_have_changed(field);
         match self.sink.append(&self.args.name, version, choice, changed) {
             Ok(appended) => {
                 self.changes.appended();
                 self.progress.appended(appended);
-                (self.last, self.last_failure) = (Some(stamp), None);
+                (self.newest, self.last_failure) = (number, None);
+                Ok(None)
             }
-            Err(Trouble { failure, may_pass }) if !may_pass => return Err(failure),
-            Err(Trouble { failure, .. }) => {
-                let stamp = region::stamp_text(&stamp);
-                self.progress.failed(&stamp, &failure.message);
-                self.last_failure = Some(failure);
-            }
+            Err(Trouble { failure, may_pass }) => match may_pass {
+                true => Ok(Some(failure)),
+                false => Err(failure),
+            },
         }
-        Ok(())
+    }
+
+    /// Waits before the next attempt, or until a signal comes.
+    fn pause(&self) {
+        let end = Instant::now() + PAUSE;
+        while Instant::now() < end && !self.signals.end() {
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Returns true if a signal came before a version could be written that must not be missed. No
+    /// version is appended after it.
+    fn gave_up(&self) -> bool {
+        self.args.follow.lossless && self.last_failure.is_some()
     }
 
     /// Prints the last line, and returns the failure that sets the exit status, if there is one.
@@ -158,7 +190,7 @@ impl Follower<'_> {
                 Code::Lost,
                 format!("the producer of {name:?} died; its last version is in the file"),
             )),
-            End::OfStream if self.last.is_none() => Err(Failure::new(
+            End::OfStream if self.sink.last().is_none() => Err(Failure::new(
                 Code::NoVersion,
                 format!("region {name:?} has published no version; none was appended"),
             )),
@@ -167,16 +199,17 @@ impl Follower<'_> {
     }
 }
 
-/// Returns true if the region belongs to the same run of the simulation as the version `last`.
-fn is_of_this_run(observer: &mut Observer, last: Stamp) -> bool {
+/// Returns the number of `last`, the newest version in the series, if it is of the same run of the
+/// simulation as the region. Otherwise returns 0.
+fn newest_of_this_run(observer: &mut Observer, last: Option<Stamp>) -> Result<u64, Failure> {
     // Not `latest`: `next` would then skip all versions up to it.
-    let newest = observer
-        .available()
-        .ok()
-        .and_then(|all| all.last().copied());
-    if newest.is_some_and(|newest| newest < last.version) {
-        return false;
+    let newest = observer.available()?.last().copied();
+    let Some(last) = last.filter(|last| newest >= Some(last.version)) else {
+        return Ok(0);
+    };
+    match observer.version(last.version) {
+        Ok(version) if version.stamp() != last => Ok(0),
+        Ok(_) | Err(ObserveError::Gone { .. }) => Ok(last.version),
+        Err(error) => Err(error.into()),
     }
-    let there = observer.version(last.version);
-    there.map_or(true, |version| version.stamp() == last)
 }

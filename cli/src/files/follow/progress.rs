@@ -16,7 +16,7 @@ pub struct FollowOutput {
     pub appended: u64,
     bytes: u64,
     failed: u64,
-    /// The number of versions that could not be appended since the last success.
+    /// The number of attempts that failed since the last success.
     failing: u64,
     missed: Missed,
     /// The file that versions are appended to.
@@ -72,13 +72,26 @@ impl FollowOutput {
         }
     }
 
-    /// Prints that a version could not be appended. After a failure each version is another
-    /// attempt, so only the 1st, 2nd, 4th, 8th, ... failure in a row is printed.
+    /// Prints that a version could not be appended.
     pub fn failed(&mut self, stamp: &str, message: &str) {
         self.failed += 1;
+        self.attempt_failed(&format!("{stamp} is not appended: {message}"));
+    }
+
+    /// Prints that a version could not be appended, and will be tried again.
+    pub fn failed_for_now(&mut self, stamp: &str, message: &str) {
+        self.attempt_failed(&format!(
+            "{stamp} is not appended yet: {message}; trying again until that succeeds, or until \
+             SIGTERM or SIGINT"
+        ));
+    }
+
+    /// Prints why an attempt failed. Many may follow, so only the 1st, 2nd, 4th, 8th, ... failure
+    /// in a row is printed.
+    fn attempt_failed(&mut self, text: &str) {
         self.failing += 1;
         if self.failing.is_power_of_two() {
-            self.note(&format!("{stamp} is not appended: {message}"));
+            self.note(text);
         }
     }
 
@@ -94,7 +107,7 @@ impl FollowOutput {
             output::count(self.appended, "version"),
             self.file.display(),
             output::bytes(self.bytes),
-            counted(self.missed.due, "reclaimed before they were seen"),
+            counted(self.missed.due, "missing"),
             counted(self.failed, "failed"),
         ));
         for line in self.missed.lines() {

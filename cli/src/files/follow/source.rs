@@ -1,13 +1,13 @@
-//! The sources of the versions to append.
+//! The source of the versions to append: all that still exist, or every version.
 
 use std::time::Duration;
 use tcasm_observer::{EveryVersion, ObserveError, Observer, Version};
 
 /// The versions of a region, in order.
 pub enum Source<'o> {
-    /// The versions that still exist when the command looks for them.
+    /// Gives the versions that still exist.
     Existing(&'o mut Observer),
-    /// Every version. The producer keeps the versions that are not taken yet.
+    /// Gives every version. The producer keeps those that are not taken yet.
     Every(EveryVersion<'o>),
 }
 
@@ -24,14 +24,6 @@ impl<'o> Source<'o> {
         match self {
             Source::Existing(observer) => observer.next(timeout),
             Source::Every(every) => every.next(timeout),
-        }
-    }
-
-    /// Returns the observer, to ask for other versions.
-    pub fn observer(&mut self) -> &mut Observer {
-        match self {
-            Source::Existing(observer) => observer,
-            Source::Every(every) => every.observer(),
         }
     }
 }

@@ -188,10 +188,7 @@ fn only_versions_that_were_due_are_told_as_missing() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
     assert_eq!(read(&file), of(&[100, 340, 350]));
     let lines: Vec<&str> = run.out.lines().collect();
-    assert!(
-        lines[0].ends_with(", 2 reclaimed before they were seen"),
-        "{run:?}"
-    );
+    assert!(lines[0].ends_with(", 2 missing"), "{run:?}");
     let missing = "missing: 2 of the versions 11 to 33, between steps 100 and 340";
     assert_eq!(lines[1..], [missing]);
 }

@@ -1,10 +1,8 @@
 //! Tests of how `export --follow` ends, what it pins, and what it does when the disk is full.
 
-use super::{has, in_dir, of, read, start};
-use crate::checkpoint::attached;
-use crate::common::{Background, Victim, command, line, name, publish, until};
+use super::{fill_with_noise, has, in_dir, of, read, start, start_limited};
+use crate::common::{Background, Victim, line, name, publish, until};
 use nix::sys::signal::Signal;
-use std::process::Command;
 use tcasm_observer::Observer;
 
 #[test]
@@ -86,25 +84,10 @@ fn full_disk_loses_versions_but_not_the_series() {
     let (dir, file) = in_dir();
     let name = name("follow-disk");
     let (mut p, t) = line(&name, 1 << 16);
-    // Limit files to 100 KiB: enough for a compressed constant field, but not for noise.
-    let limited = "trap '' XFSZ; ulimit -f 100; exec \"$@\"";
-    let tcasm = command(&["export", &name, file.to_str().unwrap(), "--follow"]);
-    let mut shell = Command::new("bash");
-    shell
-        .args(["-c", limited, "bash"])
-        .arg(tcasm.get_program())
-        .args(tcasm.get_args());
-    let run = Background::from(shell);
-    attached(&name, run.pid());
+    let run = start_limited(&name, &file, &[]);
     publish(&mut p, t, 10);
     until("it is appended", || has(&file, 10));
-    let mut random = 1_u64;
-    for x in p.view_mut(t).unwrap().iter_mut() {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        *x = f64::from_bits(random >> 2);
-    }
+    fill_with_noise(&mut p, t);
     p.publish(20, 0.2).unwrap();
     publish(&mut p, t, 30);
     drop(p);
