@@ -49,8 +49,8 @@ impl Checkpoint {
     /// the tiers of a run, fastest first, or the path of a single file. [`Checkpoint::passed_over`]
     /// tells which newer ones could not be used.
     ///
-    /// A checkpoint that lacks fields which a restart needs ([`FieldTable::missing`]) is passed over
-    /// if there is an older one that can be used and lacks none.
+    /// A checkpoint that lacks fields which a restart needs ([`FieldTable::missing`]) is passed
+    /// over if there is an older one that can be used and lacks none.
     ///
     /// In place of a folder, its file `NAME.vtkhdf.series` can be given. It stands for all
     /// checkpoints called NAME in the folder, increments among them.
