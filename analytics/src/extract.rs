@@ -180,7 +180,7 @@ fn extent(slice: &Slice) -> usize {
 /// lies in its middle, so with a step the first cell of the part begins before that of the field.
 fn placed(mut mesh: Mesh, desc: &FieldDesc, slices: &[Slice]) -> Mesh {
     let middle = match desc.centering {
-        Centering::Point => 0.0,
+        Centering::Point | Centering::None => 0.0,
         Centering::Cell => 0.5,
     };
     for (axis, slice) in slices.iter().enumerate() {

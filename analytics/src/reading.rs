@@ -28,6 +28,10 @@ where
 {
     check::<T>(desc)?;
     let walk = Walk::new(op, desc.components);
+    if desc.bytes() == 0 {
+        // A piece has at least one point.
+        return Ok(walk.finish(walk.start::<T>()));
+    }
     let states = split::<T, O, E, R>(&walk, &Piece::of(desc), read)?;
     Ok(walk.finish(states))
 }

@@ -4,7 +4,7 @@
 //! every other index from 10 to 19 of the third. Negative numbers count from the end. A negative
 //! step goes backwards. `...` stands for as many `:` as are needed. Axes that are left out at the
 //! end are taken whole. These are numpy's rules, with one exception: a slice that selects nothing
-//! is an error.
+//! is an error, unless it takes the whole of an axis of length 0.
 
 mod text;
 
@@ -109,11 +109,7 @@ pub enum SliceError {
         shape: Vec<usize>,
     },
     /// An index is outside of its axis.
-    #[error(
-        "index {index} is outside axis {axis} of length {len}; use {} to {}",
-        -(*len as i128),
-        *len as i128 - 1
-    )]
+    #[error("index {index} is outside axis {axis} of length {len}; {}", usable(*len))]
     OutOfBounds {
         /// The axis.
         axis: usize,
@@ -149,6 +145,14 @@ pub enum SliceError {
     /// The selection has more than one `...`.
     #[error("the slice has more than one `...`; use one")]
     TwoRests,
+}
+
+/// Says which indices an axis of length `len` has.
+fn usable(len: usize) -> String {
+    match len {
+        0 => "it has no index".to_owned(),
+        _ => format!("use {} to {}", -(len as i128), len as i128 - 1),
+    }
 }
 
 impl Selection {
@@ -277,6 +281,15 @@ fn elem(pick: Pick, axis: usize, len: usize) -> Result<SliceInfoElem, SliceError
             }
         }
         Pick::Range { step: 0, .. } => Err(SliceError::ZeroStep { axis }),
+        Pick::Range {
+            start: None,
+            stop: None,
+            step,
+        } if len == 0 => Ok(SliceInfoElem::Slice {
+            start: 0,
+            end: Some(0),
+            step,
+        }),
         Pick::Range { start, stop, step } => {
             let range = pick.to_string();
             range_elem(start, stop, step, len).ok_or(SliceError::Empty { axis, range, len })

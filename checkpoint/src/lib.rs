@@ -1,9 +1,10 @@
 //! Checkpoints of versions, and restart from them.
 //!
 //! A checkpoint is one file. ParaView, VisIt and h5py, or programs that read openPMD, open it
-//! without a plugin, and every field is restored from it bit by bit. The file is written under a
-//! temporary name and renamed when it is on the disk, so a file with the final name is complete. A
-//! seal at its end proves that before HDF5 reads it.
+//! without a plugin, and every field is restored from it bit by bit, unless its values are to be
+//! rounded ([`FieldDesc::relative_error`](tcasm_core::field::FieldDesc::relative_error)). The file
+//! is written under a temporary name and renamed when it is on the disk, so a file with the final
+//! name is complete. A seal at its end proves that before HDF5 reads it.
 //!
 //! ```
 //! use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, Snapshot};
@@ -44,6 +45,7 @@ mod read;
 mod series;
 mod snapshot;
 mod tier;
+mod units;
 mod write;
 
 pub use changed::changed_bytes;
@@ -58,4 +60,4 @@ pub use tier::Retention;
 pub use tier::contents::{Contents, Entry, Item, Kind};
 pub use tier::drain::State as Draining;
 pub use tier::{checkpoint_files, checkpoint_files_named, manifests, manifests_named};
-pub use write::{write, write_new};
+pub use write::{Place, places, write, write_new};

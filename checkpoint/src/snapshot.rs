@@ -14,7 +14,8 @@ pub struct Snapshot<'a> {
     pub region: &'a str,
     /// Number, step and time of the version.
     pub stamp: Stamp,
-    /// The fields of the version.
+    /// The fields of the version. The values of those with a
+    /// [`relative_error`](FieldDesc::relative_error) are stored rounded.
     pub table: &'a FieldTable,
     /// The virtual addresses of the region, if they are to be stored. A region that is rebuilt from
     /// the file is mapped at the same addresses.

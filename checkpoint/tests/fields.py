@@ -1,4 +1,7 @@
-"""The fields that a file must have, from the dumps of the tests."""
+"""The fields that a file must have, from the dumps of the tests.
+
+A field with a `relative_error` has rounded values in the file, and exact ones in its dump.
+"""
 
 import numpy as np
 
@@ -36,7 +39,28 @@ def interior_zyx(directory, field):
     return array.reshape([1] * (4 - array.ndim) + list(array.shape))
 
 
-def same(what, got, expected):
+def same(what, got, expected, bound=None):
+    """Checks that both are equal, or that no value differs by more than `bound` of itself."""
     assert got.shape == expected.shape, f"{what}: shape {got.shape}, not {expected.shape}"
     assert got.dtype == expected.dtype, f"{what}: {got.dtype}, not {expected.dtype}"
-    assert np.array_equal(got, expected), f"{what}: values differ: {got} not {expected}"
+    if bound is None:
+        assert np.array_equal(got, expected), f"{what}: values differ: {got} not {expected}"
+    else:
+        far = np.abs(got - expected) > bound * np.abs(expected)
+        assert not far.any(), f"{what}: {got[far]} is far from {expected[far]}"
+
+
+def check_rounding(what, dataset, field):
+    """Checks that a dataset says how its values are rounded, and that they are."""
+    name, bound = "_QuantizeBitRoundNumberOfSignificantBits", field.get("relative_error")
+    assert (name in dataset.attrs) == (bound is not None), what
+    if bound is not None:
+        bits = int(dataset.attrs[name])
+        assert dataset.attrs[name].dtype == "int32", what
+        assert dataset.attrs["relative_error"] == bound, what
+        assert 2.0 ** -(bits + 1) <= bound < 2.0**-bits, f"{what}: {bits} bits"
+        mantissa = np.finfo(dataset.dtype).nmant
+        word = np.uint32 if mantissa == 23 else np.uint64
+        words = np.atleast_1d(dataset[()]).ravel().view(word)
+        cut = words & word((1 << (mantissa - bits)) - 1)
+        assert not cut.any(), f"{what}: bits are left"

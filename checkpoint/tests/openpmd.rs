@@ -59,6 +59,52 @@ fn mesh_attributes_are_ordered_from_slowest_to_fastest_axis() -> Result<()> {
 }
 
 #[test]
+fn units_become_factors_and_dimensions_and_fields_without_values_constants() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run_00000042.h5");
+    let mut density = field("density", DType::F64, &[4]);
+    density.unit = "g cm^-3".to_owned();
+    let mut odd = field("odd", DType::F64, &[4]);
+    odd.unit = "furlong".to_owned();
+    let mut empty = field("empty", DType::F32, &[0]);
+    (empty.capacity, empty.components, empty.unit) = (Some(9), 3, "eV".to_owned());
+    let version = Version::of([density, odd, empty]);
+    let options = Options {
+        layout: Layout::OpenPmd,
+        ..PLAIN
+    };
+    tcasm_checkpoint::write(&path, &version.snapshot(STAMP), &options).unwrap();
+    let file = hdf5::File::open(&path)?;
+    assert!(file.attr("particlesPath").is_err());
+    let meshes = file.group("data/42/meshes")?;
+    let unit = |at: &Location, factor: f64| {
+        assert_eq!(numbers(at, "unitSI").unwrap(), [factor]);
+    };
+
+    let density = meshes.dataset("density")?;
+    unit(&density, 1000.0);
+    let dimension = [-3.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    assert_eq!(numbers(&density, "unitDimension")?, dimension);
+    let odd = meshes.dataset("odd")?;
+    unit(&odd, 1.0);
+    assert_eq!(numbers(&odd, "unitDimension")?, [0.0; 7]);
+    assert_eq!(text(&odd, "unit")?, "furlong");
+
+    let empty = meshes.group("empty")?;
+    let dimension = [2.0, 1.0, -2.0, 0.0, 0.0, 0.0, 0.0];
+    assert_eq!(numbers(&empty, "unitDimension")?, dimension);
+    for component in ["x", "y", "z"] {
+        let component = empty.group(component)?;
+        unit(&component, 1.602_176_634e-19);
+        assert_eq!(component.attr("shape")?.read_raw::<u64>()?, [0]);
+        assert_eq!(component.attr("value")?.read_scalar::<f32>()?, 0.0);
+    }
+    let own = file.dataset("tcasm/fields/empty")?;
+    assert_eq!(own.shape(), [0, 3]);
+    Ok(())
+}
+
+#[test]
 fn mesh_that_cannot_be_used_reaches_no_file() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let mut old = field("old", DType::F64, &[4, 5]);

@@ -16,7 +16,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
 import openpmd
-from fields import dtype_of, interior_zyx, same
+from fields import check_rounding, dtype_of, interior_zyx, same
 from vtk_log import VtkLog
 
 
@@ -48,13 +48,14 @@ def check_with_vtk(directory, case):
         if array is not None:
             extent = [n if point else max(n - 1, 1) for n in points]
             got = vtk_to_numpy(array).reshape(extent + [array.GetNumberOfComponents()])
-            same(what, got, interior_zyx(directory, field))
+            same(what, got, interior_zyx(directory, field), field.get("relative_error"))
 
 
 def check_with_h5py(directory, case):
     with h5py.File(directory / case["file"]) as file:
         own = file["tcasm"]
-        assert own.attrs["format"] == 1
+        rounded = any("relative_error" in field for field in case["fields"])
+        assert own.attrs["format"] == (2 if rounded else 1)
         assert {k: own.attrs[k] for k in case["stamp"]} == case["stamp"]
         assert own.attrs["region"] == "test"
         assert sorted(own["fields"]) == sorted(f["name"] for f in case["fields"])
@@ -62,7 +63,8 @@ def check_with_h5py(directory, case):
             name, what = field["name"], f"h5py: {field['name']} in {case['file']}"
             dataset = own["fields"][name]
             array = np.fromfile(directory / field["dump"], dtype_of(field))
-            same(what, np.asarray(dataset[()]).ravel(), array)
+            same(what, np.asarray(dataset[()]).ravel(), array, field.get("relative_error"))
+            check_rounding(what, dataset, field)
             assert dataset.dtype == dtype_of(field), what
             assert list(dataset.attrs["shape"]) == field["shape"], what
             assert dataset.attrs["order"] == field["order"], what
@@ -79,6 +81,7 @@ def check_with_h5py(directory, case):
             assert (on_grid is not None) == field["on_grid"], what
             if on_grid is not None:
                 assert (on_grid == dataset) == (not ghosts), f"{what}: stored once"
+                check_rounding(what, on_grid, field)
 
 
 def is_openpmd(case):

@@ -82,7 +82,10 @@ impl Files {
     }
 
     fn add(&mut self, fields: Vec<FieldDesc>, points: [usize; 3], off_grid: &[&str]) {
-        let version = Version::of(fields);
+        self.add_version(Version::of(fields), points, off_grid);
+    }
+
+    fn add_version(&mut self, version: Version, points: [usize; 3], off_grid: &[&str]) {
         let openpmd = Options {
             layout: Layout::OpenPmd,
             ..PLAIN
@@ -252,6 +255,32 @@ fn other_programs_read_fields_that_were_written_past_the_page_cache() {
     let mut files = Files::new();
     let fields = vec![field("plain", DType::F64, &[60, 60, 60]), ghosts];
     files.add(fields, [60, 60, 60], &[]);
+    files.check();
+}
+
+#[test]
+fn other_programs_read_rounded_values_and_how_they_are_rounded() {
+    let mut vector = field("vector", DType::F32, &[3, 4, 5]);
+    vector.components = 3;
+    let mut ghosts = field("ghosts", DType::F64, &[7, 4, 6]);
+    (ghosts.ghosts, ghosts.order) = (vec![[1, 1], [0, 0], [1, 2]], Order::F);
+    let fields = [
+        field("scalar", DType::F64, &[3, 4, 5]),
+        vector,
+        ghosts,
+        field("complex", DType::C64, &[3, 4, 5]),
+        field("complex32", DType::C32, &[7]),
+        field("number", DType::F64, &[]),
+        field("count", DType::I32, &[3, 4, 5]),
+    ];
+    let mut version = Version::noisy(fields);
+    version.round(1e-3);
+    let mut files = Files::new();
+    let off_grid = ["complex", "complex32", "number"];
+    files.add_version(version, [3, 4, 5], &off_grid);
+    let mut large = Version::noisy([field("large", DType::F64, &[60, 60, 60])]);
+    large.round(1e-6);
+    files.add_version(large, [60, 60, 60], &[]);
     files.check();
 }
 

@@ -4,7 +4,7 @@
 //! last one is that of the components.
 
 use crate::failure::{Code, Failure};
-use ndarray::{ArrayViewD, Axis, Slice};
+use ndarray::{ArrayD, ArrayViewD, Axis, Slice};
 use std::ops::Range;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Number, Pick, Selection};
@@ -102,8 +102,29 @@ impl<'d> Part<'d> {
         work: impl FnOnce(ArrayViewD<'_, T>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let name = &self.desc.name;
+        if self.ranges.iter().any(Range::is_empty) {
+            // Of a field of length 0 there is nothing to map.
+            return self.select(self.nothing::<T>().view(), work);
+        }
         let view = version.view_part(name, &self.ranges)?;
-        let mut array = view.part::<T>(name, &self.ranges)?;
+        self.select(view.part::<T>(name, &self.ranges)?, work)
+    }
+
+    /// Returns the sub-array of a field that has no values.
+    fn nothing<T: Number>(&self) -> ArrayD<T> {
+        let lens = self.ranges.iter().map(ExactSizeIterator::len);
+        let components = (self.desc.components > 1).then_some(self.desc.components);
+        let shape: Vec<usize> = lens.chain(components).collect();
+        ArrayD::from_elem(shape, T::zeroed())
+    }
+
+    /// Calls `work` with what is selected of `array`, the sub-array with all components.
+    fn select<T: Number, R>(
+        &self,
+        mut array: ArrayViewD<'_, T>,
+        work: impl FnOnce(ArrayViewD<'_, T>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let name = &self.desc.name;
         if self.desc.components > 1 {
             let last = Axis(array.ndim() - 1);
             array.slice_axis_inplace(last, Slice::from(self.components.clone()));

@@ -10,8 +10,11 @@ const EDGE: usize = 3;
 const OUTER_EDGE: usize = 1;
 
 /// Formats the corners of an array. Above each plane, a line names the indices of the axes before
-/// the last two.
+/// the last two. An array may also have no values.
 pub fn corners<T: Number>(array: ArrayViewD<'_, T>) -> String {
+    if array.is_empty() {
+        return "  no values\n".to_owned();
+    }
     let mut out = String::new();
     let cells = cells(array.view());
     let width = cells.iter().map(String::len).max().unwrap_or(0);
@@ -109,6 +112,12 @@ mod tests {
         let array = Array1::from_iter(0..100).into_dyn();
         assert_eq!(corners(array.view()), "   0   1   2  ...  97  98  99\n");
         assert_eq!(corners(arr0(7.5).into_dyn().view()), "  7.5\n");
+    }
+
+    #[test]
+    fn array_without_values_says_so() {
+        let array = Array3::<f32>::zeros((0, 2, 3)).into_dyn();
+        assert_eq!(corners(array.view()), "  no values\n");
     }
 
     #[test]

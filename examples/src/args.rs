@@ -55,6 +55,31 @@ impl RunArgs {
     }
 }
 
+/// The arguments of programs on meshes of their own: the number of steps, and what is done with the
+/// results.
+#[derive(clap::Args, Clone, Debug)]
+pub struct StepArgs {
+    /// Number of the last step
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub steps: u64,
+
+    /// Show every Nth step, and the last: print a line of progress, write it to the file of --dump;
+    /// in a region, also publish a version
+    #[arg(long, value_name = "N", default_value = "20")]
+    every: NonZeroU64,
+
+    /// Write the results to this file too, as plain numbers of eight bytes
+    #[arg(long, value_name = "FILE")]
+    pub dump: Option<PathBuf>,
+}
+
+impl StepArgs {
+    /// Returns true if `step` is to be shown: every `every` steps, and the last step.
+    pub fn is_due(&self, step: u64) -> bool {
+        step.is_multiple_of(self.every.get()) || step == self.steps
+    }
+}
+
 /// The arguments of a program that computes in a region.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RegionArgs {

@@ -1,23 +1,27 @@
-//! The code that the example programs share: a Gray-Scott solver, its parameters and its command
-//! line.
+//! The code that the example programs share: solvers, their parameters and their command lines.
 //!
-//! Only [`arrays`] uses TCASM. The solver works on arrays that its caller owns, so the same code
-//! runs in ordinary memory (`gray_scott_plain`) and in a region that other processes read
-//! (`gray_scott`).
+//! Only [`arrays`] uses TCASM. The solvers work on arrays that their callers own, so the same code
+//! runs in ordinary memory (`gray_scott_plain`, `md_plain`, `fem_plain`) and in a region that other
+//! processes read (`gray_scott`, `md`, `fem`).
 
 mod args;
 pub mod arrays;
 mod checksum;
+mod dump;
 mod failure;
+pub mod fem;
+pub mod md;
 mod noise;
 mod output;
 mod params;
 pub mod plate;
 mod progress;
+mod slices;
 mod solver;
 
-pub use args::{RegionArgs, RunArgs, region_name};
+pub use args::{RegionArgs, RunArgs, StepArgs, region_name};
 pub use checksum::checksum;
+pub use dump::{Dump, Record};
 pub use failure::{Failure, Outcome};
 pub use noise::Noise;
 pub use output::{end_with_reader, say};

@@ -28,7 +28,8 @@ pub struct Changes {
     /// The pages whose bytes may differ. Between versions that directly follow each other these are
     /// the captured pages. Between other versions some of the pages may only have been compacted.
     pub pages: PageSet,
-    /// Names of the newer version's fields that have such pages, are new, or lie in another place.
+    /// Names of the newer version's fields that have such pages, are new, lie in another place or
+    /// have another length. (Lengths are known only where two versions are compared.)
     pub fields: Vec<String>,
 }
 
@@ -149,11 +150,12 @@ impl Version {
             .map_or(1, |i| i.layout().page_size as u64);
         let touched = |f: &FieldDesc| {
             let range = f.range();
-            pages.intersects((range.start / page) as usize..range.end.div_ceil(page) as usize)
+            let own = (range.start / page) as usize..range.end.div_ceil(page) as usize;
+            !range.is_empty() && pages.intersects(own)
         };
-        let moved = |f: &FieldDesc| {
-            older.is_some_and(|t| t.get(&f.name).is_none_or(|o| o.offset != f.offset))
-        };
+        let differs = |f: &FieldDesc, o: &FieldDesc| o.offset != f.offset || o.shape != f.shape;
+        let moved =
+            |f: &FieldDesc| older.is_some_and(|t| t.get(&f.name).is_none_or(|o| differs(f, o)));
         let fields = self
             .table()
             .fields
@@ -166,8 +168,11 @@ impl Version {
     }
 
     /// Returns the runs of pages that make up a range of the region's bytes, and the plane that
-    /// holds each.
+    /// holds each. An empty range, as that of a field of length 0, has none.
     pub fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, IndexError> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
         let page = self.session().index()?.layout().page_size as u64;
         self.pin
             .map()?

@@ -37,6 +37,9 @@ impl Version {
         let mut chunks = ChunkSet::new(layout.chunks);
         for name in names {
             let range = self.described(name)?.range();
+            if range.is_empty() {
+                continue; // there is nothing to map of a field of length 0
+            }
             chunks.insert_range(chunks_of(&layout, &bytes(&range)));
         }
         View::map(self.clone(), Place::Anywhere, Part::of(chunks))
@@ -113,6 +116,9 @@ impl View {
         what: impl FnOnce() -> String,
     ) -> Result<&[u8], ViewError> {
         self.check_process()?;
+        if range.is_empty() {
+            return Ok(&[]);
+        }
         let layout = *self.version.session().index()?.layout();
         let shown = self.part.has(chunks_of(&layout, &range));
         let bytes = shown.then(|| self.window().bytes(range)).flatten();
@@ -200,7 +206,10 @@ impl View {
         if !fits {
             return Err(mismatch());
         }
-        bytemuck::try_cast_slice(self.bytes_of(desc)?).map_err(|_| mismatch())
+        match self.bytes_of(desc)? {
+            [] => Ok(&[]), // its address need not be aligned
+            bytes => bytemuck::try_cast_slice(bytes).map_err(|_| mismatch()),
+        }
     }
 
     /// Follows a pointer that the producer stored in the region. Checks it, and translates it to

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use tcasm_core::field::{ArrayError, DType, FieldError, TableError};
+use tcasm_core::field::{ArrayError, DType, FieldError, MeshDescError, TableError};
 use tcasm_core::format::index::IndexError;
 use tcasm_core::place::BadName;
 use tcasm_core::store::{HandOverError, StoreError};
@@ -190,6 +190,63 @@ pub enum DefineError {
     /// The region has a field of this name.
     #[error("field {0:?} exists already; field names are unique in a region")]
     Twice(String),
+    /// A mesh, or a field on it, cannot be used.
+    #[error(transparent)]
+    Mesh(#[from] MeshDescError),
+    /// A field was put on a named mesh, and got a uniform mesh of its own.
+    #[error(
+        "field {field:?} is on mesh {mesh:?}, and has an origin and a spacing of its own; use \
+         either on() or mesh()"
+    )]
+    TwoMeshes {
+        /// Name of the field.
+        field: String,
+        /// Name of the mesh that it is on.
+        mesh: String,
+    },
+    /// The length of a field that is not variable cannot be set.
+    #[error(
+        "field {field:?} has the fixed length {len}, so it cannot get {asked}; declare it with \
+         variable()"
+    )]
+    FixedLength {
+        /// Name of the field.
+        field: String,
+        /// Length of the field.
+        len: usize,
+        /// Length that was asked for.
+        asked: usize,
+    },
+    /// The number of points of a uniform mesh cannot be set.
+    #[error(
+        "mesh {mesh:?} is uniform, so its points are fixed; add a mesh with the points that are \
+         needed"
+    )]
+    FixedMesh {
+        /// Name of the mesh.
+        mesh: String,
+    },
+    /// The length is more than a field has room for.
+    #[error(
+        "field {field:?} cannot have the length {len}: it was declared with room for {capacity}; \
+         declare it with a larger shape"
+    )]
+    Length {
+        /// Name of the field.
+        field: String,
+        /// Length that was asked for, or that follows from it.
+        len: usize,
+        /// Largest length.
+        capacity: usize,
+    },
+    /// The region has no mesh of this name.
+    #[error("there is no mesh {name:?}; there are {meshes:?}")]
+    NoMesh {
+        /// Name that was asked for.
+        name: String,
+        /// Names of the meshes of the region.
+        meshes: Vec<String>,
+    },
     /// The region has too little room.
     #[error(
         "{what} needs {needed} bytes, but {free} of the region's {capacity} are free; create it \
@@ -482,6 +539,17 @@ pub enum RollbackError {
         field: String,
         /// The property that differs.
         what: &'static str,
+    },
+    /// A mesh was added after the version, and its fields had other lengths then.
+    #[error(
+        "the lengths of version {version} do not fit a mesh that was added after it: {source}; \
+         choose a newer version"
+    )]
+    Mesh {
+        /// Number that was asked for.
+        version: u64,
+        /// The reason.
+        source: MeshDescError,
     },
     /// Live memory of a field cannot be read.
     #[error(

@@ -74,6 +74,13 @@ handle! {
     Rewrite<T, D> { buffer: usize }
 }
 
+/// A named mesh, which fields can be [on](crate::FieldBuilder::on).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeshHandle {
+    pub(crate) region: u64,
+    pub(crate) mesh: usize,
+}
+
 impl<T, D, M> Buffer<T, D, M> {
     /// Returns the buffer for reading, while other buffers are written:
     /// `producer.views_mut((now.read(), next))`.

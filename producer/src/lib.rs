@@ -30,6 +30,7 @@ mod access;
 mod api;
 mod builder;
 mod claim;
+mod counts;
 mod dirty;
 mod error;
 mod handles;
@@ -46,10 +47,12 @@ mod table;
 mod write_only;
 
 pub use access::Access;
-pub use api::{Buffers, FieldBuilder, Part, ProducerStats, RawBuilder, RolledBack};
+pub use api::{
+    Buffers, FieldBuilder, Lengths, MeshBuilder, Part, ProducerStats, RawBuilder, RolledBack,
+};
 pub use builder::{Builder, HugePages};
 pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
-pub use handles::{Buffer, Field, HandedOver, InPlace, Raw, Read, Rewrite};
+pub use handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw, Read, Rewrite};
 pub use kept::Kept;
 pub use leftovers::{Leftover, leftovers};
 pub use ndarray;
@@ -57,7 +60,8 @@ pub use policy::CaptureMode;
 pub use producer::Producer;
 pub use publish::{GivenUp, Published, Receipt};
 pub use tcasm_core::field::{
-    Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order, RegionPtr,
+    Attr, Block, CellType, Cells, Centering, DType, Element, FieldDesc, Kind, Mesh, MeshDesc,
+    MeshDescError, MeshKind, Order, RegionPtr,
 };
 pub use tcasm_core::num_complex::Complex;
 pub use tcasm_core::place::Extent;

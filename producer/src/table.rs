@@ -1,21 +1,38 @@
-//! The table of a region: its buffers, its fields and its attributes, and the encoded field table
-//! that its versions get.
+//! The table of a region: its buffers, its fields, its meshes and its attributes, and the encoded
+//! field table that its versions get.
 
+use crate::counts::{first_offset, following};
 use crate::error::DefineError;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use tcasm_core::field::{Attr, FieldDesc, FieldTable};
+use tcasm_core::field::{Attr, FieldDesc, FieldTable, MeshDesc, MeshDescError};
 use tcasm_core::format::layout::TABLE_BYTES;
 
 /// A part of the region's memory that was handed out.
 #[derive(Debug)]
 pub(crate) struct BufferInfo {
     pub(crate) pages: Range<usize>,
+    /// The array that the buffer holds: all that there is room for. Buffers have no length.
     pub(crate) desc: FieldDesc,
     pub(crate) memory: Memory,
 }
 
 impl BufferInfo {
+    /// Returns the buffer of a field like `desc`, at the offset of `desc`, which `pages` agree
+    /// with.
+    pub(crate) fn new(pages: Range<usize>, desc: &FieldDesc, memory: Memory) -> Self {
+        let desc = FieldDesc {
+            shape: desc.capacity_shape(),
+            capacity: None,
+            ..desc.clone()
+        };
+        BufferInfo {
+            pages,
+            desc,
+            memory,
+        }
+    }
+
     /// Returns its pages if writes to them are tracked, or none.
     pub(crate) fn tracked(&self) -> Range<usize> {
         match self.memory {
@@ -43,12 +60,14 @@ pub(crate) struct FieldInfo {
     pub(crate) buffer: usize,
 }
 
-/// The buffers, fields and attributes of a region. Buffers and fields are known by their numbers.
+/// The buffers, fields, meshes and attributes of a region. Buffers, fields and meshes are known by
+/// their numbers.
 #[derive(Debug)]
 pub(crate) struct Table {
     attrs: BTreeMap<String, Attr>,
     pub(crate) buffers: Vec<BufferInfo>,
     pub(crate) fields: Vec<FieldInfo>,
+    pub(crate) meshes: Vec<MeshDesc>,
     /// The encoded field table, or `None` if it must be encoded again.
     encoded: Option<Vec<u8>>,
 }
@@ -60,6 +79,7 @@ impl Table {
             attrs,
             buffers: Vec::new(),
             fields: Vec::new(),
+            meshes: Vec::new(),
             encoded: None,
         }
     }
@@ -91,6 +111,12 @@ impl Table {
         self.buffers.len() - 1
     }
 
+    /// Checks that a field can be added, before it gets memory. [`FieldDesc::check`] has passed it.
+    pub(crate) fn check_field(&self, desc: &FieldDesc) -> Result<(), DefineError> {
+        let fields = self.descriptions().chain([desc.clone()]);
+        Ok(self.with_fields(fields).check_meshes()?)
+    }
+
     /// Adds a field that is bound to buffer number `buffer`. Returns its number.
     pub(crate) fn add_field(
         &mut self,
@@ -99,11 +125,81 @@ impl Table {
     ) -> Result<usize, DefineError> {
         desc.offset = self.buffers[buffer].desc.offset;
         self.fields.push(FieldInfo { desc, buffer });
-        if let Err(error) = self.encode() {
+        if let Err(error) = self.renew() {
             self.fields.pop();
             return Err(error);
         }
         Ok(self.fields.len() - 1)
+    }
+
+    /// Adds a mesh. Fields that were defined on a mesh of this name are on it from now on. Variable
+    /// offsets of cells begin with a single value. Returns the number of the mesh.
+    pub(crate) fn add_mesh(&mut self, mesh: MeshDesc) -> Result<usize, DefineError> {
+        let begun = first_offset(&self.described(), &mesh);
+        self.meshes.push(mesh);
+        if let Some(offsets) = begun {
+            self.fields[offsets].desc.set_length(1);
+        }
+        if let Err(error) = self.renew() {
+            self.meshes.pop();
+            if let Some(offsets) = begun {
+                self.fields[offsets].desc.set_length(0);
+            }
+            return Err(error);
+        }
+        Ok(self.meshes.len() - 1)
+    }
+
+    /// Sets the length of a variable field, and of those that meshes tie to it.
+    pub(crate) fn set_len(&mut self, field: usize, len: usize) -> Result<(), DefineError> {
+        let desc = &self.fields[field].desc;
+        if desc.capacity.is_none() {
+            return Err(DefineError::FixedLength {
+                field: desc.name.clone(),
+                len: desc.length(),
+                asked: len,
+            });
+        }
+        if desc.length() == len {
+            return Ok(());
+        }
+        self.check_room(field, len)?;
+        let lens = following(&self.described(), field, len);
+        let mut all = lens.iter();
+        all.try_for_each(|(field, len)| self.check_room(*field, *len))?;
+        self.check_lens(&lens)?;
+        self.put_lens(&lens);
+        Ok(())
+    }
+
+    /// Checks that a field has room for a length.
+    fn check_room(&self, field: usize, len: usize) -> Result<(), DefineError> {
+        let desc = &self.fields[field].desc;
+        match desc.capacity {
+            Some(capacity) if len > capacity => Err(DefineError::Length {
+                field: desc.name.clone(),
+                len,
+                capacity,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the meshes allow for fields of these lengths, which the fields have room for.
+    pub(crate) fn check_lens(&self, lens: &BTreeMap<usize, usize>) -> Result<(), MeshDescError> {
+        let mut table = self.described();
+        for (field, len) in lens {
+            table.fields[*field].set_length(*len);
+        }
+        table.check_meshes()
+    }
+
+    /// Sets the lengths of fields, which [`Table::check_lens`] has found fit.
+    pub(crate) fn put_lens(&mut self, lens: &BTreeMap<usize, usize>) {
+        for (field, len) in lens {
+            self.fields[*field].desc.set_length(*len);
+        }
+        self.encoded = None;
     }
 
     /// Binds a field to another buffer, which [`Table::check_binding`] has found fit.
@@ -122,7 +218,7 @@ impl Table {
         }
         let differences = [
             ("dtype", f.desc.dtype != b.desc.dtype),
-            ("shape", f.desc.shape != b.desc.shape),
+            ("shape", f.desc.capacity_shape() != b.desc.shape),
             ("components", f.desc.components != b.desc.components),
             ("order", f.desc.order != b.desc.order),
         ];
@@ -142,10 +238,10 @@ impl Table {
 
     /// Encodes the field table if it has changed since it was last encoded.
     pub(crate) fn update(&mut self) -> Result<(), DefineError> {
-        match self.encoded {
-            Some(_) => Ok(()),
-            None => self.encode(),
+        if self.encoded.is_none() {
+            self.encoded = Some(encoded(&self.described())?);
         }
+        Ok(())
     }
 
     /// Returns the field table as it was last encoded.
@@ -153,21 +249,53 @@ impl Table {
         self.encoded.as_deref().unwrap_or_default()
     }
 
-    fn encode(&mut self) -> Result<(), DefineError> {
-        let fields = self.fields.iter().map(|f| f.desc.clone()).collect();
-        let bytes = FieldTable {
-            fields,
+    /// Checks the meshes, and encodes the field table. It must also fit with the largest lengths
+    /// that fields can have, so that no later version fails for its size.
+    fn renew(&mut self) -> Result<(), DefineError> {
+        let table = self.described();
+        table.check_meshes()?;
+        let mut largest = table.clone();
+        for field in &mut largest.fields {
+            field.shape = field.capacity_shape();
+        }
+        encoded(&largest)?;
+        self.encoded = Some(encoded(&table)?);
+        Ok(())
+    }
+
+    /// Returns the field table of the next version.
+    pub(crate) fn described(&self) -> FieldTable {
+        self.with_fields(self.descriptions())
+    }
+
+    fn descriptions(&self) -> impl Iterator<Item = FieldDesc> + '_ {
+        self.fields.iter().map(|f| f.desc.clone())
+    }
+
+    /// Returns the field table with `fields`. A field whose mesh is not defined (yet) is on none.
+    fn with_fields(&self, fields: impl Iterator<Item = FieldDesc>) -> FieldTable {
+        let known = |name: &String| self.meshes.iter().any(|m| m.name == *name);
+        let on_known = |field: FieldDesc| FieldDesc {
+            on: field.on.filter(known),
+            ..field
+        };
+        FieldTable {
+            fields: fields.map(on_known).collect(),
             attrs: self.attrs.clone(),
+            meshes: self.meshes.clone(),
             ..FieldTable::default()
         }
-        .encode()?;
-        if bytes.len() > TABLE_BYTES {
-            return Err(DefineError::TableSize {
-                bytes: bytes.len(),
-                limit: TABLE_BYTES,
-            });
-        }
-        self.encoded = Some(bytes);
-        Ok(())
+    }
+}
+
+/// Returns the bytes of a table, if it has room in the index.
+fn encoded(table: &FieldTable) -> Result<Vec<u8>, DefineError> {
+    let bytes = table.encode()?;
+    match bytes.len() <= TABLE_BYTES {
+        true => Ok(bytes),
+        false => Err(DefineError::TableSize {
+            bytes: bytes.len(),
+            limit: TABLE_BYTES,
+        }),
     }
 }

@@ -86,6 +86,22 @@ pub enum RestoreError {
         /// The names of the fields.
         fields: Vec<String>,
     },
+    /// The file holds rounded values, and this was not accepted.
+    #[error(
+        "the checkpoint of step {step} of region {region:?} is lossy: the values of {fields:?} \
+         are rounded, with a relative error of up to {relative_error:e}; restart from another \
+         one, or accept that (Checkpoint::allow_lossy)"
+    )]
+    Lossy {
+        /// The region of the state.
+        region: String,
+        /// The step of the state.
+        step: u64,
+        /// The names of the fields.
+        fields: Vec<String>,
+        /// The largest bound of the relative error of a field.
+        relative_error: f64,
+    },
     /// The state has a field that the producer does not have.
     #[error(
         "the producer has no field {name:?}, which the state of {region:?} has; add it before \

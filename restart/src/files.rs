@@ -24,6 +24,10 @@ impl State for Checkpoint {
         self.extent()
     }
 
+    fn allows_lossy(&self) -> bool {
+        self.allows_lossy()
+    }
+
     fn read(&self, name: &str, bytes: &mut [u8]) -> Result<(), RestoreError> {
         Ok(self.read_bytes(name, bytes)?)
     }

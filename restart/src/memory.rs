@@ -38,7 +38,7 @@ impl State for Version {
     fn read(&self, name: &str, bytes: &mut [u8]) -> Result<(), RestoreError> {
         let threads = available_parallelism().map_or(1, usize::from);
         let threads = threads.min(MOST_THREADS).min(bytes.len() / PART).max(1);
-        let part = bytes.len().div_ceil(threads).next_multiple_of(PART);
+        let part = bytes.len().div_ceil(threads).max(1).next_multiple_of(PART);
         let read =
             |(i, part_of): (usize, &mut [u8])| self.read_bytes(name, (i * part) as u64, part_of);
         let mut parts = bytes.chunks_mut(part).enumerate();

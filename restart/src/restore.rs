@@ -29,10 +29,15 @@ pub struct Restored {
 }
 
 /// Rebuilds a whole region as it was: at its old address, so that pointers into it stay valid, with
-/// its attributes and its fields at their offsets. The fields are computed in place. The program
-/// asks for the handles that it works with ([`Producer::handle`]). Fields that are not in
+/// its attributes, its meshes and its fields at their offsets. The fields are computed in place,
+/// and variable ones have the lengths of the state. The program asks for the handles that it works
+/// with ([`Producer::handle`], [`Producer::mesh_handle`]). Fields that are not in
 /// checkpoints ([`not_in_checkpoints`](tcasm_producer::FieldBuilder::not_in_checkpoints)) are zeros
 /// after a restart from a file, and the program fills them.
+///
+/// A checkpoint with rounded values is refused. A program that accepts one opens it with
+/// [`Checkpoint::restart_lossy`](tcasm_checkpoint::Checkpoint::restart_lossy) and calls
+/// [`rebuild`].
 ///
 /// The name of the region is that of the state, and all settings that no state has are the defaults
 /// of [`Producer::builder`]. A program with a name and settings of its own calls
@@ -110,11 +115,11 @@ pub(crate) fn from_memory(builder: Builder, version: &Version) -> Result<Restore
     })
 }
 
-/// Rebuilds the region of `state`, with its attributes. `builder` provides all other settings: the
-/// name of the region, the bounds, who may attach, how changes are tracked and captured, and more
-/// attributes.
+/// Rebuilds the region of `state`, with its meshes and its attributes. `builder` provides all other
+/// settings: the name of the region, the bounds, who may attach, how changes are tracked and
+/// captured, and more attributes.
 pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, RestoreError> {
-    check_complete(state)?;
+    check_state(state)?;
     let table = state.table();
     let mut builder = builder.continue_from(state).extent_of(state);
     for (name, value) in &table.attrs {
@@ -126,6 +131,9 @@ pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, Restore
     fields.sort_by_key(|field| field.offset);
     for field in fields {
         producer.define(field)?;
+    }
+    for mesh in &table.meshes {
+        producer.define_mesh(mesh)?;
     }
     producer.load(state)?;
     Ok(producer)
@@ -184,14 +192,15 @@ impl Continue for Builder {
 /// Returns the bytes that a region needs for these fields.
 fn end_of(table: &FieldTable) -> usize {
     let fields = table.fields.iter().chain(&table.lacking);
-    let ends = fields.map(|field| field.range().end);
+    let ends = fields.map(|field| field.offset + field.capacity_bytes());
     ends.max().unwrap_or(1) as usize
 }
 
 /// Loads the fields of a region from a state.
 pub trait Load {
     /// Reads every field of `state` into the field of the same name, which must have the same
-    /// shape, dtype and order. Fields that are not in the state keep their values.
+    /// shape, dtype and order. A variable field gets the length that it has in the state, for which
+    /// it must have room. Fields that are not in the state keep their values.
     ///
     /// Before the first version is published, buffers that are handed over can be loaded too.
     /// Later, only those that were begun anew can. Waits for a capture that runs. After an error,
@@ -201,7 +210,7 @@ pub trait Load {
 
 impl Load for Producer {
     fn load(&mut self, state: &impl State) -> Result<Stamp, RestoreError> {
-        check_complete(state)?;
+        check_state(state)?;
         let fields = &state.table().fields;
         for there in fields {
             let here = self.description(&there.name);
@@ -210,9 +219,36 @@ impl Load for Producer {
         // A state may be read by system calls, which fail at protected memory in user mode only.
         self.wait_captured(Duration::MAX);
         for field in fields {
-            state.read(&field.name, self.field_bytes_mut(&field.name)?)?;
+            if self.description(&field.name).is_some_and(is_variable) {
+                self.set_len(field.name.as_str(), field.length())?;
+            }
+            let bytes = self.field_bytes_mut(&field.name)?;
+            match field.bytes() as usize {
+                0 => {}
+                used => state.read(&field.name, &mut bytes[..used])?,
+            }
         }
         Ok(state.stamp())
+    }
+}
+
+/// Checks that a region can continue from the state: it has all fields, and their exact values.
+fn check_state(state: &impl State) -> Result<(), RestoreError> {
+    check_complete(state)?;
+    check_exact(state)
+}
+
+/// Checks that no values of the state are rounded, unless that is accepted.
+fn check_exact(state: &impl State) -> Result<(), RestoreError> {
+    let table = state.table();
+    match table.relative_error().filter(|_| !state.allows_lossy()) {
+        None => Ok(()),
+        Some(relative_error) => Err(RestoreError::Lossy {
+            region: state.region().to_owned(),
+            step: state.stamp().step,
+            fields: table.rounded().map(|field| field.name.clone()).collect(),
+            relative_error,
+        }),
     }
 }
 
@@ -231,6 +267,10 @@ fn check_complete(state: &impl State) -> Result<(), RestoreError> {
     }
 }
 
+fn is_variable(field: &FieldDesc) -> bool {
+    field.capacity.is_some()
+}
+
 /// Checks that the bytes of a field have the same meaning here and in the state.
 fn check(region: &str, here: Option<&FieldDesc>, there: &FieldDesc) -> Result<(), RestoreError> {
     let name = there.name.clone();
@@ -238,11 +278,19 @@ fn check(region: &str, here: Option<&FieldDesc>, there: &FieldDesc) -> Result<()
         let region = region.to_owned();
         return Err(RestoreError::NoField { region, name });
     };
+    // A variable field can get the length that it has there.
+    let shape = |f: &FieldDesc| {
+        let mut same = f.clone();
+        if is_variable(here) {
+            same.set_length(here.length());
+        }
+        same.array_shape()
+    };
     let facts = |f: &FieldDesc| {
         [
             ("kind", format!("{:?}", f.kind)),
             ("dtype", f.dtype.to_string()),
-            ("shape", format!("{:?}", f.array_shape())),
+            ("shape", format!("{:?}", shape(f))),
             ("number of components", f.components.to_string()),
             ("order", format!("{:?}", f.order)),
         ]

@@ -19,6 +19,12 @@ pub trait State {
     /// Returns where the region lay, if that is known.
     fn extent(&self) -> Option<Extent>;
 
+    /// Returns true if a restart may take rounded values from it (see
+    /// [`FieldDesc::relative_error`](tcasm_core::field::FieldDesc::relative_error)).
+    fn allows_lossy(&self) -> bool {
+        false
+    }
+
     /// Reads the field `name` into `bytes` as it lay in memory. `bytes` must have the size of the
     /// field. After an error, the contents of `bytes` are unspecified.
     fn read(&self, name: &str, bytes: &mut [u8]) -> Result<(), RestoreError>;

@@ -15,7 +15,7 @@ use tcasm_observer::{Observer, View};
 use tcasm_producer::{
     Attr, CaptureMode, CreateError, Extent, Producer, Published, Receipt, RegionPtr,
 };
-use tcasm_restart::{Continue, Load, Restore, RestoreError, State};
+use tcasm_restart::{Continue, Load, Restore, RestoreError, State, rebuild};
 use tcasm_tests::{PublishVisible, name};
 use tempfile::TempDir;
 
@@ -236,6 +236,60 @@ fn restart_from_a_checkpoint_that_lacks_a_field_is_refused_by_its_name() {
     // The fields that it has can be read.
     let mut bytes = vec![0; 40 * 50 * 8];
     state.read_bytes("t", &mut bytes).unwrap();
+}
+
+/// Writes the checkpoint of step 20 again as step 30, with rounded values of `t`.
+fn save_rounded(past: &Past, bound: f64) {
+    let loaded = open(&past.file(20)).load().unwrap();
+    let mut table = loaded.table.clone();
+    for field in table.fields.iter_mut().filter(|field| field.name == "t") {
+        field.relative_error = Some(bound);
+    }
+    let stamp = Stamp {
+        step: 30,
+        ..loaded.stamp
+    };
+    let snapshot = Snapshot::new(&past.name, stamp, &table, |field| {
+        loaded.bytes(&field.name).unwrap()
+    });
+    let snapshot = snapshot.at(loaded.extent);
+    tcasm_checkpoint::write(past.file(30), &snapshot, &Options::default()).unwrap();
+}
+
+#[test]
+fn restart_from_rounded_values_is_refused_unless_the_program_accepts_them() {
+    let (past, bound) = (Past::new(), 1e-2);
+    save_rounded(&past, bound);
+    let error = Producer::restore(&[past.dir.path()]).unwrap_err();
+    let lossy = |e: &RestoreError| matches!(e, RestoreError::File(ReadError::Lossy { .. }));
+    assert!(lossy(&error), "{error}");
+    let builder = || Producer::builder(&past.name);
+    let error = builder().restore_or_begin(&[past.dir.path()]).unwrap_err();
+    assert!(lossy(&error), "{error}");
+    let refused = |error: &RestoreError| {
+        let RestoreError::Lossy { step, fields, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!((*step, fields.as_slice()), (30, &["t".to_owned()][..]));
+    };
+    let state = open(&past.file(30));
+    refused(&rebuild(builder(), &state).unwrap_err());
+    let state = state.allow_lossy();
+    let mut p = rebuild(builder(), &state).unwrap();
+    let t = p.view(p.handle::<f64, Ix2>("t").unwrap()).unwrap();
+    let mut changed = 0;
+    for ((i, j), t) in t.indexed_iter() {
+        let exact = (i * 100 + j) as f64 + 1.0;
+        assert!((t - exact).abs() <= bound * exact, "{t} for {exact}");
+        changed += usize::from(*t != exact);
+    }
+    assert!(changed > 0);
+    // What comes after the restart is exact again.
+    p.publish_visible(40, 4.0).unwrap();
+    let version = Observer::attach(&past.name).unwrap().latest().unwrap();
+    assert_eq!(version.table().relative_error(), None);
+    refused(&p.load(&open(&past.file(30))).unwrap_err());
+    assert_eq!(p.load(&state).unwrap().step, 30);
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 import { state, set, on, field } from './store.js';
 import { byId, make, options, press, refill } from './dom.js';
-import { axisName, coordinate, hasMesh, hasView, otherAxes, planeName, planes } from './field.js';
+import {
+  axisName, coordinate, hasMesh, hasPlaces, hasView, isScene, otherAxes, planeName, planes,
+} from './field.js';
 import { colormapNames } from './colors.js';
 import { resetRange } from './range.js';
 import { number } from './numbers.js';
 import { drawn } from './slice-view.js';
+import { sceneRange } from './scene-view.js';
 import { volumeRange } from './volume-view.js';
 
 export function setUpControls() {
@@ -46,8 +49,8 @@ export function chooseView(view) {
 }
 
 function chooseRange(rangeMode) {
-  const [panel] = drawn();
-  const fixed = rangeMode === 'fixed' && panel ? [panel.range.low, panel.range.high] : state.fixed;
+  const range = shownRange();
+  const fixed = rangeMode === 'fixed' && range ? [range.low, range.high] : state.fixed;
   resetRange();
   set({ rangeMode, fixed });
 }
@@ -65,11 +68,15 @@ function fixRange() {
   if (valid) set({ rangeMode: 'fixed', fixed });
 }
 
+/** Returns the range that is drawn. */
+function shownRange() {
+  if (state.view !== 'volume') return drawn().find(({ role }) => role !== 'difference')?.range;
+  return hasPlaces(field()) ? sceneRange() : volumeRange();
+}
+
 /** Shows the ends of the range that is drawn, except in an input that has the focus. */
 export function showRange() {
-  const range = state.view === 'volume'
-    ? volumeRange()
-    : drawn().find(({ role }) => role !== 'difference')?.range;
+  const range = shownRange();
   if (!range) return;
   for (const [id, value] of [['range-low', range.low], ['range-high', range.high]]) {
     const input = byId(id);
@@ -83,11 +90,12 @@ export function showControls() {
   const of = field();
   press(document.querySelectorAll('[data-view]'), (b) => b.dataset.view === state.view);
   press(document.querySelectorAll('[data-render]'), (b) => b.dataset.render === state.render);
-  for (const view of ['compare', 'volume']) {
+  for (const view of ['slice', 'compare', 'volume']) {
     document.querySelector(`[data-view=${view}]`).disabled = !of || !hasView(of, view);
   }
-  byId('plane-controls').hidden = state.view === 'volume';
-  byId('volume-controls').hidden = state.view !== 'volume';
+  const volume = state.view === 'volume' && !hasPlaces(of);
+  byId('plane-controls').hidden = volume || isScene(of);
+  byId('volume-controls').hidden = !volume;
   byId('level-label').hidden = state.render !== 'iso';
   byId('level').value = state.level;
   options(byId('colormap'), colormapNames().map((name) => [name, name]), state.colormap);

@@ -2,10 +2,11 @@
 
 import { state, field, version } from './store.js';
 import { byId } from './dom.js';
-import { axisName, coordinate, title, unitOf } from './field.js';
+import { axisName, hasPlaces, title, unitOf } from './field.js';
 import { drawn } from './slice-view.js';
 import { lineData } from './plots.js';
 import { series } from './series.js';
+import { sceneLayers } from './scene-view.js';
 import { volumeLayers } from './volume-view.js';
 import { themeColors } from './theme.js';
 import { number } from './numbers.js';
@@ -48,7 +49,8 @@ export function savePng() {
   if (!of) return;
   const single = document.querySelector('#curve canvas');
   const curve = of.shape.length === 1 && state.view === 'slice';
-  const layers = state.view === 'volume' ? volumeLayers() : [curve ? single : byId('heat')];
+  const inSpace = hasPlaces(of) ? sceneLayers() : volumeLayers();
+  const layers = state.view === 'volume' ? inSpace : [curve ? single : byId('heat')];
   const [{ width, height }] = layers;
   const caption = Math.round(26 * devicePixelRatio);
   const size = { width, height: height + caption };
@@ -77,7 +79,7 @@ function stamp() {
 /** Returns the position of the slice, such as "z = 32". */
 function where(of) {
   const across = of.shape.map((_, axis) => axis).filter((axis) => !state.plane.includes(axis));
-  if (state.view === 'volume') return '';
+  if (state.view === 'volume' && !hasPlaces(of)) return '';
   return across.map((axis) => `${axisName(of, axis)} = ${state.at[axis]}`).join(', ');
 }
 
@@ -125,9 +127,8 @@ function saveLine() {
   const name = axisName(of, data.axis);
   const means = data.block > 1 ? `, means and extrema of ${data.block}` : '';
   const about = `# along ${name} through [${data.at?.join(', ')}]${means}`;
-  const place = (i) => coordinate(of, data.axis, i * data.block + data.block / 2);
   const ends = (i) => (data.low ? `,${data.low[i]},${data.high[i]}` : '');
-  const lines = data.x.map((_, i) => `${i * data.block},${place(i)},${data.y[i]}${ends(i)}`);
+  const lines = data.x.map((_, i) => `${i * data.block},${data.x[i]},${data.y[i]}${ends(i)}`);
   csv([...header(of, about), `index,${name},value${data.low ? ',min,max' : ''}`, ...lines], 'line');
 }
 

@@ -22,13 +22,36 @@ export function typeText(field) {
  */
 export const unitOf = (field) => (field.unit && field.unit !== '1' ? plain(field.unit) : '');
 
+/** Returns true if a field is on particles or on an unstructured mesh, which have no slices. */
+export const isScene = (field) => ['particles', 'unstructured'].includes(field?.mesh_kind);
+
+/** Returns true if the samples of slices have places of their own: on a curved or uneven mesh. */
+export const isPlaced = (field) =>
+  ['rectilinear', 'curvilinear'].includes(field?.mesh_kind) && field.shape.length > 1;
+
+/** Returns true if the 3-D view of a field shows points or surfaces, not a volume. */
+export const hasPlaces = (field) => isScene(field) || isPlaced(field);
+
 /**
  * Returns true if a field can be shown in a view. A volume needs three axes, a comparison at least
  * one.
  */
 export function hasView(field, view) {
-  if (view === 'volume') return field.shape.length === 3;
+  if (isScene(field)) return view === 'volume';
+  if (view === 'volume') return field.shape.length === 3 || isPlaced(field);
   return view === 'slice' || field.shape.length > 0;
+}
+
+/** Returns the view that shows a field: the one that is chosen, if the field has it. */
+export function viewOf(field, chosen) {
+  if (hasView(field, chosen)) return chosen;
+  return isScene(field) ? 'volume' : 'slice';
+}
+
+/** Returns the name of a coordinate axis (0: x) with the unit that the mesh has. */
+export function coordinateName(mesh, axis) {
+  const unit = mesh?.units?.[axis];
+  return unit && unit !== '1' ? `${'xyz'[axis]} [${plain(unit)}]` : 'xyz'[axis];
 }
 
 /**
@@ -70,9 +93,14 @@ export function aspect(field, plane) {
   const { rows, cols } = planeSize(field, plane);
   const spacing = field.spacing;
   const cell = spacing && row !== col ? Math.abs(spacing[row] / spacing[col]) : 1;
+  return sensible(cell, rows, cols);
+}
+
+/** Returns the height of a cell over its width, or another one if the plane would be too long. */
+export function sensible(cell, rows, cols) {
   const whole = (rows * cell) / cols;
-  const sensible = Number.isFinite(whole) && whole > 1 / 8 && whole < 8;
-  return sensible ? cell : ((whole > 1 ? 1.6 : 0.6) * cols) / rows;
+  if (Number.isFinite(whole) && whole > 1 / 8 && whole < 8) return cell;
+  return ((whole > 1 ? 1.6 : 0.6) * cols) / rows;
 }
 
 /**

@@ -26,7 +26,15 @@ export function apply(before, buffer) {
   // A frame with an error has no data, and the data before stays.
   if (head.error) return shown;
   Object.assign(shown, { version: head.version, published: head.published_ms });
-  if (head.image) shown.image = image(shown.image, head.image, body, request);
+  shown.empty = Boolean(head.shape?.includes(0));
+  // Without values, there is nothing to show. The data before stays: the server does not send it
+  // again.
+  if (shown.empty) return shown;
+  if (head.image) {
+    shown.image = image(shown.image, head.image, body, request);
+    shown.grid = head.grid ? grid(shown.grid, head.grid, body) : null;
+  }
+  if (head.scene) shown.scene = scene(shown.scene, head.scene, body);
   shown.compare = compared(shown.compare, head.compare, body, request);
   const { line, volume, pages } = head;
   if (line) shown.line = { ...line, request, ...alongLine(body, line) };
@@ -55,6 +63,7 @@ function part(body, at, length) {
 
 const floats = (body, at, count) => new Float32Array(part(body, at, 4 * count));
 const doubles = (body, at, count) => new Float64Array(part(body, at, 8 * count));
+const integers = (body, at, count) => new Uint32Array(part(body, at, 4 * count));
 const bytes = (body, at, count) => new Uint8Array(part(body, at, count));
 
 /**
@@ -68,11 +77,43 @@ function compared(before, head, body, request) {
   return { ...image(before, head, body, request), version: head.version, error: null };
 }
 
-/** Returns the values of a line, and with an envelope the least and greatest of their blocks. */
-function alongLine(body, { at, length, envelope }) {
+/**
+ * Returns the values of a line, with an envelope the least and greatest of their blocks, and their
+ * coordinates if the mesh has such.
+ */
+function alongLine(body, { at, length, envelope, places }) {
   const array = (number) => doubles(body, at + 8 * length * number, length);
   const ends = envelope ? { low: array(1), high: array(2) } : { low: null, high: null };
-  return { values: array(0), ...ends };
+  return { values: array(0), ...ends, places: places ? array(envelope ? 3 : 1) : null };
+}
+
+/** Returns the array at `at`, or the array before if the frame does not have it. */
+const kept = (read, body, at, count, before) => (at === null ? before : read(body, at, count));
+
+/** Returns the corners of samples: three coordinates each, relative to an origin. */
+function grid(before, head, body) {
+  const count = 3 * head.rows * head.cols;
+  return { ...head, corners: kept(floats, body, head.corners, count, before?.corners) };
+}
+
+/** Returns points or a surface, with their values and the range of these. */
+function scene(before, head, body) {
+  const { points, surface, base } = head;
+  const last = before?.triangles;
+  const triangles = surface && {
+    corners: kept(integers, body, surface.corners, 3 * surface.triangles, last?.corners),
+    cells: kept(integers, body, surface.cells, surface.triangles, last?.cells),
+  };
+  const count = surface && head.cells ? surface.triangles : points;
+  const values = kept(floats, body, head.values, count, before?.values);
+  return {
+    ...head,
+    positions: kept(floats, body, head.positions, 3 * points, before?.positions),
+    numbers: kept(integers, body, head.numbers, points, before?.numbers),
+    triangles,
+    values,
+    ...extent(values, base),
+  };
 }
 
 /** Returns an image that is made of the tiles before and the new tiles. */

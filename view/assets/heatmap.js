@@ -13,15 +13,17 @@ const scratch = document.createElement('canvas');
 
 /**
  * @param {CanvasRenderingContext2D} ctx
- * @param {object} panel image: see frames.js, or null; map: see viewport.js; range; table: 256
- *   pixels; title, unit, note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio:
- *   device pixels per CSS pixel
+ * @param {object} panel image: see frames.js, or null; map: see viewport.js; placed: true if
+ *   samples have places of their own; picks: see placed.js; range; table: 256 pixels; title, unit,
+ *   note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio: device pixels per CSS
+ *   pixel
  */
 export function drawPanel(ctx, panel) {
   const { box } = panel.map;
   ctx.save();
   hatch(ctx, box, panel);
-  if (panel.image) drawImage(ctx, panel);
+  if (panel.picks) drawQuads(ctx, panel);
+  else if (panel.image && !panel.placed) drawImage(ctx, panel);
   ctx.restore();
   ctx.save();
   ctx.font = scaled(FONT, panel.ratio);
@@ -85,6 +87,26 @@ function paint(pixels, { rows, cols, values, base }, range, [table, invalid]) {
       pixels[to + col] = index < 0 ? invalid : table[index];
     }
   }
+}
+
+/** Draws samples that are quadrilaterals. */
+function drawQuads(ctx, { image, map, range, table, theme, picks }) {
+  const { numbers, width, height } = picks;
+  Object.assign(scratch, { width, height });
+  const brush = scratch.getContext('2d');
+  const data = brush.createImageData(width, height);
+  const pixels = new Uint32Array(data.data.buffer);
+  const invalid = pixel(theme.invalid);
+  const colors = Array.from(image.values, (value) => {
+    const index = colorIndex(image.base + value, range);
+    return index < 0 ? invalid : table[index];
+  });
+  numbers.forEach((number, i) => {
+    if (number >= 0) pixels[i] = colors[number];
+  });
+  brush.putImageData(data, 0, 0);
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage(scratch, map.box.x, map.box.y);
 }
 
 /** Draws ticks and labels below and to the left. */

@@ -4,6 +4,7 @@ import { state, field, version } from './store.js';
 import { drawn } from './slice-view.js';
 import { sliceCsv } from './export.js';
 import { series } from './series.js';
+import { placeOf, sceneDrawn } from './scene-view.js';
 
 /** The milliseconds from publish to pixels of up to 1000 versions, newest last. */
 const latencies = [];
@@ -15,8 +16,11 @@ export function addLatency(ms) {
 
 const rect = ({ x, y, width, height }) => ({ x, y, width, height });
 
+/** Returns the name of an axis, and the coordinates at its ends. */
+const axisOf = ({ name, coordinate }, ends) => ({ name, ends: ends.map(coordinate) });
+
 /** Returns a panel as plain data. */
-function panel({ image, range, table, title, role, map }) {
+function panel({ image, range, table, title, role, map, xAxis, yAxis }) {
   const { rows, cols } = map;
   return {
     title,
@@ -25,6 +29,7 @@ function panel({ image, range, table, title, role, map }) {
     colors: Array.from(table),
     box: rect(map.box),
     seen: { rows, cols },
+    axes: [yAxis, xAxis].map((axis) => axis && axisOf(axis, axis === xAxis ? cols : rows)),
     image: image && {
       rows: image.rows,
       cols: image.cols,
@@ -53,13 +58,15 @@ export function setUpInspection() {
       return state.shown?.id ?? 0;
     },
     get shown() {
-      const { field: name, probe, moments, histogram, line, error } = state.shown ?? {};
+      const { field: name, probe, moments, histogram, line, error, empty } = state.shown ?? {};
       const values = line && Array.from(line.values);
       const array = (numbers) => numbers && Array.from(numbers);
       const low = array(line?.low);
       const ends = { low, high: array(line?.high), notFinite: line?.not_finite };
-      const along = line && { axis: line.axis, at: line.request?.line?.at, values, ...ends };
-      return structuredClone({ field: name, probe, moments, histogram, error, line: along });
+      const places = array(line?.places);
+      const at = line?.request?.line?.at;
+      const along = line && { axis: line.axis, at, values, places, ...ends };
+      return structuredClone({ field: name, probe, moments, histogram, error, empty, line: along });
     },
     get volume() {
       const block = state.shown?.volume;
@@ -69,6 +76,10 @@ export function setUpInspection() {
       const { pages } = state.shown ?? {};
       return pages && { ...pages, values: Array.from(pages.values) };
     },
+    get scene() {
+      return structuredClone(sceneDrawn());
+    },
+    placeOf: (index) => placeOf(index),
     panels: () => drawn().map(panel),
     csv: () => sliceCsv(),
     series: () => series(),

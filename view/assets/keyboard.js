@@ -2,7 +2,7 @@
 
 import { state, set, field } from './store.js';
 import { byId, make } from './dom.js';
-import { otherAxes, planes } from './field.js';
+import { hasPlaces, otherAxes, planes } from './field.js';
 import { choosePlane, chooseView, moveSlice } from './controls.js';
 import { stepBy, toggleLive } from './timeline.js';
 import { switchTheme } from './theme.js';
@@ -80,7 +80,7 @@ function list(zoom) {
 }
 
 function move(by) {
-  if (state.view === 'volume') shiftLevel(by * 0.02);
+  if (state.view === 'volume' && !hasPlaces(field())) shiftLevel(by * 0.02);
   else if (field()) moveSlice(otherAxes(field(), state.plane)[0], by);
 }
 

@@ -2,7 +2,7 @@
 
 import { state, set, on, field } from './store.js';
 import { byId, make, refill } from './dom.js';
-import { hasView, planes, shapeText, typeText, unitOf } from './field.js';
+import { planes, shapeText, typeText, unitOf, viewOf } from './field.js';
 import { tell } from './status.js';
 
 const EVERY = 4000;
@@ -48,7 +48,8 @@ function showFields() {
   const key = JSON.stringify([fields, state.fieldName]);
   refill(byId('fields'), key, () => fields.map((f) => {
     const unit = unitOf(f) && ` · ${unitOf(f)}`;
-    const mesh = f.mesh_error ? ' · mesh ignored' : '';
+    const on = f.mesh ? ` · ${f.mesh_kind === 'particles' ? 'of' : 'on'} ${f.mesh}` : '';
+    const mesh = f.mesh_error ? ' · mesh ignored' : on;
     const detail = f.raw ? 'raw bytes' : `${typeText(f)} · ${shapeText(f)}${unit}${mesh}`;
     const item = entry(f.name === state.fieldName, () => chooseField(f),
       make('span', { className: 'name', textContent: f.name }),
@@ -65,7 +66,14 @@ function keepField() {
   const of = field();
   const inside = (index) =>
     index.length === of.shape.length && index.every((i, axis) => i < of.shape[axis]);
-  if (of && inside(state.at) && (!state.pin || inside(state.pin))) return;
+  if (of && state.at.length === of.shape.length && of.capacity !== null) {
+    keepPlace(of, inside);
+    return;
+  }
+  if (of && inside(state.at) && (!state.pin || inside(state.pin))) {
+    set({ view: viewOf(of, state.view) });
+    return;
+  }
   const first = of ?? (state.region?.fields ?? []).find((f) => !f.raw);
   if (!first) return;
   if (state.fieldName && !of) {
@@ -74,10 +82,30 @@ function keepField() {
   set({ ...start(first), fieldName: first.name, component: null, hover: null });
 }
 
+/**
+ * Keeps the place in a field whose length has changed. What is not there any more is not chosen any
+ * more.
+ */
+function keepPlace(of, inside) {
+  const at = state.at.map((i, axis) => Math.max(0, Math.min(i, of.shape[axis] - 1)));
+  const [row, col] = state.plane;
+  const { window, pin, hover } = state;
+  const visible = !window || (window.row <= of.shape[row] && window.col <= of.shape[col]);
+  set({
+    at: String(at) === String(state.at) ? state.at : at,
+    window: visible || row === col ? window : null,
+    pin: pin && inside(pin) ? pin : null,
+    hover: hover && inside(hover) ? hover : null,
+    view: viewOf(of, state.view),
+  });
+}
+
 /** Chooses a field. The place stays if the shape is the same. */
 export function chooseField(f) {
-  const same = String(field()?.shape) === String(f.shape) && state.at.length === f.shape.length;
-  set({ ...(same ? {} : start(f)), fieldName: f.name, component: null, hover: null });
+  const same = String(field()?.shape) === String(f.shape) && state.at.length === f.shape.length
+    && field()?.mesh === f.mesh;
+  const more = same ? { view: viewOf(f, state.view) } : start(f);
+  set({ ...more, fieldName: f.name, component: null, hover: null });
 }
 
 /** Returns the state that shows the middle of a field's first plane. */
@@ -88,6 +116,6 @@ function start(f) {
     window: null,
     pin: null,
     lineAxis: null,
-    view: hasView(f, state.view) ? state.view : 'slice',
+    view: viewOf(f, state.view),
   };
 }

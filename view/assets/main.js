@@ -12,6 +12,8 @@ import { setUpLists } from './lists.js';
 import { setUpControls, showControls, showRange } from './controls.js';
 import { drawSlice, setUpSlice, wantedPlane, zoom } from './slice-view.js';
 import { drawVolume, setUpVolume, showVolume, zoomVolume } from './volume-view.js';
+import { drawScene, setUpScene, showScene, zoomScene } from './scene-view.js';
+import { hasPlaces } from './field.js';
 import { drawPlots, setUpPlots } from './plots.js';
 import { drawPages, setUpPages } from './pages-map.js';
 import { addFrame, addPoints, seriesOf } from './series.js';
@@ -153,9 +155,13 @@ function drawAll() {
   byId('heat').hidden = curve || state.view === 'volume';
   const kind = of?.shape.length === 0 ? 'value' : curve ? 'curve' : state.view;
   document.body.dataset.shows = state.shown?.version ? kind : 'nothing';
-  showVolume(state.view === 'volume');
-  if (state.view === 'volume') drawVolume();
-  else drawSlice();
+  const space = state.view === 'volume';
+  const placed = hasPlaces(of);
+  showVolume(space && !placed);
+  showScene(space && placed);
+  if (!space) drawSlice();
+  else if (placed) drawScene();
+  else drawVolume();
   drawPlots();
   drawPages();
   showRange();
@@ -182,7 +188,8 @@ function measure() {
 }
 
 function zoomBy(factor) {
-  if (state.view === 'volume') zoomVolume(factor, draw);
+  if (state.view === 'volume' && hasPlaces(field())) zoomScene(factor, draw);
+  else if (state.view === 'volume') zoomVolume(factor, draw);
   else if (factor === null) set({ window: null });
   else zoom(factor);
 }
@@ -195,6 +202,7 @@ function setUp() {
   setUpControls();
   setUpSlice(draw, ask);
   setUpVolume(draw);
+  setUpScene(draw);
   setUpPlots();
   setUpPages();
   setUpTimeline();

@@ -1,9 +1,16 @@
 // The cross at the pinned point.
 
+import { middleOf } from './placed.js';
+
 /** Draws the cross on a panel (see heatmap.js). */
-export function marker(ctx, { map, ratio }, row, col) {
-  const [x, y] = [map.x(col + 0.5), map.y((map.rows[1] - map.rows[0] <= 1 ? 0 : row) + 0.5)];
-  const { box } = map;
+export function marker(ctx, panel, row, col) {
+  const { map, ratio } = panel;
+  const plain = [map.x(col + 0.5), map.y((map.rows[1] - map.rows[0] <= 1 ? 0 : row) + 0.5)];
+  const place = panel.picks ? middleOf(panel, row, col) : plain;
+  if (place) cross(ctx, map.box, ratio, place);
+}
+
+function cross(ctx, box, ratio, [x, y]) {
   if (x < box.x || x > box.x + box.width || y < box.y || y > box.y + box.height) return;
   ctx.save();
   // A white cross on a dark one is visible on every colour.

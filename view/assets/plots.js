@@ -109,19 +109,33 @@ function noteBin(plot) {
 /** Draws all plots that have data. */
 export function drawPlots() {
   if (!plots || !field()) return;
-  drawLine();
   drawSeries();
+  if (shownOfField()?.empty) {
+    clear();
+    return;
+  }
+  drawLine();
   drawHistogram();
 }
 
+/** Draws no values: the version has none. */
+function clear() {
+  for (const plot of [plots.line, plots.curve]) plot.setData([[], [], [], []]);
+  Object.assign(plots.histogram, { edges: null, counts: null });
+  plots.histogram.setData([[], []]);
+  for (const id of ['line-note', 'histogram-note', 'moments']) element(id).textContent = '';
+}
+
 /**
- * Returns the values along an axis, `{axis, block, at, x, y, low, high, notFinite}`, or null. `x`
- * has coordinates if there is a mesh. `low` and `high` are null if each value is a single point.
+ * Returns the values along an axis, `{axis, block, at, x, y, low, high, notFinite, hasPlaces}`, or
+ * null. `x` has coordinates if there is a mesh. `low` and `high` are null if each value is a single
+ * point.
  */
 export function lineData() {
   const [of, line] = [field(), shownOfField()?.line];
   if (!of || !line || line.axis >= of.shape.length) return null;
-  const at = (i) => coordinate(of, line.axis, i * line.block + line.block / 2);
+  const middle = (i) => coordinate(of, line.axis, i * line.block + line.block / 2);
+  const at = (i) => line.places?.[i] ?? middle(i);
   return {
     axis: line.axis,
     block: line.block,
@@ -131,6 +145,7 @@ export function lineData() {
     low: line.low && Array.from(line.low),
     high: line.high && Array.from(line.high),
     notFinite: line.not_finite,
+    hasPlaces: Boolean(line.places),
   };
 }
 
@@ -140,18 +155,24 @@ function drawLine() {
   const of = field();
   const single = of.shape.length === 1;
   for (const plot of single ? [plots.line, plots.curve] : [plots.line]) {
-    plot.mark = coordinate(of, data.axis, point()[data.axis] + 0.5);
+    plot.mark = markOf(of, data);
     plot.axisLabel = axisName(of, data.axis);
     plot.setData([data.x, ...[data.y, data.high, data.low].map((ys) => drawable(data.x, ys))]);
   }
   if (plots.line.cursor.idx == null) element('line-note').textContent = lineNote(of, data);
 }
 
+/** Returns the place of the chosen point on the axis of a line. */
+function markOf(of, { axis, block, x, hasPlaces }) {
+  const index = point()[axis];
+  return hasPlaces ? x[Math.floor(index / block)] : coordinate(of, axis, index + 0.5);
+}
+
 /** Returns the values without those that cannot be drawn, or an empty line if there are none. */
 const drawable = (x, values) => x.map((_, i) => (Number.isFinite(values?.[i]) ? values[i] : null));
 
-function lineNote(of, { axis, block, notFinite }) {
-  const name = axisName(of, axis) + (hasMesh(of) ? '' : ' index');
+function lineNote(of, { axis, block, notFinite, hasPlaces }) {
+  const name = axisName(of, axis) + (hasMesh(of) || hasPlaces ? '' : ' index');
   const means = block > 1 ? `, mean and range of each ${block}` : '';
   return `along ${name}${means}${notFinite > 0 ? `, ${notFinite} not finite` : ''}`;
 }

@@ -1,9 +1,12 @@
 // The view request that follows from the state.
 
 import { state, field, point, version } from './store.js';
+import { hasPlaces, isPlaced, isScene } from './field.js';
 
 /** Maximum number of samples of a volume along an axis. */
 const VOLUME = 96;
+/** Maximum number of points of a scene. */
+const POINTS = 100000;
 const BINS = 64;
 
 let next = 1;
@@ -25,11 +28,12 @@ export function request(plane) {
     component: state.component,
     version: state.version,
     compare: state.view === 'compare' ? state.reference : null,
-    slice: state.view === 'volume' || !plane ? null : slice(plane),
+    slice: !plane || (state.view === 'volume' && !isPlaced(of)) ? null : slice(plane),
     line: of.shape.length === 0 ? null : { axis, at: here },
     probe: here,
     histogram: BINS,
-    volume: state.view === 'volume' ? VOLUME : null,
+    volume: state.view === 'volume' && !hasPlaces(of) ? VOLUME : null,
+    scene: isScene(of) ? { points: POINTS, surface: true } : null,
     pages: true,
   };
 }

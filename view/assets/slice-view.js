@@ -1,7 +1,12 @@
 // The slice: alone, or beside the same slice of another version and their difference.
 
 import { state, set, on, field, shownOfField } from './store.js';
-import { aspect, axisName, coordinate, place, planeSize, title, unitOf } from './field.js';
+import {
+  aspect, axisName, coordinate, isPlaced, place, planeSize, title, unitOf,
+} from './field.js';
+import {
+  fits, flat, noteGrid, picks, placedAxis, placedPart, placedPlane,
+} from './placed.js';
 import { panned, transform, wanted, zoomed } from './viewport.js';
 import { fit, gestures, onResize, sizeOf } from './gestures.js';
 import { drawPanel, MARGIN } from './heatmap.js';
@@ -83,12 +88,20 @@ function cells([columns, lines], count) {
   }));
 }
 
-const planeOf = (of) => ({ ...planeSize(of, state.plane), aspect: aspect(of, state.plane) });
+const planeOf = (of) => (isPlaced(of)
+  ? placedPlane(of)
+  : { ...planeSize(of, state.plane), aspect: aspect(of, state.plane) });
 
 /** Returns the part of the plane to ask the server for; null while there is no space to show it. */
 export function wantedPlane() {
   const of = field();
-  if (!of || of.shape.length === 0 || sizeOf(canvas)[0] < 16) return null;
+  if (!of || of.shape.length === 0) return null;
+  const hidden = sizeOf(canvas)[0] < 16;
+  // The 3-D view shows such a slice, too.
+  if (isPlaced(of)) {
+    return placedPart(of, hidden ? null : transform(planeOf(of), state.window, layout()[0]));
+  }
+  if (hidden) return null;
   return wanted(transform(planeOf(of), state.window, layout()[0]));
 }
 
@@ -103,6 +116,8 @@ export function drawSlice() {
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   panels = [];
   if (!of || state.view === 'volume' || of.shape.length === 0) return;
+  const placed = isPlaced(of);
+  if (placed) noteGrid(of, current(state.shown?.image), state.shown?.grid);
   const rects = layout();
   panels = contents(of).map((content, i) => ({
     ...content,
@@ -111,13 +126,35 @@ export function drawSlice() {
     theme,
     ratio: devicePixelRatio,
     unit: unitOf(of),
-    xAxis: axisOf(of, state.plane[1]),
-    yAxis: state.plane[0] === state.plane[1] ? null : axisOf(of, state.plane[0]),
+    placed,
+    xAxis: placed ? placedAxis(of, 'right') : axisOf(of, state.plane[1]),
+    yAxis: upAxis(of, placed),
   }));
+  if (placed) panels.forEach((panel, i) => addPicks(of, panel, i));
   for (const panel of panels) {
     drawPanel(ctx, panel);
     if (state.pin) marker(ctx, panel, state.pin[state.plane[0]], state.pin[state.plane[1]]);
   }
+}
+
+function upAxis(of, placed) {
+  if (placed) return placedAxis(of, 'up');
+  return state.plane[0] === state.plane[1] ? null : axisOf(of, state.plane[0]);
+}
+
+/** The samples at the pixels of each panel, with what they were found from. */
+const found = [];
+
+/** Adds the samples at the pixels of a panel, if their places are known. */
+function addPicks(of, panel, i) {
+  const [grid, ends] = [state.shown?.grid, flat(of)];
+  if (!ends || !fits(grid, panel.image)) return;
+  Object.assign(panel, { grid, ends });
+  const key = JSON.stringify([panel.map.box, panel.map.rows, panel.map.cols, ends]);
+  if (found[i]?.corners !== grid.corners || found[i].key !== key) {
+    found[i] = { corners: grid.corners, key, picks: picks(panel) };
+  }
+  panel.picks = found[i].picks;
 }
 
 function axisOf(of, axis) {
@@ -168,9 +205,12 @@ function contents(of) {
   ];
 }
 
-/** Returns the image if it is of the chosen plane, else null: the right image has not come yet. */
+/**
+ * Returns the image if it is of the chosen plane, else null: the right image has not come yet, or
+ * the version has no values.
+ */
 function current(image) {
-  if (!image || image.error) return null;
+  if (!image || image.error || state.shown?.empty) return null;
   return String(image.request?.slice?.axes) === String(state.plane) ? image : null;
 }
 
@@ -198,7 +238,29 @@ function indexAt(x, y) {
   const within = (n, axis) => Math.min(of.shape[axis] - 1, Math.max(0, Math.floor(n)));
   if (row !== col) index[row] = within(panel.map.row(y), row);
   index[col] = within(panel.map.col(x), col);
-  return index;
+  return panel.placed ? sampleAtPixel(panel, index, x, y) : index;
+}
+
+/** Returns the index of the point in the middle of the sample at a place; null if there is none. */
+function sampleAtPixel({ picks: drawnPixels, image, map }, index, x, y) {
+  if (!drawnPixels) return null;
+  const { numbers, width, height } = drawnPixels;
+  const [px, py] = [Math.floor(x - map.box.x), Math.floor(y - map.box.y)];
+  const number = px >= 0 && px < width && py >= 0 && py < height ? numbers[py * width + px] : -1;
+  if (number < 0) return null;
+  const at = [Math.floor(number / image.cols), number % image.cols];
+  return indexOfSample(index, image, at);
+}
+
+/** Returns `index` with the row and the column of the plane at the middle of a sample. */
+export function indexOfSample(index, { block, window }, at) {
+  const moved = [...index];
+  state.plane.forEach((axis, side) => {
+    const [first, end] = window[side];
+    const middle = first + at[side] * block[side] + (block[side] >> 1);
+    moved[axis] = Math.min(end - 1, middle);
+  });
+  return moved;
 }
 
 /** Returns the panels that were drawn, for exports and tests. */

@@ -3,10 +3,11 @@
 
 import { state, set, on, field, shownOfField, version } from './store.js';
 import { byId } from './dom.js';
-import { indexText, title, unitOf } from './field.js';
+import { hasPlaces, indexText, isScene, title, unitOf } from './field.js';
 import { sampleAt } from './marker.js';
 import { magnitude } from './series.js';
 import { number } from './numbers.js';
+import { sceneFailure } from './scene-view.js';
 import { volumeFailure } from './volume-view.js';
 
 /** Time for which a notice is visible, in milliseconds. */
@@ -99,8 +100,21 @@ function messageText() {
     return 'The producer has not published a version yet.';
   }
   if (!field()) return region.latest ? 'This region has no field that can be shown.' : '';
-  if (state.view === 'volume' && volumeFailure()) return volumeFailure();
-  return errorText(state.shown) || singleText(field());
+  const failure = hasPlaces(field()) ? sceneFailure() : volumeFailure();
+  if (state.view === 'volume' && failure) return failure;
+  return errorText(state.shown) || meshText(field()) || singleText(field());
+}
+
+/** Returns why there are no values, or why points are shown in place of a surface. */
+function meshText(of) {
+  const shown = shownOfField();
+  if (shown?.empty) {
+    const particles = of.mesh_kind === 'particles';
+    const none = particles ? 'There are no particles' : 'The field has no values';
+    return `${none} in this version.`;
+  }
+  const why = isScene(of) ? shown?.scene?.why : null;
+  return why ? `Points are shown, not a surface: ${why}.` : '';
 }
 
 /**
@@ -132,7 +146,7 @@ function showValues() {
   if (!of) return;
   const { hover, pin, shown } = state;
   // The cursor of a curve shows the value itself.
-  if (state.plane[0] !== state.plane[1] || of.shape.length === 0) {
+  if (state.plane[0] !== state.plane[1] || of.shape.length === 0 || isScene(of)) {
     byId('hover-value').textContent = hoverText(of);
   }
   const exact = pin && shown?.probe && String(shown.probe.at) === String(pin) ? shown.probe : null;

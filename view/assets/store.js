@@ -68,6 +68,11 @@ export function field() {
   return state.region?.fields.find((f) => f.name === state.fieldName);
 }
 
+/** Returns the named mesh of the chosen field, or undefined if it is on none. */
+export function mesh() {
+  return state.region?.meshes?.find((m) => m.name === field()?.mesh);
+}
+
 /**
  * Returns the point whose values are shown: the pinned one, else the one under the pointer, else
  * the middle of the slice.

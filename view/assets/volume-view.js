@@ -3,6 +3,7 @@
 
 import { state, set, field, shownOfField } from './store.js';
 import { VolumeRenderer } from './volume.js';
+import { edges, names, rgb } from './box.js';
 import { camera, nearer, projection, turned } from './camera.js';
 import { fit, gestures, onResize } from './gestures.js';
 import { colorBar } from './heatmap.js';
@@ -109,11 +110,6 @@ function lengths(of) {
   return sides.map((side) => side / longest);
 }
 
-/** Returns a colour such as "#1b1f24" as three numbers between 0 and 1. */
-function rgb(hex) {
-  return [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16) / 255);
-}
-
 function annotate(of, sides, table) {
   const { width, height } = canvas;
   Object.assign(labels, { width, height });
@@ -125,7 +121,7 @@ function annotate(of, sides, table) {
   ctx.fillStyle = theme.text;
   const project = projection(view, width, height);
   edges(ctx, sides, project);
-  names(ctx, of, sides, project);
+  names(ctx, [2, 1, 0].map((axis) => axisName(of, axis)), sides, project);
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
   const stamp = state.shown.volume.version ?? state.shown.version;
@@ -136,35 +132,6 @@ function annotate(of, sides, table) {
   ctx.fillText(caption, 16 * ratio, 20 * ratio);
   const bar = { x: width - 92 * ratio, y: 40 * ratio, height: height - 80 * ratio };
   colorBar(ctx, { range: ends, table, unit: unitOf(of), theme, ratio }, bar);
-}
-
-/** Draws the twelve edges of the box. */
-function edges(ctx, sides, project) {
-  const half = sides.map((s) => s / 2);
-  const corner = (_, i) => half.map((h, axis) => ((i >> axis) & 1 ? h : -h));
-  const corners = Array.from({ length: 8 }, corner);
-  ctx.globalAlpha = 0.6;
-  ctx.beginPath();
-  for (let from = 0; from < 8; from += 1) {
-    for (const bit of [1, 2, 4]) {
-      if (from & bit) continue;
-      ctx.moveTo(...project(corners[from]));
-      ctx.lineTo(...project(corners[from | bit]));
-    }
-  }
-  ctx.stroke();
-  ctx.globalAlpha = 1;
-}
-
-/** Draws the name of each axis beside the middle of one of its edges. */
-function names(ctx, of, sides, project) {
-  const half = sides.map((s) => s / 2);
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'middle';
-  for (let axis = 0; axis < 3; axis += 1) {
-    const middle = half.map((h, i) => (i === axis ? 0 : -h * 1.12 - 0.03));
-    ctx.fillText(axisName(of, 2 - axis), ...project(middle));
-  }
 }
 
 /** Returns the canvases of the view, lowest first. */

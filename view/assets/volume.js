@@ -2,19 +2,16 @@
 
 import { VERTEX, FRAGMENT } from './volume-shader.js';
 import { FOCAL, frame } from './camera.js';
-
-const NO_WEBGL = 'This browser has no WebGL 2, which the 3-D view needs. Slices work without it.';
+import { context, program, texture } from './webgl.js';
 
 /** A renderer for one canvas. */
 export class VolumeRenderer {
   /** @throws {Error} if there is no WebGL 2; the message is for the user */
   constructor(canvas) {
-    // Keep the buffer after drawing, because the image may be saved.
-    const gl = canvas.getContext('webgl2', { antialias: false, preserveDrawingBuffer: true });
-    if (!gl) throw new Error(NO_WEBGL);
+    const gl = context(canvas);
     this.canvas = canvas;
     this.gl = gl;
-    this.program = program(gl);
+    this.program = program(gl, VERTEX, FRAGMENT);
     this.values = texture(gl, gl.TEXTURE_3D, gl.LINEAR);
     this.colors = texture(gl, gl.TEXTURE_2D, gl.NEAREST);
     this.uploaded = null;
@@ -74,35 +71,4 @@ export class VolumeRenderer {
     gl.uniform1i(at('logarithmic'), range.log ? 1 : 0);
     gl.uniform4f(at('ends'), block.min, block.max, range.low, range.high);
   }
-}
-
-function program(gl) {
-  const made = gl.createProgram();
-  for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
-    const shader = gl.createShader(kind);
-    gl.shaderSource(shader, source);
-    gl.compileShader(shader);
-    gl.attachShader(made, shader);
-    const log = gl.getShaderInfoLog(shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) {
-      throw new Error(`The 3-D view cannot be drawn here: ${log}`);
-    }
-  }
-  gl.linkProgram(made);
-  if (!gl.getProgramParameter(made, gl.LINK_STATUS)) {
-    throw new Error(`The 3-D view cannot be drawn here: ${gl.getProgramInfoLog(made)}`);
-  }
-  return made;
-}
-
-function texture(gl, kind, filter) {
-  const made = gl.createTexture();
-  gl.bindTexture(kind, made);
-  for (const name of ['TEXTURE_MIN_FILTER', 'TEXTURE_MAG_FILTER']) {
-    gl.texParameteri(kind, gl[name], filter);
-  }
-  for (const name of ['TEXTURE_WRAP_S', 'TEXTURE_WRAP_T', 'TEXTURE_WRAP_R']) {
-    gl.texParameteri(kind, gl[name], gl.CLAMP_TO_EDGE);
-  }
-  return made;
 }

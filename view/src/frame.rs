@@ -1,7 +1,10 @@
 //! Frames: the data of a version that a client sees, and their encoding for a page that has the
 //! frame before.
 
+mod places;
+
 use crate::image::{Image, Profile, Volume};
+use crate::mesh::{Grid, Scene};
 use crate::request::ViewRequest;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -28,8 +31,16 @@ pub struct Frame {
     pub published: u64,
     /// The reason why the frame has no data.
     pub error: Option<String>,
+    /// The shape of the field in this version, without ghost layers. If an extent is 0, there are
+    /// no values, and the frame has no data.
+    pub shape: Vec<usize>,
     /// The image.
     pub image: Option<Arc<Image>>,
+    /// The places of the samples of the image, if it is a slice through a rectilinear or
+    /// curvilinear mesh.
+    pub grid: Option<Arc<Grid>>,
+    /// The field in space.
+    pub scene: Option<Arc<Scene>>,
     /// The image of the version to compare with, or the reason why there is none.
     pub compare: Option<Result<Of<Image>, String>>,
     /// The values along the line.
@@ -73,12 +84,24 @@ pub struct Pages {
 }
 
 impl Frame {
+    /// Returns true if the field has no values in this version.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
     /// Takes the parts that this frame lacks from an older frame that was never sent.
     pub fn complete(&mut self, older: Frame) {
         if self.error.is_some() || older.error.is_some() {
             return;
         }
+        if self.is_empty() {
+            return;
+        }
+        if self.image.is_none() {
+            self.grid = older.grid;
+        }
         self.image = self.image.take().or(older.image);
+        self.scene = self.scene.take().or(older.scene);
         self.compare = self.compare.take().or(older.compare);
         self.profile = self.profile.take().or(older.profile);
         self.probe = self.probe.take().or(older.probe);
@@ -99,6 +122,8 @@ pub struct Writer {
     number: u64,
     image: Option<(String, Arc<Image>)>,
     compare: Option<(String, Arc<Image>)>,
+    grid: Option<(String, Arc<Grid>)>,
+    scene: Option<(String, Arc<Scene>)>,
 }
 
 /// A message under construction: a head, and arrays.
@@ -142,6 +167,7 @@ impl Writer {
         }
         message.arrays(frame);
         message.numbers(frame);
+        self.places(&mut message, frame);
         (self.number, message.finish())
     }
 }
@@ -166,6 +192,7 @@ impl Message {
         self.put("version", json!(frame.stamp));
         self.put("published_ms", json!(frame.published as f64 / 1e6));
         self.put("error", json!(frame.error));
+        self.put("shape", json!(frame.shape));
     }
 
     /// Aligns the next array to 8 bytes. Returns where it begins.
@@ -208,10 +235,12 @@ impl Message {
             let ends = |end: usize| line.envelope.iter().map(move |pair| pair[end]);
             let values = line.values.iter().copied();
             let values = values.chain(ends(0)).chain(ends(1));
+            let values = values.chain(line.places.iter().copied());
             self.body.extend(values.flat_map(f64::to_le_bytes));
             let head = json!({
                 "axis": line.axis, "block": line.block, "length": line.values.len(), "at": at,
                 "envelope": !line.envelope.is_empty(), "not_finite": line.not_finite,
+                "places": !line.places.is_empty(),
             });
             self.put("line", head);
         }

@@ -43,6 +43,8 @@ pub struct Profile {
     pub not_finite: u64,
     /// The least and the greatest finite value of each block. Empty if a block is a single point.
     pub envelope: Vec<[f64; 2]>,
+    /// The coordinates of the values, if the mesh has coordinates along the axis. Else empty.
+    pub places: Vec<f64>,
 }
 
 /// A field of three axes, down-sampled to one byte per sample.
@@ -194,10 +196,10 @@ impl Image {
         envelope: &[[f64; 2]],
     ) -> Self {
         let range = match envelope.is_empty() {
-            true => range(plane.iter()),
-            false => range(envelope.as_flattened().iter()),
+            true => range_of(plane.iter()),
+            false => range_of(envelope.as_flattened().iter()),
         };
-        let base = range.map_or(0.0, base);
+        let base = range.map_or(0.0, base_of);
         Image {
             size: [plane.nrows(), plane.ncols()],
             block,
@@ -218,7 +220,7 @@ impl Image {
 }
 
 /// Returns the least and the greatest of the finite values.
-fn range<'a>(values: impl Iterator<Item = &'a f64>) -> Option<[f64; 2]> {
+pub(crate) fn range_of<'a>(values: impl Iterator<Item = &'a f64>) -> Option<[f64; 2]> {
     values.filter(|v| v.is_finite()).fold(None, |range, v| {
         let [low, high] = range.unwrap_or([*v, *v]);
         Some([low.min(*v), high.max(*v)])
@@ -226,7 +228,7 @@ fn range<'a>(values: impl Iterator<Item = &'a f64>) -> Option<[f64; 2]> {
 }
 
 /// Returns `value` minus `base` with 32 bits. A finite number stays finite, however large it is.
-fn relative(value: f64, base: f64) -> f32 {
+pub(crate) fn relative(value: f64, base: f64) -> f32 {
     let sample = (value - base) as f32;
     match value.is_finite() {
         true => sample.clamp(f32::MIN, f32::MAX),
@@ -237,7 +239,7 @@ fn relative(value: f64, base: f64) -> f32 {
 /// Returns the base of an image, such that 32-bit floats can tell values apart that lie close
 /// together and far from zero. The base stays the same while the values move a little. Otherwise
 /// all samples would change with each version.
-fn base([low, high]: [f64; 2]) -> f64 {
+pub(crate) fn base_of([low, high]: [f64; 2]) -> f64 {
     /// Values of up to this multiple of their range keep at least 13 bits without a base.
     const FAR: f64 = 1000.0;
     let (range, far) = (high - low, low.abs().max(high.abs()));
@@ -281,6 +283,7 @@ pub fn profile(
         not_finite: got.not_finite,
         envelope,
         values: got.samples.into_iter().collect(),
+        places: Vec::new(),
     })
 }
 
@@ -305,7 +308,7 @@ pub fn volume(
         .collect();
     let got = blocks::blocks(desc, bytes, component, &window)?;
     let three = |numbers: &[usize]| [numbers[0], numbers[1], numbers[2]];
-    let range = range(got.samples.iter());
+    let range = range_of(got.samples.iter());
     let [low, high] = range.unwrap_or([0.0, 1.0]);
     // All samples of a constant field are 0. (NaN as u8 is 0.)
     let scale = if high > low {

@@ -13,6 +13,7 @@ pub mod colormaps;
 pub mod frame;
 pub mod hub;
 pub mod image;
+pub mod mesh;
 pub mod region;
 pub mod request;
 #[cfg(feature = "server")]
@@ -22,4 +23,4 @@ pub use frame::Frame;
 pub use hub::{Client, Hub, Options, Update};
 pub use image::Image;
 pub use region::{Region, State};
-pub use request::{ClientMessage, MessageError, ViewRequest};
+pub use request::{ClientMessage, MessageError, SceneRequest, ViewRequest};

@@ -1,10 +1,15 @@
 //! The state of a region at one moment: its producer, its versions, its observers and its fields.
 
+mod named;
+
+use crate::mesh;
+pub use named::Mesh;
+use named::uniform;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use tcasm_analytics::blocks;
-use tcasm_core::field::{Centering, FieldDesc, Kind};
+use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc};
 use tcasm_core::format::stamp::Stamp;
 use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Status, Version};
 
@@ -65,6 +70,7 @@ pub struct Region {
     pub copied_bytes: u64,
     pub clients: usize,
     pub fields: Vec<Field>,
+    pub meshes: Vec<Mesh>,
 }
 
 /// An observer of the region.
@@ -95,16 +101,23 @@ pub struct Field {
     pub origin: Option<Vec<f64>>,
     pub spacing: Option<Vec<f64>>,
     pub mesh_error: Option<String>,
+    /// The name of the named mesh that the values are on.
+    pub mesh: Option<String>,
+    /// The kind of that mesh.
+    pub mesh_kind: Option<&'static str>,
+    pub quantity: String,
+    pub capacity: Option<usize>,
     pub offset: u64,
     pub bytes: u64,
 }
 
 impl Field {
-    /// Returns the description for clients of the field `desc`.
-    pub fn of(desc: &FieldDesc) -> Self {
+    /// Returns the description for clients of the field `desc` of `table`.
+    pub fn of(desc: &FieldDesc, table: &FieldTable) -> Self {
         let shape = blocks::shape(desc);
         let count = shape.len();
-        let mesh = desc.usable_mesh();
+        let named = mesh::mesh_of(table, desc).map(|(mesh, _)| mesh);
+        let mesh = named.and_then(uniform).or(desc.usable_mesh());
         // A mesh has at most three axes. Its x comes first, a field's last.
         let of_mesh = |numbers: [f64; 3]| {
             let numbers = numbers.into_iter().take(count);
@@ -123,6 +136,10 @@ impl Field {
             origin: mesh.and_then(|mesh| of_mesh(mesh.origin)),
             spacing: mesh.and_then(|mesh| of_mesh(mesh.spacing)),
             mesh_error: desc.check_mesh().err().map(|error| error.to_string()),
+            mesh: named.map(|mesh| mesh.name.clone()),
+            mesh_kind: named.map(MeshDesc::kind_name),
+            quantity: desc.quantity().to_owned(),
+            capacity: desc.capacity,
             offset: desc.offset,
             bytes: desc.bytes(),
         }
@@ -280,22 +297,32 @@ impl Region {
     fn show(&mut self, latest: &Version) {
         self.latest = Some(latest.stamp());
         self.changed_bytes = latest.changed_pages() * self.page_size;
-        self.fields = latest.table().fields.iter().map(Field::of).collect();
+        let table = latest.table();
+        self.fields = table
+            .fields
+            .iter()
+            .map(|field| Field::of(field, table))
+            .collect();
+        self.meshes = table
+            .meshes
+            .iter()
+            .map(|mesh| Mesh::of(mesh, table))
+            .collect();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcasm_core::field::{DType, Mesh};
+    use tcasm_core::field::{DType, Mesh as Uniform};
 
     #[test]
     fn mesh_that_cannot_be_used_is_no_mesh_and_clients_learn_why() {
         let mut desc = FieldDesc::new("t", DType::F64, &[4, 5]);
         let of = |spacing: [f64; 3], desc: &mut FieldDesc| {
             let origin = [0.0; 3];
-            desc.mesh = Some(Mesh { origin, spacing });
-            Field::of(desc)
+            desc.mesh = Some(Uniform { origin, spacing });
+            Field::of(desc, &FieldTable::default())
         };
         let good = of([0.5, 0.25, 1.0], &mut desc);
         assert_eq!(good.spacing, Some(vec![0.25, 0.5]));

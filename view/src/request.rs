@@ -1,6 +1,8 @@
 //! The messages of a client: what it wants to see.
 
 use serde::Deserialize;
+use tcasm_analytics::blocks;
+use tcasm_core::field::FieldDesc;
 use thiserror::Error;
 
 /// Maximum length of a client message, in bytes.
@@ -11,6 +13,8 @@ pub const MAX_PIXELS: usize = 4096;
 pub const MAX_LINE: usize = 8192;
 /// Maximum number of samples along an axis of a volume.
 pub const MAX_VOLUME: usize = 256;
+/// Maximum number of points of a scene.
+pub const MAX_POINTS: usize = 1 << 20;
 /// Maximum number of bins of a histogram.
 pub const MAX_BINS: usize = 1024;
 /// Maximum number of indices of a point. No field has as many axes.
@@ -59,6 +63,8 @@ pub struct ViewRequest {
     pub histogram: Option<usize>,
     /// Maximum number of samples along each axis of a volume of the whole field.
     pub volume: Option<usize>,
+    /// The field in space: for fields on particles and on unstructured meshes.
+    pub scene: Option<SceneRequest>,
     /// True if the pages that changed are wanted.
     pub pages: bool,
     /// Names of other fields whose moments are wanted.
@@ -91,6 +97,16 @@ pub struct Line {
     pub axis: usize,
     /// The indices of a point on the line. The index of `axis` is not used.
     pub at: Vec<usize>,
+}
+
+/// A field on particles or on an unstructured mesh, in space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct SceneRequest {
+    /// Maximum number of points. If there are more, some are chosen.
+    pub points: usize,
+    /// True for the surface of an unstructured mesh, if it has one.
+    #[serde(default)]
+    pub surface: bool,
 }
 
 /// The reason why a client message is refused.
@@ -153,6 +169,12 @@ impl ViewRequest {
             MAX_BINS,
         )?;
         within(
+            "the number of points",
+            self.scene.map_or(1, |scene| scene.points),
+            1,
+            MAX_POINTS,
+        )?;
+        within(
             "the size of the volume",
             self.volume.unwrap_or(1),
             1,
@@ -164,6 +186,35 @@ impl ViewRequest {
     /// Returns the names of the fields whose values are wanted. Names can repeat.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.field.as_str()).chain(self.also.iter().map(String::as_str))
+    }
+
+    /// Returns the request for a version in which the field is `desc`. If the length of the field
+    /// may change, indices beyond its end become those of its end: the client may know the length
+    /// of another version only.
+    pub fn fitted(&self, desc: &FieldDesc) -> ViewRequest {
+        let (mut fitted, shape) = (self.clone(), blocks::shape(desc));
+        // The slowest axis is the first one of the array.
+        let Some(len) = shape.first().copied().filter(|_| desc.capacity.is_some()) else {
+            return fitted;
+        };
+        let clamp = |at: &mut Vec<usize>| {
+            if let Some(index) = at.first_mut() {
+                *index = (*index).min(len.saturating_sub(1));
+            }
+        };
+        fitted.probe.iter_mut().for_each(clamp);
+        fitted.line.iter_mut().for_each(|line| clamp(&mut line.at));
+        for slice in &mut fitted.slice {
+            clamp(&mut slice.at);
+            let [rows, cols] = slice.axes;
+            for (axis, part) in [(rows, &mut slice.rows), (cols, &mut slice.cols)] {
+                let ends = part.map(|[first, end]| [first, end.min(len)]);
+                if axis == 0 {
+                    *part = ends.filter(|[first, end]| first < end);
+                }
+            }
+        }
+        fitted
     }
 
     /// Returns true if both requests want the same of whole fields. Those parts are costly.
@@ -200,6 +251,7 @@ fn within(what: &'static str, value: usize, least: usize, most: usize) -> Result
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tcasm_core::field::DType;
 
     #[test]
     fn view_request_needs_only_a_field() {
@@ -228,6 +280,8 @@ mod tests {
             r#""histogram":0"#,
             r#""histogram":1025"#,
             r#""volume":257"#,
+            r#""scene":{"points":0}"#,
+            r#""scene":{"points":1048577}"#,
             &axes,
             &also,
         ] {
@@ -259,6 +313,35 @@ mod tests {
                 "{other}"
             );
         }
+    }
+
+    #[test]
+    fn indices_of_another_length_are_moved_to_the_end_of_the_field() {
+        let slice = |at: usize, rows| Slice {
+            axes: [0, 1],
+            at: vec![at, 3],
+            rows,
+            cols: Some([2, 90]),
+            pixels: [8, 8],
+        };
+        let request = |at: usize, rows| ViewRequest {
+            probe: Some(vec![at, 3]),
+            line: Some(Line {
+                axis: 1,
+                at: vec![at, 3],
+            }),
+            slice: Some(slice(at, rows)),
+            ..ViewRequest::default()
+        };
+        let mut desc = FieldDesc::new("v", DType::F64, &[5, 100]);
+        let late = request(9, Some([2, 10]));
+        assert_eq!(late.fitted(&desc), late, "the length cannot change");
+        desc.capacity = Some(20);
+        assert_eq!(late.fitted(&desc), request(4, Some([2, 5])));
+        let beyond = request(4, Some([7, 10])).fitted(&desc);
+        assert_eq!(beyond, request(4, None));
+        desc.shape = vec![0, 100];
+        assert_eq!(late.fitted(&desc), request(0, None));
     }
 
     proptest! {

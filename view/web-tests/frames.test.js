@@ -44,6 +44,44 @@ test('a frame with an error keeps the data before', () => {
   assert.deepEqual([gone.version, gone.image], [first.version, first.image]);
 });
 
+test('arrays of a mesh that are not sent again are those of the frame before', () => {
+  const head = (number, more) => ({
+    frame: number,
+    id: 1,
+    version: version(number),
+    shape: [2],
+    scene: {
+      points: 2,
+      cells: false,
+      surface: null,
+      base: 10,
+      origin: [0, 0, 0],
+      positions: null,
+      numbers: null,
+      values: null,
+      ...more,
+    },
+  });
+  const one = frame(head(1, { positions: 0, numbers: null, values: 24 }), [1, 2, 3, 4, 5, 6, 7, 8]);
+  const first = apply(null, one);
+  assert.deepEqual([...first.scene.positions], [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual([first.scene.min, first.scene.max], [17, 18]);
+  const second = apply(first, frame(head(2, { values: 0 }), [-1, NaN]));
+  assert.equal(second.scene.positions, first.scene.positions);
+  assert.deepEqual([second.scene.min, second.scene.invalid], [9, 1]);
+  const third = apply(second, frame(head(3, {}), []));
+  assert.equal(third.scene.values, second.scene.values);
+});
+
+test('a version without values keeps the data before, but says that there is none', () => {
+  const first = apply(null, whole([1, 2, 4, 5, 3, 6, 7, 8, 9]));
+  assert.equal(first.empty, false);
+  const none = frame({ frame: 2, id: 1, version: version(2), shape: [0, 3] }, []);
+  const empty = apply(first, none);
+  assert.deepEqual([empty.empty, empty.version.version], [true, 2]);
+  assert.equal(empty.image, first.image);
+});
+
 test('a difference takes the bases of both images into account', () => {
   const of = (base) => apply(null, whole(Array(9).fill(0.25), base)).image;
   const change = difference(of(1000), of(998));

@@ -53,11 +53,11 @@ export async function view(name, port = 0) {
 }
 
 /**
- * Starts the example `scene`, which publishes when `publish` is called. With `rare` it has more
- * kinds of fields.
+ * Starts the example `scene`, which publishes when `publish` is called. With `more`, "rare" or
+ * "meshes", it has more kinds of fields.
  */
-export async function scene(name, history = 8, rare = false) {
-  const program = start('examples/scene', [name, String(history), ...(rare ? ['rare'] : [])]);
+export async function scene(name, history = 8, more = '') {
+  const program = start('examples/scene', [name, String(history), ...(more ? [more] : [])]);
   let published = 0;
   const publish = async (times = 1) => {
     published += times;

@@ -10,7 +10,7 @@ after(leave);
 
 async function showing(field, options) {
   const name = regionName('kinds');
-  await scene(name, 8, true);
+  await scene(name, 8, 'rare');
   const page = await open((await view(name)).url, options);
   await page.click(`#fields button:has-text("${field}")`);
   await showsField(page, field);
@@ -66,7 +66,7 @@ test('a field of four axes has six planes, and two sliders for the axes across e
 
 test('a field without axes is shown as its value, and the page goes on', async () => {
   const name = regionName('value');
-  const producer = await scene(name, 8, true);
+  const producer = await scene(name, 8, 'rare');
   const page = await open((await view(name)).url);
   await page.waitForFunction(() => window.tcasmView.panels()[0]?.image);
   await page.click('[data-view=compare]');
@@ -127,7 +127,7 @@ test('a unit with HTML and control characters is shown as text', async () => {
 
 test('a curve of fewer points than the field shows a spike of one value', async () => {
   const name = regionName('spike');
-  await scene(name, 8, true);
+  await scene(name, 8, 'rare');
   const page = await open((await view(name)).url);
   await page.click('#fields button:has-text("spike")');
   await page.waitForSelector('#curve canvas', { state: 'visible' });

@@ -2,6 +2,7 @@
 //! components.
 
 mod blocks;
+mod empty;
 mod extract;
 mod histogram;
 mod moments;

@@ -1,6 +1,7 @@
 //! Filling: all bytes of a checkpoint are written, under a temporary name.
 
 use super::writer::{Checkpointer, Filled};
+use crate::changed::with_growth;
 use crate::error::WriteError;
 use crate::format::description::Base;
 use crate::format::increment;
@@ -32,33 +33,38 @@ impl Checkpointer {
     }
 
     /// Writes what has changed in `snapshot` since the last checkpoint. `changed` returns the
-    /// ranges of bytes of a field that have changed, ascending and disjoint. Writes all of
+    /// ranges of bytes of a field that have changed, ascending and disjoint. Bytes beyond the
+    /// length that a field had in the last checkpoint are written in any case. Writes all of
     /// `snapshot` if there is no checkpoint to build on.
     pub fn fill_increment(
         &mut self,
         snapshot: &Snapshot<'_>,
         changed: impl Fn(&FieldDesc) -> Vec<Range<u64>>,
     ) -> Result<Filled, WriteError> {
-        let Some(base) = self.base(snapshot.table) else {
+        let Some((base, older)) = self.base(snapshot.table) else {
             return self.fill(snapshot);
         };
+        let changed = |field: &FieldDesc| with_growth(changed(field), field, &older);
         self.begin(snapshot, Form::Increment, |path, id, options| {
             write::increment::begin(path, snapshot, id, &base, &changed, options)
         })
     }
 
-    /// Returns the state that an increment with the fields of `table` can build on, if there is
-    /// one.
-    fn base(&self, table: &FieldTable) -> Option<Base> {
+    /// Returns the state that an increment with the fields of `table` can build on, and its fields,
+    /// if there is one.
+    fn base(&self, table: &FieldTable) -> Option<(Base, FieldTable)> {
         let last = self.last.as_ref()?;
         let tier = lock(&self.fast);
         let (contents, step) = (tier.contents(), last.entry.step);
         // The last checkpoint, or its base, may have been found damaged since.
         let room = contents.is_whole(step) && contents.files(step) < self.settings.most_files;
         let fits = room && increment::alike(table, &last.table);
-        fits.then(|| Base {
-            step: last.entry.step,
-            id: last.entry.id.clone(),
+        fits.then(|| {
+            let base = Base {
+                step: last.entry.step,
+                id: last.entry.id.clone(),
+            };
+            (base, last.table.clone())
         })
     }
 

@@ -178,6 +178,21 @@ pub enum ReadError {
         /// The bytes of memory that are free.
         have: u64,
     },
+    /// The values of some fields are rounded, and this was not accepted.
+    #[error(
+        "{path:?} is lossy: the values of {} are rounded, with a relative error of up to \
+         {relative_error:e}; restart from another checkpoint, or accept that: --allow-lossy, in a \
+         program Checkpoint::restart_lossy",
+        .fields.join(", ")
+    )]
+    Lossy {
+        /// The file.
+        path: PathBuf,
+        /// The names of the fields.
+        fields: Vec<String>,
+        /// The largest bound of the relative error of a field.
+        relative_error: f64,
+    },
     /// The folder has no checkpoint of this step.
     #[error("there is no checkpoint of step {step} in {dir:?}; there are {}", Steps(.have))]
     NoStep {

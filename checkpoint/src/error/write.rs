@@ -74,6 +74,17 @@ pub enum WriteError {
         /// The bytes that the snapshot gave.
         have: usize,
     },
+    /// The cells of a mesh cannot be used by other programs.
+    #[error(
+        "mesh {mesh:?} cannot be written for other programs: {why}; correct its connectivity, or \
+         leave its fields out"
+    )]
+    Cells {
+        /// The name of the mesh.
+        mesh: String,
+        /// What is wrong, with the cell and the value.
+        why: String,
+    },
     /// The field table could not be encoded.
     #[error("the field table cannot be stored: {0}")]
     Table(#[from] TableError),
@@ -196,7 +207,7 @@ pub enum WriteError {
 
 impl WriteError {
     /// Returns true if a later attempt may succeed, for example after a folder is mounted again or
-    /// space is freed on a disk.
+    /// space is freed on a disk, or if a later version can be written although this one cannot.
     pub fn may_pass(&self) -> bool {
         use WriteError::*;
         matches!(
@@ -207,6 +218,7 @@ impl WriteError {
                 | Io { .. }
                 | Hdf5 { .. }
                 | NotWritten { .. }
+                | Cells { .. }
                 | Copy(_)
         )
     }

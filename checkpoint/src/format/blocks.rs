@@ -7,15 +7,16 @@ use std::ops::Range;
 /// many chunks.
 pub const BLOCK: usize = 1 << 20;
 
-/// Returns ranges of rows that make blocks of at least [`BLOCK`] bytes and never cut a chunk.
+/// Returns ranges of rows that make blocks of at least [`BLOCK`] bytes and never cut a chunk. An
+/// array without values has no blocks.
 pub fn blocks(
     shape: &[usize],
     chunk_rows: usize,
     item: usize,
 ) -> impl Iterator<Item = Range<usize>> {
-    let rows = shape[0];
     let row = shape[1..].iter().product::<usize>() * item;
-    let step = (BLOCK / row).max(1).next_multiple_of(chunk_rows);
+    let rows = if row == 0 { 0 } else { shape[0] };
+    let step = (BLOCK / row.max(1)).max(1).next_multiple_of(chunk_rows);
     (0..rows)
         .step_by(step)
         .map(move |from| from..rows.min(from + step))
@@ -46,6 +47,13 @@ mod tests {
             let covered: Vec<usize> = blocks.iter().cloned().flatten().collect();
             assert_eq!(covered, (0..shape[0]).collect::<Vec<_>>());
             assert!(blocks.iter().all(|b| b.start % rows == 0));
+        }
+    }
+
+    #[test]
+    fn arrays_without_values_have_no_blocks() {
+        for shape in [vec![0], vec![0, 3], vec![3, 0], vec![0, 0]] {
+            assert_eq!(blocks(&shape, 1, 8).count(), 0, "{shape:?}");
         }
     }
 }

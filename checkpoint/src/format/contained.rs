@@ -1,5 +1,6 @@
-//! Checks that a checkpoint's HDF5 file has only hard links, and stores all its values itself. Time
-//! series have virtual datasets, and are not checked here.
+//! Checks that a checkpoint's HDF5 file stores all its values itself, and has only hard links. The
+//! exception is the assembly of a VTKHDF collection, which consists of soft links: those lead to
+//! objects of the same file. Time series have virtual datasets, and are not checked here.
 //!
 //! A seal is not a signature: anybody can make a file with one. HDF5 follows external links,
 //! external storage and virtual datasets to any files that they name. It also allows datasets of
@@ -10,6 +11,9 @@ use crate::file::memory;
 use hdf5::dataset::Layout;
 use hdf5::{Dataset, File, Group, H5Type, LinkType, LocationType};
 use std::collections::HashSet;
+
+/// The group in which VTKHDF needs soft links.
+const ASSEMBLY: &str = "/VTKHDF/Assembly";
 
 /// The largest size of a description (field tables and names) in bytes. A table of 100,000 fields
 /// is smaller.
@@ -36,14 +40,19 @@ pub fn check(file: &File) -> hdf5::Result<()> {
     Ok(())
 }
 
-/// Returns the names in `group`. All of them must be hard links.
+/// Returns the names of the hard links in `group`. It must have no others, except in the assembly.
 fn hard_links(group: &Group) -> hdf5::Result<Vec<String>> {
     let mut names = Vec::new();
+    let path = group.name();
+    let is_assembly = path
+        .strip_prefix(ASSEMBLY)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     group.iter_visit_default(|name, link| match link.link_type {
         LinkType::Hard => {
             names.push(name.to_owned());
             Ok(())
         }
+        LinkType::Soft if is_assembly => Ok(()),
         other => Err(format!("{}/{name} is a link ({other:?})", group.name()).into()),
     })?;
     Ok(names)

@@ -90,14 +90,32 @@ pub fn misfit(field: &FieldDesc, shape: &[usize]) -> hdf5::Error {
 /// values.
 fn expect<T: H5Type>(dataset: &Dataset, field: &FieldDesc) -> Result<(), hdf5::Error> {
     let stored: TypeDescriptor = dataset.dtype()?.to_descriptor()?;
-    let extent = |shape: Vec<usize>| shape.into_iter().filter(|&n| n != 1).collect::<Vec<_>>();
-    if stored != T::type_descriptor() || extent(dataset.shape()) != extent(memory_shape(field)) {
+    if stored != T::type_descriptor() || !holds(&dataset.shape(), &memory_shape(field)) {
         let (shape, dtype) = (dataset.shape(), field.dtype);
         return Err(
             format!("its dataset is {stored} {shape:?}, but the field table says {dtype}").into(),
         );
     }
     Ok(())
+}
+
+/// Returns true if an array of shape `stored` holds the values of one of shape `whole` in the same
+/// order. It may have other axes of extent 1, or one axis in place of the slowest ones.
+fn holds(stored: &[usize], whole: &[usize]) -> bool {
+    let extent = |shape: &[usize]| {
+        shape
+            .iter()
+            .copied()
+            .filter(|&n| n != 1)
+            .collect::<Vec<_>>()
+    };
+    let is_merged = stored.split_first().is_some_and(|(&first, rest)| {
+        let slow = whole.len().checked_sub(rest.len());
+        slow.is_some_and(|slow| {
+            whole[slow..] == *rest && whole[..slow].iter().product::<usize>() == first
+        })
+    });
+    is_merged || extent(stored) == extent(whole)
 }
 
 /// Returns `bytes` as values, which are copied if they are not aligned.
@@ -111,6 +129,32 @@ pub fn typed<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slowest_axes_can_be_one_and_axes_of_extent_1_do_not_count() {
+        let fit: [(&[usize], &[usize]); 7] = [
+            (&[24], &[2, 3, 4]),
+            (&[6, 4], &[2, 3, 4]),
+            (&[2, 3, 4], &[2, 3, 4]),
+            (&[0], &[0, 4]),
+            (&[3], &[1, 3]),
+            (&[1], &[]),
+            (&[], &[]),
+        ];
+        for (stored, whole) in fit {
+            assert!(holds(stored, whole), "{stored:?} {whole:?}");
+        }
+        let misfits: [(&[usize], &[usize]); 5] = [
+            (&[2, 12], &[2, 3, 4]),
+            (&[4, 6], &[2, 3, 4]),
+            (&[23], &[2, 3, 4]),
+            (&[2, 3, 4], &[24]),
+            (&[4], &[0, 4]),
+        ];
+        for (stored, whole) in misfits {
+            assert!(!holds(stored, whole), "{stored:?} {whole:?}");
+        }
+    }
 
     #[test]
     fn only_axes_of_extent_1_are_added_and_removed() {

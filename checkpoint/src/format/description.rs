@@ -1,11 +1,23 @@
 //! The description in `/tcasm`, which all checkpoint files have.
 
+use tcasm_core::field::FieldTable;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// The newest layout of `/tcasm` that this program writes and reads.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
+/// The layout of files whose values are all exact.
+const EXACT: u64 = 1;
+
+/// Returns the layout of a file with the fields of `table`. Both have the same members. But programs
+/// that know only the first one take all values for exact, so they must not restart from others.
+pub fn format_of(table: &FieldTable) -> u64 {
+    match table.relative_error() {
+        None => EXACT,
+        Some(_) => FORMAT,
+    }
+}
 
 /// The state that an increment builds on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,17 +10,21 @@
 //!                         each of which has an xxh3 of its own
 //! ```
 //!
+//! If a field of the table has a bound of its relative error, its values are rounded. `format` is
+//! then 2, otherwise 1.
+//!
 //! The rest of the file is for other programs: see [`crate::write::layouts`]. The bytes of an
 //! F-order field of shape (nx, ny, nz) are a C-order array of shape (nz, ny, nx). All layouts use
 //! this shape, so nothing is ever transposed. Values that other programs can use as they lie in
-//! memory are stored once, under two names.
+//! memory are stored once, under two names. If those programs expect one axis in place of the
+//! slowest ones, as VTK does for unstructured meshes, the dataset has that shape under both names.
 
 use super::header::{self, Header};
 use super::{data, shape};
 use crate::error::ReadError;
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
-use ndarray::{ArrayViewMutD, Axis, IxDyn, Slice};
+use ndarray::{ArrayViewMutD, IxDyn};
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{Element, FieldDesc};
 
@@ -49,13 +53,15 @@ impl Full {
         self.header
     }
 
-    /// Reads `field` into `buffer` as it lay in memory, ghost layers included. `buffer` must have
-    /// the size of the field. After an error, the contents of `buffer` are unspecified.
+    /// Reads `field` into `buffer` as it lay in memory, ghost layers included. Reads as many bytes
+    /// as `buffer` has room for, and leaves the rest of a longer `buffer` as it is. After an error,
+    /// the contents of `buffer` are unspecified.
     pub fn read_bytes(&self, field: &FieldDesc, buffer: &mut [u8]) -> Result<(), ReadError> {
         let mut at = 0;
         self.read_checked(field, |_, bytes| {
-            buffer[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
+            let end = buffer.len().min(at + bytes.len());
+            buffer[at..end].copy_from_slice(&bytes[..end - at]);
+            at = end;
         })
     }
 
@@ -70,19 +76,14 @@ impl Full {
         let slowest_first: Vec<usize> = (0..field.shape.len()).collect();
         let mut axes = shape::slowest_first(field, &slowest_first);
         axes.extend(axes.len()..array.ndim());
-        let shape = self.dataset(field)?.shape();
-        let mut target = data::reshape_units(array.permuted_axes(IxDyn(&axes)), &shape)
-            .ok_or_else(|| self.damaged(field, data::misfit(field, &shape).to_string()))?;
-        self.read_checked(field, |rows, bytes| {
-            let mut target = match target.ndim() {
-                0 => target.view_mut(),
-                _ => target.slice_axis_mut(Axis(0), Slice::from(rows)),
-            };
+        let mut target = array.permuted_axes(IxDyn(&axes));
+        // The stored values have this order too, whatever the shape of the dataset is.
+        let mut places = target.iter_mut();
+        self.read_checked(field, |_, bytes| {
             let values: Vec<T> = bytemuck::allocation::pod_collect_to_vec(bytes);
-            target
-                .iter_mut()
-                .zip(values)
-                .for_each(|(to, from)| *to = from);
+            // `values` comes first: when it ends, no place has been taken for nothing.
+            let pairs = values.into_iter().zip(places.by_ref());
+            pairs.for_each(|(from, to)| *to = from);
         })
     }
 

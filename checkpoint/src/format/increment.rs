@@ -11,6 +11,10 @@
 //!                         memory, and how many values it has
 //!     values              the values of all runs, one after the other, of the field's dtype
 //! ```
+//!
+//! The table has the lengths of this version. If a field is longer than in the base, the runs hold
+//! all values beyond the length that it has there. So each file of a chain is complete within its
+//! own lengths, whatever the lengths before and after it are.
 
 use super::contained;
 use super::description::Base;
@@ -69,29 +73,27 @@ impl Increment {
         self.header.stamp
     }
 
-    /// Changes `bytes`, which are those of `field` in the base, into those of this checkpoint.
-    pub fn apply(&self, field: &FieldDesc, bytes: &mut [u8]) -> Result<(), ReadError> {
+    /// Changes `bytes`, the first bytes of the field `name` in the base, into those of this
+    /// checkpoint. Its field may be longer or shorter than `bytes`: changes beyond their end are
+    /// left out, and bytes beyond the end of the field stay as they are.
+    pub fn apply(&self, name: &str, bytes: &mut [u8]) -> Result<(), ReadError> {
+        // All tables of a chain have the same fields.
+        let Some(field) = self.header.table.get(name) else {
+            return Ok(());
+        };
         self.read(field, |at, values| {
-            let at = usize::try_from(at).ok();
-            let target = at.and_then(|at| bytes.get_mut(at..at.checked_add(values.len())?));
-            match target {
-                Some(target) => target.copy_from_slice(values),
-                None => return false,
-            }
-            true
+            // Places are checked, so only those beyond the end of `bytes` do not fit.
+            let at = usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+            let target = &mut bytes[at..];
+            let count = target.len().min(values.len());
+            target[..count].copy_from_slice(&values[..count]);
         })
     }
 
     /// Reads and checks the changes of all fields.
     pub fn verify(&self) -> Result<(), ReadError> {
-        let inside = |field: &FieldDesc| {
-            let size = field.bytes();
-            self.read(field, |at, values| {
-                at.checked_add(values.len() as u64)
-                    .is_some_and(|end| end <= size)
-            })
-        };
-        self.header.table.fields.iter().try_for_each(inside)
+        let read = |field| self.read(field, |_, _| ());
+        self.header.table.fields.iter().try_for_each(read)
     }
 
     /// Checks where the runs of each field lie, without reading the values.
@@ -109,13 +111,8 @@ impl Increment {
         check().map_err(header::damaged(&self.path))
     }
 
-    /// Calls `take` with the changed bytes of `field` and their offset. `take` returns false if the
-    /// field has no such bytes.
-    fn read(
-        &self,
-        field: &FieldDesc,
-        take: impl FnMut(u64, &[u8]) -> bool,
-    ) -> Result<(), ReadError> {
+    /// Calls `take` with the changed bytes of `field` and their offset, which lie in the field.
+    fn read(&self, field: &FieldDesc, take: impl FnMut(u64, &[u8])) -> Result<(), ReadError> {
         let damaged = |why: String| ReadError::DamagedField {
             path: self.path.clone(),
             field: field.name.clone(),
@@ -133,7 +130,7 @@ impl Increment {
     fn read_values(
         &self,
         field: &FieldDesc,
-        mut take: impl FnMut(u64, &[u8]) -> bool,
+        mut take: impl FnMut(u64, &[u8]),
     ) -> hdf5::Result<Option<&'static str>> {
         let fields = self.file.group("tcasm/fields")?;
         if !fields.link_exists(&field.name) {
@@ -144,6 +141,10 @@ impl Increment {
         let there: u64 = header::number(&group, "xxh3")?;
         let dataset = group.dataset("values")?;
         let size = field.dtype.size() as u64;
+        let is_inside = |place: u64, bytes: &[u8]| {
+            let end = place.checked_add(bytes.len() as u64);
+            end.is_some_and(|end| end <= field.bytes())
+        };
         let mut hasher = Xxh3Default::new();
         with_dtype!(field.dtype, T => {
             let mut at = 0;
@@ -154,8 +155,9 @@ impl Increment {
                     let bytes: &[u8] = bytemuck::cast_slice(&values);
                     hasher.update(bytes);
                     let place = first.checked_add(start).and_then(|n| n.checked_mul(size));
-                    if !place.is_some_and(|place| take(place, bytes)) {
-                        return Ok(Some("it changes values outside the field"));
+                    match place.filter(|place| is_inside(*place, bytes)) {
+                        Some(place) => take(place, bytes),
+                        None => return Ok(Some("it changes values outside the field")),
                     }
                     at += n as usize;
                 }
@@ -192,12 +194,15 @@ fn pieces(count: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
         .map(move |start| (start, most.min(count - start)))
 }
 
-/// Returns true if the values of each field have the same places in both tables, so that one
-/// version can build on the other.
+/// Returns true if the values of each field have the same places in both tables, and the same bound
+/// of their error, so that one version can build on the other. The lengths of fields that have a
+/// capacity may differ, because the axis that changes varies slowest.
 pub fn alike(new: &FieldTable, old: &FieldTable) -> bool {
     let same = |(a, b): (&FieldDesc, &FieldDesc)| {
-        let dims = |f: &FieldDesc| (f.shape.clone(), f.components, f.order, f.dtype);
-        a.name == b.name && a.kind == b.kind && dims(a) == dims(b)
+        let dims = |f: &FieldDesc| (f.capacity_shape(), f.components, f.order, f.dtype);
+        // Exact values do not build on rounded ones.
+        let rounded = a.relative_error == b.relative_error;
+        a.name == b.name && a.kind == b.kind && dims(a) == dims(b) && rounded
     };
     new.fields.len() == old.fields.len() && new.fields.iter().zip(&old.fields).all(same)
 }

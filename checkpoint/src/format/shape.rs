@@ -17,6 +17,24 @@ pub fn slowest_first<T: Clone>(field: &FieldDesc, per_dim: &[T]) -> Vec<T> {
     }
 }
 
+/// Returns a function that finds the interior points of `field` in memory: it returns the place of
+/// the first component of point `i`, where the points are counted as they lie in memory.
+pub fn interior_place(field: &FieldDesc) -> impl Fn(usize) -> usize + use<> {
+    let inner = slowest_first(field, &field.interior_shape());
+    let whole = slowest_first(field, &field.shape);
+    let ghosts = slowest_first(field, &field.ghosts);
+    let components = field.components;
+    move |mut point| {
+        let (mut place, mut stride) = (0, components);
+        for axis in (0..inner.len()).rev() {
+            place += (point % inner[axis] + ghosts[axis][0]) * stride;
+            point /= inner[axis];
+            stride *= whole[axis];
+        }
+        place
+    }
+}
+
 /// Returns `shape` with a dimension for the components of `field`, if there are several.
 pub fn with_components(mut shape: Vec<usize>, field: &FieldDesc) -> Vec<usize> {
     if field.components > 1 {

@@ -24,6 +24,8 @@ pub struct Checkpoint {
     /// The increments on the full checkpoint, oldest first.
     increments: Vec<Increment>,
     passed_over: Vec<(PathBuf, ReadError)>,
+    /// True if a simulation may restart from it although values are rounded.
+    allows_lossy: bool,
 }
 
 impl Checkpoint {
@@ -52,8 +54,10 @@ impl Checkpoint {
     ///
     /// In place of a folder, its file `NAME.vtkhdf.series` can be given. It stands for all
     /// checkpoints called NAME in the folder, increments among them.
+    ///
+    /// If that checkpoint holds rounded values, the error is [`ReadError::Lossy`].
     pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {
-        Checkpoint::search(dirs, Wanted { name: None, step })
+        Checkpoint::search(dirs, Wanted { name: None, step })?.if_exact()
     }
 
     /// Does the same as [`Checkpoint::restart`] where the folders hold the checkpoints of several
@@ -65,7 +69,32 @@ impl Checkpoint {
         step: Option<u64>,
     ) -> Result<Self, ReadError> {
         let name = Some(name);
-        Checkpoint::search(dirs, Wanted { name, step })
+        Checkpoint::search(dirs, Wanted { name, step })?.if_exact()
+    }
+
+    /// Does the same as [`Checkpoint::restart`], or with a `name` as
+    /// [`Checkpoint::restart_named`], but accepts rounded values. The table says which they are
+    /// ([`FieldDesc::relative_error`]).
+    pub fn restart_lossy(
+        dirs: &[impl AsRef<Path>],
+        name: Option<&str>,
+        step: Option<u64>,
+    ) -> Result<Self, ReadError> {
+        let found = Checkpoint::search(dirs, Wanted { name, step })?;
+        Ok(found.allow_lossy())
+    }
+
+    /// Returns the same checkpoint, from which a simulation may restart even if values are rounded.
+    pub fn allow_lossy(self) -> Self {
+        Checkpoint {
+            allows_lossy: true,
+            ..self
+        }
+    }
+
+    /// Returns true if a simulation may restart from it even if values are rounded.
+    pub fn allows_lossy(&self) -> bool {
+        self.allows_lossy
     }
 
     fn search(dirs: &[impl AsRef<Path>], wanted: Wanted<'_>) -> Result<Self, ReadError> {
@@ -95,6 +124,19 @@ impl Checkpoint {
             }
             _ => Ok(self),
         }
+    }
+
+    /// Returns the checkpoint if all its values are exact.
+    fn if_exact(self) -> Result<Self, ReadError> {
+        let Some(relative_error) = self.table().relative_error() else {
+            return Ok(self);
+        };
+        let rounded = self.table().rounded();
+        Err(ReadError::Lossy {
+            fields: rounded.map(|field| field.name.clone()).collect(),
+            path: self.path,
+            relative_error,
+        })
     }
 
     /// Returns the path of the file.
@@ -155,9 +197,11 @@ impl Checkpoint {
                 have: buffer.len(),
             });
         }
-        self.full.read_bytes(field, buffer)?;
+        // Each file of a chain has its own length of the field.
+        let first = self.full.header().table.get(name).unwrap_or(field);
+        self.full.read_bytes(first, buffer)?;
         let mut all = self.increments.iter();
-        all.try_for_each(|increment| increment.apply(field, buffer))
+        all.try_for_each(|increment| increment.apply(name, buffer))
     }
 
     /// Reads the field `name` into `array`, ghost layers included. `array` must have the field's
@@ -313,5 +357,6 @@ fn open_file(path: &Path, chains: &mut Chains) -> Result<Checkpoint, ReadError> 
         full,
         increments,
         passed_over: Vec::new(),
+        allows_lossy: false,
     })
 }

@@ -24,7 +24,7 @@ pub struct Whole {
     pub id: String,
     /// The file that it builds on, if it is an increment.
     pub base: Option<PathBuf>,
-    /// Its fields, or those of its base, which have the same shape.
+    /// Its fields, or those of its base, whose values have the same places.
     table: Arc<FieldTable>,
 }
 
@@ -95,6 +95,13 @@ impl Own {
             base: Some(below.to_owned()),
             table: base.table.clone(),
         })
+    }
+}
+
+impl Whole {
+    /// Returns the largest bound of the relative error of a field, if values are rounded.
+    pub fn relative_error(&self) -> Option<f64> {
+        self.table.relative_error()
     }
 }
 

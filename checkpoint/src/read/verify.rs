@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct Verifier(Chains);
 
 /// A checkpoint of which every byte was read and is right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verified {
     /// Its step.
     pub step: u64,
@@ -17,6 +17,8 @@ pub struct Verified {
     pub files: usize,
     /// The step of the full checkpoint that it builds on, or its own.
     pub first: u64,
+    /// The largest bound of the relative error of a field, if values are rounded.
+    pub relative_error: Option<f64>,
 }
 
 impl Verifier {
@@ -33,6 +35,7 @@ impl Verifier {
             step: whole.step,
             files: whole.files,
             first: whole.first,
+            relative_error: whole.relative_error(),
         })
     }
 }

@@ -68,6 +68,9 @@ pub struct Entry {
     pub base_id: String,
     /// The seal of the file, which no other file has.
     pub seal: String,
+    /// The largest bound of the relative error of a field, if values are rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_error: Option<f64>,
 }
 
 impl Entry {

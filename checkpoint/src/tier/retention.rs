@@ -96,6 +96,7 @@ mod tests {
                 id: String::new(),
                 base_id: String::new(),
                 seal: String::new(),
+                relative_error: None,
             },
             drained: false,
         };

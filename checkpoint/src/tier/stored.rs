@@ -36,6 +36,7 @@ pub fn entry(path: &Path, header: Header, bytes: u64) -> Entry {
         kind,
         file: file.to_string_lossy().into_owned(),
         bytes,
+        relative_error: header.table.relative_error(),
         id: header.id,
         base_id,
         seal: header.seal,

@@ -1,5 +1,6 @@
 //! Writes attributes of groups and datasets in the forms that h5py and VTK expect.
 
+use super::rounding::Rounding;
 use hdf5::types::{FixedAscii, VarLenUnicode};
 use hdf5::{H5Type, Location, Result};
 use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Order};
@@ -7,6 +8,8 @@ use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Order};
 /// The longest text in bytes that is stored as an attribute. Attributes of 64 KiB and more need
 /// another form of storage.
 const MAX_TEXT: usize = 32 << 10;
+/// The attribute in which netCDF records how many bits of the mantissa BitRound has left.
+const BITS: &str = "_QuantizeBitRoundNumberOfSignificantBits";
 
 /// Writes a single number.
 pub fn number<T: H5Type>(at: &Location, name: &str, value: T) -> Result<()> {
@@ -58,11 +61,21 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     let centering = match field.centering {
         Centering::Point => "point",
         Centering::Cell => "cell",
+        Centering::None => "none",
     };
     text(at, "centering", centering)?;
     if let Some(mesh) = field.usable_mesh() {
         numbers(at, "origin", &mesh.origin)?;
         numbers(at, "spacing", &mesh.spacing)?;
+    }
+    if let Some(mesh) = &field.on {
+        text(at, "mesh", mesh)?;
+    }
+    if let Some(quantity) = &field.quantity {
+        text(at, "quantity", quantity)?;
+    }
+    if let Some(capacity) = &field.capacity {
+        number(at, "capacity", whole(capacity))?;
     }
     if let Kind::Raw { type_name, .. } = &field.kind {
         text(at, "type_name", type_name)?;
@@ -70,24 +83,36 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     free(at, &field.attrs)
 }
 
-/// Writes free attributes. The prefix of their names keeps them apart from all others. An attribute
-/// that HDF5 cannot hold is left out.
+/// Writes how the values of a dataset are rounded, if they are.
+pub fn rounded(at: &Location, rounding: Option<Rounding>) -> Result<()> {
+    let Some(rounding) = rounding else {
+        return Ok(());
+    };
+    number(at, BITS, rounding.bits as i32)?;
+    number(at, "relative_error", rounding.relative_error)
+}
+
+/// Writes free attributes. The prefix of their names keeps them apart from all others.
 pub fn free<'a>(
     at: &Location,
     attrs: impl IntoIterator<Item = (&'a String, &'a Attr)>,
 ) -> Result<()> {
     for (name, value) in attrs {
-        if name.contains('\0') || name.len() > MAX_TEXT {
-            continue;
-        }
-        let name = format!("attr_{name}");
-        match value {
-            Attr::Int(v) => number(at, &name, *v)?,
-            Attr::Float(v) => number(at, &name, *v)?,
-            Attr::Text(v) => text(at, &name, v)?,
-            Attr::Floats(v) if v.len() * size_of::<f64>() <= MAX_TEXT => numbers(at, &name, v)?,
-            Attr::Floats(_) => {}
-        }
+        one(at, &format!("attr_{name}"), value)?;
     }
     Ok(())
+}
+
+/// Writes a free attribute called `name`. One that HDF5 cannot hold is left out.
+pub fn one(at: &Location, name: &str, value: &Attr) -> Result<()> {
+    if name.contains('\0') || name.len() > MAX_TEXT {
+        return Ok(());
+    }
+    match value {
+        Attr::Int(v) => number(at, name, *v),
+        Attr::Float(v) => number(at, name, *v),
+        Attr::Text(v) => text(at, name, v),
+        Attr::Floats(v) if v.len() * size_of::<f64>() <= MAX_TEXT => numbers(at, name, v),
+        Attr::Floats(_) => Ok(()),
+    }
 }

@@ -13,11 +13,16 @@ use std::path::Path;
 
 /// Writes `snapshot` to `path` and returns the size of the file. The file appears whole or not at
 /// all. After an error, an older file at `path` is untouched, and nothing else is left behind.
+///
+/// Fails if the cells of a mesh cannot be used, in a layout that has meshes with cells. (A
+/// [`Checkpointer`](crate::Checkpointer) does not: its files hold the fields of such a mesh, but do
+/// not show it.)
 pub fn write(
     path: impl AsRef<Path>,
     snapshot: &Snapshot<'_>,
     options: &Options,
 ) -> Result<u64, WriteError> {
+    layouts::check(options.layout, snapshot)?;
     let unsealed = begin(path.as_ref(), snapshot, "", options)?;
     unsealed.seal()?;
     unsealed.commit()
@@ -34,6 +39,7 @@ pub fn write_new(
     if path.symlink_metadata().is_ok() {
         return Err(WriteError::Exists(path.to_owned()));
     }
+    layouts::check(options.layout, snapshot)?;
     let unsealed = begin(path, snapshot, "", options)?;
     unsealed.seal()?;
     unsealed.commit_new()
@@ -52,12 +58,12 @@ pub fn begin(
 }
 
 /// Does the same for a file whose part for other programs `create` makes.
-pub fn begin_with(
+pub fn begin_with<'s>(
     path: &Path,
-    snapshot: &Snapshot<'_>,
+    snapshot: &'s Snapshot<'_>,
     id: &str,
     options: &Options,
-    create: impl FnOnce(&File) -> Result<Box<dyn FileLayout>, Fault>,
+    create: impl FnOnce(&File) -> Result<Box<dyn FileLayout + 's>, Fault>,
 ) -> Result<Unsealed, WriteError> {
     let fields = &snapshot.table.fields;
     let of = Of {

@@ -3,6 +3,7 @@
 use super::attributes;
 use super::data::Target;
 use super::new_file::{self, Of};
+use super::rounding::Rounding;
 use super::unsealed::Unsealed;
 use crate::error::WriteError;
 use crate::file::{Fault, Output, Stream};
@@ -77,39 +78,46 @@ fn store(
     };
     let parts = runs.iter();
     let parts = parts.map(|run| &bytes[run.start as usize..run.end as usize]);
-    let (stored, checksum) = with_dtype!(field.dtype, T => { write_values::<T>(&target, parts)? });
+    let rounding = Rounding::of(field);
+    let (stored, checksum) = with_dtype!(field.dtype, T => {
+        write_values::<T>(&target, parts, rounding)?
+    });
     attributes::number(group, "xxh3", checksum)?;
+    attributes::rounded(&stored, rounding)?;
     Ok(stored)
 }
 
-/// Writes the values of `parts`, one after the other. Returns the dataset and the checksum of the
-/// values.
+/// Writes the values of `parts`, one after the other, rounded if `rounding` says so. Returns the
+/// dataset and the checksum of what is stored.
 fn write_values<'b, T: H5Type + bytemuck::Pod>(
     target: &Target<'_>,
     parts: impl Iterator<Item = &'b [u8]>,
+    rounding: Option<Rounding>,
 ) -> Result<(Dataset, u64), Fault> {
     let dataset = target.create::<T>()?;
     let checksum = match target.stream::<T>(&dataset) {
-        Some(stream) => write_direct(stream, parts)?,
-        None => write_by_hdf5::<T>(target.output, &dataset, parts)?,
+        Some(stream) => write_direct::<T>(stream, parts, rounding)?,
+        None => write_by_hdf5::<T>(target.output, &dataset, parts, rounding)?,
     };
     Ok((dataset, checksum))
 }
 
-/// Writes `parts` to `stream`. Returns their checksum.
-fn write_direct<'b>(
+/// Writes `parts` to `stream`. Returns the checksum of what is stored.
+fn write_direct<'b, T: bytemuck::Pod>(
     mut stream: Stream<'_>,
-    mut parts: impl Iterator<Item = &'b [u8]>,
+    parts: impl Iterator<Item = &'b [u8]>,
+    rounding: Option<Rounding>,
 ) -> Result<u64, Fault> {
-    parts.try_for_each(|part| stream.put(part))?;
+    each_stored::<T>(parts, rounding, |part| Ok(stream.put(part)?))?;
     Ok(stream.finish()?)
 }
 
-/// Writes `parts` to `dataset`. Returns their checksum.
+/// Writes `parts` to `dataset`. Returns the checksum of what is stored.
 fn write_by_hdf5<'b, T: H5Type + bytemuck::Pod>(
     output: &Output<'_>,
     dataset: &Dataset,
     parts: impl Iterator<Item = &'b [u8]>,
+    rounding: Option<Rounding>,
 ) -> Result<u64, Fault> {
     let mut hasher = Xxh3Default::new();
     let mut out = Gather::<T> {
@@ -117,13 +125,31 @@ fn write_by_hdf5<'b, T: H5Type + bytemuck::Pod>(
         at: 0,
         values: Vec::new(),
     };
-    for part in parts {
+    each_stored::<T>(parts, rounding, |part| {
         hasher.update(part);
         out.put(part)?;
         output.wrote(part.len());
-    }
+        Ok(())
+    })?;
     out.flush()?;
     Ok(hasher.digest())
+}
+
+/// Calls `take` with the bytes of `parts` as they are stored. Rounded ones come in blocks.
+fn each_stored<'b, T: bytemuck::Pod>(
+    mut parts: impl Iterator<Item = &'b [u8]>,
+    rounding: Option<Rounding>,
+    mut take: impl FnMut(&[u8]) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let Some(rounding) = rounding else {
+        return parts.try_for_each(take);
+    };
+    for block in parts.flat_map(|part| part.chunks(BLOCK)) {
+        let mut values = typed::<T>(block).into_owned();
+        rounding.apply(&mut values);
+        take(bytemuck::cast_slice(&values))?;
+    }
+    Ok(())
 }
 
 /// Gathers values into blocks before they are written, because runs may be short and many.

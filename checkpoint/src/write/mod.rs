@@ -6,8 +6,10 @@ mod full;
 pub mod increment;
 pub mod layouts;
 pub mod new_file;
+pub mod rounding;
 pub mod store;
 mod unsealed;
 
 pub use full::{begin, begin_with, write, write_new};
+pub use layouts::vtkhdf::{Place, places};
 pub use unsealed::Unsealed;

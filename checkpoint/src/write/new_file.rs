@@ -4,7 +4,7 @@ use super::unsealed::Unsealed;
 use super::{attributes, data};
 use crate::error::WriteError;
 use crate::file::{ALIGN, Fault, LEAST, Output, atomic, regular};
-use crate::format::description::{Base, Description, FORMAT};
+use crate::format::description::{Base, Description, format_of};
 use crate::options::Options;
 use crate::snapshot::Snapshot;
 use hdf5::file::LibraryVersion;
@@ -55,7 +55,7 @@ pub fn begin(
         let file = create(pending.file())?;
         let output = Output::of(pending.file(), options.writes_direct());
         let own = file.create_group("tcasm")?;
-        write(&own, &description)?;
+        write(&own, &description, format_of(of.snapshot.table))?;
         attributes::free(&own, &of.snapshot.table.attrs)?;
         let stored = fill(&file, &own, &output)?;
         // Flush here to get errors. They are lost when handles are dropped.
@@ -90,9 +90,9 @@ pub fn create(file: &std::fs::File) -> Result<File, Fault> {
 }
 
 /// Writes `/tcasm` without the fields and the free attributes.
-fn write(own: &Group, description: &Description<'_>) -> Result<(), Fault> {
+fn write(own: &Group, description: &Description<'_>, format: u64) -> Result<(), Fault> {
     let stamp = description.stamp;
-    attributes::number(own, "format", FORMAT)?;
+    attributes::number(own, "format", format)?;
     attributes::text(own, "region", description.region)?;
     attributes::number(own, "version", stamp.version)?;
     attributes::number(own, "step", stamp.step)?;

@@ -15,6 +15,12 @@ pub trait FileLayout {
     /// programs.
     fn store(&self, to: &Store<'_>, field: &FieldDesc, bytes: &[u8])
     -> Result<Vec<Dataset>, Fault>;
+
+    /// Stores what other programs need besides the fields, after all fields. Returns the datasets,
+    /// which the seal of the file covers.
+    fn finish(&self, _: &Store<'_>, _: &Snapshot<'_>) -> Result<Vec<Dataset>, Fault> {
+        Ok(Vec::new())
+    }
 }
 
 /// The place in a file where fields are stored.
@@ -59,7 +65,17 @@ impl<'a> Store<'a> {
             }
             all.extend(stored);
         }
+        let made = layout.finish(self, snapshot)?;
+        if !made.is_empty() {
+            // Flush while they are open. Errors are lost when handles are dropped.
+            self.file.flush()?;
+        }
         Ok(all)
+    }
+
+    /// Creates a group in the file.
+    pub fn create_group(&self, path: &str) -> Result<Group, hdf5::Error> {
+        self.file.create_group(path)
     }
 
     /// Returns the description of a dataset to create.

@@ -47,6 +47,24 @@ impl Version {
         version
     }
 
+    /// Returns the same with floats that need all bits of their mantissas.
+    pub fn noisy(fields: impl IntoIterator<Item = FieldDesc>) -> Self {
+        let mut version = Version::of(fields);
+        for field in &version.table.fields {
+            let bytes = version.bytes.get_mut(&field.name).unwrap();
+            fill_with_noise(field.dtype, bytes);
+        }
+        version
+    }
+
+    /// Lets the writer round floats with this bound.
+    pub fn round(&mut self, relative_error: f64) {
+        for field in &mut self.table.fields {
+            let rounds = field.dtype.significant_bits(relative_error).is_some();
+            field.relative_error = rounds.then_some(relative_error);
+        }
+    }
+
     pub fn snapshot(&self, stamp: Stamp) -> Snapshot<'_> {
         Snapshot::new("test", stamp, &self.table, |field| &self.bytes[&field.name])
     }
@@ -79,6 +97,24 @@ fn number<T: tcasm_core::field::Element>(value: u8) -> T {
         _ => bytes[0] = value,
     }
     number
+}
+
+/// Fills `bytes` with floats of the dtype. Those of other types stay as they are.
+fn fill_with_noise(dtype: DType, bytes: &mut [u8]) {
+    let value = |i: usize| (i as f64 * 0.7 + 0.1).sin() * 1e3;
+    match dtype {
+        DType::F32 | DType::C32 => {
+            for (i, bytes) in bytes.chunks_exact_mut(4).enumerate() {
+                bytes.copy_from_slice(&(value(i) as f32).to_le_bytes());
+            }
+        }
+        DType::F64 | DType::C64 => {
+            for (i, bytes) in bytes.chunks_exact_mut(8).enumerate() {
+                bytes.copy_from_slice(&value(i).to_le_bytes());
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Returns a field with default settings.

@@ -1,6 +1,7 @@
 //! `tcasm info`: describes one region.
 
 mod description;
+mod meshes;
 mod print;
 
 use crate::args::InfoArgs;

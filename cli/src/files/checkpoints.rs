@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::args::CheckpointsArgs;
+use crate::files::stored::lossy;
 use crate::{output, plain};
 use serde_json::json;
 use tcasm_checkpoint::{Contents, Item, Kind, manifests, manifests_named};
@@ -39,10 +40,11 @@ fn line(item: &Item, files: usize) -> String {
     };
     let drained = if item.drained { "  copied" } else { "" };
     format!(
-        "  step {:<10} t = {:<12} {:>10}  {kind}{drained}  {}",
+        "  step {:<10} t = {:<12} {:>10}  {kind}{}{drained}  {}",
         entry.step,
         output::number(entry.time),
         output::bytes(entry.bytes),
+        lossy(entry.relative_error),
         entry.file
     )
 }

@@ -3,7 +3,8 @@
 
 use crate::failure::Failure;
 use crate::files::args::ExportArgs;
-use crate::files::stored::Choice;
+use crate::files::places;
+use crate::files::stored::{Choice, lossy};
 use crate::{output, region};
 use tcasm_checkpoint::{Mode, WriteError};
 
@@ -20,11 +21,16 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         false => tcasm_checkpoint::write_new(&args.file, &snapshot, &options).map_err(not_new)?,
     };
     output::line(&format!(
-        "wrote {}  {}  {}",
+        "wrote {}  {}  {}{}",
         args.file.display(),
         region::stamp(&version),
-        output::bytes(bytes)
-    ))
+        output::bytes(bytes),
+        lossy(stored.table().relative_error())
+    ))?;
+    match places::of(&stored, options.layout) {
+        none if none.is_empty() => Ok(()),
+        lines => output::text(&lines),
+    }
 }
 
 /// Adds to the error of a file that exists how to replace it.

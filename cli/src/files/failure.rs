@@ -7,6 +7,7 @@ impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         let code = match &error {
             WriteError::Bytes { .. } | WriteError::Table(_) => Code::Other,
+            WriteError::Cells { .. } => Code::Other,
             WriteError::Name(_) | WriteError::SameFolder(..) => Code::Usage,
             WriteError::SeriesName(_) => Code::Usage,
             WriteError::OtherRun { .. } | WriteError::Busy { .. } => Code::OtherRun,
@@ -26,7 +27,7 @@ impl From<ReadError> for Failure {
             NoField { .. } => Code::NoField,
             NoStep { .. } | NoName { .. } | NoneFound(_) => Code::NoVersion,
             TooNew { .. } => Code::OtherLayout,
-            SeveralNames { .. } => Code::Usage,
+            SeveralNames { .. } | Lossy { .. } => Code::Usage,
             _ => Code::Io,
         };
         Failure::new(code, error.to_string())

@@ -12,6 +12,7 @@ mod export;
 mod failure;
 mod file_name;
 mod follow;
+mod places;
 mod restore;
 mod schedule;
 mod storage;

@@ -3,11 +3,12 @@
 
 use crate::failure::Failure;
 use crate::files::args::RestoreArgs;
+use crate::files::storage;
 use crate::files::stored::Choice;
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use tcasm_checkpoint::{Checkpoint, Mode};
+use tcasm_checkpoint::{Checkpoint, Mode, Options};
 use tcasm_core::field::FieldTable;
 use tcasm_observer::Stamp;
 
@@ -20,7 +21,8 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
 
 fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let storage = args.storage.for_file(&args.out)?;
-    let checkpoint = match &args.name {
+    let checkpoint = match args.name.as_deref() {
+        name if args.allow_lossy => Checkpoint::restart_lossy(&args.dirs, name, args.step)?,
         Some(name) => Checkpoint::restart_named(&args.dirs, name, args.step)?,
         None => Checkpoint::restart(&args.dirs, args.step)?,
     };
@@ -29,9 +31,11 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
         crate::output::note(&format!("passed over {path}: {error}"));
     }
     tell_lacking(checkpoint.table());
+    tell_rounded(checkpoint.table());
     let loaded = checkpoint.load()?;
     let options = storage.options(mode_of(checkpoint.path()));
     let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
+    tell_left_out(&options, &loaded.table);
     wrote(&args.out, &loaded.stamp, bytes, checkpoint.path())
 }
 
@@ -41,6 +45,7 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     let stored = Choice::whole().of(&version)?;
     let options = storage.options(Mode::PRIVATE);
     let bytes = tcasm_checkpoint::write(&args.out, &stored.snapshot(name), &options)?;
+    tell_left_out(&options, stored.table());
     wrote(
         &args.out,
         &version.stamp(),
@@ -59,6 +64,26 @@ fn tell_lacking(table: &FieldTable) {
              restart from it",
             names.join(", ")
         ));
+    }
+}
+
+/// Prints which fields of the checkpoint have rounded values. The new file has them too, and says
+/// so.
+fn tell_rounded(table: &FieldTable) {
+    let names: Vec<&str> = table.rounded().map(|f| f.name.as_str()).collect();
+    if let Some(bound) = table.relative_error() {
+        crate::output::note(&format!(
+            "the checkpoint is lossy: the values of {} are rounded, with a relative error of up to \
+             {bound:e}",
+            names.join(", ")
+        ));
+    }
+}
+
+/// Prints which fields the new file has no place for in its layout.
+fn tell_left_out(options: &Options, table: &FieldTable) {
+    if let Some(text) = storage::left_out(options, table) {
+        crate::output::note(&text);
     }
 }
 

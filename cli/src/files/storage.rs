@@ -1,7 +1,9 @@
 //! Arguments that say how files are written: layout, compression and direct I/O.
 
 use clap::{Args, ValueEnum};
+use std::collections::BTreeMap;
 use tcasm_checkpoint::{Compression, DirectIo, Mode, Options};
+use tcasm_core::field::FieldTable;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Storage {
@@ -62,6 +64,23 @@ pub enum Layout {
     Openpmd,
 }
 
+/// Returns a note on the fields of `table` that openPMD has no place for, if there are some and a
+/// file with `options` is openPMD.
+pub fn left_out(options: &Options, table: &FieldTable) -> Option<String> {
+    let left_out = options.layout.left_out(table);
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, why) in &left_out {
+        reasons.entry(*why).or_default().push(name);
+    }
+    let parts = reasons.iter().map(|(why, names)| {
+        let names = names.join(", ");
+        format!("{names} ({why})")
+    });
+    let parts = parts.collect::<Vec<_>>().join("; ");
+    let rest = "TCASM and h5py find them under /tcasm";
+    (!parts.is_empty()).then(|| format!("not stored for openPMD: {parts}; {rest}"))
+}
+
 fn compression(text: &str) -> Result<Compression, String> {
     let (how, level) = text.split_once(':').unwrap_or(match text.parse::<u8>() {
         Ok(0) => ("none", ""),
@@ -83,6 +102,27 @@ fn compression(text: &str) -> Result<Compression, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcasm_core::field::{DType, FieldDesc};
+
+    #[test]
+    fn fields_without_a_place_in_openpmd_are_named_with_the_reason() {
+        let options = |layout| Options {
+            layout,
+            ..Options::default()
+        };
+        let openpmd = options(tcasm_checkpoint::Layout::OpenPmd);
+        let mut table = FieldTable::default();
+        let mut add = |name: &str, dtype| {
+            table.fields.push(FieldDesc::new(name, dtype, &[3]));
+            left_out(&openpmd, &table)
+        };
+        assert_eq!(add("t", DType::F64), None);
+        add("psi", DType::C64);
+        let text = add("phi", DType::C32).unwrap();
+        assert!(text.contains("openPMD: psi, phi ("), "{text}");
+        let vtkhdf = options(tcasm_checkpoint::Layout::VtkHdf);
+        assert_eq!(left_out(&vtkhdf, &table), None);
+    }
 
     #[test]
     fn compression_is_a_method_with_a_level_or_a_level_of_deflate() {

@@ -1,15 +1,18 @@
-//! Selects what a file stores of a version: some of its fields, or a part of each.
+//! Selects what a file stores of a version: some of its fields, a part of each, or rounded values.
 //!
-//! The field table of a file names the fields that the file lacks or has only a part of, so that no
-//! simulation restarts from it by mistake.
+//! The field table of a file names the fields that the file lacks or has only a part of, and those
+//! whose values are rounded, so that no simulation restarts from it by mistake. The writer of the
+//! file rounds the values, block by block. The geometry of a mesh is stored with the fields on it,
+//! and is never rounded. If it would be cut, the file does not have the mesh: its fields are arrays
+//! without one.
 
 use crate::failure::{Code, Failure};
-use crate::files::args::{Fields, Part};
-use std::collections::BTreeMap;
+use crate::files::args::{CheckpointArgs, Part};
+use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::Extract;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_checkpoint::Snapshot;
-use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
 use tcasm_core::sys::room;
 use tcasm_observer::{Version, View, ViewError};
 
@@ -24,6 +27,8 @@ pub struct Choice {
     /// True if fields that are not for checkpoints are left out, unless they are named.
     for_restarts: bool,
     extract: Extract,
+    /// The bound of the relative error of floats, or none if they are stored exactly.
+    relative_error: Option<f64>,
 }
 
 /// The chosen fields and parts of one version. The version is pinned until this is dropped.
@@ -32,6 +37,8 @@ pub struct Stored {
     table: FieldTable,
     /// The values of the fields that are not stored as they are.
     made: BTreeMap<String, Vec<u8>>,
+    /// The names of the meshes that are not stored, because their geometry is cut.
+    cut: Vec<String>,
 }
 
 impl From<&Part> for Choice {
@@ -40,16 +47,18 @@ impl From<&Part> for Choice {
             fields: part.fields.fields.clone(),
             for_restarts: false,
             extract: part.extract(),
+            relative_error: part.relative_error,
         }
     }
 }
 
-impl From<&Fields> for Choice {
-    fn from(fields: &Fields) -> Self {
+impl From<&CheckpointArgs> for Choice {
+    fn from(args: &CheckpointArgs) -> Self {
         Choice {
-            fields: fields.fields.clone(),
+            fields: args.fields.fields.clone(),
             for_restarts: true,
             extract: Extract::default(),
+            relative_error: args.lossy_relative_error,
         }
     }
 }
@@ -61,6 +70,7 @@ impl Choice {
             fields: Vec::new(),
             for_restarts: false,
             extract: Extract::default(),
+            relative_error: None,
         }
     }
 
@@ -68,24 +78,70 @@ impl Choice {
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
         let fields = self.fields(version)?;
         let view = view(version, &fields)?;
-        let parts = self.extract.describe(fields.iter().copied());
-        let parts = parts.map_err(unfit)?;
+        let table = version.table();
+        let placed: Vec<FieldDesc> = fields.iter().map(|f| self.placed(table, f)).collect();
+        let parts = self.extract.describe(&placed).map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
+        let has = |name: &str| fields.iter().any(|field| field.name == name);
+        let is_stored = |mesh: &&MeshDesc| !self.cuts() && mesh.geometry().into_iter().all(has);
+        let is_cut = |mesh: &&MeshDesc| {
+            let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
+            let on_it = |field: &&FieldDesc| field.on.as_ref() == Some(&mesh.name);
+            self.cuts() && has_points && fields.iter().any(on_it)
+        };
+        let cut = table.meshes.iter().filter(is_cut);
+        let rounded = |part: FieldDesc| FieldDesc {
+            relative_error: self.bound(table, &part),
+            ..part
+        };
         Ok(Stored {
+            cut: cut.map(|mesh| mesh.name.clone()).collect(),
             table: FieldTable {
                 lacking: self.lacking(version, &fields),
-                fields: parts,
-                attrs: version.table().attrs.clone(),
+                fields: parts.into_iter().map(rounded).collect(),
+                attrs: table.attrs.clone(),
+                meshes: table.meshes.iter().filter(is_stored).cloned().collect(),
             },
             view,
             made,
         })
     }
 
-    /// Returns true if all that a restart needs of `version` is stored.
+    /// Returns true if only a part of each field is stored.
+    fn cuts(&self) -> bool {
+        !self.extract.selection.is_all() || self.extract.stride > 1
+    }
+
+    /// Returns `field` as it is stored, still whole. A field of which a part is stored is on no
+    /// named mesh. If it was on a uniform one, it gets that mesh for itself, so its part has a
+    /// place.
+    fn placed(&self, table: &FieldTable, field: &FieldDesc) -> FieldDesc {
+        if !self.cuts() {
+            return field.clone();
+        }
+        let mesh = match table.mesh_of(field).map(|mesh| &mesh.kind) {
+            Some(MeshKind::Uniform {
+                origin, spacing, ..
+            }) => Some(Mesh {
+                origin: *origin,
+                spacing: *spacing,
+            }),
+            _ => field.mesh,
+        };
+        FieldDesc {
+            on: None,
+            mesh,
+            ..field.clone()
+        }
+    }
+
+    /// Returns true if all that a restart needs of `version` is stored, with exact values.
     pub fn is_complete(&self, version: &Version) -> Result<bool, Failure> {
-        let lacking = self.lacking(version, &self.fields(version)?);
-        Ok(lacking.iter().all(|field| field.not_in_checkpoints))
+        let (table, fields) = (version.table(), self.fields(version)?);
+        let is_exact = |field: &&FieldDesc| self.bound(table, field).is_none();
+        let lacking = self.lacking(version, &fields);
+        let has_all = lacking.iter().all(|field| field.not_in_checkpoints);
+        Ok(has_all && fields.iter().all(is_exact))
     }
 
     /// Returns the fields of `version` that are left out, or of which only a part is stored, if
@@ -122,6 +178,15 @@ impl Choice {
         values.collect()
     }
 
+    /// Returns the bound of the error of `part`, if its values are rounded. Those that are the
+    /// geometry of a mesh of `table` stay exact, because rounding could make cells degenerate far
+    /// from the origin.
+    fn bound(&self, table: &FieldTable, part: &FieldDesc) -> Option<f64> {
+        let bound = self.relative_error?;
+        let rounds = part.dtype.significant_bits(bound).is_some();
+        (rounds && table.geometry_of(&part.name).is_none()).then_some(bound)
+    }
+
     /// Returns the fields of `version` that are stored, in the order of its table.
     fn fields<'v>(&self, version: &'v Version) -> Result<Vec<&'v FieldDesc>, Failure> {
         let table = version.table();
@@ -130,10 +195,15 @@ impl Choice {
             let name = name.clone();
             return Err(ViewError::NoField { name, available }.into());
         }
-        let is_stored = |field: &&FieldDesc| match self.fields.is_empty() {
+        let is_chosen = |field: &&FieldDesc| match self.fields.is_empty() {
             true => !(self.for_restarts && field.not_in_checkpoints),
             false => self.fields.contains(&field.name),
         };
+        let chosen = table.fields.iter().filter(is_chosen);
+        let meshes = chosen.filter_map(|field| table.mesh_of(field));
+        let meshes = meshes.filter(|_| !self.cuts());
+        let needed: BTreeSet<&str> = meshes.flat_map(MeshDesc::geometry).collect();
+        let is_stored = |f: &&FieldDesc| is_chosen(f) || needed.contains(f.name.as_str());
         Ok(table.fields.iter().filter(is_stored).collect())
     }
 }
@@ -142,6 +212,11 @@ impl Stored {
     /// Returns the fields that are stored, and those that are lacking.
     pub fn table(&self) -> &FieldTable {
         &self.table
+    }
+
+    /// Returns the names of the meshes that are not stored, because their geometry is cut.
+    pub fn cut_meshes(&self) -> &[String] {
+        &self.cut
     }
 
     /// Returns the view of the version.
@@ -161,6 +236,13 @@ impl Stored {
         })
         .at(self.view.version().extent())
     }
+}
+
+/// Says of a file in a line about it that it is lossy, and by how much.
+pub fn lossy(relative_error: Option<f64>) -> String {
+    relative_error.map_or_else(String::new, |bound| {
+        format!("  lossy (relative error up to {bound:e})")
+    })
 }
 
 /// Maps `fields` of `version`, and no others.

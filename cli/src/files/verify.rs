@@ -2,6 +2,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::args::VerifyArgs;
+use crate::files::stored::lossy;
 use crate::output;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{ReadError, Verified, Verifier, checkpoint_files, checkpoint_files_named};
@@ -64,7 +65,12 @@ fn line(file: &Path, checkpoint: &Verified) -> String {
         1 => String::new(),
         n => format!("  ({n} files, from step {})", checkpoint.first),
     };
-    format!("ok   {}  step {}{from}", file.display(), checkpoint.step)
+    format!(
+        "ok   {}  step {}{}{from}",
+        file.display(),
+        checkpoint.step,
+        lossy(checkpoint.relative_error)
+    )
 }
 
 /// Returns the files to check: the checkpoints in a folder, or in the folder of a `.series` file,

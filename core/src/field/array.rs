@@ -46,6 +46,11 @@ pub fn view<'a, T: Element>(
     bytes: &'a [u8],
 ) -> Result<ArrayViewD<'a, T>, ArrayError> {
     check_type::<T>(desc)?;
+    if desc.bytes() == 0 {
+        // ndarray refuses strides of our own for an array without elements.
+        let shape = IxDyn(&desc.array_shape());
+        return ArrayViewD::from_shape(shape, &[]).map_err(|_| bad(desc, bytes.len()));
+    }
     let (shape, strides) = layout(desc);
     let data: &[T] = bytemuck::try_cast_slice(bytes).map_err(|_| bad(desc, bytes.len()))?;
     ArrayViewD::from_shape(shape.strides(strides), data).map_err(|_| bad(desc, bytes.len()))
@@ -58,6 +63,10 @@ pub fn view_mut<'a, T: Element>(
 ) -> Result<ArrayViewMutD<'a, T>, ArrayError> {
     check_type::<T>(desc)?;
     let have = bytes.len();
+    if desc.bytes() == 0 {
+        let shape = IxDyn(&desc.array_shape());
+        return ArrayViewMutD::from_shape(shape, &mut []).map_err(|_| bad(desc, have));
+    }
     let (shape, strides) = layout(desc);
     let data: &mut [T] = bytemuck::try_cast_slice_mut(bytes).map_err(|_| bad(desc, have))?;
     ArrayViewMutD::from_shape(shape.strides(strides), data).map_err(|_| bad(desc, have))
@@ -152,4 +161,33 @@ macro_rules! with_dtype {
             __D::C64 => __as!(__C<f64>),
         }
     }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::Order;
+
+    #[test]
+    fn field_without_values_is_an_array_without_elements() {
+        for order in [Order::C, Order::F] {
+            let mut desc = FieldDesc::new("f", DType::F64, &[4, 4]);
+            (desc.order, desc.components, desc.capacity) = (order, 3, Some(4));
+            let (slowest, other) = match order {
+                Order::C => (0, 1),
+                Order::F => (1, 0),
+            };
+            desc.shape[slowest] = 0;
+            desc.ghosts[other] = [1, 1];
+            assert!(desc.check().is_ok());
+            // The bytes of nothing need not be aligned.
+            let bytes = [0u8; 16];
+            let array = view::<f64>(&desc, &bytes[1..1]).unwrap();
+            assert_eq!(array.shape(), desc.array_shape());
+            let inner = array.slice_move(interior(&desc).as_slice());
+            assert_eq!((inner.shape()[slowest], inner.shape()[other]), (0, 2));
+            assert!(view_mut::<f64>(&desc, &mut []).unwrap().is_empty());
+            assert!(view::<f32>(&desc, &[]).is_err());
+        }
+    }
 }

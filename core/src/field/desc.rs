@@ -17,7 +17,7 @@ pub enum Order {
 }
 
 /// The place of the values on the mesh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Centering {
     /// On the mesh points (VTK point data, Blueprint `vertex`).
@@ -25,6 +25,8 @@ pub enum Centering {
     Point,
     /// In the cells between points (VTK cell data, Blueprint `element`).
     Cell,
+    /// Neither on points nor in cells: a table that belongs to the mesh as a whole.
+    None,
 }
 
 /// A free attribute of a field or of the region.
@@ -118,6 +120,25 @@ pub struct FieldDesc {
     /// it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_in_checkpoints: bool,
+    /// The name of the [mesh](super::MeshDesc) that the field is on, if it is on a named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// The name of the quantity, for fields of several meshes that hold the same one. Without it,
+    /// the name of the field is that of the quantity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<String>,
+    /// The largest extent of the slowest axis, if the length of the field may change from version
+    /// to version. `shape` has the extent of this version, which may be 0. The memory of the field
+    /// has room for the capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<usize>,
+    /// In a file: the bound of the relative error of the values, which are rounded. Writers of
+    /// files round the values of a field that has a bound. Always `None` in the index.
+    ///
+    /// The geometry of a mesh should have none: a bound that is relative to a coordinate is large
+    /// far from the origin, whatever the size of the cells is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_error: Option<f64>,
 }
 
 /// The reason why the description of a field cannot be used.
@@ -127,7 +148,18 @@ pub enum FieldError {
     /// The name is not a valid one.
     #[error("field name {0:?} is not usable: use 1 to 128 characters out of A-Z a-z 0-9 _ -")]
     Name(String),
-    /// The field has no values.
+    /// The name of the quantity is not a valid one.
+    #[error(
+        "field {name:?} cannot be the quantity {quantity:?}: use 1 to 128 characters out of A-Z \
+         a-z 0-9 _ -"
+    )]
+    Quantity {
+        /// The name of the field.
+        name: String,
+        /// The quantity.
+        quantity: String,
+    },
+    /// The field has no values, and room for none.
     #[error("field {name:?} has zero size: shape {shape:?} with {components} component(s)")]
     Empty {
         /// The name of the field.
@@ -186,6 +218,18 @@ pub enum FieldError {
         /// The reason.
         source: MeshError,
     },
+    /// The length of the field is not within its capacity, or its slowest axis cannot have one.
+    #[error("field {name:?} of shape {shape:?} cannot have the capacity {capacity}: {why}")]
+    Capacity {
+        /// The name of the field.
+        name: String,
+        /// The shape of the field.
+        shape: Vec<usize>,
+        /// The capacity.
+        capacity: usize,
+        /// The reason.
+        why: &'static str,
+    },
     /// The field does not lie in its region.
     #[error(
         "field {name:?} at offset {offset} with {bytes} bytes leaves its region of {region} bytes"
@@ -223,13 +267,24 @@ impl FieldDesc {
             attrs: BTreeMap::new(),
             offset: 0,
             not_in_checkpoints: false,
+            on: None,
+            quantity: None,
+            capacity: None,
+            relative_error: None,
         }
     }
 
-    /// Checks everything that does not depend on the region, and returns the size in bytes.
+    /// Checks everything that does not depend on the region, and returns the size of its memory in
+    /// bytes: of all that it can hold.
     pub fn check(&self) -> Result<u64, FieldError> {
         if !valid_name(&self.name) {
             return Err(FieldError::Name(self.name.clone()));
+        }
+        if !valid_name(self.quantity()) {
+            return Err(FieldError::Quantity {
+                name: self.name.clone(),
+                quantity: self.quantity().to_owned(),
+            });
         }
         if self.shape.len() > MAX_DIMS {
             return Err(FieldError::TooManyDims {
@@ -238,6 +293,7 @@ impl FieldDesc {
                 max: MAX_DIMS,
             });
         }
+        self.check_capacity()?;
         let bytes = self.checked_bytes()?;
         self.check_ghosts()?;
         Ok(bytes)
@@ -258,8 +314,30 @@ impl FieldDesc {
         }
     }
 
+    fn check_capacity(&self) -> Result<(), FieldError> {
+        let Some(capacity) = self.capacity else {
+            return Ok(());
+        };
+        let slowest = self.slowest_axis();
+        let why = match slowest.map(|axis| (self.shape[axis], self.ghosts.get(axis))) {
+            None => "give it at least one dimension",
+            Some((len, _)) if len > capacity => "it is longer",
+            Some((_, Some(ghosts))) if *ghosts != [0, 0] => {
+                "its slowest axis has ghost layers; only the others may have them"
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(FieldError::Capacity {
+            name: self.name.clone(),
+            shape: self.shape.clone(),
+            capacity,
+            why,
+        })
+    }
+
     fn checked_bytes(&self) -> Result<u64, FieldError> {
-        let factors = self.shape.iter().chain([&self.components]);
+        let shape = self.capacity_shape();
+        let factors = shape.iter().chain([&self.components]);
         if factors.clone().any(|&n| n == 0) {
             return Err(FieldError::Empty {
                 name: self.name.clone(),
@@ -287,7 +365,7 @@ impl FieldDesc {
         }
         let fits =
             |(g, n): (&[usize; 2], &usize)| matches!(g[0].checked_add(g[1]), Some(s) if s < *n);
-        if self.ghosts.iter().zip(&self.shape).all(fits) {
+        if self.ghosts.iter().zip(&self.capacity_shape()).all(fits) {
             Ok(())
         } else {
             Err(FieldError::GhostSize {
@@ -312,6 +390,49 @@ impl FieldDesc {
     /// Returns the mesh, if there is one that can be used.
     pub fn usable_mesh(&self) -> Option<Mesh> {
         self.mesh.filter(|mesh| mesh.check().is_ok())
+    }
+
+    /// Returns the axis that varies slowest, or `None` for a field without dimensions.
+    pub fn slowest_axis(&self) -> Option<usize> {
+        match self.order {
+            Order::C => (!self.shape.is_empty()).then_some(0),
+            Order::F => self.shape.len().checked_sub(1),
+        }
+    }
+
+    /// Returns the length of the field: the extent of its slowest axis, or 1 without dimensions.
+    pub fn length(&self) -> usize {
+        self.slowest_axis().map_or(1, |axis| self.shape[axis])
+    }
+
+    /// Sets the length of the field. One without dimensions has none.
+    pub fn set_length(&mut self, len: usize) {
+        if let Some(axis) = self.slowest_axis() {
+            self.shape[axis] = len;
+        }
+    }
+
+    /// Returns the shape of the memory of the field: the slowest axis has the capacity, if there is
+    /// one.
+    pub fn capacity_shape(&self) -> Vec<usize> {
+        let mut shape = self.shape.clone();
+        if let (Some(axis), Some(capacity)) = (self.slowest_axis(), self.capacity) {
+            shape[axis] = capacity;
+        }
+        shape
+    }
+
+    /// Returns the size of the memory of the field in bytes, of which [`FieldDesc::bytes`] are in
+    /// use in this version.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_shape().iter().product::<usize>() as u64
+            * self.components as u64
+            * self.dtype.size() as u64
+    }
+
+    /// Returns the name of the quantity that the field holds.
+    pub fn quantity(&self) -> &str {
+        self.quantity.as_deref().unwrap_or(&self.name)
     }
 
     /// Returns the size in bytes. A description from another process must be checked with
@@ -373,7 +494,7 @@ impl FieldDesc {
 }
 
 /// Returns true if `name` is a valid name of a field, one that VTK, openPMD and a shell accept.
-fn valid_name(name: &str) -> bool {
+pub(super) fn valid_name(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name
             .bytes()

@@ -5,15 +5,27 @@
 //! decoded.
 
 mod array;
+mod cell;
 mod desc;
 mod dtype;
 mod mesh;
+mod mesh_check;
+mod mesh_desc;
+mod mesh_error;
+mod mesh_size;
+#[cfg(test)]
+mod mesh_tests;
 mod pointer;
+mod rounding;
 mod table;
 
 pub use array::{ArrayError, check_type, interior, view, view_mut};
+pub use cell::CellType;
 pub use desc::{Attr, Centering, FieldDesc, FieldError, Kind, Order};
 pub use dtype::{DType, Element};
 pub use mesh::{Mesh, MeshError};
+pub use mesh_desc::{Block, Cells, MeshDesc, MeshKind};
+pub use mesh_error::MeshDescError;
+pub use mesh_size::{MeshSize, cells_between};
 pub use pointer::RegionPtr;
 pub use table::{FieldTable, TableError};

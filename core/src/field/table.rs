@@ -2,6 +2,8 @@
 //! ignores what a newer producer adds. The whole table is checked before anything in it is used.
 
 use super::desc::{Attr, FieldDesc, FieldError};
+use super::mesh_desc::MeshDesc;
+use super::mesh_error::MeshDescError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -14,6 +16,9 @@ pub struct FieldTable {
     /// Free attributes of the whole region (the simulation's name, its parameters).
     #[serde(default)]
     pub attrs: BTreeMap<String, Attr>,
+    /// The named meshes, in the order in which they were added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meshes: Vec<MeshDesc>,
     /// In a file: the fields of the version that the file does not hold as they were. It leaves
     /// them out, or `fields` describes a part of them. Always empty in the index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -33,6 +38,9 @@ pub enum TableError {
     /// A field of the table cannot be used.
     #[error(transparent)]
     Field(#[from] FieldError),
+    /// A mesh of the table, or a field on it, cannot be used.
+    #[error(transparent)]
+    Mesh(#[from] MeshDescError),
     /// Two fields have the same name.
     #[error("field {0:?} is twice in the field table")]
     Twice(String),
@@ -67,6 +75,7 @@ impl FieldTable {
 
     fn check(&self, region: u64, page_size: u64) -> Result<(), TableError> {
         check(&self.fields, region, page_size)?;
+        self.check_meshes()?;
         check(&self.lacking, region, page_size)
     }
 
@@ -157,6 +166,17 @@ mod tests {
         assert_eq!(old(&bytes), old(&plain));
         let read = FieldTable::decode(&plain, 1 << 20, 4096).unwrap();
         assert!(!read.fields[0].not_in_checkpoints);
+    }
+
+    #[test]
+    fn bound_of_rounded_values_is_read_back_and_tables_of_others_are_as_before() {
+        let mut table = table();
+        let has = |bytes: &[u8]| bytes.windows(14).any(|w| w == b"relative_error");
+        assert!(!has(&table.encode().unwrap()));
+        table.fields[0].relative_error = Some(1e-3);
+        let bytes = table.encode().unwrap();
+        assert!(has(&bytes));
+        assert_eq!(FieldTable::decode(&bytes, 1 << 20, 4096).unwrap(), table);
     }
 
     #[test]

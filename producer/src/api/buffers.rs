@@ -7,7 +7,7 @@ use crate::table::{BufferInfo, Memory};
 use ndarray::{Dimension, IntoDimension};
 use std::marker::PhantomData;
 use std::ops::Range;
-use tcasm_core::field::{Element, FieldDesc};
+use tcasm_core::field::{Element, FieldDesc, MeshDesc, MeshDescError};
 
 /// The kind of live memory that a new buffer is to have.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,7 @@ impl Producer {
     /// Binds `field` to `buffer`: from the next publish on, the content of the buffer is the
     /// field's. Returns the buffer that the field was bound to, in which the next step can be
     /// computed. `next = producer.bind(u, next)?` is the pointer swap of double-buffered programs.
+    /// A variable field keeps its length, because buffers have none.
     pub fn bind<T: Element, D: Dimension, M>(
         &mut self,
         field: Field<T, D, M>,
@@ -79,8 +80,12 @@ impl Producer {
 
     pub(super) fn check_new(&self, name: &str) -> Result<(), DefineError> {
         self.check_usable()?;
+        let named = |m: &MeshDesc| m.name == name;
         match self.table.field(name) {
             Some(_) => Err(DefineError::Twice(name.to_owned())),
+            None if self.table.meshes.iter().any(named) => {
+                Err(MeshDescError::Twice(name.to_owned()).into())
+            }
             None => Ok(()),
         }
     }
@@ -102,7 +107,7 @@ impl Producer {
         }
     }
 
-    /// Allocates a buffer for the array `desc`. Returns its number.
+    /// Allocates a buffer for all that the array `desc` can hold. Returns its number.
     pub(super) fn allocate(&mut self, desc: &FieldDesc, want: Want) -> Result<usize, DefineError> {
         self.check_usable()?;
         let bytes = desc.check()?;
@@ -112,13 +117,9 @@ impl Producer {
             Want::Scratch => (self.live.allocate_scratch(&what, bytes)?, Memory::Scratch),
             Want::HandedOver => self.allocate_handed_over(&what, bytes)?,
         };
-        let mut desc = desc.clone();
-        desc.offset = (pages.start * self.live.span.page_size) as u64;
-        Ok(self.table.add_buffer(BufferInfo {
-            pages,
-            desc,
-            memory,
-        }))
+        let mut info = BufferInfo::new(pages, desc, memory);
+        info.desc.offset = (info.pages.start * self.live.span.page_size) as u64;
+        Ok(self.table.add_buffer(info))
     }
 
     /// Allocates live memory for a handed-over buffer.

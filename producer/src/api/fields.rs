@@ -2,7 +2,7 @@
 
 use super::buffers::Want;
 use crate::error::DefineError;
-use crate::handles::{Buffer, Field, HandedOver, InPlace, Raw};
+use crate::handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw};
 use crate::producer::Producer;
 use ndarray::{Dimension, IntoDimension};
 use std::marker::PhantomData;
@@ -14,6 +14,8 @@ pub struct FieldBuilder<'p, T, D, M = InPlace> {
     producer: &'p mut Producer,
     desc: FieldDesc,
     vector: bool,
+    variable: bool,
+    on: Option<MeshHandle>,
     handed_over: bool,
     _type: PhantomData<Buffer<T, D, M>>,
 }
@@ -24,8 +26,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     ///
     /// After publish the field can only be read. [`Producer::rewrite`] begins the next rewriting.
     /// The buffer then has other pages of undefined content, so every element must be written,
-    /// ghost layers included. (Programs that keep two copies of a field hand both over and bind
-    /// them in turn.)
+    /// ghost layers included, and of a variable field each up to its length. (Programs that keep
+    /// two copies of a field hand both over and bind them in turn.)
     ///
     /// The field begins at a multiple of 2 MiB, which the capacity must allow for. Its live memory
     /// counts against the bound on memory. Memory for all versions that may be alive at once is
@@ -36,6 +38,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
             producer: self.producer,
             desc: self.desc,
             vector: self.vector,
+            variable: self.variable,
+            on: self.on,
             handed_over: true,
             _type: PhantomData,
         }
@@ -45,6 +49,16 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     /// memory the components lie side by side, whatever the order.
     pub fn vector(mut self) -> Self {
         self.vector = true;
+        self
+    }
+
+    /// Makes the length of the field variable: the extent of its slowest axis may change from
+    /// version to version ([`Producer::set_len`]), and may be 0. The shape is the most that there
+    /// is room for. That axis has no ghost layers.
+    ///
+    /// The field begins with length 0, or with that of the mesh that it is on.
+    pub fn variable(mut self) -> Self {
+        self.variable = true;
         self
     }
 
@@ -74,9 +88,30 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         self
     }
 
-    /// Sets the uniform mesh: the coordinates (x, y, z) of the first interior point, and the
-    /// distance between points. Coordinates are finite and distances positive, also along axes that
-    /// the field does not have.
+    /// Places the values neither on points nor in cells: the field is a table that belongs to its
+    /// mesh, of any size.
+    pub fn no_centring(mut self) -> Self {
+        self.desc.centering = Centering::None;
+        self
+    }
+
+    /// Puts the field on a named mesh. Without ghost layers it has the extents of the points of the
+    /// mesh, or of its cells.
+    pub fn on(mut self, mesh: &MeshHandle) -> Self {
+        self.on = Some(*mesh);
+        self
+    }
+
+    /// Sets the name of the quantity that the field holds, if the fields of several meshes hold the
+    /// same one. Without it, the name of the field is that of the quantity.
+    pub fn quantity(mut self, name: &str) -> Self {
+        self.desc.quantity = Some(name.to_owned());
+        self
+    }
+
+    /// Sets a uniform mesh of the field itself: the coordinates (x, y, z) of the first interior
+    /// point, and the distance between points. Coordinates are finite and distances positive, also
+    /// along axes that the field does not have.
     pub fn mesh(mut self, origin: [f64; 3], spacing: [f64; 3]) -> Self {
         self.desc.mesh = Some(Mesh { origin, spacing });
         self
@@ -101,7 +136,13 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
             split_components(&mut self.desc)?;
         }
         self.producer.check_new(&self.desc.name)?;
+        self.put_on_mesh()?;
+        if self.variable {
+            self.begin_length();
+        }
+        self.desc.check()?;
         self.desc.check_mesh()?;
+        self.producer.table.check_field(&self.desc)?;
         let want = match self.handed_over {
             true => Want::HandedOver,
             false => Want::Tracked,
@@ -114,6 +155,39 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
             buffer,
             _type: PhantomData,
         })
+    }
+}
+
+impl<T, D, M> FieldBuilder<'_, T, D, M> {
+    /// Finds the mesh that the field is on, if it is on one.
+    fn put_on_mesh(&mut self) -> Result<(), DefineError> {
+        let Some(mesh) = self.on else {
+            return Ok(());
+        };
+        self.producer.check_handle(mesh.region)?;
+        let mesh = self.producer.table.meshes[mesh.mesh].name.clone();
+        if self.desc.mesh.is_some() {
+            let field = self.desc.name.clone();
+            return Err(DefineError::TwoMeshes { field, mesh });
+        }
+        self.desc.on = Some(mesh);
+        Ok(())
+    }
+
+    /// Makes the shape the capacity, and begins with the length that the mesh needs.
+    fn begin_length(&mut self) {
+        let table = self.producer.table.described();
+        let size = table
+            .mesh_of(&self.desc)
+            .and_then(|mesh| table.size_of(mesh).ok());
+        let extents = size.map(|size| match self.desc.centering {
+            Centering::Point => size.points,
+            Centering::Cell => size.cells,
+            Centering::None => Vec::new(),
+        });
+        let len = extents.and_then(|extents| extents.first().copied());
+        self.desc.capacity = Some(self.desc.length());
+        self.desc.set_length(len.unwrap_or(0));
     }
 }
 
@@ -186,6 +260,8 @@ impl Producer {
             producer: self,
             desc,
             vector: false,
+            variable: false,
+            on: None,
             handed_over: false,
             _type: PhantomData,
         }

@@ -1,10 +1,12 @@
-//! The interface of a producer besides publishing: a program adds fields, views and restores their
-//! memory, and manages the region.
+//! The interface of a producer besides publishing: a program adds fields and meshes, views and
+//! restores their memory, sets their lengths, and manages the region.
 
 mod buffers;
 mod declare;
 mod fields;
+mod lengths;
 mod manage;
+mod meshes;
 mod part;
 mod rebuild;
 mod rollback;
@@ -12,6 +14,8 @@ mod stats;
 mod views;
 
 pub use fields::{FieldBuilder, RawBuilder};
+pub use lengths::Lengths;
+pub use meshes::MeshBuilder;
 pub use part::{Buffers, Part};
 pub use rollback::RolledBack;
 pub use stats::ProducerStats;

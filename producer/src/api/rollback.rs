@@ -8,6 +8,7 @@
 use crate::error::RollbackError;
 use crate::producer::Producer;
 use crate::table::{FieldInfo, Memory};
+use std::collections::BTreeMap;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::store::{Patch, Recalled, Relocation, Store};
 
@@ -34,9 +35,9 @@ struct Plan {
 }
 
 impl Producer {
-    /// Restores every field to its content in version `version`. The version must still exist,
-    /// because of [`history`](crate::Builder::history) or because an observer holds it. Only pages
-    /// that differ are copied.
+    /// Restores every field to its content and its length in version `version`. The version must
+    /// still exist, because of [`history`](crate::Builder::history) or because an observer holds
+    /// it. Only pages that differ are copied.
     ///
     /// The content goes to the buffers that the fields are bound to now. Other buffers, scratch
     /// buffers and attributes stay as they are. All versions stay as they are too, and the next
@@ -54,6 +55,7 @@ impl Producer {
         let mut store = store.lock();
         let recalled = self.recall(&store, version)?;
         let plan = self.plan_rollback(&store, &recalled, sound)?;
+        let lens = self.lens_of(&recalled)?;
         let buffers: Vec<usize> = plan.anew.iter().map(|(_, number)| *number).collect();
         // SAFETY: `base` is the region's live memory, which is where it was for `hand_over`. Views
         // of it borrow the producer, which is borrowed mutably here, so nothing is borrowed from
@@ -68,6 +70,7 @@ impl Producer {
             // since the patches were made, so no version was reclaimed.
             unsafe { store.put_back(base, patch) };
         }
+        self.table.put_lens(&lens);
         Ok(RolledBack {
             version,
             step: recalled.stamp.step,
@@ -147,7 +150,7 @@ impl Producer {
         };
         let differences = [
             ("dtype", then.dtype != now.dtype),
-            ("shape", then.shape != now.shape),
+            ("shape", then.capacity_shape() != now.capacity_shape()),
             ("components", then.components != now.components),
             ("order", then.order != now.order),
             ("kind", then.kind != now.kind),
@@ -163,8 +166,26 @@ impl Producer {
         Ok(Relocation {
             to: self.table.buffers[field.buffer].pages.start,
             from: then.offset as usize / self.live.span.page_size,
-            bytes: now.bytes() as usize,
+            bytes: now.capacity_bytes() as usize,
         })
+    }
+
+    /// Returns the lengths of variable fields in the version. It is an error if they do not fit the
+    /// meshes, one of which was then added after it.
+    fn lens_of(&self, recalled: &Recalled) -> Result<BTreeMap<usize, usize>, RollbackError> {
+        let fields = self.table.fields.iter().enumerate();
+        let variable = fields.filter(|(_, f)| f.desc.capacity.is_some());
+        let len = |(number, field): (usize, &FieldInfo)| {
+            let then = recalled.table.get(&field.desc.name)?;
+            Some((number, then.length()))
+        };
+        let lens: BTreeMap<_, _> = variable.filter_map(len).collect();
+        let checked = self.table.check_lens(&lens);
+        checked.map_err(|source| RollbackError::Mesh {
+            version: recalled.stamp.version,
+            source,
+        })?;
+        Ok(lens)
     }
 
     /// Returns the pages of bound buffers that may differ from the version in the same place: those

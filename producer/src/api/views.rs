@@ -12,7 +12,8 @@ use tcasm_core::field::{Element, RegionPtr};
 
 impl Producer {
     /// Returns live memory of one field or buffer, to compute in. A field stands for the buffer
-    /// that it is bound to. A handed-over buffer can only be read from publish until
+    /// that it is bound to: of a variable field all that there is room for, because buffers have no
+    /// length. A handed-over buffer can only be read from publish until
     /// [`Producer::rewrite`].
     pub fn view_mut<T: Element, D: Dimension, M>(
         &mut self,

@@ -109,7 +109,8 @@ impl LiveMemory {
             let name = name();
             return Err(DefineError::Taken { name, offset, used });
         }
-        let pages = (offset / page_size) as usize..desc.range().end.div_ceil(page_size) as usize;
+        let end = offset + desc.capacity_bytes();
+        let pages = (offset / page_size) as usize..end.div_ceil(page_size) as usize;
         self.memory.map(pages.clone())?;
         self.next = pages.end;
         Ok(pages)

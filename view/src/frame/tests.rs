@@ -1,6 +1,7 @@
-//! Which tiles of an image are sent. A page keeps the tiles of the image before.
+//! What is sent of an image and of a mesh. A page keeps what it has of the frame before.
 
 use super::*;
+use crate::mesh::Surface;
 use crate::request::Slice;
 
 /// Three rows and two columns of tiles.
@@ -125,4 +126,135 @@ fn tile_is_sent_when_any_of_its_samples_changes_and_nan_equals_nan() {
     now.samples[5] = f32::NAN;
     assert_eq!(tiles(&mut writer, &frame(&request(), &now)), [0]);
     assert_eq!(tiles(&mut writer, &frame(&request(), &now)), NONE);
+}
+
+/// Returns a triangle with a value at each corner.
+fn triangle() -> Scene {
+    Scene {
+        mesh: "m".to_owned(),
+        cells: false,
+        all: 9,
+        placeless: 0,
+        why: None,
+        origin: [1.0; 3],
+        bounds: Some([[0.0; 3], [2.0; 3]]),
+        positions: vec![[0.0, 0.0, 1.0], [1.0, f32::NAN, 0.0], [0.5; 3]],
+        numbers: Vec::new(),
+        surface: Some(Arc::new(Surface {
+            points: vec![3, 5, 8],
+            corners: vec![[0, 1, 2]],
+            cells: vec![7],
+        })),
+        base: 0.0,
+        range: Some([1.0, 3.0]),
+        not_finite: 0,
+        values: vec![1.0, 2.0, 3.0],
+    }
+}
+
+/// Returns the head of a message, and the body.
+fn split(message: &[u8]) -> (Value, &[u8]) {
+    let length = u32::from_le_bytes(message[..4].try_into().unwrap()) as usize;
+    let head = serde_json::from_slice(&message[4..4 + length]).unwrap();
+    (head, &message[4 + length..])
+}
+
+/// Returns the arrays of a scene that are sent, after one that the page has.
+fn sent(before: &Scene, scene: &Scene, field: &str) -> Vec<&'static str> {
+    let mut writer = Writer::default();
+    let frame = |scene: &Scene, field: &str| Frame {
+        request: Arc::new(ViewRequest {
+            field: field.to_owned(),
+            ..ViewRequest::default()
+        }),
+        scene: Some(Arc::new(scene.clone())),
+        ..Frame::default()
+    };
+    writer.write(&frame(before, "u"));
+    let (_, message) = writer.write(&frame(scene, field));
+    let (head, _) = split(&message);
+    let scene = &head["scene"];
+    let arrays = [
+        ("positions", &scene["positions"]),
+        ("numbers", &scene["numbers"]),
+        ("corners", &scene["surface"]["corners"]),
+        ("cells", &scene["surface"]["cells"]),
+        ("values", &scene["values"]),
+    ];
+    let sent = arrays.into_iter().filter(|(_, at)| at.is_u64());
+    sent.map(|(name, _)| name).collect()
+}
+
+#[test]
+fn only_arrays_of_a_mesh_that_changed_are_sent_again() {
+    let all = ["positions", "numbers", "corners", "cells", "values"];
+    assert!(sent(&triangle(), &triangle(), "u").is_empty());
+    let mut other = triangle();
+    other.values[2] = 4.0;
+    assert_eq!(sent(&triangle(), &other, "u"), ["values"]);
+    assert_eq!(sent(&triangle(), &triangle(), "v"), all, "another field");
+    let mut moved = triangle();
+    moved.positions[0][0] = 0.25;
+    assert_eq!(sent(&triangle(), &moved, "u"), ["positions"]);
+    let mut moved = triangle();
+    moved.origin = [2.0; 3];
+    assert_eq!(sent(&triangle(), &moved, "u"), ["positions"]);
+    let mut other = triangle();
+    other.surface = Some(Arc::new(Surface {
+        cells: vec![6],
+        ..(**triangle().surface.as_ref().unwrap()).clone()
+    }));
+    assert_eq!(sent(&triangle(), &other, "u"), ["corners", "cells"]);
+    let mut points = triangle();
+    points.surface = None;
+    points.numbers = vec![3, 5, 9];
+    assert!(sent(&points, &points, "u").is_empty());
+    assert_eq!(
+        sent(&points, &triangle(), "u"),
+        ["numbers", "corners", "cells"]
+    );
+}
+
+#[test]
+fn corners_of_samples_are_sent_when_they_change() {
+    let grid = |x: f32| {
+        Some(Arc::new(Grid {
+            size: [1, 2],
+            origin: [0.0; 3],
+            bounds: None,
+            placeless: 0,
+            corners: vec![[x, 0.0, 0.0], [f32::NAN; 3]],
+        }))
+    };
+    let mut writer = Writer::default();
+    let mut is_sent = |x: f32| {
+        let frame = Frame {
+            grid: grid(x),
+            ..Frame::default()
+        };
+        let (_, message) = writer.write(&frame);
+        let (head, body) = split(&message);
+        let at = head["grid"]["corners"].as_u64();
+        at.map(|at| f32::from_le_bytes(body[at as usize..][..4].try_into().unwrap()))
+    };
+    assert_eq!(is_sent(1.5), Some(1.5));
+    assert_eq!(is_sent(1.5), None);
+    assert_eq!(is_sent(2.5), Some(2.5));
+}
+
+#[test]
+fn empty_version_takes_no_data_from_the_frame_before() {
+    let older = frame(&request(), &image());
+    let mut empty = Frame {
+        shape: vec![0, 3],
+        ..Frame::default()
+    };
+    empty.complete(older.clone());
+    assert!(empty.is_empty() && empty.image.is_none());
+    let mut other = Frame {
+        shape: vec![4, 3],
+        ..Frame::default()
+    };
+    other.complete(older);
+    assert!(!other.is_empty() && other.image.is_some());
 }

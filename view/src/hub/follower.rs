@@ -5,9 +5,11 @@ use super::pass::Pass;
 use super::series::{Key, SeriesCache};
 use super::{Common, Options};
 use crate::frame::Frame;
+use crate::mesh::{self, Cache};
 use crate::region::{Region, State, Watch};
+use crate::request::ViewRequest;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tcasm_observer::{ObserveError, Observer, RegionInfo, Version};
 
@@ -24,6 +26,7 @@ pub struct Follower {
     observer: Option<Observer>,
     watch: Watch,
     memory: SeriesCache,
+    meshes: Arc<Mutex<Cache>>,
     state: State,
     /// The version of the last pass over whole fields.
     whole: Option<u64>,
@@ -48,6 +51,7 @@ impl Follower {
             observer: None,
             watch: Watch::default(),
             memory: SeriesCache::default(),
+            meshes: Arc::default(),
             state: State::Waiting,
             whole: None,
             due: Due {
@@ -83,6 +87,7 @@ impl Follower {
             Ok(observer) if self.is_new(&observer) => {
                 self.watch = Watch::default();
                 self.memory.clear();
+                self.meshes = Arc::default();
                 common.clients.start_again();
                 self.begin(observer);
             }
@@ -189,7 +194,7 @@ impl Follower {
     fn answer_live(&mut self, common: &Common, jobs: &[Job], whole: bool) -> Option<()> {
         let begin = Instant::now();
         let version = self.pin(None).ok()?;
-        let mut pass = pass(&version, jobs.iter().flat_map(|job| job.request.fields()))?;
+        let mut pass = self.pass(&version, jobs.iter().map(|job| &*job.request))?;
         for job in jobs.iter().filter(|job| job.fresh || job.behind) {
             self.give_part(common, job, &mut pass);
         }
@@ -211,7 +216,8 @@ impl Follower {
     fn answer_one(&mut self, common: &Common, job: &Job) {
         let version = job.request.version;
         let seen = match self.pin(version) {
-            Ok(version) => pass(&version, job.request.fields())
+            Ok(version) => self
+                .pass(&version, [&*job.request])
                 .ok_or_else(|| "the version cannot be mapped".to_owned()),
             Err(error) => Err(error),
         };
@@ -239,8 +245,13 @@ impl Follower {
             return;
         }
         let other = self.pin(job.request.compare).and_then(|version| {
-            let field = std::iter::once(job.request.field.as_str());
-            let mut pass = pass(&version, field).ok_or("the version cannot be mapped")?;
+            let field = ViewRequest {
+                also: Vec::new(),
+                ..ViewRequest::clone(&job.request)
+            };
+            let mut pass = self
+                .pass(&version, [&field])
+                .ok_or("the version cannot be mapped")?;
             pass.other(&job.request)
         });
         frame.compare = Some(other);
@@ -276,6 +287,24 @@ impl Follower {
             self.memory.note(&(name.clone(), None), stamp, moments);
         }
         common.clients.add(job.client, frame);
+    }
+
+    /// Maps the fields that requests need. Names that the version lacks are left out: the pass
+    /// reports them to those who ask for them.
+    fn pass<'r>(
+        &self,
+        version: &Version,
+        requests: impl IntoIterator<Item = &'r ViewRequest>,
+    ) -> Option<Pass> {
+        let names: BTreeSet<&str> = requests
+            .into_iter()
+            .flat_map(|request| needed(version, request))
+            .filter(|name| version.field(name).is_some_and(|field| field.bytes() > 0))
+            .collect();
+        let view = version.view_of(&Vec::from_iter(names));
+        let warn = |error: &_| tracing::warn!("cannot map version {}: {error}", version.number());
+        let view = view.inspect_err(warn).ok()?;
+        Some(Pass::new(view, self.meshes.clone()))
     }
 
     /// Pins version `number`, or the newest one.
@@ -332,13 +361,15 @@ fn key(job: &Job) -> Key {
     (job.request.field.clone(), job.request.component)
 }
 
-/// Maps the fields with these names. Names that the version lacks are left out: the pass reports
-/// them to those who ask for them.
-fn pass<'n>(version: &Version, names: impl Iterator<Item = &'n str>) -> Option<Pass> {
-    let names: BTreeSet<&str> = names.filter(|name| version.field(name).is_some()).collect();
-    let view = version.view_of(&Vec::from_iter(names));
-    let warn = |error: &_| tracing::warn!("cannot map version {}: {error}", version.number());
-    view.inspect_err(warn).ok().map(Pass::new)
+/// Returns the names of the fields that a request needs: those whose values it wants, and those
+/// that say where the values are.
+fn needed<'n>(version: &'n Version, request: &'n ViewRequest) -> Vec<&'n str> {
+    let placed = request.slice.is_some() || request.line.is_some() || request.scene.is_some();
+    let mut names: Vec<&str> = request.fields().collect();
+    if placed {
+        names.extend(mesh::geometry_of(version.table(), &request.field));
+    }
+    names
 }
 
 /// Returns the earliest time of the next step, after one that began at `begin` and ends now. It is

@@ -7,6 +7,7 @@
 mod clients;
 mod follower;
 mod pass;
+mod seen;
 mod series;
 
 use crate::frame::Frame;

@@ -1,25 +1,33 @@
 //! One pass over a version. It computes the data that clients want of the version, each item once.
 
+use super::seen::{Seen, field_of, grid_of, lattice_of, places_of};
 use crate::frame::{Frame, Of, Pages, Probe};
 use crate::image::{self, Image, Profile, ShowError, Volume};
-use crate::request::{Line, Slice, ViewRequest};
+use crate::mesh::{self, Cache, Grid, MAX_SIDE, Scene};
+use crate::request::{Line, SceneRequest, Slice, ViewRequest};
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tcasm_analytics::dynamic;
 use tcasm_analytics::{Histogram, Lane, Moments, Range, Scalar, blocks};
 use tcasm_core::field::FieldDesc;
-use tcasm_observer::{View, ViewError};
+use tcasm_observer::View;
 
 /// Results that were computed, each by its key.
 type Memo<K, V> = HashMap<K, Result<Arc<V>, String>>;
+/// The places of samples, if the mesh says them.
+type FoundGrid = Result<Option<Arc<Grid>>, String>;
 /// The name of a field, and a component (`None`: the magnitude).
 type Part = (String, Option<usize>);
 
 /// Fields of a version, with the results that were computed from them.
 pub struct Pass {
     view: View,
+    /// What is known of the meshes of the run.
+    meshes: Arc<Mutex<Cache>>,
     images: Memo<(Part, Slice), Image>,
+    grids: HashMap<(String, Slice), FoundGrid>,
+    scenes: Memo<(Part, SceneRequest), Scene>,
     profiles: Memo<(Part, Line), Profile>,
     moments: Memo<Part, Moments>,
     histograms: Memo<(Part, usize), Histogram>,
@@ -38,10 +46,13 @@ fn remember<K: Hash + Eq, V>(
 
 impl Pass {
     /// Returns a pass over the fields that `view` shows.
-    pub fn new(view: View) -> Self {
+    pub fn new(view: View, meshes: Arc<Mutex<Cache>>) -> Self {
         Pass {
             view,
+            meshes,
             images: Memo::new(),
+            grids: HashMap::new(),
+            scenes: Memo::new(),
             profiles: Memo::new(),
             moments: Memo::new(),
             histograms: Memo::new(),
@@ -51,12 +62,7 @@ impl Pass {
     }
 
     fn field(&self, name: &str) -> Result<(&FieldDesc, &[u8]), String> {
-        let desc = self
-            .view
-            .field(name)
-            .map_err(|e: ViewError| e.to_string())?;
-        let bytes = self.view.bytes_of(desc).map_err(|e| e.to_string())?;
-        Ok((desc, bytes))
+        field_of(&self.view, name)
     }
 
     /// Returns a frame that has only a request and a version.
@@ -79,13 +85,44 @@ impl Pass {
         frame
     }
 
+    /// Returns the shape of a field without ghost layers; empty if there is no such field.
+    fn shape(&self, name: &str) -> Vec<usize> {
+        let shape = self.view.version().field(name).map(blocks::shape);
+        shape.unwrap_or_default()
+    }
+
+    /// Returns true if the field has no values in this version.
+    fn is_empty(&self, name: &str) -> bool {
+        self.shape(name).contains(&0)
+    }
+
+    /// Returns the request with indices and sizes that fit the field in this version.
+    fn fitted(&self, request: &ViewRequest) -> Result<ViewRequest, String> {
+        let (desc, _) = self.field(&request.field)?;
+        let mut fitted = request.fitted(desc);
+        let seen = Seen(&self.view);
+        if let Some(slice) = &mut fitted.slice
+            && lattice_of(&seen, &request.field)?.is_some()
+        {
+            slice.pixels = slice.pixels.map(|count| count.min(MAX_SIDE));
+        }
+        Ok(fitted)
+    }
+
     fn fill_part(&mut self, request: &ViewRequest, frame: &mut Frame) -> Result<(), String> {
         self.field(&request.field)?;
-        frame.image = request
-            .slice
-            .as_ref()
-            .map(|s| self.image(request, s))
-            .transpose()?;
+        frame.shape = self.shape(&request.field);
+        if frame.is_empty() {
+            return Ok(());
+        }
+        let request = &self.fitted(request)?;
+        if let Some(slice) = &request.slice {
+            let image = self.image(request, slice)?;
+            frame.grid = self.grid(request, slice, &image)?;
+            frame.image = Some(image);
+        }
+        let scene = request.scene.as_ref();
+        frame.scene = scene.map(|s| self.scene(request, s)).transpose()?;
         frame.profile = request
             .line
             .as_ref()
@@ -102,8 +139,9 @@ impl Pass {
     /// Computes the parts of a request for which whole fields are read.
     pub fn whole(&mut self, request: &Arc<ViewRequest>) -> Frame {
         let mut frame = self.frame(request);
-        if self.field(&request.field).is_err() {
-            return frame; // The frame of the small parts has the error.
+        frame.shape = self.shape(&request.field);
+        if self.field(&request.field).is_err() || frame.is_empty() {
+            return frame; // The frame of the small parts has the error, if there is one.
         }
         let (part, stamp) = (part_of(request), self.view.stamp());
         let of = |made| (stamp, made);
@@ -115,7 +153,9 @@ impl Pass {
         let pages = request.pages.then(|| self.pages());
         frame.pages = ok(pages).map(|made| (stamp, made));
         for name in &request.also {
-            if let Ok(moments) = self.moments(&(name.clone(), None)) {
+            if !self.is_empty(name)
+                && let Ok(moments) = self.moments(&(name.clone(), None))
+            {
                 frame.also.insert(name.clone(), (stamp, moments));
             }
         }
@@ -124,11 +164,15 @@ impl Pass {
 
     /// Computes the image of a request from this version, to compare another version with.
     pub fn other(&mut self, request: &ViewRequest) -> Result<Of<Image>, String> {
+        if self.is_empty(&request.field) {
+            return Err("the version to compare with has no values of this field".to_owned());
+        }
+        let request = self.fitted(request)?;
         let slice = request
             .slice
             .as_ref()
             .ok_or("there is nothing to compare: the request has no slice")?;
-        let image = self.image(request, slice)?;
+        let image = self.image(&request, slice)?;
         Ok((self.view.stamp(), image))
     }
 
@@ -144,9 +188,34 @@ impl Pass {
     fn profile(&mut self, request: &ViewRequest, line: &Line) -> Result<Arc<Profile>, String> {
         let (key, view) = ((part_of(request), line.clone()), &self.view);
         remember(&mut self.profiles, key, || {
-            on(view, request, |desc, bytes| {
+            let profile = on(view, request, |desc, bytes| {
                 image::profile(desc, bytes, request.component, line)
-            })
+            })?;
+            let places = places_of(&Seen(view), &request.field, &profile)?;
+            Ok(Profile { places, ..profile })
+        })
+    }
+
+    /// Returns the places of the samples of a slice; `None` if the mesh says nothing of them.
+    fn grid(&mut self, request: &ViewRequest, slice: &Slice, image: &Image) -> FoundGrid {
+        let (key, view) = ((request.field.clone(), slice.clone()), &self.view);
+        let made = self.grids.entry(key).or_insert_with(|| {
+            let grid = grid_of(&Seen(view), &request.field, slice, image)?;
+            Ok(grid.map(Arc::new))
+        });
+        made.clone()
+    }
+
+    fn scene(
+        &mut self,
+        request: &ViewRequest,
+        wanted: &SceneRequest,
+    ) -> Result<Arc<Scene>, String> {
+        let (view, meshes, name) = (&self.view, &self.meshes, &request.field);
+        remember(&mut self.scenes, (part_of(request), *wanted), || {
+            let mut cache = meshes.lock().unwrap_or_else(PoisonError::into_inner);
+            let scene = mesh::scene(&Seen(view), name, request.component, wanted, &mut cache);
+            scene.map_err(|e| e.to_string())
         })
     }
 
@@ -216,12 +285,6 @@ fn part_of(request: &ViewRequest) -> Part {
 
 fn ok<T>(result: Option<Result<T, String>>) -> Option<T> {
     result.and_then(Result::ok)
-}
-
-fn field_of<'v>(view: &'v View, name: &str) -> Result<(&'v FieldDesc, &'v [u8]), String> {
-    let desc = view.field(name).map_err(|e| e.to_string())?;
-    let bytes = view.bytes_of(desc).map_err(|e| e.to_string())?;
-    Ok((desc, bytes))
 }
 
 fn on<T>(

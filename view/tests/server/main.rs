@@ -4,6 +4,7 @@
 mod flood;
 mod frames;
 mod greeting;
+mod meshes;
 mod page;
 mod refused;
 mod runs;

@@ -9,11 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::field::{FieldDesc, FieldTable, MeshDesc};
 use tcasm_core::format::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// The format of series whose fields are on no named mesh, have one length each, and exact values.
+/// Earlier programs read it.
+const PLAIN: u64 = 1;
 /// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
 /// up to 9 more for each field.
 const MOST_CONTENTS: u64 = 4 << 30;
@@ -42,6 +45,24 @@ pub struct Row {
     pub files: Vec<u64>,
     /// The position of the version in a chapter, if it is in one.
     pub chapter: Option<Chapter>,
+    /// The extent of the slowest axis of each field in the version (1: no axis). Empty in a series
+    /// of format 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lens: Vec<u64>,
+    /// The arrays that were made for VTK, in the order of [`super::arrays::made`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<MadeRow>,
+}
+
+/// One version of an array that was made for VTK.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MadeRow {
+    /// The number of the file of rows that holds it.
+    pub file: u64,
+    /// The number of rows that the file holds.
+    pub stored: u64,
+    /// The number of these rows that belong to the version.
+    pub count: u64,
 }
 
 /// The position of a version in a chapter. A chapter is a file that holds several versions as
@@ -65,12 +86,14 @@ impl Contents {
             not_in_checkpoints: false,
             ..field.clone()
         };
+        let is_plain = table.meshes.is_empty() && table.fields.iter().all(is_plain);
         Contents {
-            format: FORMAT,
+            format: if is_plain { PLAIN } else { FORMAT },
             region: region.to_owned(),
             table: FieldTable {
                 fields: table.fields.iter().map(shown).collect(),
                 attrs: table.attrs.clone(),
+                meshes: table.meshes.clone(),
                 ..FieldTable::default()
             },
             versions: Vec::new(),
@@ -83,18 +106,30 @@ impl Contents {
         self.versions.last().map(|row| row.stamp)
     }
 
-    /// Returns true if versions with the fields of `table` can be appended to this series. Offsets
-    /// in the region and attributes may differ.
+    /// Returns true if the length of a field, or an array for VTK, is stored for each version.
+    pub fn has_lengths(&self) -> bool {
+        self.format != PLAIN
+    }
+
+    /// Returns true if versions with the fields and meshes of `table` can be appended to this
+    /// series. Offsets in the region and attributes may differ, and lengths within the capacity.
+    /// Bounds of errors may not, because all rows of a field have the same.
     pub fn takes(&self, table: &FieldTable) -> bool {
         let plain = |field: &FieldDesc| FieldDesc {
             offset: 0,
+            shape: field.capacity_shape(),
             attrs: Default::default(),
             mesh: field.usable_mesh(), // a mesh with a NaN would differ from itself
             not_in_checkpoints: false,
             ..field.clone()
         };
         let (own, other) = (self.table.fields.iter(), table.fields.iter());
-        own.map(plain).eq(other.map(plain))
+        let mesh = |mesh: &MeshDesc| MeshDesc {
+            attrs: Default::default(),
+            ..mesh.clone()
+        };
+        let (own_meshes, meshes) = (self.table.meshes.iter(), table.meshes.iter());
+        own.map(plain).eq(other.map(plain)) && own_meshes.map(mesh).eq(meshes.map(mesh))
     }
 
     /// Removes the versions of `step` and of later steps.
@@ -112,8 +147,11 @@ impl Contents {
     /// Returns the numbers of all files of rows and chapters that the versions refer to.
     pub fn files(&self) -> BTreeSet<u64> {
         let rows = self.versions.iter().flat_map(|row| &row.files).copied();
+        let made = self.versions.iter().flat_map(|row| &row.made);
         let chapters = self.versions.iter().filter_map(|row| row.chapter);
-        rows.chain(chapters.map(|chapter| chapter.file)).collect()
+        rows.chain(made.map(|made| made.file))
+            .chain(chapters.map(|chapter| chapter.file))
+            .collect()
     }
 
     /// Returns the versions that are in no chapter.
@@ -134,9 +172,20 @@ impl Contents {
         steps.collect()
     }
 
-    /// Returns the contents encoded as MessagePack.
+    /// Returns the contents encoded as MessagePack. From format 2 on the table has its own
+    /// encoding, which has names, because some of its members may be absent.
     pub fn encode(&self) -> Result<Vec<u8>, WriteError> {
-        rmp_serde::to_vec(self).map_err(|e| WriteError::Table(e.into()))
+        let encoded = match self.has_lengths() {
+            false => rmp_serde::to_vec(self),
+            true => rmp_serde::to_vec(&(
+                self.format,
+                &self.region,
+                self.table.encode()?,
+                &self.versions,
+                &self.newest,
+            )),
+        };
+        encoded.map_err(|e| WriteError::Table(e.into()))
     }
 
     /// Reads the contents of the series at `path`.
@@ -167,9 +216,34 @@ impl Contents {
                 known: FORMAT,
             });
         }
-        rmp_serde::from_slice(bytes).map_err(damaged)
+        if found == PLAIN {
+            return rmp_serde::from_slice(bytes).map_err(damaged);
+        }
+        let (format, region, table, versions, newest): Encoded =
+            rmp_serde::from_slice(bytes).map_err(damaged)?;
+        let table = FieldTable::decode(&table, u64::MAX, 1).map_err(|e| ReadError::Damaged {
+            path: path.to_owned(),
+            why: e.to_string(),
+        })?;
+        Ok(Contents {
+            format,
+            region,
+            table,
+            versions,
+            newest,
+        })
     }
 }
+
+/// Returns true if a description has no member that earlier programs do not know.
+fn is_plain(field: &FieldDesc) -> bool {
+    let has_one_length = field.capacity.is_none();
+    let is_exact = field.relative_error.is_none();
+    field.on.is_none() && field.quantity.is_none() && has_one_length && is_exact
+}
+
+/// The members of contents of format 2 as they are encoded.
+type Encoded = (u64, String, Vec<u8>, Vec<Row>, Vec<[u64; 2]>);
 
 /// The first member of encoded contents, whatever follows it.
 struct FormatOnly(u64);
@@ -224,6 +298,8 @@ mod tests {
                     at: version - 1,
                     rows: 2,
                 }),
+                lens: Vec::new(),
+                made: Vec::new(),
             });
         }
         contents
@@ -284,10 +360,60 @@ mod tests {
     }
 
     #[test]
+    fn bounds_of_errors_are_read_back_in_a_newer_format() {
+        let mut rounded = table(&[4]);
+        rounded.fields.push(FieldDesc::new("n", DType::I32, &[4]));
+        let exact = Contents::new("heat", &rounded);
+        rounded.fields[0].relative_error = Some(1e-3);
+        let contents = Contents::new("heat", &rounded);
+        assert_eq!((exact.format, contents.format), (1, 2));
+        let read = Contents::decode(&contents.encode().unwrap(), Path::new("x")).unwrap();
+        assert_eq!(read, contents);
+        assert!(read.takes(&rounded) && !exact.takes(&rounded));
+        rounded.fields[0].relative_error = Some(1e-2);
+        assert!(!read.takes(&rounded));
+        rounded.fields[0].capacity = Some(8);
+        let both = Contents::new("heat", &rounded);
+        let read = Contents::decode(&both.encode().unwrap(), Path::new("x")).unwrap();
+        assert_eq!(read, both);
+    }
+
+    #[test]
     fn contents_are_encoded_with_any_times() {
         let contents = series(&[f64::INFINITY, -0.0]);
         let bytes = contents.encode().unwrap();
         assert_eq!(rmp_serde::from_slice::<Contents>(&bytes).unwrap(), contents);
+    }
+
+    #[test]
+    fn fields_with_lengths_make_a_series_of_format_2_and_others_one_of_format_1() {
+        assert_eq!(series(&[0.0]).format, 1);
+        let mut variable = table(&[3]);
+        variable.fields[0].capacity = Some(8);
+        let mut contents = Contents::new("heat", &variable);
+        assert_eq!(contents.format, 2);
+        contents.versions.push(Row {
+            stamp: Stamp {
+                version: 1,
+                step: 0,
+                time: 0.0,
+            },
+            files: vec![1],
+            chapter: None,
+            lens: vec![3],
+            made: vec![MadeRow {
+                file: 7,
+                stored: 4,
+                count: 3,
+            }],
+        });
+        let bytes = contents.encode().unwrap();
+        assert_eq!(Contents::decode(&bytes, Path::new("x")).unwrap(), contents);
+        assert_eq!(contents.files(), BTreeSet::from([1, 7]));
+        variable.fields[0].shape = vec![0];
+        assert!(contents.takes(&variable));
+        variable.fields[0].capacity = Some(9);
+        assert!(!contents.takes(&variable));
     }
 
     #[test]
@@ -306,7 +432,7 @@ mod tests {
         );
         let error = decode(&rmp_serde::to_vec(&newer).unwrap()).unwrap_err();
         assert!(
-            matches!(error, ReadError::TooNew { found: 2, .. }),
+            matches!(error, ReadError::TooNew { found: 3, .. }),
             "{error}"
         );
         for damaged in [&[][..], &[0x90], &[0x93, 1], b"junk"] {

@@ -5,16 +5,16 @@
 //! in no chapter (256 by default), they go into a new one: a file of virtual datasets that never
 //! changes. The series refers to all of it as one source.
 
-use super::contents::{Contents, Row};
+use super::arrays;
+use super::contents::Row;
 use super::rows;
-use crate::error::WriteError;
-use crate::file::atomic::{self, Pending};
-use crate::file::{Fault, Mode};
+use crate::file::Fault;
 use crate::format::shape::slowest_first;
-use crate::write::{attributes, new_file};
+use crate::write::attributes;
+use crate::write::layouts::vtkhdf::{Explicit, Made};
+use crate::write::rounding::Rounding;
 use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
 use std::ops::Range;
-use std::path::Path;
 use tcasm_core::field::{DType, Element, FieldDesc};
 use tcasm_core::with_dtype;
 
@@ -30,17 +30,41 @@ pub struct Mapping<'a> {
 
 /// A virtual dataset to create.
 pub struct Virtual<'a> {
-    /// The field.
-    pub field: &'a FieldDesc,
-    /// The index of the field in the table.
-    pub at: usize,
-    /// The shape of one row.
-    pub shape: Vec<usize>,
+    /// Its name.
+    pub name: String,
+    /// The array that it shows.
+    pub array: Array<'a>,
+    /// The shape of the array as files of rows hold it. If its length varies, this is that of the
+    /// largest one.
+    pub stored: Vec<usize>,
     /// The part of the stored array of a version that makes up the row.
     pub part: Vec<Range<usize>>,
-    /// True if the dataset has a dimension for versions. It is false only under `/VTKHDF` of a
-    /// series with one version.
-    pub temporal: bool,
+    /// The shape of one row.
+    pub shape: Vec<usize>,
+    /// The place of the rows.
+    pub rows: Rows,
+    /// The place of the rows in a chapter.
+    pub in_chapters: Rows,
+}
+
+/// An array of a series.
+#[derive(Clone, Copy)]
+pub enum Array<'a> {
+    /// A field, with its index in the table.
+    Field(&'a FieldDesc, usize),
+    /// An array that was made for VTK, with its number and its dtype.
+    Made(usize, DType),
+}
+
+/// The place of rows in a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// There is only one row. It is so only under `/VTKHDF` of a series with one version.
+    Single,
+    /// The dataset has a dimension for rows.
+    Stacked,
+    /// The rows lie one after the other along the first axis, in slots of this size.
+    Slots(usize),
 }
 
 /// Rows of the series with one source: a single row in the files of its version, or several rows of
@@ -48,6 +72,18 @@ pub struct Virtual<'a> {
 struct Piece<'a> {
     rows: Range<usize>,
     first: &'a Row,
+}
+
+/// The source of a piece.
+struct Source {
+    /// The number of the file.
+    file: u64,
+    /// The shape of the dataset there.
+    shape: Vec<usize>,
+    /// What is taken of it.
+    part: Vec<Range<usize>>,
+    /// The part of each row that it makes up.
+    row: Vec<Range<usize>>,
 }
 
 impl<'a> Mapping<'a> {
@@ -70,7 +106,11 @@ impl<'a> Mapping<'a> {
 
     /// Creates the dataset `to` in `group`.
     pub fn create(&self, group: &Group, to: &Virtual<'_>) -> Result<(), Fault> {
-        with_dtype!(to.field.dtype, T => { self.create_typed::<T>(group, to) })
+        let dtype = match to.array {
+            Array::Field(field, _) => field.dtype,
+            Array::Made(_, dtype) => dtype,
+        };
+        with_dtype!(dtype, T => { self.create_typed::<T>(group, to) })
     }
 
     fn create_typed<T: H5Type + Element>(
@@ -78,28 +118,96 @@ impl<'a> Mapping<'a> {
         group: &Group,
         to: &Virtual<'_>,
     ) -> Result<(), Fault> {
-        let mut extents = to.shape.clone();
-        if to.temporal {
-            extents.insert(0, self.count);
-        }
+        let extents = to.rows.extents(self.count, &to.shape);
         let mut builder = group.new_dataset_builder().fill_value(absent::<T>());
-        let source = format!("/tcasm/fields/{}", to.field.name);
-        let stored = rows::shape(to.field);
+        let path = to.array.path();
         for piece in &self.pieces {
-            let file = format!("{}{}", self.folder, rows::file_name(piece.file(to.at)));
-            let (from, part) = piece.source(&stored, &to.part);
-            let place = match to.temporal {
-                true => block(with_rows(
-                    piece.rows.clone(),
-                    to.shape.iter().map(|&n| 0..n),
-                )),
-                false => Selection::All,
-            };
-            builder = builder.virtual_map(&file, &source, from, part, &extents, place);
+            let source = piece.source(to);
+            if source.part.iter().any(Range::is_empty) {
+                continue; // a version without values
+            }
+            let file = format!("{}{}", self.folder, rows::file_name(source.file));
+            let place = to.rows.select(piece.rows.clone(), &source.row);
+            let part = block(source.part.into_iter());
+            builder = builder.virtual_map(&file, &path, source.shape, part, &extents, place);
         }
         let builder = builder.empty::<T>().shape(&extents);
-        let dataset = builder.create(to.field.name.as_str())?;
-        Ok(attributes::describe(&dataset, to.field)?)
+        let dataset = builder.create(to.name.as_str())?;
+        if let Array::Field(field, _) = to.array {
+            attributes::describe(&dataset, field)?;
+            attributes::rounded(&dataset, Rounding::of(field))?;
+        }
+        Ok(())
+    }
+}
+
+impl Array<'_> {
+    /// Returns the path of the array in files of rows and chapters.
+    fn path(self) -> String {
+        match self {
+            Array::Field(field, _) => format!("/tcasm/fields/{}", field.name),
+            Array::Made(number, _) => format!("/tcasm/made/{number}"),
+        }
+    }
+
+    /// Returns the number of the file that holds the array of the version `row`, the number of rows
+    /// along its slowest axis there, and how many of them belong to the version. `most` is the
+    /// largest such number.
+    fn stored(self, row: &Row, most: usize) -> (u64, usize, usize) {
+        match self {
+            Array::Made(number, _) => {
+                let made = row.made[number];
+                (made.file, made.stored as usize, made.count as usize)
+            }
+            Array::Field(field, at) => {
+                let largest = arrays::capacity(field);
+                let len = row.lens.get(at).map_or(largest, |len| *len as usize);
+                // Along one axis, a row of the slowest axis may be several.
+                let rows = most / largest.max(1) * len;
+                (row.files[at], rows, rows)
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Returns the shape of a dataset with `count` rows of the shape `row`.
+    fn extents(self, count: usize, row: &[usize]) -> Vec<usize> {
+        match self {
+            Rows::Single => row.to_vec(),
+            Rows::Stacked => [&[count][..], row].concat(),
+            Rows::Slots(slot) => [&[count * slot][..], &row[1..]].concat(),
+        }
+    }
+
+    /// Returns the selection of `part` of each of the rows `rows`.
+    fn select(self, rows: Range<usize>, part: &[Range<usize>]) -> Selection {
+        block(self.ranges(rows, part).into_iter())
+    }
+
+    /// Returns the ranges of [`Rows::select`].
+    fn ranges(self, rows: Range<usize>, part: &[Range<usize>]) -> Vec<Range<usize>> {
+        let mut ranges = part.to_vec();
+        match self {
+            Rows::Single => {}
+            Rows::Stacked => ranges.insert(0, rows),
+            Rows::Slots(slot) => {
+                // Several rows are taken with all of their slots.
+                let last = (rows.end - 1) * slot;
+                let end = if rows.len() > 1 { slot } else { part[0].end };
+                ranges[0] = rows.start * slot + part[0].start..last + end;
+            }
+        }
+        ranges
+    }
+
+    /// Returns `part` of a row with all of its slot.
+    fn whole(self, part: &[Range<usize>]) -> Vec<Range<usize>> {
+        let mut part = part.to_vec();
+        if let Rows::Slots(slot) = self {
+            part[0] = 0..slot;
+        }
+        part
     }
 }
 
@@ -112,72 +220,78 @@ fn follows(before: &Row, row: &Row) -> bool {
 }
 
 impl Piece<'_> {
-    /// Returns the number of the file that holds this piece of the field with index `at`.
-    fn file(&self, at: usize) -> u64 {
-        let chapter = self.first.chapter.map(|chapter| chapter.file);
-        chapter.unwrap_or(self.first.files[at])
-    }
-
-    /// Returns the shape of the source dataset, and the selection of `part` of each version in it.
-    /// The array of one version has the shape `shape`.
-    fn source(&self, shape: &[usize], part: &[Range<usize>]) -> (Vec<usize>, Selection) {
-        let part = part.iter().cloned();
-        let Some(chapter) = self.first.chapter else {
-            return (shape.to_vec(), block(part));
-        };
-        let mut from = shape.to_vec();
-        from.insert(0, chapter.rows as usize);
-        let start = chapter.at as usize;
-        (from, block(with_rows(start..start + self.rows.len(), part)))
-    }
-}
-
-/// Writes a chapter of `versions` of the series to `path`, which is in the folder of the rows.
-/// Returns its size.
-pub fn write_chapter(
-    path: &Path,
-    mode: Mode,
-    contents: &Contents,
-    versions: &[Row],
-) -> Result<u64, WriteError> {
-    let (pending, ()) = atomic::begin(path, mode, |pending| {
-        let file = new_file::create(pending.file())?;
-        let fields = file.create_group("tcasm")?.create_group("fields")?;
-        let mapping = Mapping::new("", versions);
-        for (at, field) in contents.table.fields.iter().enumerate() {
-            mapping.create(&fields, &whole(field, at))?;
+    /// Returns the source of this piece of `to`.
+    fn source(&self, to: &Virtual<'_>) -> Source {
+        match self.first.chapter {
+            Some(chapter) => {
+                let start = chapter.at as usize;
+                let rows = start..start + self.rows.len();
+                // A chapter has the whole slot of a version, and so does the series.
+                let part = to.in_chapters.whole(&to.part);
+                Source {
+                    file: chapter.file,
+                    shape: to.in_chapters.extents(chapter.rows as usize, &to.stored),
+                    part: to.in_chapters.ranges(rows, &part),
+                    row: to.rows.whole(&all(&to.shape)),
+                }
+            }
+            None => self.row(to),
         }
-        file.flush()?;
-        Ok(file.close()?)
-    })?;
-    check_chapter(&pending, contents).map_err(|error| WriteError::NotWritten {
-        path: path.to_owned(),
-        why: error.to_string(),
-    })?;
-    pending.commit()
+    }
+
+    /// Returns the source of a single row in the files of its version.
+    fn row(&self, to: &Virtual<'_>) -> Source {
+        let most = to.stored[0];
+        let (file, stored, count) = to.array.stored(self.first, most);
+        let (mut shape, mut part, mut row) = (to.stored.clone(), to.part.clone(), all(&to.shape));
+        shape[0] = stored;
+        if count != most {
+            // Fields whose length varies have no ghost layers along this axis.
+            part[0] = 0..count;
+            let in_all: usize = to.part.iter().map(Range::len).product();
+            let in_row: usize = part.iter().map(Range::len).product();
+            row[0] = 0..to.shape[0] * in_row / in_all.max(1);
+        }
+        Source {
+            file,
+            shape,
+            part,
+            row,
+        }
+    }
 }
 
-/// Opens the datasets of a chapter again, because HDF5 loses errors of writes that happen when a
-/// file is closed.
-fn check_chapter(pending: &Pending, contents: &Contents) -> hdf5::Result<()> {
-    let file = hdf5::File::with_options()
-        .with_fapl(|p| p.file_locking(false))
-        .open(pending.here())?;
-    let fields = file.group("tcasm/fields")?;
-    let mut all = contents.table.fields.iter();
-    all.try_for_each(|field| fields.dataset(&field.name).map(drop))
+/// Returns the dataset of the array with this number that is made for `explicit`, at `path`.
+pub fn made_array<'a>(
+    explicit: &Explicit<'_>,
+    path: &str,
+    number: usize,
+    made: &Made<'_>,
+) -> Virtual<'a> {
+    let (shape, slot) = (made.shape(), arrays::slot(explicit, path));
+    Virtual {
+        name: path.to_owned(),
+        array: Array::Made(number, made.dtype()),
+        part: all(&shape),
+        stored: shape.clone(),
+        shape,
+        rows: Rows::Slots(slot),
+        in_chapters: Rows::Slots(slot),
+    }
 }
 
 /// Returns a dataset for all of `field`, with its ghost layers. `at` is the index of the field in
-/// the table.
+/// the table. The field must have its largest length.
 pub fn whole(field: &FieldDesc, at: usize) -> Virtual<'_> {
     let shape = rows::shape(field);
     Virtual {
-        field,
-        at,
-        part: shape.iter().map(|&n| 0..n).collect(),
+        name: field.name.clone(),
+        array: Array::Field(field, at),
+        part: all(&shape),
+        stored: shape.clone(),
         shape,
-        temporal: true,
+        rows: Rows::Stacked,
+        in_chapters: Rows::Stacked,
     }
 }
 
@@ -205,12 +319,9 @@ fn absent<T: Element>() -> T {
     value
 }
 
-/// Returns `part` with a leading dimension that selects `rows`.
-fn with_rows(
-    rows: Range<usize>,
-    part: impl Iterator<Item = Range<usize>>,
-) -> impl Iterator<Item = Range<usize>> {
-    std::iter::once(rows).chain(part)
+/// Returns all of an array of `shape`.
+pub fn all(shape: &[usize]) -> Vec<Range<usize>> {
+    shape.iter().map(|&n| 0..n).collect()
 }
 
 /// Returns the selection of a block, one range for each dimension.

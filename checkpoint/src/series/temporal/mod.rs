@@ -13,12 +13,19 @@
 //! removed at the next start.
 //!
 //! A field that has not changed is not stored again: several rows then refer to the same file.
+//!
+//! With named meshes, `run.vtkhdf` has a data set for each. Their lengths may change from version
+//! to version: see [`arrays`].
 
+mod arrays;
+mod chapter;
 mod contents;
 mod index;
 mod mapping;
+mod meshes;
 mod options;
 mod part;
+mod row;
 mod rows;
 mod writer;
 

@@ -2,7 +2,7 @@
 //! series goes on in another part: `run.vtkhdf`, `run_2.vtkhdf`, ...
 
 use super::contents::{Chapter, Contents};
-use super::{index, mapping, rows};
+use super::{chapter, index, rows};
 use crate::error::{ReadError, WriteError};
 use crate::file::{Fault, Mode, atomic, directory};
 use std::fs;
@@ -104,7 +104,7 @@ impl Part {
         let (file, rows) = (self.next, loose.len() as u64);
         let path = self.rows().join(rows::file_name(file));
         let versions = &self.contents.versions[loose.clone()];
-        let bytes = mapping::write_chapter(&path, mode, &self.contents, versions)?;
+        let bytes = chapter::write(&path, mode, &self.contents, versions)?;
         self.next += 1;
         for (at, version) in (0..).zip(&mut self.contents.versions[loose]) {
             version.chapter = Some(Chapter { file, at, rows });

@@ -1,14 +1,18 @@
 //! The files with the rows of a time series, in a folder beside it. Each file holds, under
-//! `/tcasm/fields`, the fields that changed in one version. Files are numbered in the order in
-//! which they are written. None is ever written twice.
+//! `/tcasm/fields`, the fields that changed in one version, and under `/tcasm/made` the arrays that
+//! were made for VTK. Files are numbered in the order in which they are written. None is ever
+//! written twice.
 
+use super::arrays;
 use crate::error::WriteError;
 use crate::file::{Dir, Fault, Mode, atomic};
 use crate::format::shape::memory_shape;
 use crate::options::Options;
 use crate::snapshot::Snapshot;
+use crate::write::layouts::vtkhdf::{Made, Plan};
 use crate::write::store::{FileLayout, Store};
 use crate::write::{self, Unsealed};
+use hdf5::Dataset;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,18 +34,41 @@ pub fn number(name: &str) -> Option<u64> {
     (file_name(number) == name).then_some(number)
 }
 
-/// Writes the fields of `table`, which are some of `snapshot`, to file `number` of `dir`.
+/// The new rows of a version.
+pub struct New<'a> {
+    /// The fields that changed.
+    pub fields: Vec<&'a FieldDesc>,
+    /// The arrays that are to be made, with their numbers.
+    pub made: Vec<(usize, Made<'a>)>,
+    /// The meshes of the version.
+    pub plan: &'a Plan<'a>,
+}
+
+/// Writes the rows `new` of `snapshot` to file `number` of `dir`.
 pub fn write(
     dir: &Path,
     number: u64,
     snapshot: &Snapshot<'_>,
-    table: &FieldTable,
+    new: &New<'_>,
     options: &Options,
 ) -> Result<Rows, WriteError> {
     make_folder(dir, options.mode).map_err(|e| Fault::from(e).at(dir))?;
-    let part = snapshot.part(table)?;
+    // A file of rows has no meshes, whose geometry may be in other files.
+    let fields = new.fields.iter().map(|field| FieldDesc {
+        on: None,
+        ..(*field).clone()
+    });
+    let table = FieldTable {
+        fields: fields.collect(),
+        ..FieldTable::default()
+    };
+    let part = snapshot.part(&table)?;
     let path = dir.join(file_name(number));
-    let unsealed = write::begin_with(&path, &part, "", options, |_| Ok(Box::new(Bare)))?;
+    let bare = || Bare {
+        plan: new.plan,
+        made: &new.made,
+    };
+    let unsealed = write::begin_with(&path, &part, "", options, |_| Ok(Box::new(bare())))?;
     Ok(Rows(unsealed))
 }
 
@@ -68,17 +95,34 @@ pub fn shape(field: &FieldDesc) -> Vec<usize> {
     if shape.is_empty() { vec![1] } else { shape }
 }
 
-/// The layout of a file that holds nothing for other programs.
-struct Bare;
+/// The layout of a file that other programs read through the file of the series.
+struct Bare<'a> {
+    plan: &'a Plan<'a>,
+    made: &'a [(usize, Made<'a>)],
+}
 
-impl FileLayout for Bare {
+impl FileLayout for Bare<'_> {
     fn store(
         &self,
         to: &Store<'_>,
         field: &FieldDesc,
         bytes: &[u8],
-    ) -> Result<Vec<hdf5::Dataset>, Fault> {
-        Ok(vec![to.own_as(&shape(field), field, bytes)?])
+    ) -> Result<Vec<Dataset>, Fault> {
+        let flat = arrays::flat(self.plan, &field.name);
+        let shape = flat.map_or_else(|| shape(field), |(shape, _)| shape);
+        Ok(vec![to.own_as(&shape, field, bytes)?])
+    }
+
+    fn finish(&self, to: &Store<'_>, snapshot: &Snapshot<'_>) -> Result<Vec<Dataset>, Fault> {
+        if self.made.is_empty() {
+            return Ok(Vec::new());
+        }
+        let group = to.create_group("/tcasm/made")?;
+        let write = |(number, made): &(usize, Made<'_>)| {
+            let (name, shape) = (number.to_string(), made.shape());
+            made.write(&to.target(&group, &name, &shape), snapshot)
+        };
+        self.made.iter().map(write).collect()
     }
 }
 

@@ -1,19 +1,20 @@
 //! The writer of a time series.
 
-use super::contents::{Contents, Row};
+use super::contents::Contents;
 use super::options::SeriesOptions;
 use super::part::{self, Part};
-use super::rows::{self, Rows};
+use super::row::NewRow;
+use super::rows::{self, New, Rows};
 use crate::error::WriteError;
 use crate::file::{Lock, directory};
 use crate::options::Options;
 use crate::snapshot::Snapshot;
+use crate::write::layouts::vtkhdf::Plan;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::field::FieldDesc;
 use tcasm_core::format::stamp::Stamp;
-use xxhash_rust::xxh3::xxh3_128;
 
 /// The writer of a time series.
 #[derive(Debug)]
@@ -111,36 +112,40 @@ impl TimeSeries {
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<FilledRow, WriteError> {
         let mut part = self.part_for(snapshot)?;
-        let (row, hashes) = row(&part, snapshot, changed)?;
-        let new = snapshot.table.fields.iter().zip(&row.files);
-        let new = new.filter(|(_, file)| **file == part.next);
-        let table = FieldTable {
-            fields: new.map(|(field, _)| field.clone()).collect(),
-            ..FieldTable::default()
+        let plan = Plan::of(snapshot.table);
+        let NewRow { row, hashes, made } = NewRow::of(&part, snapshot, &plan, changed)?;
+        let fields = snapshot.table.fields.iter().zip(&row.files);
+        let fields = fields.filter(|(_, file)| **file == part.next);
+        let new = New {
+            fields: fields.map(|(field, _)| field).collect(),
+            made,
+            plan: &plan,
         };
-        let rows = match table.fields.is_empty() {
+        let rows = match new.fields.is_empty() && new.made.is_empty() {
             true => None,
-            false => {
-                let options = Options {
-                    compression: self.options.compression,
-                    mode: self.options.mode,
-                    direct: self.options.direct,
-                    ..Options::default()
-                };
-                Some(rows::write(
-                    &part.rows(),
-                    part.next,
-                    snapshot,
-                    &table,
-                    &options,
-                )?)
-            }
+            false => Some(self.rows(&part, snapshot, &new)?),
         };
         part.next += u64::from(rows.is_some());
         part.contents.versions.push(row);
         part.contents.newest = hashes;
         part.contents.keep(self.options.keep);
         Ok(FilledRow { rows, part })
+    }
+
+    /// Writes the next file of rows of `part`.
+    fn rows(
+        &self,
+        part: &Part,
+        snapshot: &Snapshot<'_>,
+        new: &New<'_>,
+    ) -> Result<Rows, WriteError> {
+        let options = Options {
+            compression: self.options.compression,
+            mode: self.options.mode,
+            direct: self.options.direct,
+            ..Options::default()
+        };
+        rows::write(&part.rows(), part.next, snapshot, new, &options)
     }
 
     /// Brings a filled version to the disk and shows it to readers.
@@ -216,41 +221,4 @@ fn check_region(part: &Part, region: &str) -> Result<(), WriteError> {
         found: part.contents.region.clone(),
         expected: region.to_owned(),
     })
-}
-
-/// Returns the row of `snapshot`, with the file that holds or is going to hold each field, and the
-/// checksums of the fields.
-fn row(
-    part: &Part,
-    snapshot: &Snapshot<'_>,
-    changed: impl Fn(&FieldDesc) -> bool,
-) -> Result<(Row, Vec<[u64; 2]>), WriteError> {
-    let newest = part.contents.versions.last();
-    let known = newest.filter(|_| !part.contents.newest.is_empty());
-    let (mut files, mut hashes) = (Vec::new(), Vec::new());
-    for (at, field) in snapshot.table.fields.iter().enumerate() {
-        let before = known.map(|row| (row.files[at], part.contents.newest[at]));
-        if let Some((file, hash)) = before.filter(|_| !changed(field)) {
-            files.push(file);
-            hashes.push(hash);
-            continue;
-        }
-        let hash = checksum(snapshot.bytes(field)?);
-        let same = before.filter(|(_, before)| *before == hash);
-        files.push(same.map_or(part.next, |(file, _)| file));
-        hashes.push(hash);
-    }
-    let stamp = snapshot.stamp;
-    let row = Row {
-        stamp,
-        files,
-        chapter: None,
-    };
-    Ok((row, hashes))
-}
-
-/// Returns the xxh3 of `bytes`, as two words.
-fn checksum(bytes: &[u8]) -> [u64; 2] {
-    let hash = xxh3_128(bytes);
-    [(hash >> 64) as u64, hash as u64]
 }

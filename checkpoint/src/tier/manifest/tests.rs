@@ -15,6 +15,7 @@ fn entry(step: u64) -> Entry {
         id: "abc".to_owned(),
         base_id: "abb".to_owned(),
         seal: "00ff".to_owned(),
+        relative_error: (step == 5).then_some(1e-3),
     }
 }
 

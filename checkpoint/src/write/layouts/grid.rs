@@ -1,8 +1,9 @@
 //! The grid of a file's VTK image, and the shapes of the fields on it.
 //!
-//! A file has one uniform grid. VTK reads an array of rank (z, y, x) or (z, y, x, component), x
-//! fastest. An axis with a single point must be absent: VTK does not read (1, ny, nx) as a plane,
-//! but it does read (ny, nx).
+//! An image has one uniform grid: that of a named mesh, or the one on which the fields that are on
+//! no named mesh lie. VTK reads an array of rank (z, y, x) or (z, y, x, component), x fastest. An
+//! axis with a single point must be absent: VTK does not read (1, ny, nx) as a plane, but it does
+//! read (ny, nx).
 
 use crate::format::shape::{slowest_first, with_components};
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, Mesh};
@@ -17,10 +18,19 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Returns the grid of the first field with a mesh that can lie on a grid. If there is none,
-    /// returns the grid of the first field that can lie on one, or a single point.
+    /// Returns the grid of a named mesh with `points` points along x, y and z.
+    pub fn of_mesh(points: [usize; 3], mesh: Mesh) -> Grid {
+        let [x, y, z] = points;
+        let points = [z, y, x];
+        Grid { points, mesh }
+    }
+
+    /// Returns the grid of the fields that are on no named mesh: that of the first one with a mesh
+    /// that can lie on a grid. If there is none, returns the grid of the first field that can lie
+    /// on one, or a single point.
     pub fn of(table: &FieldTable) -> Grid {
-        let mut candidates = table.fields.iter().filter(|f| can_lie_on_a_grid(f));
+        let is_free = |f: &&FieldDesc| is_on_no_mesh(table, f) && can_lie_on_a_grid(f);
+        let mut candidates = table.fields.iter().filter(is_free);
         let first = candidates.clone().next();
         let field = candidates.find(|f| f.usable_mesh().is_some()).or(first);
         Grid {
@@ -29,18 +39,27 @@ impl Grid {
         }
     }
 
-    /// Returns the shape of the interior of `field` in the file, or `None` if it does not lie on
-    /// this grid.
+    /// Returns true if the grid is a single point, which is no image.
+    pub fn is_point(&self) -> bool {
+        self.points == [1; 3]
+    }
+
+    /// Returns the shape of the interior of `field`, which is on no named mesh, in the file.
+    /// Returns `None` if it does not lie on this grid.
     pub fn shape_of(&self, field: &FieldDesc) -> Option<Vec<usize>> {
         let same = field.usable_mesh().is_none_or(|mesh| mesh == self.mesh);
-        let fits = can_lie_on_a_grid(field) && same;
-        if !fits || self.points == [1; 3] {
+        self.shape_on(field).filter(|_| same)
+    }
+
+    /// Does the same for a field that is on the named mesh of this grid.
+    pub fn shape_on(&self, field: &FieldDesc) -> Option<Vec<usize>> {
+        if !can_lie_on_a_grid(field) || self.is_point() {
             return None;
         }
         let extent = padded(&slowest_first(field, &field.interior_shape()));
         let needed = self.points.map(|n| match field.centering {
-            Centering::Point => n,
             Centering::Cell => (n - 1).max(1),
+            _ => n,
         });
         let present = |(&n, &points): (&usize, &usize)| (points > 1).then_some(n);
         let shape = extent
@@ -52,9 +71,17 @@ impl Grid {
     }
 }
 
-/// Returns true if VTK can show `field` on a grid.
+/// Returns true if `field` is neither on a named mesh nor the geometry of one.
+pub fn is_on_no_mesh(table: &FieldTable, field: &FieldDesc) -> bool {
+    field.on.is_none() && table.geometry_of(&field.name).is_none()
+}
+
+/// Returns true if VTK can show `field` on a grid. A grid cannot change its size from version to
+/// version.
 fn can_lie_on_a_grid(field: &FieldDesc) -> bool {
-    field.kind == Kind::Array && !field.dtype.is_complex() && (1..=3).contains(&field.shape.len())
+    let is_numbers = field.kind == Kind::Array && !field.dtype.is_complex();
+    let is_placed = field.centering != Centering::None && field.capacity.is_none();
+    is_numbers && is_placed && (1..=3).contains(&field.shape.len())
 }
 
 /// Returns the number of points of the grid of the interior of `field`. For cells, it is the number

@@ -5,7 +5,10 @@ pub mod grid;
 mod openpmd;
 pub mod vtkhdf;
 
+pub use openpmd::left_out as left_out_of_openpmd;
+
 use super::store::FileLayout;
+use crate::error::WriteError;
 use crate::file::Fault;
 use crate::options::Layout;
 use crate::snapshot::Snapshot;
@@ -14,14 +17,22 @@ use std::path::Path;
 
 /// Creates the part of `file` for other programs, still without fields. `path` is the final path of
 /// the file.
-pub fn create(
+pub fn create<'s>(
     layout: Layout,
     file: &File,
     path: &Path,
-    snapshot: &Snapshot<'_>,
-) -> Result<Box<dyn FileLayout>, Fault> {
-    Ok(match layout {
-        Layout::VtkHdf => Box::new(vtkhdf::Image::create(file, snapshot)?),
-        Layout::OpenPmd => Box::new(openpmd::Iteration::create(file, path, snapshot)?),
-    })
+    snapshot: &'s Snapshot<'_>,
+) -> Result<Box<dyn FileLayout + 's>, Fault> {
+    match layout {
+        Layout::VtkHdf => vtkhdf::create(file, snapshot),
+        Layout::OpenPmd => Ok(Box::new(openpmd::Iteration::create(file, path, snapshot)?)),
+    }
+}
+
+/// Checks that other programs can have the meshes of `snapshot`.
+pub fn check(layout: Layout, snapshot: &Snapshot<'_>) -> Result<(), WriteError> {
+    match layout {
+        Layout::VtkHdf => vtkhdf::check(snapshot),
+        Layout::OpenPmd => Ok(()),
+    }
 }

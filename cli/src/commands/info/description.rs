@@ -1,5 +1,6 @@
 //! The description of a region, as JSON and for the text.
 
+use super::meshes::{self, NamedMesh};
 use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ pub struct Info {
     pub held_bytes: u64,
     pub observers: Vec<Attached>,
     pub fields: Vec<Field>,
+    /// The named meshes of the latest version.
+    pub meshes: Vec<NamedMesh>,
     pub attrs: BTreeMap<String, Attr>,
     pub publish_us: Durations,
     pub capture: Capture,
@@ -90,12 +93,25 @@ pub struct Field {
     pub kind: Kind,
     /// The name that numpy uses.
     pub dtype: &'static str,
+    /// The shape in the latest version.
     pub shape: Vec<usize>,
+    /// The extent of the slowest axis, if it may change from version to version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<usize>,
+    /// The largest length that there is room for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<usize>,
     pub components: usize,
     pub order: Order,
     pub ghosts: Vec<[usize; 2]>,
     pub unit: String,
     pub centering: Centering,
+    /// The name of the mesh that the field is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<String>,
+    /// The uniform mesh of the field itself.
     pub mesh: Option<Mesh>,
     /// The reason why the mesh of the region is left out here, if it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,6 +182,7 @@ pub fn gather(observer: &mut Observer) -> Result<Info, Failure> {
         skips: count("Skips"),
         held_bytes: count("HeldBytes"),
         observers,
+        meshes: meshes::of(&table),
         fields: table.fields.into_iter().map(Field::from).collect(),
         attrs: table.attrs,
         publish_us: Durations {
@@ -206,6 +223,8 @@ impl From<FieldDesc> for Field {
     fn from(desc: FieldDesc) -> Self {
         Field {
             bytes: desc.bytes(),
+            length: desc.capacity.map(|_| desc.length()),
+            capacity: desc.capacity,
             mesh: desc.usable_mesh(),
             mesh_error: desc.check_mesh().err().map(|error| error.to_string()),
             name: desc.name,
@@ -217,6 +236,8 @@ impl From<FieldDesc> for Field {
             ghosts: desc.ghosts,
             unit: desc.unit,
             centering: desc.centering,
+            on: desc.on,
+            quantity: desc.quantity,
             attrs: desc.attrs,
             offset: desc.offset,
         }

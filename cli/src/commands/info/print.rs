@@ -1,6 +1,7 @@
 //! The description of a region as text.
 
 use super::description::{Attached, Field, Info, Latest};
+use super::meshes;
 use crate::output::{self, Table, bytes, count, number};
 use crate::plain;
 use std::time::{Duration, SystemTime};
@@ -14,6 +15,10 @@ pub fn text(info: &Info) -> String {
         for error in info.fields.iter().filter_map(|f| f.mesh_error.as_ref()) {
             out += &plain::line(&format!("  ignored: {error}"));
         }
+    }
+    if !info.meshes.is_empty() {
+        out += "\nmeshes\n";
+        out += &meshes::text(&info.meshes);
     }
     if !info.observers.is_empty() {
         out += "\nobservers\n";
@@ -185,7 +190,7 @@ fn fields(fields: &[Field]) -> String {
 }
 
 fn field_row(field: &Field) -> Vec<String> {
-    let extents = output::shape(&field.shape);
+    let extents = extents(field);
     let (dtype, shape) = match &field.kind {
         Kind::Raw { type_name, .. } => (type_name.as_str(), extents),
         Kind::Array if field.components > 1 => (
@@ -201,6 +206,7 @@ fn field_row(field: &Field) -> Vec<String> {
     let on = match field.centering {
         Centering::Point => "points",
         Centering::Cell => "cells",
+        Centering::None => "-",
     };
     let unit = if field.unit.is_empty() {
         "-"
@@ -221,6 +227,15 @@ fn field_row(field: &Field) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
+/// Describes the shape, such as `12 x 3`, of a variable field with the most that there is room for.
+fn extents(field: &Field) -> String {
+    let extents = output::shape(&field.shape);
+    match field.capacity {
+        Some(capacity) => format!("{extents}, length at most {capacity}"),
+        None => extents,
+    }
+}
+
 /// Describes ghost layers, such as `1+1 0+2`: the layers before and after the interior per axis.
 fn ghosts(field: &Field) -> String {
     let pairs = field.ghosts.iter().map(|[a, b]| format!("{a}+{b}"));
@@ -234,11 +249,11 @@ fn mesh(field: &Field) -> String {
     if field.mesh_error.is_some() {
         return "ignored".to_owned();
     }
-    field.mesh.as_ref().map_or("-".to_owned(), |mesh| {
-        let [x, y, z] = mesh.origin.map(number);
-        let [dx, dy, dz] = mesh.spacing.map(number);
-        format!("from ({x}, {y}, {z}) by ({dx}, {dy}, {dz})")
-    })
+    match (&field.on, &field.quantity) {
+        (Some(mesh), Some(quantity)) => format!("{mesh}, as {quantity}"),
+        (Some(mesh), None) => mesh.clone(),
+        _ => field.mesh.as_ref().map_or("-".to_owned(), meshes::placed),
+    }
 }
 
 fn observers(rows: &[Attached]) -> String {

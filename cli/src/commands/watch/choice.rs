@@ -47,6 +47,35 @@ pub enum Axis {
     Next,
 }
 
+/// A coordinate axis: z at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Along {
+    X,
+    Y,
+    #[default]
+    Z,
+}
+
+impl Along {
+    /// Returns the axis after a key was pressed.
+    fn turned(self, axis: Axis) -> Along {
+        match (axis, self) {
+            (Axis::X, _) | (Axis::Next, Along::Z) => Along::X,
+            (Axis::Y, _) | (Axis::Next, Along::X) => Along::Y,
+            (Axis::Z, _) | (Axis::Next, Along::Y) => Along::Z,
+        }
+    }
+
+    /// Returns the axes that go up and to the right: 0 for x, 1 for y, 2 for z.
+    pub fn others(self) -> [usize; 2] {
+        match self {
+            Along::X => [2, 1],
+            Along::Y => [2, 0],
+            Along::Z => [1, 0],
+        }
+    }
+}
+
 /// The field, slice and version that are selected, and how they are drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
@@ -58,6 +87,8 @@ pub struct Choice {
     pub cut: usize,
     /// An index for each axis.
     pub at: Vec<usize>,
+    /// The axis along which points in space are seen.
+    pub along: Along,
     /// The number of the colour map.
     pub map: usize,
     /// True if the colours have a logarithmic scale.
@@ -125,8 +156,10 @@ impl Choice {
         }
     }
 
-    /// Selects the axis that is cut. Does nothing if the field has fewer than three axes.
+    /// Selects the axis that is cut, or along which points are seen. Cuts nothing if the field has
+    /// fewer than three axes.
     pub fn cut(&mut self, axis: Axis) {
+        self.along = self.along.turned(axis);
         let count = self.at.len();
         if count < 3 {
             return;

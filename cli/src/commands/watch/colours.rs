@@ -3,6 +3,7 @@
 use ratatui::style::Color;
 use tcasm_view::Image;
 use tcasm_view::colormaps::{COLOURS, MAPS, colour};
+use tcasm_view::mesh::Scene;
 
 /// The colours that the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,15 +117,24 @@ impl Scale {
     /// Returns the scale for an image, or for the range that the user keeps. A logarithmic scale
     /// begins at the smallest positive value; if there is none, the scale is linear.
     pub fn of(image: &Image, kept: Option<[f64; 2]>, log: bool) -> Option<Scale> {
-        let [low, high] = kept.or(image.range)?;
-        let positive = || {
-            let values = image.samples.iter().map(|v| image.base + f64::from(*v));
-            values.filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min)
+        let values = image.samples.iter().map(|v| image.base + f64::from(*v));
+        Some(Scale::over(kept.or(image.range)?, values, log))
+    }
+
+    /// Returns the scale for points in space.
+    pub fn of_points(scene: &Scene, kept: Option<[f64; 2]>, log: bool) -> Option<Scale> {
+        let values = scene.values.iter().map(|v| scene.base + f64::from(*v));
+        Some(Scale::over(kept.or(scene.range)?, values, log))
+    }
+
+    fn over([low, high]: [f64; 2], values: impl Iterator<Item = f64>, log: bool) -> Scale {
+        let least = match log && low <= 0.0 {
+            true => values.filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min),
+            false => low,
         };
-        let least = if log && low <= 0.0 { positive() } else { low };
         let log = log && least > 0.0 && least <= high;
         let low = if log { least } else { low };
-        Some(Scale { low, high, log })
+        Scale { low, high, log }
     }
 
     /// Returns the position of a value between the ends, from 0 to 1. Values beyond an end get its

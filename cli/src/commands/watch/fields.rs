@@ -19,16 +19,17 @@ const GAP: usize = 2;
 
 /// The columns in their order, with their ranks. If there is not enough room, the column with the
 /// lowest rank is dropped first.
-const COLUMNS: [(&str, u8); 9] = [
-    ("FIELD", 9),
+const COLUMNS: [(&str, u8); 10] = [
+    ("FIELD", 10),
     ("TYPE", 1),
-    ("SHAPE", 2),
-    ("UNIT", 3),
-    ("MIN", 6),
-    ("MEAN", 8),
-    ("MAX", 7),
-    ("NANS", 4),
-    ("MEAN OVER TIME", 5),
+    ("SHAPE", 3),
+    ("MESH", 2),
+    ("UNIT", 4),
+    ("MIN", 7),
+    ("MEAN", 9),
+    ("MAX", 8),
+    ("NANS", 5),
+    ("MEAN OVER TIME", 6),
 ];
 
 pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
@@ -36,7 +37,7 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let fields = model.fields_in_sight(usize::from(area.height) - 1);
-    let rows: Vec<[String; 8]> = fields.iter().map(|field| cells(model, field)).collect();
+    let rows: Vec<[String; 9]> = fields.iter().map(|field| cells(model, field)).collect();
     let columns = columns(&rows, usize::from(area.width) - 1);
     let mut line = area.rows();
     if let Some(place) = line.next() {
@@ -94,7 +95,7 @@ fn put(
 }
 
 /// Returns the cells of a field, except the mean over time.
-fn cells(model: &Model, field: &Field) -> [String; 8] {
+fn cells(model: &Model, field: &Field) -> [String; 9] {
     let selected = field.name == model.choice.field;
     let component = model.choice.component.filter(|_| selected);
     let moments = model
@@ -108,6 +109,7 @@ fn cells(model: &Model, field: &Field) -> [String; 8] {
         part_name(&field.name, field.components, component),
         field.dtype.to_owned(),
         shape(field),
+        mesh(field),
         field.unit.clone(),
         number(moments.map(|m| m.min)),
         number(moments.map(|m| m.mean)),
@@ -124,6 +126,14 @@ fn shape(field: &Field) -> String {
     }
 }
 
+/// Returns the name and the kind of the mesh that the field is on, such as `atoms: particles`.
+fn mesh(field: &Field) -> String {
+    match (&field.mesh, field.mesh_kind) {
+        (Some(name), Some(kind)) => format!("{name}: {kind}"),
+        _ => String::new(),
+    }
+}
+
 fn trend(model: &Model, field: &Field, width: usize) -> String {
     let component = model
         .choice
@@ -134,7 +144,7 @@ fn trend(model: &Model, field: &Field, width: usize) -> String {
 }
 
 /// Returns the columns that fit, with their widths. The last one gets the remaining width.
-fn columns(rows: &[[String; 8]], width: usize) -> Vec<(usize, usize)> {
+fn columns(rows: &[[String; 9]], width: usize) -> Vec<(usize, usize)> {
     let mut columns: Vec<(usize, usize)> = (0..COLUMNS.len())
         .map(|column| (column, width_of(rows, column)))
         .filter(|(_, width)| *width > 0)
@@ -157,13 +167,13 @@ fn columns(rows: &[[String; 8]], width: usize) -> Vec<(usize, usize)> {
 }
 
 /// Returns the width that a column needs; 0 if it is empty for all fields.
-fn width_of(rows: &[[String; 8]], column: usize) -> usize {
+fn width_of(rows: &[[String; 9]], column: usize) -> usize {
     let texts = || rows.iter().filter_map(|row| row.get(column));
     let widest = texts().map(|text| text.chars().count()).max().unwrap_or(0);
     match COLUMNS[column].0 {
         "MIN" | "MEAN" | "MAX" => NUMBER,
         "MEAN OVER TIME" => TREND,
-        "UNIT" if widest == 0 => 0,
+        "UNIT" | "MESH" if widest == 0 => 0,
         title => widest.clamp(title.len(), 32),
     }
 }

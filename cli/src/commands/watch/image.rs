@@ -40,7 +40,8 @@ impl Widget for HeatMap<'_> {
                     values.get(index).map(|value| self.scale.share(*value))
                 };
                 let halves = [at(2 * line), at(2 * line + 1)];
-                self.put(&mut buffer[(left + column, top + line)], halves);
+                let cell = &mut buffer[(left + column, top + line)];
+                put(cell, halves, self.palette, self.depth);
             }
         }
     }
@@ -64,23 +65,23 @@ impl HeatMap<'_> {
             (width.round() as u16).clamp(1, area.width),
         ]
     }
+}
 
-    /// Draws one character from the shares of its halves. The outer `None` stands for a half beyond
-    /// the end of the image, the inner one for a sample that is not finite.
-    fn put(&self, cell: &mut Cell, halves: [Option<Option<f64>>; 2]) {
-        if self.depth == Depth::None {
-            cell.set_symbol(symbol(halves));
-            return;
-        }
-        let bad = self.depth.not_finite();
-        let colour = |share: Option<f64>| share.map_or(bad, |share| pick(self.palette, share));
-        match halves.map(|half| half.map(colour)) {
-            [Some(upper), Some(lower)] => cell.set_symbol("\u{2580}").set_fg(upper).set_bg(lower),
-            [Some(upper), None] => cell.set_symbol("\u{2580}").set_fg(upper),
-            [None, Some(lower)] => cell.set_symbol("\u{2584}").set_fg(lower),
-            [None, None] => cell.set_symbol(" "),
-        };
+/// Draws one character from the shares of its halves. The outer `None` stands for a half where
+/// there is nothing, the inner one for a sample that is not finite.
+pub fn put(cell: &mut Cell, halves: [Option<Option<f64>>; 2], palette: &[Color], depth: Depth) {
+    if depth == Depth::None {
+        cell.set_symbol(symbol(halves));
+        return;
     }
+    let bad = depth.not_finite();
+    let colour = |share: Option<f64>| share.map_or(bad, |share| pick(palette, share));
+    match halves.map(|half| half.map(colour)) {
+        [Some(upper), Some(lower)] => cell.set_symbol("\u{2580}").set_fg(upper).set_bg(lower),
+        [Some(upper), None] => cell.set_symbol("\u{2580}").set_fg(upper),
+        [None, Some(lower)] => cell.set_symbol("\u{2584}").set_fg(lower),
+        [None, None] => cell.set_symbol(" "),
+    };
 }
 
 /// Returns the character for the shares of two halves.

@@ -23,7 +23,11 @@ pub const KEYS: [(&str, &str, &str); 14] = [
         "version",
         "go back or forward by one kept version (also \u{2190} \u{2192})",
     ),
-    ("x y z", "axis", "cut across this axis"),
+    (
+        "x y z",
+        "axis",
+        "cut across this axis, or look at points along it",
+    ),
     ("+ -", "slice", "move the slice"),
     ("tab", "next axis", "cut across the next axis"),
     ("PgUp PgDn", "far", "move the slice by a tenth of the axis"),

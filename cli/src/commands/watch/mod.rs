@@ -19,6 +19,7 @@ mod panel;
 mod places;
 mod producer;
 mod records;
+mod scatter;
 mod screen;
 mod slice;
 mod terminal;

@@ -9,13 +9,16 @@ use std::sync::Arc;
 use tcasm_analytics::Histogram;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_view::frame::Of;
+use tcasm_view::mesh::{Grid, Scene};
 use tcasm_view::region::Field;
 use tcasm_view::request::{MAX_ALSO, MAX_BINS, MAX_PIXELS, Slice};
-use tcasm_view::{Frame, Image, Region, State, Update, ViewRequest};
+use tcasm_view::{Frame, Image, Region, SceneRequest, State, Update, ViewRequest};
 
 /// The number of samples to request, along each axis, per sample on the screen. The server averages
 /// blocks of a whole number of points, so it may return fewer than requested.
 const FINER: usize = 2;
+/// Maximum number of points in space.
+const POINTS: usize = 50_000;
 
 /// All that is drawn.
 #[derive(Debug, Default)]
@@ -40,6 +43,12 @@ pub struct Shown {
     /// The stamp of the version; its number is 0 before there is one.
     pub stamp: Stamp,
     pub image: Option<Arc<Image>>,
+    /// The places of the samples of the image, if the mesh says them.
+    pub grid: Option<Arc<Grid>>,
+    /// The field in space, if it is on a mesh of points.
+    pub scene: Option<Arc<Scene>>,
+    /// True if the field has no values in the version.
+    pub empty: bool,
     pub histogram: Option<Of<Histogram>>,
     pub value: Option<String>,
 }
@@ -203,8 +212,11 @@ impl Model {
 
     /// Returns the scale of the colours.
     pub fn scale(&self) -> Option<Scale> {
-        let image = self.shown.image.as_ref()?;
-        Scale::of(image, self.choice.range, self.choice.log)
+        let (kept, log) = (self.choice.range, self.choice.log);
+        match &self.shown.scene {
+            Some(scene) => Scale::of_points(scene, kept, log),
+            None => Scale::of(self.shown.image.as_ref()?, kept, log),
+        }
     }
 
     /// Returns the numbers of rows that the panels need.
@@ -240,6 +252,10 @@ impl Model {
             component: self.choice.component,
             version: self.choice.version,
             slice: self.slice(field, places),
+            scene: is_in_space(field).then_some(SceneRequest {
+                points: POINTS,
+                surface: false,
+            }),
             probe: field.shape.is_empty().then(Vec::new),
             histogram: (bins > 0).then_some(bins),
             also: self.others(places),
@@ -259,6 +275,9 @@ impl Model {
     }
 
     fn slice(&self, field: &Field, places: &Places) -> Option<Slice> {
+        if is_in_space(field) {
+            return None;
+        }
         let [rows, cols] = places.pixels();
         let axes = self.choice.plane(field.shape.len())?;
         let pixels = [rows, cols].map(|count| (count * FINER).min(MAX_PIXELS));
@@ -272,15 +291,25 @@ impl Model {
     }
 }
 
+/// Returns true if a field is on points in space, not on a grid that has slices.
+pub fn is_in_space(field: &Field) -> bool {
+    matches!(field.mesh_kind, Some("particles" | "unstructured"))
+}
+
 impl Shown {
     fn take(&mut self, frame: Frame) {
         let part = |request: &ViewRequest| (request.field.clone(), request.component);
         if part(&frame.request) != part(&self.request) {
             *self = Shown::default();
         }
+        self.empty = frame.is_empty();
         self.request = frame.request;
         self.stamp = frame.stamp;
+        if frame.image.is_some() {
+            self.grid = frame.grid;
+        }
         self.image = frame.image.or(self.image.take());
+        self.scene = frame.scene.or(self.scene.take());
         self.histogram = frame.histogram.or(self.histogram.take());
         self.value = frame.probe.map(|probe| probe.text).or(self.value.take());
     }

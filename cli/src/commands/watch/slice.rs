@@ -3,9 +3,10 @@
 use super::chart;
 use super::colours::{Depth, NOT_FINITE, Scale, pick, shade};
 use super::image::HeatMap;
-use super::model::Model;
+use super::model::{Model, is_in_space};
 use super::panel::{self, dim};
 use super::places::take_bottom;
+use super::scatter::{self, Scatter};
 use super::text::fit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
@@ -15,6 +16,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use std::iter::zip;
 use tcasm_view::State;
 use tcasm_view::colormaps::MAPS;
+use tcasm_view::mesh::{Bounds, Raster};
 use tcasm_view::region::Field;
 
 pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
@@ -25,10 +27,10 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
         .title_bottom(Line::from(vec![axes, not_finite(model, depth)]))
         .render(area, buffer);
     let mut inside = panel::inner(area);
-    let (Some(field), Some(image)) = (field, &model.shown.image) else {
+    let Some(field) = field.filter(|_| !model.shown.empty && has_values(model)) else {
         return write_line(&nothing(model), inside, buffer);
     };
-    if field.shape.len() == 1 {
+    if let Some(image) = model.shown.image.as_ref().filter(|_| is_curve(field)) {
         return chart::draw(image, model.scale(), inside, buffer);
     }
     let bar = take_bottom(&mut inside, 1);
@@ -37,20 +39,53 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
     };
     let palette = depth.palette(model.choice.map);
     draw_bar(model, &scale, &palette, depth, bar, buffer);
-    let map = HeatMap {
-        image,
-        scale: &scale,
-        palette: &palette,
-        depth,
-        stretch: stretch(model, field),
-    };
-    map.render(inside, buffer);
+    if let Some(raster) = raster(model, inside) {
+        let scatter = Scatter {
+            raster: &raster,
+            scale: &scale,
+            palette: &palette,
+            depth,
+        };
+        return scatter.render(inside, buffer);
+    }
+    if let Some(image) = &model.shown.image {
+        let map = HeatMap {
+            image,
+            scale: &scale,
+            palette: &palette,
+            depth,
+            stretch: stretch(model, field),
+        };
+        map.render(inside, buffer);
+    }
+}
+
+fn has_values(model: &Model) -> bool {
+    model.shown.image.is_some() || model.shown.scene.is_some()
+}
+
+fn is_curve(field: &Field) -> bool {
+    field.shape.len() == 1 && !is_in_space(field)
+}
+
+/// Returns points in space, or the slice of a mesh that says where its points are.
+fn raster(model: &Model, area: Rect) -> Option<Raster> {
+    let (shown, size) = (&model.shown, scatter::size(area));
+    match (&shown.scene, &shown.image, &shown.grid) {
+        (Some(scene), _, _) => Some(Raster::of_points(scene, model.choice.along.others(), size)),
+        (None, Some(image), Some(grid)) => Some(Raster::of_grid(image, grid, size)),
+        _ => None,
+    }
 }
 
 /// Returns the number of values of the slice that are not finite, in the colour of their samples.
 fn not_finite(model: &Model, depth: Depth) -> Span<'static> {
-    let image = model.shown.image.as_ref().filter(|_| model.has_version());
-    let text = match (image.map_or(0, |image| image.not_finite), depth) {
+    let shown = Some(&model.shown).filter(|_| model.has_version());
+    let count = shown.map_or(0, |shown| match (&shown.scene, &shown.image) {
+        (Some(scene), _) => scene.not_finite,
+        (None, image) => image.as_ref().map_or(0, |image| image.not_finite),
+    });
+    let text = match (count, depth) {
         (0, _) => String::new(),
         (count, Depth::None) => format!(" {NOT_FINITE} {count} not finite "),
         (count, _) => format!(" {count} not finite "),
@@ -66,6 +101,11 @@ fn nothing(model: &Model) -> String {
     }
     if let Some(problem) = &model.problem {
         return problem.clone();
+    }
+    if model.shown.empty {
+        let particles = model.shown_field().is_some_and(is_in_space);
+        let what = if particles { "points" } else { "values" };
+        return format!("no {what} in this version");
     }
     match region.state {
         State::Waiting if region.message.is_empty() => format!("looking for {:?}", region.name),
@@ -91,6 +131,11 @@ fn titles(model: &Model, field: &Field) -> (String, String) {
         title += &format!(" [{}]", field.unit);
     }
     title.push(' ');
+    if let Some(scene) = &model.shown.scene {
+        title += &format!(" {} of {} points ", scene.positions.len(), scene.all);
+        let axes = model.choice.along.others();
+        return (title, space_axes(model, field, scene.bounds, axes));
+    }
     let Some(slice) = request
         .slice
         .as_ref()
@@ -105,6 +150,12 @@ fn titles(model: &Model, field: &Field) -> (String, String) {
             title += &format!(" {} = {at} of 0..{last} ", field.axes[axis]);
         }
     }
+    if let Some(grid) = &model.shown.grid {
+        if grid.placeless > 0 {
+            title += &format!(" {} corners have no place ", grid.placeless);
+        }
+        return (title, space_axes(model, field, grid.bounds, grid.axes()));
+    }
     let extent = |arrow: char, axis: usize| {
         let (name, last) = (field.axes.get(axis), field.shape.get(axis));
         let last = last.map_or(0, |len| len.saturating_sub(1));
@@ -118,6 +169,31 @@ fn titles(model: &Model, field: &Field) -> (String, String) {
         axes += " mesh ignored: it cannot be used ";
     }
     (title, axes)
+}
+
+/// Returns the axes that go up and to the right, with the ends of what is drawn and the unit of the
+/// mesh.
+fn space_axes(
+    model: &Model,
+    field: &Field,
+    bounds: Option<Bounds>,
+    [up, right]: [usize; 2],
+) -> String {
+    let Some([low, high]) = bounds else {
+        return " no point has a place ".to_owned();
+    };
+    let mut meshes = model.region.meshes.iter();
+    let mesh = meshes.find(|mesh| Some(&mesh.name) == field.mesh.as_ref());
+    let text = |(arrow, axis): (char, usize)| {
+        let unit = mesh.map_or("", |mesh| mesh.units[axis].as_str());
+        let ends = format!("{}..{}", number(low[axis]), number(high[axis]));
+        let name = ["x", "y", "z"][axis];
+        format!(" {arrow} {name} {ends} {unit}")
+            .trim_end()
+            .to_owned()
+            + " "
+    };
+    [('\u{2192}', right), ('\u{2191}', up)].map(text).concat()
 }
 
 /// Returns the distance of points along a row, divided by their distance along a column.

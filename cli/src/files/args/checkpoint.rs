@@ -1,7 +1,7 @@
 //! Arguments of the commands for checkpoints: `checkpoint`, `checkpoints`, `verify` and `restore`.
 
 use super::part::Fields;
-use super::values::{percent, positive};
+use super::values::{percent, positive, relative_error};
 use super::when::When;
 use crate::args::values::seconds;
 use crate::args::{Format, WaitArgs};
@@ -26,6 +26,10 @@ pub struct CheckpointArgs {
     pub when: When,
     #[command(flatten)]
     pub fields: Fields,
+    /// Write lossy checkpoints: floats are rounded, so that they compress better, and none changes
+    /// by more than BOUND of itself. A restart from them is refused unless it is asked for
+    #[arg(long, value_name = "BOUND", value_parser = relative_error)]
+    pub lossy_relative_error: Option<f64>,
     /// Spend at most this share of the time on writing: delay a checkpoint until the time that the
     /// last one took is no more than PERCENT of the time since it began
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
@@ -124,6 +128,9 @@ pub struct RestoreArgs {
     /// Restore the checkpoint of this step [default: the newest that can be read]
     #[arg(long, value_name = "S")]
     pub step: Option<u64>,
+    /// Accept a checkpoint with rounded values. The new file has the same values, and says so
+    #[arg(long, conflicts_with = "kept")]
+    pub allow_lossy: bool,
     /// The file to write, which is replaced if it exists: FILE.vtkhdf, or FILE.h5 for openPMD
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,

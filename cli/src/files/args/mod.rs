@@ -8,5 +8,5 @@ mod when;
 
 pub use checkpoint::*;
 pub use export::{ExportArgs, HELP as EXPORT_HELP};
-pub use part::{Fields, Part};
+pub use part::Part;
 pub use when::{Interval, When};

@@ -1,5 +1,7 @@
-//! Arguments that select what of a version is stored: fields, a part of each, their type.
+//! Arguments that select what of a version is stored: fields, a part of each, their type, and how
+//! exact they are.
 
+use super::values::relative_error;
 use clap::{Args, ValueEnum};
 use tcasm_analytics::{Extract, Selection};
 
@@ -12,7 +14,7 @@ pub struct Fields {
     pub fields: Vec<String>,
 }
 
-/// The part of each field that is stored, and the type of its values.
+/// The part of each field that is stored, the type of its values, and how exact they are.
 #[derive(Clone, Debug, Args)]
 pub struct Part {
     #[command(flatten)]
@@ -38,6 +40,10 @@ pub struct Part {
     /// Store numbers of type float64 as float32, and complex128 as complex64
     #[arg(long = "as", value_name = "TYPE", value_enum)]
     to: Option<To>,
+    /// Round floats, so that they compress better: none changes by more than BOUND of itself, for
+    /// example 1e-3. Integers and coordinates of meshes stay exact [default: all values are exact]
+    #[arg(long, value_name = "BOUND", value_parser = relative_error)]
+    pub relative_error: Option<f64>,
 }
 
 /// The types that values can be converted to.

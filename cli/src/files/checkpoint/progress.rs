@@ -8,7 +8,7 @@ use crate::{output, region};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::time::Duration;
 use tcasm_checkpoint::{Draining, Written};
-use tcasm_core::field::FieldDesc;
+use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_observer::Version;
 
 /// Prints lines and progress bars. Errors of the output are ignored: checkpoints are written even
@@ -26,8 +26,10 @@ pub struct RegionOutput<'p> {
     copy: ProgressBar,
     /// The number of files that could not be written since the last success.
     failing: u64,
-    /// True if it was told which fields are left out.
+    /// True if it was told which fields are left out or rounded.
     told: bool,
+    /// True if it was told which fields have no place in the layout.
+    told_place: bool,
 }
 
 impl Output {
@@ -56,6 +58,7 @@ impl Output {
             copy,
             failing: 0,
             told: false,
+            told_place: false,
         }
     }
 
@@ -118,13 +121,20 @@ impl RegionOutput<'_> {
         ));
     }
 
-    /// Prints once which fields are not in the checkpoints, and what that means.
-    pub fn left_out(&mut self, fields: &[FieldDesc]) {
-        if fields.is_empty() || std::mem::replace(&mut self.told, true) {
+    /// Prints once which fields are not in the checkpoints as they were, and what that means.
+    /// `table` is that of the first checkpoint.
+    pub fn tell(&mut self, table: &FieldTable) {
+        let rounded: Vec<&FieldDesc> = table.rounded().collect();
+        if table.lacking.is_empty() && rounded.is_empty() {
             return;
         }
-        let (marked, others): (Vec<&FieldDesc>, Vec<_>) =
-            fields.iter().partition(|field| field.not_in_checkpoints);
+        if std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        let (marked, others): (Vec<&FieldDesc>, Vec<_>) = table
+            .lacking
+            .iter()
+            .partition(|field| field.not_in_checkpoints);
         for (fields, by, so) in [
             (
                 marked,
@@ -136,12 +146,26 @@ impl RegionOutput<'_> {
                 "left out by --fields",
                 "no simulation can restart from these checkpoints",
             ),
+            (
+                rounded,
+                "lossy, as --lossy-relative-error asks",
+                "a restart from these checkpoints has to accept that",
+            ),
         ] {
             let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
             if !names.is_empty() {
                 let text = format!("{}: {by}: {}; {so}", self.name, names.join(", "));
                 self.progress.print(&text);
             }
+        }
+    }
+
+    /// Prints once which fields have no place in the layout of the files.
+    pub fn no_place(&mut self, text: Option<&str>) {
+        if let Some(text) = text
+            && !std::mem::replace(&mut self.told_place, true)
+        {
+            self.note(&format!("{}: {text}", self.name));
         }
     }
 

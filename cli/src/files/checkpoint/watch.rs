@@ -159,7 +159,8 @@ impl Watch<'_> {
         match self.writer.write(version) {
             Ok(written) => {
                 self.output.wrote(&stamp, &written, &self.writer);
-                self.output.left_out(&self.writer.left_out);
+                self.output.tell(&self.writer.table);
+                self.output.no_place(self.writer.no_place.as_deref());
             }
             Err(failure) if matches!(failure.code, Code::NotAllowed | Code::NoField) => {
                 return Err(failure);

@@ -2,13 +2,14 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Keep};
+use crate::files::storage;
 use crate::files::stored::{Choice, Stored};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tcasm_checkpoint::{
     Checkpointer, Draining, Filled, Retention, Settings, WriteError, Written, changed_bytes,
 };
-use tcasm_core::field::FieldDesc;
+use tcasm_core::field::FieldTable;
 use tcasm_observer::Version;
 
 /// Writes checkpoints and counts them.
@@ -22,8 +23,10 @@ pub struct Writer {
     /// relative to it.
     base: Option<Version>,
     last: Option<Last>,
-    /// The fields that the last checkpoint lacks.
-    pub left_out: Vec<FieldDesc>,
+    /// The fields of the last checkpoint, and those that it lacks.
+    pub table: FieldTable,
+    /// A note on the fields that the layout has no place for, if there are some.
+    pub no_place: Option<String>,
     pub written: u64,
     pub failed: u64,
     pub bytes: u64,
@@ -43,11 +46,12 @@ impl Writer {
         let mut writer = Writer {
             name: name.to_owned(),
             settings: settings(args),
-            choice: Choice::from(&args.fields),
+            choice: Choice::from(args),
             checkpointer: None,
             base: None,
             last: None,
-            left_out: Vec::new(),
+            table: FieldTable::default(),
+            no_place: None,
             written: 0,
             failed: 0,
             bytes: 0,
@@ -98,11 +102,12 @@ impl Writer {
         let checkpointer = self.open()?;
         let stored = choice.of(&version)?;
         let filled = fill(checkpointer, &name, &stored, base.as_ref())?;
-        let left_out = stored.table().lacking.clone();
+        let table = stored.table().clone();
         drop(stored);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;
-        (self.base, self.left_out) = (pinned, left_out);
+        self.no_place = storage::left_out(&self.settings.options, &table);
+        (self.base, self.table) = (pinned, table);
         Ok(written)
     }
 

@@ -21,6 +21,8 @@ pub struct FollowOutput {
     missed: Missed,
     /// The file that versions are appended to.
     file: PathBuf,
+    /// The lines that say where the fields are, as they were printed last.
+    places: String,
 }
 
 impl FollowOutput {
@@ -40,6 +42,7 @@ impl FollowOutput {
             failing: 0,
             missed: Missed::default(),
             file,
+            places: String::new(),
         }
     }
 
@@ -62,6 +65,10 @@ impl FollowOutput {
             let path = appended.path.display();
             self.print(&format!("the field table has changed: going on in {path}"));
             self.file = appended.path;
+        }
+        if self.places != appended.places {
+            appended.places.lines().for_each(|line| self.print(line));
+            self.places = appended.places;
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
 use crate::files::file_name::Series;
+use crate::files::places;
 use crate::files::storage::{Layout, Storage};
 use crate::files::stored::Choice;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,8 @@ pub struct Files {
     checkpointer: Checkpointer,
     /// The list, or the pattern.
     list: PathBuf,
-    /// True if the newest file has all that a restart needs. `None` if there was none at the start,
-    /// or after it was compared with the first version.
+    /// True if the newest file has all that a restart needs, with exact values. `None` if there was
+    /// none at the start, or after it was compared with the first version.
     is_complete: Option<bool>,
 }
 
@@ -36,6 +37,8 @@ pub struct Appended {
     /// The file for readers to open, or the pattern.
     pub path: PathBuf,
     pub bytes: u64,
+    /// The lines that say where its fields are.
+    pub places: String,
 }
 
 impl Sink {
@@ -126,21 +129,37 @@ impl Sink {
         self.check(&version, choice)?;
         let stored = choice.of(&version)?;
         drop(version);
+        let places = places::of(&stored, self.layout());
         match self {
             Sink::One(series) => {
                 let filled = series.fill(&stored.snapshot(name), changed)?;
                 drop(stored);
                 let appended = series.commit(filled)?;
-                let (path, bytes) = (appended.path, appended.bytes);
-                Ok(Appended { path, bytes })
+                Ok(Appended {
+                    path: appended.path,
+                    bytes: appended.bytes,
+                    places,
+                })
             }
             Sink::Each(files) => {
                 let filled = files.checkpointer.fill(&stored.snapshot(name))?;
                 drop(stored);
-                let bytes = files.checkpointer.commit(filled)?.bytes;
-                let path = files.list.clone();
-                Ok(Appended { path, bytes })
+                Ok(Appended {
+                    path: files.list.clone(),
+                    bytes: files.checkpointer.commit(filled)?.bytes,
+                    places,
+                })
             }
+        }
+    }
+
+    /// Returns the layout of the files. Only a list is called `.series`.
+    fn layout(&self) -> tcasm_checkpoint::Layout {
+        match self {
+            Sink::Each(files) if files.list.extension().is_none_or(|e| e != "series") => {
+                tcasm_checkpoint::Layout::OpenPmd
+            }
+            _ => tcasm_checkpoint::Layout::VtkHdf,
         }
     }
 }
@@ -151,19 +170,22 @@ impl Files {
     fn unlike(&self, is_complete: bool) -> Failure {
         let why = match is_complete {
             true => "with all that a restart needs, so no version without it can join them",
-            false => "without fields, or with a part of them, so no whole version can join them",
+            false => {
+                "without fields, with a part of them or with rounded values, so no whole and exact \
+                 version can join them"
+            }
         };
         let text = format!(
             "the files of {:?} were written {why}; choose another name, or the same --fields, \
-             --slice, --stride and --as as before",
+             --slice, --stride, --as and --relative-error as before",
             self.list
         );
         Failure::new(Code::OtherRun, text)
     }
 }
 
-/// Returns whether the newest file has all that a restart needs, or `None` if there is none that
-/// can be read. Returns an error if it belongs to another region.
+/// Returns whether the newest file has all that a restart needs, with exact values, or `None` if
+/// there is none that can be read. Returns an error if it belongs to another region.
 fn newest(checkpointer: &Checkpointer, args: &ExportArgs) -> Result<Option<bool>, Failure> {
     let contents = checkpointer.contents();
     let Some((_, newest)) = contents.items.last_key_value() else {
@@ -177,7 +199,11 @@ fn newest(checkpointer: &Checkpointer, args: &ExportArgs) -> Result<Option<bool>
             expected: args.name.clone(),
         }
         .into()),
-        Ok(checkpoint) => Ok(Some(checkpoint.table().missing().next().is_none())),
+        Ok(checkpoint) => {
+            let table = checkpoint.table();
+            let has_all = table.missing().next().is_none();
+            Ok(Some(has_all && table.relative_error().is_none()))
+        }
         Err(_) => Ok(None), // a file that cannot be read does not prevent appending
     }
 }

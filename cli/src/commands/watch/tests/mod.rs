@@ -1,6 +1,7 @@
 //! Tests of the model and the screen, with made-up regions and frames.
 
 mod choices;
+mod meshes;
 mod screens;
 
 use super::colours::Depth;
@@ -32,6 +33,10 @@ fn field(name: &str, shape: &[usize], components: usize) -> Field {
         origin: None,
         spacing: None,
         mesh_error: None,
+        mesh: None,
+        mesh_kind: None,
+        quantity: name.to_owned(),
+        capacity: None,
         offset: 0,
         bytes: 8,
     }

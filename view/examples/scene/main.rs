@@ -2,12 +2,15 @@
 //! standard input, revokes the lease of process PID at a line `revoke PID`, and ends with its
 //! input.
 //!
-//! Usage: `scene NAME [HISTORY [rare]]`. The field `plane` is a bump that wanders over a mesh, with
-//! a corner of NaN; `block` is the same in three dimensions; `wind` has three components; `profile`
-//! is a line. With `rare` there are five more fields: `wave` is complex, `stack` has four axes,
-//! `energy` has none; `speck` is a large plane with one NaN, `spike` a long line with one large
-//! value.
+//! Usage: `scene NAME [HISTORY [rare | meshes]]`. The field `plane` is a bump that wanders over a
+//! mesh, with a corner of NaN; `block` is the same in three dimensions; `wind` has three
+//! components; `profile` is a line. With `rare` there are five more fields: `wave` is complex,
+//! `stack` has four axes, `energy` has none; `speck` is a large plane with one NaN, `spike` a long
+//! line with one large value. With `meshes` there are fields on named meshes (`meshes.rs`).
 
+mod meshes;
+
+use meshes::Meshes;
 use ndarray::{
     ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, Ix0, Ix1, Ix2, Ix3, Ix4,
 };
@@ -31,15 +34,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments
         .next()
-        .ok_or("usage: scene NAME [HISTORY [rare]]")?;
+        .ok_or("usage: scene NAME [HISTORY [rare | meshes]]")?;
     let history = arguments.next().map_or(Ok(8), |text| text.parse())?;
-    let rare = arguments.next().is_some_and(|text| text == "rare");
+    let more = arguments.next().unwrap_or_default();
     let mut producer = Producer::builder(&name)
         .capacity(16 << 20)
         .history(history)
         .versions(history + 4)
         .create()?;
-    let scene = Scene::new(&mut producer, rare)?;
+    let scene = Scene::new(&mut producer, more == "rare")?;
+    let meshes = (more == "meshes").then(|| Meshes::new(&mut producer));
+    let meshes = meshes.transpose()?;
     let mut step = 0;
     for line in std::io::stdin().lock().lines() {
         if let Some(pid) = line?.strip_prefix("revoke ") {
@@ -48,6 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         step += 1;
         scene.paint(&mut producer, 0.1 * step as f64)?;
+        if let Some(meshes) = &meshes {
+            meshes.paint(&mut producer, step)?;
+        }
         producer.publish(step, 0.1 * step as f64)?;
         println!("{step}");
     }

@@ -1,20 +1,13 @@
-//! The part of a VTKHDF file for other programs, beside `/tcasm`: a static image, which ParaView,
-//! VisIt and h5py open without a plugin.
-//!
-//! ```text
-//! /VTKHDF                   the image: Version, Type, WholeExtent, Origin, Spacing, Direction
-//!   PointData/ CellData/    the fields that lie on the file's grid, without ghost layers
-//!   FieldData/              TimeValue, step, version
-//! ```
+//! Images: the fields on a uniform grid. A file of a version without named meshes is one image.
 
-use super::grid::Grid;
+use super::VERSION;
 use crate::file::Fault;
 use crate::snapshot::Snapshot;
 use crate::write::attributes;
+use crate::write::layouts::grid::Grid;
 use crate::write::store::{FileLayout, Store};
 use hdf5::{Dataset, File, Group};
 use tcasm_core::field::{Centering, FieldDesc};
-use tcasm_core::format::stamp::Stamp;
 
 /// The image of a file.
 pub struct Image {
@@ -29,7 +22,7 @@ impl Image {
         let grid = Grid::of(snapshot.table);
         let image = file.create_group("VTKHDF")?;
         describe_image(&image, &grid)?;
-        describe_version(&image.create_group("FieldData")?, snapshot.stamp)?;
+        super::describe_version(&image.create_group("FieldData")?, snapshot.stamp)?;
         Ok(Image {
             points: image.create_group("PointData")?,
             cells: image.create_group("CellData")?,
@@ -46,8 +39,8 @@ impl FileLayout for Image {
         bytes: &[u8],
     ) -> Result<Vec<Dataset>, Fault> {
         let group = match field.centering {
-            Centering::Point => &self.points,
             Centering::Cell => &self.cells,
+            _ => &self.points,
         };
         match self.grid.shape_of(field) {
             Some(shape) => to.both(&to.target(group, &field.name, &shape), field, bytes),
@@ -56,22 +49,11 @@ impl FileLayout for Image {
     }
 }
 
-/// Writes the time, the step and the number of the version.
-fn describe_version(global: &Group, stamp: Stamp) -> Result<(), Fault> {
-    for (name, value) in [("step", stamp.step), ("version", stamp.version)] {
-        let number = global.new_dataset_builder();
-        number.with_data(&[value]).create(name)?;
-    }
-    let time = global.new_dataset_builder();
-    time.with_data(&[stamp.time]).create("TimeValue")?;
-    Ok(())
-}
-
 /// Writes the attributes of an image. Extents start at 0 and count points, x first. `Direction` is
 /// required. Older readers fail otherwise.
 pub fn describe_image(image: &Group, grid: &Grid) -> Result<(), Fault> {
     let [z, y, x] = grid.points.map(|n| n as i64 - 1);
-    attributes::numbers(image, "Version", &[2_i64, 0])?;
+    attributes::numbers(image, "Version", &VERSION)?;
     attributes::ascii::<9>(image, "Type", "ImageData")?;
     attributes::numbers(image, "WholeExtent", &[0, x, 0, y, 0, z])?;
     attributes::numbers(image, "Origin", &grid.mesh.origin)?;

@@ -1,0 +1,103 @@
+//! The arrays of a series with named meshes: what is stored of each version, and in which form.
+//!
+//! A version has a slot in each array of a mesh. All slots have the same size, which is that of
+//! the capacity, so a version is at its number times the size, whatever the lengths before were.
+//! Virtual datasets need no room for the rest of a slot.
+
+use crate::format::shape::with_components;
+use crate::write::layouts::vtkhdf::{Explicit, Geometry, Made, Plan, Shown, Source};
+use tcasm_core::field::{FieldDesc, FieldTable};
+
+/// An array of a mesh that is made for VTK.
+pub struct MadeArray<'p, 't> {
+    /// The mesh.
+    pub shown: &'p Shown<'t>,
+    /// The path of the array in the group of the mesh.
+    pub path: &'static str,
+    /// The array.
+    pub made: &'p Made<'t>,
+}
+
+/// Returns the arrays that are made for the meshes of `plan`. Their order is the same for all
+/// versions of a series.
+pub fn made<'p, 't>(plan: &'p Plan<'t>) -> Vec<MadeArray<'p, 't>> {
+    let mut all = Vec::new();
+    for shown in &plan.meshes {
+        let Geometry::Explicit(explicit) = &shown.geometry else {
+            continue;
+        };
+        for (path, source) in explicit.arrays() {
+            if let Source::Made(made) = source {
+                all.push(MadeArray { shown, path, made });
+            }
+        }
+    }
+    all
+}
+
+/// Returns `table` with the largest lengths that its fields can have.
+pub fn at_capacity(table: &FieldTable) -> FieldTable {
+    let mut table = table.clone();
+    for field in &mut table.fields {
+        field.shape = field.capacity_shape();
+    }
+    table
+}
+
+/// Returns `table` with the lengths `lens` of its fields.
+pub fn at_lengths(table: &FieldTable, lens: &[u64]) -> FieldTable {
+    let mut table = table.clone();
+    for (field, len) in table.fields.iter_mut().zip(lens) {
+        field.set_length(*len as usize);
+    }
+    table
+}
+
+/// Returns the largest length that `field` can have.
+pub fn capacity(field: &FieldDesc) -> usize {
+    field.capacity.unwrap_or_else(|| field.length())
+}
+
+/// Returns the size of a slot in the array at `path` of a mesh, or of a field in the group `path`.
+/// `explicit` has the largest lengths.
+pub fn slot(explicit: &Explicit<'_>, path: &str) -> usize {
+    let counts = explicit.counts;
+    match path.rsplit('/').next() {
+        Some("Connectivity") => counts.ids,
+        Some("Offsets") => counts.cells + 1,
+        Some("Types" | "CellData") => counts.cells,
+        _ => counts.points,
+    }
+}
+
+/// Returns the shape in which files of rows hold the field called `name`, if a mesh of `plan` needs
+/// it along one axis, and the size of its slot if `plan` has the largest lengths.
+pub fn flat(plan: &Plan<'_>, name: &str) -> Option<(Vec<usize>, usize)> {
+    let meshes = || plan.meshes.iter().filter_map(explicit);
+    let geometry = meshes().find_map(|(_, explicit)| {
+        let mut arrays = explicit.arrays().into_iter();
+        arrays.find_map(|(path, source)| match source {
+            Source::Field(field) if field.name == name => {
+                Some((source.shape(), slot(explicit, path)))
+            }
+            _ => None,
+        })
+    });
+    geometry.or_else(|| {
+        meshes().find_map(|(shown, explicit)| {
+            let mut data = shown.data.iter().filter(|data| !data.field.has_ghosts());
+            let data = data.find(|data| data.field.name == name)?;
+            let count = data.field.shape.iter().product();
+            let shape = with_components(vec![count], data.field);
+            Some((shape, slot(explicit, data.group)))
+        })
+    })
+}
+
+/// Returns the mesh with its arrays, if its points have coordinates.
+fn explicit<'p, 't>(shown: &'p Shown<'t>) -> Option<(&'p Shown<'t>, &'p Explicit<'t>)> {
+    match &shown.geometry {
+        Geometry::Explicit(explicit) => Some((shown, explicit)),
+        Geometry::Image(_) => None,
+    }
+}

@@ -1,0 +1,77 @@
+//! The part of a VTKHDF file for other programs, beside `/tcasm`, which ParaView, VisIt and h5py
+//! open without a plugin. What it is depends on the meshes of the version:
+//!
+//! ```text
+//! no named mesh             an image of the grid that the fields have: see below
+//! one mesh                  its type, at /VTKHDF
+//! several                   a collection: /VTKHDF/<mesh> for each, and /VTKHDF/Assembly
+//!
+//! uniform                   ImageData: Version, Type, WholeExtent, Origin, Spacing, Direction
+//! rectilinear, curvilinear,
+//! unstructured              UnstructuredGrid: NumberOfPoints, NumberOfCells,
+//!                           NumberOfConnectivityIds, Points, Connectivity, Offsets, Types
+//! particles                 PolyData: NumberOfPoints, Points, and a vertex for each particle
+//!
+//! each of them has:
+//!   PointData/ CellData/    the fields on its points and in its cells, without ghost layers
+//!   FieldData/              TimeValue, step, version; of a block also level, refinement, offset
+//! ```
+//!
+//! Grids with coordinates are unstructured grids, because only VTK 9.6 and later read the types
+//! that VTKHDF has for them. All versions that read time series read the unstructured ones.
+//!
+//! A field whose values have the form that VTK needs is stored once: here and under `/tcasm`. VTK
+//! needs points and cells along a single axis, so the dataset of such a field has one axis in place
+//! of several.
+
+mod cells;
+mod collection;
+mod explicit;
+mod geometry;
+mod image;
+mod made;
+mod meshes;
+mod places;
+mod plan;
+mod unstructured;
+
+pub use cells::{check, defect};
+pub use collection::root;
+pub use explicit::{Counts, Explicit, Source, TOPOLOGIES, no_ids, numbers};
+pub use geometry::Geometry;
+pub use image::describe_image;
+pub use made::Made;
+pub use meshes::describe_block;
+pub use places::{Place, places};
+pub use plan::{Data, Plan, Shown};
+
+use crate::file::Fault;
+use crate::snapshot::Snapshot;
+use crate::write::store::FileLayout;
+use hdf5::{File, Group};
+use tcasm_core::format::stamp::Stamp;
+
+/// The version of VTKHDF of each data set. All readers of this major version take it.
+pub const VERSION: [i64; 2] = [2, 0];
+
+/// Creates the part of `file` for other programs, still without fields.
+pub fn create<'s>(
+    file: &File,
+    snapshot: &'s Snapshot<'_>,
+) -> Result<Box<dyn FileLayout + 's>, Fault> {
+    Ok(match snapshot.table.meshes.is_empty() {
+        true => Box::new(image::Image::create(file, snapshot)?),
+        false => Box::new(meshes::Meshes::create(file, snapshot)?),
+    })
+}
+
+/// Writes the time, the step and the number of the version.
+fn describe_version(global: &Group, stamp: Stamp) -> Result<(), Fault> {
+    for (name, value) in [("step", stamp.step), ("version", stamp.version)] {
+        let number = global.new_dataset_builder();
+        number.with_data(&[value]).create(name)?;
+    }
+    let time = global.new_dataset_builder();
+    time.with_data(&[stamp.time]).create("TimeValue")?;
+    Ok(())
+}

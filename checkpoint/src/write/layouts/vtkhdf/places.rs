@@ -1,0 +1,157 @@
+//! The places of the fields in a file, for people.
+
+use super::geometry::Geometry;
+use super::plan::{Plan, Shown};
+use crate::write::layouts::grid::Grid;
+use tcasm_core::field::{Centering, FieldDesc, FieldTable};
+
+/// The place of a field in the part of a VTKHDF file that ParaView shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the field.
+    pub field: String,
+    /// The paths of its values, or the reason why it is not shown.
+    pub shown: Result<Vec<String>, String>,
+}
+
+/// Returns the places of all fields of `table` in a VTKHDF file. Fields that are not shown are
+/// under `/tcasm` only.
+pub fn places(table: &FieldTable) -> Vec<Place> {
+    match table.meshes.is_empty() {
+        true => on_grid(table),
+        false => on_meshes(table),
+    }
+}
+
+/// Returns the places on the grid of a table without named meshes.
+fn on_grid(table: &FieldTable) -> Vec<Place> {
+    let grid = Grid::of(table);
+    let place = |field: &FieldDesc| {
+        let group = match field.centering {
+            Centering::Cell => "CellData",
+            _ => "PointData",
+        };
+        let shown = grid.shape_of(field);
+        Place {
+            field: field.name.clone(),
+            shown: match shown {
+                Some(_) => Ok(vec![format!("/VTKHDF/{group}/{}", field.name)]),
+                None => Err("it does not lie on the grid of the file".to_owned()),
+            },
+        }
+    };
+    table.fields.iter().map(place).collect()
+}
+
+/// Returns the places on named meshes.
+fn on_meshes(table: &FieldTable) -> Vec<Place> {
+    let plan = Plan::of(table);
+    let place = |name: &str| {
+        let count = plan.meshes.len();
+        let paths = plan
+            .meshes
+            .iter()
+            .flat_map(|shown| paths(shown, count, name));
+        let paths: Vec<String> = paths.collect();
+        let why = plan.hidden.iter().find(|(hidden, _)| *hidden == name);
+        match (paths.is_empty(), why) {
+            (false, _) => Ok(paths),
+            (true, Some((_, why))) => Err(why.clone()),
+            (true, None) => Err("no mesh needs it".to_owned()),
+        }
+    };
+    let places = table.fields.iter().map(|field| Place {
+        field: field.name.clone(),
+        shown: place(&field.name),
+    });
+    places.collect()
+}
+
+/// Returns the paths of the field called `name` in the group of `shown`, in a file that shows
+/// `count` meshes.
+fn paths(shown: &Shown<'_>, count: usize, name: &str) -> Vec<String> {
+    let group = shown.path(count);
+    let mut paths = Vec::new();
+    if let Geometry::Explicit(explicit) = &shown.geometry {
+        for (path, source) in explicit.arrays() {
+            if source.fields().iter().any(|field| field.name == name) {
+                paths.push(format!("{group}/{path}"));
+            }
+        }
+    }
+    let data = shown.data.iter().filter(|data| data.field.name == name);
+    paths.extend(data.map(|data| format!("{group}/{}/{}", data.group, data.name)));
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::field::{DType, MeshDesc, MeshKind};
+
+    fn particles() -> FieldTable {
+        let mut x = FieldDesc::new("x", DType::F64, &[4]);
+        x.components = 3;
+        let on = |name: &str, dtype| FieldDesc {
+            on: Some("atoms".to_owned()),
+            ..FieldDesc::new(name, dtype, &[4])
+        };
+        let mut v = on("v_of_atoms", DType::F32);
+        v.quantity = Some("v".to_owned());
+        FieldTable {
+            fields: vec![
+                x,
+                v,
+                on("phase", DType::C64),
+                FieldDesc::new("e", DType::F64, &[9]),
+            ],
+            meshes: vec![MeshDesc {
+                name: "atoms".to_owned(),
+                kind: MeshKind::Particles {
+                    positions: "x".to_owned(),
+                },
+                block: None,
+                attrs: Default::default(),
+            }],
+            ..FieldTable::default()
+        }
+    }
+
+    #[test]
+    fn each_field_has_a_path_or_a_reason() {
+        let table = particles();
+        table.check_meshes().unwrap();
+        let shown: Vec<_> = places(&table)
+            .into_iter()
+            .map(|place| place.shown)
+            .collect();
+        assert_eq!(shown[0], Ok(vec!["/VTKHDF/Points".to_owned()]));
+        assert_eq!(shown[1], Ok(vec!["/VTKHDF/PointData/v".to_owned()]));
+        assert_eq!(shown[2], Err("VTK has no complex numbers".to_owned()));
+        assert_eq!(shown[3], Err("it is on no mesh".to_owned()));
+    }
+
+    #[test]
+    fn several_meshes_have_groups_of_their_own() {
+        let mut table = particles();
+        let mut grid = table.meshes[0].clone();
+        grid.name = "Assembly".to_owned();
+        grid.kind = MeshKind::Uniform {
+            points: [9, 1, 1],
+            origin: [0.0; 3],
+            spacing: [1.0; 3],
+        };
+        table.meshes.push(grid);
+        table.fields[3].on = Some("Assembly".to_owned());
+        table.check_meshes().unwrap();
+        let shown: Vec<_> = places(&table)
+            .into_iter()
+            .map(|place| place.shown)
+            .collect();
+        assert_eq!(shown[0], Ok(vec!["/VTKHDF/atoms/Points".to_owned()]));
+        assert_eq!(
+            shown[3],
+            Ok(vec!["/VTKHDF/Assembly_/PointData/e".to_owned()])
+        );
+    }
+}

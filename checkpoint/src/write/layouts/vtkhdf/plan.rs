@@ -1,0 +1,203 @@
+//! What VTK shows of a version: its meshes, the fields on them, and why other fields are not shown.
+
+use super::geometry::Geometry;
+use crate::error::WriteError;
+use crate::format::shape::with_components;
+use crate::snapshot::Snapshot;
+use crate::write::layouts::grid::{Grid, is_on_no_mesh};
+use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc};
+
+/// What VTK shows of a version with named meshes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan<'t> {
+    /// The meshes that are shown.
+    pub meshes: Vec<Shown<'t>>,
+    /// The fields that are not shown, and why.
+    pub hidden: Vec<(&'t str, String)>,
+}
+
+/// A mesh that is shown, with the fields on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown<'t> {
+    /// The name of its group.
+    pub name: String,
+    /// The named mesh, or `None` for the grid of the fields that are on no named mesh.
+    pub mesh: Option<&'t MeshDesc>,
+    /// Where its points and cells are.
+    pub geometry: Geometry<'t>,
+    /// The fields on it.
+    pub data: Vec<Data<'t>>,
+}
+
+/// A field on a mesh that is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data<'t> {
+    /// The field.
+    pub field: &'t FieldDesc,
+    /// The group of the mesh that it is in: `PointData` or `CellData`.
+    pub group: &'static str,
+    /// Its name there: that of the quantity, which no other field in the group has.
+    pub name: String,
+    /// The shape of its interior there.
+    pub shape: Vec<usize>,
+}
+
+impl<'t> Plan<'t> {
+    /// Returns what VTK shows of a version with the fields and meshes of `table`.
+    pub fn of(table: &'t FieldTable) -> Self {
+        let mut plan = Plan {
+            meshes: Vec::new(),
+            hidden: Vec::new(),
+        };
+        for mesh in &table.meshes {
+            match Geometry::of(table, mesh) {
+                Ok(geometry) => plan.show(table, mesh, geometry),
+                Err(why) => plan.hide(table, mesh, &why),
+            }
+        }
+        plan.show_free_fields(table);
+        plan
+    }
+
+    /// Does the same for `snapshot`, but does not show meshes whose cells VTK cannot have.
+    pub fn checked(snapshot: &Snapshot<'t>) -> Result<Self, WriteError> {
+        let mut plan = Plan::of(snapshot.table);
+        for mesh in &snapshot.table.meshes {
+            let Some(why) = super::cells::defect(snapshot, mesh)? else {
+                continue;
+            };
+            let shown = plan.meshes.len();
+            let is_other = |shown: &Shown<'_>| shown.mesh.is_none_or(|m| m.name != mesh.name);
+            plan.meshes.retain(is_other);
+            if plan.meshes.len() < shown {
+                tracing::warn!("mesh {:?} is not shown: {why}", mesh.name);
+                plan.hide(snapshot.table, mesh, &why);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Shows `mesh` and the fields on it.
+    fn show(&mut self, table: &'t FieldTable, mesh: &'t MeshDesc, geometry: Geometry<'t>) {
+        let mut data = Vec::new();
+        for field in table.fields_on(&mesh.name) {
+            match place(field, &geometry) {
+                Ok((group, shape)) => data.push(Data {
+                    field,
+                    group,
+                    name: field.quantity().to_owned(),
+                    shape,
+                }),
+                Err(why) => self.hidden.push((&field.name, why)),
+            }
+        }
+        let name = self.group_name(&mesh.name);
+        self.meshes.push(Shown {
+            name,
+            mesh: Some(mesh),
+            geometry,
+            data,
+        });
+    }
+
+    /// Notes why `mesh`, its geometry and the fields on it are not shown.
+    fn hide(&mut self, table: &'t FieldTable, mesh: &'t MeshDesc, why: &str) {
+        let why = format!("mesh {:?}: {why}", mesh.name);
+        for field in &table.fields {
+            let is_geometry = mesh.geometry().contains(&field.name.as_str());
+            if is_geometry || field.on.as_ref() == Some(&mesh.name) {
+                self.hidden.push((&field.name, why.clone()));
+            }
+        }
+    }
+
+    /// Shows the fields that are on no named mesh, if one of them has a mesh of its own.
+    fn show_free_fields(&mut self, table: &'t FieldTable) {
+        let free = || table.fields.iter().filter(move |f| is_on_no_mesh(table, f));
+        let grid = Grid::of(table);
+        let has_mesh = free().any(|f| f.usable_mesh().is_some() && grid.shape_of(f).is_some());
+        let mut data = Vec::new();
+        for field in free() {
+            match grid.shape_of(field).filter(|_| has_mesh) {
+                Some(shape) => data.push(Data {
+                    field,
+                    group: group_of(field),
+                    name: field.name.clone(),
+                    shape,
+                }),
+                None => {
+                    let why = defect(field).unwrap_or("it is on no mesh");
+                    self.hidden.push((&field.name, why.to_owned()));
+                }
+            }
+        }
+        if has_mesh {
+            let name = self.group_name("grid");
+            self.meshes.push(Shown {
+                name,
+                mesh: None,
+                geometry: Geometry::Image(grid),
+                data,
+            });
+        }
+    }
+
+    /// Returns `name`, or a name like it if a group in `/VTKHDF` has that one.
+    fn group_name(&self, name: &str) -> String {
+        let is_taken =
+            |name: &str| name == "Assembly" || self.meshes.iter().any(|shown| shown.name == name);
+        let mut name = name.to_owned();
+        while is_taken(&name) {
+            name.push('_');
+        }
+        name
+    }
+}
+
+impl Shown<'_> {
+    /// Returns the path of its group in a file that shows `count` meshes.
+    pub fn path(&self, count: usize) -> String {
+        match count {
+            1 => "/VTKHDF".to_owned(),
+            _ => format!("/VTKHDF/{}", self.name),
+        }
+    }
+}
+
+/// Returns the group and the shape of `field` on a mesh, or the reason why VTK cannot show it.
+fn place(field: &FieldDesc, geometry: &Geometry<'_>) -> Result<(&'static str, Vec<usize>), String> {
+    if let Some(why) = defect(field) {
+        return Err(why.to_owned());
+    }
+    let shape = match geometry {
+        Geometry::Image(grid) => grid
+            .shape_on(field)
+            .ok_or_else(|| "its shape is not that of the grid".to_owned())?,
+        Geometry::Explicit(explicit) => {
+            if explicit.types.is_none() && field.centering == Centering::Cell {
+                return Err("particles have no cells".to_owned());
+            }
+            let count = field.interior_shape().iter().product();
+            with_components(vec![count], field)
+        }
+    };
+    Ok((group_of(field), shape))
+}
+
+/// Returns the reason why VTK can show `field` on no mesh.
+fn defect(field: &FieldDesc) -> Option<&'static str> {
+    match (&field.kind, field.centering) {
+        (Kind::Raw { .. }, _) => Some("VTK has no structures"),
+        _ if field.dtype.is_complex() => Some("VTK has no complex numbers"),
+        (_, Centering::None) => Some("it is a table, on neither points nor cells"),
+        _ => None,
+    }
+}
+
+/// Returns the group for the values of `field`.
+fn group_of(field: &FieldDesc) -> &'static str {
+    match field.centering {
+        Centering::Cell => "CellData",
+        _ => "PointData",
+    }
+}

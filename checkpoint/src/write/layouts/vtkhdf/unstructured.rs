@@ -1,0 +1,142 @@
+//! The arrays of unstructured meshes, and of grids whose points have coordinates.
+
+use super::explicit::{Counts, Explicit, Source};
+use super::made::{Made, lattice_cell, lattice_cells};
+use crate::format::shape::slowest_first;
+use tcasm_core::field::{CellType, Cells, DType, FieldDesc, FieldTable};
+
+/// Returns the arrays of an unstructured mesh with the points of the field `points`. Fails with the
+/// reason why VTK cannot have them.
+pub fn of<'t>(
+    table: &'t FieldTable,
+    points: &'t FieldDesc,
+    cells: &'t Cells,
+) -> Result<Explicit<'t>, String> {
+    let field = |name: &str| whole(table, name);
+    match cells {
+        Cells::Same {
+            cell_type,
+            connectivity,
+        } => Ok(same(points, *cell_type, field(connectivity)?)),
+        Cells::Mixed {
+            connectivity,
+            offsets,
+            types,
+        } => Ok(mixed(
+            points,
+            field(connectivity)?,
+            field(offsets)?,
+            field(types)?,
+        )),
+    }
+}
+
+/// Returns the field called `name`, which must not have ghost layers.
+fn whole<'t>(table: &'t FieldTable, name: &str) -> Result<&'t FieldDesc, String> {
+    match table.get(name) {
+        Some(field) if field.has_ghosts() => Err(format!("{name:?} has ghost layers")),
+        Some(field) => Ok(field),
+        None => Err(format!("there is no field {name:?}")),
+    }
+}
+
+/// Returns the arrays of cells that all have the same type.
+fn same<'t>(points: &'t FieldDesc, cell: CellType, ids: &'t FieldDesc) -> Explicit<'t> {
+    let (count, corners) = (ids.shape[0], ids.components);
+    // VTK needs connectivity and offsets of the same type.
+    let most = ids.capacity_shape()[0].checked_mul(corners);
+    let is_small = most.is_some_and(|most| i32::try_from(most).is_ok());
+    let narrow = ids.dtype == DType::I32 && is_small;
+    Explicit {
+        points: Source::points(points),
+        connectivity: if narrow {
+            Source::Field(ids)
+        } else {
+            wide(ids)
+        },
+        offsets: Source::Made(Made::Ramp {
+            step: corners,
+            count: count + 1,
+            narrow,
+        }),
+        types: Some(Source::Made(Made::Types { cell, count })),
+        counts: Counts {
+            points: points.shape[0],
+            cells: count,
+            ids: count * corners,
+        },
+    }
+}
+
+/// Returns the arrays of cells of different types.
+fn mixed<'t>(
+    points: &'t FieldDesc,
+    ids: &'t FieldDesc,
+    offsets: &'t FieldDesc,
+    types: &'t FieldDesc,
+) -> Explicit<'t> {
+    let narrow = ids.dtype == DType::I32 && offsets.dtype == DType::I32;
+    let as_is = |field: &'t FieldDesc| {
+        if narrow {
+            Source::Field(field)
+        } else {
+            wide(field)
+        }
+    };
+    Explicit {
+        points: Source::points(points),
+        connectivity: as_is(ids),
+        offsets: as_is(offsets),
+        types: Some(Source::Field(types)),
+        counts: Counts {
+            points: points.shape[0],
+            cells: types.shape[0],
+            ids: ids.shape[0],
+        },
+    }
+}
+
+/// Returns the integers of `field` as numbers of 64 bits.
+fn wide(field: &FieldDesc) -> Source<'_> {
+    match field.dtype {
+        DType::I64 => Source::Field(field),
+        _ => Source::Made(Made::Indices(field)),
+    }
+}
+
+/// Returns the arrays of a grid whose axes x, y and z have the coordinates `axes`.
+pub fn rectilinear(axes: [Option<&FieldDesc>; 3]) -> Explicit<'_> {
+    let along = |axis: Option<&FieldDesc>| axis.map_or(1, |axis| axis.shape[0]);
+    lattice(axes.map(along), Source::Made(Made::Axes(axes)))
+}
+
+/// Returns the arrays of a grid with the points `coordinates`.
+pub fn curvilinear(coordinates: &FieldDesc) -> Explicit<'_> {
+    let extents = slowest_first(coordinates, &coordinates.interior_shape());
+    let mut points = [1; 3];
+    for (axis, extent) in points.iter_mut().zip(extents.into_iter().rev()) {
+        *axis = extent;
+    }
+    lattice(points, Source::points(coordinates))
+}
+
+/// Returns the arrays of a grid with so many points along x, y and z.
+fn lattice(along: [usize; 3], points: Source<'_>) -> Explicit<'_> {
+    let (cell, count) = (lattice_cell(along), lattice_cells(along));
+    let corners = cell.points().unwrap_or(1);
+    Explicit {
+        points,
+        connectivity: Source::Made(Made::Lattice(along)),
+        offsets: Source::Made(Made::Ramp {
+            step: corners,
+            count: count + 1,
+            narrow: false,
+        }),
+        types: Some(Source::Made(Made::Types { cell, count })),
+        counts: Counts {
+            points: along.iter().product(),
+            cells: count,
+            ids: count * corners,
+        },
+    }
+}

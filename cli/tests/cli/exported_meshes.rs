@@ -1,0 +1,126 @@
+//! Tests of exports of regions with named meshes.
+
+use crate::common::{bad, good, name, until};
+use crate::follow::start as follow;
+use std::path::Path;
+use tcasm_checkpoint::Checkpoint;
+use tcasm_core::field::CellType;
+use tcasm_producer::{MeshHandle, Producer};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Creates a region with particles, which have none at first, and with a grid.
+fn region(name: &str) -> (Producer, MeshHandle) {
+    let mut p = Producer::builder(name).capacity(1 << 20).create().unwrap();
+    let x = p.field::<f64, _>("x", [100, 3]).vector().variable();
+    let x = x.add().unwrap();
+    let atoms = p.particles("atoms", &x).add().unwrap();
+    let v = p.field::<f32, _>("v", [100, 3]).vector().variable();
+    v.on(&atoms).quantity("velocity").add().unwrap();
+    let grid = p.uniform_mesh("grid", [5, 4, 1], [0.0, 1.0, 0.0], [0.5; 3]);
+    let grid = grid.add().unwrap();
+    let rho = p.field::<f64, _>("rho", [3, 4]).cell_centred().on(&grid);
+    rho.add().unwrap();
+    let sums = p.field::<f64, _>("sums", [6]).no_centring().on(&grid);
+    sums.add().unwrap();
+    (p, atoms)
+}
+
+#[test]
+fn export_says_where_each_field_is_and_why_others_are_not_shown() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("exported"));
+    let (mut p, atoms) = region(&name);
+    p.set_len(&atoms, 2).unwrap();
+    p.publish(1, 0.0).unwrap();
+    let path = dir.path().join("all.vtkhdf");
+    let out = good(&["export", &name, text(&path)]).out;
+    let lines: Vec<&str> = out.lines().map(str::trim).collect();
+    assert!(lines[0].starts_with("wrote "), "{out}");
+    let expected = [
+        "x     /VTKHDF/atoms/Points",
+        "v     /VTKHDF/atoms/PointData/velocity",
+        "rho   /VTKHDF/grid/CellData/rho",
+        "sums  not shown in ParaView: it is a table, on neither points nor cells",
+    ];
+    assert_eq!(lines[1..], expected);
+    let file = hdf5::File::open(&path).unwrap();
+    let velocity = file.dataset("VTKHDF/atoms/PointData/velocity").unwrap();
+    assert_eq!(velocity.shape(), [2, 3]);
+    let checkpoint = Checkpoint::open(&path).unwrap();
+    checkpoint.verify().unwrap();
+    assert_eq!(checkpoint.table().get("x").unwrap().capacity, Some(100));
+}
+
+#[test]
+fn geometry_is_stored_with_the_fields_on_it_unless_it_is_cut() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-part"));
+    let (mut p, atoms) = region(&name);
+    p.set_len(&atoms, 4).unwrap();
+    p.publish(1, 0.0).unwrap();
+    let whole = dir.path().join("whole.vtkhdf");
+    good(&["export", &name, text(&whole), "--fields", "v"]);
+    let table = Checkpoint::open(&whole).unwrap().table().clone();
+    let fields: Vec<&str> = table.fields.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(fields, ["x", "v"]);
+    assert_eq!(table.meshes.len(), 1);
+    let cut = dir.path().join("cut.vtkhdf");
+    let export = ["export", &name, text(&cut), "--fields", "v,rho"];
+    let out = good(&[&export[..], &["--slice", "1:3"]].concat()).out;
+    let line = "mesh atoms  not stored, because its points are cut";
+    assert!(out.lines().any(|l| l.trim() == line), "{out}");
+    let table = Checkpoint::open(&cut).unwrap().table().clone();
+    assert!(table.meshes.is_empty());
+    assert!(table.fields.iter().all(|f| f.on.is_none()));
+    let rho = table.get("rho").unwrap();
+    assert_eq!(
+        (rho.shape.as_slice(), rho.mesh.unwrap().origin),
+        (&[2, 4][..], [0.0, 1.5, 0.0])
+    );
+}
+
+#[test]
+fn cells_that_vtk_cannot_have_are_not_exported() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-wrong"));
+    let mut p = Producer::builder(&name).capacity(1 << 20).create().unwrap();
+    let at = p.field::<f64, _>("at", [4, 3]).vector().add().unwrap();
+    let ids = p.field::<i64, _>("ids", [1, 4]).vector().add().unwrap();
+    let mesh = p.unstructured_mesh("m", &at, CellType::TETRA, &ids);
+    mesh.add().unwrap();
+    p.view_mut(ids).unwrap()[[0, 3]] = 9;
+    p.publish(1, 0.0).unwrap();
+    let path = dir.path().join("wrong.vtkhdf");
+    let error = bad(&["export", &name, text(&path)], 1);
+    let why = "mesh \"m\" cannot be written for other programs: cell 0 has the point 9";
+    assert!(error.contains(why), "{error}");
+    assert!(!path.exists());
+    p.view_mut(ids).unwrap()[[0, 3]] = 3;
+    p.publish(2, 0.1).unwrap();
+    good(&["export", &name, text(&path)]);
+}
+
+#[test]
+fn series_goes_on_when_lengths_change() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-series"));
+    let path = dir.path().join("run.vtkhdf");
+    let (mut p, atoms) = region(&name);
+    let run = follow(&name, &path, &[]);
+    let lengths = |count: usize| {
+        let file = hdf5::File::open(&path).ok();
+        let lengths = file.and_then(|file| file.dataset("tcasm/lengths/x").ok());
+        let lengths = lengths.and_then(|lengths| lengths.read_raw::<u64>().ok());
+        lengths.filter(|lengths| lengths.len() == count)
+    };
+    for (step, len) in (1..).zip([2, 0, 5]) {
+        p.set_len(&atoms, len).unwrap();
+        p.publish(step, step as f64).unwrap();
+        until("it is appended", || lengths(step as usize).is_some());
+    }
+    assert_eq!(lengths(3).unwrap(), [2, 0, 5]);
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    // The places are printed once, before the last line.
+    assert_eq!(run.out.lines().count(), 5, "{run:?}");
+}

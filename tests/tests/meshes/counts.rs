@@ -1,0 +1,113 @@
+//! Fields whose lengths follow from a count of their mesh.
+
+use super::{Mixed, create, latest, lengths};
+use tcasm_producer::{CellType, DefineError};
+use tcasm_tests::{PublishVisible, name};
+
+#[test]
+fn fields_that_share_a_count_change_together() {
+    let mut p = create(&name("counts"));
+    let mixed = Mixed::add(&mut p);
+    let all = ["points", "t", "types", "p", "offsets", "connectivity"];
+    p.publish_visible(0, 0.0).unwrap();
+    let empty = latest(&p);
+    assert_eq!(lengths(&empty, all), [0, 0, 0, 0, 1, 0]);
+    assert_eq!(
+        empty.view().unwrap().array::<i64>("offsets").unwrap()[[0]],
+        0
+    );
+    p.set_len(&mixed.mesh, 9).unwrap();
+    p.set_len(mixed.pressure, 2).unwrap();
+    p.set_len(&mixed.connectivity, 12).unwrap();
+    let connectivity = [0, 1, 2, 3, 1, 2, 3, 4, 5, 6, 7, 8].into_iter();
+    let mut view = p.view_mut(mixed.connectivity).unwrap();
+    view.iter_mut()
+        .zip(connectivity)
+        .for_each(|(to, i)| *to = i);
+    let types = [CellType::TETRA, CellType::HEXAHEDRON].map(|t| t.0);
+    let mut view = p.view_mut(mixed.types).unwrap();
+    view.iter_mut().zip(types).for_each(|(to, t)| *to = t);
+    p.publish_visible(1, 0.0).unwrap();
+    let full = latest(&p);
+    assert_eq!(lengths(&full, all), [9, 9, 2, 2, 3, 12]);
+    assert_eq!(full.view().unwrap().bytes("types").unwrap(), [10, 12]);
+    // A length that follows may be too much, too: there is room for 41 offsets.
+    let error = p.set_len("types", 41).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            DefineError::Length {
+                len: 41,
+                capacity: 40,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    p.set_len("types", 40).unwrap();
+    assert_eq!(
+        (p.len("offsets"), p.len(mixed.pressure), p.len("t")),
+        (41, 40, 9)
+    );
+    p.set_len("m", 0).unwrap();
+    assert_eq!((p.len("t"), p.len(&mixed.mesh), p.len("types")), (0, 0, 40));
+    assert_eq!(lengths(&empty, all), [0, 0, 0, 0, 1, 0]);
+    assert_eq!(lengths(&full, all), [9, 9, 2, 2, 3, 12]);
+}
+
+#[test]
+fn field_that_is_added_late_has_the_length_of_its_mesh() {
+    let mut p = create(&name("late"));
+    let mixed = Mixed::add(&mut p);
+    p.set_len(&mixed.mesh, 7).unwrap();
+    p.set_len(mixed.types, 3).unwrap();
+    let on_points = p.field::<f32, _>("late", [50, 2]).vector().variable();
+    let on_points = on_points.on(&mixed.mesh).add().unwrap();
+    let in_cells = p.field::<f32, _>("later", [40]).variable().cell_centred();
+    let in_cells = in_cells.on(&mixed.mesh).add().unwrap();
+    let table = p
+        .field::<f32, _>("table", [8])
+        .no_centring()
+        .on(&mixed.mesh);
+    let table = table.variable().add().unwrap();
+    assert_eq!((p.len(on_points), p.len(in_cells), p.len(table)), (7, 3, 0));
+    let small = p.field::<f32, _>("small", [6]).variable().on(&mixed.mesh);
+    let error = small.add().unwrap_err();
+    assert!(error.to_string().contains("longer"), "{error}");
+}
+
+#[test]
+fn structured_meshes_may_grow_along_their_slowest_axis() {
+    let mut p = create(&name("grows"));
+    let x = p.field::<f64, _>("x", [3]).add().unwrap();
+    let y = p.field::<f64, _>("y", [6]).variable().add().unwrap();
+    let mesh = p.rectilinear_mesh("r", &[x, y]).add().unwrap();
+    let t = p.field::<f64, _>("t", [3, 6]).fortran_order().variable();
+    let t = t.on(&mesh).add().unwrap();
+    let c = p.field::<f64, _>("c", [5, 2]).variable().cell_centred();
+    let c = c.on(&mesh).add().unwrap();
+    for (points, cells) in [(4, 3), (1, 1), (0, 0), (6, 5)] {
+        p.set_len(&mesh, points).unwrap();
+        assert_eq!((p.len(y), p.len(t), p.len(c)), (points, points, cells));
+    }
+    p.set_len(c, 2).unwrap();
+    p.publish_visible(0, 0.0).unwrap();
+    let version = latest(&p);
+    let shape = |name| version.field(name).unwrap().shape.clone();
+    assert_eq!(
+        [shape("y"), shape("t"), shape("c")],
+        [vec![3], vec![3, 3], vec![2, 2]]
+    );
+    let error = p.set_len(x, 2).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            DefineError::FixedLength {
+                len: 3,
+                asked: 2,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}

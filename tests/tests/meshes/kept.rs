@@ -1,0 +1,166 @@
+//! Lengths that are kept or restored: by bindings, by a rollback and by a restart.
+
+use super::{Mixed, create, latest, lengths};
+use tcasm_observer::Version;
+use tcasm_producer::{Producer, RollbackError};
+use tcasm_restart::{Load, rebuild};
+use tcasm_tests::{PublishVisible, name, on_all_trackers};
+
+#[test]
+fn rollback_restores_lengths() {
+    on_all_trackers(|tracker| {
+        let name = name("back");
+        let builder = Producer::builder(&name).capacity(4 << 20).versions(16);
+        let mut p = builder.history(8).tracker(tracker).create().unwrap();
+        let x = p.field::<f64, _>("x", [9000]).variable().add().unwrap();
+        let types = p.field::<u8, _>("types", [9]).variable().add().unwrap();
+        let offsets = p.field::<u64, _>("offsets", [10]).variable().add().unwrap();
+        for (len, value) in [(9000, 1.0), (0, 2.0), (5, 3.0)] {
+            p.set_len(x, len).unwrap();
+            p.view_mut(x).unwrap().fill(value);
+            p.publish_visible(len as u64, 0.0).unwrap();
+        }
+        for (number, len, value) in [(1, 9000, 1.0), (2, 0, 2.0), (3, 5, 3.0)] {
+            p.rollback(number).unwrap();
+            assert_eq!(p.len(x), len, "{tracker}");
+            p.publish_visible(7, 0.0).unwrap();
+            let view = latest(&p).view().unwrap();
+            let x = view.array::<f64>("x").unwrap();
+            assert_eq!((x.len(), x.sum()), (len, len as f64 * value), "{tracker}");
+        }
+        // In those versions the offsets of this mesh lack their first value.
+        let points = p.field::<f32, _>("points", [9, 3]).vector().variable();
+        let points = points.add().unwrap();
+        p.publish_visible(8, 0.0).unwrap();
+        let cells = p.field::<u64, _>("cells", [9]).variable().add().unwrap();
+        p.publish_visible(9, 0.0).unwrap();
+        p.mixed_mesh("m", &points, &cells, &offsets, &types)
+            .add()
+            .unwrap();
+        let error = p.rollback(8).unwrap_err();
+        assert!(
+            matches!(error, RollbackError::Mesh { version: 8, .. }),
+            "{error}"
+        );
+        assert_eq!((p.len(offsets), p.len(x)), (1, 5), "nothing has changed");
+        p.publish_visible(10, 0.0).unwrap();
+        assert_eq!(lengths(&latest(&p), ["offsets", "types"]), [1, 0]);
+    });
+}
+
+#[test]
+fn handed_over_fields_and_bound_buffers_have_lengths() {
+    let mut p = Producer::builder(&name("handed"))
+        .capacity(32 << 20)
+        .create()
+        .unwrap();
+    let x = p.field::<f64, _>("x", [1000]).variable().handed_over();
+    let x = x.add().unwrap();
+    let y = p.field::<f64, _>("y", [1000]).variable().add().unwrap();
+    let mut next = p.buffer_like(y).unwrap();
+    let mut held = Vec::new();
+    for step in 0..6u64 {
+        let len = [3, 1000, 0][step as usize % 3];
+        p.set_len(x, len).unwrap();
+        p.set_len(y, len).unwrap();
+        let mut view = p.rewrite(x).unwrap();
+        view.iter_mut().take(len).for_each(|x| x.write(step as f64));
+        assert_eq!(p.view(next).unwrap().len(), 1000, "buffers have no length");
+        p.view_mut(next).unwrap().fill(step as f64);
+        next = p.bind(y, next).unwrap();
+        p.publish_visible(step, 0.0).unwrap();
+        held.push((latest(&p), len, step as f64));
+        for (version, len, value) in &held {
+            let view = version.view().unwrap();
+            for name in ["x", "y"] {
+                let values = view.array::<f64>(name).unwrap();
+                assert_eq!(values.len(), *len, "{name}");
+                assert!(values.iter().all(|v| v == value), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn changes_name_fields_whose_length_changed() {
+    let mut p = create(&name("changes"));
+    let x = p.field::<f64, _>("x", [100]).variable().add().unwrap();
+    p.field::<f64, _>("y", [100]).variable().add().unwrap();
+    p.publish_visible(0, 0.0).unwrap();
+    let before = latest(&p);
+    p.set_len(x, 3).unwrap();
+    p.publish_visible(1, 0.0).unwrap();
+    assert_eq!(latest(&p).changes_since(&before).unwrap().fields, ["x"]);
+}
+
+#[test]
+fn restart_keeps_meshes_capacities_and_lengths() {
+    let mut p = create(&name("before"));
+    let mixed = Mixed::add(&mut p);
+    let x = p.field::<f64, _>("x", [100, 3]).vector().variable();
+    let x = x.add().unwrap();
+    let atoms = p.particles("atoms", &x).attr("mass", 39.9).add().unwrap();
+    // The geometry lies behind a field on it.
+    let v = p
+        .field::<f64, _>("v", [100])
+        .variable()
+        .on(&atoms)
+        .add()
+        .unwrap();
+    let second = p.buffer_like(x).unwrap();
+    p.bind(x, second).unwrap();
+    p.set_len(mixed.types, 2).unwrap();
+    p.publish_visible(1, 0.5).unwrap();
+    let empty = latest(&p);
+    p.set_len(&atoms, 8).unwrap();
+    p.view_mut(second).unwrap().fill(1.5);
+    p.view_mut(v).unwrap().fill(2.5);
+    p.publish_visible(2, 1.0).unwrap();
+    let full = latest(&p);
+    drop(p); // its memory is mapped at the address in this process
+    for (version, len) in [(&empty, 0), (&full, 8)] {
+        let mut p = rebuild(Producer::builder(&name("after")), version).unwrap();
+        p.publish_visible(3, 1.5).unwrap();
+        let again = latest(&p);
+        let by_name = |v: &Version| {
+            let mut table = v.table().clone();
+            table.fields.sort_by(|a, b| a.name.cmp(&b.name));
+            table
+        };
+        assert_eq!(by_name(&again), by_name(version));
+        let view = again.view().unwrap();
+        assert_eq!(view.array::<f64>("x").unwrap().sum(), len as f64 * 4.5);
+        assert_eq!(view.array::<f64>("v").unwrap().sum(), len as f64 * 2.5);
+        // It goes on with the room that it had.
+        let atoms = p.mesh_handle("atoms").unwrap();
+        p.set_len(&atoms, 100).unwrap();
+        assert!(p.set_len("atoms", 101).is_err());
+        p.publish_visible(4, 2.0).unwrap();
+        assert_eq!(lengths(&latest(&p), ["x", "v", "types"]), [100, 100, 2]);
+    }
+    // A program that adds its fields itself gets the lengths, too.
+    let mut p = create(&name("own"));
+    Mixed::add(&mut p);
+    let x = p.field::<f64, _>("x", [200, 3]).vector().variable();
+    let x = x.add().unwrap();
+    let atoms = p.particles("atoms", &x).add().unwrap();
+    let v = p
+        .field::<f64, _>("v", [200])
+        .variable()
+        .on(&atoms)
+        .add()
+        .unwrap();
+    p.load(&full).unwrap();
+    assert_eq!((p.len(x), p.len(v), p.len("offsets")), (8, 8, 3));
+    assert_eq!(p.view(v).unwrap().iter().sum::<f64>(), 8.0 * 2.5);
+    let mut small = create(&name("small"));
+    Mixed::add(&mut small);
+    let x = small.field::<f64, _>("x", [7, 3]).vector().variable();
+    x.add().unwrap();
+    small.field::<f64, _>("v", [100]).variable().add().unwrap();
+    let error = small.load(&full).unwrap_err().to_string();
+    assert!(
+        error.contains("length 8") && error.contains("room for 7"),
+        "{error}"
+    );
+}

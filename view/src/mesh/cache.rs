@@ -1,0 +1,184 @@
+//! What is known of meshes from the versions before: which points are shown, and surfaces.
+
+use super::faces::Surface;
+use super::points::Places;
+use super::sample::{Selection, select};
+use super::{Fields, MeshError, Place};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tcasm_core::field::{CellType, Cells, MeshDesc};
+
+/// The time for which a choice of points is used. Points that come to another region of space
+/// meanwhile may lack there.
+const CHOICE: Duration = Duration::from_secs(2);
+/// Maximum number of choices, and of surfaces. When there are more, all are removed.
+const MOST: usize = 16;
+
+/// Choices of points, and surfaces. They are those of one run of a simulation.
+#[derive(Debug, Default)]
+pub struct Cache {
+    choices: HashMap<(String, Place, usize), Choice>,
+    surfaces: HashMap<String, Known>,
+}
+
+#[derive(Debug)]
+struct Choice {
+    made: Instant,
+    selection: Arc<Selection>,
+}
+
+/// A surface, or the reason why there is none, with what tells whether it is still right.
+#[derive(Debug)]
+struct Known {
+    size: Size,
+    version: u64,
+    fingerprint: u64,
+    surface: Result<Arc<Surface>, MeshError>,
+}
+
+/// The sizes of a topology.
+#[derive(Clone, Debug, PartialEq)]
+struct Size {
+    points: usize,
+    cell_type: Option<CellType>,
+    /// The shapes of the fields.
+    shapes: Vec<Vec<usize>>,
+}
+
+impl Choice {
+    /// Returns true if the choice can be used for `count` points now.
+    fn fits(&self, count: usize) -> bool {
+        let Selection { numbers, all, .. } = &*self.selection;
+        let inside = numbers.last().is_none_or(|last| (*last as usize) < count);
+        inside && count.abs_diff(*all) <= *all / 16 && self.made.elapsed() < CHOICE
+    }
+}
+
+impl Cache {
+    /// Returns a choice of points of a mesh. The key is the name of the mesh, the kind of points,
+    /// and the greatest number of them.
+    pub fn selection(
+        &mut self,
+        (mesh, place, most): (&str, Place, usize),
+        points: &impl Places,
+    ) -> Arc<Selection> {
+        let (key, count) = ((mesh.to_owned(), place, most), points.count());
+        if count > most
+            && let Some(choice) = self.choices.get(&key)
+            && choice.fits(count)
+        {
+            return choice.selection.clone();
+        }
+        let selection = Arc::new(select(points, most));
+        let choice = Choice {
+            made: Instant::now(),
+            selection: selection.clone(),
+        };
+        if self.choices.len() >= MOST {
+            self.choices.clear();
+        }
+        self.choices.insert(key, choice);
+        selection
+    }
+
+    /// Returns the surface of a mesh of `points` points. Calls `find` only if the cells differ from
+    /// those of the version whose surface is known.
+    pub fn surface(
+        &mut self,
+        fields: &impl Fields,
+        mesh: &MeshDesc,
+        cells: &Cells,
+        points: usize,
+        find: impl FnOnce() -> Result<Surface, MeshError>,
+    ) -> Result<Arc<Surface>, MeshError> {
+        let (names, version) = (cells.fields(), fields.version());
+        let size = size(fields, cells, points)?;
+        let known = self.surfaces.get_mut(&mesh.name);
+        let mut known = known.filter(|known| known.size == size);
+        if let Some(known) = &mut known {
+            let next = known.version.checked_add(1) == Some(version);
+            if known.version == version || (next && fields.same_as_before(&names)) {
+                known.version = version;
+                return known.surface.clone();
+            }
+        }
+        let fingerprint = names.iter().try_fold(0, |sum, name| {
+            let (_, bytes) = fields.get(name)?;
+            Ok::<u64, MeshError>(fingerprint(sum, bytes))
+        })?;
+        if let Some(known) = known.filter(|known| known.fingerprint == fingerprint) {
+            known.version = version;
+            return known.surface.clone();
+        }
+        let surface = find().map(Arc::new);
+        let known = Known {
+            size,
+            version,
+            fingerprint,
+            surface: surface.clone(),
+        };
+        if self.surfaces.len() >= MOST {
+            self.surfaces.clear();
+        }
+        self.surfaces.insert(mesh.name.clone(), known);
+        surface
+    }
+}
+
+fn size(fields: &impl Fields, cells: &Cells, points: usize) -> Result<Size, MeshError> {
+    let shape = |name: &&str| fields.get(name).map(|(desc, _)| desc.shape.clone());
+    let names = cells.fields();
+    Ok(Size {
+        points,
+        cell_type: match cells {
+            Cells::Same { cell_type, .. } => Some(*cell_type),
+            Cells::Mixed { .. } => None,
+        },
+        shapes: names.iter().map(shape).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Number of words that are mixed independently of each other, so that the processor need not wait
+/// for one to mix the next.
+const LANES: usize = 4;
+
+/// Returns a number that differs for most other bytes, and depends on `seed`.
+fn fingerprint(seed: u64, bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (groups, others) = words.as_chunks::<LANES>();
+    let mut lanes = [seed, !seed, bytes.len() as u64, FACTOR];
+    for group in groups {
+        for (lane, word) in lanes.iter_mut().zip(group) {
+            *lane = mix(*lane, u64::from_le_bytes(*word));
+        }
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = others
+        .iter()
+        .chain([&last])
+        .map(|word| u64::from_le_bytes(*word));
+    lanes.into_iter().chain(words).fold(seed, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprint_depends_on_each_byte_and_their_number() {
+        let bytes: Vec<u8> = (0..75).collect();
+        let whole = fingerprint(0, &bytes);
+        for at in 0..bytes.len() {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert_ne!(fingerprint(0, &other), whole, "byte {at}");
+            assert_ne!(fingerprint(0, &bytes[..at]), whole, "{at} bytes");
+        }
+        assert_ne!(fingerprint(1, &bytes), whole);
+        assert_ne!(fingerprint(0, &[0; 8]), fingerprint(0, &[0; 9]));
+    }
+}

@@ -1,0 +1,208 @@
+//! The surface of an unstructured mesh: the faces that belong to one cell only.
+//!
+//! Two cells share a face if they have the same corners there. The faces of all cells are sorted by
+//! their corners, and those without an equal one are the surface. Millions of cells have tens of
+//! millions of faces, so the faces are sorted in parts that take little memory. Equal faces are in
+//! the same part.
+
+use super::MeshError;
+use super::cells::CellList;
+use tcasm_core::field::CellType;
+
+/// Maximum number of triangles of a surface.
+pub const MAX_TRIANGLES: usize = 1_000_000;
+/// Maximum number of cells whose surface is looked for.
+pub const MAX_CELLS: usize = 1 << 26;
+/// Number of faces that are sorted at once, if faces are spread evenly.
+const AT_ONCE: usize = if cfg!(test) { 64 } else { 1 << 22 };
+
+/// A surface of triangles.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Surface {
+    /// The numbers of the points on the surface, in ascending order.
+    pub points: Vec<u32>,
+    /// The corners of each triangle, as places in `points`.
+    pub corners: Vec<[u32; 3]>,
+    /// The cell of each triangle, in ascending order.
+    pub cells: Vec<u32>,
+}
+
+/// The corners of a face, as places in the list of a cell's points.
+type Corners = &'static [usize];
+
+const TRIANGLE: &[Corners] = &[&[0, 1, 2]];
+const QUAD: &[Corners] = &[&[0, 1, 2, 3]];
+const TETRA: &[Corners] = &[&[0, 1, 3], &[1, 2, 3], &[2, 0, 3], &[0, 2, 1]];
+const HEXAHEDRON: &[Corners] = &[
+    &[0, 4, 7, 3],
+    &[1, 2, 6, 5],
+    &[0, 1, 5, 4],
+    &[3, 7, 6, 2],
+    &[0, 3, 2, 1],
+    &[4, 5, 6, 7],
+];
+const WEDGE: &[Corners] = &[
+    &[0, 1, 2],
+    &[3, 5, 4],
+    &[0, 3, 4, 1],
+    &[1, 4, 5, 2],
+    &[2, 5, 3, 0],
+];
+const PYRAMID: &[Corners] = &[
+    &[0, 3, 2, 1],
+    &[0, 1, 4],
+    &[1, 2, 4],
+    &[2, 3, 4],
+    &[3, 0, 4],
+];
+/// The largest number of faces of a cell.
+const MOST_FACES: usize = 6;
+
+/// Returns the faces of a cell. Of cells of second order only the corners count, which come first
+/// in VTK's order.
+fn faces_of(cell: CellType) -> &'static [Corners] {
+    match cell {
+        CellType::TRIANGLE | CellType::QUADRATIC_TRIANGLE => TRIANGLE,
+        CellType::QUAD | CellType::QUADRATIC_QUAD => QUAD,
+        CellType::TETRA | CellType::QUADRATIC_TETRA => TETRA,
+        CellType::HEXAHEDRON | CellType::QUADRATIC_HEXAHEDRON => HEXAHEDRON,
+        CellType::WEDGE => WEDGE,
+        CellType::PYRAMID => PYRAMID,
+        _ => &[],
+    }
+}
+
+/// A face that may have an equal one.
+struct Face {
+    /// Its corners in ascending order. A triangle has `u32::MAX` as the last one.
+    key: [u32; 4],
+    cell: u32,
+    number: u8,
+}
+
+/// Returns the surface of the cells.
+pub fn surface(cells: &CellList<'_>) -> Result<Surface, MeshError> {
+    let (count, points) = (cells.count(), cells.points());
+    if count > MAX_CELLS || points >= u32::MAX as usize {
+        let mesh = cells.mesh().to_owned();
+        return Err(MeshError::TooLarge {
+            mesh,
+            points,
+            cells: count,
+        });
+    }
+    let parts = (count * MOST_FACES).div_ceil(AT_ONCE).max(1) as u64;
+    let mut outer = Outer::default();
+    for part in 0..parts {
+        let mut faces = inner_or_outer(cells, part, parts, &mut outer)?;
+        faces.sort_unstable_by_key(|face| face.key);
+        for same in faces.chunk_by(|a, b| a.key == b.key) {
+            if let [face] = same {
+                let corners = if face.key[3] == u32::MAX { 3 } else { 4 };
+                outer.add(face.cell, face.number, corners);
+            }
+        }
+    }
+    outer.finish(cells)
+}
+
+/// Reads the faces of one part. Cells of two dimensions belong to the surface in any case: they go
+/// to `outer` with the first part.
+fn inner_or_outer(
+    cells: &CellList<'_>,
+    part: u64,
+    parts: u64,
+    outer: &mut Outer,
+) -> Result<Vec<Face>, MeshError> {
+    let (mut faces, mut points) = (Vec::new(), Vec::new());
+    for cell in 0..cells.count() {
+        let cell_type = cells.read(cell, &mut points)?;
+        let flat = cell_type.dimensions() == Some(2);
+        for (number, corners) in faces_of(cell_type).iter().enumerate() {
+            let (cell, number) = (cell as u32, number as u8);
+            if flat && part == 0 {
+                outer.add(cell, number, corners.len());
+            }
+            let key = key(corners, &points);
+            if !flat && spread(key) % parts == part {
+                faces.push(Face { key, cell, number });
+            }
+        }
+    }
+    Ok(faces)
+}
+
+fn key(corners: &[usize], points: &[u32]) -> [u32; 4] {
+    let mut key = [u32::MAX; 4];
+    for (key, corner) in key.iter_mut().zip(corners) {
+        *key = points.get(*corner).copied().unwrap_or(u32::MAX);
+    }
+    key.sort_unstable();
+    key
+}
+
+/// Returns a number that is different for most keys.
+fn spread(key: [u32; 4]) -> u64 {
+    let mixed = key.into_iter().fold(0_u64, |sum, corner| {
+        (sum ^ u64::from(corner)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    mixed >> 32
+}
+
+/// The faces that were found to be on the surface: the cell of each, and its number there.
+#[derive(Default)]
+struct Outer {
+    faces: Vec<(u32, u8)>,
+    triangles: usize,
+}
+
+impl Outer {
+    /// Adds a face. If there are too many, they are only counted.
+    fn add(&mut self, cell: u32, number: u8, corners: usize) {
+        self.triangles += corners - 2;
+        if self.triangles <= MAX_TRIANGLES {
+            self.faces.push((cell, number));
+        }
+    }
+
+    /// Returns the triangles of the faces.
+    fn finish(mut self, cells: &CellList<'_>) -> Result<Surface, MeshError> {
+        let (mesh, triangles) = (cells.mesh().to_owned(), self.triangles);
+        if triangles > MAX_TRIANGLES {
+            return Err(MeshError::Triangles { mesh, triangles });
+        }
+        if triangles == 0 {
+            return Err(MeshError::NoSurface(mesh));
+        }
+        self.faces.sort_unstable();
+        let (mut surface, mut points) = (Surface::default(), Vec::new());
+        for (cell, number) in self.faces {
+            let cell_type = cells.read(cell as usize, &mut points)?;
+            let face = faces_of(cell_type).get(usize::from(number));
+            let place = |corner: &usize| points.get(*corner).copied().unwrap_or(0);
+            let corners: Vec<u32> = face.into_iter().copied().flatten().map(place).collect();
+            let [first, others @ ..] = corners.as_slice() else {
+                continue;
+            };
+            for pair in others.windows(2) {
+                surface.corners.push([*first, pair[0], pair[1]]);
+                surface.cells.push(cell);
+            }
+        }
+        surface.number_points();
+        Ok(surface)
+    }
+}
+
+impl Surface {
+    /// Lists the points of the surface, and makes the corners places in that list.
+    fn number_points(&mut self) {
+        self.points = self.corners.as_flattened().to_vec();
+        self.points.sort_unstable();
+        self.points.dedup();
+        for corner in self.corners.as_flattened_mut() {
+            let number = *corner;
+            *corner = self.points.partition_point(|point| *point < number) as u32;
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! A field on particles or on an unstructured mesh, as points or as a surface in space.
+
+use super::cells::{CellList, Middles};
+use super::faces::{Surface, surface};
+use super::lattice::Lattice;
+use super::points::{Places, Points, is_usable};
+use super::values::{Relative, gather};
+use super::{Bounds, Cache, MeshError, extend, middle, relative};
+use crate::request::SceneRequest;
+use std::sync::Arc;
+use tcasm_core::field::{Cells, Centering, FieldDesc, FieldTable, MeshDesc, MeshKind};
+
+/// The fields of a version.
+pub trait Fields {
+    /// Returns the description of all fields and meshes.
+    fn table(&self) -> &FieldTable;
+    /// Returns a field with its bytes.
+    fn get(&self, name: &str) -> Result<(&FieldDesc, &[u8]), MeshError>;
+    /// Returns the number of the version.
+    fn version(&self) -> u64;
+    /// Returns true if none of these fields differs from the version with the number before.
+    fn same_as_before(&self, names: &[&str]) -> bool;
+}
+
+/// The place of values on a mesh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    Points,
+    Cells,
+}
+
+/// A field in space: points, or the triangles of a surface, with values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scene {
+    /// The name of the mesh.
+    pub mesh: String,
+    /// True if the field is in the cells of the mesh: a point stands for a cell then, and each
+    /// triangle has a value. Otherwise each point has one.
+    pub cells: bool,
+    /// Number of points of the mesh, or of cells.
+    pub all: usize,
+    /// Number of points that cannot be drawn, because of their coordinates.
+    pub placeless: usize,
+    /// The reason why points are shown though a surface was wanted.
+    pub why: Option<String>,
+    /// The place that `positions` are relative to.
+    pub origin: [f64; 3],
+    /// The least and the greatest coordinates; `None` if no point has a place.
+    pub bounds: Option<Bounds>,
+    /// The coordinates x, y, z of the points minus `origin`. Points of a surface that cannot be
+    /// drawn are NaN.
+    pub positions: Vec<[f32; 3]>,
+    /// The numbers of the points (or cells) in the mesh, if there is no surface.
+    pub numbers: Vec<u32>,
+    /// The triangles, if it is a surface.
+    pub surface: Option<Arc<Surface>>,
+    /// The value that `values` are relative to.
+    pub base: f64,
+    /// The least and the greatest finite value; `None` if none is finite.
+    pub range: Option<[f64; 2]>,
+    /// Number of values that are not finite.
+    pub not_finite: u64,
+    /// The values minus `base`: of each point, or of each triangle.
+    pub values: Vec<f32>,
+}
+
+impl Scene {
+    /// Returns the number of each point in the mesh, or of the cell that it stands for.
+    pub fn point_numbers(&self) -> &[u32] {
+        self.surface
+            .as_ref()
+            .map_or(&self.numbers, |surface| &surface.points)
+    }
+}
+
+/// Returns the mesh whose points or cells have the values of `desc`. The positions of the points of
+/// a mesh are a field on its points, too.
+pub fn mesh_of<'t>(table: &'t FieldTable, desc: &FieldDesc) -> Option<(&'t MeshDesc, Place)> {
+    if let Some(mesh) = table.mesh_of(desc) {
+        return match desc.centering {
+            Centering::Point => Some((mesh, Place::Points)),
+            Centering::Cell => Some((mesh, Place::Cells)),
+            Centering::None => None,
+        };
+    }
+    let is_its = |mesh: &&MeshDesc| match &mesh.kind {
+        MeshKind::Particles { positions } => *positions == desc.name,
+        MeshKind::Unstructured { points, .. } => *points == desc.name,
+        MeshKind::Curvilinear { coordinates } => *coordinates == desc.name,
+        MeshKind::Uniform { .. } | MeshKind::Rectilinear { .. } => false,
+    };
+    let mesh = table.meshes.iter().find(is_its)?;
+    Some((mesh, Place::Points))
+}
+
+/// Returns the names of the fields that say where the values of the field `name` are.
+pub fn geometry_of<'t>(table: &'t FieldTable, name: &str) -> Vec<&'t str> {
+    let mesh = table.get(name).and_then(|desc| mesh_of(table, desc));
+    mesh.map_or_else(Vec::new, |(mesh, _)| mesh.geometry())
+}
+
+/// Returns the points of a structured mesh whose coordinates are fields; `None` for other meshes.
+pub fn lattice<'f>(
+    fields: &'f impl Fields,
+    mesh: &MeshDesc,
+) -> Result<Option<Lattice<'f>>, MeshError> {
+    match &mesh.kind {
+        MeshKind::Rectilinear { coordinates } => {
+            let axes = coordinates.iter().map(|name| points_of(fields, name));
+            Ok(Some(Lattice::rectilinear(axes.collect::<Result<_, _>>()?)))
+        }
+        MeshKind::Curvilinear { coordinates } => {
+            let (desc, bytes) = fields.get(coordinates)?;
+            Lattice::curvilinear(desc, bytes).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn points_of<'f>(fields: &'f impl Fields, name: &str) -> Result<Points<'f>, MeshError> {
+    let (desc, bytes) = fields.get(name)?;
+    Points::of(desc, bytes)
+}
+
+/// Computes the scene of one component of the field `name`, or of its magnitude (`None`).
+pub fn scene(
+    fields: &impl Fields,
+    name: &str,
+    component: Option<usize>,
+    wanted: &SceneRequest,
+    cache: &mut Cache,
+) -> Result<Scene, MeshError> {
+    let given = fields.get(name)?;
+    let none = || MeshError::NoScene(name.to_owned());
+    let (mesh, place) = mesh_of(fields.table(), given.0).ok_or_else(none)?;
+    let field = Field {
+        given,
+        component,
+        mesh,
+        place,
+    };
+    match &mesh.kind {
+        MeshKind::Particles { positions } if place == Place::Points => {
+            field.cloud(&points_of(fields, positions)?, wanted.points, cache)
+        }
+        MeshKind::Unstructured { points, cells } => {
+            let points = points_of(fields, points)?;
+            let mut why = None;
+            if wanted.surface {
+                match field.surface(fields, cells, &points, cache) {
+                    Ok(scene) => return Ok(scene),
+                    Err(error) => why = Some(error.to_string()),
+                }
+            }
+            let scene = match place {
+                Place::Points => field.cloud(&points, wanted.points, cache)?,
+                Place::Cells => {
+                    let cells = cells_of(fields, mesh, cells, points.count())?;
+                    field.cloud(&Middles::new(cells, points), wanted.points, cache)?
+                }
+            };
+            Ok(Scene { why, ..scene })
+        }
+        _ => Err(none()),
+    }
+}
+
+fn cells_of<'f>(
+    fields: &'f impl Fields,
+    mesh: &'f MeshDesc,
+    cells: &Cells,
+    points: usize,
+) -> Result<CellList<'f>, MeshError> {
+    match cells {
+        Cells::Same {
+            cell_type,
+            connectivity,
+        } => CellList::same(&mesh.name, points, *cell_type, fields.get(connectivity)?),
+        Cells::Mixed {
+            connectivity,
+            offsets,
+            types,
+        } => CellList::mixed(
+            &mesh.name,
+            points,
+            fields.get(connectivity)?,
+            fields.get(offsets)?,
+            fields.get(types)?,
+        ),
+    }
+}
+
+/// A field that is shown, with its place.
+struct Field<'f> {
+    given: (&'f FieldDesc, &'f [u8]),
+    component: Option<usize>,
+    mesh: &'f MeshDesc,
+    place: Place,
+}
+
+impl Field<'_> {
+    fn values(&self, numbers: &[u32]) -> Result<Relative, MeshError> {
+        let (desc, bytes) = self.given;
+        let values = gather(desc, bytes, self.component, numbers)?;
+        Ok(Relative::new(&values))
+    }
+
+    /// Returns at most `most` of the points.
+    fn cloud(
+        &self,
+        points: &impl Places,
+        most: usize,
+        cache: &mut Cache,
+    ) -> Result<Scene, MeshError> {
+        let selection = cache.selection((self.mesh.name.as_str(), self.place, most), points);
+        // The choice may be older than this version.
+        let placed = |number: &u32| (*number, points.get(*number as usize));
+        let shown = selection.numbers.iter().map(placed);
+        let (numbers, places): (Vec<u32>, Vec<[f64; 3]>) =
+            shown.filter(|(_, place)| is_usable(*place)).unzip();
+        let values = self.values(&numbers)?;
+        let scene = self.scene(&places, values, points.count());
+        Ok(Scene {
+            placeless: selection.placeless,
+            numbers,
+            ..scene
+        })
+    }
+
+    /// Returns the surface of the mesh.
+    fn surface(
+        &self,
+        fields: &impl Fields,
+        cells: &Cells,
+        points: &Points<'_>,
+        cache: &mut Cache,
+    ) -> Result<Scene, MeshError> {
+        let list = cells_of(fields, self.mesh, cells, points.count())?;
+        let count = list.count();
+        let found = cache.surface(fields, self.mesh, cells, points.count(), || surface(&list))?;
+        let places: Vec<[f64; 3]> = found
+            .points
+            .iter()
+            .map(|point| points.get(*point as usize))
+            .collect();
+        let (numbers, all) = match self.place {
+            Place::Points => (&found.points, points.count()),
+            Place::Cells => (&found.cells, count),
+        };
+        let values = self.values(numbers)?;
+        let scene = self.scene(&places, values, all);
+        Ok(Scene {
+            placeless: places.iter().filter(|place| !is_usable(**place)).count(),
+            surface: Some(found),
+            ..scene
+        })
+    }
+
+    fn scene(&self, places: &[[f64; 3]], values: Relative, all: usize) -> Scene {
+        let mut bounds = None;
+        for place in places.iter().filter(|place| is_usable(**place)) {
+            extend(&mut bounds, *place);
+        }
+        let origin = bounds.as_ref().map_or([0.0; 3], middle);
+        let position = |place: &[f64; 3]| match is_usable(*place) {
+            true => relative(*place, origin),
+            false => [f32::NAN; 3],
+        };
+        Scene {
+            mesh: self.mesh.name.clone(),
+            cells: self.place == Place::Cells,
+            all,
+            placeless: 0,
+            why: None,
+            origin,
+            bounds,
+            positions: places.iter().map(position).collect(),
+            numbers: Vec::new(),
+            surface: None,
+            base: values.base,
+            range: values.range,
+            not_finite: values.not_finite,
+            values: values.values,
+        }
+    }
+}
