@@ -37,8 +37,8 @@ pub fn changed_bytes(
 }
 
 /// Returns `runs`, ranges of changed bytes of `field`, with all bytes beyond the length that the
-/// field has in `older`. Such bytes are not in a file of `older`, even if no page has changed since:
-/// they may be older than that version, which was too short to have them.
+/// field has in `older`. Such bytes are not in a file of `older`, even if no page has changed
+/// since: they may be older than that version, which was too short to have them.
 pub(crate) fn with_growth(
     mut runs: Vec<Range<u64>>,
     field: &FieldDesc,

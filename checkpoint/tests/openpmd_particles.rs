@@ -127,7 +127,7 @@ fn grids(len: usize) -> Vec<Placed> {
 
 /// Returns the place of a field on no named mesh.
 fn at_origin(path: &str) -> Value {
-    json!({ "path": path, "origin": [0.0; 3], "spacing": [1.0; 3] })
+    json!({ "path": path, "origin": [0.0, 0.0, 0.0], "spacing": [1.0, 1.0, 1.0] })
 }
 
 fn meshes() -> Vec<MeshDesc> {

@@ -204,7 +204,7 @@ impl ViewRequest {
         };
         fitted.probe.iter_mut().for_each(clamp);
         fitted.line.iter_mut().for_each(|line| clamp(&mut line.at));
-        for slice in &mut fitted.slice {
+        if let Some(slice) = &mut fitted.slice {
             clamp(&mut slice.at);
             let [rows, cols] = slice.axes;
             for (axis, part) in [(rows, &mut slice.rows), (cols, &mut slice.cols)] {

@@ -10,8 +10,9 @@ pub const FORMAT: u64 = 2;
 /// The layout of files whose values are all exact.
 const EXACT: u64 = 1;
 
-/// Returns the layout of a file with the fields of `table`. Both have the same members. But programs
-/// that know only the first one take all values for exact, so they must not restart from others.
+/// Returns the layout of a file with the fields of `table`. Both have the same members. But
+/// programs that know only the first one take all values for exact, so they must not restart from
+/// others.
 pub fn format_of(table: &FieldTable) -> u64 {
     match table.relative_error() {
         None => EXACT,

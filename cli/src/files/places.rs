@@ -5,8 +5,8 @@ use crate::output::Table;
 use tcasm_checkpoint::Layout;
 
 /// Returns lines that say where each field of a version with named meshes is in a VTKHDF file, and
-/// why ParaView does not show others. Of an openPMD file, the lines say which fields it has no place
-/// for. Other versions need no lines: their fields have their own names.
+/// why ParaView does not show others. Of an openPMD file, the lines say which fields it has no
+/// place for. Other versions need no lines: their fields have their own names.
 pub fn of(stored: &Stored, layout: Layout) -> String {
     let table = stored.table();
     let mut lines = Table::indented(2);

@@ -83,7 +83,16 @@ impl Choice {
         let parts = self.extract.describe(&placed).map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
         let has = |name: &str| fields.iter().any(|field| field.name == name);
-        let is_stored = |mesh: &&MeshDesc| !self.cuts() && mesh.geometry().into_iter().all(has);
+        let is_used = |mesh: &MeshDesc| {
+            let geometry = mesh.geometry();
+            let is_of = |f: &&FieldDesc| {
+                f.on.as_ref() == Some(&mesh.name) || geometry.contains(&f.name.as_str())
+            };
+            fields.len() == table.fields.len() || fields.iter().any(is_of)
+        };
+        let is_stored = |mesh: &&MeshDesc| {
+            !self.cuts() && is_used(mesh) && mesh.geometry().into_iter().all(has)
+        };
         let is_cut = |mesh: &&MeshDesc| {
             let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
             let on_it = |field: &&FieldDesc| field.on.as_ref() == Some(&mesh.name);

@@ -70,8 +70,11 @@ pub fn describe_freely(at: &Location, free: &BTreeMap<String, Attr>) -> Result<(
 fn is_apt(name: &str, value: &Attr) -> bool {
     let is_empty = matches!(value, Attr::Floats(values) if values.is_empty());
     let is_text = matches!(value, Attr::Text(_));
-    // openPMD-api cannot read attributes without values.
-    !is_empty && !REQUIRED.contains(&name) && (is_text || !RECOMMENDED.contains(&name))
+    // openPMD-api cannot read attributes without values, and HDF5 has none without a name.
+    !name.is_empty()
+        && !is_empty
+        && !REQUIRED.contains(&name)
+        && (is_text || !RECOMMENDED.contains(&name))
 }
 
 /// Returns the `iterationEncoding` and the `iterationFormat`. A file with the name of a checkpoint

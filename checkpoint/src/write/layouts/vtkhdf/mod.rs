@@ -17,6 +17,9 @@
 //!   FieldData/              TimeValue, step, version; of a block also level, refinement, offset
 //! ```
 //!
+//! VTK 9.7 does not read the FieldData of a collection's data sets. At the root of the collection
+//! it would take the group for one more data set.
+//!
 //! Grids with coordinates are unstructured grids, because only VTK 9.6 and later read the types
 //! that VTKHDF has for them. All versions that read time series read the unstructured ones.
 //!
