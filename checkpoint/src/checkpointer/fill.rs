@@ -46,7 +46,7 @@ impl Checkpointer {
         };
         let changed = |field: &FieldDesc| with_growth(changed(field), field, &older);
         self.begin(snapshot, Form::Increment, |path, id, options| {
-            write::increment::begin(path, snapshot, id, &base, &changed, options)
+            write::increment::begin(path, snapshot, id, &base, changed, options)
         })
     }
 

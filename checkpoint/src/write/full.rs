@@ -60,7 +60,7 @@ pub fn begin(
 /// Does the same for a file whose part for other programs `create` makes.
 pub fn begin_with<'s>(
     path: &Path,
-    snapshot: &'s Snapshot<'_>,
+    snapshot: &Snapshot<'_>,
     id: &str,
     options: &Options,
     create: impl FnOnce(&File) -> Result<Box<dyn FileLayout + 's>, Fault>,

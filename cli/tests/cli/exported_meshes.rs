@@ -32,7 +32,7 @@ fn region(name: &str) -> (Producer, MeshHandle) {
 fn export_says_where_each_field_is_and_why_others_are_not_shown() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("exported"));
     let (mut p, atoms) = region(&name);
-    p.set_len(&atoms, 2).unwrap();
+    p.set_len(atoms, 2).unwrap();
     p.publish(1, 0.0).unwrap();
     let path = dir.path().join("all.vtkhdf");
     let out = good(&["export", &name, text(&path)]).out;
@@ -60,7 +60,7 @@ fn export_says_where_each_field_is_and_why_others_are_not_shown() {
 fn geometry_is_stored_with_the_fields_on_it_unless_it_is_cut() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-part"));
     let (mut p, atoms) = region(&name);
-    p.set_len(&atoms, 4).unwrap();
+    p.set_len(atoms, 4).unwrap();
     p.publish(1, 0.0).unwrap();
     let whole = dir.path().join("whole.vtkhdf");
     good(&["export", &name, text(&whole), "--fields", "v"]);
@@ -116,7 +116,7 @@ fn series_goes_on_when_lengths_change() {
         lengths.filter(|lengths| lengths.len() == count)
     };
     for (step, len) in (1..).zip([2, 0, 5]) {
-        p.set_len(&atoms, len).unwrap();
+        p.set_len(atoms, len).unwrap();
         p.publish(step, step as f64).unwrap();
         until("it is appended", || lengths(step as usize).is_some());
     }

@@ -216,7 +216,7 @@ fn coordinates_of_meshes_stay_exact_also_if_they_are_cut() {
     let atoms = p.particles("atoms", &x).add().unwrap();
     let v = p.field::<f64, _>("v", [40]).variable().on(&atoms);
     let v = v.add().unwrap();
-    p.set_len(&atoms, 20).unwrap();
+    p.set_len(atoms, 20).unwrap();
     let places = |i: usize| 1e3 + value(i, 1);
     for (i, x) in p.view_mut(x).unwrap().iter_mut().enumerate() {
         *x = places(i);

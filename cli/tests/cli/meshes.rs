@@ -34,7 +34,7 @@ fn region(name: &str) -> (Producer, MeshHandle, Field<f64, Ix2>) {
 fn info_lists_meshes_and_lengths() {
     let name = name("meshes");
     let (mut p, atoms, _) = region(&name);
-    p.set_len(&atoms, 7).unwrap();
+    p.set_len(atoms, 7).unwrap();
     p.publish(1, 0.0).unwrap();
     let info = json(&["info", &name, "--json"]);
     let atoms = json!({
@@ -105,7 +105,7 @@ fn field_of_length_0_can_be_looked_at() {
     let error = bad(&["dump", &name, "x", "--slice", "0"], 2);
     assert!(error.contains("axis 0 of length 0"), "{error}");
 
-    p.set_len(&atoms, 2).unwrap();
+    p.set_len(atoms, 2).unwrap();
     p.view_mut(x).unwrap().fill(1.5);
     p.publish(2, 0.0).unwrap();
     let stats = json(&["stats", &name, "x", "--component", "0", "--json"]);

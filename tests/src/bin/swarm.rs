@@ -52,7 +52,7 @@ impl Swarm {
     /// Publishes a version with as many particles as `line` says.
     fn step(&mut self, line: &str) -> Result<u64, Box<dyn std::error::Error>> {
         let len: usize = line.trim().parse()?;
-        self.producer.set_len(&self.atoms, len)?;
+        self.producer.set_len(self.atoms, len)?;
         self.step += 1;
         let step = self.step;
         let mut x = self.producer.view_mut(self.x)?;

@@ -16,9 +16,9 @@ fn fields_that_share_a_count_change_together() {
         empty.view().unwrap().array::<i64>("offsets").unwrap()[[0]],
         0
     );
-    p.set_len(&mixed.mesh, 9).unwrap();
+    p.set_len(mixed.mesh, 9).unwrap();
     p.set_len(mixed.pressure, 2).unwrap();
-    p.set_len(&mixed.connectivity, 12).unwrap();
+    p.set_len(mixed.connectivity, 12).unwrap();
     let connectivity = [0, 1, 2, 3, 1, 2, 3, 4, 5, 6, 7, 8].into_iter();
     let mut view = p.view_mut(mixed.connectivity).unwrap();
     view.iter_mut()
@@ -50,7 +50,7 @@ fn fields_that_share_a_count_change_together() {
         (41, 40, 9)
     );
     p.set_len("m", 0).unwrap();
-    assert_eq!((p.len("t"), p.len(&mixed.mesh), p.len("types")), (0, 0, 40));
+    assert_eq!((p.len("t"), p.len(mixed.mesh), p.len("types")), (0, 0, 40));
     assert_eq!(lengths(&empty, all), [0, 0, 0, 0, 1, 0]);
     assert_eq!(lengths(&full, all), [9, 9, 2, 2, 3, 12]);
 }
@@ -59,7 +59,7 @@ fn fields_that_share_a_count_change_together() {
 fn field_that_is_added_late_has_the_length_of_its_mesh() {
     let mut p = create(&name("late"));
     let mixed = Mixed::add(&mut p);
-    p.set_len(&mixed.mesh, 7).unwrap();
+    p.set_len(mixed.mesh, 7).unwrap();
     p.set_len(mixed.types, 3).unwrap();
     let on_points = p.field::<f32, _>("late", [50, 2]).vector().variable();
     let on_points = on_points.on(&mixed.mesh).add().unwrap();
@@ -87,7 +87,7 @@ fn structured_meshes_may_grow_along_their_slowest_axis() {
     let c = p.field::<f64, _>("c", [5, 2]).variable().cell_centred();
     let c = c.on(&mesh).add().unwrap();
     for (points, cells) in [(4, 3), (1, 1), (0, 0), (6, 5)] {
-        p.set_len(&mesh, points).unwrap();
+        p.set_len(mesh, points).unwrap();
         assert_eq!((p.len(y), p.len(t), p.len(c)), (points, points, cells));
     }
     p.set_len(c, 2).unwrap();

@@ -112,7 +112,7 @@ fn restart_keeps_meshes_capacities_and_lengths() {
     p.set_len(mixed.types, 2).unwrap();
     p.publish_visible(1, 0.5).unwrap();
     let empty = latest(&p);
-    p.set_len(&atoms, 8).unwrap();
+    p.set_len(atoms, 8).unwrap();
     p.view_mut(second).unwrap().fill(1.5);
     p.view_mut(v).unwrap().fill(2.5);
     p.publish_visible(2, 1.0).unwrap();
@@ -133,7 +133,7 @@ fn restart_keeps_meshes_capacities_and_lengths() {
         assert_eq!(view.array::<f64>("v").unwrap().sum(), len as f64 * 2.5);
         // It goes on with the room that it had.
         let atoms = p.mesh_handle("atoms").unwrap();
-        p.set_len(&atoms, 100).unwrap();
+        p.set_len(atoms, 100).unwrap();
         assert!(p.set_len("atoms", 101).is_err());
         p.publish_visible(4, 2.0).unwrap();
         assert_eq!(lengths(&latest(&p), ["x", "v", "types"]), [100, 100, 2]);

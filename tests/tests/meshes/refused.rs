@@ -18,7 +18,7 @@ fn refused_declarations_leave_the_producer_usable() {
     let atoms = p.particles("atoms", &x).add().unwrap();
     let grid = p.uniform_mesh("grid", [4, 3, 1], [0.0; 3], [1.0; 3]);
     let grid = grid.add().unwrap();
-    p.set_len(&atoms, 4).unwrap();
+    p.set_len(atoms, 4).unwrap();
     p.publish_visible(1, 0.0).unwrap();
     let before = latest(&p);
 
@@ -70,9 +70,9 @@ fn refused_declarations_leave_the_producer_usable() {
             .ghosts(&[[1, 1]])
             .add()
             .unwrap_err(),
-        p.set_len(&atoms, 11).unwrap_err(),
+        p.set_len(atoms, 11).unwrap_err(),
         p.set_len(ids, 3).unwrap_err(),
-        p.set_len(&grid, 3).unwrap_err(),
+        p.set_len(grid, 3).unwrap_err(),
         p.set_len("nothing", 3).unwrap_err(),
         p.mesh_handle("nothing").unwrap_err(),
     ];
@@ -84,7 +84,7 @@ fn refused_declarations_leave_the_producer_usable() {
             .add()
             .unwrap_err(),
         other.set_len(x, 3).unwrap_err(),
-        other.set_len(&atoms, 3).unwrap_err(),
+        other.set_len(atoms, 3).unwrap_err(),
     ];
     assert!(
         foreign

@@ -58,7 +58,7 @@ impl Meshes {
 
     pub fn paint(&self, p: &mut Producer, step: u64) -> Result<(), Box<dyn Error>> {
         let count = [200, 300, 0][(step as usize - 1) % 3];
-        p.set_len(&self.atoms, count)?;
+        p.set_len(self.atoms, count)?;
         let time = 0.1 * step as f64;
         let mut x = p.view_mut(self.x)?;
         for i in 0..count {

@@ -64,7 +64,7 @@ fn particles_come_with_their_places_and_may_be_none() {
     assert_eq!(region["fields"][1]["mesh"], json!("atoms"));
 
     for (version, count) in [(2, 3_usize), (3, 2)] {
-        producer.set_len(&atoms, count).unwrap();
+        producer.set_len(atoms, count).unwrap();
         for i in 0..count {
             producer.view_mut(x).unwrap()[[i, 0]] = i as f64;
             producer.view_mut(v).unwrap()[[i]] = 10.0 * i as f64;
