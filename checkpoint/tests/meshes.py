@@ -28,8 +28,9 @@ CORNERS |= {21: 3, 22: 6, 23: 8, 24: 10, 25: 20}
 class Version:
     """The fields and meshes that a version must have."""
 
-    def __init__(self, directory, described):
+    def __init__(self, directory, described, is_series):
         self.directory = directory
+        self.is_series = is_series
         self.stamp = described["stamp"]
         self.meshes = described["table"].get("meshes", [])
         self.places = described["places"]
@@ -79,15 +80,38 @@ def lattice(extents):
     return [(cell, list(c)) for c in np.stack(corners, -1).reshape(-1, len(corners)).tolist()]
 
 
-def points_and_cells(version, mesh):
+def grid_of(axes):
+    """Returns the points and the cells of a grid with these coordinates along x, y and z."""
+    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
+    points = np.stack([x, y, z], -1).reshape(-1, 3)
+    return points, lattice([len(axis) for axis in axes[::-1]])
+
+
+def is_uniform(mesh):
+    """Returns whether a mesh is uniform. That of the fields on no named mesh, which is None, is."""
+    return mesh is None or "uniform" in mesh["kind"]
+
+
+def uniform_grid(version, mesh, path):
+    """Returns the number of points of a uniform mesh, its origin and its spacing: x, y, z."""
+    if mesh:
+        grid = mesh["kind"]["uniform"]
+        return grid["points"], grid["origin"], grid["spacing"]
+    names = version.data(path, "PointData").values()
+    grid = next(version.fields[n]["mesh"] for n in names if version.fields[n].get("mesh"))
+    extents = version.extents(next(iter(names)))[::-1]
+    return list(extents) + [1] * (3 - len(extents)), grid["origin"], grid["spacing"]
+
+
+def points_and_cells(version, mesh, path):
     """Returns the points of a mesh, with three coordinates each, and its cells."""
+    if is_uniform(mesh):
+        grid = zip(*uniform_grid(version, mesh, path), strict=True)
+        return grid_of([origin + np.arange(n) * spacing for n, origin, spacing in grid])
     ((kind, what),) = mesh["kind"].items()
     if kind == "rectilinear":
         axes = [version.raw(name).astype(float) for name in what["coordinates"]]
-        axes += [np.zeros(1)] * (3 - len(axes))
-        z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
-        points = np.stack([x, y, z], -1).reshape(-1, 3)
-        return points, lattice([len(axis) for axis in axes[::-1]])
+        return grid_of(axes + [np.zeros(1)] * (3 - len(axes)))
     if kind == "curvilinear":
         return version.array(what["coordinates"]), lattice(version.extents(what["coordinates"]))
     if kind == "particles":
@@ -107,24 +131,26 @@ def points_and_cells(version, mesh):
     return version.array(what["points"]), cells
 
 
+def vtk_class(version, mesh, path):
+    """Returns the class that a mesh has in VTK."""
+    if mesh and "particles" in mesh["kind"]:
+        return "vtkPolyData"
+    # VTK does not read an image in a collection as a time series.
+    is_image = is_uniform(mesh) and (path == "/VTKHDF" or not version.is_series)
+    return "vtkImageData" if is_image else "vtkUnstructuredGrid"
+
+
 def check_image(what, image, version, mesh, path):
     """Checks the grid of a uniform mesh, or of the fields that are on no named mesh."""
-    if mesh:
-        grid = mesh["kind"]["uniform"]
-        points = grid["points"]
-    else:
-        names = version.data(path, "PointData").values()
-        grid = next(version.fields[n]["mesh"] for n in names if version.fields[n].get("mesh"))
-        extents = version.extents(next(iter(names)))[::-1]
-        points = list(extents) + [1] * (3 - len(extents))
+    points, origin, spacing = uniform_grid(version, mesh, path)
     assert list(image.GetDimensions()) == points, f"{what}: {image.GetDimensions()}"
-    assert list(image.GetOrigin()) == grid["origin"], f"{what}: {image.GetOrigin()}"
-    assert list(image.GetSpacing()) == grid["spacing"], f"{what}: {image.GetSpacing()}"
+    assert list(image.GetOrigin()) == origin, f"{what}: {image.GetOrigin()}"
+    assert list(image.GetSpacing()) == spacing, f"{what}: {image.GetSpacing()}"
 
 
-def check_cells(what, found, version, mesh):
+def check_cells(what, found, version, mesh, path):
     """Checks the points and the cells of a mesh whose points have coordinates."""
-    points, cells = points_and_cells(version, mesh)
+    points, cells = points_and_cells(version, mesh, path)
     count = 0 if found is None else found.GetNumberOfPoints()
     assert count == len(points), f"{what}: {count} points, not {len(points)}"
     if count == 0:
@@ -177,15 +203,14 @@ def check_global(what, found, version, place):
 
 def check_mesh(what, found, version, mesh, path):
     what = f"{what}: {mesh['name'] if mesh else 'grid'}"
-    if mesh is None or "uniform" in mesh["kind"]:
-        assert found.IsA("vtkImageData"), f"{what}: {found}"
+    expected = vtk_class(version, mesh, path)
+    assert found is None or found.IsA(expected), f"{what}: no {expected}: {found}"
+    if expected == "vtkImageData":
         check_image(what, found, version, mesh, path)
     else:
-        check_cells(what, found, version, mesh)
+        check_cells(what, found, version, mesh, path)
     if found is None:
         return  # an empty mesh of a collection
-    if "particles" in (mesh or {"kind": []})["kind"]:
-        assert found.IsA("vtkPolyData"), f"{what}: {found}"
     check_data(what, found, version, path)
     if path == "/VTKHDF":  # VTK does not read the field data of collections
         check_global(what, found, version, place_of_block(mesh))
@@ -210,9 +235,9 @@ def check_output(what, output, version, paths):
         found = only_part(output.GetPartitionedDataSet(number))
         check_mesh(what, found, version, mesh, path)
     tree = output.GetDataAssembly()
-    for number, mesh in enumerate(paths.values()):
+    for number, (path, mesh) in enumerate(paths.items()):
         of = mesh["block"]["of"] if mesh and mesh.get("block") else None
-        of = of or (mesh["name"] if mesh else "grid")
+        of = of or path.rpartition("/")[2]
         node = tree.FindFirstNodeWithName(of)
         assert number in tree.GetDataSetIndices(node), f"{what}: {of} is not in the tree"
 
@@ -283,7 +308,7 @@ def main():
     log = VtkLog(directory)
     cases = json.loads((directory / "manifest.json").read_text())
     for case in cases:
-        versions = [Version(directory, described) for described in case["versions"]]
+        versions = [Version(directory, v, case["series"]) for v in case["versions"]]
         with h5py.File(directory / case["file"]) as file:
             check_with_h5py(file, case, versions)
             paths, skip = meshes_by_path(file, versions[0]), is_zstd(file)

@@ -8,7 +8,7 @@ use tcasm_checkpoint::{Checkpoint, Compression, Options};
 use tcasm_core::field::{Block, CellType, Centering, DType, Element, Mesh, Order};
 
 /// Writes `version` in each way, and checks that TCASM reads it back.
-fn add(files: &mut Files, version: &Version) {
+pub fn add(files: &mut Files, version: &Version) {
     let zstd = Options {
         compression: Compression::Zstd(3),
         ..PLAIN
@@ -74,8 +74,14 @@ fn other_programs_read_all_meshes_of_a_file() {
     let mut files = Files::new();
     let all: Vec<Spec> = kinds().into_iter().map(Spec::new).collect();
     add(&mut files, &build(&all));
-    // Fields that are on no named mesh, but have a mesh of their own, and fields on none.
     let mut version = build(&all[all.len() - 2..]);
+    add_free(&mut version);
+    add(&mut files, &version);
+    files.check();
+}
+
+/// Adds fields that are on no named mesh, but have a mesh of their own, and one on none.
+pub fn add_free(version: &mut Version) {
     let mut free = field("free", DType::F64, &[3, 4]);
     free.mesh = Some(Mesh {
         origin: [1.0, 2.0, 3.0],
@@ -89,8 +95,6 @@ fn other_programs_read_all_meshes_of_a_file() {
     let others = Version::of(others);
     version.table.fields.extend(others.table.fields);
     version.bytes.extend(others.bytes);
-    add(&mut files, &version);
-    files.check();
 }
 
 #[test]

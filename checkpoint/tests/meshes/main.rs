@@ -6,6 +6,7 @@ mod build;
 mod common;
 mod defects;
 mod files;
+mod names;
 mod random;
 mod rounded;
 mod series;

@@ -22,7 +22,7 @@ fn round(version: &mut Version) {
 }
 
 /// Adds a field with ghost layers on the points of `m0`, which have these extents.
-fn add_with_ghosts(version: &mut Version, extents: &[usize]) {
+pub fn add_with_ghosts(version: &mut Version, extents: &[usize]) {
     let shape: Vec<usize> = extents.iter().map(|n| n + 3).collect();
     let mut around = field("around", DType::F64, &shape);
     around.ghosts = vec![[1, 2]; shape.len()];

@@ -3,6 +3,8 @@
 use crate::Files;
 use crate::build::{Kind, Spec, build};
 use crate::common::{PLAIN, Version};
+use crate::files::add_free;
+use crate::rounded::add_with_ghosts;
 use serde_json::Value;
 use tcasm_checkpoint::{Appended, Compression, SeriesOptions, TimeSeries};
 use tcasm_core::field::{Block, CellType, DType, FieldDesc, Order};
@@ -165,6 +167,21 @@ fn other_programs_read_series_of_several_meshes() {
 }
 
 #[test]
+fn other_programs_read_series_of_several_uniform_meshes() {
+    let points = [[3, 3, 1], [1, 1, 4], [2, 3, 4]];
+    let mut all = versions(4, |_| points.map(|n| Spec::new(Kind::Uniform(n))).to_vec());
+    for (n, version) in all.iter_mut().enumerate() {
+        add_with_ghosts(version, &[3, 3]);
+        add_free(version);
+        for name in ["around", "free"] {
+            let bytes = version.bytes.get_mut(name).unwrap();
+            bytes.rotate_left(n * size_of::<f64>());
+        }
+    }
+    grow_all(&all);
+}
+
+#[test]
 fn geometry_that_stays_is_stored_once_and_refers_to_the_first_version() {
     let files = Files::new();
     let path = files.path("run.vtkhdf");
@@ -195,6 +212,31 @@ fn geometry_that_stays_is_stored_once_and_refers_to_the_first_version() {
     assert_eq!(read("PointOffsets"), [0; 4]);
     assert_eq!(read("PointDataOffsets/q0"), [0, 9, 18, 27]);
     assert_eq!(read("CellDataOffsets/q2"), [0, 5, 10, 15]);
+}
+
+#[test]
+fn points_of_a_uniform_mesh_among_several_are_stored_once() {
+    let files = Files::new();
+    let path = files.path("run.vtkhdf");
+    let all = versions(3, |_| {
+        vec![
+            Spec::new(Kind::Uniform([3, 2, 1])),
+            Spec::new(Kind::Particles(2, 3, DType::F64)),
+        ]
+    });
+    let mut series = TimeSeries::open(&path, "test", SeriesOptions::default()).unwrap();
+    for (n, version) in (1..).zip(&all) {
+        append(&mut series, version, n, |_| true);
+        let rows = hdf5::File::open(files.path(&format!("run.steps/{n:08}.h5"))).unwrap();
+        assert_eq!(rows.group("tcasm/made").is_ok(), n == 1, "version {n}");
+    }
+    let file = hdf5::File::open(&path).unwrap();
+    let array = |name: &str| file.dataset(&format!("VTKHDF/m0/{name}")).unwrap();
+    let offsets = array("Steps/PointOffsets").read_raw::<i64>().unwrap();
+    assert_eq!(offsets, [0; 3]);
+    let points = array("Points").read_raw::<f64>().unwrap();
+    let row = |y: f64| [1.0, 1.25, 1.5].map(|x| [x, y, 0.5]).concat();
+    assert_eq!(points[..18], [row(-2.0), row(-1.5)].concat());
 }
 
 #[test]

@@ -9,6 +9,8 @@
 //!                          CellDataOffsets
 //! ```
 //!
+//! An image is the only mesh of its series, see [`Plan::of_series`].
+//!
 //! A version whose geometry, or whose field, has not changed refers to the slot of the version
 //! before. Readers count the cells of the versions before one to find its offsets, so each slot of
 //! offsets has one value more than one of cells.
@@ -64,7 +66,7 @@ fn counts(index: &Index<'_>) -> Vec<Vec<Counts>> {
     let versions = index.contents.versions.iter();
     let of = |row: &Row| {
         let table = arrays::at_lengths(index.table, &row.lens);
-        let meshes = Plan::of(&table).meshes;
+        let meshes = Plan::of_series(&table).meshes;
         let counts = meshes.iter().map(|shown| match &shown.geometry {
             Geometry::Image(_) => Counts::default(),
             Geometry::Explicit(explicit) => explicit.counts,

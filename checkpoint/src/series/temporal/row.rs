@@ -88,7 +88,7 @@ impl<'t> NewRow<'t> {
     /// Finds the arrays that are made for VTK in earlier files, or lists them to be made.
     fn make(&mut self, part: &Part, snapshot: &Snapshot<'t>, plan: &Plan<'t>) {
         let table = arrays::at_capacity(snapshot.table);
-        let most = Plan::of(&table);
+        let most = Plan::of_series(&table);
         let most = arrays::made(&most);
         for (number, array) in arrays::made(plan).into_iter().enumerate() {
             let count = array.made.shape()[0] as u64;
@@ -127,7 +127,7 @@ impl<'t> NewRow<'t> {
 /// Returns the newest version of `part`, if the checksums of its fields are known.
 fn newest(part: &Part) -> Option<&Row> {
     let newest = part.contents.versions.last();
-    newest.filter(|_| !part.contents.newest.is_empty())
+    newest.filter(|row| part.contents.newest.len() == row.files.len())
 }
 
 /// Returns the length of `field`, which has the index `at`, in the version `row`.

@@ -112,7 +112,7 @@ impl TimeSeries {
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<FilledRow, WriteError> {
         let mut part = self.part_for(snapshot)?;
-        let plan = Plan::of(snapshot.table);
+        let plan = Plan::of_series(snapshot.table);
         let NewRow { row, hashes, made } = NewRow::of(&part, snapshot, &plan, changed)?;
         let fields = snapshot.table.fields.iter().zip(&row.files);
         let fields = fields.filter(|(_, file)| **file == part.next);

@@ -1,5 +1,6 @@
 //! The geometry of a named mesh as VTK stores it.
 
+use super::axis::Axis;
 use super::explicit::Explicit;
 use super::unstructured;
 use crate::write::layouts::grid::Grid;
@@ -33,9 +34,9 @@ impl<'t> Geometry<'t> {
                 Geometry::Image(Grid::of_mesh(*points, Mesh { origin, spacing }))
             }
             MeshKind::Rectilinear { coordinates } => {
-                let mut axes = [None; 3];
+                let mut axes = [Axis::ABSENT; 3];
                 for (axis, name) in axes.iter_mut().zip(coordinates) {
-                    *axis = Some(field(name)?);
+                    *axis = Axis::Field(field(name)?);
                 }
                 Geometry::Explicit(unstructured::rectilinear(axes))
             }

@@ -1,8 +1,8 @@
 //! Arrays that VTK needs and that are not fields, or are fields in another form. They are made
 //! block by block while they are written, so they need no memory.
 
+use super::axis::Axis;
 use super::cells::Integers;
-use crate::error::WriteError;
 use crate::file::Fault;
 use crate::format::data::typed;
 use crate::format::shape::interior_place;
@@ -35,9 +35,8 @@ pub enum Made<'t> {
     Indices(&'t FieldDesc),
     /// The points of a field without its ghost layers, with 0 for coordinates that it lacks.
     Points(&'t FieldDesc),
-    /// The points of a grid whose axes x, y and z have these coordinates. An axis that is absent
-    /// has the coordinate 0.
-    Axes([Option<&'t FieldDesc>; 3]),
+    /// The points of a grid with the axes x, y and z.
+    Axes([Axis<'t>; 3]),
     /// The points of the cells of a grid with so many points along x, y and z.
     Lattice([usize; 3]),
 }
@@ -60,7 +59,7 @@ impl<'t> Made<'t> {
             Made::Ramp { count, .. } | Made::Types { count, .. } => vec![*count],
             Made::Indices(field) => vec![field.shape.iter().product::<usize>() * field.components],
             Made::Points(field) => vec![field.interior_shape().iter().product(), 3],
-            Made::Axes(axes) => vec![axes.map(axis_points).iter().product(), 3],
+            Made::Axes(axes) => vec![axes.map(Axis::points).iter().product(), 3],
             Made::Lattice(points) => vec![lattice_ids(*points)],
         }
     }
@@ -70,7 +69,7 @@ impl<'t> Made<'t> {
         match self {
             Made::Ramp { .. } | Made::Types { .. } | Made::Lattice(_) => Vec::new(),
             Made::Indices(field) | Made::Points(field) => vec![*field],
-            Made::Axes(axes) => axes.iter().flatten().copied().collect(),
+            Made::Axes(axes) => axes.iter().filter_map(|axis| axis.field()).collect(),
         }
     }
 
@@ -117,11 +116,6 @@ fn scaled<T>(rows: Range<usize>, step: usize, number: impl Fn(usize) -> T) -> Ve
     rows.map(|i| number(i * step)).collect()
 }
 
-/// Returns the number of points along an axis.
-fn axis_points(axis: Option<&FieldDesc>) -> usize {
-    axis.map_or(1, |axis| axis.shape.iter().product())
-}
-
 /// Writes the interior points of `field`, whose bytes are `bytes`, with three coordinates each.
 fn write_points<T: H5Type + Element>(
     target: &Target<'_>,
@@ -141,32 +135,21 @@ fn write_points<T: H5Type + Element>(
     })
 }
 
-/// Writes the points of a grid whose axes x, y and z have coordinates of their own.
+/// Writes the points of a grid with the axes x, y and z.
 fn write_axes(
     target: &Target<'_>,
-    axes: &[Option<&FieldDesc>; 3],
+    axes: &[Axis<'_>; 3],
     snapshot: &Snapshot<'_>,
 ) -> Result<Dataset, Fault> {
-    let along = |axis: Option<&FieldDesc>| match axis {
-        None => Ok(vec![0.0]),
-        Some(field) => floats(field, snapshot),
-    };
-    let [x, y, z] = [along(axes[0])?, along(axes[1])?, along(axes[2])?];
-    data::write_made(target, |rows| {
-        let points = rows.map(|i| {
-            let (row, plane) = (i / x.len(), i / (x.len() * y.len()));
-            [x[i % x.len()], y[row % y.len()], z[plane]]
+    let along = |axis: usize| axes[axis].coordinates(snapshot);
+    let (x, y, z) = (along(0)?, along(1)?, along(2)?);
+    let [columns, rows, _] = axes.map(Axis::points);
+    data::write_made(target, |points| {
+        let points = points.map(|i| {
+            let (row, plane) = (i / columns, i / (columns * rows));
+            [x(i % columns), y(row % rows), z(plane)]
         });
         points.collect::<Vec<_>>().concat()
-    })
-}
-
-/// Returns the values of `field` as numbers of 64 bits.
-fn floats(field: &FieldDesc, snapshot: &Snapshot<'_>) -> Result<Vec<f64>, WriteError> {
-    let bytes = snapshot.bytes(field)?;
-    Ok(match field.dtype {
-        DType::F32 => typed::<f32>(bytes).iter().map(|v| f64::from(*v)).collect(),
-        _ => typed::<f64>(bytes).into_owned(),
     })
 }
 

@@ -21,12 +21,15 @@
 //! it would take the group for one more data set.
 //!
 //! Grids with coordinates are unstructured grids, because only VTK 9.6 and later read the types
-//! that VTKHDF has for them. All versions that read time series read the unstructured ones.
+//! that VTKHDF has for them. All versions that read time series read the unstructured ones. Uniform
+//! meshes are unstructured grids too in a time series of several meshes: there VTK 9.7 takes an
+//! image for one without times.
 //!
 //! A field whose values have the form that VTK needs is stored once: here and under `/tcasm`. VTK
 //! needs points and cells along a single axis, so the dataset of such a field has one axis in place
 //! of several.
 
+mod axis;
 mod cells;
 mod collection;
 mod explicit;

@@ -1,11 +1,15 @@
 //! What VTK shows of a version: its meshes, the fields on them, and why other fields are not shown.
 
 use super::geometry::Geometry;
+use super::unstructured;
 use crate::error::WriteError;
 use crate::format::shape::with_components;
 use crate::snapshot::Snapshot;
 use crate::write::layouts::grid::{Grid, is_on_no_mesh};
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc};
+
+/// The groups that VTK looks for in `/VTKHDF`, also of a collection.
+const RESERVED: [&str; 5] = ["Assembly", "Steps", "PointData", "CellData", "FieldData"];
 
 /// What VTK shows of a version with named meshes.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +60,16 @@ impl<'t> Plan<'t> {
             }
         }
         plan.show_free_fields(table);
+        plan
+    }
+
+    /// Does the same for a time series. One of several meshes is no image there: VTK reads an image
+    /// in a collection as if it had no times.
+    pub fn of_series(table: &'t FieldTable) -> Self {
+        let mut plan = Plan::of(table);
+        if plan.meshes.len() > 1 {
+            plan.meshes.iter_mut().for_each(Shown::make_explicit);
+        }
         plan
     }
 
@@ -142,10 +156,11 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// Returns `name`, or a name like it if a group in `/VTKHDF` has that one.
+    /// Returns `name`, or a name like it if a group in `/VTKHDF` has that one, or means something
+    /// there.
     fn group_name(&self, name: &str) -> String {
-        let is_taken =
-            |name: &str| name == "Assembly" || self.meshes.iter().any(|shown| shown.name == name);
+        let has_group = |name: &str| self.meshes.iter().any(|shown| shown.name == name);
+        let is_taken = |name: &str| RESERVED.contains(&name) || has_group(name);
         let mut name = name.to_owned();
         while is_taken(&name) {
             name.push('_');
@@ -160,6 +175,16 @@ impl Shown<'_> {
         match count {
             1 => "/VTKHDF".to_owned(),
             _ => format!("/VTKHDF/{}", self.name),
+        }
+    }
+
+    /// Gives an image points with coordinates, and cells.
+    fn make_explicit(&mut self) {
+        if let Geometry::Image(grid) = &self.geometry {
+            self.geometry = Geometry::Explicit(unstructured::uniform(grid));
+            for data in &mut self.data {
+                data.shape = along_one_axis(data.field);
+            }
         }
     }
 }
@@ -177,11 +202,16 @@ fn place(field: &FieldDesc, geometry: &Geometry<'_>) -> Result<(&'static str, Ve
             if explicit.types.is_none() && field.centering == Centering::Cell {
                 return Err("particles have no cells".to_owned());
             }
-            let count = field.interior_shape().iter().product();
-            with_components(vec![count], field)
+            along_one_axis(field)
         }
     };
     Ok((group_of(field), shape))
+}
+
+/// Returns the shape of the interior of `field` on a mesh whose points have coordinates.
+fn along_one_axis(field: &FieldDesc) -> Vec<usize> {
+    let count = field.interior_shape().iter().product();
+    with_components(vec![count], field)
 }
 
 /// Returns the reason why VTK can show `field` on no mesh.
@@ -199,5 +229,105 @@ fn group_of(field: &FieldDesc) -> &'static str {
     match field.centering {
         Centering::Cell => "CellData",
         _ => "PointData",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::explicit::Counts;
+    use super::*;
+    use tcasm_core::field::{DType, Mesh, MeshKind};
+
+    /// Returns a table with uniform meshes of these names, and a vector in the cells of each.
+    fn uniform(names: &[&str]) -> FieldTable {
+        let mut table = FieldTable::default();
+        for name in names {
+            let mut field = FieldDesc::new(&format!("v_of_{name}"), DType::F64, &[2, 3]);
+            field.components = 3;
+            field.centering = Centering::Cell;
+            field.on = Some((*name).to_owned());
+            table.fields.push(field);
+            table.meshes.push(MeshDesc {
+                name: (*name).to_owned(),
+                kind: MeshKind::Uniform {
+                    points: [4, 3, 1],
+                    origin: [1.0; 3],
+                    spacing: [0.5; 3],
+                },
+                block: None,
+                attrs: Default::default(),
+            });
+        }
+        table.check_meshes().unwrap();
+        table
+    }
+
+    /// Adds a field with a mesh of its own, which is on no named one.
+    fn add_free(table: &mut FieldTable) {
+        let mut free = FieldDesc::new("free", DType::F32, &[5]);
+        free.mesh = Some(Mesh::default());
+        table.fields.push(free);
+    }
+
+    /// Returns the sizes of each mesh that is no image, and the shapes of the fields on all meshes.
+    fn sizes(plan: &Plan<'_>) -> (Vec<Counts>, Vec<Vec<usize>>) {
+        let explicit = plan
+            .meshes
+            .iter()
+            .filter_map(|shown| match &shown.geometry {
+                Geometry::Explicit(explicit) => Some(explicit.counts),
+                Geometry::Image(_) => None,
+            });
+        let data = plan.meshes.iter().flat_map(|shown| &shown.data);
+        let shapes = data.map(|data| data.shape.clone());
+        (explicit.collect(), shapes.collect())
+    }
+
+    #[test]
+    fn single_uniform_mesh_of_a_series_is_an_image() {
+        let named = uniform(&["a"]);
+        let mut free = FieldTable::default();
+        add_free(&mut free);
+        for table in [named, free] {
+            let plan = Plan::of_series(&table);
+            assert_eq!(plan, Plan::of(&table));
+            assert!(matches!(plan.meshes[0].geometry, Geometry::Image(_)));
+        }
+    }
+
+    #[test]
+    fn several_uniform_meshes_of_a_series_have_points_and_cells() {
+        let mut table = uniform(&["a", "b"]);
+        add_free(&mut table);
+        let shapes = vec![vec![2, 3, 3], vec![2, 3, 3], vec![5]];
+        assert_eq!(sizes(&Plan::of(&table)), (vec![], shapes));
+        let plane = Counts {
+            points: 12,
+            cells: 6,
+            ids: 24,
+        };
+        let line = Counts {
+            points: 5,
+            cells: 4,
+            ids: 8,
+        };
+        let shapes = vec![vec![6, 3], vec![6, 3], vec![5]];
+        let expected = (vec![plane, plane, line], shapes);
+        assert_eq!(sizes(&Plan::of_series(&table)), expected);
+    }
+
+    #[test]
+    fn no_mesh_has_the_name_of_a_group_of_vtkhdf() {
+        let table = uniform(&[&RESERVED[..], &["Steps_", "a"]].concat());
+        let plan = Plan::of(&table);
+        let names: Vec<&str> = plan.meshes.iter().map(|shown| &*shown.name).collect();
+        let changed = [
+            "Assembly_",
+            "Steps_",
+            "PointData_",
+            "CellData_",
+            "FieldData_",
+        ];
+        assert_eq!(names, [&changed[..], &["Steps__", "a"]].concat());
     }
 }

@@ -1,9 +1,11 @@
 //! The arrays of unstructured meshes, and of grids whose points have coordinates.
 
+use super::axis::Axis;
 use super::explicit::{Counts, Explicit, Source};
 use super::made::{Made, lattice_cell, lattice_cells};
 use crate::format::shape::slowest_first;
-use tcasm_core::field::{CellType, Cells, DType, FieldDesc, FieldTable};
+use crate::write::layouts::grid::Grid;
+use tcasm_core::field::{CellType, Cells, DType, FieldDesc, FieldTable, Mesh};
 
 /// Returns the arrays of an unstructured mesh with the points of the field `points`. Fails with the
 /// reason why VTK cannot have them.
@@ -104,10 +106,21 @@ fn wide(field: &FieldDesc) -> Source<'_> {
     }
 }
 
-/// Returns the arrays of a grid whose axes x, y and z have the coordinates `axes`.
-pub fn rectilinear(axes: [Option<&FieldDesc>; 3]) -> Explicit<'_> {
-    let along = |axis: Option<&FieldDesc>| axis.map_or(1, |axis| axis.shape[0]);
-    lattice(axes.map(along), Source::Made(Made::Axes(axes)))
+/// Returns the arrays of a grid with the axes x, y and z.
+pub fn rectilinear(axes: [Axis<'_>; 3]) -> Explicit<'_> {
+    lattice(axes.map(Axis::points), Source::Made(Made::Axes(axes)))
+}
+
+/// Returns the arrays of a uniform grid.
+pub fn uniform(grid: &Grid) -> Explicit<'static> {
+    let [z, y, x] = grid.points;
+    let Mesh { origin, spacing } = grid.mesh;
+    let even = |axis: usize, points| Axis::Even {
+        origin: origin[axis],
+        spacing: spacing[axis],
+        points,
+    };
+    rectilinear([even(0, x), even(1, y), even(2, z)])
 }
 
 /// Returns the arrays of a grid with the points `coordinates`.
