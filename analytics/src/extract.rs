@@ -176,8 +176,9 @@ fn extent(slice: &Slice) -> usize {
         .div_ceil(slice.step.unsigned_abs())
 }
 
-/// Returns the mesh of the indices `slices` of `desc`, whose own mesh is `mesh`. The value of a cell
-/// lies in its middle, so with a step the first cell of the part begins before that of the field.
+/// Returns the mesh of the indices `slices` of `desc`, whose own mesh is `mesh`. The value of a
+/// cell lies in its middle, so with a step the first cell of the part begins before that of the
+/// field.
 fn placed(mut mesh: Mesh, desc: &FieldDesc, slices: &[Slice]) -> Mesh {
     let middle = match desc.centering {
         Centering::Point => 0.0,

@@ -29,8 +29,8 @@ const TO_INLINE: u32 = 4;
 const PAUSE: u32 = 8;
 const MOST_PAUSE: u32 = 1024;
 /// A chunk that would be cheaper inline only if fewer of its pages faulted than last time is tried
-/// after this many pauses: its pages may be expected by now. It stays inline for `TRIAL` versions at
-/// least, which is long enough to learn a pattern.
+/// after this many pauses: its pages may be expected by now. It stays inline for `TRIAL` versions
+/// at least, which is long enough to learn a pattern.
 const PAUSES_TO_TRIAL: u32 = 4;
 const TRIAL: u32 = 4;
 

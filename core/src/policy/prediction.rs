@@ -68,8 +68,8 @@ impl Prediction {
         &self.expected
     }
 
-    /// Returns the pages that are written again and again, and are not expected because they are few
-    /// in their chunk. Their faults tell nothing new.
+    /// Returns the pages that are written again and again, and are not expected because they are
+    /// few in their chunk. Their faults tell nothing new.
     pub fn recurring(&self) -> &PageSet {
         &self.few
     }

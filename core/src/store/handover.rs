@@ -47,9 +47,9 @@ impl Store {
     /// nothing else uses the rest of their last chunk.
     ///
     /// Also takes memory for the versions that will be live at once, as far as there is any, so
-    /// that the first steps need not wait for it. On a machine with several nodes of memory it takes
-    /// none: each page lies where a thread of the program first stores to it, and the frames of the
-    /// other planes follow.
+    /// that the first steps need not wait for it. On a machine with several nodes of memory it
+    /// takes none: each page lies where a thread of the program first stores to it, and the frames
+    /// of the other planes follow.
     ///
     /// # Safety
     /// `base` must be the region's live memory, and stay so as long as the store is used. The pages

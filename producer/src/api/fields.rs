@@ -29,8 +29,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     ///
     /// The field begins at a multiple of 2 MiB, which the capacity must allow for. Its live memory
     /// counts against the bound on memory. Memory for all versions that may be alive at once is
-    /// taken here, not in the first steps. (On a machine with several nodes of memory it is taken in
-    /// the first steps, where the program's threads store.)
+    /// taken here, not in the first steps. (On a machine with several nodes of memory it is taken
+    /// in the first steps, where the program's threads store.)
     pub fn handed_over(self) -> FieldBuilder<'p, T, D, HandedOver> {
         FieldBuilder {
             producer: self.producer,
