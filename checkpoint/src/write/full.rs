@@ -28,8 +28,8 @@ pub fn write(
     unsealed.commit()
 }
 
-/// Writes `snapshot` to `path` as [`write`] does, but replaces no file. Fails if something has this
-/// path before the file is written, or when it gets its name.
+/// Writes `snapshot` to `path` as [`write()`] does, but replaces no file. Fails if something has
+/// this path before the file is written, or when it gets its name.
 pub fn write_new(
     path: impl AsRef<Path>,
     snapshot: &Snapshot<'_>,

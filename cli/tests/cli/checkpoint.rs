@@ -242,6 +242,28 @@ fn sigusr1_writes_a_checkpoint_at_once() {
 }
 
 #[test]
+fn sigusr1_before_the_first_version_writes_that_one() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("usr1-early"));
+    let fast = dir.path().to_str().unwrap();
+    let run = Background::start(&["checkpoint", &name, "--fast", fast, "--last"]);
+    until("it handles the signal", || {
+        catches(run.pid(), Signal::SIGUSR1)
+    });
+    run.signal(Signal::SIGUSR1);
+    let (mut p, t) = line(&name, 8);
+    publish(&mut p, t, 10);
+    until("it is written", || files(dir.path()).len() == 1);
+}
+
+/// Returns true if the process has a handler for `signal`.
+fn catches(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("SigCgt:"));
+    let caught = u64::from_str_radix(line.unwrap().trim(), 16).unwrap();
+    caught >> (signal as i32 - 1) & 1 == 1
+}
+
+#[test]
 fn every_seconds_and_max_overhead_limit_the_number_of_files() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("seconds"));
     let (mut p, t) = line(&name, 8);

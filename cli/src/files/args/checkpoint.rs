@@ -140,7 +140,7 @@ pub struct RestoreArgs {
 
 pub const CHECKPOINT_HELP: &str = "\
 Signals:
-  SIGUSR1  write the newest version now
+  SIGUSR1  write the newest version now, or the first as soon as there is one
   SIGTERM  write the newest version, finish copying to the slow folder, then exit
   SIGINT   finish the current file, then exit; the next start copies complete checkpoints to the
            slow folder";

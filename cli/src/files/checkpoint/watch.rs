@@ -93,11 +93,11 @@ impl Watch<'_> {
     /// Goes through all versions that can be read, and writes those that are due.
     fn follow(&mut self, observer: &mut Observer) -> Result<End, Failure> {
         let mut schedule = Schedule::new(self.args.when, self.args.max_overhead, Instant::now());
-        let mut asked = self.signals.asked();
+        let mut answered = 0;
         while !self.signals.end() {
-            let now = self.signals.asked() != std::mem::replace(&mut asked, self.signals.asked());
-            if now {
-                self.write_newest(observer)?;
+            let asked = self.signals.asked();
+            if asked != answered && self.write_newest(observer)? {
+                answered = asked;
             }
             match observer.next(POLL) {
                 Ok(version) => self.see(version, &mut schedule)?,
@@ -124,15 +124,15 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Writes the newest version, unless it is on the disk already. Before the first version there
-    /// is nothing to write.
-    fn write_newest(&mut self, observer: &mut Observer) -> Result<(), Failure> {
+    /// Writes the newest version, unless it is on the disk already. Returns false if there is no
+    /// version.
+    fn write_newest(&mut self, observer: &mut Observer) -> Result<bool, Failure> {
         match observer.latest() {
-            Ok(version) if self.writer.has(&version) => Ok(()),
-            Ok(version) => self.write(version),
+            Ok(version) if self.writer.has(&version) => Ok(true),
+            Ok(version) => self.write(version).map(|()| true),
             Err(
                 ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost,
-            ) => Ok(()),
+            ) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
