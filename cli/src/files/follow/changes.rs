@@ -48,12 +48,12 @@ impl Changes {
     }
 }
 
-/// Returns the fields that are at another place than before. A field moves when it is bound to
-/// another buffer.
+/// Returns the fields that are at another place than before, or have another shape. A field moves
+/// when it is bound to another buffer. Stores beyond its length are seen when the length changes.
 fn moved<'t>(before: &'t FieldTable, now: &'t FieldTable) -> impl Iterator<Item = String> + 't {
     let elsewhere = |field: &&FieldDesc| {
         let old = before.get(&field.name);
-        old.is_none_or(|old| old.offset != field.offset)
+        old.is_none_or(|old| old.offset != field.offset || old.shape != field.shape)
     };
     let fields = now.fields.iter().filter(elsewhere);
     fields.map(|field| field.name.clone())
