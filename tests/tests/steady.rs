@@ -12,7 +12,8 @@ use tcasm_tests::puppet::number;
 const OBSERVERS: usize = 5;
 const DAY: u64 = 24 * 60 * 60;
 
-/// A figure of a process, and how much more of it there may be later, besides a tenth.
+/// A figure of a process: its name, how to read it, and by how much it may exceed the earlier
+/// figure and a tenth of it.
 type Figure = (&'static str, fn(&Sample) -> u64, u64);
 
 const FIGURES: [Figure; 4] = [

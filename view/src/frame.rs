@@ -120,6 +120,9 @@ impl Frame {
 #[derive(Debug, Default)]
 pub struct Writer {
     number: u64,
+    /// The field and the component of the last frame. A page that is told others forgets all it
+    /// has.
+    shown: String,
     image: Option<(String, Arc<Image>)>,
     compare: Option<(String, Arc<Image>)>,
     grid: Option<(String, Arc<Grid>)>,
@@ -137,6 +140,7 @@ impl Writer {
     /// Encodes a frame as a binary message. Returns its number and the message.
     pub fn write(&mut self, frame: &Frame) -> (u64, Vec<u8>) {
         self.number += 1;
+        self.forget_others(&frame.request);
         let mut message = Message::default();
         message.begin(self.number, frame);
         // Tiles of the image before count only if it shows the same field, component and slice.
@@ -162,13 +166,27 @@ impl Writer {
                     .insert("compare".to_owned(), Value::Object(head));
                 self.compare = Some((what, image.clone()));
             }
-            Some(Err(error)) => message.put("compare", json!({ "error": error })),
-            None => {}
+            other => {
+                // The page has no image to compare with after this frame.
+                self.compare = None;
+                if let Some(Err(error)) = other {
+                    message.put("compare", json!({ "error": error }));
+                }
+            }
         }
         message.arrays(frame);
         message.numbers(frame);
         self.places(&mut message, frame);
         (self.number, message.finish())
+    }
+
+    /// Forgets the images of the page if it forgets them because of this frame.
+    fn forget_others(&mut self, request: &ViewRequest) {
+        let shown = format!("{:?}", (&request.field, request.component));
+        if self.shown != shown {
+            (self.image, self.compare) = (None, None);
+            self.shown = shown;
+        }
     }
 }
 

@@ -250,7 +250,7 @@ pub enum ReadError {
     Elsewhere {
         /// The list.
         path: PathBuf,
-        /// What it names.
+        /// The name in the list.
         name: String,
     },
 }

@@ -99,8 +99,8 @@ impl Planes {
     ) -> io::Result<()> {
         let bytes = self.whole_chunks(pages);
         if self.huge {
-            // Of all bytes that are moved together: if a part had another advice, the kernel would
-            // not move them.
+            // All bytes that are moved together need the same advice. Otherwise the kernel does not
+            // move them.
             self.planes[plane].memory.allow_huge_pages(&bytes);
         }
         if let Some(before) = before {

@@ -56,7 +56,8 @@ struct Chunk {
     inline: Seen,
     /// How many versions in a row spoke for the other way.
     votes: u32,
-    /// For how many deferred versions in a row a trial might have shown that inline is cheaper.
+    /// The number of deferred versions in a row that would have been cheaper inline if no page had
+    /// faulted.
     waited: u32,
     /// For how many versions the chunk may not become deferred.
     pause: u32,

@@ -1,6 +1,7 @@
 //! Live memory: operations on the address ranges that a tracker maps over the reservation of its
 //! caller.
 
+use super::huge::is_huge;
 use super::mem::{HUGE_PAGE, MapError, Mapping, page_size};
 use super::numa;
 use nix::errno::Errno;
@@ -154,25 +155,33 @@ fn copy_by_node(
 /// Has core dumps include `range`, a private mapping of a file that nobody uses yet: they do so if
 /// a page of it was ever copied. The mapping has no copies and shows the same bytes afterwards.
 ///
-/// The copy leaves a page table, so its chunk could not be mapped by a huge page. Therefore that
-/// chunk is mapped once more, which removes the table, and the kernel joins both mappings. A range
-/// of one chunk would forget that it had a copy, so its chunk is mapped by small pages.
+/// The copy leaves a page table, so its chunk is not mapped by a huge page any more. Where the range
+/// has further chunks, that chunk is mapped once more, which removes the table, and the kernel joins
+/// both mappings. A range of one chunk would forget that it had a copy. There the kernel is asked to
+/// map the huge page again, if it was one: it fills no holes of the file, and copies nothing.
 ///
 /// # Errors
 /// The kernel may refuse to map the chunk again, as with a limit on data (`RLIMIT_DATA`). Then the
 /// range is no longer of use.
 fn include_in_core_dumps(range: &Range<usize>, backing: Backing<'_>) -> io::Result<()> {
     let page = range.start..range.start + page_size();
+    let first = range.start..range.start + HUGE_PAGE;
+    let alone = range.len() <= HUGE_PAGE;
+    let huge = alone && read_ahead(range).is_ok() && is_huge(range).unwrap_or(false);
     if copy_in_place(&page).is_err() {
         return Ok(());
     }
-    let first = range.start..range.start + HUGE_PAGE;
-    match range.len() > HUGE_PAGE {
+    if !alone {
         // SAFETY: the mapping belongs to the caller, and nobody uses it yet.
-        true => unsafe { map(&first, backing) },
-        // SAFETY: the copy has the bytes of the page of the file, and nobody uses the mapping yet.
-        false => unsafe { drop_copies(&page) },
+        return unsafe { map(&first, backing) };
     }
+    // SAFETY: the copy has the bytes of the page of the file, and nobody uses the mapping yet.
+    unsafe { drop_copies(&page)? };
+    if huge {
+        // If the kernel refuses, the chunk is mapped by small pages.
+        let _ = gather(range);
+    }
+    Ok(())
 }
 
 /// Makes private copies of the pages of `range`, a private mapping of a file, that are still pages

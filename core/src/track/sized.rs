@@ -82,6 +82,11 @@ fn reserved_pages_are_refused_under_trackers_that_do_not_see_all_changes_of_them
 /// Returns a producer whose chunks are shared with a file. `own` are the pages that are not. Chunk
 /// 0 of the file is a huge page.
 fn shared(own: &[usize]) -> (Producer, Object) {
+    shared_pages(0..PAGES, own)
+}
+
+/// As [`shared`], with only `pages` shared, which are whole chunks.
+fn shared_pages(pages: Range<usize>, own: &[usize]) -> (Producer, Object) {
     let mut p = producer();
     let all: Vec<usize> = (0..PAGES).collect();
     p.store(&all);
@@ -104,7 +109,7 @@ fn shared(own: &[usize]) -> (Producer, Object) {
     own.iter().for_each(|page| copies.insert(*page));
     // SAFETY: only this thread uses the memory, no page is locked for DMA, and the file holds the
     // bytes of all pages. The tests never write it.
-    unsafe { p.tracked.share(&(0..PAGES), file.as_fd(), &copies) }.unwrap();
+    unsafe { p.tracked.share(&pages, file.as_fd(), &copies) }.unwrap();
     (p, file)
 }
 
@@ -135,6 +140,18 @@ fn run_that_is_shared_as_a_whole_is_one_mapping_and_begins_with_its_huge_page() 
         all.contains(&usize::from_str_radix(start, 16).unwrap())
     });
     assert_eq!(inside.count(), 1);
+}
+
+#[test]
+fn chunk_that_is_shared_alone_is_huge() {
+    let (mut p, _file) = shared_pages(pages_of(0), &[]);
+    for _ in 0..3 {
+        assert_eq!(p.publish(), []);
+        assert!(huge(&p, 0));
+    }
+    p.store(&[5]);
+    assert_eq!(p.publish(), [5]);
+    assert!(!huge(&p, 0));
 }
 
 #[test]

@@ -103,6 +103,21 @@ fn all_tiles_are_sent_when_equal_samples_have_another_meaning() {
 }
 
 #[test]
+fn all_tiles_are_sent_when_a_field_is_shown_again_after_another_without_an_image() {
+    let mut writer = Writer::default();
+    let before = frame(&request(), &image());
+    assert_eq!(tiles(&mut writer, &before), ALL);
+    let mut other = request();
+    other.field = "v".to_owned();
+    let other = Frame {
+        request: Arc::new(other),
+        ..Frame::default()
+    };
+    writer.write(&other);
+    assert_eq!(tiles(&mut writer, &before), ALL);
+}
+
+#[test]
 fn tile_is_sent_when_any_of_its_samples_changes_and_nan_equals_nan() {
     let mut writer = Writer::default();
     let mut now = image();
