@@ -5,7 +5,8 @@ mod places;
 
 use crate::image::{Image, Profile, Volume};
 use crate::mesh::{Grid, Scene};
-use crate::request::ViewRequest;
+use crate::request::{SceneRequest, Slice, ViewRequest};
+use places::known;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -115,18 +116,19 @@ impl Frame {
     }
 }
 
-/// An encoder of frames for one page. It knows the last images that it has written, and writes only
-/// the tiles that differ from them.
+/// An encoder of frames for one page. It knows the data that the page has, and writes only the tiles
+/// of images and the arrays of meshes that differ.
 #[derive(Debug, Default)]
 pub struct Writer {
     number: u64,
-    /// The field and the component of the last frame. A page that is told others forgets all it
-    /// has.
-    shown: String,
-    image: Option<(String, Arc<Image>)>,
-    compare: Option<(String, Arc<Image>)>,
-    grid: Option<(String, Arc<Grid>)>,
-    scene: Option<(String, Arc<Scene>)>,
+    /// The field and the component of the last frame.
+    shown: Option<(String, Option<usize>)>,
+    /// The images that the page has, with the slices that they show.
+    image: Option<(Option<Slice>, Arc<Image>)>,
+    compare: Option<(Option<Slice>, Arc<Image>)>,
+    /// The places of the samples of `image`.
+    grid: Option<(Option<Slice>, Arc<Grid>)>,
+    scene: Option<(Option<SceneRequest>, Arc<Scene>)>,
 }
 
 /// A message under construction: a head, and arrays.
@@ -143,28 +145,42 @@ impl Writer {
         self.forget_others(&frame.request);
         let mut message = Message::default();
         message.begin(self.number, frame);
-        // Tiles of the image before count only if it shows the same field, component and slice.
-        let what = format!(
-            "{:?}",
-            (
-                &frame.request.field,
-                frame.request.component,
-                &frame.request.slice
-            )
-        );
+        self.images(&mut message, frame);
+        message.arrays(frame);
+        message.numbers(frame);
+        self.places(&mut message, frame);
+        (self.number, message.finish())
+    }
+
+    /// Forgets all that the page forgets because of this frame. A page keeps no data of another
+    /// field or component, not even if the frame has an error or no data.
+    fn forget_others(&mut self, request: &ViewRequest) {
+        let shown = Some((request.field.clone(), request.component));
+        if self.shown != shown {
+            *self = Writer {
+                number: self.number,
+                shown,
+                ..Writer::default()
+            };
+        }
+    }
+
+    /// Adds the image, and the image to compare with.
+    fn images(&mut self, message: &mut Message, frame: &Frame) {
+        let slice = &frame.request.slice;
         if let Some(image) = &frame.image {
-            let head = message.image(image, same(&self.image, &what, image));
-            message.head.insert("image".to_owned(), Value::Object(head));
-            self.image = Some((what.clone(), image.clone()));
+            let old = known(&self.image, slice).filter(|old| old.is_alike(image));
+            let head = message.image(image, old);
+            message.put("image", Value::Object(head));
+            self.image = Some((slice.clone(), image.clone()));
         }
         match &frame.compare {
             Some(Ok((stamp, image))) => {
-                let mut head = message.image(image, same(&self.compare, &what, image));
+                let old = known(&self.compare, slice).filter(|old| old.is_alike(image));
+                let mut head = message.image(image, old);
                 head.insert("version".to_owned(), json!(stamp));
-                message
-                    .head
-                    .insert("compare".to_owned(), Value::Object(head));
-                self.compare = Some((what, image.clone()));
+                message.put("compare", Value::Object(head));
+                self.compare = Some((slice.clone(), image.clone()));
             }
             other => {
                 // The page has no image to compare with after this frame.
@@ -174,26 +190,7 @@ impl Writer {
                 }
             }
         }
-        message.arrays(frame);
-        message.numbers(frame);
-        self.places(&mut message, frame);
-        (self.number, message.finish())
     }
-
-    /// Forgets the images of the page if it forgets them because of this frame.
-    fn forget_others(&mut self, request: &ViewRequest) {
-        let shown = format!("{:?}", (&request.field, request.component));
-        if self.shown != shown {
-            (self.image, self.compare) = (None, None);
-            self.shown = shown;
-        }
-    }
-}
-
-/// Returns the image before, if its tiles can stand for tiles of `image`.
-fn same<'o>(old: &'o Option<(String, Arc<Image>)>, what: &str, image: &Image) -> Option<&'o Image> {
-    let (before, old) = old.as_ref()?;
-    (before == what && old.is_alike(image)).then_some(&**old)
 }
 
 impl Message {

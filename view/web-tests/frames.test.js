@@ -44,6 +44,25 @@ test('a frame with an error keeps the data before', () => {
   assert.deepEqual([gone.version, gone.image], [first.version, first.image]);
 });
 
+// The server counts on this: it sends such data again (`Writer::forget_others`).
+test('a frame of another field or component makes the page forget all data', () => {
+  const first = apply(null, whole([1, 2, 4, 5, 3, 6, 7, 8, 9]));
+  const others = [{ field: 'v' }, { component: 1 }, { field: 'v', error: 'no such field' }];
+  for (const other of others) {
+    const head = { frame: 2, id: 2, version: version(2), ...other };
+    assert.equal(apply(first, frame(head, [])).image, undefined);
+  }
+});
+
+test('an image without a grid makes the page forget the corners', () => {
+  const grid = { rows: 1, cols: 1, origin: [0, 0, 0], corners: 0 };
+  const tiles = image([]);
+  const head = { id: 1, version: version(1), image: tiles };
+  const first = apply(null, frame({ ...head, frame: 1, grid }, [1, 2, 3]));
+  assert.deepEqual([...first.grid.corners], [1, 2, 3]);
+  assert.equal(apply(first, frame({ ...head, frame: 2 }, [])).grid, null);
+});
+
 test('arrays of a mesh that are not sent again are those of the frame before', () => {
   const head = (number, more) => ({
     frame: number,

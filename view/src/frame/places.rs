@@ -11,24 +11,26 @@ impl Writer {
     pub(super) fn places(&mut self, message: &mut Message, frame: &Frame) {
         let request = &frame.request;
         if let Some(grid) = &frame.grid {
-            let what = format!("{:?}", (&request.field, &request.slice));
-            let old = known(&self.grid, &what);
-            message.grid(grid, old);
-            self.grid = Some((what, grid.clone()));
+            message.grid(grid, known(&self.grid, &request.slice));
+            self.grid = Some((request.slice.clone(), grid.clone()));
+        } else if frame.image.is_some() {
+            // The page has no places for this image, so it forgets those of the image before.
+            self.grid = None;
         }
         if let Some(scene) = &frame.scene {
-            let what = format!("{:?}", (&request.field, request.component, request.scene));
-            let old = known(&self.scene, &what);
-            message.scene(scene, old);
-            self.scene = Some((what, scene.clone()));
+            message.scene(scene, known(&self.scene, &request.scene));
+            self.scene = Some((request.scene, scene.clone()));
         }
     }
 }
 
-/// Returns what the page has, if it has the same meaning.
-fn known<'o, T>(old: &'o Option<(String, Arc<T>)>, what: &str) -> Option<&'o T> {
+/// Returns the data that the page has, if it answers the same part of a request.
+pub(super) fn known<'o, K: PartialEq, T>(
+    old: &'o Option<(K, Arc<T>)>,
+    wanted: &K,
+) -> Option<&'o T> {
     let (before, old) = old.as_ref()?;
-    (before == what).then_some(&**old)
+    (before == wanted).then_some(&**old)
 }
 
 impl Message {

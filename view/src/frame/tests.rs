@@ -1,8 +1,7 @@
-//! What is sent of an image and of a mesh. A page keeps what it has of the frame before.
+//! The tiles and arrays that are sent to a page, which keeps the others of the frame before.
 
 use super::*;
 use crate::mesh::Surface;
-use crate::request::Slice;
 
 /// Three rows and two columns of tiles.
 const SIZE: [usize; 2] = [2 * TILE + 3, TILE + 1];
@@ -230,21 +229,23 @@ fn only_arrays_of_a_mesh_that_changed_are_sent_again() {
     );
 }
 
+/// Returns two corners, the second without a place.
+fn grid(x: f32) -> Grid {
+    Grid {
+        size: [1, 2],
+        origin: [0.0; 3],
+        bounds: None,
+        placeless: 0,
+        corners: vec![[x, 0.0, 0.0], [f32::NAN; 3]],
+    }
+}
+
 #[test]
 fn corners_of_samples_are_sent_when_they_change() {
-    let grid = |x: f32| {
-        Some(Arc::new(Grid {
-            size: [1, 2],
-            origin: [0.0; 3],
-            bounds: None,
-            placeless: 0,
-            corners: vec![[x, 0.0, 0.0], [f32::NAN; 3]],
-        }))
-    };
     let mut writer = Writer::default();
     let mut is_sent = |x: f32| {
         let frame = Frame {
-            grid: grid(x),
+            grid: Some(Arc::new(grid(x))),
             ..Frame::default()
         };
         let (_, message) = writer.write(&frame);
@@ -255,6 +256,82 @@ fn corners_of_samples_are_sent_when_they_change() {
     assert_eq!(is_sent(1.5), Some(1.5));
     assert_eq!(is_sent(1.5), None);
     assert_eq!(is_sent(2.5), Some(2.5));
+}
+
+/// Returns a frame with an image, the places of its samples, and a scene.
+fn placed() -> Frame {
+    Frame {
+        grid: Some(Arc::new(grid(1.5))),
+        scene: Some(Arc::new(triangle())),
+        ..frame(&request(), &image())
+    }
+}
+
+/// Encodes a frame. Returns true for each part of it that is sent: the image and the image to
+/// compare with, the corners of samples, the positions and the triangles of the scene.
+fn parts(writer: &mut Writer, frame: &Frame) -> [bool; 5] {
+    let (_, message) = writer.write(frame);
+    let (head, _) = split(&message);
+    let scene = &head["scene"];
+    [
+        head["image"]["tiles"] != json!(NONE),
+        head["compare"]["tiles"] != json!(NONE),
+        head["grid"]["corners"].is_u64(),
+        scene["positions"].is_u64(),
+        scene["surface"]["corners"].is_u64(),
+    ]
+}
+
+#[test]
+fn all_is_sent_again_to_a_page_that_has_shown_another_field_or_component() {
+    let others: [Change<Frame>; 3] = [
+        ("field", |other| {
+            Arc::make_mut(&mut other.request).field = "v".to_owned();
+        }),
+        ("component", |other| {
+            Arc::make_mut(&mut other.request).component = Some(1);
+        }),
+        ("field with an error", |other| {
+            Arc::make_mut(&mut other.request).field = "v".to_owned();
+            other.error = Some("there is no such field".to_owned());
+        }),
+    ];
+    for (what, change) in others {
+        let mut writer = Writer::default();
+        assert_eq!(parts(&mut writer, &placed()), [true; 5]);
+        assert_eq!(parts(&mut writer, &placed()), [false; 5], "no change");
+        let mut other = Frame {
+            request: Arc::new(request()),
+            ..Frame::default()
+        };
+        change(&mut other);
+        writer.write(&other);
+        assert_eq!(parts(&mut writer, &placed()), [true; 5], "{what}");
+    }
+}
+
+#[test]
+fn frame_without_data_of_the_same_field_makes_the_page_forget_no_array() {
+    let mut writer = Writer::default();
+    parts(&mut writer, &placed());
+    for error in [None, Some("version 7 is not there".to_owned())] {
+        let nothing = Frame {
+            request: Arc::new(request()),
+            error,
+            ..Frame::default()
+        };
+        writer.write(&nothing);
+        let [image, _, corners, positions, triangles] = parts(&mut writer, &placed());
+        assert_eq!([image, corners, positions, triangles], [false; 4]);
+    }
+}
+
+#[test]
+fn corners_of_samples_are_sent_again_after_an_image_without_them() {
+    let mut writer = Writer::default();
+    parts(&mut writer, &placed());
+    writer.write(&frame(&request(), &image()));
+    assert!(parts(&mut writer, &placed())[2]);
 }
 
 #[test]

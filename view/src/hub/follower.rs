@@ -239,9 +239,10 @@ impl Follower {
         }
     }
 
-    /// Adds the image of the version that the request compares with.
+    /// Adds the image of the version that the request compares with, unless the frame has no data.
     fn compare(&mut self, job: &Job, frame: &mut Frame) {
-        if frame.error.is_some() || job.request.compare.is_none() {
+        let has_data = frame.error.is_none() && !frame.is_empty();
+        if !has_data || job.request.compare.is_none() {
             return;
         }
         let other = self.pin(job.request.compare).and_then(|version| {

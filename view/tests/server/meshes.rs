@@ -83,6 +83,33 @@ fn particles_come_with_their_places_and_may_be_none() {
 }
 
 #[test]
+fn version_without_values_comes_without_an_image_to_compare_with() {
+    let name = name("vanished");
+    let mut producer = producer(&name);
+    let v = producer.field::<f64, _>("v", [100]).variable();
+    let v = v.add().unwrap();
+    for (version, count) in [(1, 3), (2, 0)] {
+        producer.set_len(v, count).unwrap();
+        producer.publish(version, 0.0).unwrap();
+    }
+    let site = Site::start(&name);
+    let mut page = site.open();
+    page.request(json!({
+        "field": "v", "slice": {"axes": [0, 0], "at": [0], "pixels": [1, 90]}, "compare": 1,
+    }));
+    let empty = page.until("no values", |frame| frame.version() == 2);
+    assert_eq!(empty.head["shape"], json!([0]));
+    assert_eq!(empty.head["compare"], json!(null));
+
+    producer.set_len(v, 3).unwrap();
+    producer.publish(3, 0.0).unwrap();
+    let frame = page.until("values", |frame| {
+        frame.version() == 3 && !frame.head["compare"].is_null()
+    });
+    assert_eq!(frame.head["compare"]["tiles"], json!([0]));
+}
+
+#[test]
 fn surface_is_sent_once_and_its_values_with_each_version() {
     let name = name("tetra");
     let mut producer = producer(&name);
