@@ -102,6 +102,17 @@ pub enum MeshError {
         /// Number of cells.
         cells: usize,
     },
+    /// Very many cells have the same faces.
+    #[error(
+        "too many of the {cells} cells of mesh {mesh:?} have the same faces, but two cells at most \
+         share a face; check the connectivity"
+    )]
+    EqualFaces {
+        /// The name of the mesh.
+        mesh: String,
+        /// Number of cells.
+        cells: usize,
+    },
     /// The surface has too many triangles.
     #[error(
         "the surface of mesh {mesh:?} has {triangles} triangles; at most {MAX_TRIANGLES} are shown"

@@ -3,7 +3,10 @@
 //! Two cells share a face if they have the same corners there. The faces of all cells are sorted by
 //! their corners, and those without an equal one are the surface. Millions of cells have tens of
 //! millions of faces, so the faces are sorted in parts that take little memory. Equal faces are in
-//! the same part.
+//! the same part, for which all cells are read once.
+//!
+//! A cell may name a point several times: a hexahedron whose corners coincide is a wedge. So a face
+//! is the polygon of its different corners, and a face with fewer than three of them is none.
 
 use super::MeshError;
 use super::cells::CellList;
@@ -11,10 +14,13 @@ use tcasm_core::field::CellType;
 
 /// Maximum number of triangles of a surface.
 pub const MAX_TRIANGLES: usize = 1_000_000;
-/// Maximum number of cells whose surface is looked for.
-pub const MAX_CELLS: usize = 1 << 26;
+/// Maximum number of cells whose surface is looked for. With more cells there would be more parts,
+/// for each of which all cells are read.
+pub const MAX_CELLS: usize = 1 << 23;
 /// Number of faces that are sorted at once, if faces are spread evenly.
 const AT_ONCE: usize = if cfg!(test) { 64 } else { 1 << 22 };
+/// Maximum number of faces that are sorted at once. There are more only if very many are equal.
+const MOST_AT_ONCE: usize = 2 * AT_ONCE;
 
 /// A surface of triangles.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,10 +78,36 @@ fn faces_of(cell: CellType) -> &'static [Corners] {
     }
 }
 
+/// The different corners of a face: their points, and then [`NO_POINT`] for each that it lacks.
+type Polygon = [u32; 4];
+
+/// The number that no point has: a mesh with so many points has no surface.
+const NO_POINT: u32 = u32::MAX;
+
+/// Returns the polygon of a face of the cell with these points, in the order around the face.
+fn polygon(face: &[usize], points: &[u32]) -> Polygon {
+    let mut polygon = [NO_POINT; 4];
+    let mut count = 0;
+    for corner in face {
+        let point = points.get(*corner).copied().unwrap_or(NO_POINT);
+        if !polygon.contains(&point) {
+            polygon[count] = point;
+            count += 1;
+        }
+    }
+    polygon
+}
+
+/// Returns the number of triangles that make up a polygon.
+fn triangles(polygon: Polygon) -> usize {
+    let corners = polygon.iter().filter(|point| **point != NO_POINT).count();
+    corners.saturating_sub(2)
+}
+
 /// A face that may have an equal one.
 struct Face {
-    /// Its corners in ascending order. A triangle has `u32::MAX` as the last one.
-    key: [u32; 4],
+    /// Its polygon, in ascending order.
+    key: Polygon,
     cell: u32,
     number: u8,
 }
@@ -98,8 +130,7 @@ pub fn surface(cells: &CellList<'_>) -> Result<Surface, MeshError> {
         faces.sort_unstable_by_key(|face| face.key);
         for same in faces.chunk_by(|a, b| a.key == b.key) {
             if let [face] = same {
-                let corners = if face.key[3] == u32::MAX { 3 } else { 4 };
-                outer.add(face.cell, face.number, corners);
+                outer.add(face.cell, face.number, triangles(face.key));
             }
         }
     }
@@ -118,31 +149,33 @@ fn inner_or_outer(
     for cell in 0..cells.count() {
         let cell_type = cells.read(cell, &mut points)?;
         let flat = cell_type.dimensions() == Some(2);
-        for (number, corners) in faces_of(cell_type).iter().enumerate() {
-            let (cell, number) = (cell as u32, number as u8);
+        for (number, face) in faces_of(cell_type).iter().enumerate() {
+            let (cell, number, mut key) = (cell as u32, number as u8, polygon(face, &points));
+            let triangles = triangles(key);
             if flat && part == 0 {
-                outer.add(cell, number, corners.len());
+                outer.add(cell, number, triangles);
             }
-            let key = key(corners, &points);
-            if !flat && spread(key) % parts == part {
+            key.sort_unstable();
+            if !flat && triangles > 0 && spread(key) % parts == part {
                 faces.push(Face { key, cell, number });
             }
+        }
+        if faces.len() > MOST_AT_ONCE {
+            return Err(equal_faces(cells));
         }
     }
     Ok(faces)
 }
 
-fn key(corners: &[usize], points: &[u32]) -> [u32; 4] {
-    let mut key = [u32::MAX; 4];
-    for (key, corner) in key.iter_mut().zip(corners) {
-        *key = points.get(*corner).copied().unwrap_or(u32::MAX);
+fn equal_faces(cells: &CellList<'_>) -> MeshError {
+    MeshError::EqualFaces {
+        mesh: cells.mesh().to_owned(),
+        cells: cells.count(),
     }
-    key.sort_unstable();
-    key
 }
 
 /// Returns a number that is different for most keys.
-fn spread(key: [u32; 4]) -> u64 {
+fn spread(key: Polygon) -> u64 {
     let mixed = key.into_iter().fold(0_u64, |sum, corner| {
         (sum ^ u64::from(corner)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     });
@@ -157,10 +190,10 @@ struct Outer {
 }
 
 impl Outer {
-    /// Adds a face. If there are too many, they are only counted.
-    fn add(&mut self, cell: u32, number: u8, corners: usize) {
-        self.triangles += corners - 2;
-        if self.triangles <= MAX_TRIANGLES {
+    /// Adds a face of so many triangles. If there are too many, they are only counted.
+    fn add(&mut self, cell: u32, number: u8, triangles: usize) {
+        self.triangles += triangles;
+        if triangles > 0 && self.triangles <= MAX_TRIANGLES {
             self.faces.push((cell, number));
         }
     }
@@ -178,14 +211,11 @@ impl Outer {
         let (mut surface, mut points) = (Surface::default(), Vec::new());
         for (cell, number) in self.faces {
             let cell_type = cells.read(cell as usize, &mut points)?;
-            let face = faces_of(cell_type).get(usize::from(number));
-            let place = |corner: &usize| points.get(*corner).copied().unwrap_or(0);
-            let corners: Vec<u32> = face.into_iter().copied().flatten().map(place).collect();
-            let [first, others @ ..] = corners.as_slice() else {
-                continue;
-            };
-            for pair in others.windows(2) {
-                surface.corners.push([*first, pair[0], pair[1]]);
+            let face = faces_of(cell_type).get(usize::from(number)).copied();
+            let corners = polygon(face.unwrap_or_default(), &points);
+            let [first, others @ ..] = corners;
+            for pair in others.windows(2).take(triangles(corners)) {
+                surface.corners.push([first, pair[0], pair[1]]);
                 surface.cells.push(cell);
             }
         }

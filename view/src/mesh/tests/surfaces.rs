@@ -57,22 +57,22 @@ fn surface_lacks_the_faces_that_cells_share() {
     assert_eq!(values, [[5.0; 10], [7.0; 10]].concat());
 }
 
-#[test]
-fn surface_of_many_cells_is_found_part_by_part() {
-    // A row of hexahedra has more faces than are sorted at once, and every inner one is shared.
-    let count = 200;
-    let places: Vec<f64> = (0..=count)
+/// The number of cubes in a row. They have more faces than are sorted at once.
+const ROW: i32 = 200;
+
+/// Returns a mesh of hexahedra between the points of a row of cubes, with a value in each cell.
+/// `corners` returns the points of a cell.
+fn row_of_cubes(corners: impl Fn(i32) -> [i32; 8]) -> Made {
+    let places: Vec<f64> = (0..=ROW)
         .flat_map(|x| {
             [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]].map(|[y, z]| [f64::from(x), y, z])
         })
         .flatten()
         .collect();
-    let cells: Vec<i32> = (0..count)
-        .flat_map(|cell| (0..8).map(move |i| 4 * cell + i))
-        .collect();
+    let cells: Vec<i32> = (0..ROW).flat_map(corners).collect();
     let mut made = Made::default();
     made.add(("p", DType::F64), &[places.len() / 3, 3], &places);
-    made.add(("c", DType::I32), &[count as usize, 8], &cells);
+    made.add(("c", DType::I32), &[ROW as usize, 8], &cells);
     made.mesh(MeshKind::Unstructured {
         points: owned("p"),
         cells: Cells::Same {
@@ -80,10 +80,70 @@ fn surface_of_many_cells_is_found_part_by_part() {
             connectivity: owned("c"),
         },
     });
-    made.on("q", Centering::Cell, &vec![1.0; count as usize]);
+    made.on("q", Centering::Cell, &[1.0; ROW as usize]);
+    made
+}
+
+#[test]
+fn surface_of_many_cells_is_found_part_by_part() {
+    let made = row_of_cubes(|cell| [0, 1, 2, 3, 4, 5, 6, 7].map(|corner| 4 * cell + corner));
     let surface = made.scene("q", 10).unwrap().surface.unwrap();
-    assert_eq!(surface.cells.len(), 2 * (4 * count as usize + 2));
+    assert_eq!(surface.cells.len(), 2 * (4 * ROW as usize + 2));
     assert!(surface.cells.is_sorted() && surface.points.is_sorted());
+}
+
+#[test]
+fn cells_that_are_all_equal_take_little_memory_and_points_are_shown() {
+    for (corners, text) in [
+        (
+            [0, 1, 2, 3, 4, 5, 6, 7],
+            "200 cells of mesh \"m\" have the same faces",
+        ),
+        ([0; 8], "no cell of mesh \"m\" has a surface"),
+        (
+            [0, 1, 0, 1, 0, 1, 0, 1],
+            "no cell of mesh \"m\" has a surface",
+        ),
+    ] {
+        let scene = row_of_cubes(|_| corners).scene("q", 10).unwrap();
+        let why = scene.why.unwrap();
+        assert!(why.contains(text), "{why}");
+        assert!(scene.surface.is_none() && !scene.positions.is_empty());
+    }
+}
+
+#[test]
+fn faces_of_a_hexahedron_whose_corners_coincide_are_those_of_a_wedge() {
+    let wedge = [0, 1, 2, 3, 4, 5, 5, 4];
+    let point = [8; 8];
+    let cells: [i64; 16] = [wedge, point].concat().try_into().unwrap();
+    let surface = two_cubes(cells).scene("t", 100).unwrap().surface.unwrap();
+    // Two triangles and three squares.
+    assert_eq!(surface.cells, [0; 2 + 3 * 2]);
+    let differ = |[a, b, c]: &[u32; 3]| a != b && b != c && c != a;
+    assert!(surface.corners.iter().all(differ), "{:?}", surface.corners);
+    assert_eq!(surface.points, [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn squares_without_an_extent_are_no_surface() {
+    let mut made = Made::default();
+    made.add(("p", DType::F64), &[12, 3], &cubes());
+    made.add(
+        ("c", DType::I32),
+        &[3, 4],
+        &[0, 0, 0, 0, 0, 1, 2, 3, 7, 8, 7, 8],
+    );
+    made.mesh(MeshKind::Unstructured {
+        points: owned("p"),
+        cells: Cells::Same {
+            cell_type: CellType::QUAD,
+            connectivity: owned("c"),
+        },
+    });
+    made.on("q", Centering::Cell, &[1.0; 3]);
+    let surface = made.scene("q", 10).unwrap().surface.unwrap();
+    assert_eq!(surface.cells, [1, 1]);
 }
 
 /// Returns a mesh of a tetrahedron, a wedge on one of its faces, a square and a line.
