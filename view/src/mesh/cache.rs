@@ -1,4 +1,4 @@
-//! What is known of meshes from the versions before: which points are shown, and surfaces.
+//! A cache of the versions before: choices of points, and surfaces.
 
 use super::faces::Surface;
 use super::points::Places;
@@ -28,13 +28,22 @@ struct Choice {
     selection: Arc<Selection>,
 }
 
-/// A surface, or the reason why there is none, with what tells whether it is still right.
+/// A surface, or the reason why there is none, with the cells that it was found for.
 #[derive(Debug)]
 struct Known {
-    size: Size,
-    version: u64,
+    topology: Topology,
     fingerprint: u64,
     surface: Result<Arc<Surface>, MeshError>,
+}
+
+/// The cells of a version, without their values.
+#[derive(Debug)]
+struct Topology {
+    size: Size,
+    /// The places of the fields in the region. A field that was bound to another buffer may have
+    /// other values though none of its pages has changed.
+    offsets: Vec<u64>,
+    version: u64,
 }
 
 /// The sizes of a topology.
@@ -92,50 +101,69 @@ impl Cache {
         points: usize,
         find: impl FnOnce() -> Result<Surface, MeshError>,
     ) -> Result<Arc<Surface>, MeshError> {
-        let (names, version) = (cells.fields(), fields.version());
-        let size = size(fields, cells, points)?;
-        let known = self.surfaces.get_mut(&mesh.name);
-        let mut known = known.filter(|known| known.size == size);
-        if let Some(known) = &mut known {
-            let next = known.version.checked_add(1) == Some(version);
-            if known.version == version || (next && fields.same_as_before(&names)) {
-                known.version = version;
-                return known.surface.clone();
+        let now = Topology::of(fields, cells, points)?;
+        let before = self.surfaces.remove(&mesh.name);
+        let before = before.filter(|known| known.topology.size == now.size);
+        let (fingerprint, surface) = match before {
+            Some(known) if now.is_unchanged(&known.topology, fields, cells) => {
+                (known.fingerprint, known.surface)
             }
-        }
-        let fingerprint = names.iter().try_fold(0, |sum, name| {
-            let (_, bytes) = fields.get(name)?;
-            Ok::<u64, MeshError>(fingerprint(sum, bytes))
-        })?;
-        if let Some(known) = known.filter(|known| known.fingerprint == fingerprint) {
-            known.version = version;
-            return known.surface.clone();
-        }
-        let surface = find().map(Arc::new);
-        let known = Known {
-            size,
-            version,
-            fingerprint,
-            surface: surface.clone(),
+            before => {
+                let fingerprint = fingerprint_of(fields, cells)?;
+                let same = before.filter(|known| known.fingerprint == fingerprint);
+                let surface = same.map_or_else(|| find().map(Arc::new), |known| known.surface);
+                (fingerprint, surface)
+            }
         };
         if self.surfaces.len() >= MOST {
             self.surfaces.clear();
         }
+        let known = Known {
+            topology: now,
+            fingerprint,
+            surface: surface.clone(),
+        };
         self.surfaces.insert(mesh.name.clone(), known);
         surface
     }
 }
 
-fn size(fields: &impl Fields, cells: &Cells, points: usize) -> Result<Size, MeshError> {
-    let shape = |name: &&str| fields.get(name).map(|(desc, _)| desc.shape.clone());
-    let names = cells.fields();
-    Ok(Size {
-        points,
-        cell_type: match cells {
+impl Topology {
+    fn of(fields: &impl Fields, cells: &Cells, points: usize) -> Result<Self, MeshError> {
+        let (mut shapes, mut offsets) = (Vec::new(), Vec::new());
+        for name in cells.fields() {
+            let (desc, _) = fields.get(name)?;
+            shapes.push(desc.shape.clone());
+            offsets.push(desc.offset);
+        }
+        let cell_type = match cells {
             Cells::Same { cell_type, .. } => Some(*cell_type),
             Cells::Mixed { .. } => None,
-        },
-        shapes: names.iter().map(shape).collect::<Result<_, _>>()?,
+        };
+        Ok(Topology {
+            size: Size {
+                points,
+                cell_type,
+                shapes,
+            },
+            offsets,
+            version: fields.version(),
+        })
+    }
+
+    /// Returns true if the fields say that the cells are those of `before`, which has the same size.
+    fn is_unchanged(&self, before: &Topology, fields: &impl Fields, cells: &Cells) -> bool {
+        let next = before.version.checked_add(1) == Some(self.version);
+        self.version == before.version
+            || (next && self.offsets == before.offsets && fields.same_as_before(&cells.fields()))
+    }
+}
+
+/// Returns the fingerprint of the fields that describe the cells.
+fn fingerprint_of(fields: &impl Fields, cells: &Cells) -> Result<u64, MeshError> {
+    cells.fields().iter().try_fold(0, |sum, name| {
+        let (_, bytes) = fields.get(name)?;
+        Ok::<u64, MeshError>(fingerprint(sum, bytes))
     })
 }
 

@@ -18,7 +18,8 @@ pub trait Fields {
     fn get(&self, name: &str) -> Result<(&FieldDesc, &[u8]), MeshError>;
     /// Returns the number of the version.
     fn version(&self) -> u64;
-    /// Returns true if none of these fields differs from the version with the number before.
+    /// Returns true if no page of these fields differs from the version with the number before. A
+    /// field at another offset in the region may have other values nevertheless.
     fn same_as_before(&self, names: &[&str]) -> bool;
 }
 
@@ -145,21 +146,7 @@ pub fn scene(
         }
         MeshKind::Unstructured { points, cells } => {
             let points = points_of(fields, points)?;
-            let mut why = None;
-            if wanted.surface {
-                match field.surface(fields, cells, &points, cache) {
-                    Ok(scene) => return Ok(scene),
-                    Err(error) => why = Some(error.to_string()),
-                }
-            }
-            let scene = match place {
-                Place::Points => field.cloud(&points, wanted.points, cache)?,
-                Place::Cells => {
-                    let cells = cells_of(fields, mesh, cells, points.count())?;
-                    field.cloud(&Middles::new(cells, points), wanted.points, cache)?
-                }
-            };
-            Ok(Scene { why, ..scene })
+            field.on_cells(fields, cells, points, wanted, cache)
         }
         _ => Err(none()),
     }
@@ -203,6 +190,32 @@ impl Field<'_> {
         let (desc, bytes) = self.given;
         let values = gather(desc, bytes, self.component, numbers)?;
         Ok(Relative::new(&values))
+    }
+
+    /// Returns the surface of an unstructured mesh if it is wanted, or points if there is none.
+    fn on_cells(
+        &self,
+        fields: &impl Fields,
+        cells: &Cells,
+        points: Points<'_>,
+        wanted: &SceneRequest,
+        cache: &mut Cache,
+    ) -> Result<Scene, MeshError> {
+        let mut why = None;
+        if wanted.surface {
+            match self.surface(fields, cells, &points, cache) {
+                Ok(scene) => return Ok(scene),
+                Err(error) => why = Some(error.to_string()),
+            }
+        }
+        let scene = match self.place {
+            Place::Points => self.cloud(&points, wanted.points, cache)?,
+            Place::Cells => {
+                let cells = cells_of(fields, self.mesh, cells, points.count())?;
+                self.cloud(&Middles::new(cells, points), wanted.points, cache)?
+            }
+        };
+        Ok(Scene { why, ..scene })
     }
 
     /// Returns at most `most` of the points.

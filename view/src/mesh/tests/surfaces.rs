@@ -253,3 +253,32 @@ fn surface_is_found_again_only_when_the_cells_change() {
     made.bytes[1] = good;
     assert!(find(&made).is_some());
 }
+
+#[test]
+fn surface_is_found_again_when_the_cells_are_in_another_buffer() {
+    let mut made = two_cubes(GOOD);
+    let (mut cache, mut version) = (Cache::default(), 0);
+    let wanted = SceneRequest {
+        points: 9,
+        surface: true,
+    };
+    let mut triangles = |connectivity: [i64; 16], offset: u64| {
+        (made.version, made.same) = (version, true);
+        version += 1;
+        made.bytes[1] = connectivity.map(|point| point as u64).to_vec();
+        made.table.fields[1].offset = offset;
+        let scene = scene(&made, "t", None, &wanted, &mut cache).unwrap();
+        scene
+            .surface
+            .map(|surface| (surface.cells.len(), Arc::as_ptr(&surface) as usize))
+    };
+    let first = triangles(GOOD, 0);
+    // The second cell is a point. No page of this buffer has changed in this version.
+    let mut one = GOOD;
+    one[8..].fill(8);
+    assert_eq!(triangles(one, 4096).map(|(count, _)| count), Some(12));
+    assert_eq!(triangles(GOOD, 0).map(|(count, _)| count), Some(20));
+    assert_eq!(first.map(|(count, _)| count), Some(20));
+    let (before, copy) = (triangles(GOOD, 0), triangles(GOOD, 4096));
+    assert_eq!(before, copy, "the bytes are the same");
+}
