@@ -30,17 +30,19 @@ export function names(ctx, texts, sides, project) {
 }
 
 /**
- * Returns the box to draw: the box before while it fits, so that the picture does not jump when
- * points move. A box fits if all points are in it, and they fill half of its longest side.
+ * Returns the box to draw: the box before, extended to all points, so that the picture does not
+ * shake when points move. If it is more than twice as long as the box of the points, returns that.
  * @typedef {{low: number[], high: number[]}} Box coordinates x, y, z
  * @param {Box|null} before
  * @param {Box} now the least and greatest coordinates
  */
 export function steady(before, now) {
   if (!before) return now;
-  const inside = now.low.every((low, axis) => low >= before.low[axis])
-    && now.high.every((high, axis) => high <= before.high[axis]);
-  return inside && longest(now) >= longest(before) / 2 ? before : now;
+  const both = {
+    low: now.low.map((low, axis) => Math.min(low, before.low[axis])),
+    high: now.high.map((high, axis) => Math.max(high, before.high[axis])),
+  };
+  return longest(both) <= 2 * longest(now) ? both : now;
 }
 
 /** Returns the length of the longest side of a box. */

@@ -40,11 +40,12 @@ export function noteGrid(of, image, grid) {
 /** Returns the two coordinate axes that go up and to the right (0: x), with their ends. */
 export function flat(of) {
   if (overview?.key !== keyOf(of)) return null;
-  const { low, high } = overview.box;
-  const lengths = high.map((h, axis) => h - low[axis]);
+  // The box may have grown across the slice, which has moved or has been at other positions.
+  const lengths = overview.grid.high.map((h, axis) => h - overview.grid.low[axis]);
   const thin = [2, 1, 0].reduce((a, b) => (lengths[b] < lengths[a] ? b : a));
   const [right, up] = [0, 1, 2].filter((axis) => axis !== thin);
-  const ends = (axis) => ({ axis, low: low[axis], length: lengths[axis] || 1 });
+  const { low, high } = overview.box;
+  const ends = (axis) => ({ axis, low: low[axis], length: high[axis] - low[axis] || 1 });
   return { up: ends(up), right: ends(right) };
 }
 

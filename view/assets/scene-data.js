@@ -1,4 +1,4 @@
-// What the 3-D view shows of a field on a mesh: points, a surface, or a slice in space.
+// The contents of the 3-D view for a field on a mesh: points, a surface, or a slice in space.
 
 import { state, mesh, shownOfField } from './store.js';
 import { isScene } from './field.js';
@@ -39,7 +39,7 @@ function meshData(scene) {
   return { shape, origin, box: boxOf(scene), values, base, ...range, indexOf, note: note(scene) };
 }
 
-/** Returns what is not shown, as text. */
+/** Returns the numbers of points that are not shown, as text. */
 function note({ all, points, placeless, surface, cells }) {
   const what = cells ? 'cells' : mesh()?.kind === 'particles' ? 'particles' : 'points';
   const some = !surface && points + placeless < all ? `${points} of ${all} ${what}` : '';

@@ -23,9 +23,9 @@ const canvas = document.getElementById('scene');
 const labels = document.createElement('canvas');
 let renderer = null;
 let failure = null;
-/** The cameras and boxes by region and mesh: {camera, box}. */
-const looks = new Map();
-/** What was drawn last: {data, ends, shares, view, look}. */
+/** The viewpoints by region and mesh: {camera, box}. */
+const viewpoints = new Map();
+/** The last drawing: {data, ends, shares, view, viewpoint}. */
 let last = null;
 
 export const sceneRange = () => last?.ends ?? null;
@@ -38,7 +38,7 @@ export function setUpScene(redraw) {
   labels.setAttribute('aria-hidden', 'true');
   canvas.after(labels);
   onResize(canvas, redraw);
-  const turn = (yaw, pitch) => look(redraw, (view) => turned(view, yaw, pitch));
+  const turn = (yaw, pitch) => move(redraw, (view) => turned(view, yaw, pitch));
   const small = () => (last?.data.shape.corners?.length ?? 0) <= 3 * HOVER;
   gestures(canvas, {
     drag: (dx, dy) => turn(-dx / (180 * devicePixelRatio), dy / (180 * devicePixelRatio)),
@@ -62,15 +62,16 @@ export function setUpScene(redraw) {
   });
 }
 
-function look(redraw, change) {
-  const here = last?.look;
+/** Moves the camera. */
+function move(redraw, change) {
+  const here = last?.viewpoint;
   if (!here) return;
   here.camera = change(here.camera);
   redraw();
 }
 
 export function zoomScene(factor, redraw) {
-  look(redraw, (view) => (factor === null ? start(last.look.box) : nearer(view, factor)));
+  move(redraw, (view) => (factor === null ? start(last.viewpoint.box) : nearer(view, factor)));
 }
 
 /** Returns the first camera. It looks at flat things from above. */
@@ -86,13 +87,13 @@ export function showScene(visible) {
 }
 
 /** Returns the camera and the box. Both stay while points move, and while they come and go. */
-function lookAt(of, box) {
+function viewpointOf(of, box) {
   const key = JSON.stringify([state.regionName, of.mesh]);
-  const before = looks.get(key);
+  const before = viewpoints.get(key);
   const now = steady(before?.box ?? null, box);
   const here = before ?? { camera: start(now) };
   here.box = now;
-  looks.set(key, here);
+  viewpoints.set(key, here);
   return here;
 }
 
@@ -109,14 +110,14 @@ export function drawScene() {
     return;
   }
   const ends = rangeOf(of, data);
-  const here = lookAt(of, data.box);
+  const here = viewpointOf(of, data.box);
   const view = viewOf(here, data);
   const shares = sharesOf(data, ends);
   const colors = colormap(state.colormap);
   const theme = themeColors();
   const paint = { colors, background: rgb(theme.panel), invalid: rgb(theme.invalid) };
   renderer.draw(data.shape, shares, { ...view, ...paint });
-  last = { data, ends, shares, view, look: here };
+  last = { data, ends, shares, view, viewpoint: here };
   annotate(of, pixels(colors));
 }
 
@@ -175,7 +176,7 @@ function annotate(of, table) {
   Object.assign(labels, { width, height });
   const ctx = labels.getContext('2d');
   const [theme, ratio] = [themeColors(), devicePixelRatio];
-  const { view, ends, data, look: { box } } = last;
+  const { view, ends, data, viewpoint: { box } } = last;
   const sides = box.high.map((high, axis) => (high - box.low[axis]) * view.scale);
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   ctx.lineWidth = ratio;
@@ -222,22 +223,22 @@ export function placeOf(index) {
   return points ? middle(points, last.data.shape.positions, last.view) : null;
 }
 
-/** The points of the value that was looked for last: {index, values, points}. */
-let looked = null;
+/** The result of the last search for the points of a value: {index, values, points}. */
+let found = null;
 
 /** Returns the points of the value with this index: one, or the corners of its triangle. */
 function pointsOf(index) {
   const { shape: { corners, positions, valueOf }, indexOf, values } = last.data;
-  if (looked?.values === values && looked.index === String(index)) return looked.points;
+  if (found?.values === values && found.index === String(index)) return found.points;
   const count = valueOf ? corners.length / 3 : positions.length / 3;
-  const is = (found) => found.every((at, axis) => at === index[axis]);
+  const is = (other) => other.every((at, axis) => at === index[axis]);
   let points = null;
   for (let i = 0; i < count && !points; i += 1) {
     if (is(valueOf ? indexOf(-1, i) : indexOf(i, -1))) {
       points = valueOf ? [...corners.subarray(3 * i, 3 * i + 3)] : [i];
     }
   }
-  looked = { values, index: String(index), points };
+  found = { values, index: String(index), points };
   return points;
 }
 
@@ -254,14 +255,14 @@ function middle(points, positions, view) {
 function indexAt(x, y) {
   if (!last) return null;
   const { data, view } = last;
-  const found = pick(data.shape, view, x, y);
-  return found && data.indexOf(found.point, found.triangle);
+  const picked = pick(data.shape, view, x, y);
+  return picked && data.indexOf(picked.point, picked.triangle);
 }
 
 /** Returns what is drawn, for tests. */
 export function sceneDrawn() {
   if (!last || canvas.hidden) return null;
-  const { data, ends, look: here } = last;
+  const { data, ends, viewpoint: here } = last;
   const { shape, values, base, note } = data;
   return {
     points: shape.positions.length / 3,

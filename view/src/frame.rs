@@ -116,8 +116,8 @@ impl Frame {
     }
 }
 
-/// An encoder of frames for one page. It knows the data that the page has, and writes only the tiles
-/// of images and the arrays of meshes that differ.
+/// An encoder of frames for one page. It knows the data that the page has, and writes only tiles of
+/// images and arrays of meshes that differ.
 #[derive(Debug, Default)]
 pub struct Writer {
     number: u64,

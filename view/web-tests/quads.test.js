@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rasterize } from '../assets/quads.js';
 import { steady } from '../assets/box.js';
+import { flat, noteGrid } from '../assets/placed.js';
+import { set } from '../assets/store.js';
 
 const grid = (rows, cols) => ({ rows, cols });
 const rows = (numbers, width) =>
@@ -44,10 +46,26 @@ test('work is bounded if all samples cover the whole screen', () => {
   assert.equal(rasterize(grid(side, side), xs, ys, 500, 500).length, 250000);
 });
 
-test('a box stays while points move in it, and follows when they leave it or shrink', () => {
+test('a box stays while points move in it, and grows when they leave it', () => {
   const box = (low, high) => ({ low: [low, 0, 0], high: [high, 1, 1] });
   const before = box(0, 10);
   assert.equal(steady(null, before), before);
-  assert.equal(steady(before, box(1, 9)), before);
-  for (const now of [box(-1, 9), box(0, 11), box(0, 4)]) assert.equal(steady(before, now), now);
+  assert.deepEqual(steady(before, box(1, 9)), before);
+  const grown = steady(before, box(-1, 9));
+  assert.deepEqual(grown, box(-1, 10));
+  assert.deepEqual(steady(grown, box(0, 11)), box(-1, 11));
+  assert.deepEqual(steady(grown, box(0, 10)), grown, 'points that move to and fro');
+  for (const now of [box(0, 4), box(30, 40)]) assert.equal(steady(before, now), now, 'too large');
+});
+
+test('a slice that moves is seen along the axis in which it is thin', () => {
+  const of = { name: 'v', shape: [2, 2] };
+  const request = { slice: { axes: [0, 1], at: [0, 0] } };
+  const image = { rows: 2, cols: 2, block: [1, 1], window: [[0, 2], [0, 2]], request };
+  set({ plane: [0, 1] });
+  for (const z of [0, 15]) {
+    noteGrid(of, image, { rows: 3, cols: 3, low: [0, 0, z], high: [10, 10, z] });
+    const { right, up } = flat(of);
+    assert.deepEqual([right, up].map(({ axis, length }) => [axis, length]), [[0, 10], [1, 10]]);
+  }
 });

@@ -151,7 +151,7 @@ impl Topology {
         })
     }
 
-    /// Returns true if the fields say that the cells are those of `before`, which has the same size.
+    /// Returns true if the version says that the cells are those of `before`, of the same size.
     fn is_unchanged(&self, before: &Topology, fields: &impl Fields, cells: &Cells) -> bool {
         let next = before.version.checked_add(1) == Some(self.version);
         self.version == before.version
