@@ -40,12 +40,14 @@ function meshData(scene) {
 }
 
 /** Returns the numbers of points that are not shown, as text. */
-function note({ all, points, placeless, surface, cells }) {
+function note({ all, points, invalid_points: invalid, surface, cells }) {
   const what = cells ? 'cells' : mesh()?.kind === 'particles' ? 'particles' : 'points';
-  const some = !surface && points + placeless < all ? `${points} of ${all} ${what}` : '';
-  const lacking = placeless > 0 ? `${placeless} ${surface ? 'points' : what} have no place` : '';
-  return [some, lacking].filter(Boolean).join(', ');
+  const some = !surface && points + invalid < all ? `${points} of ${all} ${what}` : '';
+  return [some, without(invalid, surface ? 'points' : what)].filter(Boolean).join(', ');
 }
+
+/** Returns the number of points that have no place, as text. */
+const without = (count, what) => (count > 0 ? `${count} ${what} with invalid coordinates` : '');
 
 /** Returns a slice in space. */
 function sliceData(of, { image, grid }) {
@@ -66,7 +68,7 @@ function sliceData(of, { image, grid }) {
     max,
     positive,
     indexOf,
-    note: grid.placeless > 0 ? `${grid.placeless} corners have no place` : '',
+    note: without(grid.invalid_points, 'corners'),
   };
 }
 

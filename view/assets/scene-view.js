@@ -86,7 +86,7 @@ export function showScene(visible) {
   labels.hidden = !visible;
 }
 
-/** Returns the camera and the box. Both stay while points move, and while they come and go. */
+/** Returns the camera, which stays while points move, come and go, and the box around them. */
 function viewpointOf(of, box) {
   const key = JSON.stringify([state.regionName, of.mesh]);
   const before = viewpoints.get(key);

@@ -56,7 +56,7 @@ impl Message {
         let head = json!({
             "rows": grid.size[0], "cols": grid.size[1], "origin": grid.origin,
             "low": grid.bounds.map(|[low, _]| low), "high": grid.bounds.map(|[_, high]| high),
-            "placeless": grid.placeless, "corners": corners,
+            "invalid_points": grid.invalid_points, "corners": corners,
         });
         self.put("grid", head);
     }
@@ -83,8 +83,8 @@ impl Message {
         let [low, high] = ends(scene.range);
         let head = json!({
             "mesh": scene.mesh, "cells": scene.cells, "all": scene.all,
-            "points": scene.positions.len(), "placeless": scene.placeless, "why": scene.why,
-            "origin": scene.origin, "low": scene.bounds.map(|[low, _]| low),
+            "points": scene.positions.len(), "invalid_points": scene.invalid_points,
+            "why": scene.why, "origin": scene.origin, "low": scene.bounds.map(|[low, _]| low),
             "high": scene.bounds.map(|[_, high]| high), "positions": positions,
             "numbers": numbers, "surface": surface, "base": scene.base, "min": low, "max": high,
             "not_finite": scene.not_finite, "values": values,

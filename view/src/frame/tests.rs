@@ -148,7 +148,7 @@ fn triangle() -> Scene {
         mesh: "m".to_owned(),
         cells: false,
         all: 9,
-        placeless: 0,
+        invalid_points: 0,
         why: None,
         origin: [1.0; 3],
         bounds: Some([[0.0; 3], [2.0; 3]]),
@@ -235,7 +235,7 @@ fn grid(x: f32) -> Grid {
         size: [1, 2],
         origin: [0.0; 3],
         bounds: None,
-        placeless: 0,
+        invalid_points: 0,
         corners: vec![[x, 0.0, 0.0], [f32::NAN; 3]],
     }
 }

@@ -23,7 +23,7 @@ type Part = (String, Option<usize>);
 /// Fields of a version, with the results that were computed from them.
 pub struct Pass {
     view: View,
-    /// What is known of the meshes of the run.
+    /// Surfaces and choices of points of the run so far.
     meshes: Arc<Mutex<Cache>>,
     images: Memo<(Part, Slice), Image>,
     grids: HashMap<(String, Slice), FoundGrid>,

@@ -22,14 +22,14 @@ pub struct Grid {
     /// The least and the greatest coordinates; `None` if no corner has a place.
     pub bounds: Option<Bounds>,
     /// Number of corners that cannot be drawn, because of their coordinates.
-    pub placeless: usize,
+    pub invalid_points: usize,
     /// The coordinates x, y, z of the corners minus `origin`, row by row; NaN for those without a
     /// place.
     pub corners: Vec<[f32; 3]>,
 }
 
-/// Two indices along each axis (z, y, x), between which a corner lies.
-type Between = [[usize; 2]; 3];
+/// The points around a corner: two indices along each axis (z, y, x). The corner is in the middle.
+type Neighbours = [[usize; 2]; 3];
 
 /// Returns the corners of the samples of `image`, which is the slice `slice` of a field on these
 /// points, or in the cells between them. A field of `count` axes has the last ones of the mesh.
@@ -42,10 +42,10 @@ pub fn grid(
 ) -> Grid {
     let counts = lattice.counts();
     let lacking = 3_usize.saturating_sub(count);
-    let mut between: Between = [[0; 2]; 3];
+    let mut around: Neighbours = [[0; 2]; 3];
     for (axis, at) in slice.at.iter().enumerate().take(count) {
-        if let Some(between) = between.get_mut(axis + lacking) {
-            *between = [*at, at + usize::from(cells)];
+        if let Some(two) = around.get_mut(axis + lacking) {
+            *two = [*at, at + usize::from(cells)];
         }
     }
     let [rows, cols] = slice.axes.map(|axis| (axis + lacking).min(2));
@@ -58,8 +58,8 @@ pub fn grid(
     let mut corners = Vec::with_capacity(down.len() * across.len());
     for row in &down {
         for col in &across {
-            (between[rows], between[cols]) = (*row, *col);
-            corners.push(corner(lattice, counts, between));
+            (around[rows], around[cols]) = (*row, *col);
+            corners.push(corner(lattice, counts, around));
         }
     }
     Grid::new([down.len(), across.len()], &corners)
@@ -77,12 +77,12 @@ fn edge(image: &Image, side: usize, number: usize, cells: bool, points: usize) -
     }
 }
 
-/// Returns the middle of the points between which a corner lies.
-fn corner(lattice: &Lattice<'_>, counts: [usize; 3], between: Between) -> [f64; 3] {
+/// Returns the place of a corner: the middle of the points around it.
+fn corner(lattice: &Lattice<'_>, counts: [usize; 3], around: Neighbours) -> [f64; 3] {
     let mut sum = [0.0; 3];
     for number in 0..8_usize {
         let index = |axis: usize| {
-            let at = between[axis][(number >> axis) & 1];
+            let at = around[axis][(number >> axis) & 1];
             at.min(counts[axis].saturating_sub(1))
         };
         let point = lattice.point([index(0), index(1), index(2)]);
@@ -127,7 +127,7 @@ impl Grid {
             size,
             origin,
             bounds,
-            placeless: corners.iter().filter(|corner| corner[0].is_nan()).count(),
+            invalid_points: corners.iter().filter(|corner| corner[0].is_nan()).count(),
             corners,
         }
     }

@@ -185,7 +185,7 @@ mod tests {
             mesh: "atoms".to_owned(),
             cells: false,
             all: places.len(),
-            placeless: 0,
+            invalid_points: 0,
             why: None,
             origin: [0.0; 3],
             bounds,
@@ -258,7 +258,7 @@ mod tests {
             size: [2, 3],
             origin: [0.0; 3],
             bounds,
-            placeless: 0,
+            invalid_points: 0,
             corners,
         };
         (image, grid)

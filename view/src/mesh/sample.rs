@@ -15,7 +15,7 @@ pub struct Selection {
     /// Their numbers, in ascending order.
     pub numbers: Vec<u32>,
     /// Number of points that cannot be drawn, because of their coordinates.
-    pub placeless: usize,
+    pub invalid_points: usize,
     /// Number of all points.
     pub all: usize,
 }
@@ -43,7 +43,7 @@ pub fn select(points: &impl Places, most: usize) -> Selection {
     };
     Selection {
         numbers,
-        placeless: all - usable,
+        invalid_points: all - usable,
         all,
     }
 }
@@ -169,7 +169,7 @@ mod tests {
         points[3][2] = 1e31;
         let chosen = select(&points, 5);
         assert_eq!(
-            (chosen.numbers, chosen.placeless, chosen.all),
+            (chosen.numbers, chosen.invalid_points, chosen.all),
             (vec![0, 4], 3, 5)
         );
     }

@@ -41,7 +41,7 @@ pub struct Scene {
     /// Number of points of the mesh, or of cells.
     pub all: usize,
     /// Number of points that cannot be drawn, because of their coordinates.
-    pub placeless: usize,
+    pub invalid_points: usize,
     /// The reason why points are shown though a surface was wanted.
     pub why: Option<String>,
     /// The place that `positions` are relative to.
@@ -234,7 +234,7 @@ impl Field<'_> {
         let values = self.values(&numbers)?;
         let scene = self.scene(&places, values, points.count());
         Ok(Scene {
-            placeless: selection.placeless,
+            invalid_points: selection.invalid_points,
             numbers,
             ..scene
         })
@@ -263,7 +263,7 @@ impl Field<'_> {
         let values = self.values(numbers)?;
         let scene = self.scene(&places, values, all);
         Ok(Scene {
-            placeless: places.iter().filter(|place| !is_usable(**place)).count(),
+            invalid_points: places.iter().filter(|place| !is_usable(**place)).count(),
             surface: Some(found),
             ..scene
         })
@@ -283,7 +283,7 @@ impl Field<'_> {
             mesh: self.mesh.name.clone(),
             cells: self.place == Place::Cells,
             all,
-            placeless: 0,
+            invalid_points: 0,
             why: None,
             origin,
             bounds,

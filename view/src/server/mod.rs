@@ -35,7 +35,7 @@ use tokio::runtime;
 pub struct Settings {
     /// The region that the page shows first.
     pub name: String,
-    /// Where it listens.
+    /// The port or the Unix socket at which it listens.
     pub endpoint: Endpoint,
     /// The user's secret, from which the token of the address is derived.
     pub secret: String,
@@ -45,7 +45,7 @@ pub struct Settings {
     pub timeouts: Timeouts,
 }
 
-/// How often the server checks whether it has to end.
+/// Time between two checks whether the server has to end.
 const STOP: Duration = Duration::from_millis(50);
 
 /// The state that requests are answered from.

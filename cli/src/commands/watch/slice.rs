@@ -18,6 +18,7 @@ use tcasm_view::State;
 use tcasm_view::colormaps::MAPS;
 use tcasm_view::mesh::{Bounds, Raster};
 use tcasm_view::region::Field;
+use tcasm_view::request::Slice;
 
 pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
     let field = model.shown_field().filter(|_| model.has_version());
@@ -39,24 +40,35 @@ pub fn draw(model: &Model, depth: Depth, area: Rect, buffer: &mut Buffer) {
     };
     let palette = depth.palette(model.choice.map);
     draw_bar(model, &scale, &palette, depth, bar, buffer);
-    if let Some(raster) = raster(model, inside) {
+    let colours = (&scale, palette.as_slice(), depth);
+    draw_values(model, field, colours, inside, buffer);
+}
+
+/// Draws points in space, or the samples of a slice.
+fn draw_values(
+    model: &Model,
+    field: &Field,
+    (scale, palette, depth): (&Scale, &[Color], Depth),
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    if let Some(raster) = raster(model, area) {
         let scatter = Scatter {
             raster: &raster,
-            scale: &scale,
-            palette: &palette,
+            scale,
+            palette,
             depth,
         };
-        return scatter.render(inside, buffer);
-    }
-    if let Some(image) = &model.shown.image {
+        scatter.render(area, buffer);
+    } else if let Some(image) = &model.shown.image {
         let map = HeatMap {
             image,
-            scale: &scale,
-            palette: &palette,
+            scale,
+            palette,
             depth,
             stretch: stretch(model, field),
         };
-        map.render(inside, buffer);
+        map.render(area, buffer);
     }
 }
 
@@ -125,37 +137,48 @@ fn write_line(text: &str, area: Rect, buffer: &mut Buffer) {
 /// Returns the title above, with the field and the position of the slice, and the one below, with
 /// its axes.
 fn titles(model: &Model, field: &Field) -> (String, String) {
-    let request = &model.shown.request;
-    let mut title = format!(" {}", model.shown_name());
-    if !matches!(field.unit.as_str(), "" | "1") {
-        title += &format!(" [{}]", field.unit);
-    }
-    title.push(' ');
-    if let Some(scene) = &model.shown.scene {
+    let shown = &model.shown;
+    let mut title = format!(" {} ", name(model, field));
+    if let Some(scene) = &shown.scene {
         title += &format!(" {} of {} points ", scene.positions.len(), scene.all);
         let axes = model.choice.along.others();
         return (title, space_axes(model, field, scene.bounds, axes));
     }
-    let Some(slice) = request
-        .slice
-        .as_ref()
-        .filter(|s| s.at.len() == field.shape.len())
-    else {
+    let slice = shown.request.slice.as_ref();
+    let Some(slice) = slice.filter(|slice| slice.at.len() == field.shape.len()) else {
         return (title, String::new());
     };
-    let [rows, cols] = slice.axes;
-    for (axis, at) in slice.at.iter().enumerate() {
-        if axis != rows && axis != cols {
-            let last = field.shape[axis].saturating_sub(1);
-            title += &format!(" {} = {at} of 0..{last} ", field.axes[axis]);
-        }
+    title += &position(field, slice);
+    let Some(grid) = &shown.grid else {
+        return (title, slice_axes(field, slice.axes));
+    };
+    if grid.invalid_points > 0 {
+        title += &format!(" {} invalid corners ", grid.invalid_points);
     }
-    if let Some(grid) = &model.shown.grid {
-        if grid.placeless > 0 {
-            title += &format!(" {} corners have no place ", grid.placeless);
-        }
-        return (title, space_axes(model, field, grid.bounds, grid.axes()));
+    (title, space_axes(model, field, grid.bounds, grid.axes()))
+}
+
+/// Returns the name of the component that is shown, with the unit.
+fn name(model: &Model, field: &Field) -> String {
+    match field.unit.as_str() {
+        "" | "1" => model.shown_name(),
+        unit => format!("{} [{unit}]", model.shown_name()),
     }
+}
+
+/// Returns the index of a slice on each axis that it cuts.
+fn position(field: &Field, slice: &Slice) -> String {
+    let cut = slice.at.iter().enumerate();
+    let cut = cut.filter(|(axis, _)| !slice.axes.contains(axis));
+    let text = |(axis, at): (usize, &usize)| {
+        let last = field.shape[axis].saturating_sub(1);
+        format!(" {} = {at} of 0..{last} ", field.axes[axis])
+    };
+    cut.map(text).collect()
+}
+
+/// Returns the axes of a slice that go to the right and up, with their last indices.
+fn slice_axes(field: &Field, [rows, cols]: [usize; 2]) -> String {
     let extent = |arrow: char, axis: usize| {
         let (name, last) = (field.axes.get(axis), field.shape.get(axis));
         let last = last.map_or(0, |len| len.saturating_sub(1));
@@ -168,10 +191,10 @@ fn titles(model: &Model, field: &Field) -> (String, String) {
     if field.mesh_error.is_some() {
         axes += " mesh ignored: it cannot be used ";
     }
-    (title, axes)
+    axes
 }
 
-/// Returns the axes that go up and to the right, with the ends of what is drawn and the unit of the
+/// Returns the axes that go up and to the right, with the ends of the drawing and the unit of the
 /// mesh.
 fn space_axes(
     model: &Model,
@@ -180,7 +203,7 @@ fn space_axes(
     [up, right]: [usize; 2],
 ) -> String {
     let Some([low, high]) = bounds else {
-        return " no point has a place ".to_owned();
+        return " no point can be drawn ".to_owned();
     };
     let mut meshes = model.region.meshes.iter();
     let mesh = meshes.find(|mesh| Some(&mesh.name) == field.mesh.as_ref());

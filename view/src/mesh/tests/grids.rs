@@ -57,7 +57,7 @@ fn samples_on_points_reach_to_the_middle_of_their_neighbours() {
     let y: Vec<f64> = corners(&grid, 1).into_iter().step_by(5).collect();
     assert_eq!(y, [10.0, 15.0, 30.0, 40.0]);
     let blocks = grid_of(&rectilinear(Centering::Point), &whole([1, 2]));
-    assert_eq!((blocks.size, blocks.placeless), ([2, 3], 0));
+    assert_eq!((blocks.size, blocks.invalid_points), ([2, 3], 0));
     assert_eq!(corners(&blocks, 0)[..3], [0.0, 2.0, 7.0]);
 }
 
@@ -134,6 +134,6 @@ fn slice_of_a_curvilinear_mesh_is_where_its_points_are() {
         }
     });
     let grid = grid_of(&hole, &slice);
-    assert_eq!(grid.placeless, 4, "the corners to which the point belongs");
+    assert_eq!(grid.invalid_points, 4, "the corners to which the point belongs");
     assert_eq!(grid.bounds, Some([[20.0, 0.0, 2.0], [21.0, 1.0, 2.0]]));
 }

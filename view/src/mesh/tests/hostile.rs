@@ -27,7 +27,7 @@ proptest! {
     ) {
         let scene = particles(&places, &places).scene("v", most).unwrap();
         prop_assert!(scene.positions.len() <= most);
-        prop_assert!(scene.placeless + scene.positions.len() <= places.len());
+        prop_assert!(scene.invalid_points + scene.positions.len() <= places.len());
         prop_assert!(scene.positions.as_flattened().iter().all(|x| x.is_finite()));
         prop_assert_eq!(scene.positions.is_empty(), scene.bounds.is_none());
         Raster::of_points(&scene, [1, 0], [7, 9]);

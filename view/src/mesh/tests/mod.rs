@@ -107,7 +107,7 @@ fn particles_have_places_and_values() {
     let made = particles(&[0.0, f64::NAN, 4.0], &[1e9, 1e9 + 1.0, 1e9 + 2.0]);
     let scene = made.scene("v", 10).unwrap();
     assert_eq!(
-        (scene.all, scene.placeless, &*scene.numbers),
+        (scene.all, scene.invalid_points, &*scene.numbers),
         (3, 1, &[0, 2][..])
     );
     assert_eq!(scene.bounds, Some([[0.0; 3], [4.0, 0.0, 0.0]]));
@@ -129,6 +129,6 @@ fn particles_without_any_place_are_an_empty_scene() {
             (scene.bounds, scene.positions.len(), scene.range),
             (None, 0, None)
         );
-        assert_eq!(scene.placeless, places.len());
+        assert_eq!(scene.invalid_points, places.len());
     }
 }

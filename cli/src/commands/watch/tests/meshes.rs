@@ -41,7 +41,7 @@ fn points(request: &ViewRequest) -> Frame {
         mesh: "m".to_owned(),
         cells: false,
         all: 9,
-        placeless: 0,
+        invalid_points: 0,
         why: None,
         origin: [0.0; 3],
         bounds: Some([[0.0, 0.0, -3.0], [10.0, 5.0, 3.0]]),
@@ -128,7 +128,7 @@ fn slice_of_a_curvilinear_mesh_is_drawn_at_its_places() {
         size: [7, 9],
         origin: [0.0; 3],
         bounds: Some([[0.0; 3], [8.0, 12.0, 0.0]]),
-        placeless: 2,
+        invalid_points: 2,
         corners: (0..63).map(corner).collect(),
     }));
     give(&mut model, shown);
@@ -136,7 +136,7 @@ fn slice_of_a_curvilinear_mesh_is_drawn_at_its_places() {
     for word in [
         "x 0..8 nm",
         "y 0..12 nm",
-        "2 corners have no place",
+        "2 invalid corners",
         "\u{2580}",
     ] {
         assert!(shown.contains(word), "{word:?} in\n{shown}");
