@@ -176,6 +176,17 @@ test('the surface of cells is drawn with light, per point and per cell', async (
   assert.deepEqual(troubles(page), []);
 });
 
+test('a surface is drawn again after a field of another mesh', async () => {
+  const { page } = await showing('load');
+  const first = await untilScene(page, (s) => s.triangles > 0);
+  await page.click('#fields button:has-text("strip")');
+  await untilScene(page, (s) => s.triangles > 0 && s.triangles !== first.triangles);
+  await page.click('#fields button:has-text("load")');
+  const again = await untilScene(page, (s) => s.triangles === first.triangles);
+  assert.deepEqual(again.values, first.values);
+  assert.deepEqual(troubles(page), []);
+});
+
 test('cells that cannot be are said, and their points are drawn', async () => {
   const { page } = await showing('torn');
   const found = await untilScene(page, (s) => s.points === 4);

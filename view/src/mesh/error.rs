@@ -115,12 +115,13 @@ pub enum MeshError {
     },
     /// The surface has too many triangles.
     #[error(
-        "the surface of mesh {mesh:?} has {triangles} triangles; at most {MAX_TRIANGLES} are shown"
+        "the surface of mesh {mesh:?} has {triangles} triangles or more; at most {MAX_TRIANGLES} \
+         are shown"
     )]
     Triangles {
         /// The name of the mesh.
         mesh: String,
-        /// Number of triangles.
+        /// Number of triangles that were found before the search was given up.
         triangles: usize,
     },
     /// The mesh has no cell with a surface.

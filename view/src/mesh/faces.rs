@@ -133,6 +133,9 @@ pub fn surface(cells: &CellList<'_>) -> Result<Surface, MeshError> {
                 outer.add(face.cell, face.number, triangles(face.key));
             }
         }
+        if outer.triangles > MAX_TRIANGLES {
+            break;
+        }
     }
     outer.finish(cells)
 }
