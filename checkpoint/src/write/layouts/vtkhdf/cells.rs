@@ -7,18 +7,8 @@ use crate::snapshot::Snapshot;
 use std::borrow::Cow;
 use tcasm_core::field::{CellType, Cells, DType, FieldDesc, FieldTable, MeshDesc, MeshKind};
 
-/// Checks the cells of all meshes of `snapshot`. The error names the cell, the value and the limit.
-pub fn check(snapshot: &Snapshot<'_>) -> Result<(), WriteError> {
-    for mesh in &snapshot.table.meshes {
-        if let Some(why) = defect(snapshot, mesh)? {
-            let mesh = mesh.name.clone();
-            return Err(WriteError::Cells { mesh, why });
-        }
-    }
-    Ok(())
-}
-
-/// Returns what is wrong with the cells of `mesh`, or `None` if VTK can have them.
+/// Returns the defect of the cells of `mesh`, or `None` if VTK can have them. The text names the
+/// cell, the value and the limit.
 pub fn defect(snapshot: &Snapshot<'_>, mesh: &MeshDesc) -> Result<Option<String>, WriteError> {
     let MeshKind::Unstructured { points, cells } = &mesh.kind else {
         return Ok(None);
