@@ -73,7 +73,7 @@ struct Source {
     file: u64,
     /// The shape of the dataset there.
     shape: Vec<usize>,
-    /// What is taken of it.
+    /// The part of the dataset that is taken.
     part: Vec<Range<usize>>,
     /// The part of each row that it makes up.
     row: Vec<Range<usize>>,

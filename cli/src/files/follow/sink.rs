@@ -133,29 +133,26 @@ impl Sink {
         let part = |failure| Trouble::of_part(failure, &args.part, version.table());
         let stored = choice.of(&version).map_err(part)?;
         drop(version);
-        let name = &args.name;
         let places = places::of(&stored, self.layout());
-        match self {
+        let (path, bytes) = match self {
             Sink::One(series) => {
-                let filled = series.fill(&stored.snapshot(name), changed)?;
+                let filled = series.fill(&stored.snapshot(&args.name), changed)?;
                 drop(stored);
                 let appended = series.commit(filled)?;
-                Ok(Appended {
-                    path: appended.path,
-                    bytes: appended.bytes,
-                    places,
-                })
+                (appended.path, appended.bytes)
             }
             Sink::Each(files) => {
-                let filled = files.checkpointer.fill(&stored.snapshot(name))?;
+                let filled = files.checkpointer.fill(&stored.snapshot(&args.name))?;
                 drop(stored);
-                Ok(Appended {
-                    path: files.list.clone(),
-                    bytes: files.checkpointer.commit(filled)?.bytes,
-                    places,
-                })
+                let written = files.checkpointer.commit(filled)?;
+                (files.list.clone(), written.bytes)
             }
-        }
+        };
+        Ok(Appended {
+            path,
+            bytes,
+            places,
+        })
     }
 
     /// Returns the layout of the files. Only a list is called `.series`.
