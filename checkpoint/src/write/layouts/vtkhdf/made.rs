@@ -2,8 +2,8 @@
 //! block by block while they are written, so they need no memory.
 
 use super::axis::Axis;
-use super::cells::Integers;
 use crate::file::Fault;
+use crate::format::cells::Integers;
 use crate::format::data::typed;
 use crate::format::shape::interior_place;
 use crate::snapshot::Snapshot;
