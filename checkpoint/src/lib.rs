@@ -52,7 +52,7 @@ pub use changed::changed_bytes;
 pub use checkpointer::{Checkpointer, Counters, Filled, Settings, Written};
 pub use error::{ReadError, WriteError};
 pub use file::Mode;
-pub use options::{Compression, DirectIo, Layout, Options};
+pub use options::{Compression, DirectIo, Layout, Options, Purpose};
 pub use read::{Checkpoint, Loaded, Verified, Verifier};
 pub use series::{Appended, FilledRow, SeriesOptions, TimeSeries};
 pub use snapshot::Snapshot;

@@ -18,14 +18,28 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Returns the names of the fields of `table` that openPMD has no place for, and the reasons.
-    /// An openPMD file has them under `/tcasm` only. Of VTKHDF this says nothing.
+    /// Returns the names of the fields of `table` for which openPMD lacks a place, and the reasons.
+    /// An openPMD file has them under `/tcasm`. Returns none for VTKHDF.
     pub fn left_out(self, table: &FieldTable) -> Vec<(String, &'static str)> {
         match self {
             Layout::OpenPmd => layouts::left_out_of_openpmd(table),
             Layout::VtkHdf => Vec::new(),
         }
     }
+}
+
+/// The purpose of full VTKHDF files. It decides which meshes other programs find in them. The
+/// fields under `/tcasm`, from which this crate restores, are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// A restart. Every version can be stored, and little is stored besides its fields. So files do
+    /// not show meshes whose cells VTK cannot have, nor rectilinear and curvilinear meshes: their
+    /// points and cells would take several times as many bytes as a field.
+    #[default]
+    Restart,
+    /// Other programs. Files have all that VTK needs to show the meshes that fields are on. A
+    /// version whose cells VTK cannot have is an error.
+    Export,
 }
 
 /// How the fields' bytes are stored.

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import openpmd_api as io
 
-from fields import interior, same
+from fields import check_rounding, interior, same
 from openpmd import SI, check_mesh, components_of
 
 METRE = (1.0, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -50,7 +50,8 @@ def check_particles(what, series, species, name, field, values):
     record = check_record(what, species, name, names, si)
     assert record.get_attribute("unit") == field["unit"], what
     for i, name in enumerate(names):
-        check_component(f"{what}, {name}", series, record[name], values[..., i])
+        bound = field.get("relative_error")
+        check_component(f"{what}, {name}", series, record[name], values[..., i], bound)
     if is_position:
         offset = check_record(what, species, "positionOffset", names, si)
         for name in names:
@@ -67,13 +68,13 @@ def check_record(what, species, name, names, si):
     return record
 
 
-def check_component(what, series, component, values):
+def check_component(what, series, component, values, bound=None):
     assert list(component.shape) == list(values.shape), (what, component.shape)
     assert component.dtype == values.dtype, (what, component.dtype)
     if values.size:
         chunk = component.load_chunk()
         series.flush()
-        same(what, chunk, values)
+        same(what, chunk, values, bound)
 
 
 def check_with_h5py(directory, case):
@@ -85,7 +86,8 @@ def check_with_h5py(directory, case):
             dataset = file["tcasm/fields"][name]
             assert list(dataset.attrs["shape"]) == field["shape"], name
             values = np.fromfile(directory / field["dump"], dataset.dtype)
-            same(name, dataset[()].ravel(), values)
+            same(name, dataset[()].ravel(), values, field.get("relative_error"))
+            check_rounding(name, dataset, field)
             record = field["place"] and base[field["place"]["path"]]
             if not record or isinstance(record, h5py.Dataset):
                 continue

@@ -21,8 +21,9 @@ impl Checkpointer {
     /// [`Checkpointer::commit`] completes the checkpoint.
     pub fn fill(&mut self, snapshot: &Snapshot<'_>) -> Result<Filled, WriteError> {
         let form = Form::Full(self.settings.options.layout);
+        let purpose = self.settings.purpose;
         self.begin(snapshot, form, |path, id, options| {
-            write::begin(path, snapshot, id, options)
+            write::begin(path, snapshot, id, options, purpose)
         })
     }
 

@@ -1,7 +1,7 @@
 //! The settings of a checkpointer.
 
 use crate::error::WriteError;
-use crate::options::Options;
+use crate::options::{Options, Purpose};
 use crate::tier::Retention;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,9 @@ pub struct Settings {
     pub limit: Option<u64>,
     /// How files are written.
     pub options: Options,
+    /// The purpose of full files. Those that replace increments ([`Settings::compact`]) are always
+    /// for restarts.
+    pub purpose: Purpose,
     /// The largest number of files that a checkpoint is read from: an increment and all that it
     /// builds on. With 1, all checkpoints are full.
     pub most_files: usize,
@@ -43,6 +46,7 @@ impl Settings {
             keep_slow: Retention::default(),
             limit: None,
             options: Options::default(),
+            purpose: Purpose::default(),
             most_files: 1,
             compact: false,
             replace_later: false,

@@ -1,6 +1,7 @@
 //! The format of checkpoint files: their names, what is in them, and how they are read.
 
 pub mod blocks;
+pub mod cells;
 pub mod contained;
 pub mod data;
 pub mod description;

@@ -11,7 +11,7 @@ use super::shared::{Shared, lock};
 use super::stored;
 use crate::error::{ReadError, WriteError};
 use crate::format::names::{self, Form};
-use crate::options::Options;
+use crate::options::{Options, Purpose};
 use crate::read::Checkpoint;
 use crate::write;
 use std::sync::mpsc::{Sender, channel};
@@ -108,7 +108,13 @@ pub(super) fn compact(tier: &Shared, entry: &Entry, options: &Options) -> Result
         (tier.path(entry), full)
     };
     let loaded = Checkpoint::open(increment)?.load()?;
-    let unsealed = write::begin(&full, &loaded.snapshot(), &entry.id, options)?;
+    let unsealed = write::begin(
+        &full,
+        &loaded.snapshot(),
+        &entry.id,
+        options,
+        Purpose::Restart,
+    )?;
     drop(loaded);
     let header = unsealed.seal()?;
     let mut tier = lock(tier);

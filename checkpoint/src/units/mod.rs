@@ -1,4 +1,4 @@
-//! Units: what the text of a unit means in SI.
+//! The meaning of units in SI.
 //!
 //! A text is a product of terms: `kg m^-3`, `J/(kg K)`, `nm/ps`, `10^-6 m`, `kg.m2.s-1`. Terms are
 //! joined by spaces, `*`, `.` and `/`. A term is a number, a symbol of [`symbols`], which may have

@@ -9,7 +9,7 @@ const DEEPEST: usize = 8;
 /// The largest power.
 const HIGHEST: f64 = 99.0;
 
-/// What stands between two terms.
+/// The sign between two terms.
 enum Joint {
     /// `*`.
     Times,
@@ -55,7 +55,7 @@ impl Parser<'_> {
         Some(product)
     }
 
-    /// Reads what stands before the next term. Returns `None` if no term follows.
+    /// Reads the sign before the next term. Returns `None` if no term follows.
     fn joint(&mut self) -> Option<Joint> {
         let rest = self.rest.trim_start();
         let has_space = rest.len() < self.rest.len();

@@ -58,6 +58,18 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     numbers(at, "ghosts", &ghosts)?;
     number(at, "components", whole(&field.components))?;
     text(at, "unit", &field.unit)?;
+    describe_place(at, field)?;
+    if let Some(capacity) = &field.capacity {
+        number(at, "capacity", whole(capacity))?;
+    }
+    if let Kind::Raw { type_name, .. } = &field.kind {
+        text(at, "type_name", type_name)?;
+    }
+    free(at, &field.attrs)
+}
+
+/// Writes the place of the values of a field on its mesh, and the quantity that they are.
+fn describe_place(at: &Location, field: &FieldDesc) -> Result<()> {
     let centering = match field.centering {
         Centering::Point => "point",
         Centering::Cell => "cell",
@@ -74,16 +86,10 @@ pub fn describe(at: &Location, field: &FieldDesc) -> Result<()> {
     if let Some(quantity) = &field.quantity {
         text(at, "quantity", quantity)?;
     }
-    if let Some(capacity) = &field.capacity {
-        number(at, "capacity", whole(capacity))?;
-    }
-    if let Kind::Raw { type_name, .. } = &field.kind {
-        text(at, "type_name", type_name)?;
-    }
-    free(at, &field.attrs)
+    Ok(())
 }
 
-/// Writes how the values of a dataset are rounded, if they are.
+/// Writes the rounding of the values of a dataset, if they are rounded.
 pub fn rounded(at: &Location, rounding: Option<Rounding>) -> Result<()> {
     let Some(rounding) = rounding else {
         return Ok(());

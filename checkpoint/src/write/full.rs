@@ -6,7 +6,7 @@ use super::store::{FileLayout, Store};
 use super::unsealed::Unsealed;
 use crate::error::WriteError;
 use crate::file::Fault;
-use crate::options::Options;
+use crate::options::{Options, Purpose};
 use crate::snapshot::Snapshot;
 use hdf5::File;
 use std::path::Path;
@@ -14,16 +14,14 @@ use std::path::Path;
 /// Writes `snapshot` to `path` and returns the size of the file. The file appears whole or not at
 /// all. After an error, an older file at `path` is untouched, and nothing else is left behind.
 ///
-/// Fails if the cells of a mesh cannot be used, in a layout that has meshes with cells. (A
-/// [`Checkpointer`](crate::Checkpointer) does not: its files hold the fields of such a mesh, but do
-/// not show it.)
+/// The file is an export ([`Purpose::Export`]). So this fails if the cells of a mesh cannot be
+/// used, in a layout that has meshes with cells.
 pub fn write(
     path: impl AsRef<Path>,
     snapshot: &Snapshot<'_>,
     options: &Options,
 ) -> Result<u64, WriteError> {
-    layouts::check(options.layout, snapshot)?;
-    let unsealed = begin(path.as_ref(), snapshot, "", options)?;
+    let unsealed = begin(path.as_ref(), snapshot, "", options, Purpose::Export)?;
     unsealed.seal()?;
     unsealed.commit()
 }
@@ -39,8 +37,7 @@ pub fn write_new(
     if path.symlink_metadata().is_ok() {
         return Err(WriteError::Exists(path.to_owned()));
     }
-    layouts::check(options.layout, snapshot)?;
-    let unsealed = begin(path, snapshot, "", options)?;
+    let unsealed = begin(path, snapshot, "", options, Purpose::Export)?;
     unsealed.seal()?;
     unsealed.commit_new()
 }
@@ -51,9 +48,10 @@ pub fn begin(
     snapshot: &Snapshot<'_>,
     id: &str,
     options: &Options,
+    purpose: Purpose,
 ) -> Result<Unsealed, WriteError> {
     begin_with(path, snapshot, id, options, |file| {
-        layouts::create(options.layout, file, path, snapshot)
+        layouts::create((options.layout, purpose), file, path, snapshot)
     })
 }
 

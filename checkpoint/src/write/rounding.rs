@@ -17,7 +17,7 @@ const EXPONENT_32: u64 = 0x7F80_0000;
 /// The bits of the exponent of an `f64`.
 const EXPONENT_64: u64 = 0x7FF0_0000_0000_0000;
 
-/// How the values of a field are rounded.
+/// The rounding of the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounding {
     dtype: DType,
@@ -28,7 +28,7 @@ pub struct Rounding {
 }
 
 impl Rounding {
-    /// Returns how the values of `field` are rounded, or `None` if they are stored as they are.
+    /// Returns the rounding of the values of `field`, or `None` if they are stored as they are.
     pub fn of(field: &FieldDesc) -> Option<Self> {
         Some(Rounding {
             dtype: field.dtype,

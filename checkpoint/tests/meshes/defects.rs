@@ -3,8 +3,12 @@
 use crate::build::{Kind, Spec, build};
 use crate::common::{PLAIN, STAMP, Version};
 use crate::files::assert_restores;
+use std::cell::Cell;
 use std::path::Path;
-use tcasm_checkpoint::{Checkpoint, Checkpointer, Options, SeriesOptions, TimeSeries, WriteError};
+use tcasm_checkpoint::{
+    Checkpoint, Checkpointer, Options, Purpose, SeriesOptions, Settings, Snapshot, TimeSeries,
+    WriteError,
+};
 use tcasm_core::field::{CellType, DType};
 use tcasm_core::format::stamp::Stamp;
 
@@ -91,6 +95,37 @@ fn checkpoint_holds_wrong_cells_but_does_not_show_them() {
         assert!(file.dataset("VTKHDF/Connectivity").is_err());
         assert!(file.group("VTKHDF").unwrap().attr("WholeExtent").is_ok());
     }
+}
+
+#[test]
+fn series_of_files_for_other_programs_leaves_out_a_version_with_wrong_cells() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        purpose: Purpose::Export,
+        ..Settings::new(dir.path())
+    };
+    let mut to = Checkpointer::open("run", settings).unwrap();
+    for (version, text) in wrong() {
+        assert_says(&to.write(&version.snapshot(STAMP)).unwrap_err(), text);
+    }
+    let good = build(&[Spec::new(Kind::Same(CellType::TETRA, 3, 6, DType::I64))]);
+    let written = to.write(&good.snapshot(STAMP)).unwrap();
+    let file = hdf5::File::open(&written.path).unwrap();
+    assert!(file.dataset("VTKHDF/Connectivity").is_ok());
+}
+
+#[test]
+fn cells_are_read_once_for_the_check_and_once_to_be_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = build(&[Spec::new(Kind::Same(CellType::TETRA, 3, 6, DType::I64))]);
+    let count = Cell::new(0);
+    let snapshot = Snapshot::new("test", STAMP, &version.table, |field| {
+        count.set(count.get() + usize::from(field.name == "m0_ids"));
+        &version.bytes[&field.name]
+    });
+    let path = dir.path().join("good.vtkhdf");
+    tcasm_checkpoint::write(&path, &snapshot, &PLAIN).unwrap();
+    assert_eq!(count.get(), 2);
 }
 
 #[test]

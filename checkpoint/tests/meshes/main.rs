@@ -6,6 +6,7 @@ mod build;
 mod common;
 mod defects;
 mod files;
+mod grids;
 mod names;
 mod random;
 mod rounded;

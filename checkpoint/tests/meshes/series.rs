@@ -2,7 +2,7 @@
 
 use crate::Files;
 use crate::build::{Kind, Spec, build};
-use crate::common::{PLAIN, Version};
+use crate::common::{PLAIN, Version, field};
 use crate::files::add_free;
 use crate::rounded::add_with_ghosts;
 use serde_json::Value;
@@ -179,6 +179,33 @@ fn other_programs_read_series_of_several_uniform_meshes() {
         }
     }
     grow_all(&all);
+}
+
+#[test]
+fn other_programs_read_fields_with_ghost_layers_and_another_capacity_than_the_mesh() {
+    let rows = [2, 4, 3, 4];
+    for capacity in [4, 6, 9] {
+        let mut all = versions(4, |n| {
+            let kind = Kind::Curvilinear(vec![rows[n], 3], Order::C, false);
+            vec![Spec {
+                data: Vec::new(),
+                ..Spec::new(kind)
+            }]
+        });
+        for (n, version) in all.iter_mut().enumerate() {
+            version.table.fields[0].capacity = Some(6);
+            let mut around = field("around", DType::F64, &[rows[n], 6]);
+            around.ghosts = vec![[0, 0], [1, 2]];
+            (around.on, around.capacity) = (Some("m0".to_owned()), Some(capacity));
+            let mut added = Version::of([around]);
+            let bytes = added.bytes.get_mut("around").unwrap();
+            bytes.rotate_left(n * size_of::<f64>());
+            version.table.fields.extend(added.table.fields);
+            version.bytes.extend(added.bytes);
+            version.table.check_meshes().unwrap();
+        }
+        grow_all(&all);
+    }
 }
 
 #[test]

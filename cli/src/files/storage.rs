@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use tcasm_checkpoint::{Compression, DirectIo, Mode, Options};
-use tcasm_core::field::FieldTable;
+use tcasm_core::field::{FieldTable, MeshDesc, MeshKind};
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Storage {
@@ -81,6 +81,35 @@ pub fn left_out(options: &Options, table: &FieldTable) -> Option<String> {
     (!parts.is_empty()).then(|| format!("not stored for openPMD: {parts}; {rest}"))
 }
 
+/// Returns a note on what other programs do not find in checkpoints of `table` with `options`, if
+/// there is something.
+pub fn not_in_checkpoints(options: &Options, table: &FieldTable) -> Option<String> {
+    match options.layout {
+        tcasm_checkpoint::Layout::OpenPmd => left_out(options, table),
+        tcasm_checkpoint::Layout::VtkHdf => grids(table),
+    }
+}
+
+/// Returns a note on the meshes of `table` that only exports show, if there are some.
+fn grids(table: &FieldTable) -> Option<String> {
+    let is_grid = |mesh: &&MeshDesc| {
+        let kind = &mesh.kind;
+        matches!(
+            kind,
+            MeshKind::Rectilinear { .. } | MeshKind::Curvilinear { .. }
+        )
+    };
+    let names = table.meshes.iter().filter(is_grid);
+    let names: Vec<&str> = names.map(|mesh| mesh.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "checkpoints have no points and cells of grids, so ParaView does not show {} there; \
+             tcasm restore --out FILE.vtkhdf writes a file that has them",
+            names.join(", ")
+        )
+    })
+}
+
 fn compression(text: &str) -> Result<Compression, String> {
     let (how, level) = text.split_once(':').unwrap_or(match text.parse::<u8>() {
         Ok(0) => ("none", ""),
@@ -122,6 +151,29 @@ mod tests {
         assert!(text.contains("openPMD: psi, phi ("), "{text}");
         let vtkhdf = options(tcasm_checkpoint::Layout::VtkHdf);
         assert_eq!(left_out(&vtkhdf, &table), None);
+    }
+
+    #[test]
+    fn grids_that_checkpoints_do_not_show_are_named_with_the_way_to_see_them() {
+        let mesh = |name: &str, kind| MeshDesc {
+            name: name.to_owned(),
+            kind,
+            block: None,
+            attrs: BTreeMap::new(),
+        };
+        let mut table = FieldTable::default();
+        let mut note = |mesh: MeshDesc| {
+            table.meshes.push(mesh);
+            not_in_checkpoints(&Options::default(), &table)
+        };
+        let positions = "x".to_owned();
+        assert_eq!(note(mesh("atoms", MeshKind::Particles { positions })), None);
+        let coordinates = "x".to_owned();
+        note(mesh("bent", MeshKind::Curvilinear { coordinates }));
+        let coordinates = vec!["x".to_owned()];
+        let text = note(mesh("even", MeshKind::Rectilinear { coordinates })).unwrap();
+        assert!(text.contains("does not show bent, even there"), "{text}");
+        assert!(text.contains("tcasm restore"), "{text}");
     }
 
     #[test]

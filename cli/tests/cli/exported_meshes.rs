@@ -127,3 +127,33 @@ fn series_goes_on_when_lengths_change() {
     // The places are printed once, before the last line.
     assert_eq!(run.out.lines().count(), 5, "{run:?}");
 }
+
+#[test]
+fn series_of_a_part_goes_on_after_a_version_that_is_too_short_for_it() {
+    for lossless in [&[][..], &["--lossless"]] {
+        let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-short"));
+        let path = dir.path().join("run.vtkhdf");
+        let (mut p, atoms) = region(&name);
+        let part = ["--fields", "v", "--slice", "1:3"];
+        let mut run = follow(&name, &path, &[&part[..], lossless].concat());
+        let steps = || {
+            let file = hdf5::File::open(&path).ok()?;
+            file.dataset("tcasm/step").ok()?.read_raw::<u64>().ok()
+        };
+        let mut publish = |step: u64, len| {
+            p.set_len(&atoms, len).unwrap();
+            p.publish(step, step as f64).unwrap();
+        };
+        publish(1, 4);
+        until("it is appended", || steps() == Some(vec![1]));
+        publish(2, 1);
+        let said = run.read_error_line();
+        let text = "is not appended: ";
+        assert!(said.contains("step 2") && said.contains(text), "{said}");
+        publish(3, 5);
+        until("it is appended", || steps() == Some(vec![1, 3]));
+        drop(p);
+        let run = run.end();
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+}

@@ -44,15 +44,6 @@ pub fn at_capacity(table: &FieldTable) -> FieldTable {
     table
 }
 
-/// Returns `table` with the lengths `lens` of its fields.
-pub fn at_lengths(table: &FieldTable, lens: &[u64]) -> FieldTable {
-    let mut table = table.clone();
-    for (field, len) in table.fields.iter_mut().zip(lens) {
-        field.set_length(*len as usize);
-    }
-    table
-}
-
 /// Returns the largest length that `field` can have.
 pub fn capacity(field: &FieldDesc) -> usize {
     field.capacity.unwrap_or_else(|| field.length())

@@ -2,7 +2,8 @@
 
 use super::arrays;
 use super::contents::{Contents, Row};
-use super::mapping::{Array, Mapping, Rows, Virtual, all, made_array, whole};
+use super::mapping::{Array, Mapping, Virtual, made_array, whole};
+use super::place::{Rows, all};
 use crate::error::WriteError;
 use crate::file::atomic::{self, Pending};
 use crate::file::{Fault, Mode};

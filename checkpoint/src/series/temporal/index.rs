@@ -20,7 +20,8 @@
 //! replaces the one before by a rename. A reader opens either the old file or the new one.
 
 use super::contents::Contents;
-use super::mapping::{Array, Mapping, Rows, Virtual, interior, whole};
+use super::mapping::{Array, Mapping, Virtual, interior, whole};
+use super::place::Rows;
 use super::{arrays, meshes, rows};
 use crate::error::WriteError;
 use crate::file::atomic::{self, Pending};

@@ -1,4 +1,4 @@
-//! Virtual datasets of a time series: which part of which file makes up which rows.
+//! Virtual datasets of a time series: each row is a part of an array in a file.
 //!
 //! The file of a series is written again with each version. A virtual dataset lists a source for
 //! each of its rows, so thousands of rows would cost writers and readers much. When enough rows are
@@ -7,13 +7,14 @@
 
 use super::arrays;
 use super::contents::Row;
+use super::place::{Rows, all, block};
 use super::rows;
 use crate::file::Fault;
 use crate::format::shape::slowest_first;
 use crate::write::attributes;
 use crate::write::layouts::vtkhdf::{Explicit, Made};
 use crate::write::rounding::Rounding;
-use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
+use hdf5::{Group, H5Type};
 use std::ops::Range;
 use tcasm_core::field::{DType, Element, FieldDesc};
 use tcasm_core::with_dtype;
@@ -56,22 +57,14 @@ pub enum Array<'a> {
     Made(usize, DType),
 }
 
-/// The place of rows in a dataset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// There is only one row. It is so only under `/VTKHDF` of a series with one version.
-    Single,
-    /// The dataset has a dimension for rows.
-    Stacked,
-    /// The rows lie one after the other along the first axis, in slots of this size.
-    Slots(usize),
-}
-
 /// Rows of the series with one source: a single row in the files of its version, or several rows of
 /// a chapter.
 struct Piece<'a> {
     rows: Range<usize>,
+    /// A version of the chapter, or the version of the row.
     first: &'a Row,
+    /// The first row in the chapter, if there is one.
+    in_chapter: usize,
 }
 
 /// The source of a piece.
@@ -80,7 +73,7 @@ struct Source {
     file: u64,
     /// The shape of the dataset there.
     shape: Vec<usize>,
-    /// What is taken of it.
+    /// The part of the dataset that is taken.
     part: Vec<Range<usize>>,
     /// The part of each row that it makes up.
     row: Vec<Range<usize>>,
@@ -94,7 +87,12 @@ impl<'a> Mapping<'a> {
             let rows = start..start + piece.len();
             start = rows.end;
             let first = &piece[0];
-            Piece { rows, first }
+            let in_chapter = first.chapter.map_or(0, |chapter| chapter.at as usize);
+            Piece {
+                rows,
+                first,
+                in_chapter,
+            }
         });
         Mapping {
             // HDF5 treats a single '%' in a source name as a pattern.
@@ -121,13 +119,14 @@ impl<'a> Mapping<'a> {
         let extents = to.rows.extents(self.count, &to.shape);
         let mut builder = group.new_dataset_builder().fill_value(absent::<T>());
         let path = to.array.path();
-        for piece in &self.pieces {
+        let pieces = self.pieces.iter().flat_map(|piece| piece.split(to));
+        for piece in pieces {
             let source = piece.source(to);
             if source.part.iter().any(Range::is_empty) {
                 continue; // a version without values
             }
             let file = format!("{}{}", self.folder, rows::file_name(source.file));
-            let place = to.rows.select(piece.rows.clone(), &source.row);
+            let place = to.rows.select(piece.rows, &source.row);
             let part = block(source.part.into_iter());
             builder = builder.virtual_map(&file, &path, source.shape, part, &extents, place);
         }
@@ -170,47 +169,6 @@ impl Array<'_> {
     }
 }
 
-impl Rows {
-    /// Returns the shape of a dataset with `count` rows of the shape `row`.
-    fn extents(self, count: usize, row: &[usize]) -> Vec<usize> {
-        match self {
-            Rows::Single => row.to_vec(),
-            Rows::Stacked => [&[count][..], row].concat(),
-            Rows::Slots(slot) => [&[count * slot][..], &row[1..]].concat(),
-        }
-    }
-
-    /// Returns the selection of `part` of each of the rows `rows`.
-    fn select(self, rows: Range<usize>, part: &[Range<usize>]) -> Selection {
-        block(self.ranges(rows, part).into_iter())
-    }
-
-    /// Returns the ranges of [`Rows::select`].
-    fn ranges(self, rows: Range<usize>, part: &[Range<usize>]) -> Vec<Range<usize>> {
-        let mut ranges = part.to_vec();
-        match self {
-            Rows::Single => {}
-            Rows::Stacked => ranges.insert(0, rows),
-            Rows::Slots(slot) => {
-                // Several rows are taken with all of their slots.
-                let last = (rows.end - 1) * slot;
-                let end = if rows.len() > 1 { slot } else { part[0].end };
-                ranges[0] = rows.start * slot + part[0].start..last + end;
-            }
-        }
-        ranges
-    }
-
-    /// Returns `part` of a row with all of its slot.
-    fn whole(self, part: &[Range<usize>]) -> Vec<Range<usize>> {
-        let mut part = part.to_vec();
-        if let Rows::Slots(slot) = self {
-            part[0] = 0..slot;
-        }
-        part
-    }
-}
-
 /// Returns true if `row` comes directly after `before` in the same chapter.
 fn follows(before: &Row, row: &Row) -> bool {
     match (before.chapter, row.chapter) {
@@ -219,20 +177,55 @@ fn follows(before: &Row, row: &Row) -> bool {
     }
 }
 
-impl Piece<'_> {
+impl Virtual<'_> {
+    /// Returns the part of a version that is taken from a chapter, and the part of the row that it
+    /// makes up. A chapter has all that a version can have, and the series has whole slots. An
+    /// array with ghost layers has its own capacity in a chapter, which may be more or less than
+    /// what a slot has room for.
+    fn of_chapter(&self) -> [Vec<Range<usize>>; 2] {
+        let mut part = self.in_chapters.whole(&self.part);
+        let mut row = self.rows.whole(&all(&self.shape));
+        if let (Rows::Slots(slot), Rows::Stacked) = (self.rows, self.in_chapters) {
+            let each = (self.shape[0] / part[0].len().max(1)).max(1);
+            let count = part[0].len().min(slot / each);
+            part[0].end = part[0].start + count;
+            row[0] = 0..count * each;
+        }
+        [part, row]
+    }
+}
+
+impl<'a> Piece<'a> {
+    /// Returns the pieces of `to` with one source each: this one, or one for each row if the rows
+    /// do not fill their slots.
+    fn split(&self, to: &Virtual<'_>) -> Vec<Piece<'a>> {
+        let [_, row] = to.of_chapter();
+        let is_full = match to.rows {
+            Rows::Slots(slot) => row[0].end == slot,
+            Rows::Single | Rows::Stacked => true,
+        };
+        let piece = |rows: Range<usize>| Piece {
+            in_chapter: self.in_chapter + rows.start - self.rows.start,
+            rows,
+            first: self.first,
+        };
+        match is_full {
+            true => vec![piece(self.rows.clone())],
+            false => self.rows.clone().map(|row| piece(row..row + 1)).collect(),
+        }
+    }
+
     /// Returns the source of this piece of `to`.
     fn source(&self, to: &Virtual<'_>) -> Source {
         match self.first.chapter {
             Some(chapter) => {
-                let start = chapter.at as usize;
-                let rows = start..start + self.rows.len();
-                // A chapter has the whole slot of a version, and so does the series.
-                let part = to.in_chapters.whole(&to.part);
+                let rows = self.in_chapter..self.in_chapter + self.rows.len();
+                let [part, row] = to.of_chapter();
                 Source {
                     file: chapter.file,
                     shape: to.in_chapters.extents(chapter.rows as usize, &to.stored),
                     part: to.in_chapters.ranges(rows, &part),
-                    row: to.rows.whole(&all(&to.shape)),
+                    row,
                 }
             }
             None => self.row(to),
@@ -317,15 +310,4 @@ fn absent<T: Element>() -> T {
         _ => {}
     }
     value
-}
-
-/// Returns all of an array of `shape`.
-pub fn all(shape: &[usize]) -> Vec<Range<usize>> {
-    shape.iter().map(|&n| 0..n).collect()
-}
-
-/// Returns the selection of a block, one range for each dimension.
-fn block(ranges: impl Iterator<Item = Range<usize>>) -> Selection {
-    let slices: Vec<SliceOrIndex> = ranges.map(SliceOrIndex::from).collect();
-    Selection::from(Hyperslab::from(slices))
 }

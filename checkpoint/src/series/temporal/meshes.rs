@@ -18,7 +18,8 @@
 use super::arrays::{self, flat, slot};
 use super::contents::Row;
 use super::index::{Index, numbers};
-use super::mapping::{Array, Rows, Virtual, all, interior, made_array};
+use super::mapping::{Array, Virtual, interior, made_array};
+use super::place::{Rows, all};
 use super::rows;
 use crate::file::Fault;
 use crate::write::layouts::vtkhdf::{
@@ -26,7 +27,7 @@ use crate::write::layouts::vtkhdf::{
 };
 use hdf5::{File, Group};
 use ndarray::Array2;
-use tcasm_core::field::FieldDesc;
+use tcasm_core::field::{FieldDesc, FieldTable, MeshDesc};
 
 /// Returns true if `field` is in `/VTKHDF` of a file with the meshes of `plan`.
 pub fn shows(plan: &Plan<'_>, field: &FieldDesc) -> bool {
@@ -37,8 +38,7 @@ pub fn shows(plan: &Plan<'_>, field: &FieldDesc) -> bool {
 /// Writes `/VTKHDF` with the meshes of `plan`, which have their largest lengths.
 pub fn write(index: &Index<'_>, file: &File, plan: &Plan<'_>) -> Result<(), Fault> {
     let groups = vtkhdf::root(file, plan)?;
-    let counts = counts(index);
-    for (at, (shown, group)) in plan.meshes.iter().zip(&groups).enumerate() {
+    for (shown, group) in plan.meshes.iter().zip(&groups) {
         let set = DataSet {
             index,
             plan,
@@ -50,8 +50,7 @@ pub fn write(index: &Index<'_>, file: &File, plan: &Plan<'_>) -> Result<(), Faul
         match &shown.geometry {
             Geometry::Image(_) => set.image()?,
             Geometry::Explicit(explicit) => {
-                let counts: Vec<Counts> = counts.iter().map(|all| all[at]).collect();
-                set.sizes(explicit, &counts)?;
+                set.sizes(explicit, &set.counts(explicit))?;
                 set.offsets(explicit)?;
                 set.arrays(explicit)?;
                 set.data(explicit)?;
@@ -61,19 +60,20 @@ pub fn write(index: &Index<'_>, file: &File, plan: &Plan<'_>) -> Result<(), Faul
     Ok(())
 }
 
-/// Returns the sizes of all meshes in each version.
-fn counts(index: &Index<'_>) -> Vec<Vec<Counts>> {
-    let versions = index.contents.versions.iter();
-    let of = |row: &Row| {
-        let table = arrays::at_lengths(index.table, &row.lens);
-        let meshes = Plan::of_series(&table).meshes;
-        let counts = meshes.iter().map(|shown| match &shown.geometry {
-            Geometry::Image(_) => Counts::default(),
-            Geometry::Explicit(explicit) => explicit.counts,
-        });
-        counts.collect()
-    };
-    versions.map(of).collect()
+/// Returns the result of `of` for each of `versions`. Calls it once for versions that follow each
+/// other if the fields `fields` have the same lengths in them. A series may have many versions, and
+/// its file is written again with each.
+fn of_lengths<T: Clone>(
+    versions: &[Row],
+    fields: &[usize],
+    mut of: impl FnMut(&Row) -> T,
+) -> Vec<T> {
+    let same = |a: &Row, b: &Row| fields.iter().all(|at| a.lens.get(*at) == b.lens.get(*at));
+    let mut all = Vec::with_capacity(versions.len());
+    for alike in versions.chunk_by(same) {
+        all.extend(std::iter::repeat_n(of(&alike[0]), alike.len()));
+    }
+    all
 }
 
 /// The data set of one mesh.
@@ -113,6 +113,38 @@ impl DataSet<'_> {
         Ok(())
     }
 
+    /// Returns the sizes of the mesh in each version.
+    fn counts(&self, explicit: &Explicit<'_>) -> Vec<Counts> {
+        let geometry = self.geometry();
+        of_lengths(&self.index.contents.versions, &geometry, |row| {
+            let fields = geometry.iter().map(|at| {
+                let mut field = self.index.table.fields[*at].clone();
+                if let Some(len) = row.lens.get(*at) {
+                    field.set_length(*len as usize);
+                }
+                field
+            });
+            let table = FieldTable {
+                fields: fields.collect(),
+                ..FieldTable::default()
+            };
+            match self.shown.mesh.map(|mesh| Geometry::of(&table, mesh)) {
+                Some(Ok(Geometry::Explicit(now))) => now.counts,
+                // The size of a uniform mesh stays.
+                _ => explicit.counts,
+            }
+        })
+    }
+
+    /// Returns the indices of the fields that are the geometry of the mesh.
+    fn geometry(&self) -> Vec<usize> {
+        let names = self.shown.mesh.map(MeshDesc::geometry).unwrap_or_default();
+        names
+            .into_iter()
+            .filter_map(|name| self.find(name))
+            .collect()
+    }
+
     /// Writes the sizes of the mesh in each version, and the groups of cells that have none.
     fn sizes(&self, explicit: &Explicit<'_>, counts: &[Counts]) -> Result<(), Fault> {
         let of = |of: fn(&Counts) -> usize| counts.iter().map(of).collect::<Vec<usize>>();
@@ -139,15 +171,7 @@ impl DataSet<'_> {
 
     /// Writes where each version has its geometry.
     fn offsets(&self, explicit: &Explicit<'_>) -> Result<(), Fault> {
-        let geometry: Vec<usize> = match self.shown.mesh {
-            Some(mesh) => mesh
-                .geometry()
-                .into_iter()
-                .flat_map(|n| self.find(n))
-                .collect(),
-            None => Vec::new(),
-        };
-        let slots = self.slots(&geometry);
+        let slots = self.slots(&self.geometry());
         let at = |size: usize| slots.iter().map(|slot| slot * size).collect::<Vec<usize>>();
         let counts = explicit.counts;
         vtkhdf::numbers(&self.steps, "PartOffsets", &slots)?;
@@ -271,5 +295,34 @@ impl DataSet<'_> {
     fn find(&self, name: &str) -> Option<usize> {
         let mut fields = self.index.table.fields.iter();
         fields.position(|field| field.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::format::stamp::Stamp;
+
+    fn row(lens: [u64; 2]) -> Row {
+        Row {
+            stamp: Stamp::default(),
+            files: vec![1, 1],
+            chapter: None,
+            lens: lens.to_vec(),
+            made: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sizes_are_counted_once_as_long_as_the_lengths_stay() {
+        let rows = [[3, 1], [3, 2], [3, 3], [0, 3], [3, 3], [3, 3]].map(row);
+        let mut calls = 0;
+        let lens = of_lengths(&rows, &[0], |row| {
+            calls += 1;
+            row.lens[0]
+        });
+        assert_eq!((lens, calls), (vec![3, 3, 3, 0, 3, 3], 3));
+        let none = of_lengths(&rows, &[], |row| row.lens[1]);
+        assert_eq!(none, [1; 6], "no field can change");
     }
 }

@@ -25,6 +25,7 @@ mod mapping;
 mod meshes;
 mod options;
 mod part;
+mod place;
 mod row;
 mod rows;
 mod writer;

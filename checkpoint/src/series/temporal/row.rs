@@ -29,21 +29,10 @@ impl<'t> NewRow<'t> {
         plan: &Plan<'t>,
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<Self, WriteError> {
-        let known = newest(part);
-        let (mut files, mut hashes) = (Vec::new(), Vec::new());
-        for (at, field) in snapshot.table.fields.iter().enumerate() {
-            let before = known.filter(|row| len_before(row, at, field) == field.length() as u64);
-            let before = before.map(|row| (row.files[at], part.contents.newest[at]));
-            if let Some((file, hash)) = before.filter(|_| !changed(field)) {
-                files.push(file);
-                hashes.push(hash);
-                continue;
-            }
-            let hash = checksum(snapshot.bytes(field)?);
-            let same = before.filter(|(_, before)| *before == hash);
-            files.push(same.map_or(part.next, |(file, _)| file));
-            hashes.push(hash);
-        }
+        let fields = snapshot.table.fields.iter().enumerate();
+        let all = fields.map(|(at, field)| file_of(part, snapshot, (at, field), &changed));
+        let all = all.collect::<Result<Vec<_>, _>>()?;
+        let (files, hashes) = all.into_iter().unzip();
         let mut new = NewRow {
             row: Row {
                 stamp: snapshot.stamp,
@@ -122,6 +111,24 @@ impl<'t> NewRow<'t> {
         };
         snapshot.table.fields.iter().enumerate().all(is_same)
     }
+}
+
+/// Returns the number of the file of rows that holds `field`, which has the index `at`, and its
+/// checksum. If it is new, that is the next file.
+fn file_of(
+    part: &Part,
+    snapshot: &Snapshot<'_>,
+    (at, field): (usize, &FieldDesc),
+    changed: impl Fn(&FieldDesc) -> bool,
+) -> Result<(u64, [u64; 2]), WriteError> {
+    let before = newest(part).filter(|row| len_before(row, at, field) == field.length() as u64);
+    let before = before.map(|row| (row.files[at], part.contents.newest[at]));
+    if let Some(unchanged) = before.filter(|_| !changed(field)) {
+        return Ok(unchanged);
+    }
+    let hash = checksum(snapshot.bytes(field)?);
+    let same = before.filter(|(_, before)| *before == hash);
+    Ok((same.map_or(part.next, |(file, _)| file), hash))
 }
 
 /// Returns the newest version of `part`, if the checksums of its fields are known.

@@ -8,9 +8,8 @@ pub mod vtkhdf;
 pub use openpmd::left_out as left_out_of_openpmd;
 
 use super::store::FileLayout;
-use crate::error::WriteError;
 use crate::file::Fault;
-use crate::options::Layout;
+use crate::options::{Layout, Purpose};
 use crate::snapshot::Snapshot;
 use hdf5::File;
 use std::path::Path;
@@ -18,21 +17,13 @@ use std::path::Path;
 /// Creates the part of `file` for other programs, still without fields. `path` is the final path of
 /// the file.
 pub fn create<'s>(
-    layout: Layout,
+    (layout, purpose): (Layout, Purpose),
     file: &File,
     path: &Path,
     snapshot: &'s Snapshot<'_>,
 ) -> Result<Box<dyn FileLayout + 's>, Fault> {
     match layout {
-        Layout::VtkHdf => vtkhdf::create(file, snapshot),
+        Layout::VtkHdf => vtkhdf::create(file, snapshot, purpose),
         Layout::OpenPmd => Ok(Box::new(openpmd::Iteration::create(file, path, snapshot)?)),
-    }
-}
-
-/// Checks that other programs can have the meshes of `snapshot`.
-pub fn check(layout: Layout, snapshot: &Snapshot<'_>) -> Result<(), WriteError> {
-    match layout {
-        Layout::VtkHdf => vtkhdf::check(snapshot),
-        Layout::OpenPmd => Ok(()),
     }
 }

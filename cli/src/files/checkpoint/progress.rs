@@ -28,7 +28,7 @@ pub struct RegionOutput<'p> {
     failing: u64,
     /// True if it was told which fields are left out or rounded.
     told: bool,
-    /// True if it was told which fields have no place in the layout.
+    /// True if it was told what other programs do not find in the files.
     told_place: bool,
 }
 
@@ -160,7 +160,7 @@ impl RegionOutput<'_> {
         }
     }
 
-    /// Prints once which fields have no place in the layout of the files.
+    /// Prints once what other programs do not find in the files.
     pub fn no_place(&mut self, text: Option<&str>) {
         if let Some(text) = text
             && !std::mem::replace(&mut self.told_place, true)

@@ -25,7 +25,7 @@ pub struct Writer {
     last: Option<Last>,
     /// The fields of the last checkpoint, and those that it lacks.
     pub table: FieldTable,
-    /// A note on the fields that the layout has no place for, if there are some.
+    /// A note on what other programs do not find in the files, if there is something.
     pub no_place: Option<String>,
     pub written: u64,
     pub failed: u64,
@@ -106,7 +106,7 @@ impl Writer {
         drop(stored);
         let pinned = increments.then_some(version);
         let written = checkpointer.commit(filled)?;
-        self.no_place = storage::left_out(&self.settings.options, &table);
+        self.no_place = storage::not_in_checkpoints(&self.settings.options, &table);
         (self.base, self.table) = (pinned, table);
         Ok(written)
     }

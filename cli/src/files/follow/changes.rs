@@ -58,3 +58,32 @@ fn moved<'t>(before: &'t FieldTable, now: &'t FieldTable) -> impl Iterator<Item 
     let fields = now.fields.iter().filter(elsewhere);
     fields.map(|field| field.name.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::field::DType;
+
+    /// Returns a table with a field of this length and offset, and one that stays.
+    fn table(len: usize, offset: u64) -> FieldTable {
+        let mut x = FieldDesc::new("x", DType::F64, &[len]);
+        (x.capacity, x.offset) = (Some(9), offset);
+        FieldTable {
+            fields: vec![x, FieldDesc::new("t", DType::F64, &[3])],
+            ..FieldTable::default()
+        }
+    }
+
+    #[test]
+    fn fields_of_another_length_or_at_another_place_may_have_other_bytes() {
+        let since =
+            |before: &FieldTable, now: &FieldTable| -> Vec<String> { moved(before, now).collect() };
+        let before = table(5, 0);
+        assert!(since(&before, &table(5, 0)).is_empty());
+        // Values beyond the shorter length may have been stored meanwhile.
+        assert_eq!(since(&before, &table(7, 0)), ["x"]);
+        assert_eq!(since(&before, &table(3, 0)), ["x"]);
+        assert_eq!(since(&before, &table(5, 4096)), ["x"]);
+        assert_eq!(since(&FieldTable::default(), &before), ["x", "t"]);
+    }
+}

@@ -9,6 +9,7 @@ mod missed;
 mod progress;
 mod sink;
 mod source;
+mod trouble;
 
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
@@ -20,10 +21,11 @@ use crate::signals::Signals;
 use crate::wait::{self, POLL};
 use changes::Changes;
 use progress::FollowOutput;
-use sink::{Sink, Trouble};
+use sink::Sink;
 use source::Source;
 use std::time::{Duration, Instant};
 use tcasm_observer::{ObserveError, Observer, Stamp, Version};
+use trouble::{Retry, Trouble};
 
 /// The pause before a version is tried again with `--lossless`.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -125,42 +127,50 @@ impl Follower<'_> {
     }
 
     /// Appends `version` and releases it. An error that may pass (a full disk, for example) is
-    /// printed; any other is returned. With `--lossless` this tries again until it succeeds. After
-    /// a signal it tries only once.
+    /// printed; any other is returned. With `--lossless` this tries again until it succeeds, if
+    /// that is possible. After a signal it tries only once.
     fn append(&mut self, version: Version) -> Result<(), Failure> {
         let stamp = region::stamp_text(&version.stamp());
         while self.args.follow.lossless && !self.signals.end() {
-            let Some(failure) = self.write(version.clone())? else {
-                return Ok(());
-            };
-            self.progress.failed_for_now(&stamp, &failure.message);
-            self.pause();
+            match self.write(version.clone()) {
+                Err(Trouble {
+                    failure,
+                    retry: Retry::SameVersion,
+                }) => {
+                    self.progress.failed_for_now(&stamp, &failure.message);
+                    self.pause();
+                }
+                last => return self.note(&stamp, last),
+            }
         }
-        if let Some(failure) = self.write(version)? {
-            self.progress.failed(&stamp, &failure.message);
-            self.last_failure = Some(failure);
-        }
-        Ok(())
+        let last = self.write(version);
+        self.note(&stamp, last)
     }
 
-    /// Writes `version`, and releases it as soon as its bytes are written. Returns the failure if a
-    /// later attempt may succeed.
-    fn write(&mut self, version: Version) -> Result<Option<Failure>, Failure> {
+    /// Notes the result of the last attempt at a version. Returns the failure if no later version
+    /// can succeed.
+    fn note(&mut self, stamp: &str, result: Result<(), Trouble>) -> Result<(), Failure> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(Trouble { failure, retry }) if retry == Retry::Never => Err(failure),
+            Err(Trouble { failure, .. }) => {
+                self.progress.failed(stamp, &failure.message);
+                self.last_failure = Some(failure);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes `version`, and releases it as soon as its bytes are written.
+    fn write(&mut self, version: Version) -> Result<(), Trouble> {
         let number = version.number();
         let (changes, choice) = (&self.changes, &self.choice);
         let changed = |field: &_| changes.may_have_changed(field);
-        match self.sink.append(&self.args.name, version, choice, changed) {
-            Ok(appended) => {
-                self.changes.appended();
-                self.progress.appended(appended);
-                (self.newest, self.last_failure) = (number, None);
-                Ok(None)
-            }
-            Err(Trouble { failure, may_pass }) => match may_pass {
-                true => Ok(Some(failure)),
-                false => Err(failure),
-            },
-        }
+        let appended = self.sink.append(self.args, version, choice, changed)?;
+        self.changes.appended();
+        self.progress.appended(appended);
+        (self.newest, self.last_failure) = (number, None);
+        Ok(())
     }
 
     /// Waits before the next attempt, or until a signal comes.

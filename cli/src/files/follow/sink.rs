@@ -1,5 +1,6 @@
 //! The series that versions are appended to: one temporal file, or one file per version.
 
+use super::trouble::Trouble;
 use crate::failure::{Code, Failure};
 use crate::files::args::ExportArgs;
 use crate::files::file_name::Series;
@@ -8,7 +9,8 @@ use crate::files::storage::{Layout, Storage};
 use crate::files::stored::Choice;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::{
-    Checkpoint, Checkpointer, Mode, Retention, SeriesOptions, Settings, TimeSeries, WriteError,
+    Checkpoint, Checkpointer, Mode, Purpose, Retention, SeriesOptions, Settings, TimeSeries,
+    WriteError,
 };
 use tcasm_core::field::FieldDesc;
 use tcasm_observer::{Stamp, Version};
@@ -73,6 +75,7 @@ impl Sink {
         let settings = Settings {
             keep: Retention::last(args.follow.keep()),
             options: storage.options(Mode::USUAL),
+            purpose: Purpose::Export,
             replace_later: args.follow.replace_later,
             ..Settings::new(dir.unwrap_or(Path::new(".")))
         };
@@ -117,40 +120,39 @@ impl Sink {
         }
     }
 
-    /// Appends what `choice` stores of `version`. Its pin is released as soon as its bytes are
-    /// written.
+    /// Appends the part of `version` that `choice` selects, which follows from `args`. The pin is
+    /// released as soon as the bytes are written.
     pub fn append(
         &mut self,
-        name: &str,
+        args: &ExportArgs,
         version: Version,
         choice: &Choice,
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<Appended, Trouble> {
         self.check(&version, choice)?;
-        let stored = choice.of(&version)?;
+        let part = |failure| Trouble::of_part(failure, &args.part, version.table());
+        let stored = choice.of(&version).map_err(part)?;
         drop(version);
         let places = places::of(&stored, self.layout());
-        match self {
+        let (path, bytes) = match self {
             Sink::One(series) => {
-                let filled = series.fill(&stored.snapshot(name), changed)?;
+                let filled = series.fill(&stored.snapshot(&args.name), changed)?;
                 drop(stored);
                 let appended = series.commit(filled)?;
-                Ok(Appended {
-                    path: appended.path,
-                    bytes: appended.bytes,
-                    places,
-                })
+                (appended.path, appended.bytes)
             }
             Sink::Each(files) => {
-                let filled = files.checkpointer.fill(&stored.snapshot(name))?;
+                let filled = files.checkpointer.fill(&stored.snapshot(&args.name))?;
                 drop(stored);
-                Ok(Appended {
-                    path: files.list.clone(),
-                    bytes: files.checkpointer.commit(filled)?.bytes,
-                    places,
-                })
+                let written = files.checkpointer.commit(filled)?;
+                (files.list.clone(), written.bytes)
             }
-        }
+        };
+        Ok(Appended {
+            path,
+            bytes,
+            places,
+        })
     }
 
     /// Returns the layout of the files. Only a list is called `.series`.
@@ -205,29 +207,5 @@ fn newest(checkpointer: &Checkpointer, args: &ExportArgs) -> Result<Option<bool>
             Ok(Some(has_all && table.relative_error().is_none()))
         }
         Err(_) => Ok(None), // a file that cannot be read does not prevent appending
-    }
-}
-
-/// Why a version could not be appended.
-pub struct Trouble {
-    pub failure: Failure,
-    /// True if a later attempt may succeed.
-    pub may_pass: bool,
-}
-
-impl From<WriteError> for Trouble {
-    fn from(error: WriteError) -> Self {
-        let may_pass = error.may_pass();
-        let failure = error.into();
-        Trouble { failure, may_pass }
-    }
-}
-
-impl From<Failure> for Trouble {
-    /// Only a lost lease is permanent, and arguments that do not fit the fields or the series.
-    fn from(failure: Failure) -> Self {
-        use Code::{NoField, NotAllowed, OtherRun, Usage};
-        let may_pass = !matches!(failure.code, NotAllowed | NoField | Usage | OtherRun);
-        Trouble { failure, may_pass }
     }
 }

@@ -1,5 +1,5 @@
-//! The places of fields: which of them are mesh records, which belong to particles, under which
-//! names, and which have no place in openPMD.
+//! The places of fields in openPMD: mesh records, and records of particles, with their names. Some
+//! fields have no place.
 
 use super::geometry::Geometry;
 use super::species::{self, RESERVED, Species};
@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc, MeshKind};
 
 const NO_CELLS: &str = "openPMD has no unstructured meshes";
+const NOT_ON_MESH: &str = "it is stored as positions, but not on the mesh that it is on";
 
 /// The places of all fields of a table.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub struct Plan {
     pub places: BTreeMap<String, Place>,
     /// The species.
     pub species: Vec<Species>,
-    /// The names of the fields that have no place, and the reasons.
+    /// The names of the fields that lack a place, and the reasons.
     pub left_out: Vec<(String, &'static str)>,
 }
 
@@ -35,7 +36,7 @@ pub enum Place {
     Positions(Vec<String>),
 }
 
-/// What a field belongs to.
+/// The mesh or the particles that a field belongs to.
 enum Home<'t> {
     /// A structured mesh, or no named one.
     Mesh(Option<&'t MeshDesc>),
@@ -52,7 +53,12 @@ impl Plan {
         let mut homes = Vec::new();
         for field in &table.fields {
             match home(table, field) {
-                Ok(home) => homes.push((field, home)),
+                Ok(home) => {
+                    if matches!(home, Home::Positions) && table.mesh_of(field).is_some() {
+                        plan.left_out.push((field.name.clone(), NOT_ON_MESH));
+                    }
+                    homes.push((field, home));
+                }
                 Err(why) => plan.left_out.push((field.name.clone(), why)),
             }
         }
@@ -116,7 +122,7 @@ impl Plan {
     }
 }
 
-/// Returns what `field` belongs to, or why it has no place.
+/// Returns the mesh or the particles that `field` belongs to, or the reason why it has no place.
 fn home<'t>(table: &'t FieldTable, field: &FieldDesc) -> Result<Home<'t>, &'static str> {
     if field.kind != Kind::Array {
         return Err("openPMD has no raw structures");
@@ -167,8 +173,8 @@ fn records<'f>(
     fields.zip(names).collect()
 }
 
-/// Returns names for what is to be called `wanted`. They consist of letters, digits and
-/// underscores, no two are the same, and none is `reserved`.
+/// Returns names like those that are `wanted`. They consist of letters, digits and underscores, no
+/// two are the same, and none is `reserved`.
 fn unique(wanted: &[&str], reserved: &[&str]) -> Vec<String> {
     let is_odd = |name: &str| name.contains(|c: char| !is_allowed(c));
     let mut order: Vec<usize> = (0..wanted.len()).collect();

@@ -37,6 +37,14 @@ impl<'t> Axis<'t> {
         }
     }
 
+    /// Returns the largest number of points, over all versions.
+    pub fn most(self) -> usize {
+        match self {
+            Axis::Field(field) => field.capacity_shape().iter().product(),
+            Axis::Even { points, .. } => points,
+        }
+    }
+
     /// Returns the field with the coordinates, if there is one.
     pub fn field(self) -> Option<&'t FieldDesc> {
         match self {

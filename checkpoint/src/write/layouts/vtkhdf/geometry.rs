@@ -21,7 +21,7 @@ impl<'t> Geometry<'t> {
     pub fn of(table: &'t FieldTable, mesh: &'t MeshDesc) -> Result<Self, String> {
         let size = table.size_of(mesh).map_err(|e| e.to_string())?;
         let field = |name: &str| field(table, name);
-        Ok(match &mesh.kind {
+        let explicit = match &mesh.kind {
             MeshKind::Uniform { .. } if size.points.is_empty() => {
                 return Err("it has a single point".to_owned());
             }
@@ -31,26 +31,29 @@ impl<'t> Geometry<'t> {
                 spacing,
             } => {
                 let (origin, spacing) = (*origin, *spacing);
-                Geometry::Image(Grid::of_mesh(*points, Mesh { origin, spacing }))
+                let grid = Grid::of_mesh(*points, Mesh { origin, spacing });
+                return Ok(Geometry::Image(grid));
             }
             MeshKind::Rectilinear { coordinates } => {
-                let mut axes = [Axis::ABSENT; 3];
-                for (axis, name) in axes.iter_mut().zip(coordinates) {
-                    *axis = Axis::Field(field(name)?);
-                }
-                Geometry::Explicit(unstructured::rectilinear(axes))
+                unstructured::rectilinear(axes(table, coordinates)?)
             }
-            MeshKind::Curvilinear { coordinates } => {
-                Geometry::Explicit(unstructured::curvilinear(field(coordinates)?))
-            }
+            MeshKind::Curvilinear { coordinates } => unstructured::curvilinear(field(coordinates)?),
             MeshKind::Unstructured { points, cells } => {
-                Geometry::Explicit(unstructured::of(table, field(points)?, cells)?)
+                unstructured::of(table, field(points)?, cells)?
             }
-            MeshKind::Particles { positions } => {
-                Geometry::Explicit(Explicit::particles(field(positions)?))
-            }
-        })
+            MeshKind::Particles { positions } => Explicit::particles(field(positions)?),
+        };
+        Ok(Geometry::Explicit(explicit))
     }
+}
+
+/// Returns the axes x, y and z with the coordinates of the fields `names`.
+fn axes<'t>(table: &'t FieldTable, names: &[String]) -> Result<[Axis<'t>; 3], String> {
+    let mut axes = [Axis::ABSENT; 3];
+    for (axis, name) in axes.iter_mut().zip(names) {
+        *axis = Axis::Field(field(table, name)?);
+    }
+    Ok(axes)
 }
 
 /// Returns the field called `name`.

@@ -2,15 +2,15 @@
 //! block by block while they are written, so they need no memory.
 
 use super::axis::Axis;
-use super::cells::Integers;
 use crate::file::Fault;
+use crate::format::cells::Integers;
 use crate::format::data::typed;
 use crate::format::shape::interior_place;
 use crate::snapshot::Snapshot;
 use crate::write::data::{self, Target};
 use hdf5::{Dataset, H5Type};
 use std::ops::Range;
-use tcasm_core::field::{CellType, DType, Element, FieldDesc};
+use tcasm_core::field::{CellType, DType, Element, FieldDesc, cells_between};
 
 /// An array that is made.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,16 +37,21 @@ pub enum Made<'t> {
     Points(&'t FieldDesc),
     /// The points of a grid with the axes x, y and z.
     Axes([Axis<'t>; 3]),
-    /// The points of the cells of a grid with so many points along x, y and z.
-    Lattice([usize; 3]),
+    /// The points of the cells of a grid.
+    Lattice {
+        /// The number of points along x, y and z.
+        points: [usize; 3],
+        /// True for numbers of 32 bits, false for 64 bits.
+        narrow: bool,
+    },
 }
 
 impl<'t> Made<'t> {
     /// Returns the dtype of the array.
     pub fn dtype(&self) -> DType {
         match self {
-            Made::Ramp { narrow: true, .. } => DType::I32,
-            Made::Ramp { .. } | Made::Indices(_) | Made::Lattice(_) => DType::I64,
+            Made::Ramp { narrow: true, .. } | Made::Lattice { narrow: true, .. } => DType::I32,
+            Made::Ramp { .. } | Made::Indices(_) | Made::Lattice { .. } => DType::I64,
             Made::Types { .. } => DType::U8,
             Made::Points(field) => field.dtype,
             Made::Axes(_) => DType::F64,
@@ -60,14 +65,14 @@ impl<'t> Made<'t> {
             Made::Indices(field) => vec![field.shape.iter().product::<usize>() * field.components],
             Made::Points(field) => vec![field.interior_shape().iter().product(), 3],
             Made::Axes(axes) => vec![axes.map(Axis::points).iter().product(), 3],
-            Made::Lattice(points) => vec![lattice_ids(*points)],
+            Made::Lattice { points, .. } => vec![lattice_ids(*points)],
         }
     }
 
     /// Returns the fields whose values the array depends on.
     pub fn fields(&self) -> Vec<&'t FieldDesc> {
         match self {
-            Made::Ramp { .. } | Made::Types { .. } | Made::Lattice(_) => Vec::new(),
+            Made::Ramp { .. } | Made::Types { .. } | Made::Lattice { .. } => Vec::new(),
             Made::Indices(field) | Made::Points(field) => vec![*field],
             Made::Axes(axes) => axes.iter().filter_map(|axis| axis.field()).collect(),
         }
@@ -104,9 +109,10 @@ impl<'t> Made<'t> {
                 _ => write_points::<f64>(target, field, snapshot.bytes(field)?),
             },
             Made::Axes(axes) => write_axes(target, axes, snapshot),
-            Made::Lattice(points) => data::write_made(target, |rows| {
-                rows.map(|id| lattice_id(*points, id)).collect()
-            }),
+            Made::Lattice { points, narrow } => match narrow {
+                true => data::write_made(target, |rows| corners(*points, rows, |n| n as i32)),
+                false => data::write_made(target, |rows| corners(*points, rows, |n| n as i64)),
+            },
         }
     }
 }
@@ -166,10 +172,7 @@ pub fn lattice_cell(points: [usize; 3]) -> CellType {
 
 /// Returns the number of cells of a grid with `points` points along x, y and z.
 pub fn lattice_cells(points: [usize; 3]) -> usize {
-    match points.contains(&0) {
-        true => 0,
-        false => points.iter().map(|n| (n - 1).max(1)).product(),
-    }
+    points.map(cells_between).iter().product()
 }
 
 /// Returns the number of points of all cells of a grid.
@@ -177,9 +180,14 @@ fn lattice_ids(points: [usize; 3]) -> usize {
     lattice_cells(points) * lattice_cell(points).points().unwrap_or_default()
 }
 
+/// Returns the values of `rows` of the points of all cells of a grid.
+fn corners<T>(points: [usize; 3], rows: Range<usize>, number: impl Fn(usize) -> T) -> Vec<T> {
+    rows.map(|id| number(lattice_id(points, id))).collect()
+}
+
 /// Returns value `id` of the points of all cells of a grid: VTK goes around the lower side of a
 /// cell, then around the upper one.
-fn lattice_id(points: [usize; 3], id: usize) -> i64 {
+fn lattice_id(points: [usize; 3], id: usize) -> usize {
     let corners = lattice_cell(points).points().unwrap_or(1);
     let (mut cell, corner) = (id / corners, id % corners);
     let steps = [
@@ -190,7 +198,7 @@ fn lattice_id(points: [usize; 3], id: usize) -> i64 {
     let mut present = steps.into_iter();
     let (mut point, mut stride) = (0, 1);
     for n in points {
-        let cells = (n - 1).max(1);
+        let cells = cells_between(n);
         let step = if n > 1 {
             present.next().unwrap_or(0)
         } else {
@@ -200,16 +208,15 @@ fn lattice_id(points: [usize; 3], id: usize) -> i64 {
         cell /= cells;
         stride *= n;
     }
-    point as i64
+    point
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cells(points: [usize; 3]) -> Vec<i64> {
-        let ids = 0..lattice_ids(points);
-        ids.map(|id| lattice_id(points, id)).collect()
+    fn cells(points: [usize; 3]) -> Vec<usize> {
+        corners(points, 0..lattice_ids(points), |n| n)
     }
 
     #[test]

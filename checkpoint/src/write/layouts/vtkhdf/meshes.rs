@@ -6,6 +6,7 @@ use super::geometry::Geometry;
 use super::made::Made;
 use super::plan::{Plan, Shown};
 use crate::file::Fault;
+use crate::options::Purpose;
 use crate::snapshot::Snapshot;
 use crate::write::data;
 use crate::write::store::{FileLayout, Store};
@@ -30,10 +31,13 @@ struct Place {
 }
 
 impl<'s> Meshes<'s> {
-    /// Creates the data sets of `snapshot`, still without arrays. Meshes with cells that VTK cannot
-    /// have are left out: a checkpoint has to hold them all the same.
-    pub fn create(file: &hdf5::File, snapshot: &'s Snapshot<'_>) -> Result<Self, Fault> {
-        let plan = Plan::checked(snapshot)?;
+    /// Creates the data sets of `snapshot`, still without arrays.
+    pub fn create(
+        file: &hdf5::File,
+        snapshot: &'s Snapshot<'_>,
+        purpose: Purpose,
+    ) -> Result<Self, Fault> {
+        let plan = Plan::checked(snapshot, purpose)?;
         let groups = collection::root(file, &plan)?;
         let mut meshes = Meshes {
             places: BTreeMap::new(),

@@ -23,7 +23,9 @@
 //! Grids with coordinates are unstructured grids, because only VTK 9.6 and later read the types
 //! that VTKHDF has for them. All versions that read time series read the unstructured ones. Uniform
 //! meshes are unstructured grids too in a time series of several meshes: there VTK 9.7 takes an
-//! image for one without times.
+//! image for one without times. The points and cells of such grids are several times as large as a
+//! field. So only exports and time series have them, and only if a field that VTK shows is on the
+//! mesh.
 //!
 //! A field whose values have the form that VTK needs is stored once: here and under `/tcasm`. VTK
 //! needs points and cells along a single axis, so the dataset of such a field has one axis in place
@@ -41,7 +43,7 @@ mod places;
 mod plan;
 mod unstructured;
 
-pub use cells::{check, defect};
+pub use cells::defect;
 pub use collection::root;
 pub use explicit::{Counts, Explicit, Source, TOPOLOGIES, no_ids, numbers};
 pub use geometry::Geometry;
@@ -52,6 +54,7 @@ pub use places::{Place, places};
 pub use plan::{Data, Plan, Shown};
 
 use crate::file::Fault;
+use crate::options::Purpose;
 use crate::snapshot::Snapshot;
 use crate::write::store::FileLayout;
 use hdf5::{File, Group};
@@ -64,10 +67,11 @@ pub const VERSION: [i64; 2] = [2, 0];
 pub fn create<'s>(
     file: &File,
     snapshot: &'s Snapshot<'_>,
+    purpose: Purpose,
 ) -> Result<Box<dyn FileLayout + 's>, Fault> {
     Ok(match snapshot.table.meshes.is_empty() {
         true => Box::new(image::Image::create(file, snapshot)?),
-        false => Box::new(meshes::Meshes::create(file, snapshot)?),
+        false => Box::new(meshes::Meshes::create(file, snapshot, purpose)?),
     })
 }
 

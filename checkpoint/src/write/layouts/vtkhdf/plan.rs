@@ -1,17 +1,22 @@
-//! What VTK shows of a version: its meshes, the fields on them, and why other fields are not shown.
+//! The meshes of a version that VTK shows, the fields on them, and why other fields are not shown.
 
 use super::geometry::Geometry;
 use super::unstructured;
 use crate::error::WriteError;
 use crate::format::shape::with_components;
+use crate::options::Purpose;
 use crate::snapshot::Snapshot;
 use crate::write::layouts::grid::{Grid, is_on_no_mesh};
-use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc};
+use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc, MeshKind};
 
 /// The groups that VTK looks for in `/VTKHDF`, also of a collection.
 const RESERVED: [&str; 5] = ["Assembly", "Steps", "PointData", "CellData", "FieldData"];
+/// Why a structured mesh is not shown.
+const NO_FIELD: &str = "no field that VTK shows is on it";
+/// Why a grid with coordinates is not shown in a checkpoint.
+const IN_EXPORTS: &str = "only exports have the points and cells that VTK needs";
 
-/// What VTK shows of a version with named meshes.
+/// The part of a version with named meshes that VTK shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan<'t> {
     /// The meshes that are shown.
@@ -47,7 +52,7 @@ pub struct Data<'t> {
 }
 
 impl<'t> Plan<'t> {
-    /// Returns what VTK shows of a version with the fields and meshes of `table`.
+    /// Returns the plan of a file with the fields and meshes of `table`.
     pub fn of(table: &'t FieldTable) -> Self {
         let mut plan = Plan {
             meshes: Vec::new(),
@@ -73,25 +78,33 @@ impl<'t> Plan<'t> {
         plan
     }
 
-    /// Does the same for `snapshot`, but does not show meshes whose cells VTK cannot have.
-    pub fn checked(snapshot: &Snapshot<'t>) -> Result<Self, WriteError> {
-        let mut plan = Plan::of(snapshot.table);
-        for mesh in &snapshot.table.meshes {
+    /// Does the same for `snapshot`, and checks the cells of its meshes. If VTK cannot have them,
+    /// an export fails. A checkpoint has to hold them all the same, but does not show them.
+    pub fn checked(snapshot: &Snapshot<'t>, purpose: Purpose) -> Result<Self, WriteError> {
+        let table = snapshot.table;
+        let mut plan = Plan::of(table);
+        if purpose == Purpose::Restart {
+            let grids = table.meshes.iter().filter(|mesh| has_coordinates(mesh));
+            grids.for_each(|mesh| plan.withdraw(table, mesh, IN_EXPORTS));
+        }
+        for mesh in &table.meshes {
             let Some(why) = super::cells::defect(snapshot, mesh)? else {
                 continue;
             };
-            let shown = plan.meshes.len();
-            let is_other = |shown: &Shown<'_>| shown.mesh.is_none_or(|m| m.name != mesh.name);
-            plan.meshes.retain(is_other);
-            if plan.meshes.len() < shown {
-                tracing::warn!("mesh {:?} is not shown: {why}", mesh.name);
-                plan.hide(snapshot.table, mesh, &why);
+            let name = mesh.name.clone();
+            match purpose {
+                Purpose::Export => return Err(WriteError::Cells { mesh: name, why }),
+                Purpose::Restart => {
+                    tracing::warn!("mesh {name:?} is not shown: {why}");
+                    plan.withdraw(table, mesh, &why);
+                }
             }
         }
         Ok(plan)
     }
 
-    /// Shows `mesh` and the fields on it.
+    /// Shows `mesh` and the fields on it. A structured mesh without such fields is not shown: there
+    /// would be nothing to see, and its points and cells may be large.
     fn show(&mut self, table: &'t FieldTable, mesh: &'t MeshDesc, geometry: Geometry<'t>) {
         let mut data = Vec::new();
         for field in table.fields_on(&mesh.name) {
@@ -105,6 +118,9 @@ impl<'t> Plan<'t> {
                 Err(why) => self.hidden.push((&field.name, why)),
             }
         }
+        if data.is_empty() && is_structured(mesh) {
+            return self.hide(table, mesh, NO_FIELD);
+        }
         let name = self.group_name(&mesh.name);
         self.meshes.push(Shown {
             name,
@@ -114,12 +130,22 @@ impl<'t> Plan<'t> {
         });
     }
 
-    /// Notes why `mesh`, its geometry and the fields on it are not shown.
+    /// Does not show `mesh` after all.
+    fn withdraw(&mut self, table: &'t FieldTable, mesh: &'t MeshDesc, why: &str) {
+        let is_other = |shown: &Shown<'_>| shown.mesh.is_none_or(|m| m.name != mesh.name);
+        self.meshes.retain(is_other);
+        self.hide(table, mesh, why);
+    }
+
+    /// Notes why `mesh`, its geometry and the fields on it are not shown. A field that is hidden
+    /// already keeps its reason.
     fn hide(&mut self, table: &'t FieldTable, mesh: &'t MeshDesc, why: &str) {
         let why = format!("mesh {:?}: {why}", mesh.name);
         for field in &table.fields {
             let is_geometry = mesh.geometry().contains(&field.name.as_str());
-            if is_geometry || field.on.as_ref() == Some(&mesh.name) {
+            let is_its_own = is_geometry || field.on.as_ref() == Some(&mesh.name);
+            let is_hidden = |(name, _): &(&str, String)| *name == field.name;
+            if is_its_own && !self.hidden.iter().any(is_hidden) {
                 self.hidden.push((&field.name, why.clone()));
             }
         }
@@ -189,12 +215,29 @@ impl Shown<'_> {
     }
 }
 
+/// Returns true if the points of `mesh` form a grid.
+fn is_structured(mesh: &MeshDesc) -> bool {
+    matches!(mesh.kind, MeshKind::Uniform { .. }) || has_coordinates(mesh)
+}
+
+/// Returns true if `mesh` is a grid whose coordinates are fields. VTK gets it as unstructured.
+fn has_coordinates(mesh: &MeshDesc) -> bool {
+    let kind = &mesh.kind;
+    matches!(
+        kind,
+        MeshKind::Rectilinear { .. } | MeshKind::Curvilinear { .. }
+    )
+}
+
 /// Returns the group and the shape of `field` on a mesh, or the reason why VTK cannot show it.
 fn place(field: &FieldDesc, geometry: &Geometry<'_>) -> Result<(&'static str, Vec<usize>), String> {
     if let Some(why) = defect(field) {
         return Err(why.to_owned());
     }
     let shape = match geometry {
+        Geometry::Image(_) if field.capacity.is_some() => {
+            return Err("its length may change, and that of a uniform mesh cannot".to_owned());
+        }
         Geometry::Image(grid) => grid
             .shape_on(field)
             .ok_or_else(|| "its shape is not that of the grid".to_owned())?,
@@ -233,101 +276,4 @@ fn group_of(field: &FieldDesc) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::explicit::Counts;
-    use super::*;
-    use tcasm_core::field::{DType, Mesh, MeshKind};
-
-    /// Returns a table with uniform meshes of these names, and a vector in the cells of each.
-    fn uniform(names: &[&str]) -> FieldTable {
-        let mut table = FieldTable::default();
-        for name in names {
-            let mut field = FieldDesc::new(&format!("v_of_{name}"), DType::F64, &[2, 3]);
-            field.components = 3;
-            field.centering = Centering::Cell;
-            field.on = Some((*name).to_owned());
-            table.fields.push(field);
-            table.meshes.push(MeshDesc {
-                name: (*name).to_owned(),
-                kind: MeshKind::Uniform {
-                    points: [4, 3, 1],
-                    origin: [1.0; 3],
-                    spacing: [0.5; 3],
-                },
-                block: None,
-                attrs: Default::default(),
-            });
-        }
-        table.check_meshes().unwrap();
-        table
-    }
-
-    /// Adds a field with a mesh of its own, which is on no named one.
-    fn add_free(table: &mut FieldTable) {
-        let mut free = FieldDesc::new("free", DType::F32, &[5]);
-        free.mesh = Some(Mesh::default());
-        table.fields.push(free);
-    }
-
-    /// Returns the sizes of each mesh that is no image, and the shapes of the fields on all meshes.
-    fn sizes(plan: &Plan<'_>) -> (Vec<Counts>, Vec<Vec<usize>>) {
-        let explicit = plan
-            .meshes
-            .iter()
-            .filter_map(|shown| match &shown.geometry {
-                Geometry::Explicit(explicit) => Some(explicit.counts),
-                Geometry::Image(_) => None,
-            });
-        let data = plan.meshes.iter().flat_map(|shown| &shown.data);
-        let shapes = data.map(|data| data.shape.clone());
-        (explicit.collect(), shapes.collect())
-    }
-
-    #[test]
-    fn single_uniform_mesh_of_a_series_is_an_image() {
-        let named = uniform(&["a"]);
-        let mut free = FieldTable::default();
-        add_free(&mut free);
-        for table in [named, free] {
-            let plan = Plan::of_series(&table);
-            assert_eq!(plan, Plan::of(&table));
-            assert!(matches!(plan.meshes[0].geometry, Geometry::Image(_)));
-        }
-    }
-
-    #[test]
-    fn several_uniform_meshes_of_a_series_have_points_and_cells() {
-        let mut table = uniform(&["a", "b"]);
-        add_free(&mut table);
-        let shapes = vec![vec![2, 3, 3], vec![2, 3, 3], vec![5]];
-        assert_eq!(sizes(&Plan::of(&table)), (vec![], shapes));
-        let plane = Counts {
-            points: 12,
-            cells: 6,
-            ids: 24,
-        };
-        let line = Counts {
-            points: 5,
-            cells: 4,
-            ids: 8,
-        };
-        let shapes = vec![vec![6, 3], vec![6, 3], vec![5]];
-        let expected = (vec![plane, plane, line], shapes);
-        assert_eq!(sizes(&Plan::of_series(&table)), expected);
-    }
-
-    #[test]
-    fn no_mesh_has_the_name_of_a_group_of_vtkhdf() {
-        let table = uniform(&[&RESERVED[..], &["Steps_", "a"]].concat());
-        let plan = Plan::of(&table);
-        let names: Vec<&str> = plan.meshes.iter().map(|shown| &*shown.name).collect();
-        let changed = [
-            "Assembly_",
-            "Steps_",
-            "PointData_",
-            "CellData_",
-            "FieldData_",
-        ];
-        assert_eq!(names, [&changed[..], &["Steps__", "a"]].concat());
-    }
-}
+mod tests;

@@ -108,7 +108,8 @@ fn wide(field: &FieldDesc) -> Source<'_> {
 
 /// Returns the arrays of a grid with the axes x, y and z.
 pub fn rectilinear(axes: [Axis<'_>; 3]) -> Explicit<'_> {
-    lattice(axes.map(Axis::points), Source::Made(Made::Axes(axes)))
+    let (along, most) = (axes.map(Axis::points), axes.map(Axis::most));
+    lattice(along, most, Source::Made(Made::Axes(axes)))
 }
 
 /// Returns the arrays of a uniform grid.
@@ -125,25 +126,39 @@ pub fn uniform(grid: &Grid) -> Explicit<'static> {
 
 /// Returns the arrays of a grid with the points `coordinates`.
 pub fn curvilinear(coordinates: &FieldDesc) -> Explicit<'_> {
-    let extents = slowest_first(coordinates, &coordinates.interior_shape());
+    let most = FieldDesc {
+        shape: coordinates.capacity_shape(),
+        ..coordinates.clone()
+    };
+    let points = Source::points(coordinates);
+    lattice(along(coordinates), along(&most), points)
+}
+
+/// Returns the number of points of `field` along x, y and z, without ghost layers.
+fn along(field: &FieldDesc) -> [usize; 3] {
+    let extents = slowest_first(field, &field.interior_shape());
     let mut points = [1; 3];
     for (axis, extent) in points.iter_mut().zip(extents.into_iter().rev()) {
         *axis = extent;
     }
-    lattice(points, Source::points(coordinates))
+    points
 }
 
-/// Returns the arrays of a grid with so many points along x, y and z.
-fn lattice(along: [usize; 3], points: Source<'_>) -> Explicit<'_> {
+/// Returns the arrays of a grid with `along` points along x, y and z, of at most `most` in all
+/// versions.
+fn lattice(along: [usize; 3], most: [usize; 3], points: Source<'_>) -> Explicit<'_> {
     let (cell, count) = (lattice_cell(along), lattice_cells(along));
-    let corners = cell.points().unwrap_or(1);
+    let (corners, narrow) = (cell.points().unwrap_or(1), is_narrow(most));
     Explicit {
         points,
-        connectivity: Source::Made(Made::Lattice(along)),
+        connectivity: Source::Made(Made::Lattice {
+            points: along,
+            narrow,
+        }),
         offsets: Source::Made(Made::Ramp {
             step: corners,
             count: count + 1,
-            narrow: false,
+            narrow,
         }),
         types: Some(Source::Made(Made::Types { cell, count })),
         counts: Counts {
@@ -151,5 +166,52 @@ fn lattice(along: [usize; 3], points: Source<'_>) -> Explicit<'_> {
             cells: count,
             ids: count * corners,
         },
+    }
+}
+
+/// Returns true if the cells of a grid with so many points along x, y and z can be numbers of 32
+/// bits. There are at most 8 corners of cells for each point.
+fn is_narrow(points: [usize; 3]) -> bool {
+    let mut points = points.iter();
+    let ids = points.try_fold(8_usize, |ids, n| ids.checked_mul(*n));
+    ids.is_some_and(|ids| i32::try_from(ids).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_grids_take_32_bits_as_long_as_all_offsets_fit() {
+        let even = |points| Axis::Even {
+            origin: 0.0,
+            spacing: 1.0,
+            points,
+        };
+        let dtype = |points: usize| {
+            let grid = rectilinear([even(points), even(1 << 10), even(1 << 10)]);
+            let dtypes = [&grid.connectivity, &grid.offsets].map(|source| match source {
+                Source::Made(made) => made.dtype(),
+                Source::Field(field) => field.dtype,
+            });
+            assert_eq!(dtypes[0], dtypes[1], "VTK needs the same");
+            dtypes[0]
+        };
+        assert_eq!([dtype(255), dtype(256)], [DType::I32, DType::I64]);
+    }
+
+    #[test]
+    fn capacity_of_an_axis_decides_on_the_type_for_all_versions() {
+        let mut axis = FieldDesc::new("x", DType::F64, &[2]);
+        let narrow = |axis: &FieldDesc| {
+            let grid = rectilinear([Axis::Field(axis), Axis::ABSENT, Axis::ABSENT]);
+            matches!(
+                grid.connectivity,
+                Source::Made(Made::Lattice { narrow: true, .. })
+            )
+        };
+        assert!(narrow(&axis));
+        axis.capacity = Some(1 << 28);
+        assert!(!narrow(&axis));
     }
 }

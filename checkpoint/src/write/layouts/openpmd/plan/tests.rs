@@ -166,3 +166,15 @@ fn fields_that_openpmd_cannot_hold_are_left_out_with_a_reason() {
     assert_eq!(left_out, ["points", "cells", "t", "c", "raw"]);
     assert_eq!(plan.left_out[2].1, NO_CELLS);
 }
+
+#[test]
+fn positions_that_are_also_on_another_mesh_are_told() {
+    let fields = |y: FieldDesc| vec![y, points("z", 4)];
+    let meshes = || vec![particles("atoms", "y"), particles("tracers", "z")];
+    let plan = Plan::of(&table(fields(points("y", 4)), meshes()));
+    assert!(plan.left_out.is_empty());
+    let plan = Plan::of(&table(fields(on("tracers", "q", "y", &[4])), meshes()));
+    assert_eq!(plan.left_out, [("y".to_owned(), NOT_ON_MESH)]);
+    let atoms = vec!["atoms".to_owned()];
+    assert_eq!(plan.places["y"], Place::Positions(atoms));
+}

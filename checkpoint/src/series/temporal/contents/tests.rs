@@ -1,0 +1,173 @@
+//! Tests of the contents of a time series.
+
+use super::*;
+use tcasm_core::field::{DType, Mesh};
+
+fn table(shape: &[usize]) -> FieldTable {
+    FieldTable {
+        fields: vec![FieldDesc::new("t", DType::F64, shape)],
+        ..FieldTable::default()
+    }
+}
+
+fn series(times: &[f64]) -> Contents {
+    let mut contents = Contents::new("heat", &table(&[4]));
+    for (i, &time) in times.iter().enumerate() {
+        let (version, step) = (i as u64 + 1, 10 * i as u64);
+        contents.versions.push(Row {
+            stamp: Stamp {
+                version,
+                step,
+                time,
+            },
+            files: vec![version],
+            chapter: (version < 3).then_some(Chapter {
+                file: 9,
+                at: version - 1,
+                rows: 2,
+            }),
+            lens: Vec::new(),
+            made: Vec::new(),
+        });
+    }
+    contents
+}
+
+#[test]
+fn series_goes_on_although_the_mesh_holds_a_nan() {
+    let mut old = table(&[4]);
+    old.fields[0].mesh = Some(Mesh {
+        origin: [f64::NAN; 3],
+        spacing: [1.0; 3],
+    });
+    let contents = Contents::new("heat", &old);
+    assert!(contents.takes(&old) && contents.takes(&table(&[4])));
+    old.fields[0].mesh = Some(Mesh::default());
+    assert!(!contents.takes(&old));
+}
+
+#[test]
+fn steps_replace_times_that_do_not_ascend() {
+    assert_eq!(series(&[0.0, 0.5, 2.0]).times(), [0.0, 0.5, 2.0]);
+    for times in [[0.0, 0.0, 1.0], [1.0, 0.5, 2.0], [0.0, f64::NAN, 1.0]] {
+        assert_eq!(series(&times).times(), [0.0, 10.0, 20.0], "{times:?}");
+    }
+}
+
+#[test]
+fn cut_and_keep_remove_versions() {
+    let mut contents = series(&[0.0, 1.0, 2.0, 3.0]);
+    contents.cut(20);
+    assert_eq!(contents.last().unwrap().step, 10);
+    contents.keep(1);
+    assert_eq!(contents.files(), BTreeSet::from([2, 9]));
+    assert_eq!((contents.loose(), series(&[0.0; 4]).loose()), (1..1, 2..4));
+    contents.keep(5);
+    assert_eq!(contents.versions.len(), 1);
+}
+
+#[test]
+fn series_accepts_fields_of_the_same_shape_at_any_offset() {
+    let contents = series(&[]);
+    let mut moved = table(&[4]);
+    moved.fields[0].offset = 4096;
+    moved.fields[0].attrs.insert("a".to_owned(), 1.into());
+    assert!(contents.takes(&moved));
+    assert!(!contents.takes(&table(&[5])));
+    assert!(!contents.takes(&FieldTable::default()));
+}
+
+#[test]
+fn what_only_restarts_need_is_not_in_a_series() {
+    let mut marked = table(&[4]);
+    marked.fields[0].not_in_checkpoints = true;
+    marked.lacking = table(&[5]).fields;
+    let contents = Contents::new("heat", &marked);
+    assert_eq!(contents, Contents::new("heat", &table(&[4])));
+    assert!(contents.takes(&marked));
+}
+
+#[test]
+fn bounds_of_errors_are_read_back_in_a_newer_format() {
+    let mut rounded = table(&[4]);
+    rounded.fields.push(FieldDesc::new("n", DType::I32, &[4]));
+    let exact = Contents::new("heat", &rounded);
+    rounded.fields[0].relative_error = Some(1e-3);
+    let contents = Contents::new("heat", &rounded);
+    assert_eq!((exact.format, contents.format), (1, 2));
+    let read = Contents::decode(&contents.encode().unwrap(), Path::new("x")).unwrap();
+    assert_eq!(read, contents);
+    assert!(read.takes(&rounded) && !exact.takes(&rounded));
+    rounded.fields[0].relative_error = Some(1e-2);
+    assert!(!read.takes(&rounded));
+    rounded.fields[0].capacity = Some(8);
+    let both = Contents::new("heat", &rounded);
+    let read = Contents::decode(&both.encode().unwrap(), Path::new("x")).unwrap();
+    assert_eq!(read, both);
+}
+
+#[test]
+fn contents_are_encoded_with_any_times() {
+    let contents = series(&[f64::INFINITY, -0.0]);
+    let bytes = contents.encode().unwrap();
+    assert_eq!(rmp_serde::from_slice::<Contents>(&bytes).unwrap(), contents);
+}
+
+#[test]
+fn fields_with_lengths_make_a_series_of_format_2_and_others_one_of_format_1() {
+    assert_eq!(series(&[0.0]).format, 1);
+    let mut variable = table(&[3]);
+    variable.fields[0].capacity = Some(8);
+    let mut contents = Contents::new("heat", &variable);
+    assert_eq!(contents.format, 2);
+    contents.versions.push(Row {
+        stamp: Stamp {
+            version: 1,
+            step: 0,
+            time: 0.0,
+        },
+        files: vec![1],
+        chapter: None,
+        lens: vec![3],
+        made: vec![MadeRow {
+            file: 7,
+            stored: 4,
+            count: 3,
+        }],
+    });
+    let bytes = contents.encode().unwrap();
+    assert_eq!(Contents::decode(&bytes, Path::new("x")).unwrap(), contents);
+    assert_eq!(contents.files(), BTreeSet::from([1, 7]));
+    variable.fields[0].shape = vec![0];
+    assert!(contents.takes(&variable));
+    variable.fields[0].capacity = Some(9);
+    assert!(!contents.takes(&variable));
+}
+
+#[test]
+fn newer_format_with_more_members_is_too_new_and_not_damaged() {
+    let decode = |bytes: &[u8]| Contents::decode(bytes, Path::new("x"));
+    let contents = series(&[0.0, 1.0]);
+    assert_eq!(decode(&contents.encode().unwrap()).unwrap(), contents);
+    let newer = (
+        FORMAT + 1,
+        "heat",
+        vec!["another", "layout"],
+        1.5,
+        (),
+        (),
+        7,
+    );
+    let error = decode(&rmp_serde::to_vec(&newer).unwrap()).unwrap_err();
+    assert!(
+        matches!(error, ReadError::TooNew { found: 3, .. }),
+        "{error}"
+    );
+    for damaged in [&[][..], &[0x90], &[0x93, 1], b"junk"] {
+        let error = decode(damaged).unwrap_err();
+        assert!(
+            matches!(error, ReadError::Damaged { .. }),
+            "{damaged:?}: {error}"
+        );
+    }
+}
