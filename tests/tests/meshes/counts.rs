@@ -111,3 +111,18 @@ fn structured_meshes_may_grow_along_their_slowest_axis() {
         "{error}"
     );
 }
+
+#[test]
+fn planes_may_have_a_third_axis_of_one_point() {
+    let mut p = create(&name("plane"));
+    let plane = p.uniform_mesh("plane", [4, 3, 1], [0.0; 3], [1.0; 3]);
+    let plane = plane.add().unwrap();
+    let t = p.field::<f64, _>("t", [1, 3, 4]).on(&plane);
+    t.add().unwrap();
+    let u = p.field::<f64, _>("u", [1, 3, 4]).variable().on(&plane);
+    u.add().unwrap();
+    let v = p.field::<f64, _>("v", [4, 3, 1]).fortran_order().on(&plane);
+    v.add().unwrap();
+    p.publish_visible(0, 0.0).unwrap();
+    assert_eq!(lengths(&latest(&p), ["t", "u", "v"]), [1, 1, 1]);
+}
