@@ -22,7 +22,7 @@ fn rollback_restores_lengths() {
         }
         for (number, len, value) in [(1, 9000, 1.0), (2, 0, 2.0), (3, 5, 3.0)] {
             p.rollback(number).unwrap();
-            assert_eq!(p.len(x), len, "{tracker}");
+            assert_eq!(p.len(x).unwrap(), len, "{tracker}");
             p.publish_visible(7, 0.0).unwrap();
             let view = latest(&p).view().unwrap();
             let x = view.array::<f64>("x").unwrap();
@@ -42,7 +42,8 @@ fn rollback_restores_lengths() {
             matches!(error, RollbackError::Mesh { version: 8, .. }),
             "{error}"
         );
-        assert_eq!((p.len(offsets), p.len(x)), (1, 5), "nothing has changed");
+        let lens = [p.len(offsets).unwrap(), p.len(x).unwrap()];
+        assert_eq!(lens, [1, 5], "nothing has changed");
         p.publish_visible(10, 0.0).unwrap();
         assert_eq!(lengths(&latest(&p), ["offsets", "types"]), [1, 0]);
     });
@@ -151,7 +152,7 @@ fn restart_keeps_meshes_capacities_and_lengths() {
         .add()
         .unwrap();
     p.load(&full).unwrap();
-    assert_eq!((p.len(x), p.len(v), p.len("offsets")), (8, 8, 3));
+    assert_eq!(["x", "v", "offsets"].map(|f| p.len(f).unwrap()), [8, 8, 3]);
     assert_eq!(p.view(v).unwrap().iter().sum::<f64>(), 8.0 * 2.5);
     let mut small = create(&name("small"));
     Mixed::add(&mut small);
@@ -163,4 +164,35 @@ fn restart_keeps_meshes_capacities_and_lengths() {
         error.contains("length 8") && error.contains("room for 7"),
         "{error}"
     );
+}
+
+#[test]
+fn load_sets_the_lengths_of_a_state_or_none() {
+    // In the state the fields have lengths of their own.
+    let mut p = create(&name("apart"));
+    for (field, len) in [("x", 8), ("u", 3)] {
+        let added = p.field::<f64, _>(field, [100]).variable().add().unwrap();
+        p.set_len(added, len).unwrap();
+    }
+    p.publish_visible(0, 0.0).unwrap();
+    let apart = latest(&p);
+    p.set_len("u", 8).unwrap();
+    p.publish_visible(1, 0.0).unwrap();
+    let equal = latest(&p);
+    drop(p);
+    // In the program they are on one mesh, together with one that the state does not have.
+    let mut p = create(&name("together"));
+    let x = p.field::<f64, _>("x", [100]).variable().add().unwrap();
+    let atoms = p.particles("atoms", &x).add().unwrap();
+    for field in ["u", "more"] {
+        let on = p.field::<f64, _>(field, [100]).variable().on(&atoms);
+        on.add().unwrap();
+    }
+    p.set_len(atoms, 2).unwrap();
+    let lens = |p: &Producer| ["x", "u", "more"].map(|f| p.len(f).unwrap());
+    let error = p.load(&apart).unwrap_err().to_string();
+    assert!(error.contains("[3]") && error.contains("[8]"), "{error}");
+    assert_eq!(lens(&p), [2; 3]);
+    p.load(&equal).unwrap();
+    assert_eq!(lens(&p), [8; 3]);
 }
