@@ -125,7 +125,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     }
 
     /// Leaves the field out of the files of `tcasm checkpoint`. A restart from them creates it as
-    /// zeros, and the program fills it: it can compute the values from other fields.
+    /// zeros, and the program fills it: it can compute the values from other fields. The geometry
+    /// of a mesh is stored nevertheless.
     pub fn not_in_checkpoints(mut self) -> Self {
         self.desc.not_in_checkpoints = true;
         self
