@@ -284,7 +284,7 @@ fn restart_from_rounded_values_is_refused_unless_the_program_accepts_them() {
         changed += usize::from(*t != exact);
     }
     assert!(changed > 0);
-    // What comes after the restart is exact again.
+    // Versions after the restart are exact again.
     p.publish_visible(40, 4.0).unwrap();
     let version = Observer::attach(&past.name).unwrap().latest().unwrap();
     assert_eq!(version.table().relative_error(), None);

@@ -277,9 +277,10 @@ impl Producer {
         }
     }
 
-    /// Begins `count` structures of plain data under `name`, for content that is not an array:
-    /// trees, lists, particles. The structures can point at each other with [`crate::RegionPtr`],
-    /// and observers can follow these pointers.
+    /// Begins `count` structures of plain data under `name`, for content that is not an array, such
+    /// as trees and lists. The structures can point at each other with [`crate::RegionPtr`], and
+    /// observers can follow these pointers. Particles are better declared with
+    /// [`Producer::particles`]: other programs can show the fields on them.
     pub fn raw<T: bytemuck::Pod>(&mut self, name: &str, count: usize) -> RawBuilder<'_, T> {
         let mut desc = FieldDesc::new(name, DType::U8, &[count]);
         desc.components = size_of::<T>();

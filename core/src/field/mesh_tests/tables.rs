@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The most points and cells of a mesh in these tests.
 pub const MOST: usize = 9;
 
-/// What a random mesh is made of. Each kind takes of it what it needs.
+/// The sizes of a random mesh. Each kind of mesh uses some of them.
 #[derive(Clone, Debug)]
 pub struct Plan {
     kind: usize,
