@@ -289,24 +289,12 @@ fn check(region: &str, here: Option<&FieldDesc>, there: &FieldDesc) -> Result<()
         let region = region.to_owned();
         return Err(RestoreError::NoField { region, name });
     };
-    // A variable field can get the length that it has there.
-    let shape = |f: &FieldDesc| {
-        let mut same = f.clone();
-        if is_variable(here) {
-            same.set_length(here.length());
-        }
-        same.array_shape()
-    };
-    let facts = |f: &FieldDesc| {
-        [
-            ("kind", format!("{:?}", f.kind)),
-            ("dtype", f.dtype.to_string()),
-            ("shape", format!("{:?}", shape(f))),
-            ("number of components", f.components.to_string()),
-            ("order", format!("{:?}", f.order)),
-        ]
-    };
-    let mut both = facts(here).into_iter().zip(facts(there));
+    let mut alike = there.clone();
+    if is_variable(here) {
+        // It can get the length that it has there.
+        alike.set_length(here.length());
+    }
+    let mut both = facts(here).into_iter().zip(facts(&alike));
     match both.find(|(a, b)| a != b) {
         None => Ok(()),
         Some(((what, here), (_, there))) => Err(RestoreError::OtherField {
@@ -316,4 +304,15 @@ fn check(region: &str, here: Option<&FieldDesc>, there: &FieldDesc) -> Result<()
             there,
         }),
     }
+}
+
+/// Returns the properties that say what the bytes of a field mean.
+fn facts(field: &FieldDesc) -> [(&'static str, String); 5] {
+    [
+        ("kind", format!("{:?}", field.kind)),
+        ("dtype", field.dtype.to_string()),
+        ("shape", format!("{:?}", field.array_shape())),
+        ("number of components", field.components.to_string()),
+        ("order", format!("{:?}", field.order)),
+    ]
 }
