@@ -3,8 +3,8 @@
 //! The field table of a file names the fields that the file lacks or has only a part of, and those
 //! whose values are rounded, so that no simulation restarts from it by mistake. The writer of the
 //! file rounds the values, block by block. The geometry of a mesh is stored with the fields on it,
-//! and is never rounded. Checkpoints for restarts have all meshes. If the geometry would be cut, the
-//! file does not have the mesh: its fields are arrays without one.
+//! and is never rounded. Checkpoints for restarts have all meshes. If the geometry would be cut,
+//! the file does not have the mesh: its fields are arrays without one.
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Part};

@@ -1,5 +1,5 @@
-//! Random sequences of lengths, stores, bindings, rollbacks and versions against a model. The region
-//! has meshes of each kind whose size can change.
+//! Random sequences of lengths, stores, bindings, rollbacks and versions against a model. The
+//! region has meshes of each kind whose size can change.
 
 use super::{create, latest};
 use ndarray::Ix2;
