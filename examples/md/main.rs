@@ -41,7 +41,7 @@ fn main() -> Outcome {
     let arrays = (x.buffer(), v.buffer(), kinetic, id, energy);
     let mut n = match first {
         0 => gas.fill(producer.views_mut(arrays)?),
-        _ => producer.len(x), // as many as in the version that was restored
+        _ => producer.len(x)?, // as many as in the version that was restored
     };
 
     gas.begin(producer.views_mut(arrays)?, n);

@@ -1,64 +1,182 @@
 //! The fields whose lengths follow from one count of a mesh, and therefore change together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use tcasm_core::field::{Cells, Centering, FieldTable, MeshDesc, MeshKind, cells_between};
 
-/// How the length of a field follows from a count of its mesh.
-#[derive(Clone, Copy, Debug)]
-enum Tie {
+/// The relation of the length of a field to a count of its mesh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Relation {
     /// The length is the count.
-    Count,
+    Same,
     /// The length is one more: the offsets of cells.
     OneMore,
-    /// The length is the number of cells between so many points.
-    Between,
+    /// The count is that of the points along an axis, the length that of the cells. One point and
+    /// two make one cell, so such a length does not always give the count.
+    Cells,
 }
 
-impl Tie {
+impl Relation {
     /// Returns the length of the field for a count.
     fn len(self, count: usize) -> usize {
         match self {
-            Tie::Count => count,
-            Tie::OneMore => count.saturating_add(1),
-            Tie::Between => cells_between(count),
+            Relation::Same => count,
+            Relation::OneMore => count.saturating_add(1),
+            Relation::Cells => cells_between(count),
         }
     }
 
     /// Returns the count for a length of the field.
     fn count(self, len: usize) -> usize {
         match self {
-            Tie::Count => len,
-            Tie::OneMore => len.saturating_sub(1),
-            Tie::Between => len.saturating_add(len.min(1)),
+            Relation::Same => len,
+            Relation::OneMore => len.saturating_sub(1),
+            Relation::Cells => len.saturating_add(len.min(1)),
         }
     }
 }
 
 /// The numbers of the fields that share a count.
-type Group = Vec<(usize, Tie)>;
+type Group = Vec<(usize, Relation)>;
 
-/// Returns the lengths of all variable fields that change if field number `field` gets the length
-/// `len`: its own, and of those that meshes tie to it, directly or through other fields.
-pub(crate) fn following(table: &FieldTable, field: usize, len: usize) -> BTreeMap<usize, usize> {
-    let groups = table.meshes.iter().flat_map(|mesh| groups(table, mesh));
-    let groups: Vec<Group> = groups.collect();
-    let mut lens = BTreeMap::from([(field, len)]);
-    let mut open = vec![(field, len)];
-    while let Some((at, len)) = open.pop() {
-        for group in &groups {
-            let Some((_, tie)) = group.iter().find(|(member, _)| *member == at) else {
+/// Returns the lengths of all variable fields that change if fields, known by their numbers, get
+/// the lengths `given`: these, and those of fields that share a count with them, directly or
+/// through other fields.
+pub(crate) fn following(
+    table: &FieldTable,
+    given: &BTreeMap<usize, usize>,
+) -> BTreeMap<usize, usize> {
+    let names = Names::of(table);
+    // The groups of the meshes that were reached, without those whose lengths are known.
+    let mut groups: HashMap<&str, Vec<Group>> = HashMap::new();
+    let mut lens = given.clone();
+    let mut reached: Vec<usize> = given.keys().copied().collect();
+    while let Some(field) = reached.pop() {
+        for mesh in names.meshes_of(field) {
+            let left = groups.entry(&mesh.name);
+            let left = left.or_insert_with(|| names.groups(mesh));
+            let Some(group) = take(left, field) else {
                 continue;
             };
-            let count = tie.count(len);
-            for (member, tie) in group {
-                if table.fields[*member].capacity.is_some() && !lens.contains_key(member) {
-                    lens.insert(*member, tie.len(count));
-                    open.push((*member, tie.len(count)));
+            let count = count_of(&group, &lens);
+            for (member, relation) in group {
+                let is_variable = table.fields[member].capacity.is_some();
+                if is_variable && !lens.contains_key(&member) {
+                    lens.insert(member, relation.len(count));
+                    reached.push(member);
                 }
             }
         }
     }
     lens
+}
+
+/// Removes the group with the field number `field` from `groups`.
+fn take(groups: &mut Vec<Group>, field: usize) -> Option<Group> {
+    let has = |group: &Group| group.iter().any(|(member, _)| *member == field);
+    let found = groups.iter().position(has)?;
+    Some(groups.swap_remove(found))
+}
+
+/// Returns the count that follows from the lengths of members of a group. Those that give it
+/// exactly come first.
+fn count_of(group: &[(usize, Relation)], lens: &BTreeMap<usize, usize>) -> usize {
+    let known = group
+        .iter()
+        .filter_map(|(member, relation)| Some((*relation, *lens.get(member)?)));
+    let best = known.min_by_key(|(relation, _)| *relation);
+    best.map_or(0, |(relation, len)| relation.count(len))
+}
+
+/// Maps of the fields and meshes of a table, because it may have hundreds of both.
+struct Names<'t> {
+    table: &'t FieldTable,
+    numbers: HashMap<&'t str, usize>,
+    /// The numbers of the fields on each mesh.
+    on: HashMap<&'t str, Vec<usize>>,
+    /// The meshes that a field is on or is geometry of, by the number of the field.
+    meshes: HashMap<usize, Vec<&'t MeshDesc>>,
+}
+
+impl<'t> Names<'t> {
+    fn of(table: &'t FieldTable) -> Self {
+        let fields = || table.fields.iter().enumerate();
+        let mut on: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (number, field) in fields() {
+            if let Some(mesh) = &field.on {
+                on.entry(mesh).or_default().push(number);
+            }
+        }
+        let numbers: HashMap<&str, usize> = fields().map(|(n, f)| (f.name.as_str(), n)).collect();
+        let mut meshes: HashMap<usize, Vec<&MeshDesc>> = HashMap::new();
+        for mesh in &table.meshes {
+            let on = on.get(mesh.name.as_str()).into_iter().flatten();
+            let geometry = mesh.geometry().into_iter();
+            let geometry = geometry.filter_map(|name| numbers.get(name));
+            for number in on.chain(geometry) {
+                meshes.entry(*number).or_default().push(mesh);
+            }
+        }
+        Names {
+            table,
+            numbers,
+            on,
+            meshes,
+        }
+    }
+
+    fn meshes_of(&self, field: usize) -> &[&'t MeshDesc] {
+        let meshes = self.meshes.get(&field);
+        meshes.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn fields_on(&self, mesh: &MeshDesc) -> &[usize] {
+        let on = self.on.get(mesh.name.as_str());
+        on.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the groups of the fields of `mesh`.
+    fn groups(&self, mesh: &MeshDesc) -> Vec<Group> {
+        let mut points = self.centred(mesh, Centering::Point, Relation::Same);
+        points.extend(points_field(mesh).and_then(|name| self.member(name, Relation::Same)));
+        match &mesh.kind {
+            MeshKind::Rectilinear { .. } | MeshKind::Curvilinear { .. } => {
+                points.extend(self.centred(mesh, Centering::Cell, Relation::Cells));
+                vec![points]
+            }
+            MeshKind::Unstructured { cells, .. } => {
+                let mut own = self.centred(mesh, Centering::Cell, Relation::Same);
+                own.extend(self.members(cells));
+                vec![points, own]
+            }
+            MeshKind::Particles { .. } => vec![points],
+            // Its size does not change.
+            MeshKind::Uniform { .. } => Vec::new(),
+        }
+    }
+
+    /// Returns the fields with `centering` on `mesh`.
+    fn centred(&self, mesh: &MeshDesc, centering: Centering, relation: Relation) -> Group {
+        let on = self.fields_on(mesh).iter();
+        let on = on.filter(|number| self.table.fields[**number].centering == centering);
+        on.map(|number| (*number, relation)).collect()
+    }
+
+    /// Returns the fields that describe cells and share the count of the cells.
+    fn members(&self, cells: &Cells) -> Group {
+        let found = match cells {
+            Cells::Same { connectivity, .. } => [self.member(connectivity, Relation::Same), None],
+            Cells::Mixed { offsets, types, .. } => [
+                self.member(types, Relation::Same),
+                self.member(offsets, Relation::OneMore),
+            ],
+        };
+        found.into_iter().flatten().collect()
+    }
+
+    fn member(&self, name: &str, relation: Relation) -> Option<(usize, Relation)> {
+        let number = self.numbers.get(name)?;
+        Some((*number, relation))
+    }
 }
 
 /// Returns the field whose length is the number of points of `mesh` (of a structured mesh: along
@@ -82,47 +200,8 @@ pub(crate) fn first_offset(table: &FieldTable, mesh: &MeshDesc) -> Option<usize>
     let Cells::Mixed { offsets, types, .. } = cells else {
         return None;
     };
-    let number = number(table, offsets)?;
+    let number = table.fields.iter().position(|f| f.name == *offsets)?;
     let offsets = &table.fields[number];
     let none = offsets.length() == 0 && table.get(types)?.length() == 0;
     (none && offsets.capacity.is_some()).then_some(number)
-}
-
-fn groups(table: &FieldTable, mesh: &MeshDesc) -> Vec<Group> {
-    let geometry = |name: &str, tie| number(table, name).map(|number| (number, tie));
-    let on = |centering, tie| fields_on(table, mesh, centering, tie);
-    let mut points: Group = on(Centering::Point, Tie::Count);
-    points.extend(points_field(mesh).and_then(|name| geometry(name, Tie::Count)));
-    match &mesh.kind {
-        MeshKind::Rectilinear { .. } | MeshKind::Curvilinear { .. } => {
-            points.extend(on(Centering::Cell, Tie::Between));
-            vec![points]
-        }
-        MeshKind::Unstructured { cells, .. } => {
-            let mut own = on(Centering::Cell, Tie::Count);
-            match cells {
-                Cells::Same { connectivity, .. } => own.extend(geometry(connectivity, Tie::Count)),
-                Cells::Mixed { offsets, types, .. } => {
-                    own.extend(geometry(types, Tie::Count));
-                    own.extend(geometry(offsets, Tie::OneMore));
-                }
-            }
-            vec![points, own]
-        }
-        MeshKind::Particles { .. } => vec![points],
-        // Its size does not change.
-        MeshKind::Uniform { .. } => Vec::new(),
-    }
-}
-
-/// Returns the fields with `centering` on `mesh`.
-fn fields_on(table: &FieldTable, mesh: &MeshDesc, centering: Centering, tie: Tie) -> Group {
-    let fields = table.fields.iter().enumerate();
-    let on = fields
-        .filter(|(_, f)| f.on.as_deref() == Some(mesh.name.as_str()) && f.centering == centering);
-    on.map(|(number, _)| (number, tie)).collect()
-}
-
-fn number(table: &FieldTable, name: &str) -> Option<usize> {
-    table.fields.iter().position(|f| f.name == name)
 }

@@ -3,7 +3,7 @@
 
 use crate::counts::{first_offset, following};
 use crate::error::DefineError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use tcasm_core::field::{Attr, FieldDesc, FieldTable, MeshDesc, MeshDescError};
 use tcasm_core::format::layout::TABLE_BYTES;
@@ -150,26 +150,37 @@ impl Table {
         Ok(self.meshes.len() - 1)
     }
 
-    /// Sets the length of a variable field, and of those that meshes tie to it.
-    pub(crate) fn set_len(&mut self, field: usize, len: usize) -> Result<(), DefineError> {
-        let desc = &self.fields[field].desc;
-        if desc.capacity.is_none() {
-            return Err(DefineError::FixedLength {
-                field: desc.name.clone(),
-                len: desc.length(),
-                asked: len,
-            });
+    /// Sets the lengths of variable fields, known by their numbers, and of those that share a count
+    /// with them. After an error all lengths are as they were.
+    pub(crate) fn set_lens(&mut self, given: &BTreeMap<usize, usize>) -> Result<(), DefineError> {
+        for (field, len) in given {
+            self.check_variable(*field, *len)?;
+            self.check_room(*field, *len)?;
         }
-        if desc.length() == len {
+        let has = |(field, len): (&usize, &usize)| self.fields[*field].desc.length() == *len;
+        if given.iter().all(has) {
             return Ok(());
         }
-        self.check_room(field, len)?;
-        let lens = following(&self.described(), field, len);
+        let table = self.described();
+        let lens = following(&table, given);
         let mut all = lens.iter();
         all.try_for_each(|(field, len)| self.check_room(*field, *len))?;
-        self.check_lens(&lens)?;
+        check_lens(table, &lens)?;
         self.put_lens(&lens);
         Ok(())
+    }
+
+    /// Checks that the length of a field can be set.
+    fn check_variable(&self, field: usize, asked: usize) -> Result<(), DefineError> {
+        let desc = &self.fields[field].desc;
+        match desc.capacity {
+            Some(_) => Ok(()),
+            None => Err(DefineError::FixedLength {
+                field: desc.name.clone(),
+                len: desc.length(),
+                asked,
+            }),
+        }
     }
 
     /// Checks that a field has room for a length.
@@ -187,11 +198,7 @@ impl Table {
 
     /// Checks that the meshes allow for fields of these lengths, which the fields have room for.
     pub(crate) fn check_lens(&self, lens: &BTreeMap<usize, usize>) -> Result<(), MeshDescError> {
-        let mut table = self.described();
-        for (field, len) in lens {
-            table.fields[*field].set_length(*len);
-        }
-        table.check_meshes()
+        check_lens(self.described(), lens)
     }
 
     /// Sets the lengths of fields, which [`Table::check_lens`] has found fit.
@@ -274,9 +281,9 @@ impl Table {
 
     /// Returns the field table with `fields`. A field whose mesh is not defined (yet) is on none.
     fn with_fields(&self, fields: impl Iterator<Item = FieldDesc>) -> FieldTable {
-        let known = |name: &String| self.meshes.iter().any(|m| m.name == *name);
+        let meshes: HashSet<&str> = self.meshes.iter().map(|m| m.name.as_str()).collect();
         let on_known = |field: FieldDesc| FieldDesc {
-            on: field.on.filter(known),
+            on: field.on.filter(|name| meshes.contains(name.as_str())),
             ..field
         };
         FieldTable {
@@ -286,6 +293,14 @@ impl Table {
             ..FieldTable::default()
         }
     }
+}
+
+/// Checks that the meshes of `table` allow for fields of these lengths.
+fn check_lens(mut table: FieldTable, lens: &BTreeMap<usize, usize>) -> Result<(), MeshDescError> {
+    for (field, len) in lens {
+        table.fields[*field].set_length(*len);
+    }
+    table.check_meshes()
 }
 
 /// Returns the bytes of a table, if it has room in the index.

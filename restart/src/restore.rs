@@ -199,8 +199,9 @@ fn end_of(table: &FieldTable) -> usize {
 /// Loads the fields of a region from a state.
 pub trait Load {
     /// Reads every field of `state` into the field of the same name, which must have the same
-    /// shape, dtype and order. A variable field gets the length that it has in the state, for which
-    /// it must have room. Fields that are not in the state keep their values.
+    /// shape, dtype and order. A variable field gets the length that it has in the state. There
+    /// must be room for it, and the meshes of the program must allow for all of the lengths. Fields
+    /// that are not in the state keep their values.
     ///
     /// Before the first version is published, buffers that are handed over can be loaded too.
     /// Later, only those that were begun anew can. Waits for a capture that runs. After an error,
@@ -218,10 +219,8 @@ impl Load for Producer {
         }
         // A state may be read by system calls, which fail at protected memory in user mode only.
         self.wait_captured(Duration::MAX);
+        set_lengths(self, fields)?;
         for field in fields {
-            if self.description(&field.name).is_some_and(is_variable) {
-                self.set_len(field.name.as_str(), field.length())?;
-            }
             let bytes = self.field_bytes_mut(&field.name)?;
             match field.bytes() as usize {
                 0 => {}
@@ -230,6 +229,18 @@ impl Load for Producer {
         }
         Ok(state.stamp())
     }
+}
+
+/// Sets the lengths of variable fields to those of `fields` of a state. All are set at once: a mesh
+/// of the program could otherwise make fields follow each other that had lengths of their own.
+fn set_lengths(producer: &mut Producer, fields: &[FieldDesc]) -> Result<(), RestoreError> {
+    let is_variable_here = |field: &&FieldDesc| {
+        let here = producer.description(&field.name);
+        here.is_some_and(is_variable)
+    };
+    let lens = fields.iter().filter(is_variable_here);
+    let lens: Vec<(&str, usize)> = lens.map(|f| (f.name.as_str(), f.length())).collect();
+    Ok(producer.set_lens(&lens)?)
 }
 
 /// Checks that a region can continue from the state: it has all fields, and their exact values.
@@ -278,24 +289,12 @@ fn check(region: &str, here: Option<&FieldDesc>, there: &FieldDesc) -> Result<()
         let region = region.to_owned();
         return Err(RestoreError::NoField { region, name });
     };
-    // A variable field can get the length that it has there.
-    let shape = |f: &FieldDesc| {
-        let mut same = f.clone();
-        if is_variable(here) {
-            same.set_length(here.length());
-        }
-        same.array_shape()
-    };
-    let facts = |f: &FieldDesc| {
-        [
-            ("kind", format!("{:?}", f.kind)),
-            ("dtype", f.dtype.to_string()),
-            ("shape", format!("{:?}", shape(f))),
-            ("number of components", f.components.to_string()),
-            ("order", format!("{:?}", f.order)),
-        ]
-    };
-    let mut both = facts(here).into_iter().zip(facts(there));
+    let mut alike = there.clone();
+    if is_variable(here) {
+        // It can get the length that it has there.
+        alike.set_length(here.length());
+    }
+    let mut both = facts(here).into_iter().zip(facts(&alike));
     match both.find(|(a, b)| a != b) {
         None => Ok(()),
         Some(((what, here), (_, there))) => Err(RestoreError::OtherField {
@@ -305,4 +304,15 @@ fn check(region: &str, here: Option<&FieldDesc>, there: &FieldDesc) -> Result<()
             there,
         }),
     }
+}
+
+/// Returns the properties that say what the bytes of a field mean.
+fn facts(field: &FieldDesc) -> [(&'static str, String); 5] {
+    [
+        ("kind", format!("{:?}", field.kind)),
+        ("dtype", field.dtype.to_string()),
+        ("shape", format!("{:?}", field.array_shape())),
+        ("number of components", field.components.to_string()),
+        ("order", format!("{:?}", field.order)),
+    ]
 }

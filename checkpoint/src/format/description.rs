@@ -1,22 +1,28 @@
 //! The description in `/tcasm`, which all checkpoint files have.
 
-use tcasm_core::field::FieldTable;
+use tcasm_core::field::{Centering, FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::Extent;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// The newest layout of `/tcasm` that this program writes and reads.
 pub const FORMAT: u64 = 2;
-/// The layout of files whose values are all exact.
-const EXACT: u64 = 1;
+/// The layout of files that every earlier program reads.
+const FIRST: u64 = 1;
 
 /// Returns the layout of a file with the fields of `table`. Both have the same members. But
-/// programs that know only the first one take all values for exact, so they must not restart from
-/// others.
+/// programs that know only the first one take all values for exact and all lengths for fixed, so
+/// they must not restart from others. They would call fields without values, and tables of a mesh,
+/// damaged.
 pub fn format_of(table: &FieldTable) -> u64 {
-    match table.relative_error() {
-        None => EXACT,
-        Some(_) => FORMAT,
+    let mut fields = table.fields.iter().chain(&table.lacking);
+    let is_new = |field: &FieldDesc| {
+        let is_table = field.centering == Centering::None;
+        field.relative_error.is_some() || field.capacity.is_some() || is_table
+    };
+    match fields.any(is_new) {
+        false => FIRST,
+        true => FORMAT,
     }
 }
 
@@ -71,5 +77,34 @@ impl Description<'_> {
         }
         hasher.update(self.table);
         hasher.digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::field::DType;
+
+    #[test]
+    fn files_that_earlier_programs_would_misread_have_another_format() {
+        let format = |change: fn(&mut FieldDesc)| {
+            let mut field = FieldDesc::new("t", DType::F64, &[4]);
+            change(&mut field);
+            let has = format_of(&FieldTable {
+                fields: vec![field.clone()],
+                ..FieldTable::default()
+            });
+            let lacks = format_of(&FieldTable {
+                lacking: vec![field],
+                ..FieldTable::default()
+            });
+            assert_eq!(has, lacks);
+            has
+        };
+        assert_eq!(format(|_| ()), 1);
+        assert_eq!(format(|field| field.on = Some("mesh".to_owned())), 1);
+        assert_eq!(format(|field| field.relative_error = Some(1e-3)), 2);
+        assert_eq!(format(|field| field.capacity = Some(4)), 2);
+        assert_eq!(format(|field| field.centering = Centering::None), 2);
     }
 }

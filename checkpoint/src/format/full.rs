@@ -11,7 +11,8 @@
 //! ```
 //!
 //! If a field of the table has a bound of its relative error, its values are rounded. `format` is
-//! then 2, otherwise 1.
+//! then 2, also if the length of a field can change or a field is a table of its mesh. Otherwise it
+//! is 1.
 //!
 //! The rest of the file is for other programs: see [`crate::write::layouts`]. The bytes of an
 //! F-order field of shape (nx, ny, nz) are a C-order array of shape (nz, ny, nx). All layouts use

@@ -3,8 +3,8 @@
 //! The field table of a file names the fields that the file lacks or has only a part of, and those
 //! whose values are rounded, so that no simulation restarts from it by mistake. The writer of the
 //! file rounds the values, block by block. The geometry of a mesh is stored with the fields on it,
-//! and is never rounded. If it would be cut, the file does not have the mesh: its fields are arrays
-//! without one.
+//! and is never rounded. Checkpoints for restarts have all meshes. If the geometry would be cut,
+//! the file does not have the mesh: its fields are arrays without one.
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Part};
@@ -82,38 +82,47 @@ impl Choice {
         let placed: Vec<FieldDesc> = fields.iter().map(|f| self.placed(table, f)).collect();
         let parts = self.extract.describe(&placed).map_err(unfit)?;
         let made = self.values(&view, &fields, &parts)?;
-        let has = |name: &str| fields.iter().any(|field| field.name == name);
-        let is_used = |mesh: &MeshDesc| {
-            let geometry = mesh.geometry();
-            let is_of = |f: &&FieldDesc| {
-                f.on.as_ref() == Some(&mesh.name) || geometry.contains(&f.name.as_str())
-            };
-            fields.len() == table.fields.len() || fields.iter().any(is_of)
-        };
-        let is_stored = |mesh: &&MeshDesc| {
-            !self.cuts() && is_used(mesh) && mesh.geometry().into_iter().all(has)
-        };
-        let is_cut = |mesh: &&MeshDesc| {
-            let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
-            let on_it = |field: &&FieldDesc| field.on.as_ref() == Some(&mesh.name);
-            self.cuts() && has_points && fields.iter().any(on_it)
-        };
-        let cut = table.meshes.iter().filter(is_cut);
         let rounded = |part: FieldDesc| FieldDesc {
             relative_error: self.bound(table, &part),
             ..part
         };
         Ok(Stored {
-            cut: cut.map(|mesh| mesh.name.clone()).collect(),
+            cut: self.cut_meshes(table, &fields),
             table: FieldTable {
                 lacking: self.lacking(version, &fields),
                 fields: parts.into_iter().map(rounded).collect(),
                 attrs: table.attrs.clone(),
-                meshes: table.meshes.iter().filter(is_stored).cloned().collect(),
+                meshes: self.meshes(table, &fields),
             },
             view,
             made,
         })
+    }
+
+    /// Returns the meshes of `table` that are stored with `fields`: those whose geometry is stored
+    /// whole. Without all fields, meshes that none of them needs are left out. But a restart needs
+    /// all of them, because the program puts fields on them that are not in checkpoints.
+    fn meshes(&self, table: &FieldTable, fields: &[&FieldDesc]) -> Vec<MeshDesc> {
+        let has = |name: &str| fields.iter().any(|field| field.name == name);
+        let all = self.for_restarts || fields.len() == table.fields.len();
+        let is_stored = |mesh: &&MeshDesc| {
+            let is_used = all || fields.iter().any(|field| is_of(mesh, field));
+            is_used && mesh.geometry().into_iter().all(has)
+        };
+        let meshes = table.meshes.iter().filter(|_| !self.cuts());
+        meshes.filter(is_stored).cloned().collect()
+    }
+
+    /// Returns the names of the meshes that `fields` are on, and that are not stored because their
+    /// geometry is cut.
+    fn cut_meshes(&self, table: &FieldTable, fields: &[&FieldDesc]) -> Vec<String> {
+        let is_cut = |mesh: &&MeshDesc| {
+            let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
+            has_points && fields.iter().any(|field| is_on(mesh, field))
+        };
+        let meshes = table.meshes.iter().filter(|_| self.cuts());
+        let cut = meshes.filter(is_cut);
+        cut.map(|mesh| mesh.name.clone()).collect()
     }
 
     /// Returns true if only a part of each field is stored.
@@ -154,14 +163,16 @@ impl Choice {
     }
 
     /// Returns the fields of `version` that are left out, or of which only a part is stored, if
-    /// `stored` are stored.
+    /// `stored` are stored. A restart can do without those that are not for checkpoints, unless
+    /// they are the geometry of a mesh: without it there is no mesh.
     fn lacking(&self, version: &Version, stored: &[&FieldDesc]) -> Vec<FieldDesc> {
         let lacks = |field: &FieldDesc| {
             let is_stored = stored.iter().any(|stored| stored.name == field.name);
             let is_part = is_stored && !self.extract.is_whole(field);
+            let is_geometry = || version.table().geometry_of(&field.name).is_some();
             (!is_stored || is_part).then(|| FieldDesc {
                 // A part of a field is no state to restart from.
-                not_in_checkpoints: field.not_in_checkpoints && !is_part,
+                not_in_checkpoints: field.not_in_checkpoints && !is_part && !is_geometry(),
                 ..field.clone()
             })
         };
@@ -208,12 +219,22 @@ impl Choice {
             true => !(self.for_restarts && field.not_in_checkpoints),
             false => self.fields.contains(&field.name),
         };
-        let chosen = table.fields.iter().filter(is_chosen);
-        let meshes = chosen.filter_map(|field| table.mesh_of(field));
-        let meshes = meshes.filter(|_| !self.cuts());
-        let needed: BTreeSet<&str> = meshes.flat_map(MeshDesc::geometry).collect();
-        let is_stored = |f: &&FieldDesc| is_chosen(f) || needed.contains(f.name.as_str());
+        let chosen: Vec<&FieldDesc> = table.fields.iter().filter(is_chosen).collect();
+        let geometry = self.geometry(table, &chosen);
+        let is_stored = |f: &&FieldDesc| is_chosen(f) || geometry.contains(f.name.as_str());
         Ok(table.fields.iter().filter(is_stored).collect())
+    }
+
+    /// Returns the names of the fields that are stored because they are the geometry of meshes: of
+    /// those that the fields `chosen` are on, or of all if files for restarts have all fields.
+    fn geometry<'t>(&self, table: &'t FieldTable, chosen: &[&FieldDesc]) -> BTreeSet<&'t str> {
+        if self.cuts() {
+            return BTreeSet::new();
+        }
+        let all = self.for_restarts && self.fields.is_empty();
+        let is_needed = |mesh: &&MeshDesc| all || chosen.iter().any(|field| is_on(mesh, field));
+        let meshes = table.meshes.iter().filter(is_needed);
+        meshes.flat_map(MeshDesc::geometry).collect()
     }
 }
 
@@ -245,6 +266,16 @@ impl Stored {
         })
         .at(self.view.version().extent())
     }
+}
+
+/// Returns true if `field` is on `mesh`.
+fn is_on(mesh: &MeshDesc, field: &FieldDesc) -> bool {
+    field.on.as_ref() == Some(&mesh.name)
+}
+
+/// Returns true if `field` is on `mesh`, or is a part of its geometry.
+fn is_of(mesh: &MeshDesc, field: &FieldDesc) -> bool {
+    is_on(mesh, field) || mesh.geometry().contains(&field.name.as_str())
 }
 
 /// Says of a file in a line about it that it is lossy, and by how much.

@@ -3,7 +3,7 @@
 use crate::checkpoint::start;
 use crate::common::{bad, good, line, name, publish, tcasm, until};
 use crate::follow::start as follow;
-use ndarray::Ix1;
+use ndarray::{Ix1, Ix2};
 use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_producer::{Field, Producer};
@@ -235,4 +235,49 @@ fn marked_fields_are_left_out_of_checkpoints_and_zero_after_a_restart() {
     let t: Field<f64, Ix1> = p.field("t", [100]).add().unwrap();
     let stamp = p.load(&Checkpoint::open(&out).unwrap()).unwrap();
     assert_eq!((stamp.step, p.view(t).unwrap()[99]), (30, 30.0));
+}
+
+#[test]
+fn meshes_whose_fields_are_all_marked_are_there_after_a_restart() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("marked-mesh"));
+    let (mut p, t) = line(&name, 4096);
+    let grid = p.uniform_mesh("grid", [5, 2, 1], [1.0; 3], [0.5; 3]);
+    let grid = grid.add().unwrap();
+    let rho = p.field::<f64, _>("rho", [2, 5]).not_in_checkpoints();
+    rho.on(&grid).add().unwrap();
+    let x = p.field::<f64, _>("x", [8, 3]).vector().variable();
+    let x = x.not_in_checkpoints().add().unwrap();
+    let atoms = p.particles("atoms", &x).add().unwrap();
+    let v = p.field::<f64, _>("v", [8]).variable().not_in_checkpoints();
+    v.on(&atoms).add().unwrap();
+    p.set_len(atoms, 3).unwrap();
+    p.view_mut(x).unwrap().fill(2.5);
+    let run = start(&name, dir.path(), &["--every", "1"]);
+    publish(&mut p, t, 10);
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    let mut p = Producer::restore(&[dir.path()]).unwrap().producer;
+    p.mesh_handle("grid").unwrap();
+    let atoms = p.mesh_handle("atoms").unwrap();
+    assert_eq!((p.len(atoms).unwrap(), p.len("v").unwrap()), (3, 3));
+    p.set_len(atoms, 8).unwrap();
+    assert_eq!(p.len("v").unwrap(), 8, "v is on the mesh");
+    let x = p.view(p.handle::<f64, Ix2>("x").unwrap()).unwrap();
+    assert_eq!((x[[0, 0]], x[[2, 2]]), (2.5, 2.5));
+}
+
+#[test]
+fn geometry_that_is_not_stored_is_missing_for_a_restart() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("no-geometry"));
+    let (mut p, t) = line(&name, 4096);
+    let x = p.field::<f64, _>("x", [8, 3]).vector().not_in_checkpoints();
+    let x = x.add().unwrap();
+    p.particles("atoms", &x).add().unwrap();
+    let run = start(&name, dir.path(), &["--every", "1", "--fields", "t"]);
+    publish(&mut p, t, 10);
+    drop(p);
+    assert_eq!(run.end().code, 0);
+    let error = Producer::restore(&[dir.path()]).unwrap_err().to_string();
+    assert!(error.contains("\"x\""), "{error}");
 }

@@ -1,10 +1,9 @@
-//! The description of one field, and the checks that it must pass before it is used.
+//! The description of one field.
 
 use super::dtype::DType;
-use super::mesh::{Mesh, MeshError};
+use super::mesh::Mesh;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use thiserror::Error;
 
 /// The order of the values in memory: which index varies fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,114 +140,6 @@ pub struct FieldDesc {
     pub relative_error: Option<f64>,
 }
 
-/// The reason why the description of a field cannot be used.
-#[derive(Debug, Error, PartialEq, Clone)]
-#[non_exhaustive]
-pub enum FieldError {
-    /// The name is not a valid one.
-    #[error("field name {0:?} is not usable: use 1 to 128 characters out of A-Z a-z 0-9 _ -")]
-    Name(String),
-    /// The name of the quantity is not a valid one.
-    #[error(
-        "field {name:?} cannot be the quantity {quantity:?}: use 1 to 128 characters out of A-Z \
-         a-z 0-9 _ -"
-    )]
-    Quantity {
-        /// The name of the field.
-        name: String,
-        /// The quantity.
-        quantity: String,
-    },
-    /// The field has no values, and room for none.
-    #[error("field {name:?} has zero size: shape {shape:?} with {components} component(s)")]
-    Empty {
-        /// The name of the field.
-        name: String,
-        /// The shape of the field.
-        shape: Vec<usize>,
-        /// The components per point.
-        components: usize,
-    },
-    /// The field has too many dimensions.
-    #[error("field {name:?} has {dims} dimensions; at most {max} are supported")]
-    TooManyDims {
-        /// The name of the field.
-        name: String,
-        /// The number of dimensions of the field.
-        dims: usize,
-        /// The largest number of dimensions.
-        max: usize,
-    },
-    /// The number of ghost layers does not match the number of dimensions.
-    #[error(
-        "field {name:?}: {ghosts} pairs of ghost layers were given for {dims} dimensions; give \
-         one pair each"
-    )]
-    GhostDims {
-        /// The name of the field.
-        name: String,
-        /// The number of pairs of ghost layers.
-        ghosts: usize,
-        /// The number of dimensions.
-        dims: usize,
-    },
-    /// The field has no values besides its ghost layers.
-    #[error("field {name:?}: ghost layers {ghosts:?} leave nothing of shape {shape:?}")]
-    GhostSize {
-        /// The name of the field.
-        name: String,
-        /// The ghost layers.
-        ghosts: Vec<[usize; 2]>,
-        /// The shape of the field.
-        shape: Vec<usize>,
-    },
-    /// The field is too large.
-    #[error("field {name:?} of shape {shape:?} is larger than the address space")]
-    Overflow {
-        /// The name of the field.
-        name: String,
-        /// The shape of the field.
-        shape: Vec<usize>,
-    },
-    /// The mesh of the field cannot be used.
-    #[error("field {name:?}: {source}")]
-    Mesh {
-        /// The name of the field.
-        name: String,
-        /// The reason.
-        source: MeshError,
-    },
-    /// The length of the field is not within its capacity, or its slowest axis cannot have one.
-    #[error("field {name:?} of shape {shape:?} cannot have the capacity {capacity}: {why}")]
-    Capacity {
-        /// The name of the field.
-        name: String,
-        /// The shape of the field.
-        shape: Vec<usize>,
-        /// The capacity.
-        capacity: usize,
-        /// The reason.
-        why: &'static str,
-    },
-    /// The field does not lie in its region.
-    #[error(
-        "field {name:?} at offset {offset} with {bytes} bytes leaves its region of {region} bytes"
-    )]
-    OutOfRegion {
-        /// The name of the field.
-        name: String,
-        /// The offset of the field in the region.
-        offset: u64,
-        /// The size of the field in bytes.
-        bytes: u64,
-        /// The size of the region in bytes.
-        region: u64,
-    },
-}
-
-/// The largest number of dimensions of a field.
-pub const MAX_DIMS: usize = 8;
-
 impl FieldDesc {
     /// Returns the description of a scalar C-order array named `name`. Its fields may be changed
     /// afterwards.
@@ -272,119 +163,6 @@ impl FieldDesc {
             capacity: None,
             relative_error: None,
         }
-    }
-
-    /// Checks everything that does not depend on the region, and returns the size of its memory in
-    /// bytes: of all that it can hold.
-    pub fn check(&self) -> Result<u64, FieldError> {
-        if !valid_name(&self.name) {
-            return Err(FieldError::Name(self.name.clone()));
-        }
-        if !valid_name(self.quantity()) {
-            return Err(FieldError::Quantity {
-                name: self.name.clone(),
-                quantity: self.quantity().to_owned(),
-            });
-        }
-        if self.shape.len() > MAX_DIMS {
-            return Err(FieldError::TooManyDims {
-                name: self.name.clone(),
-                dims: self.shape.len(),
-                max: MAX_DIMS,
-            });
-        }
-        self.check_capacity()?;
-        let bytes = self.checked_bytes()?;
-        self.check_ghosts()?;
-        Ok(bytes)
-    }
-
-    /// Checks the same as [`FieldDesc::check`], and that the field lies inside a region of `region`
-    /// bytes.
-    pub fn check_in(&self, region: u64) -> Result<(), FieldError> {
-        let bytes = self.check()?;
-        match self.offset.checked_add(bytes) {
-            Some(end) if end <= region => Ok(()),
-            _ => Err(FieldError::OutOfRegion {
-                name: self.name.clone(),
-                offset: self.offset,
-                bytes,
-                region,
-            }),
-        }
-    }
-
-    fn check_capacity(&self) -> Result<(), FieldError> {
-        let Some(capacity) = self.capacity else {
-            return Ok(());
-        };
-        let slowest = self.slowest_axis();
-        let why = match slowest.map(|axis| (self.shape[axis], self.ghosts.get(axis))) {
-            None => "give it at least one dimension",
-            Some((len, _)) if len > capacity => "it is longer",
-            Some((_, Some(ghosts))) if *ghosts != [0, 0] => {
-                "its slowest axis has ghost layers; only the others may have them"
-            }
-            Some(_) => return Ok(()),
-        };
-        Err(FieldError::Capacity {
-            name: self.name.clone(),
-            shape: self.shape.clone(),
-            capacity,
-            why,
-        })
-    }
-
-    fn checked_bytes(&self) -> Result<u64, FieldError> {
-        let shape = self.capacity_shape();
-        let factors = shape.iter().chain([&self.components]);
-        if factors.clone().any(|&n| n == 0) {
-            return Err(FieldError::Empty {
-                name: self.name.clone(),
-                shape: self.shape.clone(),
-                components: self.components,
-            });
-        }
-        factors
-            .map(|&n| n as u64)
-            .try_fold(self.dtype.size() as u64, u64::checked_mul)
-            .filter(|&b| b <= isize::MAX as u64)
-            .ok_or_else(|| FieldError::Overflow {
-                name: self.name.clone(),
-                shape: self.shape.clone(),
-            })
-    }
-
-    fn check_ghosts(&self) -> Result<(), FieldError> {
-        if self.ghosts.len() != self.shape.len() {
-            return Err(FieldError::GhostDims {
-                name: self.name.clone(),
-                ghosts: self.ghosts.len(),
-                dims: self.shape.len(),
-            });
-        }
-        let fits =
-            |(g, n): (&[usize; 2], &usize)| matches!(g[0].checked_add(g[1]), Some(s) if s < *n);
-        if self.ghosts.iter().zip(&self.capacity_shape()).all(fits) {
-            Ok(())
-        } else {
-            Err(FieldError::GhostSize {
-                name: self.name.clone(),
-                ghosts: self.ghosts.clone(),
-                shape: self.shape.clone(),
-            })
-        }
-    }
-
-    /// Checks the mesh, if there is one. Only declarations are refused because of their mesh:
-    /// readers take [`FieldDesc::usable_mesh`], so that they can read the regions and files of
-    /// producers that did not check it.
-    pub fn check_mesh(&self) -> Result<(), FieldError> {
-        let checked = self.mesh.map_or(Ok(()), |mesh| mesh.check());
-        checked.map_err(|source| FieldError::Mesh {
-            name: self.name.clone(),
-            source,
-        })
     }
 
     /// Returns the mesh, if there is one that can be used.
@@ -491,12 +269,4 @@ impl FieldDesc {
         }
         strides
     }
-}
-
-/// Returns true if `name` is a valid name of a field, one that VTK, openPMD and a shell accept.
-pub(super) fn valid_name(name: &str) -> bool {
-    (1..=128).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }

@@ -85,7 +85,7 @@ pub enum Cells {
 /// The place of a mesh among the blocks of a block-structured mesh (AMR).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// The name of the whole, which all of its blocks have.
+    /// The name of the block-structured mesh, which all of its blocks give here.
     pub of: String,
     /// The refinement level: 0 is the coarsest.
     pub level: u32,

@@ -10,12 +10,12 @@ pub enum MeshDescError {
     /// The name is not a valid one.
     #[error("mesh name {0:?} is not usable: use 1 to 128 characters out of A-Z a-z 0-9 _ -")]
     Name(String),
-    /// The place of a mesh among the blocks of a whole cannot be used.
+    /// The place of a mesh in a block-structured mesh cannot be used.
     #[error("mesh {mesh:?} cannot be a block of {of:?}: {why}")]
     Block {
         /// The name of the mesh.
         mesh: String,
-        /// The name of the whole.
+        /// The name of the block-structured mesh.
         of: String,
         /// The reason.
         why: String,
@@ -24,15 +24,21 @@ pub enum MeshDescError {
     #[error("{0:?} is the name of two meshes, or of a mesh and a field; choose another")]
     Twice(String),
     /// A field names a mesh that there is not.
-    #[error("field {field:?} is on mesh {mesh:?}, which the region does not have")]
+    #[error(
+        "field {field:?} is on mesh {mesh:?}, which the table does not have; it is damaged or from \
+         another program"
+    )]
     NoMesh {
         /// The name of the field.
         field: String,
         /// The name of the mesh.
         mesh: String,
     },
-    /// A mesh names a field that there is not.
-    #[error("mesh {mesh:?} has the geometry {field:?}, which is not a field of the region")]
+    /// A mesh names a field that there is not, or one without dimensions.
+    #[error(
+        "the geometry of mesh {mesh:?} needs a field {field:?} with at least one dimension; add \
+         the field before the mesh"
+    )]
     NoField {
         /// The name of the mesh.
         mesh: String,
@@ -72,7 +78,7 @@ pub enum MeshDescError {
         /// The reason.
         source: MeshError,
     },
-    /// A mesh has the wrong number of points or coordinates.
+    /// A mesh has a number of points, cells or coordinates that it cannot have.
     #[error("mesh {mesh:?}: {why}")]
     Points {
         /// The name of the mesh.
@@ -82,8 +88,10 @@ pub enum MeshDescError {
     },
     /// The shape of a field does not agree with the size of its mesh.
     #[error(
-        "field {field:?} has shape {have:?} (slowest axis first, without ghost layers), but mesh \
-         {mesh:?} has {need:?} {at}"
+        "field {field:?} has shape {have:?} (slowest axis first, without ghost layers and \
+         components), but mesh {mesh:?} has {need:?} {at}; give it {}, and variable() if the size \
+         of the mesh changes",
+        shapes(need)
     )]
     Shape {
         /// The name of the field.
@@ -97,4 +105,13 @@ pub enum MeshDescError {
         /// `points` or `cells`.
         at: &'static str,
     },
+}
+
+/// Returns the shape that a field with these extents, slowest axis first, has in each order.
+fn shapes(extents: &[usize]) -> String {
+    let reversed: Vec<usize> = extents.iter().rev().copied().collect();
+    match extents.len() {
+        0 | 1 => format!("{extents:?}"),
+        _ => format!("{extents:?} in C order or {reversed:?} in Fortran order"),
+    }
 }

@@ -9,7 +9,8 @@ use super::table::FieldTable;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeshSize {
     /// The extents of a field on the points, slowest axis first: (z, y, x) of a structured mesh
-    /// without the axes that it does not have, or the number of points.
+    /// without the axes that it does not have, or the number of points. Fields on structured meshes
+    /// may have leading axes of one point that are not here, and lack those that are.
     pub points: Vec<usize>,
     /// The extents of a field in the cells, slowest axis first, or the number of cells. Particles
     /// have no cells: 0.
@@ -40,46 +41,53 @@ impl FieldTable {
 
     /// Returns the size of `mesh` in this version.
     pub fn size_of(&self, mesh: &MeshDesc) -> Result<MeshSize, MeshDescError> {
-        let field = |name: &str| self.geometry_field(mesh, name);
-        match &mesh.kind {
-            MeshKind::Uniform { points, .. } => {
-                let [x, y, z] = *points;
-                Ok(structured([z, y, x].into_iter().skip_while(|n| *n == 1)))
-            }
-            MeshKind::Rectilinear { coordinates } => {
-                let points = coordinates.iter().rev().map(|c| Ok(field(c)?.shape[0]));
-                Ok(structured(points.collect::<Result<Vec<_>, _>>()?))
-            }
-            MeshKind::Curvilinear { coordinates } => {
-                Ok(structured(slowest_first(field(coordinates)?)))
-            }
-            MeshKind::Unstructured { points, cells } => Ok(MeshSize {
-                points: vec![field(points)?.shape[0]],
-                cells: vec![match cells {
-                    Cells::Same { connectivity, .. } => field(connectivity)?.shape[0],
-                    Cells::Mixed { types, .. } => field(types)?.shape[0],
-                }],
-            }),
-            MeshKind::Particles { positions } => Ok(MeshSize {
-                points: vec![field(positions)?.shape[0]],
-                cells: vec![0],
-            }),
-        }
+        size(mesh, &|name: &str| self.get(name))
     }
+}
 
-    /// Returns the field called `name`, which is geometry of `mesh`.
-    pub(super) fn geometry_field(
-        &self,
-        mesh: &MeshDesc,
-        name: &str,
-    ) -> Result<&FieldDesc, MeshDescError> {
-        self.get(name)
-            .filter(|f| !f.shape.is_empty())
-            .ok_or_else(|| MeshDescError::NoField {
-                mesh: mesh.name.clone(),
-                field: name.to_owned(),
-            })
+/// A function that finds a field by its name.
+pub(super) type Find<'f, 't> = &'f dyn Fn(&str) -> Option<&'t FieldDesc>;
+
+/// Returns the size of `mesh`, whose geometry `find` finds.
+pub(super) fn size(mesh: &MeshDesc, find: Find<'_, '_>) -> Result<MeshSize, MeshDescError> {
+    let field = |name: &str| geometry_field(mesh, name, find);
+    match &mesh.kind {
+        MeshKind::Uniform { points, .. } => {
+            let [x, y, z] = *points;
+            Ok(structured([z, y, x].into_iter().skip_while(|n| *n == 1)))
+        }
+        MeshKind::Rectilinear { coordinates } => {
+            let points = coordinates.iter().rev();
+            let points = points.map(|c| field(c).map(|field| field.shape[0]));
+            Ok(structured(points.collect::<Result<Vec<usize>, _>>()?))
+        }
+        MeshKind::Curvilinear { coordinates } => Ok(structured(slowest_first(field(coordinates)?))),
+        MeshKind::Unstructured { points, cells } => Ok(MeshSize {
+            points: vec![field(points)?.shape[0]],
+            cells: vec![match cells {
+                Cells::Same { connectivity, .. } => field(connectivity)?.shape[0],
+                Cells::Mixed { types, .. } => field(types)?.shape[0],
+            }],
+        }),
+        MeshKind::Particles { positions } => Ok(MeshSize {
+            points: vec![field(positions)?.shape[0]],
+            cells: vec![0],
+        }),
     }
+}
+
+/// Returns the field called `name`, which is geometry of `mesh`.
+pub(super) fn geometry_field<'t>(
+    mesh: &MeshDesc,
+    name: &str,
+    find: Find<'_, 't>,
+) -> Result<&'t FieldDesc, MeshDescError> {
+    find(name)
+        .filter(|f| !f.shape.is_empty())
+        .ok_or_else(|| MeshDescError::NoField {
+            mesh: mesh.name.clone(),
+            field: name.to_owned(),
+        })
 }
 
 /// Returns the size of a structured mesh with `points` along its axes, slowest first.

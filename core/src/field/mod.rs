@@ -8,10 +8,13 @@ mod array;
 mod cell;
 mod desc;
 mod dtype;
+mod field_check;
+mod field_error;
 mod mesh;
 mod mesh_check;
 mod mesh_desc;
 mod mesh_error;
+mod mesh_geometry;
 mod mesh_size;
 #[cfg(test)]
 mod mesh_tests;
@@ -21,8 +24,9 @@ mod table;
 
 pub use array::{ArrayError, check_type, interior, view, view_mut};
 pub use cell::CellType;
-pub use desc::{Attr, Centering, FieldDesc, FieldError, Kind, Order};
+pub use desc::{Attr, Centering, FieldDesc, Kind, Order};
 pub use dtype::{DType, Element};
+pub use field_error::FieldError;
 pub use mesh::{Mesh, MeshError};
 pub use mesh_desc::{Block, Cells, MeshDesc, MeshKind};
 pub use mesh_error::MeshDescError;

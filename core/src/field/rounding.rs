@@ -1,4 +1,4 @@
-//! How many bits of a float a bound of its relative error needs.
+//! Computes the number of bits that floats need for a bound of their relative error.
 //!
 //! A float that is rounded to nearest, so that `bits` bits of its mantissa are left behind the
 //! leading 1, differs from the exact one by at most half of the last of these bits: by

@@ -1,7 +1,8 @@
 //! The field table of a version. It is serialised with names (MessagePack), so that an older reader
 //! ignores what a newer producer adds. The whole table is checked before anything in it is used.
 
-use super::desc::{Attr, FieldDesc, FieldError};
+use super::desc::{Attr, FieldDesc};
+use super::field_error::FieldError;
 use super::mesh_desc::MeshDesc;
 use super::mesh_error::MeshDescError;
 use serde::{Deserialize, Serialize};

@@ -96,7 +96,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     }
 
     /// Puts the field on a named mesh. Without ghost layers it has the extents of the points of the
-    /// mesh, or of its cells.
+    /// mesh, or of its cells. On a structured mesh, slowest axes of one point may be there or not:
+    /// `[1, ny, nx]` is as good as `[ny, nx]`.
     pub fn on(mut self, mesh: &MeshHandle) -> Self {
         self.on = Some(*mesh);
         self
@@ -124,7 +125,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     }
 
     /// Leaves the field out of the files of `tcasm checkpoint`. A restart from them creates it as
-    /// zeros, and the program fills it: it can compute the values from other fields.
+    /// zeros, and the program fills it: it can compute the values from other fields. The geometry
+    /// of a mesh is stored nevertheless.
     pub fn not_in_checkpoints(mut self) -> Self {
         self.desc.not_in_checkpoints = true;
         self
@@ -180,15 +182,23 @@ impl<T, D, M> FieldBuilder<'_, T, D, M> {
         let size = table
             .mesh_of(&self.desc)
             .and_then(|mesh| table.size_of(mesh).ok());
-        let extents = size.map(|size| match self.desc.centering {
-            Centering::Point => size.points,
-            Centering::Cell => size.cells,
-            Centering::None => Vec::new(),
+        let extents = size.and_then(|size| match self.desc.centering {
+            Centering::Point => Some(size.points),
+            Centering::Cell => Some(size.cells),
+            Centering::None => None,
         });
-        let len = extents.and_then(|extents| extents.first().copied());
+        let len = extents.map(|extents| first_extent(&extents, self.desc.shape.len()));
         self.desc.capacity = Some(self.desc.length());
         self.desc.set_length(len.unwrap_or(0));
     }
+}
+
+/// Returns the extent of the slowest axis of a field with `dims` axes on a mesh with these extents.
+/// Slowest axes that the mesh does not have are those of one point.
+fn first_extent(extents: &[usize], dims: usize) -> usize {
+    let first = extents.len().checked_sub(dims);
+    let extent = first.and_then(|first| extents.get(first));
+    extent.copied().unwrap_or(1)
 }
 
 /// Takes the last axis of the shape as the components.
@@ -267,9 +277,10 @@ impl Producer {
         }
     }
 
-    /// Begins `count` structures of plain data under `name`, for content that is not an array:
-    /// trees, lists, particles. The structures can point at each other with [`crate::RegionPtr`],
-    /// and observers can follow these pointers.
+    /// Begins `count` structures of plain data under `name`, for content that is not an array, such
+    /// as trees and lists. The structures can point at each other with [`crate::RegionPtr`], and
+    /// observers can follow these pointers. Particles are better declared with
+    /// [`Producer::particles`]: other programs can show the fields on them.
     pub fn raw<T: bytemuck::Pod>(&mut self, name: &str, count: usize) -> RawBuilder<'_, T> {
         let mut desc = FieldDesc::new(name, DType::U8, &[count]);
         desc.components = size_of::<T>();

@@ -4,13 +4,20 @@ use crate::counts::points_field;
 use crate::error::DefineError;
 use crate::handles::{Field, MeshHandle};
 use crate::producer::Producer;
+use std::collections::BTreeMap;
 
-/// An item that has a length: a field, a mesh (the number of its points; of a structured mesh:
-/// along its slowest axis), or the name of either.
-pub trait Lengths {
+/// An item that has a length: a field, a mesh (the number of its points; of a rectilinear or
+/// curvilinear mesh: along its slowest axis), or the name of either.
+pub trait Lengths: sealed::Sealed {
     /// Returns the number of the field that has the length.
     #[doc(hidden)]
     fn field_in(&self, producer: &Producer) -> Result<usize, DefineError>;
+}
+
+mod sealed {
+    /// Keeps other crates from implementing a trait whose function returns numbers that only this
+    /// crate knows.
+    pub trait Sealed {}
 }
 
 impl Producer {
@@ -36,23 +43,38 @@ impl Producer {
     /// p.set_len(&atoms, 12)?;
     /// p.view_mut(x)?.fill(0.5); // all that there is room for
     /// p.publish(0, 0.0)?; // a version with 12 atoms
-    /// assert_eq!(p.len(charge), 12);
+    /// assert_eq!((p.len(charge)?, p.len(&atoms)?), (12, 12));
     /// # Ok(())
     /// # }
     /// ```
     pub fn set_len(&mut self, of: impl Lengths, len: usize) -> Result<(), DefineError> {
         let field = of.field_in(self)?;
-        self.table.set_len(field, len)
+        self.table.set_lens(&BTreeMap::from([(field, len)]))
     }
 
-    /// Returns the length that a field or a mesh has in the next version. It is 0 for what is not
-    /// of this producer, and for a uniform mesh, whose points are no field.
-    pub fn len(&self, of: impl Lengths) -> usize {
-        let field = of.field_in(self);
-        field.map_or(0, |field| self.table.fields[field].desc.length())
+    /// Sets several lengths at once, of fields or meshes by their names, as
+    /// [`Producer::set_len`] sets one. Each of them is exactly the given one, whatever follows from
+    /// the others, so it is an error if they do not fit one mesh.
+    ///
+    /// After an error all lengths are as they were.
+    pub fn set_lens(&mut self, lens: &[(&str, usize)]) -> Result<(), DefineError> {
+        let lens = lens.iter();
+        let lens = lens.map(|(name, len)| Ok::<_, DefineError>((name.field_in(self)?, *len)));
+        let lens = lens.collect::<Result<BTreeMap<_, _>, _>>()?;
+        self.table.set_lens(&lens)
+    }
+
+    /// Returns the length that a field has in the next version, or a mesh: the number of its
+    /// points, of a rectilinear or curvilinear mesh along its slowest axis. Fails for an item that
+    /// is not of this producer, and for a uniform mesh, whose points are no field: the program gave
+    /// their number to [`Producer::uniform_mesh`].
+    pub fn len(&self, of: impl Lengths) -> Result<usize, DefineError> {
+        let field = of.field_in(self)?;
+        Ok(self.table.fields[field].desc.length())
     }
 }
 
+impl<T, D, M> sealed::Sealed for Field<T, D, M> {}
 impl<T, D, M> Lengths for Field<T, D, M> {
     fn field_in(&self, producer: &Producer) -> Result<usize, DefineError> {
         producer.check_handle(self.region)?;
@@ -60,6 +82,7 @@ impl<T, D, M> Lengths for Field<T, D, M> {
     }
 }
 
+impl sealed::Sealed for MeshHandle {}
 impl Lengths for MeshHandle {
     fn field_in(&self, producer: &Producer) -> Result<usize, DefineError> {
         producer.check_handle(self.region)?;
@@ -67,6 +90,7 @@ impl Lengths for MeshHandle {
     }
 }
 
+impl sealed::Sealed for str {}
 impl Lengths for str {
     fn field_in(&self, producer: &Producer) -> Result<usize, DefineError> {
         producer.check_usable()?;
@@ -78,6 +102,7 @@ impl Lengths for str {
     }
 }
 
+impl<L: Lengths + ?Sized> sealed::Sealed for &L {}
 impl<L: Lengths + ?Sized> Lengths for &L {
     fn field_in(&self, producer: &Producer) -> Result<usize, DefineError> {
         (**self).field_in(producer)

@@ -1,117 +1,131 @@
 //! Declarations that are refused.
 
 use super::{create, latest};
-use tcasm_producer::{CellType, DefineError, MeshDescError, Producer};
+use ndarray::{Ix1, Ix2};
+use tcasm_producer::{CellType, DefineError, Field, MeshDescError, MeshHandle, Producer};
 use tcasm_tests::{PublishVisible, name};
+
+/// A region with particles, a grid and a field of a fixed length.
+struct Region {
+    p: Producer,
+    x: Field<f64, Ix2>,
+    ids: Field<u64, Ix1>,
+    atoms: MeshHandle,
+    grid: MeshHandle,
+}
+
+impl Region {
+    fn new() -> Region {
+        let mut p = create(&name("refused"));
+        let x = p.field::<f64, _>("x", [10, 3]).vector().variable();
+        let x = x.add().unwrap();
+        let ids = p.field::<u64, _>("ids", [10]).add().unwrap();
+        let atoms = p.particles("atoms", &x).add().unwrap();
+        let grid = p.uniform_mesh("grid", [4, 3, 1], [0.0; 3], [1.0; 3]);
+        let grid = grid.add().unwrap();
+        p.set_len(atoms, 4).unwrap();
+        Region {
+            p,
+            x,
+            ids,
+            atoms,
+            grid,
+        }
+    }
+
+    /// Returns the errors of meshes that cannot be.
+    fn wrong_meshes(&mut self) -> Vec<Option<DefineError>> {
+        let Region { p, x, ids, .. } = self;
+        let tetra = p.unstructured_mesh("wrong", x, CellType::TETRA, ids);
+        let mut errors = vec![tetra.add().err()];
+        let unknown = p.unstructured_mesh("wrong", x, CellType(42), ids);
+        errors.push(unknown.add().err());
+        for name in ["ids", "atoms", "a b"] {
+            errors.push(p.particles(name, x).add().err());
+        }
+        errors.push(p.particles("wrong", ids).add().err());
+        for (points, spacing) in [([4, 0, 1], 1.0), ([4, 4, 1], 0.0)] {
+            let uniform = p.uniform_mesh("wrong", points, [0.0; 3], [spacing; 3]);
+            errors.push(uniform.add().err());
+        }
+        errors
+    }
+
+    /// Returns the errors of fields that cannot be on a mesh.
+    fn wrong_fields_on_meshes(&mut self) -> Vec<Option<DefineError>> {
+        let Region { p, atoms, grid, .. } = self;
+        let mut errors = vec![p.field::<u8, _>("atoms", [4]).add().err()];
+        let five = p.field::<u8, _>("wrong", [5]).on(atoms);
+        errors.push(five.add().err());
+        let turned = p.field::<u8, _>("wrong", [4, 3]).on(grid);
+        errors.push(turned.add().err());
+        let cells = p.field::<u8, _>("wrong", [3, 4]).cell_centred().on(grid);
+        errors.push(cells.add().err());
+        let quantity = p.field::<u8, _>("wrong", [4]).on(atoms).quantity("a/b");
+        errors.push(quantity.add().err());
+        let two = p.field::<u8, _>("wrong", [4]).on(atoms);
+        errors.push(two.mesh([0.0; 3], [1.0; 3]).add().err());
+        errors
+    }
+
+    /// Returns the errors of fields and meshes that cannot have a length, or not this one.
+    fn wrong_lengths(&mut self) -> Vec<Option<DefineError>> {
+        let p = &mut self.p;
+        let scalar = p.field::<u8, _>("wrong", [0usize; 0]).variable();
+        let mut errors = vec![scalar.add().err()];
+        let no_room = p.field::<u8, _>("wrong", [0]).variable();
+        errors.push(no_room.add().err());
+        let ghosts = p.field::<u8, _>("wrong", [9]).variable();
+        errors.push(ghosts.ghosts(&[[1, 1]]).add().err());
+        errors.extend([
+            p.set_len(self.atoms, 11).err(),
+            p.set_len(self.ids, 3).err(),
+            p.set_len(self.grid, 3).err(),
+            p.set_len("nothing", 3).err(),
+            p.mesh_handle("nothing").err(),
+        ]);
+        errors
+    }
+}
 
 #[test]
 fn refused_declarations_leave_the_producer_usable() {
-    let mut p = create(&name("refused"));
-    let mut other = create(&name("other"));
-    let x = p
-        .field::<f64, _>("x", [10, 3])
-        .vector()
-        .variable()
-        .add()
-        .unwrap();
-    let ids = p.field::<u64, _>("ids", [10]).add().unwrap();
-    let atoms = p.particles("atoms", &x).add().unwrap();
-    let grid = p.uniform_mesh("grid", [4, 3, 1], [0.0; 3], [1.0; 3]);
-    let grid = grid.add().unwrap();
-    p.set_len(atoms, 4).unwrap();
-    p.publish_visible(1, 0.0).unwrap();
-    let before = latest(&p);
-
-    let mut errors = vec![
-        p.particles("ids", &x).add().unwrap_err(),
-        p.particles("atoms", &x).add().unwrap_err(),
-        p.particles("a b", &x).add().unwrap_err(),
-        p.particles("wrong", &ids).add().unwrap_err(),
-        p.unstructured_mesh("wrong", &x, CellType::TETRA, &ids)
-            .add()
-            .unwrap_err(),
-        p.unstructured_mesh("wrong", &x, CellType(42), &ids)
-            .add()
-            .unwrap_err(),
-        p.uniform_mesh("wrong", [4, 0, 1], [0.0; 3], [1.0; 3])
-            .add()
-            .unwrap_err(),
-        p.uniform_mesh("wrong", [4, 4, 1], [0.0; 3], [0.0; 3])
-            .add()
-            .unwrap_err(),
-        p.field::<u8, _>("atoms", [4]).add().unwrap_err(),
-        p.field::<u8, _>("wrong", [5]).on(&atoms).add().unwrap_err(),
-        p.field::<u8, _>("wrong", [4, 3])
-            .on(&grid)
-            .add()
-            .unwrap_err(),
-        p.field::<u8, _>("wrong", [3, 4])
-            .cell_centred()
-            .on(&grid)
-            .add()
-            .unwrap_err(),
-        p.field::<u8, _>("wrong", [4])
-            .on(&atoms)
-            .quantity("a/b")
-            .add()
-            .unwrap_err(),
-        p.field::<u8, _>("wrong", [4])
-            .on(&atoms)
-            .mesh([0.0; 3], [1.0; 3])
-            .add()
-            .unwrap_err(),
-        p.field::<u8, _>("wrong", [0usize; 0])
-            .variable()
-            .add()
-            .unwrap_err(),
-        p.field::<u8, _>("wrong", [0]).variable().add().unwrap_err(),
-        p.field::<u8, _>("wrong", [9])
-            .variable()
-            .ghosts(&[[1, 1]])
-            .add()
-            .unwrap_err(),
-        p.set_len(atoms, 11).unwrap_err(),
-        p.set_len(ids, 3).unwrap_err(),
-        p.set_len(grid, 3).unwrap_err(),
-        p.set_len("nothing", 3).unwrap_err(),
-        p.mesh_handle("nothing").unwrap_err(),
-    ];
-    let foreign = [
-        other.particles("wrong", &x).add().unwrap_err(),
-        other
-            .field::<u8, _>("wrong", [4])
-            .on(&atoms)
-            .add()
-            .unwrap_err(),
-        other.set_len(x, 3).unwrap_err(),
-        other.set_len(atoms, 3).unwrap_err(),
-    ];
-    assert!(
-        foreign
-            .iter()
-            .all(|error| matches!(error, DefineError::Foreign)),
-        "{foreign:?}"
-    );
-    errors.extend(foreign);
-    let texts: Vec<String> = errors.iter().map(DefineError::to_string).collect();
-    assert!(texts.iter().all(|text| text.len() > 20), "{texts:?}");
-
+    let mut region = Region::new();
+    region.p.publish_visible(1, 0.0).unwrap();
+    let before = latest(&region.p);
+    let mut errors = region.wrong_meshes();
+    errors.extend(region.wrong_fields_on_meshes());
+    errors.extend(region.wrong_lengths());
+    for error in &errors {
+        let text = error.as_ref().map(DefineError::to_string);
+        assert!(text.is_some_and(|text| text.len() > 20), "{errors:?}");
+    }
     // Nothing has changed: the next version has the same table.
+    let Region { mut p, atoms, .. } = region;
     p.publish_visible(2, 0.0).unwrap();
     assert_eq!(latest(&p).table(), before.table());
     let v = p.field::<f64, _>("wrong", [10]).variable().on(&atoms);
     let v = v.add().unwrap();
     p.view_mut(v).unwrap().fill(2.0);
     p.publish_visible(3, 0.0).unwrap();
-    assert_eq!(
-        latest(&p)
-            .view()
-            .unwrap()
-            .array::<f64>("wrong")
-            .unwrap()
-            .sum(),
-        8.0
-    );
+    let view = latest(&p).view().unwrap();
+    assert_eq!(view.array::<f64>("wrong").unwrap().sum(), 8.0);
+}
+
+#[test]
+fn handles_of_another_producer_are_refused() {
+    let Region { x, atoms, .. } = &Region::new();
+    let mut other = create(&name("other"));
+    let on = other.field::<u8, _>("wrong", [4]).on(atoms);
+    let errors = [
+        on.add().err(),
+        other.particles("wrong", x).add().err(),
+        other.set_len(x, 3).err(),
+        other.set_len(atoms, 3).err(),
+        other.len(x).err(),
+    ];
+    let is_foreign = |error: &Option<_>| matches!(error, Some(DefineError::Foreign));
+    assert!(errors.iter().all(is_foreign), "{errors:?}");
 }
 
 #[test]

@@ -1,0 +1,12 @@
+//! The errors of a producer, one enum for each operation.
+
+mod create;
+mod define;
+mod publish;
+mod view;
+
+pub use create::CreateError;
+pub(crate) use create::LAST_FIRST;
+pub use define::{DefineError, Structure};
+pub use publish::{PublishError, RollbackError};
+pub use view::ViewError;
