@@ -99,7 +99,7 @@ fn polygon(face: &[usize], points: &[u32]) -> Polygon {
 }
 
 /// Returns the number of triangles that make up a polygon.
-fn triangles(polygon: Polygon) -> usize {
+fn triangles_of(polygon: Polygon) -> usize {
     let corners = polygon.iter().filter(|point| **point != NO_POINT).count();
     corners.saturating_sub(2)
 }
@@ -130,7 +130,7 @@ pub fn surface(cells: &CellList<'_>) -> Result<Surface, MeshError> {
         faces.sort_unstable_by_key(|face| face.key);
         for same in faces.chunk_by(|a, b| a.key == b.key) {
             if let [face] = same {
-                outer.add(face.cell, face.number, triangles(face.key));
+                outer.add(face.cell, face.number, triangles_of(face.key));
             }
         }
         if outer.triangles > MAX_TRIANGLES {
@@ -154,7 +154,7 @@ fn inner_or_outer(
         let flat = cell_type.dimensions() == Some(2);
         for (number, face) in faces_of(cell_type).iter().enumerate() {
             let (cell, number, mut key) = (cell as u32, number as u8, polygon(face, &points));
-            let triangles = triangles(key);
+            let triangles = triangles_of(key);
             if flat && part == 0 {
                 outer.add(cell, number, triangles);
             }
@@ -217,7 +217,7 @@ impl Outer {
             let face = faces_of(cell_type).get(usize::from(number)).copied();
             let corners = polygon(face.unwrap_or_default(), &points);
             let [first, others @ ..] = corners;
-            for pair in others.windows(2).take(triangles(corners)) {
+            for pair in others.windows(2).take(triangles_of(corners)) {
                 surface.corners.push([first, pair[0], pair[1]]);
                 surface.cells.push(cell);
             }
