@@ -152,7 +152,10 @@ impl Follower<'_> {
     fn note(&mut self, stamp: &str, result: Result<(), Trouble>) -> Result<(), Failure> {
         match result {
             Ok(()) => Ok(()),
-            Err(Trouble { failure, retry }) if retry == Retry::Never => Err(failure),
+            Err(Trouble {
+                failure,
+                retry: Retry::Never,
+            }) => Err(failure),
             Err(Trouble { failure, .. }) => {
                 self.progress.failed(stamp, &failure.message);
                 self.last_failure = Some(failure);
