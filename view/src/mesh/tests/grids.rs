@@ -134,6 +134,9 @@ fn slice_of_a_curvilinear_mesh_is_where_its_points_are() {
         }
     });
     let grid = grid_of(&hole, &slice);
-    assert_eq!(grid.invalid_points, 4, "the corners to which the point belongs");
+    assert_eq!(
+        grid.invalid_points, 4,
+        "the corners to which the point belongs"
+    );
     assert_eq!(grid.bounds, Some([[20.0, 0.0, 2.0], [21.0, 1.0, 2.0]]));
 }

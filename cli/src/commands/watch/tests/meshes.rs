@@ -133,12 +133,7 @@ fn slice_of_a_curvilinear_mesh_is_drawn_at_its_places() {
     }));
     give(&mut model, shown);
     let shown = text(&model, SIZE);
-    for word in [
-        "x 0..8 nm",
-        "y 0..12 nm",
-        "2 invalid corners",
-        "\u{2580}",
-    ] {
+    for word in ["x 0..8 nm", "y 0..12 nm", "2 invalid corners", "\u{2580}"] {
         assert!(shown.contains(word), "{word:?} in\n{shown}");
     }
 }
