@@ -155,10 +155,11 @@ fn copy_by_node(
 /// Has core dumps include `range`, a private mapping of a file that nobody uses yet: they do so if
 /// a page of it was ever copied. The mapping has no copies and shows the same bytes afterwards.
 ///
-/// The copy leaves a page table, so its chunk is not mapped by a huge page any more. Where the range
-/// has further chunks, that chunk is mapped once more, which removes the table, and the kernel joins
-/// both mappings. A range of one chunk would forget that it had a copy. There the kernel is asked to
-/// map the huge page again, if it was one: it fills no holes of the file, and copies nothing.
+/// The copy leaves a page table, so its chunk is not mapped by a huge page any more. Where the
+/// range has further chunks, that chunk is mapped once more, which removes the table, and the
+/// kernel joins both mappings. A range of one chunk would forget that it had a copy. There the
+/// kernel is asked to map the huge page again, if it was one: it fills no holes of the file, and
+/// copies nothing.
 ///
 /// # Errors
 /// The kernel may refuse to map the chunk again, as with a limit on data (`RLIMIT_DATA`). Then the
