@@ -193,11 +193,11 @@ impl Field<'_> {
     }
 
     /// Returns the surface of an unstructured mesh if it is wanted, or points if there is none.
-    fn on_cells(
-        &self,
-        fields: &impl Fields,
+    fn on_cells<'a>(
+        &'a self,
+        fields: &'a impl Fields,
         cells: &Cells,
-        points: Points<'_>,
+        points: Points<'a>,
         wanted: &SceneRequest,
         cache: &mut Cache,
     ) -> Result<Scene, MeshError> {
