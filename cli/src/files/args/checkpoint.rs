@@ -131,9 +131,12 @@ pub struct RestoreArgs {
     /// Accept a checkpoint with rounded values. The new file has the same values, and says so
     #[arg(long, conflicts_with = "kept")]
     pub allow_lossy: bool,
-    /// The file to write, which is replaced if it exists: FILE.vtkhdf, or FILE.h5 for openPMD
+    /// The file to write: FILE.vtkhdf, or FILE.h5 for openPMD
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub storage: Storage,
 }
