@@ -107,6 +107,28 @@ fn list_of_a_region_stands_for_all_its_checkpoints() {
 }
 
 #[test]
+fn pattern_of_openpmd_files_stands_for_all_checkpoints_of_a_region() {
+    let shared = Shared::new("openpmd");
+    let [ra, rb] = &shared.names;
+    for step in ["%T", "%08T"] {
+        let pattern = |name: &str| format!("{}/{name}_{step}.h5", shared.path());
+        // The newest is an increment.
+        shared.restores(&[&pattern(ra)], 40);
+        shared.restores(&[&pattern(rb), "--step", "30"], 30);
+        let run = good(&["verify", &pattern(ra)]);
+        assert!(run.out.ends_with("2 checkpoints are whole\n"), "{run:?}");
+        assert!(!run.out.contains(rb.as_str()), "{run:?}");
+        let runs = json(&["checkpoints", &pattern(rb), "--json"]);
+        assert_eq!(runs.as_array().unwrap().len(), 1);
+        assert_eq!(runs[0]["region"], rb.as_str());
+        for command in ["verify", "checkpoints"] {
+            let error = bad(&[command, &pattern("rc")], 8);
+            assert!(error.contains("rc_%"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn restore_replaces_a_file_only_with_force() {
     let shared = Shared::new("vtkhdf");
     let out = shared.dir.path().join("out.vtkhdf");
