@@ -7,6 +7,7 @@
 
 use crate::dynamic::AnalyticsError;
 use crate::slice::{Selection, SliceError};
+use crate::taken::Taken;
 use ndarray::{ArrayViewD, Axis, IxDyn, Slice, SliceInfoElem};
 use num_complex::Complex;
 use tcasm_core::field::{
@@ -70,6 +71,33 @@ impl Extract {
         parts.collect()
     }
 
+    /// Returns the indices that are taken along each axis of the interior of `desc`.
+    pub fn taken(&self, desc: &FieldDesc) -> Result<Vec<Taken>, AnalyticsError> {
+        let slices = self.slices(desc)?;
+        Ok(slices.iter().map(Taken::of).collect())
+    }
+
+    /// Returns the extract that takes the indices `taken` along the axes of a field, which must
+    /// have them, and the same type of values as this one.
+    ///
+    /// ```
+    /// use tcasm_analytics::Extract;
+    /// use tcasm_core::field::{DType, FieldDesc};
+    /// let extract = Extract { selection: "1:,3".parse().unwrap(), stride: 2, single: false };
+    /// // The rows of a table are cut like the first axis of a field.
+    /// let mut taken = extract.taken(&FieldDesc::new("t", DType::F64, &[4, 8])).unwrap();
+    /// let rows = extract.with_indices(&[taken.remove(0)]);
+    /// let table = FieldDesc::new("rows", DType::U8, &[4]);
+    /// assert_eq!(rows.values(&table, &[10, 11, 12, 13]).unwrap(), [11, 13]);
+    /// ```
+    pub fn with_indices(&self, taken: &[Taken]) -> Extract {
+        Extract {
+            selection: Selection::new(taken.iter().map(|along| along.pick())),
+            stride: 1,
+            single: self.single,
+        }
+    }
+
     /// Returns the values of the part of `desc`, whose bytes are `bytes`, as they lie in memory.
     pub fn values(&self, desc: &FieldDesc, bytes: &[u8]) -> Result<Vec<u8>, AnalyticsError> {
         match (desc.dtype, self.dtype(desc)) {
@@ -95,8 +123,13 @@ impl Extract {
         }
     }
 
-    /// Returns the description of the part of `desc`. A field without a mesh gets `default`.
-    fn part(&self, desc: &FieldDesc, default: Option<Mesh>) -> Result<FieldDesc, AnalyticsError> {
+    /// Returns the description of the part of `desc`. If a part is taken of a field without a mesh,
+    /// its indices are those of the mesh `default`.
+    pub fn part(
+        &self,
+        desc: &FieldDesc,
+        default: Option<Mesh>,
+    ) -> Result<FieldDesc, AnalyticsError> {
         let mut part = FieldDesc {
             dtype: self.dtype(desc),
             ..desc.clone()
@@ -105,7 +138,7 @@ impl Extract {
             return Ok(part);
         }
         let slices = self.slices(desc)?;
-        part.shape = slices.iter().map(extent).collect();
+        part.shape = slices.iter().map(|slice| Taken::of(slice).count).collect();
         part.ghosts = vec![[0, 0]; slices.len()];
         let mesh = desc.usable_mesh().or(default);
         part.mesh = mesh.map(|mesh| placed(mesh, desc, &slices));
@@ -166,14 +199,6 @@ impl Extract {
         }
         Ok(out)
     }
-}
-
-/// Returns the number of indices that are taken.
-fn extent(slice: &Slice) -> usize {
-    let end = slice.end.unwrap_or(slice.start);
-    (end - slice.start)
-        .unsigned_abs()
-        .div_ceil(slice.step.unsigned_abs())
 }
 
 /// Returns the mesh of the indices `slices` of `desc`, whose own mesh is `mesh`. The value of a

@@ -36,6 +36,7 @@ mod points;
 mod reading;
 mod simd;
 pub mod slice;
+mod taken;
 pub mod values;
 
 pub use extract::Extract;
@@ -45,6 +46,7 @@ pub use moments::{Moments, Running};
 pub use ndarray;
 pub use number::{Number, Scalar};
 pub use slice::{Pick, Selection, SelectionError, SliceError};
+pub use taken::Taken;
 pub use values::Values;
 
 #[cfg(test)]

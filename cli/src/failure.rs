@@ -1,6 +1,7 @@
 //! The errors that end the command, each with an exit status that scripts can check.
 
 use std::io;
+use std::path::Path;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_core::field::ArrayError;
 use tcasm_core::format::index::IndexError;
@@ -38,6 +39,18 @@ impl Failure {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
         Failure { code, message }
+    }
+
+    /// Returns the failure of a command that would replace the file at `path`, but has the option
+    /// `--force` for that.
+    pub fn exists(path: &Path) -> Self {
+        Failure::new(
+            Code::Io,
+            format!(
+                "{path:?} exists already and is not replaced; choose another name, or move it \
+                 away, or replace it with --force"
+            ),
+        )
     }
 }
 

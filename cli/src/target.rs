@@ -27,9 +27,11 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// Calls `fill` to write the bytes. A file appears under its name when it is complete.
+    /// Calls `fill` to write the bytes. A file appears under its name when it is complete. It
+    /// replaces another one only if `force` is true.
     pub fn write(
         &self,
+        force: bool,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         match self {
@@ -49,19 +51,23 @@ impl Target {
                 // Check again after opening: another user may have replaced the path by a link to
                 // a regular file.
                 match file.metadata().map_err(failed(path))?.is_file() {
-                    true => replace(path, fill),
+                    true => create(path, force, fill),
                     false => filled(file, path, fill).map(drop),
                 }
             }
-            Target::File(path) => replace(path, fill),
+            Target::File(path) => create(path, force, fill),
         }
     }
 }
 
-fn replace(
+fn create(
     path: &Path,
+    force: bool,
     fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    if !force && path.symlink_metadata().is_ok() {
+        return Err(Failure::exists(path));
+    }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -73,8 +79,16 @@ fn replace(
         .map_err(failed(path))?;
     let temporary = filled(temporary, path, fill)?;
     temporary.as_file().sync_all().map_err(failed(path))?;
-    temporary.persist(path).map_err(|e| failed(path)(e.error))?;
-    Ok(())
+    let persisted = match force {
+        true => temporary.persist(path),
+        false => temporary.persist_noclobber(path),
+    };
+    match persisted {
+        Ok(_) => Ok(()),
+        // Another program has created it meanwhile.
+        Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::exists(path)),
+        Err(e) => Err(failed(path)(e.error)),
+    }
 }
 
 /// Calls `fill` to write `file`. Errors name `path`.

@@ -187,6 +187,7 @@ fn versions_of_an_ended_simulation_are_kept_with_after_end_and_can_be_written_to
     let out = ["restore", "--kept", &name, "--out", file.to_str().unwrap()];
     let mut restore = start("tcasm", &out);
     assert_eq!(restore.wait().code(), Some(0));
+    assert_eq!(start("tcasm", &out).wait().code(), Some(9), "it exists");
     let checkpoint = Checkpoint::open(&file).unwrap();
     let mut values = Array2::zeros([1, 1000])
         .remove_axis(ndarray::Axis(0))

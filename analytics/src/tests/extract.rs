@@ -1,6 +1,6 @@
 use super::sample::samples;
 use crate::dynamic;
-use crate::{Extract, Selection, SliceError};
+use crate::{Extract, Selection, SliceError, Taken};
 use proptest::prelude::*;
 use tcasm_core::field::{self, Centering, DType, FieldDesc, Mesh, Order};
 
@@ -95,6 +95,24 @@ fn values_of_a_part_lie_where_its_mesh_says() {
 }
 
 #[test]
+fn taken_indices_are_those_of_the_part() {
+    let desc = FieldDesc::new("f", DType::F64, &[5, 9, 1]);
+    let taken = |selection: &str, stride| {
+        let taken = extract(selection, stride).taken(&desc).unwrap();
+        let of = |t: &Taken| (t.start, t.count, t.step);
+        taken.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(taken("1:4,::2", 2), [(1, 2, 2), (0, 3, 4), (0, 1, 1)]);
+    // A step that leads to no other index is none.
+    assert_eq!(taken("-1,3:8:7", 1), [(4, 1, 1), (3, 1, 1), (0, 1, 1)]);
+    let desc = FieldDesc::new("f", DType::F64, &[0]);
+    let nothing = extract("...", 2).taken(&desc).unwrap();
+    assert_eq!((nothing[0].start, nothing[0].count), (0, 0));
+    let same = extract("...", 2).with_indices(&nothing);
+    assert!(same.values(&desc, &[]).unwrap().is_empty());
+}
+
+#[test]
 fn parts_of_fields_without_a_mesh_get_that_of_their_indices() {
     let plain = FieldDesc::new("a", DType::F32, &[10, 20]);
     let mut placed = FieldDesc::new("b", DType::F32, &[10, 20]);
@@ -178,6 +196,9 @@ proptest! {
             let part = extract.describe([desc]).unwrap().remove(0);
             let bytes = extract.values(desc, sample.bytes()).unwrap();
             prop_assert_eq!(bytes.len() as u64, part.bytes());
+            let same = extract.with_indices(&extract.taken(desc).unwrap());
+            let again = same.values(desc, sample.bytes()).unwrap();
+            prop_assert_eq!(&again, &bytes);
             let mut words = vec![0_u64; bytes.len().div_ceil(8)];
             bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
             let bytes = &bytemuck::cast_slice::<u64, u8>(&words)[..part.bytes() as usize];

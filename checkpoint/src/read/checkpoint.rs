@@ -52,8 +52,9 @@ impl Checkpoint {
     /// A checkpoint that lacks fields which a restart needs ([`FieldTable::missing`]) is passed
     /// over if there is an older one that can be used and lacks none.
     ///
-    /// In place of a folder, its file `NAME.vtkhdf.series` can be given. It stands for all
-    /// checkpoints called NAME in the folder, increments among them.
+    /// In place of a folder, its file `NAME.vtkhdf.series` can be given, or the pattern
+    /// `NAME_%T.h5`. Both stand for all checkpoints called NAME in the folder, increments among
+    /// them.
     ///
     /// If that checkpoint holds rounded values, the error is [`ReadError::Lossy`].
     pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {

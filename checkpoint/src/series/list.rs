@@ -1,4 +1,5 @@
 //! The list of a run's VTKHDF files, `<name>.vtkhdf.series`. ParaView opens it as one time series.
+//! openPMD files need no list: `<name>_%T.h5` stands for all of them.
 
 use crate::error::{ReadError, WriteError};
 use crate::file::{Mode, atomic, directory, regular};
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// The end of the file name of every list.
 const END: &str = ".vtkhdf.series";
+/// The ends of the names that stand for all openPMD files of a run: `%T` is the step.
+const PATTERNS: [&str; 2] = ["_%T.h5", "_%08T.h5"];
 /// The largest size of a list in bytes. A checkpoint takes about 100 bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -35,11 +38,19 @@ pub fn file_name(name: &str) -> String {
     format!("{name}{END}")
 }
 
-/// Returns the folder of the list at `path`, and the name of the checkpoints that it lists. Returns
-/// `None` if there is no list at `path`.
+/// Returns the folder of the list at `path`, and the name of the checkpoints that it lists. A path
+/// `<name>_%T.h5`, which is no file itself, is taken for a list. Returns `None` for other paths.
 pub fn run(path: &Path) -> Option<(&Path, &str)> {
-    let name = path.file_name()?.to_str()?.strip_suffix(END)?;
-    path.is_file().then(|| (directory(path), name))
+    let file = path.file_name()?.to_str()?;
+    let listed = file.strip_suffix(END).filter(|_| path.is_file());
+    let name = listed.or_else(|| in_pattern(file).filter(|_| !path.exists()))?;
+    Some((directory(path), name))
+}
+
+/// Returns the name of the checkpoints whose openPMD files `file` stands for.
+fn in_pattern(file: &str) -> Option<&str> {
+    let name = PATTERNS.iter().find_map(|end| file.strip_suffix(*end));
+    name.filter(|name| !name.is_empty())
 }
 
 /// Returns the checkpoints in the folder `path`, as [`names::in_dir`] does. If `path` is a list,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 type Named = (String, PathBuf);
 
 /// Returns the files of checkpoints in the folder `dir`, in ascending order of steps. If `dir` is a
-/// file `NAME.vtkhdf.series`, returns those called NAME in its folder.
+/// file `NAME.vtkhdf.series`, or the pattern `NAME_%T.h5`, returns those called NAME in its folder.
 pub fn checkpoint_files(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(paths(files(dir)?))
 }
@@ -23,7 +23,7 @@ pub fn checkpoint_files_named(dir: &Path, name: &str) -> Result<Vec<PathBuf>, Re
 }
 
 /// Returns the contents of all manifests in the folder `dir`, in the order of their names. If `dir`
-/// is a file `NAME.vtkhdf.series`, returns that of NAME in its folder.
+/// is a file `NAME.vtkhdf.series`, or the pattern `NAME_%T.h5`, returns that of NAME in its folder.
 pub fn manifests(dir: &Path) -> Result<Vec<Contents>, ReadError> {
     read(manifest_files(dir)?)
 }

@@ -44,6 +44,9 @@ pub struct DumpArgs {
     /// Write the bytes as they are in memory, with ghost layers (- for standard output)
     #[arg(long, value_name = "FILE")]
     pub raw: Option<Target>,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
     /// Include the ghost layers
     #[arg(long)]
     pub with_ghosts: bool,

@@ -16,7 +16,7 @@ pub fn run(args: &DumpArgs) -> Result<(), Failure> {
     let version = region::pin(&args.what.name, args.what.version)?;
     let desc = region::field(&version, &args.what.field)?;
     match (&args.npy, &args.raw) {
-        (_, Some(target)) => target.write(|out| raw(&version, desc, out)),
+        (_, Some(target)) => target.write(args.force, |out| raw(&version, desc, out)),
         (Some(target), _) => numpy(args, &version, desc, target),
         _ => show(args, &version, desc),
     }
@@ -48,7 +48,9 @@ fn numpy(
         return Err(Failure::new(Code::Usage, text));
     }
     with_dtype!(desc.dtype, T => {
-        array::<T, _>(args, version, desc, |array| target.write(|out| npy::write(array, out)))
+        array::<T, _>(args, version, desc, |array| {
+            target.write(args.force, |out| npy::write(array, out))
+        })
     })
 }
 

@@ -6,7 +6,8 @@ use crate::files::args::ExportArgs;
 use crate::files::places;
 use crate::files::stored::{Choice, lossy};
 use crate::{output, region};
-use tcasm_checkpoint::{Mode, WriteError};
+use std::path::Path;
+use tcasm_checkpoint::{Mode, Options, Snapshot, WriteError};
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.follow.follow {
@@ -16,10 +17,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let version = region::pin(&args.name, args.version)?;
     let stored = Choice::from(&args.part).of(&version)?;
     let snapshot = stored.snapshot(&args.name);
-    let bytes = match args.force {
-        true => tcasm_checkpoint::write(&args.file, &snapshot, &options)?,
-        false => tcasm_checkpoint::write_new(&args.file, &snapshot, &options).map_err(not_new)?,
-    };
+    let bytes = write(&args.file, &snapshot, &options, args.force)?;
     output::line(&format!(
         "wrote {}  {}  {}{}",
         args.file.display(),
@@ -27,18 +25,23 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         output::bytes(bytes),
         lossy(stored.table().relative_error())
     ))?;
-    match places::of(&stored, options.layout) {
-        none if none.is_empty() => Ok(()),
-        lines => output::text(&lines),
-    }
+    output::text(&places::of_stored(&stored, options.layout))
 }
 
-/// Adds to the error of a file that exists how to replace it.
-fn not_new(error: WriteError) -> Failure {
-    let exists = matches!(error, WriteError::Exists(_));
-    let Failure { code, message } = error.into();
-    match exists {
-        true => Failure::new(code, format!("{message}, or replace it with --force")),
-        false => Failure::new(code, message),
-    }
+/// Writes `snapshot` to `file`, and returns the size of the file. Replaces a file only if `force`
+/// is true.
+pub fn write(
+    file: &Path,
+    snapshot: &Snapshot<'_>,
+    options: &Options,
+    force: bool,
+) -> Result<u64, Failure> {
+    let written = match force {
+        true => tcasm_checkpoint::write(file, snapshot, options),
+        false => tcasm_checkpoint::write_new(file, snapshot, options),
+    };
+    written.map_err(|error| match error {
+        WriteError::Exists(path) => Failure::exists(&path),
+        error => error.into(),
+    })
 }

@@ -6,6 +6,7 @@
 mod args;
 mod checkpoint;
 mod checkpoints;
+mod cut;
 pub mod demo;
 mod end;
 mod export;
@@ -13,6 +14,7 @@ mod failure;
 mod file_name;
 mod follow;
 mod places;
+mod planned;
 mod restore;
 mod schedule;
 mod storage;

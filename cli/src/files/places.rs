@@ -1,30 +1,68 @@
-//! The places of fields in a file, as `tcasm export` prints them.
+//! The places of fields in a file, as `tcasm export` and `tcasm restore` print them.
 
 use crate::files::stored::Stored;
 use crate::output::Table;
 use tcasm_checkpoint::Layout;
+use tcasm_core::field::FieldTable;
 
-/// Returns lines that say where each field of a version with named meshes is in a VTKHDF file, and
-/// why ParaView does not show others. Of an openPMD file, the lines say which fields it has no
-/// place for. Other versions need no lines: their fields have their own names.
-pub fn of(stored: &Stored, layout: Layout) -> String {
-    let table = stored.table();
+/// Returns lines about the fields of a file with `table`. Of a VTKHDF file with named meshes, they
+/// say where each field is. Without named meshes the fields have their own names, so the lines only
+/// say which fields ParaView does not show, and why. Of an openPMD file, they say which fields it
+/// has no place for.
+pub fn of(table: &FieldTable, layout: Layout) -> String {
+    lines(table, layout).render()
+}
+
+/// Does the same for what is stored of a version. The lines name the meshes that are not stored,
+/// too.
+pub fn of_stored(stored: &Stored, layout: Layout) -> String {
+    let mut lines = lines(stored.table(), layout);
+    for (mesh, why) in stored.cut_meshes() {
+        let why = format!("not stored, because {why}");
+        lines.row([format!("mesh {mesh}"), why]);
+    }
+    lines.render()
+}
+
+fn lines(table: &FieldTable, layout: Layout) -> Table {
     let mut lines = Table::indented(2);
-    if layout == Layout::VtkHdf && !table.meshes.is_empty() {
+    if layout == Layout::VtkHdf {
         for place in tcasm_checkpoint::places(table) {
-            let shown = match place.shown {
-                Ok(paths) => paths.join(", "),
-                Err(why) => format!("not shown in ParaView: {why}"),
-            };
-            lines.row([place.field, shown]);
+            match place.shown {
+                Ok(paths) if !table.meshes.is_empty() => {
+                    lines.row([place.field, paths.join(", ")]);
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    let why = off_mesh(table, &place.field).unwrap_or(why);
+                    lines.row([place.field, format!("not shown in ParaView: {why}")]);
+                }
+            }
+        }
+    }
+    if layout == Layout::OpenPmd {
+        for field in &table.fields {
+            if let Some(why) = off_mesh(table, &field.name) {
+                let why = format!("stored without its mesh: {why}");
+                lines.row([field.name.clone(), why]);
+            }
         }
     }
     for (field, why) in layout.left_out(table) {
         lines.row([field, format!("not stored for openPMD: {why}")]);
     }
-    for mesh in stored.cut_meshes() {
-        let why = "not stored, because its points are cut";
-        lines.row([format!("mesh {mesh}"), why.to_owned()]);
-    }
-    lines.render()
+    lines
+}
+
+/// Returns why the part of the field called `name` is not on the mesh that the field is on in the
+/// region, if the file has a part of that mesh.
+fn off_mesh(table: &FieldTable, name: &str) -> Option<String> {
+    let whole = table.lacking.iter().find(|field| field.name == name)?;
+    let mesh = table.mesh_of(whole)?;
+    table.get(name)?.on.is_none().then(|| {
+        format!(
+            "its part is not on the points of the part of mesh {}; export it to a file of its own",
+            mesh.name
+        )
+    })
 }

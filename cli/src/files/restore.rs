@@ -3,14 +3,13 @@
 
 use crate::failure::Failure;
 use crate::files::args::RestoreArgs;
-use crate::files::storage;
 use crate::files::stored::Choice;
+use crate::files::{export, places};
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use tcasm_checkpoint::{Checkpoint, Mode, Options};
+use tcasm_checkpoint::{Checkpoint, Mode, Options, Snapshot};
 use tcasm_core::field::FieldTable;
-use tcasm_observer::Stamp;
 
 pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
     match &args.kept {
@@ -21,6 +20,7 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
 
 fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let storage = args.storage.for_file(&args.out)?;
+    check_new(args)?;
     let checkpoint = match args.name.as_deref() {
         name if args.allow_lossy => Checkpoint::restart_lossy(&args.dirs, name, args.step)?,
         Some(name) => Checkpoint::restart_named(&args.dirs, name, args.step)?,
@@ -34,9 +34,7 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     tell_rounded(checkpoint.table());
     let loaded = checkpoint.load()?;
     let options = storage.options(mode_of(checkpoint.path()));
-    let bytes = tcasm_checkpoint::write(&args.out, &loaded.snapshot(), &options)?;
-    tell_left_out(&options, &loaded.table);
-    wrote(&args.out, &loaded.stamp, bytes, checkpoint.path())
+    write(args, &loaded.snapshot(), &options, checkpoint.path())
 }
 
 fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
@@ -44,14 +42,35 @@ fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {
     let version = tcasm_restart::kept(name)?;
     let stored = Choice::whole().of(&version)?;
     let options = storage.options(Mode::PRIVATE);
-    let bytes = tcasm_checkpoint::write(&args.out, &stored.snapshot(name), &options)?;
-    tell_left_out(&options, stored.table());
-    wrote(
-        &args.out,
-        &version.stamp(),
-        bytes,
-        &tcasm_observer::kept_path(name),
-    )
+    let from = tcasm_observer::kept_path(name);
+    write(args, &stored.snapshot(name), &options, &from)
+}
+
+/// Returns an error if there is a file that is not to be replaced. So no checkpoint is read in
+/// vain.
+fn check_new(args: &RestoreArgs) -> Result<(), Failure> {
+    match !args.force && args.out.symlink_metadata().is_ok() {
+        true => Err(Failure::exists(&args.out)),
+        false => Ok(()),
+    }
+}
+
+/// Writes `snapshot`, which is `from` there, and prints what was written.
+fn write(
+    args: &RestoreArgs,
+    snapshot: &Snapshot<'_>,
+    options: &Options,
+    from: &Path,
+) -> Result<(), Failure> {
+    let bytes = export::write(&args.out, snapshot, options, args.force)?;
+    output::line(&format!(
+        "wrote {}  {}  {}, from {}",
+        args.out.display(),
+        region::stamp_text(&snapshot.stamp),
+        output::bytes(bytes),
+        from.display()
+    ))?;
+    output::text(&places::of(snapshot.table, options.layout))
 }
 
 /// Prints which fields the checkpoint lacks although a restart needs them. The new file lacks them
@@ -80,26 +99,9 @@ fn tell_rounded(table: &FieldTable) {
     }
 }
 
-/// Prints which fields the new file has no place for in its layout.
-fn tell_left_out(options: &Options, table: &FieldTable) {
-    if let Some(text) = storage::left_out(options, table) {
-        crate::output::note(&text);
-    }
-}
-
 /// Returns the permissions for a file that is made from the one at `path`. As with `cp`, only users
 /// who can read the original can read the new file.
 fn mode_of(path: &Path) -> Mode {
     let metadata = std::fs::metadata(path);
     metadata.map_or(Mode::PRIVATE, |m| Mode::AtMost(m.mode() & 0o666 | 0o600))
-}
-
-fn wrote(out: &Path, stamp: &Stamp, bytes: u64, from: &Path) -> Result<(), Failure> {
-    output::line(&format!(
-        "wrote {}  {}  {}, from {}",
-        out.display(),
-        region::stamp_text(stamp),
-        output::bytes(bytes),
-        from.display()
-    ))
 }

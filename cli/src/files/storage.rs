@@ -66,7 +66,7 @@ pub enum Layout {
 
 /// Returns a note on the fields of `table` that openPMD has no place for, if there are some and a
 /// file with `options` is openPMD.
-pub fn left_out(options: &Options, table: &FieldTable) -> Option<String> {
+fn left_out(options: &Options, table: &FieldTable) -> Option<String> {
     let left_out = options.layout.left_out(table);
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, why) in &left_out {

@@ -3,16 +3,18 @@
 //! The field table of a file names the fields that the file lacks or has only a part of, and those
 //! whose values are rounded, so that no simulation restarts from it by mistake. The writer of the
 //! file rounds the values, block by block. The geometry of a mesh is stored with the fields on it,
-//! and is never rounded. Checkpoints for restarts have all meshes. If the geometry would be cut,
-//! the file does not have the mesh: its fields are arrays without one.
+//! and is never rounded. Checkpoints for restarts have all meshes. If only a part of each field is
+//! stored, so is a part of the meshes ([`Cut`]). The fields of other meshes are arrays without one.
 
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Part};
+use crate::files::cut::Cut;
+use crate::files::planned::{Planned, is_on};
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::Extract;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_checkpoint::Snapshot;
-use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
+use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc};
 use tcasm_core::sys::room;
 use tcasm_observer::{Version, View, ViewError};
 
@@ -37,8 +39,8 @@ pub struct Stored {
     table: FieldTable,
     /// The values of the fields that are not stored as they are.
     made: BTreeMap<String, Vec<u8>>,
-    /// The names of the meshes that are not stored, because their geometry is cut.
-    cut: Vec<String>,
+    /// The names of the meshes that are not stored, and why.
+    cut: Vec<(String, &'static str)>,
 }
 
 impl From<&Part> for Choice {
@@ -76,53 +78,49 @@ impl Choice {
 
     /// Maps the fields of `version` that are stored, and makes the values of their parts.
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
-        let fields = self.fields(version)?;
-        let view = view(version, &fields)?;
         let table = version.table();
-        let placed: Vec<FieldDesc> = fields.iter().map(|f| self.placed(table, f)).collect();
-        let parts = self.extract.describe(&placed).map_err(unfit)?;
-        let made = self.values(&view, &fields, &parts)?;
+        let planned = self.plan(table)?;
+        let view = view(version, &planned.fields)?;
+        let parts = self.parts(table, &planned)?;
+        let made = self.values(&view, &planned, &parts)?;
         let rounded = |part: FieldDesc| FieldDesc {
             relative_error: self.bound(table, &part),
             ..part
         };
         Ok(Stored {
-            cut: self.cut_meshes(table, &fields),
+            cut: planned.cut_meshes(table),
             table: FieldTable {
-                lacking: self.lacking(version, &fields),
+                lacking: self.lacking(table, &planned.fields),
                 fields: parts.into_iter().map(rounded).collect(),
                 attrs: table.attrs.clone(),
-                meshes: self.meshes(table, &fields),
+                meshes: self.meshes(table, &planned),
             },
             view,
             made,
         })
     }
 
-    /// Returns the meshes of `table` that are stored with `fields`: those whose geometry is stored
-    /// whole. Without all fields, meshes that none of them needs are left out. But a restart needs
-    /// all of them, because the program puts fields on them that are not in checkpoints.
-    fn meshes(&self, table: &FieldTable, fields: &[&FieldDesc]) -> Vec<MeshDesc> {
+    /// Returns true if what is chosen exists of the fields of `table`.
+    pub fn fits(&self, table: &FieldTable) -> bool {
+        let parts = |planned: Planned<'_>| self.parts(table, &planned);
+        self.plan(table).and_then(parts).is_ok()
+    }
+
+    /// Returns the meshes of `table` that are stored, or their parts. Without all fields, meshes
+    /// that none of them needs are left out. But a restart needs all of them, because the program
+    /// puts fields on them that are not in checkpoints.
+    fn meshes(&self, table: &FieldTable, planned: &Planned<'_>) -> Vec<MeshDesc> {
+        if let Some(cut) = &planned.cut {
+            return cut.meshes(table);
+        }
+        let fields = &planned.fields;
         let has = |name: &str| fields.iter().any(|field| field.name == name);
         let all = self.for_restarts || fields.len() == table.fields.len();
         let is_stored = |mesh: &&MeshDesc| {
             let is_used = all || fields.iter().any(|field| is_of(mesh, field));
             is_used && mesh.geometry().into_iter().all(has)
         };
-        let meshes = table.meshes.iter().filter(|_| !self.cuts());
-        meshes.filter(is_stored).cloned().collect()
-    }
-
-    /// Returns the names of the meshes that `fields` are on, and that are not stored because their
-    /// geometry is cut.
-    fn cut_meshes(&self, table: &FieldTable, fields: &[&FieldDesc]) -> Vec<String> {
-        let is_cut = |mesh: &&MeshDesc| {
-            let has_points = !matches!(mesh.kind, MeshKind::Uniform { .. });
-            has_points && fields.iter().any(|field| is_on(mesh, field))
-        };
-        let meshes = table.meshes.iter().filter(|_| self.cuts());
-        let cut = meshes.filter(is_cut);
-        cut.map(|mesh| mesh.name.clone()).collect()
+        table.meshes.iter().filter(is_stored).cloned().collect()
     }
 
     /// Returns true if only a part of each field is stored.
@@ -130,69 +128,65 @@ impl Choice {
         !self.extract.selection.is_all() || self.extract.stride > 1
     }
 
-    /// Returns `field` as it is stored, still whole. A field of which a part is stored is on no
-    /// named mesh. If it was on a uniform one, it gets that mesh for itself, so its part has a
-    /// place.
-    fn placed(&self, table: &FieldTable, field: &FieldDesc) -> FieldDesc {
-        if !self.cuts() {
-            return field.clone();
-        }
-        let mesh = match table.mesh_of(field).map(|mesh| &mesh.kind) {
-            Some(MeshKind::Uniform {
-                origin, spacing, ..
-            }) => Some(Mesh {
-                origin: *origin,
-                spacing: *spacing,
-            }),
-            _ => field.mesh,
-        };
-        FieldDesc {
-            on: None,
-            mesh,
-            ..field.clone()
-        }
+    /// Returns the descriptions of what is stored of the fields of `table`, in their order. If no
+    /// field has a place, all get the mesh of their indices.
+    fn parts(&self, table: &FieldTable, planned: &Planned<'_>) -> Result<Vec<FieldDesc>, Failure> {
+        let placed = planned.fields.iter().map(|f| planned.placed(table, f));
+        let placed: Vec<FieldDesc> = placed.collect();
+        let has_place = |field: &FieldDesc| field.on.is_some() || field.usable_mesh().is_some();
+        let is_placed = planned.has_cut_meshes() || placed.iter().any(has_place);
+        let default = (!is_placed).then(Mesh::default);
+        let extract = |field: &FieldDesc| planned.extract(field, &self.extract);
+        let part = |field: &FieldDesc| extract(field).part(field, default);
+        let parts: Result<_, _> = placed.iter().map(part).collect();
+        parts.map_err(unfit)
     }
 
     /// Returns true if all that a restart needs of `version` is stored, with exact values.
     pub fn is_complete(&self, version: &Version) -> Result<bool, Failure> {
-        let (table, fields) = (version.table(), self.fields(version)?);
+        let table = version.table();
+        if self.cuts() {
+            return self.chosen(table).map(|_| false);
+        }
+        let fields = self.plan(table)?.fields;
         let is_exact = |field: &&FieldDesc| self.bound(table, field).is_none();
-        let lacking = self.lacking(version, &fields);
+        let lacking = self.lacking(table, &fields);
         let has_all = lacking.iter().all(|field| field.not_in_checkpoints);
         Ok(has_all && fields.iter().all(is_exact))
     }
 
-    /// Returns the fields of `version` that are left out, or of which only a part is stored, if
+    /// Returns the fields of `table` that are left out, or of which only a part is stored, if
     /// `stored` are stored. A restart can do without those that are not for checkpoints, unless
     /// they are the geometry of a mesh: without it there is no mesh.
-    fn lacking(&self, version: &Version, stored: &[&FieldDesc]) -> Vec<FieldDesc> {
+    fn lacking(&self, table: &FieldTable, stored: &[&FieldDesc]) -> Vec<FieldDesc> {
         let lacks = |field: &FieldDesc| {
             let is_stored = stored.iter().any(|stored| stored.name == field.name);
             let is_part = is_stored && !self.extract.is_whole(field);
-            let is_geometry = || version.table().geometry_of(&field.name).is_some();
+            let is_geometry = || table.geometry_of(&field.name).is_some();
             (!is_stored || is_part).then(|| FieldDesc {
                 // A part of a field is no state to restart from.
                 not_in_checkpoints: field.not_in_checkpoints && !is_part && !is_geometry(),
                 ..field.clone()
             })
         };
-        version.table().fields.iter().filter_map(lacks).collect()
+        table.fields.iter().filter_map(lacks).collect()
     }
 
-    /// Returns the values of those of `parts` that are not `fields` as they are.
+    /// Returns the values of those of `parts` that are not the fields as they are.
     fn values(
         &self,
         view: &View,
-        fields: &[&FieldDesc],
+        planned: &Planned<'_>,
         parts: &[FieldDesc],
     ) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
-        let changed = fields.iter().copied().zip(parts);
+        let changed = planned.fields.iter().copied().zip(parts);
         let changed: Vec<_> = changed
             .filter(|(field, _)| !self.extract.is_whole(field))
             .collect();
         check_memory(changed.iter().map(|(_, part)| part.bytes()).sum())?;
         let values = changed.into_iter().map(|(field, _)| {
-            let values = self.extract.values(field, view.bytes_of(field)?)?;
+            let extract = planned.extract(field, &self.extract);
+            let values = extract.values(field, view.bytes_of(field)?)?;
             Ok::<_, Failure>((field.name.clone(), values))
         });
         values.collect()
@@ -207,30 +201,45 @@ impl Choice {
         (rounds && table.geometry_of(&part.name).is_none()).then_some(bound)
     }
 
-    /// Returns the fields of `version` that are stored, in the order of its table.
-    fn fields<'v>(&self, version: &'v Version) -> Result<Vec<&'v FieldDesc>, Failure> {
-        let table = version.table();
+    /// Returns what is stored of the fields of `table`: those that are chosen, and the geometry of
+    /// their meshes.
+    fn plan<'t>(&self, table: &'t FieldTable) -> Result<Planned<'t>, Failure> {
+        let chosen = self.chosen(table)?;
+        let cut = match self.cuts() {
+            true => Some(Cut::of(table, &chosen, &self.extract).map_err(unfit)?),
+            false => None,
+        };
+        let geometry = match &cut {
+            Some(cut) => cut.geometry(),
+            None => self.geometry(table, &chosen),
+        };
+        let is_stored = |f: &&FieldDesc| self.chooses(f) || geometry.contains(f.name.as_str());
+        let fields = table.fields.iter().filter(is_stored).collect();
+        Ok(Planned { fields, cut })
+    }
+
+    /// Returns the fields of `table` that are chosen, in its order.
+    fn chosen<'t>(&self, table: &'t FieldTable) -> Result<Vec<&'t FieldDesc>, Failure> {
         if let Some(name) = self.fields.iter().find(|name| table.get(name).is_none()) {
             let available = table.fields.iter().map(|f| f.name.clone()).collect();
             let name = name.clone();
             return Err(ViewError::NoField { name, available }.into());
         }
-        let is_chosen = |field: &&FieldDesc| match self.fields.is_empty() {
+        let chosen = table.fields.iter().filter(|field| self.chooses(field));
+        Ok(chosen.collect())
+    }
+
+    /// Returns true if `field` is chosen.
+    fn chooses(&self, field: &FieldDesc) -> bool {
+        match self.fields.is_empty() {
             true => !(self.for_restarts && field.not_in_checkpoints),
             false => self.fields.contains(&field.name),
-        };
-        let chosen: Vec<&FieldDesc> = table.fields.iter().filter(is_chosen).collect();
-        let geometry = self.geometry(table, &chosen);
-        let is_stored = |f: &&FieldDesc| is_chosen(f) || geometry.contains(f.name.as_str());
-        Ok(table.fields.iter().filter(is_stored).collect())
+        }
     }
 
     /// Returns the names of the fields that are stored because they are the geometry of meshes: of
     /// those that the fields `chosen` are on, or of all if files for restarts have all fields.
     fn geometry<'t>(&self, table: &'t FieldTable, chosen: &[&FieldDesc]) -> BTreeSet<&'t str> {
-        if self.cuts() {
-            return BTreeSet::new();
-        }
         let all = self.for_restarts && self.fields.is_empty();
         let is_needed = |mesh: &&MeshDesc| all || chosen.iter().any(|field| is_on(mesh, field));
         let meshes = table.meshes.iter().filter(is_needed);
@@ -244,8 +253,9 @@ impl Stored {
         &self.table
     }
 
-    /// Returns the names of the meshes that are not stored, because their geometry is cut.
-    pub fn cut_meshes(&self) -> &[String] {
+    /// Returns the names of the meshes that are not stored because only a part of each field is,
+    /// and why.
+    pub fn cut_meshes(&self) -> &[(String, &'static str)] {
         &self.cut
     }
 
@@ -266,11 +276,6 @@ impl Stored {
         })
         .at(self.view.version().extent())
     }
-}
-
-/// Returns true if `field` is on `mesh`.
-fn is_on(mesh: &MeshDesc, field: &FieldDesc) -> bool {
-    field.on.as_ref() == Some(&mesh.name)
 }
 
 /// Returns true if `field` is on `mesh`, or is a part of its geometry.

@@ -2,6 +2,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::args::VerifyArgs;
+use crate::files::file_name::Series;
 use crate::files::stored::lossy;
 use crate::output;
 use std::path::{Path, PathBuf};
@@ -73,11 +74,11 @@ fn line(file: &Path, checkpoint: &Verified) -> String {
     )
 }
 
-/// Returns the files to check: the checkpoints in a folder, or in the folder of a `.series` file,
-/// or one file.
+/// Returns the files to check: the checkpoints in a folder, or those that a `.series` file or a
+/// pattern like `run_%T.h5` stands for, or one file.
 fn files(path: &Path, name: Option<&str>) -> Result<Vec<PathBuf>, ReadError> {
-    let is_list = path.extension().is_some_and(|end| end == "series");
-    if !path.is_dir() && !is_list {
+    let is_series = matches!(Series::of(path, None), Ok(Series::Each { .. }));
+    if !path.is_dir() && !is_series {
         return Ok(vec![path.to_owned()]);
     }
     let files = match name {

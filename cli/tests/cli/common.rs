@@ -71,6 +71,23 @@ pub fn json(args: &[&str]) -> serde_json::Value {
     serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {run:?}"))
 }
 
+/// Returns a Python with VTK and h5py. Without it tests fail, because nothing else checks
+/// that other programs can read the files.
+pub fn python(script: &str) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let made = Command::new(root.join("ci/python-env.sh")).status();
+    assert!(made.unwrap().success(), "ci/python-env.sh has failed");
+    let mut python = Command::new(root.join("target/venv/bin/python"));
+    python
+        .arg("-B")
+        .arg(root.join("cli/tests/cli").join(script));
+    python
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    python
+}
+
 /// Waits until `done` returns true; panics after 30 seconds.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);

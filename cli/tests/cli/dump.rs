@@ -182,14 +182,14 @@ fn slice_is_that_of_numpy() {
 }
 
 #[test]
-fn files_appear_complete_with_default_permissions_and_replace_older_ones() {
+fn files_appear_complete_with_default_permissions_and_replace_older_ones_with_force() {
     use std::os::unix::fs::PermissionsExt;
     let (dir, name) = (tempfile::tempdir().unwrap(), name("files"));
     let (mut p, t) = line(&name, 1000);
     let path = dir.path().join("t.npy");
     for step in [10, 20] {
         publish(&mut p, t, step);
-        let run = good(&["dump", &name, "t", "--npy", text(&path)]);
+        let run = good(&["dump", &name, "t", "--npy", text(&path), "--force"]);
         assert_eq!(run.out, "");
         let file = fs::File::open(&path).unwrap();
         assert_eq!(
@@ -197,7 +197,16 @@ fn files_appear_complete_with_default_permissions_and_replace_older_ones() {
             Array1::from_elem(1000, step as f64)
         );
     }
-    good(&["dump", &name, "t", "--raw", text(&path)]);
+    for format in ["--npy", "--raw"] {
+        let before = fs::read(&path).unwrap();
+        let refused = bad(&["dump", &name, "t", format, text(&path)], 9);
+        assert!(
+            refused.contains("exists already") && refused.contains("--force"),
+            "{refused}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+    good(&["dump", &name, "t", "--force", "--raw", text(&path)]);
     assert_eq!(fs::metadata(&path).unwrap().len(), 8000);
     let plain = dir.path().join("plain");
     fs::write(&plain, "").unwrap();

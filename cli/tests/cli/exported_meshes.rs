@@ -57,7 +57,7 @@ fn export_says_where_each_field_is_and_why_others_are_not_shown() {
 }
 
 #[test]
-fn geometry_is_stored_with_the_fields_on_it_unless_it_is_cut() {
+fn geometry_is_stored_with_the_fields_on_it_and_cut_like_them() {
     let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-part"));
     let (mut p, atoms) = region(&name);
     p.set_len(atoms, 4).unwrap();
@@ -71,12 +71,24 @@ fn geometry_is_stored_with_the_fields_on_it_unless_it_is_cut() {
     let cut = dir.path().join("cut.vtkhdf");
     let export = ["export", &name, text(&cut), "--fields", "v,rho"];
     let out = good(&[&export[..], &["--slice", "1:3"]].concat()).out;
-    let line = "mesh atoms  not stored, because its points are cut";
-    assert!(out.lines().any(|l| l.trim() == line), "{out}");
-    let table = Checkpoint::open(&cut).unwrap().table().clone();
-    assert!(table.meshes.is_empty());
-    assert!(table.fields.iter().all(|f| f.on.is_none()));
+    let lines: Vec<&str> = out.lines().skip(1).map(str::trim).collect();
+    let expected = [
+        "x    /VTKHDF/atoms/Points",
+        "v    /VTKHDF/atoms/PointData/velocity",
+        "rho  /VTKHDF/grid/CellData/rho",
+    ];
+    assert_eq!(lines, expected);
+    let checkpoint = Checkpoint::open(&cut).unwrap();
+    checkpoint.verify().unwrap();
+    let table = checkpoint.table();
+    let meshes: Vec<&str> = table.meshes.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(meshes, ["atoms"]);
+    let x = table.get("x").unwrap();
+    assert_eq!((x.shape.as_slice(), x.capacity), (&[2][..], Some(100)));
+    assert_eq!(table.get("v").unwrap().on.as_deref(), Some("atoms"));
+    // A uniform mesh needs no coordinates: its fields have the origin of their part.
     let rho = table.get("rho").unwrap();
+    assert_eq!(rho.on, None);
     assert_eq!(
         (rho.shape.as_slice(), rho.mesh.unwrap().origin),
         (&[2, 4][..], [0.0, 1.5, 0.0])

@@ -3,6 +3,7 @@
 
 use crate::checkpoint::attached;
 use crate::common::{Background, bad, good, json, line, name, publish};
+use std::fs;
 use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
 
@@ -51,7 +52,7 @@ impl Shared {
     /// Restores with these arguments, and checks that all values are `step`.
     fn restores(&self, args: &[&str], step: u64) {
         let out = self.dir.path().join("out.vtkhdf");
-        let run = good(&[&["restore", "--out", text(&out)], args].concat());
+        let run = good(&[&["restore", "--force", "--out", text(&out)], args].concat());
         assert!(run.out.contains(&format!("step {step} ")), "{run:?}");
         let mut bytes = vec![0; 16_000];
         let restored = Checkpoint::open(&out).unwrap();
@@ -103,6 +104,43 @@ fn list_of_a_region_stands_for_all_its_checkpoints() {
     let runs = json(&["checkpoints", &list, "--json"]);
     assert_eq!(runs.as_array().unwrap().len(), 1);
     assert_eq!(runs[0]["region"], ra.as_str());
+}
+
+#[test]
+fn pattern_of_openpmd_files_stands_for_all_checkpoints_of_a_region() {
+    let shared = Shared::new("openpmd");
+    let [ra, rb] = &shared.names;
+    for step in ["%T", "%08T"] {
+        let pattern = |name: &str| format!("{}/{name}_{step}.h5", shared.path());
+        // The newest is an increment.
+        shared.restores(&[&pattern(ra)], 40);
+        shared.restores(&[&pattern(rb), "--step", "30"], 30);
+        let run = good(&["verify", &pattern(ra)]);
+        assert!(run.out.ends_with("2 checkpoints are whole\n"), "{run:?}");
+        assert!(!run.out.contains(rb.as_str()), "{run:?}");
+        let runs = json(&["checkpoints", &pattern(rb), "--json"]);
+        assert_eq!(runs.as_array().unwrap().len(), 1);
+        assert_eq!(runs[0]["region"], rb.as_str());
+        for command in ["verify", "checkpoints"] {
+            let error = bad(&[command, &pattern("rc")], 8);
+            assert!(error.contains("rc_%"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn restore_replaces_a_file_only_with_force() {
+    let shared = Shared::new("vtkhdf");
+    let out = shared.dir.path().join("out.vtkhdf");
+    fs::write(&out, "the only copy").unwrap();
+    let list = shared.list(&shared.names[0]);
+    let refused = bad(&["restore", &list, "--out", text(&out)], 9);
+    assert!(
+        refused.contains("exists already") && refused.contains("--force"),
+        "{refused}"
+    );
+    assert_eq!(fs::read(&out).unwrap(), b"the only copy");
+    shared.restores(&[&list], 40);
 }
 
 #[test]

@@ -202,6 +202,7 @@ fn increments_are_listed_verified_and_restored() {
         "restore",
         fast_arg,
         slow_arg,
+        "--force",
         "--out",
         out.to_str().unwrap(),
     ]);
@@ -214,6 +215,7 @@ fn increments_are_listed_verified_and_restored() {
         slow_arg,
         "--step",
         "20",
+        "--force",
         "--out",
         out.to_str().unwrap(),
     ]);
@@ -224,6 +226,7 @@ fn increments_are_listed_verified_and_restored() {
             slow_arg,
             "--step",
             "21",
+            "--force",
             "--out",
             out.to_str().unwrap(),
         ],

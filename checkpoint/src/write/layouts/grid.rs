@@ -29,14 +29,19 @@ impl Grid {
     /// that can lie on a grid. If there is none, returns the grid of the first field that can lie
     /// on one, or a single point.
     pub fn of(table: &FieldTable) -> Grid {
-        let is_free = |f: &&FieldDesc| is_on_no_mesh(table, f) && can_lie_on_a_grid(f);
-        let mut candidates = table.fields.iter().filter(is_free);
-        let first = candidates.clone().next();
-        let field = candidates.find(|f| f.usable_mesh().is_some()).or(first);
+        let field = Grid::source(table);
         Grid {
             points: field.map_or([1; 3], points),
             mesh: field.and_then(FieldDesc::usable_mesh).unwrap_or_default(),
         }
+    }
+
+    /// Returns the field of `table` whose grid [`Grid::of`] returns, if there is one.
+    pub fn source(table: &FieldTable) -> Option<&FieldDesc> {
+        let is_free = |f: &&FieldDesc| is_on_no_mesh(table, f) && can_lie_on_a_grid(f);
+        let mut candidates = table.fields.iter().filter(is_free);
+        let first = candidates.clone().next();
+        candidates.find(|f| f.usable_mesh().is_some()).or(first)
     }
 
     /// Returns true if the grid is a single point, which is no image.
@@ -57,17 +62,21 @@ impl Grid {
             return None;
         }
         let extent = padded(&slowest_first(field, &field.interior_shape()));
-        let needed = self.points.map(|n| match field.centering {
-            Centering::Cell => (n - 1).max(1),
-            _ => n,
-        });
         let present = |(&n, &points): (&usize, &usize)| (points > 1).then_some(n);
         let shape = extent
             .iter()
             .zip(&self.points)
             .filter_map(present)
             .collect();
-        (extent == needed).then(|| with_components(shape, field))
+        (extent == self.extents_for(field.centering)).then(|| with_components(shape, field))
+    }
+
+    /// Returns the extents along z, y and x of the interiors of fields on this grid.
+    pub fn extents_for(&self, centering: Centering) -> [usize; 3] {
+        self.points.map(|n| match centering {
+            Centering::Cell => (n - 1).max(1),
+            _ => n,
+        })
     }
 }
 

@@ -94,7 +94,7 @@ pub struct Keep {
 
 #[derive(Debug, Args)]
 pub struct CheckpointsArgs {
-    /// The folder to list
+    /// The folder to list, or NAME.vtkhdf.series or NAME_%T.h5 in it
     pub dir: PathBuf,
     /// List only the checkpoints of this region [default: of all regions]
     #[arg(long, value_name = "NAME")]
@@ -105,7 +105,7 @@ pub struct CheckpointsArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Folders of checkpoints, or single checkpoint files
+    /// Folders of checkpoints, NAME.vtkhdf.series or NAME_%T.h5 in them, or single checkpoint files
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// In folders, check only the checkpoints of this region [default: of all regions]
@@ -115,7 +115,7 @@ pub struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// The folders of a run, the fastest one first
+    /// The folders of a run, the fastest one first; or NAME.vtkhdf.series or NAME_%T.h5 in them
     #[arg(required_unless_present = "kept", value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
     /// Take the last version of this region, whose producer is dead, from the memory that `tcasm
@@ -131,9 +131,12 @@ pub struct RestoreArgs {
     /// Accept a checkpoint with rounded values. The new file has the same values, and says so
     #[arg(long, conflicts_with = "kept")]
     pub allow_lossy: bool,
-    /// The file to write, which is replaced if it exists: FILE.vtkhdf, or FILE.h5 for openPMD
+    /// The file to write: FILE.vtkhdf, or FILE.h5 for openPMD
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub storage: Storage,
 }

@@ -130,10 +130,10 @@ impl Sink {
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<Appended, Trouble> {
         self.check(&version, choice)?;
-        let part = |failure| Trouble::of_part(failure, &args.part, version.table());
+        let part = |failure| Trouble::of_part(failure, choice, version.table());
         let stored = choice.of(&version).map_err(part)?;
         drop(version);
-        let places = places::of(&stored, self.layout());
+        let places = places::of_stored(&stored, self.layout());
         let (path, bytes) = match self {
             Sink::One(series) => {
                 let filled = series.fill(&stored.snapshot(&args.name), changed)?;

@@ -1,7 +1,7 @@
 //! The reasons why a version could not be appended, and what may succeed after them.
 
 use crate::failure::{Code, Failure};
-use crate::files::args::Part;
+use crate::files::stored::Choice;
 use tcasm_checkpoint::WriteError;
 use tcasm_core::field::{FieldDesc, FieldTable};
 
@@ -24,11 +24,12 @@ pub enum Retry {
 }
 
 impl Trouble {
-    /// Returns the trouble with the fields of `table`, of which `part` is to be stored. A part that
-    /// does not exist may exist later, if it does where all lengths are the largest ones.
-    pub fn of_part(failure: Failure, part: &Part, table: &FieldTable) -> Self {
+    /// Returns the trouble with the fields of `table`, of which the part `choice` is to be stored.
+    /// A part that does not exist may exist later, if it does where all lengths are the largest
+    /// ones.
+    pub fn of_part(failure: Failure, choice: &Choice, table: &FieldTable) -> Self {
         let does_not_fit = failure.code == Code::Usage;
-        match does_not_fit && fits_at_capacity(part, table) {
+        match does_not_fit && fits_at_capacity(choice, table) {
             true => Trouble {
                 failure,
                 retry: Retry::LaterVersion,
@@ -38,17 +39,16 @@ impl Trouble {
     }
 }
 
-/// Returns true if `part` exists of all of its fields when they have their largest lengths.
-fn fits_at_capacity(part: &Part, table: &FieldTable) -> bool {
-    let (names, extract) = (&part.fields.fields, part.extract());
-    let is_chosen = |field: &&FieldDesc| names.is_empty() || names.contains(&field.name);
-    let mut fields = table.fields.iter().filter(is_chosen);
-    fields.all(|field| {
-        let largest = FieldDesc {
-            shape: field.capacity_shape(),
-            ..field.clone()
-        };
-        extract.describe([&largest]).is_ok()
+/// Returns true if the part `choice` exists of all of its fields when they have their largest
+/// lengths.
+fn fits_at_capacity(choice: &Choice, table: &FieldTable) -> bool {
+    let largest = |field: &FieldDesc| FieldDesc {
+        shape: field.capacity_shape(),
+        ..field.clone()
+    };
+    choice.fits(&FieldTable {
+        fields: table.fields.iter().map(largest).collect(),
+        ..table.clone()
     })
 }
 
@@ -79,6 +79,7 @@ impl From<Failure> for Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::args::Part;
     use clap::Parser;
     use tcasm_core::field::DType;
 
@@ -92,7 +93,7 @@ mod tests {
     fn retry(args: &[&str], table: &FieldTable) -> Retry {
         let args = Args::try_parse_from([&["x"], args].concat()).unwrap();
         let failure = Failure::new(Code::Usage, "it does not fit");
-        Trouble::of_part(failure, &args.part, table).retry
+        Trouble::of_part(failure, &Choice::from(&args.part), table).retry
     }
 
     #[test]

@@ -1,29 +1,11 @@
 //! Other programs read a series while it is written: VTK, h5py, the script of the documentation.
 
 use super::{has, in_dir, of, read, start, versions};
-use crate::common::{Background, Run, line, name, publish, until};
+use crate::common::{Background, Run, line, name, publish, python, until};
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// Returns a Python with VTK and h5py. Without it these tests fail, because nothing else checks
-/// that other programs can read the files.
-fn python(script: &str) -> Command {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let made = Command::new(root.join("ci/python-env.sh")).status();
-    assert!(made.unwrap().success(), "ci/python-env.sh has failed");
-    let mut python = Command::new(root.join("target/venv/bin/python"));
-    python
-        .arg("-B")
-        .arg(root.join("cli/tests/cli").join(script));
-    python
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    python
-}
 
 /// Kills the writer repeatedly at arbitrary times, while readers read all the time. The next writer
 /// continues the series.

@@ -41,6 +41,7 @@ mod made;
 mod meshes;
 mod places;
 mod plan;
+mod reasons;
 mod unstructured;
 
 pub use cells::defect;

@@ -2,6 +2,7 @@
 
 use super::geometry::Geometry;
 use super::plan::{Plan, Shown};
+use super::reasons::off_grid;
 use crate::write::layouts::grid::Grid;
 use tcasm_core::field::{Centering, FieldDesc, FieldTable};
 
@@ -31,12 +32,11 @@ fn on_grid(table: &FieldTable) -> Vec<Place> {
             Centering::Cell => "CellData",
             _ => "PointData",
         };
-        let shown = grid.shape_of(field);
         Place {
             field: field.name.clone(),
-            shown: match shown {
+            shown: match grid.shape_of(field) {
                 Some(_) => Ok(vec![format!("/VTKHDF/{group}/{}", field.name)]),
-                None => Err("it does not lie on the grid of the file".to_owned()),
+                None => Err(off_grid(table, &grid, field)),
             },
         }
     };
@@ -87,7 +87,7 @@ fn paths(shown: &Shown<'_>, count: usize, name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcasm_core::field::{DType, MeshDesc, MeshKind};
+    use tcasm_core::field::{DType, Kind, Mesh, MeshDesc, MeshKind};
 
     fn particles() -> FieldTable {
         let mut x = FieldDesc::new("x", DType::F64, &[4]);
@@ -129,6 +129,90 @@ mod tests {
         assert_eq!(shown[1], Ok(vec!["/VTKHDF/PointData/v".to_owned()]));
         assert_eq!(shown[2], Err("VTK has no complex numbers".to_owned()));
         assert_eq!(shown[3], Err("it is on no mesh".to_owned()));
+    }
+
+    /// Returns a field of the grid of `u`.
+    fn on_u(name: &str, change: impl FnOnce(&mut FieldDesc)) -> FieldDesc {
+        let mut field = FieldDesc::new(name, DType::F64, &[4, 6]);
+        change(&mut field);
+        field
+    }
+
+    /// Returns the reasons why fields are not shown beside `u`, which has a mesh.
+    fn reasons(fields: Vec<FieldDesc>) -> Vec<String> {
+        let u = on_u("u", |u| u.mesh = Some(Mesh::default()));
+        let table = FieldTable {
+            fields: fields.into_iter().chain([u]).collect(),
+            ..FieldTable::default()
+        };
+        let mut shown: Vec<_> = places(&table)
+            .into_iter()
+            .map(|place| place.shown)
+            .collect();
+        let u = shown.pop().unwrap();
+        assert_eq!(u, Ok(vec!["/VTKHDF/PointData/u".to_owned()]));
+        shown.into_iter().map(|place| place.unwrap_err()).collect()
+    }
+
+    #[test]
+    fn fields_that_vtk_has_on_no_grid_have_their_own_reason() {
+        let kind = Kind::Raw {
+            type_name: "Node".to_owned(),
+            align: 1,
+        };
+        let fields = vec![
+            on_u("psi", |f| f.dtype = DType::C32),
+            on_u("tree", |f| f.kind = kind),
+            on_u("sums", |f| f.centering = Centering::None),
+            on_u("list", |f| f.capacity = Some(9)),
+            FieldDesc::new("dt", DType::F64, &[]),
+            FieldDesc::new("phase", DType::F64, &[2, 2, 2, 2]),
+        ];
+        let expected = [
+            "VTK has no complex numbers",
+            "VTK has no structures",
+            "it is a table, on neither points nor cells",
+            "its length may change, and that of a grid cannot",
+            "it is a single value",
+            "it has more than three axes",
+        ];
+        assert_eq!(reasons(fields), expected);
+    }
+
+    #[test]
+    fn fields_beside_the_grid_of_the_file_are_compared_with_it() {
+        let mesh = Mesh {
+            origin: [0.5; 3],
+            spacing: [1.0; 3],
+        };
+        let fields = vec![
+            FieldDesc::new("v", DType::F64, &[10]),
+            on_u("cells", |f| f.centering = Centering::Cell),
+            on_u("w", |f| f.mesh = Some(mesh)),
+        ];
+        let of = "the grid of the file, which is that of u";
+        let expected = [
+            format!("its extents are [10], but {of}, has [4, 6] points"),
+            format!("its extents are [4, 6], but {of}, has [3, 5] cells"),
+            format!("its origin and spacing are not those of {of}"),
+        ];
+        assert_eq!(reasons(fields), expected);
+    }
+
+    #[test]
+    fn single_point_is_no_grid() {
+        let single = FieldDesc::new("dt", DType::F64, &[1]);
+        let table = FieldTable {
+            fields: vec![single, FieldDesc::new("t", DType::F64, &[9])],
+            ..FieldTable::default()
+        };
+        let shown = places(&table).into_iter();
+        let shown: Vec<String> = shown.map(|place| place.shown.unwrap_err()).collect();
+        let expected = [
+            "it has a single point",
+            "the grid of the file is that of dt, a single point",
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

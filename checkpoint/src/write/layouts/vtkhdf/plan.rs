@@ -1,13 +1,14 @@
 //! The meshes of a version that VTK shows, the fields on them, and why other fields are not shown.
 
 use super::geometry::Geometry;
+use super::reasons::{defect, off_grid};
 use super::unstructured;
 use crate::error::WriteError;
 use crate::format::shape::with_components;
 use crate::options::Purpose;
 use crate::snapshot::Snapshot;
 use crate::write::layouts::grid::{Grid, is_on_no_mesh};
-use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc, MeshKind};
+use tcasm_core::field::{Centering, FieldDesc, FieldTable, MeshDesc, MeshKind};
 
 /// The groups that VTK looks for in `/VTKHDF`, also of a collection.
 const RESERVED: [&str; 5] = ["Assembly", "Steps", "PointData", "CellData", "FieldData"];
@@ -166,8 +167,11 @@ impl<'t> Plan<'t> {
                     shape,
                 }),
                 None => {
-                    let why = defect(field).unwrap_or("it is on no mesh");
-                    self.hidden.push((&field.name, why.to_owned()));
+                    let why = match has_mesh {
+                        true => off_grid(table, &grid, field),
+                        false => defect(field).unwrap_or("it is on no mesh").to_owned(),
+                    };
+                    self.hidden.push((&field.name, why));
                 }
             }
         }
@@ -255,16 +259,6 @@ fn place(field: &FieldDesc, geometry: &Geometry<'_>) -> Result<(&'static str, Ve
 fn along_one_axis(field: &FieldDesc) -> Vec<usize> {
     let count = field.interior_shape().iter().product();
     with_components(vec![count], field)
-}
-
-/// Returns the reason why VTK can show `field` on no mesh.
-fn defect(field: &FieldDesc) -> Option<&'static str> {
-    match (&field.kind, field.centering) {
-        (Kind::Raw { .. }, _) => Some("VTK has no structures"),
-        _ if field.dtype.is_complex() => Some("VTK has no complex numbers"),
-        (_, Centering::None) => Some("it is a table, on neither points nor cells"),
-        _ => None,
-    }
 }
 
 /// Returns the group for the values of `field`.
