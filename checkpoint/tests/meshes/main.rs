@@ -8,6 +8,7 @@ mod defects;
 mod files;
 mod grids;
 mod names;
+mod openpmd;
 mod random;
 mod rounded;
 mod series;
