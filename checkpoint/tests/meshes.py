@@ -1,7 +1,8 @@
-"""Reads files and time series with named meshes with VTK (so ParaView) and h5py.
+"""Reads files and time series with named meshes with VTK (so ParaView), PyVista and h5py.
 
-Usage: meshes.py DIR    with DIR/manifest.json:
+Usage: meshes.py DIR [--pyvista]    with DIR/manifest.json:
 [{"file", "series", "versions": [{"stamp", "table", "dumps", "places"}]}].
+Without --pyvista, PyVista reads nothing. It takes a second to start.
 The table is a field table. "dumps" has a file with the bytes of each field as they lay in memory,
 and "places" the paths under which the field must be in the file, or none if VTK cannot show it.
 """
@@ -272,6 +273,45 @@ def check_with_vtk(directory, case, versions, paths):
         check_output(what, reader.GetOutputDataObject(0), version, paths)
 
 
+def check_with_pyvista(directory, case, version, paths):
+    """Checks that PyVista reads a file of one version as its own types. PyVista has none for a
+    collection, but for each data set in it."""
+    import pyvista
+
+    what = f"PyVista: {case['file']}"
+    reader = pyvista.get_reader(str(directory / case["file"]))
+    if list(paths) == ["/VTKHDF"]:
+        parts = [reader.read()]
+    else:
+        reader.reader.Update()
+        collection = reader.reader.GetOutputDataObject(0)
+        numbers = range(collection.GetNumberOfPartitionedDataSets())
+        parts = [only_part(collection.GetPartitionedDataSet(number)) for number in numbers]
+    assert len(parts) == len(paths), what
+    for part, (path, mesh) in zip(parts, paths.items()):
+        part = only_part(part)
+        if part is None:
+            continue  # an empty mesh of a collection
+        found = pyvista.wrap(part)
+        expected = getattr(pyvista, vtk_class(version, mesh, path).removeprefix("vtk"))
+        assert isinstance(found, expected), f"{what}: {type(found)} at {path}"
+        check_mesh(what, found, version, mesh, path)
+        check_arrays(what, found, version, path)
+
+
+def check_arrays(what, found, version, path):
+    """Checks the arrays that PyVista finds by their names."""
+    for group, data in {"PointData": found.point_data, "CellData": found.cell_data}.items():
+        expected = version.data(path, group)
+        assert sorted(data.keys()) == sorted(expected), f"{what}: {group} has {data.keys()}"
+        for array, name in expected.items():
+            values = version.array(name)
+            rounded = version.fields[name].get("relative_error")
+            if rounded is None and data[array].size:
+                got = np.asarray(data[array]).reshape(values.shape)
+                same(f"{what}: {array}", got, values)
+
+
 def check_with_h5py(file, case, versions):
     """Checks the values under /tcasm, and that those that VTK can have are stored once."""
     if case["series"]:
@@ -316,6 +356,8 @@ def main():
             paths, skip = meshes_by_path(file, versions[0]), is_zstd(file)
         if paths and not skip:
             check_with_vtk(directory, case, versions, paths)
+            if "--pyvista" in sys.argv[2:] and not case["series"]:
+                check_with_pyvista(directory, case, versions[0], paths)
     log.check()
     print(len(cases), "files,", sum(len(c["versions"]) for c in cases), "versions agree")
 

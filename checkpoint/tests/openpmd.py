@@ -70,7 +70,7 @@ def check_mesh(what, series, mesh, field, values, given=None):
     assert mesh.get_attribute("unit") == field["unit"], what
     names = components_of(field)
     assert sorted(mesh) == sorted(names), (what, list(mesh))
-    position = {"point": 0.0, "cell": 0.5}[field["centering"]]
+    position = {"point": 0.0, "cell": 0.5, "none": 0.0}[field["centering"]]
     for i, name in enumerate(names):
         component = mesh[name]
         assert component.position == [position] * dims and component.unit_SI == factor, what

@@ -2,6 +2,7 @@
 
 Usage: openpmd_particles.py DIR    with DIR/manifest.json: a case for each file of the series
 run_%08T.h5. Each field has its "place" in the file, or none: "path", and for meshes "geometry".
+"species" has the attributes of each.
 """
 
 import json
@@ -30,6 +31,9 @@ def check_iteration(directory, case, series):
     for name in species:
         records = {p[2] for p in paths if p[:2] == ["particles", name]} | {"positionOffset"}
         assert set(iteration.particles[name]) == records, list(iteration.particles[name])
+        for key, value in case["species"][name].items():
+            found = iteration.particles[name].get_attribute(key)
+            assert found == value and type(found) is type(value), (name, key, found)
     for field, path in zip(placed, paths):
         what = f"{field['name']} at {'/'.join(path)} in {case['file']}"
         values = interior(directory, field)
@@ -81,6 +85,9 @@ def check_with_h5py(directory, case):
     with h5py.File(directory / case["file"]) as file:
         assert file.attrs["particlesPath"] == "particles/" and file.attrs["software"] == "tcasm"
         base = file[f"data/{case['stamp']['step']}"]
+        for name, attributes in case["species"].items():
+            found = set(base["particles"][name].attrs)
+            assert found == set(attributes), f"{name} has the attributes {found}"
         for field in case["fields"]:
             name = field["name"]
             dataset = file["tcasm/fields"][name]

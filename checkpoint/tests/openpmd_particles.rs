@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use tcasm_checkpoint::{Checkpointer, Compression, Layout, Options};
-use tcasm_core::field::{Centering, DType, FieldDesc, MeshDesc, MeshKind};
+use tcasm_core::field::{Attr, Centering, DType, FieldDesc, FieldTable, MeshDesc, MeshKind};
 use tcasm_core::format::stamp::Stamp;
 
 /// Runs the script on the files in `dir`, which `cases` describe.
@@ -130,6 +130,38 @@ fn at_origin(path: &str) -> Value {
     json!({ "path": path, "origin": [0.0, 0.0, 0.0], "spacing": [1.0, 1.0, 1.0] })
 }
 
+/// The attributes of particles that no file has: HDF5 or openPMD cannot have them.
+const LEFT_OUT: [&str; 4] = ["", "empty", "nu\0l", "zero"];
+
+/// Returns the attributes of the atoms.
+fn attributes() -> BTreeMap<String, Attr> {
+    let all: [(&str, Attr); 8] = [
+        ("element", "Ar".into()),
+        ("diameter", 0.375.into()),
+        ("stages", (-3).into()),
+        ("sides", Attr::Floats(vec![1.5, 2.5, 3.5])),
+        ("", 1.into()),
+        ("empty", Attr::Floats(vec![])),
+        ("nu\0l", 1.into()),
+        ("zero", "a\0b".into()),
+    ];
+    let all = all.map(|(name, value)| (name.to_owned(), value));
+    BTreeMap::from(all)
+}
+
+/// Returns the attributes that each species must have in a file.
+fn species(table: &FieldTable) -> Value {
+    let is_species = |mesh: &&MeshDesc| matches!(mesh.kind, MeshKind::Particles { .. });
+    let species = table.meshes.iter().filter(is_species);
+    let attributes = |mesh: &MeshDesc| {
+        let all = mesh.attrs.iter();
+        let stored = all.filter(|(name, _)| !LEFT_OUT.contains(&name.as_str()));
+        json!(stored.collect::<BTreeMap<_, _>>())
+    };
+    let species = species.map(|mesh| (mesh.name.replace('-', "_"), attributes(mesh)));
+    species.collect()
+}
+
 fn meshes() -> Vec<MeshDesc> {
     let mesh = |name: &str, kind| MeshDesc {
         name: name.to_owned(),
@@ -151,8 +183,12 @@ fn meshes() -> Vec<MeshDesc> {
     let bent = MeshKind::Curvilinear {
         coordinates: "points".to_owned(),
     };
+    let atoms = MeshDesc {
+        attrs: attributes(),
+        ..mesh("atoms", particles("x"))
+    };
     vec![
-        mesh("atoms", particles("x")),
+        atoms,
         mesh("tracers-1", particles("line")),
         mesh("uniform", uniform),
         mesh("stretched", stretched),
@@ -172,7 +208,8 @@ fn case(dir: &Path, file: &str, version: &Version, places: &[Value], stamp: Stam
     };
     let fields = version.table.fields.iter().zip(places);
     let fields: Vec<Value> = fields.map(described).collect();
-    json!({ "file": file, "stamp": stamp, "attrs": version.table.attrs, "fields": fields })
+    let (attrs, species) = (&version.table.attrs, species(&version.table));
+    json!({ "file": file, "stamp": stamp, "attrs": attrs, "species": species, "fields": fields })
 }
 
 /// Checks that a series with this compression is read back. With a bound, floats on meshes and of

@@ -6,8 +6,10 @@ use common::{LAYOUTS, PLAIN, STAMP, Version, field};
 use ndarray::{ArrayD, IxDyn};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tcasm_checkpoint::{Checkpoint, Compression, Options, ReadError};
-use tcasm_core::field::{Attr, Centering, DType, FieldDesc, Kind, Mesh, Order, view};
+use tcasm_checkpoint::{Checkpoint, Compression, Layout, Options, ReadError};
+use tcasm_core::field::{
+    Attr, Centering, DType, FieldDesc, Kind, Mesh, MeshDesc, MeshKind, Order, view,
+};
 use tcasm_core::with_dtype;
 
 const COMPRESSIONS: [Compression; 3] = [
@@ -222,6 +224,50 @@ fn raw_structures_read_back_as_bytes() {
         .read_array("particles", array.view_mut())
         .unwrap_err();
     assert!(matches!(error, ReadError::NotAnArray { .. }), "{error}");
+}
+
+/// Returns attributes of which HDF5 cannot hold two.
+fn with_zero_bytes() -> BTreeMap<String, Attr> {
+    BTreeMap::from([
+        ("nu\0l".to_owned(), Attr::Int(1)),
+        ("text".to_owned(), Attr::from("a\0b")),
+        ("sound".to_owned(), Attr::from("x")),
+    ])
+}
+
+#[test]
+fn attributes_with_a_zero_byte_are_in_the_table_only() {
+    let mut positions = field("x", DType::F64, &[2]);
+    (positions.attrs, positions.unit) = (with_zero_bytes(), "n\0m".to_owned());
+    let mut version = Version::of([positions]);
+    version.table.attrs = with_zero_bytes();
+    let positions = "x".to_owned();
+    version.table.meshes.push(MeshDesc {
+        name: "atoms".to_owned(),
+        kind: MeshKind::Particles { positions },
+        block: None,
+        attrs: with_zero_bytes(),
+    });
+    for layout in LAYOUTS {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("zero.h5");
+        let options = Options { layout, ..PLAIN };
+        tcasm_checkpoint::write(&path, &version.snapshot(STAMP), &options).unwrap();
+        let table = Checkpoint::open(&path).unwrap().table().clone();
+        assert_eq!(table, version.table);
+        let file = hdf5::File::open(&path).unwrap();
+        let x = file.dataset("tcasm/fields/x").unwrap();
+        let mut names = x.attr_names().unwrap();
+        if layout == Layout::OpenPmd {
+            let atoms = file.group("data/42/particles/atoms").unwrap();
+            names.extend(file.attr_names().unwrap());
+            names.extend(atoms.attr_names().unwrap());
+        }
+        let count = |name: &str| names.iter().filter(|n| n.contains(name)).count();
+        let places = if layout == Layout::OpenPmd { 3 } else { 1 };
+        assert_eq!(count("sound"), places, "{names:?}");
+        assert_eq!((count("nu"), count("text")), (0, 0), "{names:?}");
+    }
 }
 
 #[test]

@@ -70,7 +70,8 @@ export function setUpInspection() {
     },
     get volume() {
       const block = state.shown?.volume;
-      return block && { shape: [...block.shape], min: block.min, max: block.max };
+      const { shape, min, max, version: of } = block ?? {};
+      return block && { shape: [...shape], min, max, version: of?.version };
     },
     get pages() {
       const { pages } = state.shown ?? {};

@@ -20,9 +20,10 @@ let count = 0;
 /** Returns a name that no other test uses. */
 export const regionName = (what) => `web-${what}-${process.pid}-${(count += 1)}`;
 
-/** Starts a program and collects the lines that it prints. */
-function start(program, args) {
-  const child = spawn(`${bin}/${program}`, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+/** Starts a program and collects the lines that it prints. `more` is of its environment. */
+function start(program, args, more = {}) {
+  const stdio = ['pipe', 'pipe', 'pipe'];
+  const child = spawn(`${bin}/${program}`, args, { env: { ...env, ...more }, stdio });
   const started = { child, lines: [], errors: '' };
   children.add(child);
   child.on('exit', () => children.delete(child));
@@ -76,9 +77,14 @@ export async function scene(name, history = 8, more = '') {
 /** Start other producers. */
 export const demo = (name, pause) =>
   start('tcasm', ['demo-producer', name, '--steps', '100000', '--pause', String(pause)]);
-export const grayScott = (name, size) => {
-  const length = ['--steps', '1000000', '--publish-every', '10'];
-  return start('gray_scott', ['--name', name, '--size', String(size), ...length]);
+export const grayScott = (name, size, { every = 10, threads } = {}) => {
+  const length = ['--steps', '1000000', '--publish-every', String(every)];
+  const more = threads ? { RAYON_NUM_THREADS: String(threads) } : {};
+  return start('gray_scott', ['--name', name, '--size', String(size), ...length], more);
+};
+export const particles = (name, size, { every }) => {
+  const length = ['--steps', '100000000', '--every', String(every)];
+  return start('md', ['--name', name, '--size', String(size), ...length]);
 };
 
 /** Runs `tcasm dump`. Returns {shape, values} with values in C order; complex numbers are pairs. */

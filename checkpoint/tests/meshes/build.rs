@@ -99,16 +99,22 @@ impl Builder<'_> {
         let spec = self.spec;
         for (number, datum) in spec.data.iter().enumerate() {
             let is_cell = datum.centering == Centering::Cell;
+            let is_table = datum.centering == Centering::None;
             if is_cell && matches!(spec.kind, Kind::Particles(..)) {
                 continue;
             }
             let name = format!("{}_d{number}", self.name);
-            let mut field = FieldDesc::new(&name, datum.dtype, &extents(datum.centering));
+            let shape = match is_table {
+                true => vec![number + 2, 3], // of no size of the mesh
+                false => extents(datum.centering),
+            };
+            let mut field = FieldDesc::new(&name, datum.dtype, &shape);
             field.components = datum.components;
             field.centering = datum.centering;
             field.on = Some(self.name.clone());
             field.quantity = Some(format!("q{number}"));
-            field.capacity = spec.most.map(|most| most[usize::from(is_cell)]);
+            let most = spec.most.filter(|_| !is_table);
+            field.capacity = most.map(|most| most[usize::from(is_cell)]);
             self.push(field);
         }
         self.version.table.meshes.push(MeshDesc {

@@ -1,5 +1,5 @@
-//! Files and series with named meshes, read by real VTK and h5py, which agree on every coordinate,
-//! cell and value.
+//! Files and series with named meshes, read by real VTK, PyVista and h5py, which agree on every
+//! coordinate, cell and value.
 
 mod build;
 #[path = "../common/mod.rs"]
@@ -8,6 +8,7 @@ mod defects;
 mod files;
 mod grids;
 mod names;
+mod openpmd;
 mod random;
 mod rounded;
 mod series;
@@ -66,14 +67,19 @@ impl Files {
         self.cases.push(case);
     }
 
-    /// Has all files read. Returns what differs.
+    /// Has all files read by VTK and h5py. Returns what differs.
     fn differences(&self) -> Result<(), String> {
+        self.read(&[])
+    }
+
+    /// Has all files read with these options of the script. Returns what differs.
+    fn read(&self, options: &[&str]) -> Result<(), String> {
         let manifest = json!(self.cases).to_string();
         std::fs::write(self.path("manifest.json"), manifest).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/meshes.py");
         let mut command = Command::new(python());
-        let output = command.arg("-B").arg(script).arg(self.dir.path()).output();
-        let output = output.unwrap();
+        command.arg("-B").arg(script).arg(self.dir.path());
+        let output = command.args(options).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let told = text(&output.stdout) + &text(&output.stderr);
         let versions = |case: &Value| case["versions"].as_array().unwrap().len();
@@ -85,8 +91,9 @@ impl Files {
         }
     }
 
+    /// Has all files read, and those of one version by PyVista, too.
     fn check(&self) {
-        if let Err(told) = self.differences() {
+        if let Err(told) = self.read(&["--pyvista"]) {
             panic!("{told}");
         }
     }

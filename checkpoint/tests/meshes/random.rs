@@ -1,4 +1,4 @@
-//! Random meshes, with random fields and lengths.
+//! Random meshes and blocks, with random fields and lengths.
 
 use crate::Files;
 use crate::build::{Datum, Kind, Spec, build};
@@ -7,14 +7,18 @@ use crate::files::assert_restores;
 use crate::series::grow;
 use proptest::prelude::*;
 use tcasm_checkpoint::{Checkpoint, Options, SeriesOptions};
-use tcasm_core::field::{CellType, Centering, DType, Order};
+use tcasm_core::field::{Block, CellType, Centering, DType, Order};
 
 /// The capacity of meshes whose sizes change.
 const MOST: usize = 12;
 
 fn datum() -> impl Strategy<Value = Datum> {
     let real: Vec<DType> = DType::ALL.into_iter().filter(|d| !d.is_complex()).collect();
-    let centering = prop_oneof![Just(Centering::Point), Just(Centering::Cell)];
+    let centering = prop_oneof![
+        2 => Just(Centering::Point),
+        2 => Just(Centering::Cell),
+        1 => Just(Centering::None),
+    ];
     let all = (centering, prop::sample::select(real), 1..5_usize);
     all.prop_map(|(centering, dtype, components)| Datum {
         centering,
@@ -50,7 +54,32 @@ fn fixed() -> impl Strategy<Value = Kind> {
     ]
 }
 
-/// Returns kinds whose size may change within [`MOST`], each with its next sizes.
+/// Returns the places of blocks.
+fn block() -> impl Strategy<Value = Block> {
+    let refinement = prop::array::uniform3(1..4_u32);
+    let offset = prop::array::uniform3(-9..9_i64);
+    let of = prop::sample::select(vec!["whole", "rest"]);
+    let all = (of, 0..3_u32, refinement, offset);
+    all.prop_map(|(of, level, refinement, offset)| Block {
+        of: of.to_owned(),
+        level,
+        refinement,
+        offset,
+    })
+}
+
+/// Returns a mesh of the same kind without points or cells.
+fn emptied(kind: &Kind) -> Kind {
+    match kind {
+        Kind::Same(cell, _, _, dtype) => Kind::Same(*cell, 0, 0, *dtype),
+        Kind::Mixed(_, points, dtypes) => Kind::Mixed(vec![], *points, *dtypes),
+        Kind::Particles(_, components, dtype) => Kind::Particles(0, *components, *dtype),
+        fixed => fixed.clone(),
+    }
+}
+
+/// Returns kinds whose size may change within [`MOST`], each with its next sizes. Half of them have
+/// nothing in the second version.
 fn variable(versions: usize) -> impl Strategy<Value = Vec<Kind>> {
     let sizes = || prop::collection::vec((0..=MOST, 0..=MOST), versions);
     let cells = (cell(), index(), sizes()).prop_map(|(cell, dtype, sizes)| {
@@ -70,22 +99,29 @@ fn variable(versions: usize) -> impl Strategy<Value = Vec<Kind>> {
         let kind = |(count, _): (usize, usize)| Kind::Particles(count, components, dtype);
         sizes.into_iter().map(kind).collect::<Vec<Kind>>()
     });
-    prop_oneof![cells, mixed, particles]
+    let kinds = prop_oneof![cells, mixed, particles];
+    (kinds, any::<bool>()).prop_map(|(mut kinds, is_emptied)| {
+        if is_emptied && let Some(second) = kinds.get_mut(1) {
+            *second = emptied(second);
+        }
+        kinds
+    })
 }
 
 /// Returns the versions of several meshes.
-fn versions(count: usize) -> impl Strategy<Value = Vec<Version>> {
+pub fn versions(count: usize) -> impl Strategy<Value = Vec<Version>> {
     let fixed = fixed().prop_map(move |kind| (vec![kind; count], None::<[usize; 2]>));
     let variable = variable(count).prop_map(|kinds| (kinds, Some([MOST; 2])));
     let kinds = prop_oneof![fixed, variable];
-    let mesh = (kinds, prop::collection::vec(datum(), 0..4));
+    let block = prop::option::of(block());
+    let mesh = (kinds, prop::collection::vec(datum(), 0..4), block);
     prop::collection::vec(mesh, 1..5).prop_map(move |meshes| {
         let version = |n: usize| {
-            let specs = meshes.iter().map(|((kinds, most), data)| Spec {
+            let specs = meshes.iter().map(|((kinds, most), data, block)| Spec {
                 kind: kinds[n].clone(),
                 data: data.clone(),
                 most: *most,
-                block: None,
+                block: block.clone(),
             });
             build(&specs.collect::<Vec<_>>())
         };

@@ -79,6 +79,20 @@ fn region(name: &str) -> (Producer, Field<f64, Ix1>) {
     (producer, field)
 }
 
+/// Creates a region of particles, in which every string is hostile that can be.
+fn particles(name: &str) -> Producer {
+    let bad = hostile();
+    let mut p = Producer::builder(name).capacity(1 << 16).create().unwrap();
+    let x = p.field::<f64, _>("x", [4, 3]).vector().unit(&bad);
+    let x = x.add().unwrap();
+    let dots = p.particles("dots", &x).attr(&bad, bad.as_str());
+    let dots = dots.add().unwrap();
+    let mass = p.field::<f64, _>("mass", [4]).on(&dots).unit(&bad);
+    mass.attr(&bad, bad.as_str()).add().unwrap();
+    p.publish(10, 0.1).unwrap();
+    p
+}
+
 /// Describes raw structures of a type that is called `type_name`.
 fn structures(type_name: &str) -> FieldDesc {
     let mut desc = FieldDesc::new("nodes", DType::U8, &[3]);
@@ -124,10 +138,36 @@ fn every_command_escapes_strings_of_a_region() {
 }
 
 #[test]
+fn every_command_escapes_strings_of_a_mesh() {
+    let name = name("escapes-mesh");
+    let _producer = particles(&name);
+    told(&["info", &name], ESCAPED);
+    let run = tcasm(&["info", &name, "--json"]);
+    let info: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(info["meshes"][0]["attrs"][hostile()], json!(hostile()));
+    check("info --json", &run);
+    told(&["stats", &name, "mass"], ESCAPED);
+    told(&["dump", &name, "mass"], "float64");
+    let own = tempfile::tempdir().unwrap();
+    for file in ["one.vtkhdf", "one.h5"] {
+        let file = own.path().join(file);
+        let file = file.to_str().unwrap();
+        told(&["export", &name, file], "wrote ");
+        told(&["verify", file], "step 10");
+    }
+}
+
+#[test]
 fn watch_draws_no_control_characters() {
-    let name = name("escapes-watch");
-    let (_producer, _) = region(&name);
-    let (mut master, mut child) = in_bare_terminal(&name);
+    let (name, mesh) = (name("escapes-watch"), name("escapes-watch-mesh"));
+    let _producers = (region(&name), particles(&mesh));
+    draws_no_control_characters(&name);
+    draws_no_control_characters(&mesh);
+}
+
+/// Checks what `tcasm watch` draws of a region whose units are hostile.
+fn draws_no_control_characters(name: &str) {
+    let (mut master, mut child) = in_bare_terminal(name);
     let mut drawn = Vec::new();
     until("it draws", || {
         let mut there = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];

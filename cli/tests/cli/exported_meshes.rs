@@ -1,11 +1,13 @@
 //! Tests of exports of regions with named meshes.
 
-use crate::common::{bad, good, name, until};
+use crate::checkpoint;
+use crate::common::{bad, good, name, tcasm, until};
 use crate::follow::start as follow;
 use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_core::field::CellType;
-use tcasm_producer::{MeshHandle, Producer};
+use tcasm_producer::ndarray::Ix2;
+use tcasm_producer::{Complex, MeshHandle, Producer};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -138,6 +140,100 @@ fn series_goes_on_when_lengths_change() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
     // The places are printed once, before the last line.
     assert_eq!(run.out.lines().count(), 5, "{run:?}");
+}
+
+#[test]
+fn series_in_single_precision_has_the_lengths_of_each_version() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-single"));
+    let path = dir.path().join("run.vtkhdf");
+    let (mut p, atoms) = region(&name);
+    let x = p.handle::<f64, Ix2>("x").unwrap();
+    let run = follow(&name, &path, &["--as", "f32"]);
+    let steps = || {
+        let file = hdf5::File::open(&path).ok()?;
+        file.dataset("tcasm/step").ok()?.read_raw::<u64>().ok()
+    };
+    let value = |step: u64| step as f64 + 0.1;
+    for (step, len) in (1..).zip([2, 0, 3]) {
+        p.set_len(atoms, len).unwrap();
+        p.view_mut(x).unwrap().fill(value(step));
+        p.publish(step, step as f64).unwrap();
+        until("it is appended", || {
+            steps().is_some_and(|steps| steps.last() == Some(&step))
+        });
+    }
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+
+    let file = hdf5::File::open(&path).unwrap();
+    let shown = "VTKHDF/atoms";
+    for dataset in ["VTKHDF/grid/CellData/rho", "tcasm/fields/sums"] {
+        let dataset = file.dataset(dataset).unwrap();
+        assert!(dataset.dtype().unwrap().is::<f32>(), "{dataset:?}");
+    }
+    let points = file.dataset(&format!("{shown}/Points")).unwrap();
+    assert!(points.dtype().unwrap().is::<f32>());
+    let points: Vec<f32> = points.read_raw().unwrap();
+    let numbers = |dataset: &str| -> Vec<i64> {
+        let dataset = file.dataset(&format!("{shown}/{dataset}")).unwrap();
+        dataset.read_raw().unwrap()
+    };
+    let counts = numbers("NumberOfPoints");
+    assert_eq!(counts, [2, 0, 3]);
+    let places = numbers("Steps/PointOffsets").into_iter().zip(counts);
+    for (step, (first, count)) in (1..).zip(places) {
+        let [first, count] = [first, count].map(|n| 3 * n as usize);
+        let expected = vec![value(step) as f32; count];
+        assert_eq!(points[first..first + count], expected);
+    }
+}
+
+/// Creates a region of which openPMD has a place for one field, `t`.
+fn without_places(name: &str) -> Producer {
+    let mut p = Producer::builder(name).capacity(1 << 20).create().unwrap();
+    let at = p.field::<f64, _>("at", [4, 3]).vector().add().unwrap();
+    let ids = p.field::<i64, _>("ids", [1, 4]).vector().add().unwrap();
+    let mesh = p.unstructured_mesh("m", &at, CellType::TETRA, &ids);
+    mesh.add().unwrap();
+    p.field::<Complex<f64>, _>("psi", [4]).add().unwrap();
+    p.field::<f64, _>("t", [4]).add().unwrap();
+    p
+}
+
+#[test]
+fn fields_without_a_place_in_openpmd_are_named() {
+    let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-openpmd"));
+    let mut p = without_places(&name);
+    let folder = dir.path().join("tier");
+    std::fs::create_dir(&folder).unwrap();
+    let args = ["--every", "1", "--layout", "openpmd"];
+    let run = checkpoint::start(&name, &folder, &args);
+    for step in 1..=2 {
+        p.publish(step, step as f64).unwrap();
+        let file = folder.join(format!("{name}_{step:08}.h5"));
+        until("it is written", || file.exists());
+    }
+    let one = dir.path().join("one.h5");
+    let out = good(&["export", &name, text(&one)]).out;
+    let lines = out.lines().skip(1).map(str::trim);
+    let expected = [
+        "at   not stored for openPMD: openPMD has no unstructured meshes",
+        "ids  not stored for openPMD: openPMD has no unstructured meshes",
+        "psi  not stored for openPMD: most openPMD readers have no complex numbers",
+    ];
+    assert_eq!(lines.collect::<Vec<_>>(), expected);
+    drop(p);
+    let run = run.end();
+    assert_eq!((run.code, run.err.lines().count()), (0, 1), "{run:?}");
+    let note = "not stored for openPMD: psi (most openPMD readers have no complex numbers); \
+                at, ids (openPMD has no unstructured meshes)";
+    assert!(run.err.contains(note), "{run:?}");
+    let restored = dir.path().join("restored.h5");
+    let run = tcasm(&["restore", text(&folder), "--out", text(&restored)]);
+    let all = run.out.clone() + &run.err;
+    let is_named = ["psi", "not stored for openPMD"].map(|part| all.contains(part));
+    assert_eq!((run.code, is_named), (0, [true; 2]), "{run:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ import sys
 import h5py
 import numpy as np
 import openpmd_api as io
+import pyvista
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonDataModel import vtkPolyData
 
@@ -36,6 +37,25 @@ def check_vtk(what, data, atoms):
     assert np.array_equal(np.sort(vertices), np.arange(count)), f"{what}: vertices {vertices}"
     for name in ["velocity", "kinetic_energy", "id"]:
         same(f"{what}: {name}", array(data.GetPointData(), name), atoms[name])
+
+
+def check_pyvista(path, atoms_of):
+    """Checks that PyVista reads the newest version of a file as points with arrays."""
+    reader = pyvista.get_reader(path)
+    steps = reader.reader  # VTK's own
+    steps.UpdateInformation()
+    if steps.GetNumberOfSteps() > 1:
+        steps.SetStep(steps.GetNumberOfSteps() - 1)
+    points = reader.read()
+    assert isinstance(points, pyvista.PolyData), f"PyVista: {type(points)} in {path}"
+    step = int(points.field_data["step"][0])
+    atoms, what = atoms_of[step], f"PyVista: step {step} of {path}"
+    count = len(atoms["id"])
+    assert (points.n_points, points.n_verts) == (count, count), what
+    same(f"{what}: points", np.asarray(points.points), atoms["position"])
+    for name in ["velocity", "kinetic_energy", "id"]:
+        same(f"{what}: {name}", np.asarray(points.point_data[name]), atoms[name])
+    return step
 
 
 def check_stored(path, atoms_of):
@@ -91,6 +111,9 @@ def main():
             check_vtk(f"VTK: step {step} of {path}", data, atoms_of[step])
             lengths[step] = data.GetNumberOfPoints()
         check_stored(path, atoms_of)
+    for path in [path for path in files if path.endswith(".vtkhdf")][-1:]:
+        step = check_pyvista(path, atoms_of)
+        assert mode == "some" or step == max(atoms_of), f"PyVista reads step {step}"
     log.check()
     check_versions(mode, lengths, atoms_of)
 

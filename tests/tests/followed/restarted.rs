@@ -1,5 +1,6 @@
 //! The particles continue after a kill, from files and from memory, to the bits of a run that was
-//! never killed. Their number differs from that at the beginning.
+//! never killed. Their number differs from that at the beginning, and from file to file of a chain
+//! of increments.
 
 use crate::{start, text};
 use std::fs;
@@ -70,6 +71,45 @@ fn killed_particles_continue_from_a_checkpoint_with_the_same_bits() {
     first.kill();
     assert_eq!(writer.wait().code(), Some(4), "the producer was lost");
     let newest = Checkpoint::restart_named(&[folder], &name, None).expect("a checkpoint");
+    let step = newest.stamp().step;
+    drop(newest);
+    assert_continues(&name, step, &[folder]);
+}
+
+/// Returns the newest checkpoint in a folder, or that of a step.
+fn stored(folder: &str, name: &str, step: Option<u64>) -> Option<Checkpoint> {
+    Checkpoint::restart_named(&[folder], name, step).ok()
+}
+
+/// Returns the number of atoms in a checkpoint.
+fn atoms(checkpoint: &Checkpoint) -> usize {
+    let id = checkpoint.table().get("id").expect("atoms have ids");
+    id.length()
+}
+
+#[test]
+fn killed_particles_continue_from_an_increment_with_the_same_bits() {
+    let (dir, name) = (TempDir::new().expect("a new folder"), name("md"));
+    let folder = text(dir.path());
+    let mut first = particles(&name, 100_000_000, &[folder]);
+    first.hear_line("begins");
+    let checkpoint = ["checkpoint", &name, "--fast", folder];
+    let every = ["--every-seconds", "0.05", "--increments", "1000"];
+    let mut writer = start("tcasm", &[&checkpoint[..], &every].concat());
+    poll_until("an increment has another number of atoms", || {
+        let newest = stored(folder, &name, None)?;
+        let (full, count) = (newest.steps()[0], atoms(&newest));
+        drop(newest);
+        let full = stored(folder, &name, Some(full))?;
+        (atoms(&full) != count).then_some(())
+    });
+    first.kill();
+    assert_eq!(writer.wait().code(), Some(4), "the producer was lost");
+    let newest = stored(folder, &name, None).expect("a checkpoint");
+    let passed_over = newest.passed_over();
+    assert!(passed_over.is_empty(), "{passed_over:?}");
+    let file = text(newest.path());
+    assert!(file.ends_with(".increment.h5"), "{file}");
     let step = newest.stamp().step;
     drop(newest);
     assert_continues(&name, step, &[folder]);

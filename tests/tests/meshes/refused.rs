@@ -113,6 +113,32 @@ fn refused_declarations_leave_the_producer_usable() {
 }
 
 #[test]
+fn uniform_mesh_needs_a_finite_origin_and_positive_spacings() {
+    let mut p = create(&name("uniform"));
+    let (origin, spacing) = ([0.0; 3], [1.0; 3]);
+    let wrong = [
+        (origin, [1.0, -0.5, 1.0]),
+        (origin, [f64::NAN, 1.0, 1.0]),
+        (origin, [1.0, 1.0, f64::INFINITY]),
+        ([0.0, f64::NAN, 0.0], spacing),
+        ([0.0, 0.0, f64::NEG_INFINITY], spacing),
+    ];
+    for (origin, spacing) in wrong {
+        let grid = p.uniform_mesh("grid", [4, 3, 1], origin, spacing);
+        let error = grid.add().unwrap_err();
+        let is_uniform = matches!(error, DefineError::Mesh(MeshDescError::Uniform { .. }));
+        let is_finite = origin.iter().all(|x| x.is_finite());
+        let value = format!("{:?}", if is_finite { spacing } else { origin });
+        let text = error.to_string();
+        assert!(is_uniform && text.contains(&value), "{text}");
+    }
+    let grid = p.uniform_mesh("grid", [4, 3, 1], origin, [0.5; 3]);
+    grid.add().unwrap();
+    p.publish_visible(1, 0.0).unwrap();
+    assert_eq!(latest(&p).table().meshes.len(), 1);
+}
+
+#[test]
 fn handles_of_another_producer_are_refused() {
     let Region { x, atoms, .. } = &Region::new();
     let mut other = create(&name("other"));
