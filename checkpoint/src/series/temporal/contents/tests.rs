@@ -28,6 +28,7 @@ fn series(times: &[f64]) -> Contents {
             }),
             lens: Vec::new(),
             made: Vec::new(),
+            blocks: Vec::new(),
         });
     }
     contents
@@ -134,6 +135,7 @@ fn fields_with_lengths_make_a_series_of_format_2_and_others_one_of_format_1() {
             stored: 4,
             count: 3,
         }],
+        blocks: Vec::new(),
     });
     let bytes = contents.encode().unwrap();
     assert_eq!(Contents::decode(&bytes, Path::new("x")).unwrap(), contents);
@@ -160,7 +162,7 @@ fn newer_format_with_more_members_is_too_new_and_not_damaged() {
     );
     let error = decode(&rmp_serde::to_vec(&newer).unwrap()).unwrap_err();
     assert!(
-        matches!(error, ReadError::TooNew { found: 3, .. }),
+        matches!(error, ReadError::TooNew { found: 4, .. }),
         "{error}"
     );
     for damaged in [&[][..], &[0x90], &[0x93, 1], b"junk"] {

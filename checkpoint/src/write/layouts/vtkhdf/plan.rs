@@ -54,27 +54,35 @@ pub struct Data<'t> {
 impl<'t> Plan<'t> {
     /// Returns the plan of a file with the fields and meshes of `table`.
     pub fn of(table: &'t FieldTable) -> Self {
+        Plan::with(table, Geometry::of)
+    }
+
+    /// Does the same for a time series. One of several meshes is no image there: VTK reads an image
+    /// in a collection as if it had no times. Nor is a mesh if it `moves`: an image has one place.
+    pub fn of_series(table: &'t FieldTable, moves: bool) -> Self {
+        let mut plan = Plan::with(table, Geometry::of_series);
+        if moves || plan.meshes.len() > 1 {
+            plan.meshes.iter_mut().for_each(Shown::make_explicit);
+        }
+        plan
+    }
+
+    /// Returns the plan in which meshes have the geometry that `geometry` returns.
+    fn with(
+        table: &'t FieldTable,
+        geometry: impl Fn(&'t FieldTable, &'t MeshDesc) -> Result<Geometry<'t>, String>,
+    ) -> Self {
         let mut plan = Plan {
             meshes: Vec::new(),
             hidden: Vec::new(),
         };
         for mesh in &table.meshes {
-            match Geometry::of(table, mesh) {
+            match geometry(table, mesh) {
                 Ok(geometry) => plan.show(table, mesh, geometry),
                 Err(why) => plan.hide(table, mesh, &why),
             }
         }
         plan.show_free_fields(table);
-        plan
-    }
-
-    /// Does the same for a time series. One of several meshes is no image there: VTK reads an image
-    /// in a collection as if it had no times.
-    pub fn of_series(table: &'t FieldTable) -> Self {
-        let mut plan = Plan::of(table);
-        if plan.meshes.len() > 1 {
-            plan.meshes.iter_mut().for_each(Shown::make_explicit);
-        }
         plan
     }
 
@@ -207,7 +215,8 @@ impl Shown<'_> {
     /// Gives an image points with coordinates, and cells.
     fn make_explicit(&mut self) {
         if let Geometry::Image(grid) = &self.geometry {
-            self.geometry = Geometry::Explicit(unstructured::uniform(grid));
+            let [z, y, x] = grid.points;
+            self.geometry = Geometry::Explicit(unstructured::uniform(grid, [x, y, z]));
             for data in &mut self.data {
                 data.shape = along_one_axis(data.field);
             }
@@ -235,9 +244,6 @@ fn place(field: &FieldDesc, geometry: &Geometry<'_>) -> Result<(&'static str, Ve
         return Err(why.to_owned());
     }
     let shape = match geometry {
-        Geometry::Image(_) if field.capacity.is_some() => {
-            return Err("its length may change, and that of a uniform mesh cannot".to_owned());
-        }
         Geometry::Image(grid) => grid
             .shape_on(field)
             .ok_or_else(|| "its shape is not that of the grid".to_owned())?,
