@@ -8,6 +8,7 @@ mod defects;
 mod files;
 mod grids;
 mod names;
+mod placed;
 mod random;
 mod rounded;
 mod series;

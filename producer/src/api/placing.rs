@@ -7,7 +7,7 @@ use crate::error::DefineError;
 use crate::handles::MeshHandle;
 use crate::producer::Producer;
 use std::collections::BTreeMap;
-use tcasm_core::field::{Block, MeshDesc, MeshKind};
+use tcasm_core::field::{Block, Centering, MeshDesc, MeshKind};
 
 impl Producer {
     /// Gives a uniform mesh other points, another origin and another spacing, which are in the
@@ -59,11 +59,13 @@ impl Producer {
     /// [lengths](Producer::set_len) of its fields are 0.)
     pub fn set_unused(&mut self, mesh: &MeshHandle) -> Result<(), DefineError> {
         let mut mesh = self.described_mesh(mesh)?;
+        let slowest = self.slowest_axis(&mesh);
         let MeshKind::Uniform { points, .. } = &mut mesh.kind else {
             let why = "it is not uniform; set the lengths of its fields with set_len()";
             return Err(other(&mesh, why));
         };
-        *points = without_points(*points);
+        let last = points.iter().rposition(|n| *n != 1);
+        points[slowest.or(last).unwrap_or(0)] = 0;
         self.redefine_meshes(&[mesh])
     }
 
@@ -99,6 +101,17 @@ impl Producer {
         self.table.meshes.iter().find(|mesh| mesh.name == name)
     }
 
+    /// Returns the slowest axis of a uniform mesh, counted from x, as the variable fields on it have
+    /// it. A mesh that has a single layer of points in this version has one axis less.
+    fn slowest_axis(&self, mesh: &MeshDesc) -> Option<usize> {
+        let fields = self.table.fields.iter().map(|field| &field.desc);
+        let on = fields.filter(|field| field.on.as_ref() == Some(&mesh.name));
+        let variable =
+            on.filter(|field| field.capacity.is_some() && field.centering != Centering::None);
+        let axes = variable.filter_map(|field| field.shape.len().checked_sub(1));
+        axes.filter(|axis| *axis < 3).min()
+    }
+
     fn described_mesh(&self, mesh: &MeshHandle) -> Result<MeshDesc, DefineError> {
         self.check_handle(mesh.region)?;
         Ok(self.table.meshes[mesh.mesh].clone())
@@ -126,11 +139,4 @@ fn other(mesh: &MeshDesc, why: &'static str) -> DefineError {
         mesh: mesh.name.clone(),
         why,
     }
-}
-
-/// Returns `points` with none along the slowest axis that the mesh has.
-fn without_points(mut points: [usize; 3]) -> [usize; 3] {
-    let slowest = points.iter().rposition(|n| *n != 1);
-    points[slowest.unwrap_or(0)] = 0;
-    points
 }

@@ -23,6 +23,8 @@ pub struct Plan<'t> {
     pub meshes: Vec<Shown<'t>>,
     /// The fields that are not shown, and why.
     pub hidden: Vec<(&'t str, String)>,
+    /// The number of meshes that are not shown because they are unused in this version.
+    unused: usize,
 }
 
 /// A mesh that is shown, with the fields on it.
@@ -67,6 +69,12 @@ impl<'t> Plan<'t> {
         plan
     }
 
+    /// Returns how many meshes the file is for. Unused ones count, so that the file is a collection
+    /// in each version of a region with several blocks, however many are used.
+    pub fn count(&self) -> usize {
+        self.meshes.len() + self.unused
+    }
+
     /// Returns the plan in which meshes have the geometry that `geometry` returns.
     fn with(
         table: &'t FieldTable,
@@ -75,11 +83,15 @@ impl<'t> Plan<'t> {
         let mut plan = Plan {
             meshes: Vec::new(),
             hidden: Vec::new(),
+            unused: 0,
         };
         for mesh in &table.meshes {
             match geometry(table, mesh) {
                 Ok(geometry) => plan.show(table, mesh, geometry),
-                Err(why) => plan.hide(table, mesh, &why),
+                Err(why) => {
+                    plan.unused += usize::from(is_unused(table, mesh));
+                    plan.hide(table, mesh, &why);
+                }
             }
         }
         plan.show_free_fields(table);
@@ -204,7 +216,7 @@ impl<'t> Plan<'t> {
 }
 
 impl Shown<'_> {
-    /// Returns the path of its group in a file that shows `count` meshes.
+    /// Returns the path of its group in a file for `count` meshes.
     pub fn path(&self, count: usize) -> String {
         match count {
             1 => "/VTKHDF".to_owned(),
@@ -227,6 +239,12 @@ impl Shown<'_> {
 /// Returns true if the points of `mesh` form a grid.
 fn is_structured(mesh: &MeshDesc) -> bool {
     matches!(mesh.kind, MeshKind::Uniform { .. }) || has_coordinates(mesh)
+}
+
+/// Returns true if `mesh` is a uniform one without points.
+fn is_unused(table: &FieldTable, mesh: &MeshDesc) -> bool {
+    let is_uniform = matches!(mesh.kind, MeshKind::Uniform { .. });
+    is_uniform && table.size_of(mesh).is_ok_and(|size| size.is_empty())
 }
 
 /// Returns true if `mesh` is a grid whose coordinates are fields. VTK gets it as unstructured.

@@ -108,7 +108,7 @@ fn unused_mesh_is_in_no_file_for_that_reason_and_has_no_points_in_a_series() {
     }
     table.check_meshes().unwrap();
     let plan = Plan::of(&table);
-    assert!(plan.meshes.is_empty());
+    assert_eq!((plan.meshes.len(), plan.count()), (0, 1));
     let (name, why) = &plan.hidden[0];
     assert_eq!(*name, "v_of_a");
     assert!(why.ends_with("it is unused in this version"), "{why}");
