@@ -32,12 +32,18 @@ class Version:
     def __init__(self, directory, described, is_series):
         self.directory = directory
         self.is_series = is_series
+        self.is_image = False  # whether the file is one image
         self.stamp = described["stamp"]
         self.meshes = described["table"].get("meshes", [])
         self.places = described["places"]
         self.fields = {f["name"]: f for f in described["table"]["fields"]}
         for name, field in self.fields.items():
             field["dump"] = described["dumps"][name]
+
+    def now(self, mesh):
+        """Returns a mesh of another version as it is in this one."""
+        named = (other for other in self.meshes if mesh and other["name"] == mesh["name"])
+        return next(named, mesh)
 
     def array(self, name):
         """Returns the interior of a field: one row for each point or cell, x fastest."""
@@ -93,6 +99,11 @@ def is_uniform(mesh):
     return mesh is None or "uniform" in mesh["kind"]
 
 
+def is_unused(mesh):
+    """Returns whether a uniform mesh has no points in a version."""
+    return mesh is not None and is_uniform(mesh) and 0 in mesh["kind"]["uniform"]["points"]
+
+
 def uniform_grid(version, mesh, path):
     """Returns the number of points of a uniform mesh, its origin and its spacing: x, y, z."""
     if mesh:
@@ -136,8 +147,8 @@ def vtk_class(version, mesh, path):
     """Returns the class that a mesh has in VTK."""
     if mesh and "particles" in mesh["kind"]:
         return "vtkPolyData"
-    # VTK does not read an image in a collection as a time series.
-    is_image = is_uniform(mesh) and (path == "/VTKHDF" or not version.is_series)
+    # VTK does not read an image in a collection as a time series, and an image cannot change.
+    is_image = is_uniform(mesh) and (version.is_image or not version.is_series)
     return "vtkImageData" if is_image else "vtkUnstructuredGrid"
 
 
@@ -210,8 +221,8 @@ def check_mesh(what, found, version, mesh, path):
         check_image(what, found, version, mesh, path)
     else:
         check_cells(what, found, version, mesh, path)
-    if found is None:
-        return  # an empty mesh of a collection
+    if found is None or is_unused(mesh):
+        return  # an empty mesh
     check_data(what, found, version, path)
     if path == "/VTKHDF":  # VTK does not read the field data of collections
         check_global(what, found, version, place_of_block(mesh))
@@ -228,13 +239,13 @@ def only_part(found):
 def check_output(what, output, version, paths):
     if list(paths) == ["/VTKHDF"]:
         (mesh,) = paths.values()
-        check_mesh(what, only_part(output), version, mesh, "/VTKHDF")
+        check_mesh(what, only_part(output), version, version.now(mesh), "/VTKHDF")
         return
     assert output.IsA("vtkPartitionedDataSetCollection"), f"{what}: {output}"
     assert output.GetNumberOfPartitionedDataSets() == len(paths), what
     for number, (path, mesh) in enumerate(paths.items()):
         found = only_part(output.GetPartitionedDataSet(number))
-        check_mesh(what, found, version, mesh, path)
+        check_mesh(what, found, version, version.now(mesh), path)
     tree = output.GetDataAssembly()
     for number, (path, mesh) in enumerate(paths.items()):
         of = mesh["block"]["of"] if mesh and mesh.get("block") else None
@@ -354,6 +365,8 @@ def main():
         with h5py.File(directory / case["file"]) as file:
             check_with_h5py(file, case, versions)
             paths, skip = meshes_by_path(file, versions[0]), is_zstd(file)
+            for version in versions:
+                version.is_image = file["VTKHDF"].attrs["Type"] == b"ImageData"
         if paths and not skip:
             check_with_vtk(directory, case, versions, paths)
             if "--pyvista" in sys.argv[2:] and not case["series"]:

@@ -95,19 +95,30 @@ fn particles(atoms: usize, tracers: usize) -> Vec<Placed> {
     ]
 }
 
-/// Returns fields on structured meshes, and on none.
-fn grids(len: usize) -> Vec<Placed> {
+/// Returns a field on a block of version number `step`, which is unused if `is_used` is false.
+fn on_block(step: usize, is_used: bool) -> Placed {
+    let mut density = field("d", DType::F64, &[if is_used { 2 } else { 0 }, 3]);
+    density.capacity = Some(2);
+    let place = json!({
+        "path": "meshes/density", "origin": [0.5, step, 0.0], "spacing": [0.5, 0.25, 1.0],
+    });
+    on("block", "density", density, "bar", place)
+}
+
+/// Returns fields on structured meshes, and on none, of version number `step`.
+fn grids(len: usize, step: usize) -> Vec<Placed> {
     let values = |name: &str| field(name, DType::F64, &[2, 3]);
     let (mut points, mut cells) = (values("points"), field("cells", DType::F32, &[1, 2]));
     points.components = 3;
     cells.centering = Centering::Cell;
     let uniform = json!({
-        "path": "meshes/temperature", "origin": [1.0, 2.0, 0.0], "spacing": [0.5, 0.25, 1.0],
+        "path": "meshes/temperature", "origin": [1.0, step, 0.0], "spacing": [0.5, 0.25, 1.0],
     });
     let pressure = other("meshes/pressure", "other:rectilinear", "x=a_x;y=b_y");
     let speed = other("meshes/speed", "other:curvilinear", "coordinates=points");
     vec![
         on("uniform", "temperature", values("t"), "K", uniform),
+        on_block(step, len > 0),
         (field("a-x", DType::F64, &[3]), at_origin("meshes/a_x")),
         (field("b-y", DType::F64, &[2]), at_origin("meshes/b_y")),
         on("stretched", "pressure", cells, "bar", pressure),
@@ -162,7 +173,9 @@ fn species(table: &FieldTable) -> Value {
     species.collect()
 }
 
-fn meshes() -> Vec<MeshDesc> {
+/// Returns the meshes of version number `step`, of which one moves, and one is a block that may be
+/// unused.
+fn meshes(step: usize, is_used: bool) -> Vec<MeshDesc> {
     let mesh = |name: &str, kind| MeshDesc {
         name: name.to_owned(),
         kind,
@@ -172,9 +185,9 @@ fn meshes() -> Vec<MeshDesc> {
     let particles = |positions: &str| MeshKind::Particles {
         positions: positions.to_owned(),
     };
-    let uniform = MeshKind::Uniform {
-        points: [3, 2, 1],
-        origin: [1.0, 2.0, 0.0],
+    let uniform = |rows, x| MeshKind::Uniform {
+        points: [3, rows, 1],
+        origin: [x, step as f64, 0.0],
         spacing: [0.5, 0.25, 1.0],
     };
     let stretched = MeshKind::Rectilinear {
@@ -190,7 +203,8 @@ fn meshes() -> Vec<MeshDesc> {
     vec![
         atoms,
         mesh("tracers-1", particles("line")),
-        mesh("uniform", uniform),
+        mesh("uniform", uniform(2, 1.0)),
+        mesh("block", uniform(if is_used { 2 } else { 0 }, 0.5)),
         mesh("stretched", stretched),
         mesh("bent", bent),
     ]
@@ -225,10 +239,11 @@ fn series_is_read_back(compression: Compression, relative_error: Option<f64>) {
     let mut cases = Vec::new();
     let lengths = [(3, 2), (0, 5), (9, 0), (0, 0), (1, 9)];
     for (i, (atoms, tracers)) in lengths.into_iter().enumerate() {
-        let placed = [particles(atoms, tracers), grids(tracers)].concat();
+        let placed = [particles(atoms, tracers), grids(tracers, i)].concat();
         let (fields, places): (Vec<_>, Vec<_>) = placed.into_iter().unzip();
         let mut version = Version::of(fields);
-        version.table.meshes = meshes();
+        version.table.meshes = meshes(i, tracers > 0);
+        version.table.check_meshes().unwrap();
         let on_meshes = version.table.fields.iter_mut().filter(|f| f.on.is_some());
         for field in on_meshes {
             let rounds = |bound: &f64| field.dtype.significant_bits(*bound).is_some();

@@ -54,9 +54,12 @@ impl<'d> Part<'d> {
         let picks = Selection::new(picks.picks().iter().copied().chain(whole));
         if !ghosts {
             let before = desc.ghosts.iter().map(|[before, _]| *before);
-            ranges = std::iter::zip(ranges, before)
-                .map(|(r, before)| r.start + before..r.end + before)
-                .collect();
+            // An empty axis has no ghost layers.
+            let shifted = std::iter::zip(ranges, before).map(|(r, before)| match r.is_empty() {
+                true => 0..0,
+                false => r.start + before..r.end + before,
+            });
+            ranges = shifted.collect();
         }
         Ok(Part {
             desc,

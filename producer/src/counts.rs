@@ -1,9 +1,11 @@
 //! The fields whose lengths follow from one count of a mesh, and therefore change together.
 
 use std::collections::{BTreeMap, HashMap};
-use tcasm_core::field::{Cells, Centering, FieldTable, MeshDesc, MeshKind, cells_between};
+use tcasm_core::field::{
+    Cells, Centering, FieldDesc, FieldTable, MeshDesc, MeshKind, MeshSize, cells_between,
+};
 
-/// The relation of the length of a field to a count of its mesh.
+/// The relation of the length of a field, without ghost layers, to a count of its mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Relation {
     /// The length is the count.
@@ -57,11 +59,11 @@ pub(crate) fn following(
             let Some(group) = take(left, field) else {
                 continue;
             };
-            let count = count_of(&group, &lens);
+            let count = count_of(table, &group, &lens);
             for (member, relation) in group {
-                let is_variable = table.fields[member].capacity.is_some();
-                if is_variable && !lens.contains_key(&member) {
-                    lens.insert(member, relation.len(count));
+                let field = &table.fields[member];
+                if field.capacity.is_some() && !lens.contains_key(&member) {
+                    lens.insert(member, field.length_around(relation.len(count)));
                     reached.push(member);
                 }
             }
@@ -79,10 +81,16 @@ fn take(groups: &mut Vec<Group>, field: usize) -> Option<Group> {
 
 /// Returns the count that follows from the lengths of members of a group. Those that give it
 /// exactly come first.
-fn count_of(group: &[(usize, Relation)], lens: &BTreeMap<usize, usize>) -> usize {
-    let known = group
-        .iter()
-        .filter_map(|(member, relation)| Some((*relation, *lens.get(member)?)));
+fn count_of(
+    table: &FieldTable,
+    group: &[(usize, Relation)],
+    lens: &BTreeMap<usize, usize>,
+) -> usize {
+    let known = group.iter().filter_map(|(member, relation)| {
+        let mut field = table.fields[*member].clone();
+        field.set_length(*lens.get(member)?);
+        Some((*relation, field.interior_length()))
+    });
     let best = known.min_by_key(|(relation, _)| *relation);
     best.map_or(0, |(relation, len)| relation.count(len))
 }
@@ -149,7 +157,7 @@ impl<'t> Names<'t> {
                 vec![points, own]
             }
             MeshKind::Particles { .. } => vec![points],
-            // Its size does not change.
+            // No field gives its size: see [`on_uniform`].
             MeshKind::Uniform { .. } => Vec::new(),
         }
     }
@@ -189,6 +197,41 @@ pub(crate) fn points_field(mesh: &MeshDesc) -> Option<&str> {
         MeshKind::Unstructured { points, .. } => Some(points),
         MeshKind::Particles { positions } => Some(positions),
     }
+}
+
+/// Returns the lengths of the variable fields on the uniform meshes among those with the numbers
+/// `meshes`.
+pub(crate) fn on_uniform(table: &FieldTable, meshes: &[usize]) -> BTreeMap<usize, usize> {
+    let meshes = meshes.iter().map(|number| &table.meshes[*number]);
+    let uniform = meshes.filter(|mesh| matches!(mesh.kind, MeshKind::Uniform { .. }));
+    let sizes = uniform.filter_map(|mesh| Some((mesh.name.as_str(), table.size_of(mesh).ok()?)));
+    let sizes: HashMap<&str, MeshSize> = sizes.collect();
+    let fields = table.fields.iter().enumerate();
+    let variable = fields.filter(|(_, field)| field.capacity.is_some());
+    let lens = variable.filter_map(|(number, field)| {
+        let size = sizes.get(field.on.as_deref()?)?;
+        Some((number, len_on(size, field)?))
+    });
+    lens.collect()
+}
+
+/// Returns the length that `field` has on a mesh of this size, or `None` if it has one of its own.
+pub(crate) fn len_on(size: &MeshSize, field: &FieldDesc) -> Option<usize> {
+    let extents = match field.centering {
+        Centering::Point => &size.points,
+        Centering::Cell => &size.cells,
+        Centering::None => return None,
+    };
+    Some(field.length_around(first_extent(extents, field.shape.len())))
+}
+
+/// Returns the extent of the slowest axis of a field with `dims` axes on a mesh with these extents.
+/// Slowest axes that the mesh does not have are those of one point, or of none if it has none.
+fn first_extent(extents: &[usize], dims: usize) -> usize {
+    let first = extents.len().checked_sub(dims);
+    let extent = first.and_then(|first| extents.get(first));
+    let extent = extent.copied();
+    extent.unwrap_or_else(|| usize::from(!extents.contains(&0)))
 }
 
 /// Returns the number of the offsets of `mesh` if they are variable and there are no cells and no

@@ -1,11 +1,15 @@
 //! The table of a region: its buffers, its fields, its meshes and its attributes, and the encoded
 //! field table that its versions get.
 
-use crate::counts::{first_offset, following};
+mod sizes;
+
+pub(crate) use sizes::Sizes;
+
+use crate::counts::first_offset;
 use crate::error::DefineError;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
-use tcasm_core::field::{Attr, FieldDesc, FieldTable, MeshDesc, MeshDescError};
+use tcasm_core::field::{Attr, FieldDesc, FieldTable, MeshDesc};
 use tcasm_core::format::layout::TABLE_BYTES;
 
 /// A part of the region's memory that was handed out.
@@ -150,65 +154,6 @@ impl Table {
         Ok(self.meshes.len() - 1)
     }
 
-    /// Sets the lengths of variable fields, known by their numbers, and of those that share a count
-    /// with them. After an error all lengths are as they were.
-    pub(crate) fn set_lens(&mut self, given: &BTreeMap<usize, usize>) -> Result<(), DefineError> {
-        for (field, len) in given {
-            self.check_variable(*field, *len)?;
-            self.check_room(*field, *len)?;
-        }
-        let has = |(field, len): (&usize, &usize)| self.fields[*field].desc.length() == *len;
-        if given.iter().all(has) {
-            return Ok(());
-        }
-        let table = self.described();
-        let lens = following(&table, given);
-        let mut all = lens.iter();
-        all.try_for_each(|(field, len)| self.check_room(*field, *len))?;
-        check_lens(table, &lens)?;
-        self.put_lens(&lens);
-        Ok(())
-    }
-
-    /// Checks that the length of a field can be set.
-    fn check_variable(&self, field: usize, asked: usize) -> Result<(), DefineError> {
-        let desc = &self.fields[field].desc;
-        match desc.capacity {
-            Some(_) => Ok(()),
-            None => Err(DefineError::FixedLength {
-                field: desc.name.clone(),
-                len: desc.length(),
-                asked,
-            }),
-        }
-    }
-
-    /// Checks that a field has room for a length.
-    fn check_room(&self, field: usize, len: usize) -> Result<(), DefineError> {
-        let desc = &self.fields[field].desc;
-        match desc.capacity {
-            Some(capacity) if len > capacity => Err(DefineError::Length {
-                field: desc.name.clone(),
-                len,
-                capacity,
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that the meshes allow for fields of these lengths, which the fields have room for.
-    pub(crate) fn check_lens(&self, lens: &BTreeMap<usize, usize>) -> Result<(), MeshDescError> {
-        check_lens(self.described(), lens)
-    }
-
-    /// Sets the lengths of fields, which [`Table::check_lens`] has found fit.
-    pub(crate) fn put_lens(&mut self, lens: &BTreeMap<usize, usize>) {
-        for (field, len) in lens {
-            self.fields[*field].desc.set_length(*len);
-        }
-        self.encoded = None;
-    }
-
     /// Binds a field to another buffer, which [`Table::check_binding`] has found fit.
     pub(crate) fn bind(&mut self, field: usize, buffer: usize) {
         self.fields[field].buffer = buffer;
@@ -293,14 +238,6 @@ impl Table {
             ..FieldTable::default()
         }
     }
-}
-
-/// Checks that the meshes of `table` allow for fields of these lengths.
-fn check_lens(mut table: FieldTable, lens: &BTreeMap<usize, usize>) -> Result<(), MeshDescError> {
-    for (field, len) in lens {
-        table.fields[*field].set_length(*len);
-    }
-    table.check_meshes()
 }
 
 /// Returns the bytes of a table, if it has room in the index.

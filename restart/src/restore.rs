@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 #[cfg(feature = "files")]
 use tcasm_checkpoint::Checkpoint;
-use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::field::{FieldDesc, FieldTable, MeshDesc};
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::place::kept_path;
 use tcasm_observer::Version;
@@ -200,8 +200,9 @@ fn end_of(table: &FieldTable) -> usize {
 pub trait Load {
     /// Reads every field of `state` into the field of the same name, which must have the same
     /// shape, dtype and order. A variable field gets the length that it has in the state. There
-    /// must be room for it, and the meshes of the program must allow for all of the lengths. Fields
-    /// that are not in the state keep their values.
+    /// must be room for it, and the meshes of the program must allow for all of the lengths. A
+    /// uniform mesh gets the points, the origin and the spacing that the mesh of its name has in
+    /// the state, and a block its place. Fields that are not in the state keep their values.
     ///
     /// Before the first version is published, buffers that are handed over can be loaded too.
     /// Later, only those that were begun anew can. Waits for a capture that runs. After an error,
@@ -219,7 +220,7 @@ impl Load for Producer {
         }
         // A state may be read by system calls, which fail at protected memory in user mode only.
         self.wait_captured(Duration::MAX);
-        set_lengths(self, fields)?;
+        set_sizes(self, state.table())?;
         for field in fields {
             let bytes = self.field_bytes_mut(&field.name)?;
             match field.bytes() as usize {
@@ -229,6 +230,21 @@ impl Load for Producer {
         }
         Ok(state.stamp())
     }
+}
+
+/// Gives meshes the places, and variable fields the lengths, that they have in a state. After an
+/// error all are as they were.
+fn set_sizes(producer: &mut Producer, table: &FieldTable) -> Result<(), RestoreError> {
+    let both = table.meshes.iter().filter_map(|mesh| {
+        let own = producer.mesh_description(&mesh.name)?;
+        Some((own.clone(), own.placed_as(mesh)))
+    });
+    let (before, meshes): (Vec<MeshDesc>, Vec<MeshDesc>) = both.unzip();
+    producer.redefine_meshes(&meshes)?;
+    set_lengths(producer, &table.fields).or_else(|error| {
+        producer.redefine_meshes(&before)?;
+        Err(error)
+    })
 }
 
 /// Sets the lengths of variable fields to those of `fields` of a state. All are set at once: a mesh

@@ -107,8 +107,10 @@ fn write_part(
         let values = typed::<T>(bytes);
         let mut part = view(&memory_shape(field), &values)?;
         for (axis, g) in slowest_first(field, &field.ghosts).iter().enumerate() {
-            let end = part.shape()[axis] - g[1];
-            part.slice_axis_inplace(Axis(axis), Slice::from(g[0]..end));
+            let len = part.shape()[axis];
+            // An empty axis has no ghost layers.
+            let inner = g[0].min(len)..len.saturating_sub(g[1]);
+            part.slice_axis_inplace(Axis(axis), Slice::from(inner));
         }
         if let Some(component) = component {
             part = part.index_axis_move(Axis(field.shape.len()), component);

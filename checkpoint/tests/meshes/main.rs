@@ -9,6 +9,7 @@ mod files;
 mod grids;
 mod names;
 mod openpmd;
+mod placed;
 mod random;
 mod rounded;
 mod series;

@@ -45,7 +45,7 @@ pub fn grow(files: &mut Files, versions: &[Version], options: &SeriesOptions) {
     }
 }
 
-fn append(
+pub fn append(
     series: &mut TimeSeries,
     version: &Version,
     n: u64,
@@ -89,7 +89,7 @@ pub fn versions(count: usize, specs: impl Fn(usize) -> Vec<Spec>) -> Vec<Version
     versions
 }
 
-fn grow_all(versions: &[Version]) {
+pub fn grow_all(versions: &[Version]) {
     let mut files = Files::new();
     for options in all_options() {
         grow(&mut files, versions, &options);

@@ -75,9 +75,10 @@ pub fn view_mut<'a, T: Element>(
 /// Returns the slices that select the interior, without ghost layers, of an array of shape
 /// [`FieldDesc::array_shape`]: `array.slice(interior(&desc).as_slice())`.
 pub fn interior(desc: &FieldDesc) -> Vec<SliceInfoElem> {
+    // An empty axis has no ghost layers.
     let cut = |(n, g): (&usize, &[usize; 2])| SliceInfoElem::Slice {
-        start: g[0] as isize,
-        end: Some((n - g[1]) as isize),
+        start: g[0].min(*n) as isize,
+        end: Some(n.saturating_sub(g[1]) as isize),
         step: 1,
     };
     let all = SliceInfoElem::Slice {
@@ -167,6 +168,25 @@ macro_rules! with_dtype {
 mod tests {
     use super::*;
     use crate::field::Order;
+
+    #[test]
+    fn interior_of_an_empty_field_is_empty_and_that_of_others_has_all_between_ghost_layers() {
+        let mut desc = FieldDesc::new("f", DType::F64, &[0, 4]);
+        (desc.capacity, desc.ghosts) = (Some(6), vec![[1, 2], [1, 1]]);
+        for (len, inner) in [(0, 0), (4, 1), (6, 3)] {
+            desc.set_length(len);
+            assert!(desc.check().is_ok());
+            let lens = (desc.interior_length(), desc.length_around(inner));
+            assert_eq!(lens, (inner, len));
+            assert_eq!(desc.interior_shape(), [inner, 2]);
+            let values = vec![0.0_f64; len * 4];
+            let array = view::<f64>(&desc, bytemuck::cast_slice(&values)).unwrap();
+            let inner_values = array.slice_move(interior(&desc).as_slice());
+            assert_eq!(inner_values.shape(), [inner, 2]);
+        }
+        desc.set_length(3);
+        assert!(desc.check().is_err(), "only ghost layers");
+    }
 
     #[test]
     fn field_without_values_is_an_array_without_elements() {

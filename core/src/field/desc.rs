@@ -102,7 +102,8 @@ pub struct FieldDesc {
     pub components: usize,
     /// The order: which index varies fastest.
     pub order: Order,
-    /// The ghost layers before and after the interior, for each dimension of `shape`.
+    /// The ghost layers before and after the interior, for each dimension of `shape`. Without values
+    /// there are none: a variable field of length 0 has none along its slowest axis.
     pub ghosts: Vec<[usize; 2]>,
     /// The unit of the values as text (`"m/s"`, `"1"`), or empty if it is not given.
     pub unit: String,
@@ -190,6 +191,26 @@ impl FieldDesc {
         }
     }
 
+    /// Returns the length of the field without ghost layers.
+    pub fn interior_length(&self) -> usize {
+        self.length().saturating_sub(self.ghosts_of_length())
+    }
+
+    /// Returns the length that the field has with so many values along its slowest axis besides
+    /// ghost layers.
+    pub fn length_around(&self, interior: usize) -> usize {
+        match interior {
+            0 => 0,
+            n => n.saturating_add(self.ghosts_of_length()),
+        }
+    }
+
+    /// Returns how many ghost layers the slowest axis has.
+    fn ghosts_of_length(&self) -> usize {
+        let ghosts = self.slowest_axis().and_then(|axis| self.ghosts.get(axis));
+        ghosts.map_or(0, |[before, after]| before.saturating_add(*after))
+    }
+
     /// Returns the shape of the memory of the field: the slowest axis has the capacity, if there is
     /// one.
     pub fn capacity_shape(&self) -> Vec<usize> {
@@ -231,7 +252,7 @@ impl FieldDesc {
         self.shape
             .iter()
             .zip(&self.ghosts)
-            .map(|(n, g)| n - g[0] - g[1])
+            .map(|(n, g)| n.saturating_sub(g[0]).saturating_sub(g[1]))
             .collect()
     }
 

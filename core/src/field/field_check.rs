@@ -51,13 +51,9 @@ impl FieldDesc {
         let Some(capacity) = self.capacity else {
             return Ok(());
         };
-        let slowest = self.slowest_axis();
-        let why = match slowest.map(|axis| (self.shape[axis], self.ghosts.get(axis))) {
+        let why = match self.slowest_axis() {
             None => "give it at least one dimension",
-            Some((len, _)) if len > capacity => "it is longer",
-            Some((_, Some(ghosts))) if *ghosts != [0, 0] => {
-                "its slowest axis has ghost layers; only the others may have them"
-            }
+            Some(axis) if self.shape[axis] > capacity => "it is longer",
             Some(_) => return Ok(()),
         };
         Err(FieldError::Capacity {
@@ -98,7 +94,10 @@ impl FieldDesc {
         }
         let fits =
             |(g, n): (&[usize; 2], &usize)| matches!(g[0].checked_add(g[1]), Some(s) if s < *n);
-        if self.ghosts.iter().zip(&self.capacity_shape()).all(fits) {
+        let leaves_values = |shape: &[usize]| self.ghosts.iter().zip(shape).all(fits);
+        // A variable field without values has no ghost layers either.
+        let is_empty = self.length() == 0;
+        if leaves_values(&self.capacity_shape()) && (is_empty || leaves_values(&self.shape)) {
             Ok(())
         } else {
             Err(FieldError::GhostSize {

@@ -135,11 +135,15 @@ fn is_structured(mesh: &MeshDesc) -> bool {
 }
 
 /// Returns true if extents, slowest first, are equal without the leading axes of one point or cell.
-/// Programs in three dimensions have such axes where the mesh is a plane or a line.
+/// Programs in three dimensions have such axes where the mesh is a plane or a line. Where the mesh
+/// has no points, the slowest axis of the field has none.
 fn agree(have: &[usize], need: &[usize]) -> bool {
     let is_single = |n: &&usize| **n == 1;
     let needed = need.iter().skip_while(is_single);
-    have.len() <= 3 && have.iter().skip_while(is_single).eq(needed)
+    let are_equal = have.iter().skip_while(is_single).eq(needed);
+    let has_more_axes = have.len() > need.len();
+    let are_empty = has_more_axes && have.first() == Some(&0) && need.first() == Some(&0);
+    have.len() <= 3 && (are_equal || are_empty)
 }
 
 fn check_block(mesh: &MeshDesc, block: &Block) -> Result<(), MeshDescError> {

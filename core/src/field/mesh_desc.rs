@@ -5,8 +5,9 @@ use super::desc::Attr;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A named mesh. Its geometry is itself fields of the region, so it is published, versioned and
-/// checkpointed as they are. A mesh that moves or is adapted is a mesh whose fields change.
+/// A named mesh, as it is in one version. Its geometry is itself fields of the region, so it is
+/// published, versioned and checkpointed as they are. A mesh that moves or is adapted is a mesh
+/// whose fields change, or a uniform one whose points, origin or spacing change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeshDesc {
     /// The name. It follows the rules of field names, and no field or other mesh has it.
@@ -27,7 +28,8 @@ pub struct MeshDesc {
 pub enum MeshKind {
     /// Points at equal distances along each axis.
     Uniform {
-        /// The number of points along x, y and z: 1 for an axis that the mesh does not have.
+        /// The number of points along x, y and z: 1 for an axis that the mesh does not have. It is
+        /// 0 along the slowest of the other axes if the mesh is unused in this version.
         points: [usize; 3],
         /// The coordinates of the first point.
         origin: [f64; 3],
@@ -110,6 +112,26 @@ impl MeshDesc {
                 names
             }
             MeshKind::Particles { positions } => vec![positions],
+        }
+    }
+
+    /// Returns this mesh with all that may change from version to version as `other` has it: the
+    /// points, the origin and the spacing of a uniform mesh, and the place of a block.
+    #[must_use]
+    pub fn placed_as(&self, other: &MeshDesc) -> MeshDesc {
+        let is_uniform = |mesh: &MeshDesc| matches!(mesh.kind, MeshKind::Uniform { .. });
+        let kind = match is_uniform(self) && is_uniform(other) {
+            true => &other.kind,
+            false => &self.kind,
+        };
+        let block = match (&self.block, &other.block) {
+            (Some(own), Some(block)) if own.of == block.of => Some(block),
+            (own, _) => own.as_ref(),
+        };
+        MeshDesc {
+            kind: kind.clone(),
+            block: block.cloned(),
+            ..self.clone()
         }
     }
 

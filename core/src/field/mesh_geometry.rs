@@ -104,13 +104,24 @@ fn check_uniform(mesh: &MeshDesc, points: [usize; 3], grid: Mesh) -> Result<(), 
         mesh: mesh.name.clone(),
         source,
     })?;
-    match points.contains(&0) {
-        false => Ok(()),
-        true => {
-            let why = format!("it has {points:?} points along x, y and z; give at least 1 each");
+    match has_axes(points) {
+        true => Ok(()),
+        false => {
+            let why = format!(
+                "it has {points:?} points along x, y and z; give at least 1 each, or 0 along the \
+                 slowest axis if the mesh is unused"
+            );
             Err(points_error(mesh, why))
         }
     }
+}
+
+/// Returns true if there are points along each axis, except perhaps the slowest one that the mesh
+/// has. So the extents of an unused mesh along its other axes are known.
+fn has_axes(points: [usize; 3]) -> bool {
+    let slowest = points.iter().rposition(|n| *n != 1);
+    let others = slowest.map_or(&points[..], |slowest| &points[..slowest]);
+    !others.contains(&0)
 }
 
 fn check_axes(mesh: &MeshDesc, axes: usize) -> Result<(), MeshDescError> {

@@ -17,6 +17,14 @@ pub struct MeshSize {
     pub cells: Vec<usize>,
 }
 
+impl MeshSize {
+    /// Returns true if the mesh has no points: a block that is unused in this version, or particles
+    /// of which there are none.
+    pub fn is_empty(&self) -> bool {
+        self.points.contains(&0)
+    }
+}
+
 impl FieldTable {
     /// Returns the mesh called `name`.
     pub fn mesh(&self, name: &str) -> Option<&MeshDesc> {
@@ -37,6 +45,21 @@ impl FieldTable {
     /// Returns the mesh whose geometry the field called `name` is.
     pub fn geometry_of(&self, name: &str) -> Option<&MeshDesc> {
         self.meshes.iter().find(|m| m.geometry().contains(&name))
+    }
+
+    /// Returns the blocks of the block-structured mesh (AMR) called `name`, in ascending order of
+    /// level and name. Those that are unused in this version are among them: their
+    /// [size](FieldTable::size_of) [is empty](MeshSize::is_empty).
+    pub fn blocks(&self, name: &str) -> Vec<&MeshDesc> {
+        let level = |mesh: &MeshDesc| {
+            let block = mesh.block.as_ref().filter(|block| block.of == name);
+            block.map(|block| block.level)
+        };
+        let blocks = self.meshes.iter();
+        let blocks = blocks.filter_map(|mesh| Some((level(mesh)?, mesh)));
+        let mut blocks: Vec<(u32, &MeshDesc)> = blocks.collect();
+        blocks.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.name.cmp(&other.name)));
+        blocks.into_iter().map(|(_, mesh)| mesh).collect()
     }
 
     /// Returns the size of `mesh` in this version.

@@ -1,6 +1,7 @@
 //! Adds fields and raw structures.
 
 use super::buffers::Want;
+use crate::counts::len_on;
 use crate::error::DefineError;
 use crate::handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw};
 use crate::producer::Producer;
@@ -54,7 +55,8 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
 
     /// Makes the length of the field variable: the extent of its slowest axis may change from
     /// version to version ([`Producer::set_len`]), and may be 0. The shape is the most that there
-    /// is room for. That axis has no ghost layers.
+    /// is room for. The length includes the ghost layers of that axis. A field without values has
+    /// none.
     ///
     /// The field begins with length 0, or with that of the mesh that it is on.
     pub fn variable(mut self) -> Self {
@@ -182,23 +184,10 @@ impl<T, D, M> FieldBuilder<'_, T, D, M> {
         let size = table
             .mesh_of(&self.desc)
             .and_then(|mesh| table.size_of(mesh).ok());
-        let extents = size.and_then(|size| match self.desc.centering {
-            Centering::Point => Some(size.points),
-            Centering::Cell => Some(size.cells),
-            Centering::None => None,
-        });
-        let len = extents.map(|extents| first_extent(&extents, self.desc.shape.len()));
+        let len = size.and_then(|size| len_on(&size, &self.desc));
         self.desc.capacity = Some(self.desc.length());
         self.desc.set_length(len.unwrap_or(0));
     }
-}
-
-/// Returns the extent of the slowest axis of a field with `dims` axes on a mesh with these extents.
-/// Slowest axes that the mesh does not have are those of one point.
-fn first_extent(extents: &[usize], dims: usize) -> usize {
-    let first = extents.len().checked_sub(dims);
-    let extent = first.and_then(|first| extents.get(first));
-    extent.copied().unwrap_or(1)
 }
 
 /// Takes the last axis of the shape as the components.

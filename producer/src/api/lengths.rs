@@ -66,8 +66,8 @@ impl Producer {
 
     /// Returns the length that a field has in the next version, or a mesh: the number of its
     /// points, of a rectilinear or curvilinear mesh along its slowest axis. Fails for an item that
-    /// is not of this producer, and for a uniform mesh, whose points are no field: the program gave
-    /// their number to [`Producer::uniform_mesh`].
+    /// is not of this producer, and for a uniform mesh, whose points are no field:
+    /// [`Producer::mesh_description`] has their number.
     pub fn len(&self, of: impl Lengths) -> Result<usize, DefineError> {
         let field = of.field_in(self)?;
         Ok(self.table.fields[field].desc.length())

@@ -19,7 +19,8 @@ pub struct MeshBuilder<'p> {
 }
 
 impl MeshBuilder<'_> {
-    /// Makes the mesh one of the blocks of a block-structured mesh (AMR).
+    /// Makes the mesh one of the blocks of a block-structured mesh (AMR). [`Producer::set_block`]
+    /// changes its place.
     pub fn block(mut self, block: Block) -> Self {
         self.block = Some(block);
         self
@@ -45,7 +46,8 @@ impl MeshBuilder<'_> {
 impl Producer {
     /// Begins a mesh of points at equal distances. `points` are the numbers of points along x, y
     /// and z (1 for an axis that the mesh does not have), `origin` are the coordinates of the first
-    /// point, and `spacing` the distances between points.
+    /// point, and `spacing` the distances between points. [`Producer::set_uniform_mesh`] changes
+    /// them.
     pub fn uniform_mesh(
         &mut self,
         name: &str,

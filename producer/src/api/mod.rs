@@ -1,5 +1,5 @@
 //! The interface of a producer besides publishing: a program adds fields and meshes, views and
-//! restores their memory, sets their lengths, and manages the region.
+//! restores their memory, sets their lengths, places meshes, and manages the region.
 
 mod buffers;
 mod declare;
@@ -8,6 +8,7 @@ mod lengths;
 mod manage;
 mod meshes;
 mod part;
+mod placing;
 mod rebuild;
 mod rollback;
 mod stats;

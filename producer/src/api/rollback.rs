@@ -7,8 +7,7 @@
 
 use crate::error::RollbackError;
 use crate::producer::Producer;
-use crate::table::{FieldInfo, Memory};
-use std::collections::BTreeMap;
+use crate::table::{FieldInfo, Memory, Sizes};
 use tcasm_core::pageset::PageSet;
 use tcasm_core::store::{Patch, Recalled, Relocation, Store};
 
@@ -35,8 +34,8 @@ struct Plan {
 }
 
 impl Producer {
-    /// Restores every field to its content and its length in version `version`. The version must
-    /// still exist, because of [`history`](crate::Builder::history) or because an observer holds
+    /// Restores every field to its content and its length in version `version`, and every uniform
+    /// mesh and every block to its place. The version must still exist, because of [`history`](crate::Builder::history) or because an observer holds
     /// it. Only pages that differ are copied.
     ///
     /// The content goes to the buffers that the fields are bound to now. Other buffers, scratch
@@ -55,7 +54,7 @@ impl Producer {
         let mut store = store.lock();
         let recalled = self.recall(&store, version)?;
         let plan = self.plan_rollback(&store, &recalled, sound)?;
-        let lens = self.lens_of(&recalled)?;
+        let sizes = self.sizes_of(&recalled)?;
         let buffers: Vec<usize> = plan.anew.iter().map(|(_, number)| *number).collect();
         // SAFETY: `base` is the region's live memory, which is where it was for `hand_over`. Views
         // of it borrow the producer, which is borrowed mutably here, so nothing is borrowed from
@@ -70,7 +69,7 @@ impl Producer {
             // since the patches were made, so no version was reclaimed.
             unsafe { store.put_back(base, patch) };
         }
-        self.table.put_lens(&lens);
+        self.table.put_sizes(sizes);
         Ok(RolledBack {
             version,
             step: recalled.stamp.step,
@@ -170,22 +169,30 @@ impl Producer {
         })
     }
 
-    /// Returns the lengths of variable fields in the version. It is an error if they do not fit the
-    /// meshes, one of which was then added after it.
-    fn lens_of(&self, recalled: &Recalled) -> Result<BTreeMap<usize, usize>, RollbackError> {
+    /// Returns the lengths of variable fields in the version, and what may change in meshes. It is
+    /// an error if the lengths do not fit the meshes, one of which was then added after the version.
+    fn sizes_of(&self, recalled: &Recalled) -> Result<Sizes, RollbackError> {
         let fields = self.table.fields.iter().enumerate();
         let variable = fields.filter(|(_, f)| f.desc.capacity.is_some());
         let len = |(number, field): (usize, &FieldInfo)| {
             let then = recalled.table.get(&field.desc.name)?;
             Some((number, then.length()))
         };
-        let lens: BTreeMap<_, _> = variable.filter_map(len).collect();
-        let checked = self.table.check_lens(&lens);
+        let meshes = self.table.meshes.iter().enumerate();
+        let meshes = meshes.filter_map(|(number, now)| {
+            let then = recalled.table.mesh(&now.name)?;
+            Some((number, now.placed_as(then)))
+        });
+        let sizes = Sizes {
+            lens: variable.filter_map(len).collect(),
+            meshes: meshes.collect(),
+        };
+        let checked = self.table.check_sizes(&sizes);
         checked.map_err(|source| RollbackError::Mesh {
             version: recalled.stamp.version,
             source,
         })?;
-        Ok(lens)
+        Ok(sizes)
     }
 
     /// Returns the pages of bound buffers that may differ from the version in the same place: those

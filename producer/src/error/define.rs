@@ -43,14 +43,21 @@ pub enum DefineError {
         /// Length that was asked for.
         asked: usize,
     },
-    /// The number of points of a uniform mesh cannot be set.
+    /// A uniform mesh has no length: its points are no field.
     #[error(
-        "mesh {mesh:?} is uniform, so its points are fixed; add a mesh with the points that are \
-         needed"
+        "mesh {mesh:?} is uniform, so no field has its points; set them with set_uniform_mesh()"
     )]
     FixedMesh {
         /// Name of the mesh.
         mesh: String,
+    },
+    /// A mesh cannot be changed in this way.
+    #[error("mesh {mesh:?} cannot be changed like that: {why}")]
+    OtherMesh {
+        /// Name of the mesh.
+        mesh: String,
+        /// The reason.
+        why: &'static str,
     },
     /// The length is more than a field has room for.
     #[error(

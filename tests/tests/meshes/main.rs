@@ -2,6 +2,7 @@
 
 mod counts;
 mod kept;
+mod placing;
 mod processes;
 mod refused;
 mod sequences;

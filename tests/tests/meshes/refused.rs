@@ -2,7 +2,7 @@
 
 use super::{create, latest};
 use ndarray::{Ix1, Ix2};
-use tcasm_producer::{CellType, DefineError, Field, MeshDescError, MeshHandle, Producer};
+use tcasm_producer::{Block, CellType, DefineError, Field, MeshDescError, MeshHandle, Producer};
 use tcasm_tests::{PublishVisible, name};
 
 /// A region with particles, a grid and a field of a fixed length.
@@ -44,7 +44,7 @@ impl Region {
             errors.push(p.particles(name, x).add().err());
         }
         errors.push(p.particles("wrong", ids).add().err());
-        for (points, spacing) in [([4, 0, 1], 1.0), ([4, 4, 1], 0.0)] {
+        for (points, spacing) in [([0, 4, 1], 1.0), ([4, 4, 1], 0.0)] {
             let uniform = p.uniform_mesh("wrong", points, [0.0; 3], [spacing; 3]);
             errors.push(uniform.add().err());
         }
@@ -75,7 +75,7 @@ impl Region {
         let mut errors = vec![scalar.add().err()];
         let no_room = p.field::<u8, _>("wrong", [0]).variable();
         errors.push(no_room.add().err());
-        let ghosts = p.field::<u8, _>("wrong", [9]).variable();
+        let ghosts = p.field::<u8, _>("wrong", [2]).variable();
         errors.push(ghosts.ghosts(&[[1, 1]]).add().err());
         errors.extend([
             p.set_len(self.atoms, 11).err(),
@@ -110,6 +110,56 @@ fn refused_declarations_leave_the_producer_usable() {
     p.publish_visible(3, 0.0).unwrap();
     let view = latest(&p).view().unwrap();
     assert_eq!(view.array::<f64>("wrong").unwrap().sum(), 8.0);
+}
+
+impl Region {
+    /// Returns the errors of changes that a mesh cannot have.
+    fn wrong_places(&mut self) -> Vec<Option<DefineError>> {
+        let Region { p, atoms, grid, .. } = self;
+        let block = Block {
+            of: "amr".to_owned(),
+            level: 0,
+            refinement: [2; 3],
+            offset: [0; 3],
+        };
+        let mut place = |points, origin, spacing| {
+            let placed = p.set_uniform_mesh(grid, points, [origin; 3], [spacing; 3]);
+            placed.err()
+        };
+        let mut errors = vec![
+            place([4, 3, 2], 0.0, 1.0),
+            place([4, 0, 1], 0.0, 1.0),
+            place([4, 3, 1], f64::NAN, 1.0),
+            place([4, 3, 1], 0.0, -1.0),
+        ];
+        errors.extend([
+            p.set_unused(grid).err(),
+            p.set_unused(atoms).err(),
+            p.set_uniform_mesh(atoms, [4, 3, 1], [0.0; 3], [1.0; 3])
+                .err(),
+            p.set_block(grid, block).err(),
+        ]);
+        errors
+    }
+}
+
+#[test]
+fn refused_places_leave_meshes_as_they_were() {
+    let mut region = Region::new();
+    let grid = region.grid;
+    let fixed = region.p.field::<f64, _>("fixed", [3, 4]).on(&grid);
+    fixed.add().unwrap();
+    region.p.publish_visible(1, 0.0).unwrap();
+    let before = latest(&region.p);
+    let errors = region.wrong_places();
+    for error in &errors {
+        let text = error.as_ref().map(DefineError::to_string);
+        assert!(text.is_some_and(|text| text.len() > 20), "{errors:?}");
+    }
+    let mut other = create(&name("other-grid"));
+    assert!(matches!(other.set_unused(&grid), Err(DefineError::Foreign)));
+    region.p.publish_visible(2, 0.0).unwrap();
+    assert_eq!(latest(&region.p).table(), before.table());
 }
 
 #[test]

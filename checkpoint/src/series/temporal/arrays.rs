@@ -5,8 +5,9 @@
 //! Virtual datasets need no room for the rest of a slot.
 
 use crate::format::shape::with_components;
+use crate::write::layouts::grid::most_points;
 use crate::write::layouts::vtkhdf::{Explicit, Geometry, Made, Plan, Shown, Source};
-use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::field::{FieldDesc, FieldTable, MeshKind};
 
 /// An array of a mesh that is made for VTK.
 pub struct MadeArray<'p, 't> {
@@ -35,13 +36,19 @@ pub fn made<'p, 't>(plan: &'p Plan<'t>) -> Vec<MadeArray<'p, 't>> {
     all
 }
 
-/// Returns `table` with the largest lengths that its fields can have.
+/// Returns `table` with the largest lengths that its fields can have, and the most points that
+/// uniform meshes can have with them.
 pub fn at_capacity(table: &FieldTable) -> FieldTable {
-    let mut table = table.clone();
-    for field in &mut table.fields {
+    let mut largest = table.clone();
+    for field in &mut largest.fields {
         field.shape = field.capacity_shape();
     }
-    table
+    for mesh in &mut largest.meshes {
+        if let MeshKind::Uniform { points, .. } = &mut mesh.kind {
+            *points = most_points(table, &mesh.name, *points);
+        }
+    }
+    largest
 }
 
 /// Returns the largest length that `field` can have.

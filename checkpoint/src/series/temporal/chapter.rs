@@ -22,7 +22,7 @@ pub fn write(
     versions: &[Row],
 ) -> Result<u64, WriteError> {
     let table = arrays::at_capacity(&contents.table);
-    let plan = Plan::of_series(&table);
+    let plan = Plan::of_series(&table, contents.moves());
     let (pending, ()) = atomic::begin(path, mode, |pending| {
         let file = new_file::create(pending.file())?;
         let own = file.create_group("tcasm")?;

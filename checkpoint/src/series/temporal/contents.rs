@@ -1,6 +1,10 @@
 //! The contents of a time series: its fields, its versions, and the file of rows that holds each
 //! field of each version. A file of rows has the fields that changed in one version.
 
+mod alike;
+
+pub use alike::blocks;
+
 use crate::error::{ReadError, WriteError};
 use crate::file::{regular, seal};
 use crate::format::contained;
@@ -9,11 +13,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use tcasm_core::field::{FieldDesc, FieldTable, MeshDesc};
+use tcasm_core::field::{Block, FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 
 /// The newest format of a time series that this program writes and reads.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
+/// The format of series without blocks, whose places may change. Format 3 has them for each
+/// version.
+const WITHOUT_BLOCKS: u64 = 2;
 /// The format of series whose fields are on no named mesh, have one length each, and exact values.
 /// Earlier programs read it.
 const PLAIN: u64 = 1;
@@ -28,12 +35,16 @@ pub struct Contents {
     pub format: u64,
     /// The name of the region.
     pub region: String,
-    /// The fields, as the first version describes them.
+    /// The fields, as the first version describes them, with the lengths and the meshes of the
+    /// newest one.
     pub table: FieldTable,
     /// The versions, in ascending order of steps.
     pub versions: Vec<Row>,
     /// The checksum of each field of the newest version, as two words. Empty if they are not known.
     pub newest: Vec<[u64; 2]>,
+    /// True if a single uniform mesh has moved before, so that no version shows it as an image.
+    #[serde(skip)]
+    moved: bool,
 }
 
 /// One version of the series.
@@ -52,6 +63,10 @@ pub struct Row {
     /// The arrays that were made for VTK, in the order of [`super::arrays::made`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<MadeRow>,
+    /// The places of the meshes that are blocks, see [`blocks`]. They are encoded beside the rows,
+    /// because members that an encoding leaves out can only be the last ones.
+    #[serde(skip)]
+    pub blocks: Vec<Block>,
 }
 
 /// One version of an array that was made for VTK.
@@ -86,9 +101,8 @@ impl Contents {
             not_in_checkpoints: false,
             ..field.clone()
         };
-        let is_plain = table.meshes.is_empty() && table.fields.iter().all(is_plain);
         Contents {
-            format: if is_plain { PLAIN } else { FORMAT },
+            format: alike::format_of(table),
             region: region.to_owned(),
             table: FieldTable {
                 fields: table.fields.iter().map(shown).collect(),
@@ -98,6 +112,7 @@ impl Contents {
             },
             versions: Vec::new(),
             newest: Vec::new(),
+            moved: false,
         }
     }
 
@@ -109,27 +124,6 @@ impl Contents {
     /// Returns true if the length of a field, or an array for VTK, is stored for each version.
     pub fn has_lengths(&self) -> bool {
         self.format != PLAIN
-    }
-
-    /// Returns true if versions with the fields and meshes of `table` can be appended to this
-    /// series. Offsets in the region and attributes may differ, and lengths within the capacity.
-    /// Bounds of errors may not, because all rows of a field have the same.
-    pub fn takes(&self, table: &FieldTable) -> bool {
-        let plain = |field: &FieldDesc| FieldDesc {
-            offset: 0,
-            shape: field.capacity_shape(),
-            attrs: Default::default(),
-            mesh: field.usable_mesh(), // a mesh with a NaN would differ from itself
-            not_in_checkpoints: false,
-            ..field.clone()
-        };
-        let (own, other) = (self.table.fields.iter(), table.fields.iter());
-        let mesh = |mesh: &MeshDesc| MeshDesc {
-            attrs: Default::default(),
-            ..mesh.clone()
-        };
-        let (own_meshes, meshes) = (self.table.meshes.iter(), table.meshes.iter());
-        own.map(plain).eq(other.map(plain)) && own_meshes.map(mesh).eq(meshes.map(mesh))
     }
 
     /// Removes the versions of `step` and of later steps.
@@ -175,15 +169,19 @@ impl Contents {
     /// Returns the contents encoded as MessagePack. From format 2 on the table has its own
     /// encoding, which has names, because some of its members may be absent.
     pub fn encode(&self) -> Result<Vec<u8>, WriteError> {
-        let encoded = match self.has_lengths() {
-            false => rmp_serde::to_vec(self),
-            true => rmp_serde::to_vec(&(
-                self.format,
-                &self.region,
-                self.table.encode()?,
-                &self.versions,
-                &self.newest,
-            )),
+        let (format, region) = (self.format, &self.region);
+        let (versions, newest) = (&self.versions, &self.newest);
+        let encoded = match format {
+            PLAIN => rmp_serde::to_vec(self),
+            WITHOUT_BLOCKS => {
+                let table = self.table.encode()?;
+                rmp_serde::to_vec(&(format, region, table, versions, newest))
+            }
+            _ => {
+                let table = self.table.encode()?;
+                let blocks: Vec<&[Block]> = versions.iter().map(|row| &row.blocks[..]).collect();
+                rmp_serde::to_vec(&(format, region, table, versions, newest, blocks))
+            }
         };
         encoded.map_err(|e| WriteError::Table(e.into()))
     }
@@ -216,34 +214,46 @@ impl Contents {
                 known: FORMAT,
             });
         }
-        if found == PLAIN {
-            return rmp_serde::from_slice(bytes).map_err(damaged);
-        }
-        let (format, region, table, versions, newest): Encoded =
-            rmp_serde::from_slice(bytes).map_err(damaged)?;
+        let (encoded, blocks): (Encoded, _) = match found {
+            PLAIN => return rmp_serde::from_slice(bytes).map_err(damaged),
+            WITHOUT_BLOCKS => (rmp_serde::from_slice(bytes).map_err(damaged)?, Vec::new()),
+            _ => {
+                let (format, region, table, versions, newest, blocks): EncodedWithBlocks =
+                    rmp_serde::from_slice(bytes).map_err(damaged)?;
+                ((format, region, table, versions, newest), blocks)
+            }
+        };
+        let (format, region, table, mut versions, newest) = encoded;
         let table = FieldTable::decode(&table, u64::MAX, 1).map_err(|e| ReadError::Damaged {
             path: path.to_owned(),
             why: e.to_string(),
         })?;
+        for (row, blocks) in versions.iter_mut().zip(blocks) {
+            row.blocks = blocks;
+        }
         Ok(Contents {
             format,
             region,
             table,
             versions,
             newest,
+            moved: false,
         })
     }
 }
 
-/// Returns true if a description has no member that earlier programs do not know.
-fn is_plain(field: &FieldDesc) -> bool {
-    let has_one_length = field.capacity.is_none();
-    let is_exact = field.relative_error.is_none();
-    field.on.is_none() && field.quantity.is_none() && has_one_length && is_exact
-}
-
 /// The members of contents of format 2 as they are encoded.
 type Encoded = (u64, String, Vec<u8>, Vec<Row>, Vec<[u64; 2]>);
+
+/// The members of contents of format 3: also the blocks of each version.
+type EncodedWithBlocks = (
+    u64,
+    String,
+    Vec<u8>,
+    Vec<Row>,
+    Vec<[u64; 2]>,
+    Vec<Vec<Block>>,
+);
 
 /// The first member of encoded contents, whatever follows it.
 struct FormatOnly(u64);

@@ -52,7 +52,7 @@ pub fn write(path: &Path, mode: Mode, rows: &str, contents: &Contents) -> Result
             index.own(&own, &encoded, |field| grid.shape_of(field).is_some())?;
             index.image(&file.create_group("VTKHDF")?, &grid)?;
         } else {
-            let plan = Plan::of_series(&table);
+            let plan = Plan::of_series(&table, contents.moves());
             index.own(&own, &encoded, |field| meshes::shows(&plan, field))?;
             meshes::write(&index, &file, &plan)?;
         }

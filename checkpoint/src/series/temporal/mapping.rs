@@ -239,8 +239,9 @@ impl<'a> Piece<'a> {
         let (mut shape, mut part, mut row) = (to.stored.clone(), to.part.clone(), all(&to.shape));
         shape[0] = stored;
         if count != most {
-            // Fields whose length varies have no ghost layers along this axis.
-            part[0] = 0..count;
+            let after = most.saturating_sub(to.part[0].end);
+            // Without values there are no ghost layers.
+            part[0] = to.part[0].start.min(count)..count.saturating_sub(after);
             let in_all: usize = to.part.iter().map(Range::len).product();
             let in_row: usize = part.iter().map(Range::len).product();
             row[0] = 0..to.shape[0] * in_row / in_all.max(1);

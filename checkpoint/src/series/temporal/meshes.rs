@@ -13,7 +13,10 @@
 //!
 //! A version whose geometry, or whose field, has not changed refers to the slot of the version
 //! before. Readers count the cells of the versions before one to find its offsets, so each slot of
-//! offsets has one value more than one of cells.
+//! offsets has one value more than one of cells. A uniform mesh has no fields as its geometry: its
+//! arrays, which are made, tell whether it has changed, and how many points it has.
+
+mod sizes;
 
 use super::arrays::{self, flat, slot};
 use super::contents::Row;
@@ -23,11 +26,11 @@ use super::place::{Rows, all};
 use super::rows;
 use crate::file::Fault;
 use crate::write::layouts::vtkhdf::{
-    self, Counts, Data, Explicit, Geometry, Plan, Shown, Source, TOPOLOGIES,
+    self, Data, Explicit, Geometry, Plan, Shown, Source, TOPOLOGIES,
 };
 use hdf5::{File, Group};
 use ndarray::Array2;
-use tcasm_core::field::{FieldDesc, FieldTable, MeshDesc};
+use tcasm_core::field::{Block, FieldDesc, MeshDesc};
 
 /// Returns true if `field` is in `/VTKHDF` of a file with the meshes of `plan`.
 pub fn shows(plan: &Plan<'_>, field: &FieldDesc) -> bool {
@@ -60,22 +63,6 @@ pub fn write(index: &Index<'_>, file: &File, plan: &Plan<'_>) -> Result<(), Faul
     Ok(())
 }
 
-/// Returns the result of `of` for each of `versions`. Calls it once for versions that follow each
-/// other if the fields `fields` have the same lengths in them. A series may have many versions, and
-/// its file is written again with each.
-fn of_lengths<T: Clone>(
-    versions: &[Row],
-    fields: &[usize],
-    mut of: impl FnMut(&Row) -> T,
-) -> Vec<T> {
-    let same = |a: &Row, b: &Row| fields.iter().all(|at| a.lens.get(*at) == b.lens.get(*at));
-    let mut all = Vec::with_capacity(versions.len());
-    for alike in versions.chunk_by(same) {
-        all.extend(std::iter::repeat_n(of(&alike[0]), alike.len()));
-    }
-    all
-}
-
 /// The data set of one mesh.
 struct DataSet<'a> {
     index: &'a Index<'a>,
@@ -86,15 +73,36 @@ struct DataSet<'a> {
 }
 
 impl DataSet<'_> {
-    /// Writes the place of the mesh among blocks, if it is one.
+    /// Writes the places of the mesh among blocks, if it is one. A version in which it is where it
+    /// was before refers to the same place.
     fn block(&self) -> Result<(), Fault> {
-        if let Some(block) = self.shown.block() {
-            let global = self.group.group("FieldData")?;
-            for (name, values) in vtkhdf::describe_block(&global, block)? {
-                self.index.global(&self.steps, name, values as i64, |_| 0)?;
+        let Some(block) = self.shown.block() else {
+            return Ok(());
+        };
+        let (mut places, mut which): (Vec<Block>, Vec<i64>) = Default::default();
+        for row in &self.index.contents.versions {
+            let place = self.place_in(row).unwrap_or(block);
+            if places.last() != Some(place) {
+                places.push(place.clone());
             }
+            which.push(places.len() as i64 - 1);
+        }
+        let global = self.group.group("FieldData")?;
+        for (name, values) in vtkhdf::describe_blocks(&global, &places)? {
+            let values = values as i64;
+            let offset = |row: i64| which[row as usize] * values;
+            self.index.global(&self.steps, name, values, offset)?;
         }
         Ok(())
+    }
+
+    /// Returns the place of the mesh among blocks in the version `row`.
+    fn place_in<'r>(&self, row: &'r Row) -> Option<&'r Block> {
+        let meshes = self.index.table.meshes.iter();
+        let mut blocks = meshes.filter(|mesh| mesh.block.is_some());
+        let own = self.shown.mesh.map(|mesh| &mesh.name);
+        let number = blocks.position(|mesh| Some(&mesh.name) == own)?;
+        row.blocks.get(number)
     }
 
     /// Writes the fields of an image.
@@ -113,29 +121,6 @@ impl DataSet<'_> {
         Ok(())
     }
 
-    /// Returns the sizes of the mesh in each version.
-    fn counts(&self, explicit: &Explicit<'_>) -> Vec<Counts> {
-        let geometry = self.geometry();
-        of_lengths(&self.index.contents.versions, &geometry, |row| {
-            let fields = geometry.iter().map(|at| {
-                let mut field = self.index.table.fields[*at].clone();
-                if let Some(len) = row.lens.get(*at) {
-                    field.set_length(*len as usize);
-                }
-                field
-            });
-            let table = FieldTable {
-                fields: fields.collect(),
-                ..FieldTable::default()
-            };
-            match self.shown.mesh.map(|mesh| Geometry::of(&table, mesh)) {
-                Some(Ok(Geometry::Explicit(now))) => now.counts,
-                // The size of a uniform mesh stays.
-                _ => explicit.counts,
-            }
-        })
-    }
-
     /// Returns the indices of the fields that are the geometry of the mesh.
     fn geometry(&self) -> Vec<usize> {
         let names = self.shown.mesh.map(MeshDesc::geometry).unwrap_or_default();
@@ -145,33 +130,9 @@ impl DataSet<'_> {
             .collect()
     }
 
-    /// Writes the sizes of the mesh in each version, and the groups of cells that have none.
-    fn sizes(&self, explicit: &Explicit<'_>, counts: &[Counts]) -> Result<(), Fault> {
-        let of = |of: fn(&Counts) -> usize| counts.iter().map(of).collect::<Vec<usize>>();
-        let (cells, ids) = (of(|n| n.cells), of(|n| n.ids));
-        vtkhdf::numbers(self.group, "NumberOfPoints", &of(|n| n.points))?;
-        if explicit.types.is_some() {
-            vtkhdf::numbers(self.group, "NumberOfCells", &cells)?;
-            vtkhdf::numbers(self.group, "NumberOfConnectivityIds", &ids)?;
-            return Ok(());
-        }
-        let none = vec![0; counts.len()];
-        for (number, name) in TOPOLOGIES.into_iter().enumerate() {
-            let topology = self.group.create_group(name)?;
-            let [cells, ids] = [&cells, &ids].map(|n| if number == 0 { n } else { &none });
-            vtkhdf::numbers(&topology, "NumberOfCells", cells)?;
-            vtkhdf::numbers(&topology, "NumberOfConnectivityIds", ids)?;
-            if number > 0 {
-                vtkhdf::numbers(&topology, "Offsets", &none)?;
-                vtkhdf::no_ids(&topology)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Writes where each version has its geometry.
     fn offsets(&self, explicit: &Explicit<'_>) -> Result<(), Fault> {
-        let slots = self.slots(&self.geometry());
+        let slots = self.slots(&self.geometry(), &self.made());
         let at = |size: usize| slots.iter().map(|slot| slot * size).collect::<Vec<usize>>();
         let counts = explicit.counts;
         vtkhdf::numbers(&self.steps, "PartOffsets", &slots)?;
@@ -228,7 +189,7 @@ impl DataSet<'_> {
                     continue;
                 };
                 self.index.mapping.create(&group, &array)?;
-                let slots = self.slots(&[self.at(data.field)]);
+                let slots = self.slots(&[self.at(data.field)], &[]);
                 let size = slot(explicit, name);
                 let at: Vec<i64> = slots.iter().map(|slot| (slot * size) as i64).collect();
                 numbers(&offsets, &data.name, &at)?;
@@ -270,13 +231,14 @@ impl DataSet<'_> {
     }
 
     /// Returns the slot of each version: its own, or that of the first of the versions before it
-    /// since which none of the fields `fields` has changed.
-    fn slots(&self, fields: &[usize]) -> Vec<usize> {
+    /// since which neither the fields `fields` nor the arrays `made` have changed.
+    fn slots(&self, fields: &[usize], made: &[(usize, &str)]) -> Vec<usize> {
         let versions = &self.index.contents.versions;
         let is_same = |a: &Row, b: &Row| {
             let same =
                 |at: &usize| a.files[*at] == b.files[*at] && a.lens.get(*at) == b.lens.get(*at);
-            fields.iter().all(same)
+            let same_made = |(at, _): &(usize, &str)| a.made.get(*at) == b.made.get(*at);
+            fields.iter().all(same) && made.iter().all(same_made)
         };
         let mut slots: Vec<usize> = Vec::with_capacity(versions.len());
         for (number, row) in versions.iter().enumerate() {
@@ -295,34 +257,5 @@ impl DataSet<'_> {
     fn find(&self, name: &str) -> Option<usize> {
         let mut fields = self.index.table.fields.iter();
         fields.position(|field| field.name == name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tcasm_core::format::stamp::Stamp;
-
-    fn row(lens: [u64; 2]) -> Row {
-        Row {
-            stamp: Stamp::default(),
-            files: vec![1, 1],
-            chapter: None,
-            lens: lens.to_vec(),
-            made: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn sizes_are_counted_once_as_long_as_the_lengths_stay() {
-        let rows = [[3, 1], [3, 2], [3, 3], [0, 3], [3, 3], [3, 3]].map(row);
-        let mut calls = 0;
-        let lens = of_lengths(&rows, &[0], |row| {
-            calls += 1;
-            row.lens[0]
-        });
-        assert_eq!((lens, calls), (vec![3, 3, 3, 0, 3, 3], 3));
-        let none = of_lengths(&rows, &[], |row| row.lens[1]);
-        assert_eq!(none, [1; 6], "no field can change");
     }
 }

@@ -1,7 +1,7 @@
 //! The next row of a time series: what of a version is new, and what earlier files hold already.
 
 use super::arrays::{self, MadeArray};
-use super::contents::{MadeRow, Row};
+use super::contents::{self, MadeRow, Row};
 use super::part::Part;
 use crate::error::WriteError;
 use crate::snapshot::Snapshot;
@@ -40,6 +40,7 @@ impl<'t> NewRow<'t> {
                 chapter: None,
                 lens: Vec::new(),
                 made: Vec::new(),
+                blocks: contents::blocks(snapshot.table),
             },
             hashes,
             made: Vec::new(),
@@ -77,12 +78,13 @@ impl<'t> NewRow<'t> {
     /// Finds the arrays that are made for VTK in earlier files, or lists them to be made.
     fn make(&mut self, part: &Part, snapshot: &Snapshot<'t>, plan: &Plan<'t>) {
         let table = arrays::at_capacity(snapshot.table);
-        let most = Plan::of_series(&table);
+        let most = Plan::of_series(&table, part.contents.moves());
         let most = arrays::made(&most);
         for (number, array) in arrays::made(plan).into_iter().enumerate() {
             let count = array.made.shape()[0] as u64;
             let before = newest(part).and_then(|row| Some((row, *row.made.get(number)?)));
-            let same = before.filter(|(row, _)| self.is_same(snapshot, row, &array));
+            let stays = || has_stayed(part, &array);
+            let same = before.filter(|(row, _)| stays() && self.is_same(snapshot, row, &array));
             let longer = before.filter(|(_, made)| is_beginning(&array, made, count));
             if let Some((_, made)) = same.or(longer) {
                 self.row.made.push(MadeRow { count, ..made });
@@ -99,7 +101,7 @@ impl<'t> NewRow<'t> {
         }
     }
 
-    /// Returns true if `array` depends on nothing that has changed since the version `before`.
+    /// Returns true if `array` depends on no field that has changed since the version `before`.
     fn is_same(&self, snapshot: &Snapshot<'_>, before: &Row, array: &MadeArray<'_, '_>) -> bool {
         let geometry = array.shown.mesh.map(MeshDesc::geometry).unwrap_or_default();
         let sources = array.made.fields();
@@ -110,6 +112,24 @@ impl<'t> NewRow<'t> {
             !geometry.contains(&field.name.as_str()) || has_len && (is_stored || !is_source)
         };
         snapshot.table.fields.iter().enumerate().all(is_same)
+    }
+}
+
+/// Returns true unless `array` is that of a uniform mesh that has changed since the newest version
+/// of `part`. Only points depend on where the mesh is.
+fn has_stayed(part: &Part, array: &MadeArray<'_, '_>) -> bool {
+    let Some(mesh) = array.shown.mesh else {
+        return true;
+    };
+    let before = part.contents.table.mesh(&mesh.name);
+    match (&mesh.kind, before.map(|before| &before.kind)) {
+        (MeshKind::Uniform { points, .. }, Some(MeshKind::Uniform { points: then, .. }))
+            if !matches!(array.made, Made::Axes(_)) =>
+        {
+            points == then
+        }
+        (MeshKind::Uniform { .. }, before) => before == Some(&mesh.kind),
+        _ => true,
     }
 }
 

@@ -112,7 +112,7 @@ impl TimeSeries {
         changed: impl Fn(&FieldDesc) -> bool,
     ) -> Result<FilledRow, WriteError> {
         let mut part = self.part_for(snapshot)?;
-        let plan = Plan::of_series(snapshot.table);
+        let plan = Plan::of_series(snapshot.table, part.contents.moves());
         let NewRow { row, hashes, made } = NewRow::of(&part, snapshot, &plan, changed)?;
         let fields = snapshot.table.fields.iter().zip(&row.files);
         let fields = fields.filter(|(_, file)| **file == part.next);
@@ -128,6 +128,7 @@ impl TimeSeries {
         part.next += u64::from(rows.is_some());
         part.contents.versions.push(row);
         part.contents.newest = hashes;
+        part.contents.renew(snapshot.table);
         part.contents.keep(self.options.keep);
         Ok(FilledRow { rows, part })
     }
@@ -181,9 +182,9 @@ impl TimeSeries {
 
     /// Returns the part to which `snapshot` is appended, without the versions that it replaces.
     fn part_for(&self, snapshot: &Snapshot<'_>) -> Result<Part, WriteError> {
-        let contents = || Contents::new(&self.region, snapshot.table);
         let Some(part) = &self.part else {
-            return Part::begin(self.path.clone(), 1, contents());
+            let contents = Contents::new(&self.region, snapshot.table);
+            return Part::begin(self.path.clone(), 1, contents);
         };
         let mut part = part.clone();
         let step = snapshot.stamp.step;
@@ -201,7 +202,8 @@ impl TimeSeries {
             return Ok(part);
         }
         let number = part.number + 1;
-        Part::begin(part::path_of(&self.path, number), number, contents())
+        let next = part.contents.next_part(snapshot.table);
+        Part::begin(part::path_of(&self.path, number), number, next)
     }
 }
 

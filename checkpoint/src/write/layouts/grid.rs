@@ -6,7 +6,7 @@
 //! read (ny, nx).
 
 use crate::format::shape::{slowest_first, with_components};
-use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, Mesh};
+use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, Mesh, cells_between};
 
 /// The grid of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,8 @@ impl Grid {
 
     /// Returns the field of `table` whose grid [`Grid::of`] returns, if there is one.
     pub fn source(table: &FieldTable) -> Option<&FieldDesc> {
-        let is_free = |f: &&FieldDesc| is_on_no_mesh(table, f) && can_lie_on_a_grid(f);
+        let is_free =
+            |f: &&FieldDesc| is_on_no_mesh(table, f) && can_lie_on_a_grid(f) && has_one_length(f);
         let mut candidates = table.fields.iter().filter(is_free);
         let first = candidates.clone().next();
         candidates.find(|f| f.usable_mesh().is_some()).or(first)
@@ -53,10 +54,12 @@ impl Grid {
     /// Returns `None` if it does not lie on this grid.
     pub fn shape_of(&self, field: &FieldDesc) -> Option<Vec<usize>> {
         let same = field.usable_mesh().is_none_or(|mesh| mesh == self.mesh);
-        self.shape_on(field).filter(|_| same)
+        let fits = same && has_one_length(field);
+        self.shape_on(field).filter(|_| fits)
     }
 
-    /// Does the same for a field that is on the named mesh of this grid.
+    /// Does the same for a field that is on the named mesh of this grid. Its length is that of the
+    /// version.
     pub fn shape_on(&self, field: &FieldDesc) -> Option<Vec<usize>> {
         if !can_lie_on_a_grid(field) || self.is_point() {
             return None;
@@ -74,7 +77,7 @@ impl Grid {
     /// Returns the extents along z, y and x of the interiors of fields on this grid.
     pub fn extents_for(&self, centering: Centering) -> [usize; 3] {
         self.points.map(|n| match centering {
-            Centering::Cell => (n - 1).max(1),
+            Centering::Cell => cells_between(n),
             _ => n,
         })
     }
@@ -85,12 +88,40 @@ pub fn is_on_no_mesh(table: &FieldTable, field: &FieldDesc) -> bool {
     field.on.is_none() && table.geometry_of(&field.name).is_none()
 }
 
-/// Returns true if VTK can show `field` on a grid. A grid cannot change its size from version to
-/// version.
+/// Returns true if VTK can show `field` on a grid.
 fn can_lie_on_a_grid(field: &FieldDesc) -> bool {
     let is_numbers = field.kind == Kind::Array && !field.dtype.is_complex();
-    let is_placed = field.centering != Centering::None && field.capacity.is_none();
+    let is_placed = field.centering != Centering::None;
     is_numbers && is_placed && (1..=3).contains(&field.shape.len())
+}
+
+/// Returns true if the length of `field` is the same in all versions. The grid of the fields that
+/// are on no named mesh cannot change its size.
+fn has_one_length(field: &FieldDesc) -> bool {
+    field.capacity.is_none()
+}
+
+/// Returns the largest numbers of points along x, y and z of the uniform mesh called `name`, which
+/// has `points` in this version: as many as there is room for in the fields on it.
+pub fn most_points(table: &FieldTable, name: &str, points: [usize; 3]) -> [usize; 3] {
+    let mut most = points;
+    for field in table.fields_on(name).filter(|f| !has_one_length(f)) {
+        let axis = field.shape.len().checked_sub(1);
+        let Some(points) = axis.and_then(|axis| most.get_mut(axis)) else {
+            continue;
+        };
+        let largest = FieldDesc {
+            shape: field.capacity_shape(),
+            ..field.clone()
+        };
+        *points = match (field.centering, largest.interior_length()) {
+            (Centering::None, _) => *points,
+            (Centering::Cell, 1) if *points == 1 => 1,
+            (Centering::Cell, cells) => (*points).max(cells + 1),
+            (Centering::Point, points_of_field) => (*points).max(points_of_field),
+        };
+    }
+    most
 }
 
 /// Returns the number of points of the grid of the interior of `field`. For cells, it is the number

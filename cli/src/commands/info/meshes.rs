@@ -75,6 +75,7 @@ pub fn text(meshes: &[NamedMesh]) -> String {
 
 fn geometry(mesh: &NamedMesh) -> String {
     match &mesh.uniform {
+        Some(_) if mesh.points.contains(&0) => "unused".to_owned(),
         Some(uniform) => placed(uniform),
         None => mesh.geometry.join(", "),
     }

@@ -42,6 +42,27 @@ fn mesh_without_points_has_no_cells() {
 }
 
 #[test]
+fn blocks_of_one_whole_are_in_order_of_level_and_name() {
+    let mut table = every_kind([5, 2]);
+    let places = [("gas", 1), ("gas", 0), ("dust", 0), ("gas", 0)];
+    for (mesh, (of, level)) in table.meshes.iter_mut().zip(places) {
+        mesh.block = Some(Block {
+            of: of.to_owned(),
+            level,
+            refinement: [2; 3],
+            offset: [0; 3],
+        });
+    }
+    let names = |of: &str| {
+        let names = table.blocks(of).into_iter().map(|mesh| mesh.name.clone());
+        names.collect::<Vec<String>>()
+    };
+    assert_eq!(names("gas"), ["m1", "m3", "m0"]);
+    assert_eq!(names("dust"), ["m2"]);
+    assert!(names("m4").is_empty());
+}
+
+#[test]
 fn table_without_meshes_has_the_bytes_of_earlier_releases() {
     let table = FieldTable {
         fields: vec![FieldDesc::new("t", DType::F64, &[4])],

@@ -89,6 +89,34 @@ fn leading_axes_of_one_point_may_be_there_or_not() {
 }
 
 #[test]
+fn uniform_mesh_without_points_along_its_slowest_axis_is_unused() {
+    let unused = [
+        ([4, 3, 0], vec![0, 3, 4]),
+        ([4, 0, 1], vec![0, 4]),
+        ([0, 1, 1], vec![0]),
+    ];
+    for (points, extents) in unused {
+        let table = with_mesh(uniform(points), Vec::new());
+        assert_eq!(table.check_meshes(), Ok(()));
+        let size = table.size_of(&table.meshes[0]).unwrap();
+        assert!(size.is_empty() && size.points == extents, "{size:?}");
+        let empty = with_field(&table, Centering::Point, &extents);
+        assert_eq!(empty, [Ok(()), Ok(())]);
+        let used = with_field(&table, Centering::Point, &[2, 3, 4]);
+        assert!(used.iter().all(Result::is_err), "{used:?}");
+    }
+    for points in [[0, 3, 4], [4, 0, 2], [0, 0, 0], [0, 1, 2]] {
+        let error = with_mesh(uniform(points), Vec::new()).check_meshes();
+        let is_refused = matches!(error, Err(MeshDescError::Points { .. }));
+        assert!(is_refused, "{points:?}: {error:?}");
+    }
+    // A field may have axes that the mesh lacks.
+    let plane = with_mesh(uniform([4, 0, 1]), Vec::new());
+    assert_eq!(with_field(&plane, Centering::Cell, &[0, 2, 3])[0], Ok(()));
+    assert!(with_field(&plane, Centering::Cell, &[0, 4])[0].is_err());
+}
+
+#[test]
 fn number_of_particles_is_not_an_axis_of_one_point() {
     let positions = "x".to_owned();
     let x = list("x", DType::F64, 3, 1);

@@ -1,7 +1,7 @@
 //! Tests of the contents of a time series.
 
 use super::*;
-use tcasm_core::field::{DType, Mesh};
+use tcasm_core::field::{DType, Mesh, MeshDesc, MeshKind};
 
 fn table(shape: &[usize]) -> FieldTable {
     FieldTable {
@@ -28,6 +28,7 @@ fn series(times: &[f64]) -> Contents {
             }),
             lens: Vec::new(),
             made: Vec::new(),
+            blocks: Vec::new(),
         });
     }
     contents
@@ -134,6 +135,7 @@ fn fields_with_lengths_make_a_series_of_format_2_and_others_one_of_format_1() {
             stored: 4,
             count: 3,
         }],
+        blocks: Vec::new(),
     });
     let bytes = contents.encode().unwrap();
     assert_eq!(Contents::decode(&bytes, Path::new("x")).unwrap(), contents);
@@ -142,6 +144,62 @@ fn fields_with_lengths_make_a_series_of_format_2_and_others_one_of_format_1() {
     assert!(contents.takes(&variable));
     variable.fields[0].capacity = Some(9);
     assert!(!contents.takes(&variable));
+}
+
+/// Returns a table with one block, `steps` away from the origin.
+fn block(of: &str, steps: u8) -> FieldTable {
+    let mut table = table(&[4]);
+    table.fields[0].on = Some("b".to_owned());
+    table.meshes.push(MeshDesc {
+        name: "b".to_owned(),
+        kind: MeshKind::Uniform {
+            points: [4, 1, 1],
+            origin: [f64::from(steps), 0.0, 0.0],
+            spacing: [1.0; 3],
+        },
+        block: Some(Block {
+            of: of.to_owned(),
+            level: 0,
+            refinement: [2; 3],
+            offset: [i64::from(steps), 0, 0],
+        }),
+        attrs: Default::default(),
+    });
+    table.check_meshes().unwrap();
+    table
+}
+
+#[test]
+fn places_of_blocks_are_stored_for_each_version_in_format_3() {
+    let mut contents = Contents::new("heat", &block("gas", 0));
+    assert_eq!(contents.format, 3);
+    for steps in 0..2 {
+        contents.versions.push(Row {
+            stamp: Stamp::default(),
+            files: vec![1],
+            chapter: None,
+            lens: vec![4],
+            made: Vec::new(),
+            blocks: blocks(&block("gas", steps)),
+        });
+    }
+    let bytes = contents.encode().unwrap();
+    let read = Contents::decode(&bytes, Path::new("x")).unwrap();
+    assert_eq!(read, contents);
+    assert_eq!(read.versions[1].blocks[0].offset, [1, 0, 0]);
+}
+
+#[test]
+fn single_mesh_that_moves_begins_a_part_that_takes_every_place() {
+    let contents = Contents::new("heat", &block("gas", 0));
+    assert!(contents.takes(&block("gas", 0)));
+    assert!(!contents.takes(&block("gas", 1)), "an image has one place");
+    let next = contents.next_part(&block("gas", 1));
+    assert!(next.takes(&block("gas", 1)) && next.takes(&block("gas", 2)));
+    assert!(!next.takes(&block("dust", 1)));
+    // A part that began for another reason may have an image.
+    let other = contents.next_part(&table(&[9]));
+    assert!(!other.moves() && next.moves());
 }
 
 #[test]
@@ -160,7 +218,7 @@ fn newer_format_with_more_members_is_too_new_and_not_damaged() {
     );
     let error = decode(&rmp_serde::to_vec(&newer).unwrap()).unwrap_err();
     assert!(
-        matches!(error, ReadError::TooNew { found: 3, .. }),
+        matches!(error, ReadError::TooNew { found: 4, .. }),
         "{error}"
     );
     for damaged in [&[][..], &[0x90], &[0x93, 1], b"junk"] {

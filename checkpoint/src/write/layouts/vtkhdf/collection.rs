@@ -24,7 +24,7 @@ pub fn root(file: &File, plan: &Plan<'_>) -> Result<Vec<Group>, Fault> {
             describe_image(&root, &Grid::of_mesh([1; 3], Mesh::default()))?;
             Ok(Vec::new())
         }
-        [only] => {
+        [only] if plan.count() == 1 => {
             describe(&root, only)?;
             Ok(vec![root])
         }

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::explicit::Explicit;
 use super::unstructured;
-use crate::write::layouts::grid::Grid;
+use crate::write::layouts::grid::{Grid, most_points};
 use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
 
 /// The geometry of a mesh.
@@ -25,6 +25,9 @@ impl<'t> Geometry<'t> {
             MeshKind::Uniform { .. } if size.points.is_empty() => {
                 return Err("it has a single point".to_owned());
             }
+            MeshKind::Uniform { .. } if size.is_empty() => {
+                return Err("it is unused in this version".to_owned());
+            }
             MeshKind::Uniform {
                 points,
                 origin,
@@ -44,6 +47,24 @@ impl<'t> Geometry<'t> {
             MeshKind::Particles { positions } => Explicit::particles(field(positions)?),
         };
         Ok(Geometry::Explicit(explicit))
+    }
+
+    /// Does the same for a time series, in which a uniform mesh has points with coordinates if it
+    /// may be without points in other versions: no image can be.
+    pub fn of_series(table: &'t FieldTable, mesh: &'t MeshDesc) -> Result<Self, String> {
+        let is_variable = table.fields_on(&mesh.name).any(|f| f.capacity.is_some());
+        match mesh.kind {
+            MeshKind::Uniform {
+                points,
+                origin,
+                spacing,
+            } if is_variable => {
+                let grid = Grid::of_mesh(points, Mesh { origin, spacing });
+                let most = most_points(table, &mesh.name, points);
+                Ok(Geometry::Explicit(unstructured::uniform(&grid, most)))
+            }
+            _ => Geometry::of(table, mesh),
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl<'s> Meshes<'s> {
             let global = group.create_group("FieldData")?;
             super::describe_version(&global, snapshot.stamp)?;
             if let Some(block) = shown.block() {
-                describe_block(&global, block)?;
+                describe_blocks(&global, std::slice::from_ref(block))?;
             }
         }
         for (field, why) in plan.hidden {
@@ -128,21 +128,23 @@ impl FileLayout for Meshes<'_> {
     }
 }
 
-/// Writes the place of a block. Returns the names of the arrays, and their numbers of values.
-pub fn describe_block(
+/// Writes the places of a block, one after the other. Returns the names of the arrays, and the
+/// number of values that each place has in them.
+pub fn describe_blocks(
     global: &Group,
-    block: &Block,
+    places: &[Block],
 ) -> Result<[(&'static str, usize); 3], hdf5::Error> {
-    let level = [i64::from(block.level)];
-    let refinement = block.refinement.map(i64::from);
-    let arrays = [
-        ("level", &level[..]),
-        ("refinement", &refinement[..]),
-        ("offset", &block.offset[..]),
+    let level = places.iter().map(|block| i64::from(block.level));
+    let refinement = places.iter().flat_map(|block| block.refinement);
+    let offset = places.iter().flat_map(|block| block.offset);
+    let arrays: [(&'static str, Vec<i64>, usize); 3] = [
+        ("level", level.collect(), 1),
+        ("refinement", refinement.map(i64::from).collect(), 3),
+        ("offset", offset.collect(), 3),
     ];
-    for (name, values) in arrays {
+    for (name, values, _) in &arrays {
         let numbers = global.new_dataset_builder();
-        numbers.with_data(values).create(name)?;
+        numbers.with_data(values).create(*name)?;
     }
-    Ok(arrays.map(|(name, values)| (name, values.len())))
+    Ok(arrays.map(|(name, _, count)| (name, count)))
 }

@@ -23,9 +23,11 @@
 //! Grids with coordinates are unstructured grids, because only VTK 9.6 and later read the types
 //! that VTKHDF has for them. All versions that read time series read the unstructured ones. Uniform
 //! meshes are unstructured grids too in a time series of several meshes: there VTK 9.7 takes an
-//! image for one without times. The points and cells of such grids are several times as large as a
+//! image for one without times. So is a single one that moves, or whose size may change: an image
+//! has one place and one size. The points and cells of such grids are several times as large as a
 //! field. So only exports and time series have them, and only if a field that VTK shows is on the
-//! mesh.
+//! mesh. A uniform mesh that is unused in a version is not in its file, and has no points in a time
+//! series.
 //!
 //! A field whose values have the form that VTK needs is stored once: here and under `/tcasm`. VTK
 //! needs points and cells along a single axis, so the dataset of such a field has one axis in place
@@ -50,7 +52,7 @@ pub use explicit::{Counts, Explicit, Source, TOPOLOGIES, no_ids, numbers};
 pub use geometry::Geometry;
 pub use image::describe_image;
 pub use made::Made;
-pub use meshes::describe_block;
+pub use meshes::describe_blocks;
 pub use places::{Place, places};
 pub use plan::{Data, Plan, Shown};
 

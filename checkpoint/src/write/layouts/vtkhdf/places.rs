@@ -47,7 +47,7 @@ fn on_grid(table: &FieldTable) -> Vec<Place> {
 fn on_meshes(table: &FieldTable) -> Vec<Place> {
     let plan = Plan::of(table);
     let place = |name: &str| {
-        let count = plan.meshes.len();
+        let count = plan.count();
         let paths = plan
             .meshes
             .iter()
@@ -67,8 +67,8 @@ fn on_meshes(table: &FieldTable) -> Vec<Place> {
     places.collect()
 }
 
-/// Returns the paths of the field called `name` in the group of `shown`, in a file that shows
-/// `count` meshes.
+/// Returns the paths of the field called `name` in the group of `shown`, in a file for `count`
+/// meshes.
 fn paths(shown: &Shown<'_>, count: usize, name: &str) -> Vec<String> {
     let group = shown.path(count);
     let mut paths = Vec::new();

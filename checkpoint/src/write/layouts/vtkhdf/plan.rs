@@ -24,6 +24,8 @@ pub struct Plan<'t> {
     pub meshes: Vec<Shown<'t>>,
     /// The fields that are not shown, and why.
     pub hidden: Vec<(&'t str, String)>,
+    /// The number of meshes that are not shown because they are unused in this version.
+    unused: usize,
 }
 
 /// A mesh that is shown, with the fields on it.
@@ -55,27 +57,45 @@ pub struct Data<'t> {
 impl<'t> Plan<'t> {
     /// Returns the plan of a file with the fields and meshes of `table`.
     pub fn of(table: &'t FieldTable) -> Self {
-        let mut plan = Plan {
-            meshes: Vec::new(),
-            hidden: Vec::new(),
-        };
-        for mesh in &table.meshes {
-            match Geometry::of(table, mesh) {
-                Ok(geometry) => plan.show(table, mesh, geometry),
-                Err(why) => plan.hide(table, mesh, &why),
-            }
-        }
-        plan.show_free_fields(table);
-        plan
+        Plan::with(table, Geometry::of)
     }
 
     /// Does the same for a time series. One of several meshes is no image there: VTK reads an image
-    /// in a collection as if it had no times.
-    pub fn of_series(table: &'t FieldTable) -> Self {
-        let mut plan = Plan::of(table);
-        if plan.meshes.len() > 1 {
+    /// in a collection as if it had no times. Nor is a mesh if it `moves`: an image has one place.
+    pub fn of_series(table: &'t FieldTable, moves: bool) -> Self {
+        let mut plan = Plan::with(table, Geometry::of_series);
+        if moves || plan.meshes.len() > 1 {
             plan.meshes.iter_mut().for_each(Shown::make_explicit);
         }
+        plan
+    }
+
+    /// Returns how many meshes the file is for. Unused ones count, so that the file is a collection
+    /// in each version of a region with several blocks, however many are used.
+    pub fn count(&self) -> usize {
+        self.meshes.len() + self.unused
+    }
+
+    /// Returns the plan in which meshes have the geometry that `geometry` returns.
+    fn with(
+        table: &'t FieldTable,
+        geometry: impl Fn(&'t FieldTable, &'t MeshDesc) -> Result<Geometry<'t>, String>,
+    ) -> Self {
+        let mut plan = Plan {
+            meshes: Vec::new(),
+            hidden: Vec::new(),
+            unused: 0,
+        };
+        for mesh in &table.meshes {
+            match geometry(table, mesh) {
+                Ok(geometry) => plan.show(table, mesh, geometry),
+                Err(why) => {
+                    plan.unused += usize::from(is_unused(table, mesh));
+                    plan.hide(table, mesh, &why);
+                }
+            }
+        }
+        plan.show_free_fields(table);
         plan
     }
 
@@ -200,7 +220,7 @@ impl<'t> Plan<'t> {
 }
 
 impl Shown<'_> {
-    /// Returns the path of its group in a file that shows `count` meshes.
+    /// Returns the path of its group in a file for `count` meshes.
     pub fn path(&self, count: usize) -> String {
         match count {
             1 => "/VTKHDF".to_owned(),
@@ -211,7 +231,8 @@ impl Shown<'_> {
     /// Gives an image points with coordinates, and cells.
     fn make_explicit(&mut self) {
         if let Geometry::Image(grid) = &self.geometry {
-            self.geometry = Geometry::Explicit(unstructured::uniform(grid));
+            let [z, y, x] = grid.points;
+            self.geometry = Geometry::Explicit(unstructured::uniform(grid, [x, y, z]));
             for data in &mut self.data {
                 data.shape = along_one_axis(data.field);
             }
@@ -222,6 +243,12 @@ impl Shown<'_> {
 /// Returns true if the points of `mesh` form a grid.
 fn is_structured(mesh: &MeshDesc) -> bool {
     matches!(mesh.kind, MeshKind::Uniform { .. }) || has_coordinates(mesh)
+}
+
+/// Returns true if `mesh` is a uniform one without points.
+fn is_unused(table: &FieldTable, mesh: &MeshDesc) -> bool {
+    let is_uniform = matches!(mesh.kind, MeshKind::Uniform { .. });
+    is_uniform && table.size_of(mesh).is_ok_and(|size| size.is_empty())
 }
 
 /// Returns true if `mesh` is a grid whose coordinates are fields. VTK gets it as unstructured.
@@ -239,9 +266,6 @@ fn place(field: &FieldDesc, geometry: &Geometry<'_>) -> Result<(&'static str, Ve
         return Err(why.to_owned());
     }
     let shape = match geometry {
-        Geometry::Image(_) if field.capacity.is_some() => {
-            return Err("its length may change, and that of a uniform mesh cannot".to_owned());
-        }
         Geometry::Image(grid) => grid
             .shape_on(field)
             .ok_or_else(|| "its shape is not that of the grid".to_owned())?,

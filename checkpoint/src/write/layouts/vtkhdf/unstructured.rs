@@ -112,8 +112,9 @@ pub fn rectilinear(axes: [Axis<'_>; 3]) -> Explicit<'_> {
     lattice(along, most, Source::Made(Made::Axes(axes)))
 }
 
-/// Returns the arrays of a uniform grid.
-pub fn uniform(grid: &Grid) -> Explicit<'static> {
+/// Returns the arrays of a uniform grid, which has at most `most` points along x, y and z in all
+/// versions.
+pub fn uniform(grid: &Grid, most: [usize; 3]) -> Explicit<'static> {
     let [z, y, x] = grid.points;
     let Mesh { origin, spacing } = grid.mesh;
     let even = |axis: usize, points| Axis::Even {
@@ -121,7 +122,8 @@ pub fn uniform(grid: &Grid) -> Explicit<'static> {
         spacing: spacing[axis],
         points,
     };
-    rectilinear([even(0, x), even(1, y), even(2, z)])
+    let axes = [even(0, x), even(1, y), even(2, z)];
+    lattice([x, y, z], most, Source::Made(Made::Axes(axes)))
 }
 
 /// Returns the arrays of a grid with the points `coordinates`.

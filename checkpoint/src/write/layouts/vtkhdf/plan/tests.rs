@@ -2,6 +2,7 @@
 
 use super::super::explicit::Counts;
 use super::*;
+use crate::write::layouts::grid::most_points;
 use tcasm_core::field::{DType, Mesh};
 
 /// Returns a table with uniform meshes of these names, and a vector in the cells of each.
@@ -55,9 +56,11 @@ fn single_uniform_mesh_of_a_series_is_an_image() {
     let mut free = FieldTable::default();
     add_free(&mut free);
     for table in [named, free] {
-        let plan = Plan::of_series(&table);
+        let plan = Plan::of_series(&table, false);
         assert_eq!(plan, Plan::of(&table));
         assert!(matches!(plan.meshes[0].geometry, Geometry::Image(_)));
+        let moving = Plan::of_series(&table, true);
+        assert!(matches!(moving.meshes[0].geometry, Geometry::Explicit(_)));
     }
 }
 
@@ -79,23 +82,39 @@ fn several_uniform_meshes_of_a_series_have_points_and_cells() {
     };
     let shapes = vec![vec![6, 3], vec![6, 3], vec![5]];
     let expected = (vec![plane, plane, line], shapes);
-    assert_eq!(sizes(&Plan::of_series(&table)), expected);
+    assert_eq!(sizes(&Plan::of_series(&table, false)), expected);
 }
 
 #[test]
-fn field_whose_length_may_change_is_not_shown_on_a_uniform_mesh_for_that_reason() {
+fn uniform_mesh_whose_size_may_change_is_an_image_in_a_file_and_has_points_in_a_series() {
     let mut table = uniform(&["a"]);
-    let still = FieldDesc {
-        name: "still".to_owned(),
-        ..table.fields[0].clone()
-    };
     table.fields[0].capacity = Some(2);
-    table.fields.push(still);
+    let no_image = vec![Counts {
+        points: 12,
+        cells: 6,
+        ids: 24,
+    }];
+    assert_eq!(sizes(&Plan::of(&table)), (vec![], vec![vec![2, 3, 3]]));
+    let series = Plan::of_series(&table, false);
+    assert_eq!(sizes(&series), (no_image, vec![vec![6, 3]]));
+}
+
+#[test]
+fn unused_mesh_is_in_no_file_for_that_reason_and_has_no_points_in_a_series() {
+    let mut table = uniform(&["a"]);
+    (table.fields[0].capacity, table.fields[0].shape[0]) = (Some(2), 0);
+    if let MeshKind::Uniform { points, .. } = &mut table.meshes[0].kind {
+        points[1] = 0;
+    }
+    table.check_meshes().unwrap();
     let plan = Plan::of(&table);
-    assert_eq!(plan.meshes[0].data.len(), 1);
+    assert_eq!((plan.meshes.len(), plan.count()), (0, 1));
     let (name, why) = &plan.hidden[0];
     assert_eq!(*name, "v_of_a");
-    assert!(why.starts_with("its length may change"), "{why}");
+    assert!(why.ends_with("it is unused in this version"), "{why}");
+    let series = Plan::of_series(&table, false);
+    assert_eq!(sizes(&series), (vec![Counts::default()], vec![vec![0, 3]]));
+    assert_eq!(most_points(&table, "a", [4, 0, 1]), [4, 3, 1]);
 }
 
 #[test]
