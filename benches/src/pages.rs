@@ -57,13 +57,32 @@ impl Site {
         let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)?.unwrap_or(100);
         Ok(Duration::from_secs_f64(ticks as f64 / per_second as f64))
     }
+
+    /// Returns the most memory that the server has had at once, in bytes. Pages of the region that
+    /// it has mapped are among it.
+    pub fn most_memory(&self) -> Outcome<u64> {
+        memory(self.program.pid(), "VmHWM:")
+    }
 }
+
+/// Returns the memory of a process in bytes, as this line of its status in `/proc` says.
+pub fn memory(pid: u32, line: &str) -> Outcome<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let mut lines = status.lines();
+    let found = lines.find_map(|text| text.strip_prefix(line)?.trim().strip_suffix(" kB"));
+    let kib: u64 = found.ok_or("the status has no such line")?.parse()?;
+    Ok(kib * 1024)
+}
+
+/// Timeout for the first image of a page.
+const FIRST: Duration = Duration::from_secs(120);
 
 /// A number of pages that all show the same. Each has its own thread.
 pub struct Pages {
     stop: Arc<AtomicBool>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Outcome<()>>>,
+    first: Samples,
 }
 
 #[derive(Default)]
@@ -78,23 +97,26 @@ struct Shared {
 pub struct Taken {
     /// Bytes that all pages together received.
     pub bytes: u64,
-    /// Number of frames with an image that all pages together received.
+    /// Number of frames with an image or a scene that all pages together received.
     pub frames: u64,
     /// Time from publish until the frame arrived, for each of these frames.
     pub latencies: Samples,
+    /// Time from the request of each page until its first image or scene arrived. It is not among
+    /// `latencies`.
+    pub first: Samples,
 }
 
 impl Pages {
-    /// Opens `count` pages with this view request, and waits until each has a frame.
+    /// Opens `count` pages with this view request, and waits until each has an image or a scene.
     pub fn open(site: &Site, count: usize, request: &Value) -> Outcome<Pages> {
         let (stop, shared) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(Shared::default()),
         );
-        let mut threads = Vec::new();
+        let (mut threads, mut first) = (Vec::new(), Samples::default());
         for _ in 0..count {
             let mut page = Page::open(site, request)?;
-            page.next(None)?;
+            first.time(|| page.next(None))?;
             let (stop, shared) = (stop.clone(), shared.clone());
             threads.push(std::thread::spawn(move || {
                 tcasm_core::sys::thread::set_background();
@@ -108,6 +130,7 @@ impl Pages {
             stop,
             shared,
             threads,
+            first,
         })
     }
 
@@ -122,6 +145,7 @@ impl Pages {
             bytes: self.shared.bytes.load(Relaxed),
             frames: self.shared.frames.load(Relaxed),
             latencies: latencies.unwrap_or_else(PoisonError::into_inner).clone(),
+            first: self.first,
         })
     }
 }
@@ -143,13 +167,18 @@ impl Page {
     }
 
     /// Receives the next frame and acknowledges it. With `shared`, adds it to the results, and
-    /// returns when nothing arrives within the timeout of the socket. Without `shared`, waits up to
-    /// 30 seconds for the frame.
+    /// returns when nothing arrives within the timeout of the socket. Without `shared`, waits for a
+    /// frame with an image or a scene.
     fn next(&mut self, shared: Option<&Shared>) -> Outcome<()> {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + FIRST;
         loop {
             match self.socket.read() {
-                Ok(Message::Binary(bytes)) => return self.take(&bytes, shared),
+                Ok(Message::Binary(bytes)) => {
+                    let shows = self.take(&bytes, shared)?;
+                    if shows || shared.is_some() {
+                        return Ok(());
+                    }
+                }
                 Ok(Message::Text(text)) => {
                     if let Some(shared) = shared {
                         shared.bytes.fetch_add(text.len() as u64, Relaxed);
@@ -159,8 +188,11 @@ impl Page {
                 Err(tungstenite::Error::Io(error))
                     if matches!(error.kind(), std::io::ErrorKind::WouldBlock) =>
                 {
-                    if shared.is_some() || Instant::now() > end {
+                    if shared.is_some() {
                         return Ok(());
+                    }
+                    if Instant::now() > end {
+                        return Err("the first image did not come in time".into());
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -168,16 +200,18 @@ impl Page {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], shared: Option<&Shared>) -> Outcome<()> {
+    /// Acknowledges a frame. Returns true if it has an image or a scene.
+    fn take(&mut self, bytes: &[u8], shared: Option<&Shared>) -> Outcome<bool> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         let length = u32::from_le_bytes(bytes[..4].try_into()?) as usize;
         let head: Value = serde_json::from_slice(&bytes[4..4 + length])?;
         if !head["error"].is_null() {
             return Err(format!("{}", head["error"]).into());
         }
+        let shows = !head["image"].is_null() || !head["scene"].is_null();
         if let (Some(shared), Some(ms)) = (shared, head["published_ms"].as_f64()) {
             shared.bytes.fetch_add(bytes.len() as u64, Relaxed);
-            if !head["image"].is_null() {
+            if shows {
                 shared.frames.fetch_add(1, Relaxed);
                 let latency = now.as_secs_f64() * 1e9 - ms * 1e6;
                 let latencies = shared.latencies.lock();
@@ -187,6 +221,20 @@ impl Page {
             }
         }
         let got = json!({"type": "drawn", "frame": head["frame"]});
-        Ok(self.socket.send(Message::text(got.to_string()))?)
+        self.socket.send(Message::text(got.to_string()))?;
+        Ok(shows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_this_process_is_known_by_its_line() {
+        let own = |line| memory(std::process::id(), line);
+        let (now, most) = (own("VmRSS:").unwrap(), own("VmHWM:").unwrap());
+        assert!(now > 1 << 19 && most > 1 << 19, "{now} of {most}");
+        assert!(own("VmNothing:").is_err() && own("Name:").is_err());
     }
 }

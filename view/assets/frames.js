@@ -96,7 +96,7 @@ function grid(before, head, body) {
   return { ...head, corners: kept(floats, body, head.corners, count, before?.corners) };
 }
 
-/** Returns points or a surface, with their values and the range of these. */
+/** Returns points or a surface with their values, and the range of all values of the field. */
 function scene(before, head, body) {
   const { points, surface, base } = head;
   const last = before?.triangles;
@@ -112,7 +112,9 @@ function scene(before, head, body) {
     numbers: kept(integers, body, head.numbers, points, before?.numbers),
     triangles,
     values,
-    ...extent(values, base),
+    min: head.min ?? Infinity,
+    max: head.max ?? -Infinity,
+    positive: extent(values, base).positive,
   };
 }
 

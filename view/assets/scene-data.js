@@ -13,8 +13,9 @@ const ofTriangle = (triangle) => triangle;
 /**
  * Returns what to draw, or null if there is nothing (yet).
  * @returns {{shape: object, origin: number[], box: object|null, values: Float32Array, base: number,
- *   min: number, max: number, positive: number, indexOf: Function, note: string}|null} `shape`: see
- *   scene.js; `indexOf` returns the index of the value at a point or triangle
+ *   min: number, max: number, positive: number, notFinite: number, indexOf: Function,
+ *   note: string}|null} `shape`: see scene.js; `notFinite` is the number of values that are not
+ *   finite; `indexOf` returns the index of the value at a point or triangle
  */
 export function sceneData(of) {
   const shown = shownOfField();
@@ -34,15 +35,18 @@ function meshData(scene) {
     corners: triangles?.corners ?? null,
     valueOf: perCell ? ofTriangle : null,
   };
-  const { min, max, positive } = scene;
-  const range = { min, max, positive };
+  const { min, max, positive, not_finite: notFinite } = scene;
+  const range = { min, max, positive, notFinite };
   return { shape, origin, box: boxOf(scene), values, base, ...range, indexOf, note: note(scene) };
 }
 
-/** Returns the numbers of points that are not shown, as text. */
-function note({ all, points, invalid_points: invalid, surface, cells }) {
+/** Returns the numbers of points and triangles that are not shown, as text. */
+export function note({ all, points, invalid_points: invalid, surface, cells }) {
   const what = cells ? 'cells' : mesh()?.kind === 'particles' ? 'particles' : 'points';
-  const some = !surface && points + invalid < all ? `${points} of ${all} ${what}` : '';
+  let some = '';
+  if (surface && surface.triangles < surface.of) {
+    some = `coarser surface: ${surface.triangles} triangles for ${surface.of}`;
+  } else if (!surface && points + invalid < all) some = `${points} of ${all} ${what}`;
   return [some, without(invalid, surface ? 'points' : what)].filter(Boolean).join(', ');
 }
 
@@ -53,7 +57,7 @@ const without = (count, what) => (count > 0 ? `${count} ${what} with invalid coo
 function sliceData(of, { image, grid }) {
   const chosen = String(image?.request?.slice?.axes) === String(state.plane);
   if (!chosen || !fits(grid, image)) return null;
-  const { base, values, min, max, positive } = image;
+  const { base, values, min, max, positive, notFinite } = image;
   const indexOf = (_, triangle) => {
     const sample = ofSample(triangle);
     return indexOfSample(state.at, image, [Math.floor(sample / image.cols), sample % image.cols]);
@@ -67,6 +71,7 @@ function sliceData(of, { image, grid }) {
     min,
     max,
     positive,
+    notFinite,
     indexOf,
     note: without(grid.invalid_points, 'corners'),
   };

@@ -189,7 +189,7 @@ function annotate(of, table) {
   ctx.textBaseline = 'alphabetic';
   const caption = `${title(of, state.shown.component)}, version ${state.shown.version.version}`;
   ctx.fillText([caption, data.note].filter(Boolean).join(', '), 16 * ratio, 20 * ratio);
-  const image = { invalid: data.values.reduce((n, v) => n + (Number.isFinite(v) ? 0 : 1), 0) };
+  const image = { invalid: data.notFinite };
   const bar = { x: width - 92 * ratio, y: 40 * ratio, height: height - 80 * ratio };
   colorBar(ctx, { range: ends, table, unit: unitOf(of), theme, ratio, image }, bar);
   markPin(ctx, ratio);
@@ -263,7 +263,7 @@ function indexAt(x, y) {
 export function sceneDrawn() {
   if (!last || canvas.hidden) return null;
   const { data, ends, viewpoint: here } = last;
-  const { shape, values, base, note } = data;
+  const { shape, values, base, note, notFinite } = data;
   return {
     points: shape.positions.length / 3,
     triangles: shape.corners ? shape.corners.length / 3 : 0,
@@ -272,5 +272,6 @@ export function sceneDrawn() {
     box: here.box,
     camera: { ...here.camera },
     note,
+    notFinite,
   };
 }

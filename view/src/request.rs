@@ -1,5 +1,6 @@
 //! The messages of a client: what it wants to see.
 
+use crate::mesh::MAX_TRIANGLES;
 use serde::Deserialize;
 use tcasm_analytics::blocks;
 use tcasm_core::field::FieldDesc;
@@ -107,6 +108,13 @@ pub struct SceneRequest {
     /// True for the surface of an unstructured mesh, if it has one.
     #[serde(default)]
     pub surface: bool,
+    /// Maximum number of triangles. A surface that has more is made coarser.
+    #[serde(default = "most_triangles")]
+    pub triangles: usize,
+}
+
+fn most_triangles() -> usize {
+    MAX_TRIANGLES
 }
 
 /// The reason why a client message is refused.
@@ -173,6 +181,12 @@ impl ViewRequest {
             self.scene.map_or(1, |scene| scene.points),
             1,
             MAX_POINTS,
+        )?;
+        within(
+            "the number of triangles",
+            self.scene.map_or(1, |scene| scene.triangles),
+            1,
+            MAX_TRIANGLES,
         )?;
         within(
             "the size of the volume",
@@ -282,6 +296,8 @@ mod tests {
             r#""volume":257"#,
             r#""scene":{"points":0}"#,
             r#""scene":{"points":1048577}"#,
+            r#""scene":{"points":1,"triangles":0}"#,
+            r#""scene":{"points":1,"triangles":1000001}"#,
             &axes,
             &also,
         ] {

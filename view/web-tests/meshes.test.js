@@ -107,6 +107,7 @@ test('a number of particles that changes keeps the camera, and none is said', as
   const { page, producer } = await showing('speed');
   const first = await untilScene(page, (s) => s.points === 200);
   assert.equal(first.values[7], null);
+  assert.equal(first.notFinite, 1);
   await eventually(async () => {
     assert.ok((await pixelsOf(page, INVALID)) > 10, 'particle 7 has the colour of NaN');
   });
@@ -137,6 +138,24 @@ test('a number of particles that changes keeps the camera, and none is said', as
   assert.deepEqual(again.camera, turned.camera);
   assert.ok(await page.locator('#message').isHidden());
   assert.deepEqual(troubles(page), []);
+});
+
+test('the caption says how many points and triangles are shown', async () => {
+  const { page } = await showing('load');
+  await untilScene(page, (s) => s.triangles > 0);
+  const note = (scene) => page.evaluate(async (of) => {
+    const module = await import('/assets/scene-data.js');
+    return module.note({ invalid_points: 0, cells: true, ...of });
+  }, scene);
+  const surface = { triangles: 52, of: 52 };
+  assert.equal(await note({ all: 6, points: 28, surface }), '');
+  const coarse = { triangles: 300, of: 5200 };
+  const merged = await note({ all: 600, points: 150, surface: coarse, invalid_points: 2 });
+  assert.equal(
+    merged,
+    'coarser surface: 300 triangles for 5200, 2 points with invalid coordinates',
+  );
+  assert.equal(await note({ all: 600, points: 150, surface: null }), '150 of 600 cells');
 });
 
 test('axes of the box have their ends and the unit of the positions', async () => {

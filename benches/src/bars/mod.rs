@@ -27,7 +27,7 @@ pub use table::{head, lines};
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 12] = [
+pub const GROUPS: [Group; 13] = [
     ("dense", dense::measure),
     ("inline", inline::measure),
     ("stable", stable::measure),
@@ -39,14 +39,16 @@ pub const GROUPS: [Group; 12] = [
     ("compute", compute::measure),
     ("gray-scott", gray_scott::measure),
     ("view", view::measure),
+    ("meshes", view::meshes::measure),
     ("pixels", view::pixels::measure),
 ];
 
 /// Pairs of a group and a program that it starts. The programs must be built before.
-pub const PROGRAMS: [(&str, &str); 5] = [
+pub const PROGRAMS: [(&str, &str); 6] = [
     ("observers", "watcher"),
     ("gray-scott", "tcasm"),
     ("gray-scott", "statistics"),
     ("view", "tcasm"),
+    ("meshes", "tcasm"),
     ("pixels", "tcasm"),
 ];

@@ -78,7 +78,10 @@ impl Message {
                     self.array(&surface.cells, None),
                 ],
             };
-            json!({"triangles": surface.cells.len(), "corners": corners, "cells": cells})
+            json!({
+                "triangles": surface.cells.len(), "of": surface.all, "corners": corners,
+                "cells": cells,
+            })
         });
         let [low, high] = ends(scene.range);
         let head = json!({

@@ -158,6 +158,8 @@ fn triangle() -> Scene {
             points: vec![3, 5, 8],
             corners: vec![[0, 1, 2]],
             cells: vec![7],
+            all: 1,
+            merged: None,
         })),
         base: 0.0,
         range: Some([1.0, 3.0]),

@@ -3,7 +3,7 @@
 use super::seen::{Seen, field_of, grid_of, lattice_of, places_of};
 use crate::frame::{Frame, Of, Pages, Probe};
 use crate::image::{self, Image, Profile, ShowError, Volume};
-use crate::mesh::{self, Cache, Grid, MAX_SIDE, Scene};
+use crate::mesh::{self, Cache, Extent, Grid, MAX_SIDE, Scene};
 use crate::request::{Line, SceneRequest, Slice, ViewRequest};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -211,10 +211,14 @@ impl Pass {
         request: &ViewRequest,
         wanted: &SceneRequest,
     ) -> Result<Arc<Scene>, String> {
+        let (part, component) = (part_of(request), request.component);
+        // Where there are no moments, there is no scene either, and its error says more.
+        let moments = self.moments(&part);
+        let whole = moments.map_or_else(|_| Extent::default(), |moments| Extent::from(&*moments));
         let (view, meshes, name) = (&self.view, &self.meshes, &request.field);
-        remember(&mut self.scenes, (part_of(request), *wanted), || {
+        remember(&mut self.scenes, (part, *wanted), || {
             let mut cache = meshes.lock().unwrap_or_else(PoisonError::into_inner);
-            let scene = mesh::scene(&Seen(view), name, request.component, wanted, &mut cache);
+            let scene = mesh::scene(&Seen(view), name, component, whole, wanted, &mut cache);
             scene.map_err(|e| e.to_string())
         })
     }

@@ -7,11 +7,14 @@ use super::{Fields, MeshError, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tcasm_core::field::{CellType, Cells, MeshDesc};
+use tcasm_core::field::{CellType, Cells};
 
 /// The time for which a choice of points is used. Points that come to another region of space
 /// meanwhile may lack there.
 const CHOICE: Duration = Duration::from_secs(2);
+/// Delay before a surface is made coarser again of which nothing was left. Its points may have
+/// moved apart.
+const RETRY: Duration = Duration::from_secs(10);
 /// Maximum number of choices, and of surfaces. When there are more, all are removed.
 const MOST: usize = 16;
 
@@ -19,7 +22,7 @@ const MOST: usize = 16;
 #[derive(Debug, Default)]
 pub struct Cache {
     choices: HashMap<(String, Place, usize), Choice>,
-    surfaces: HashMap<String, Known>,
+    surfaces: HashMap<(String, usize), Known>,
 }
 
 #[derive(Debug)]
@@ -33,6 +36,7 @@ struct Choice {
 struct Known {
     topology: Topology,
     fingerprint: u64,
+    made: Instant,
     surface: Result<Arc<Surface>, MeshError>,
 }
 
@@ -64,6 +68,17 @@ impl Choice {
     }
 }
 
+impl Known {
+    /// Returns true if the surface can be used, for points for which `fits` returns true.
+    fn is_valid(&self, fits: impl FnOnce(&Surface) -> bool) -> bool {
+        match &self.surface {
+            Ok(surface) => fits(surface),
+            Err(MeshError::Triangles { .. }) => self.made.elapsed() < RETRY,
+            Err(_) => true,
+        }
+    }
+}
+
 impl Cache {
     /// Returns a choice of points of a mesh. The key is the name of the mesh, the kind of points,
     /// and the greatest number of them.
@@ -91,39 +106,44 @@ impl Cache {
         selection
     }
 
-    /// Returns the surface of a mesh of `points` points. Calls `find` only if the cells differ from
-    /// those of the version whose surface is known.
+    /// Returns the surface of a mesh of `points` points. The key is the name of the mesh, and the
+    /// greatest number of triangles. Calls `find` only if the cells differ from those of the
+    /// version whose surface is known, or if that does not fit the points any more.
     pub fn surface(
         &mut self,
         fields: &impl Fields,
-        mesh: &MeshDesc,
+        (mesh, most): (&str, usize),
         cells: &Cells,
         points: usize,
+        fits: impl FnOnce(&Surface) -> bool,
         find: impl FnOnce() -> Result<Surface, MeshError>,
     ) -> Result<Arc<Surface>, MeshError> {
-        let now = Topology::of(fields, cells, points)?;
-        let before = self.surfaces.remove(&mesh.name);
-        let before = before.filter(|known| known.topology.size == now.size);
-        let (fingerprint, surface) = match before {
-            Some(known) if now.is_unchanged(&known.topology, fields, cells) => {
-                (known.fingerprint, known.surface)
-            }
-            before => {
-                let fingerprint = fingerprint_of(fields, cells)?;
-                let same = before.filter(|known| known.fingerprint == fingerprint);
-                let surface = same.map_or_else(|| find().map(Arc::new), |known| known.surface);
-                (fingerprint, surface)
-            }
+        let key = (mesh.to_owned(), most);
+        let topology = Topology::of(fields, cells, points)?;
+        let before = self.surfaces.remove(&key);
+        let before = before.filter(|known| known.topology.size == topology.size);
+        let unchanged = before
+            .as_ref()
+            .filter(|known| topology.is_unchanged(&known.topology, fields, cells));
+        let fingerprint = match unchanged {
+            Some(known) => known.fingerprint,
+            None => fingerprint_of(fields, cells)?,
         };
+        let same = before.filter(|known| known.fingerprint == fingerprint && known.is_valid(fits));
+        let (made, surface) = same.map_or_else(
+            || (Instant::now(), find().map(Arc::new)),
+            |known| (known.made, known.surface),
+        );
         if self.surfaces.len() >= MOST {
             self.surfaces.clear();
         }
         let known = Known {
-            topology: now,
+            topology,
             fingerprint,
+            made,
             surface: surface.clone(),
         };
-        self.surfaces.insert(mesh.name.clone(), known);
+        self.surfaces.insert(key, known);
         surface
     }
 }

@@ -1,6 +1,5 @@
 //! The reasons why a mesh cannot be shown.
 
-use super::faces::{MAX_CELLS, MAX_TRIANGLES};
 use thiserror::Error;
 
 /// The reason why a mesh, or a field on it, cannot be shown in space.
@@ -92,7 +91,7 @@ pub enum MeshError {
     /// The mesh has too many points or cells for a surface.
     #[error(
         "mesh {mesh:?} has {points} points and {cells} cells; a surface is shown of at most \
-         {MAX_CELLS} cells"
+         {most} cells"
     )]
     TooLarge {
         /// The name of the mesh.
@@ -101,6 +100,8 @@ pub enum MeshError {
         points: usize,
         /// Number of cells.
         cells: usize,
+        /// Maximum number of cells.
+        most: usize,
     },
     /// Very many cells have the same faces.
     #[error(
@@ -113,16 +114,18 @@ pub enum MeshError {
         /// Number of cells.
         cells: usize,
     },
-    /// The surface has too many triangles.
+    /// The surface has too many triangles, and no coarser one shows it.
     #[error(
-        "the surface of mesh {mesh:?} has {triangles} triangles or more; at most {MAX_TRIANGLES} \
-         are shown"
+        "the surface of mesh {mesh:?} has {triangles} triangles, and its pieces are too small for \
+         one of at most {most}"
     )]
     Triangles {
         /// The name of the mesh.
         mesh: String,
-        /// Number of triangles that were found before the search was given up.
+        /// Number of triangles of the surface.
         triangles: usize,
+        /// Maximum number of triangles.
+        most: usize,
     },
     /// The mesh has no cell with a surface.
     #[error("no cell of mesh {0:?} has a surface")]

@@ -7,12 +7,17 @@
 //!
 //! A cell may name a point several times: a hexahedron whose corners coincide is a wedge. So a face
 //! is the polygon of its different corners, and a face with fewer than three of them is none.
+//!
+//! If the surface has more triangles than a screen needs, a coarser one takes its place
+//! (`coarse.rs`).
 
 use super::MeshError;
 use super::cells::CellList;
+use super::coarse::{Merged, coarse};
+use super::points::Places;
 use tcasm_core::field::CellType;
 
-/// Maximum number of triangles of a surface.
+/// Maximum number of triangles of a surface. A larger surface is made coarser.
 pub const MAX_TRIANGLES: usize = 1_000_000;
 /// Maximum number of cells whose surface is looked for. With more cells there would be more parts,
 /// for each of which all cells are read.
@@ -21,6 +26,15 @@ pub const MAX_CELLS: usize = 1 << 23;
 const AT_ONCE: usize = if cfg!(test) { 64 } else { 1 << 22 };
 /// Maximum number of faces that are sorted at once. There are more only if very many are equal.
 const MOST_AT_ONCE: usize = 2 * AT_ONCE;
+
+/// The limits of surfaces.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// Maximum number of cells whose surface is looked for.
+    pub cells: usize,
+    /// Maximum number of triangles.
+    pub triangles: usize,
+}
 
 /// A surface of triangles.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +45,10 @@ pub struct Surface {
     pub corners: Vec<[u32; 3]>,
     /// The cell of each triangle, in ascending order.
     pub cells: Vec<u32>,
+    /// Number of triangles of the whole surface. There are fewer here if this one is coarser.
+    pub all: usize,
+    /// The points and cells that a coarser surface stands for; `None` for the whole surface.
+    pub(crate) merged: Option<Merged>,
 }
 
 /// The corners of a face, as places in the list of a cell's points.
@@ -79,19 +97,24 @@ fn faces_of(cell: CellType) -> &'static [Corners] {
 }
 
 /// The different corners of a face: their points, and then [`NO_POINT`] for each that it lacks.
-type Polygon = [u32; 4];
+pub type Polygon = [u32; 4];
 
 /// The number that no point has: a mesh with so many points has no surface.
-const NO_POINT: u32 = u32::MAX;
+pub const NO_POINT: u32 = u32::MAX;
 
 /// Returns the polygon of a face of the cell with these points, in the order around the face.
 fn polygon(face: &[usize], points: &[u32]) -> Polygon {
+    let corners = face.iter().map(|corner| points.get(*corner).copied());
+    distinct(corners.map(|point| point.unwrap_or(NO_POINT)))
+}
+
+/// Returns the polygon of at most four corners, which may be equal.
+pub fn distinct(corners: impl Iterator<Item = u32>) -> Polygon {
     let mut polygon = [NO_POINT; 4];
     let mut count = 0;
-    for corner in face {
-        let point = points.get(*corner).copied().unwrap_or(NO_POINT);
-        if !polygon.contains(&point) {
-            polygon[count] = point;
+    for corner in corners {
+        if !polygon.contains(&corner) {
+            polygon[count] = corner;
             count += 1;
         }
     }
@@ -104,6 +127,12 @@ fn triangles_of(polygon: Polygon) -> usize {
     corners.saturating_sub(2)
 }
 
+/// Returns the triangles that make up a polygon.
+pub fn fan(polygon: Polygon) -> impl Iterator<Item = [u32; 3]> {
+    let [first, others @ ..] = polygon;
+    (0..triangles_of(polygon)).map(move |at| [first, others[at], others[at + 1]])
+}
+
 /// A face that may have an equal one.
 struct Face {
     /// Its polygon, in ascending order.
@@ -112,18 +141,40 @@ struct Face {
     number: u8,
 }
 
-/// Returns the surface of the cells.
-pub fn surface(cells: &CellList<'_>) -> Result<Surface, MeshError> {
-    let (count, points) = (cells.count(), cells.points());
-    if count > MAX_CELLS || points >= u32::MAX as usize {
-        let mesh = cells.mesh().to_owned();
+/// Returns the surface of cells between these points. If it has too many triangles, it is a coarser
+/// one, with points where they are now.
+pub fn surface(
+    cells: &CellList<'_>,
+    places: &impl Places,
+    most: Most,
+) -> Result<Surface, MeshError> {
+    let (mesh, count, points) = (cells.mesh().to_owned(), cells.count(), cells.points());
+    // The number of a face must fit in 32 bits, and so must that of a point.
+    let most_cells = most.cells.min(MAX_CELLS);
+    if count > most_cells || points >= u32::MAX as usize {
         return Err(MeshError::TooLarge {
             mesh,
             points,
             cells: count,
+            most: most_cells,
         });
     }
-    let parts = (count * MOST_FACES).div_ceil(AT_ONCE).max(1) as u64;
+    let outer = outer(cells)?;
+    let (triangles, most) = (outer.triangles, most.triangles);
+    match triangles {
+        0 => Err(MeshError::NoSurface(mesh)),
+        _ if triangles <= most => outer.surface(cells),
+        _ => coarse(cells, &outer, places, most)?.ok_or(MeshError::Triangles {
+            mesh,
+            triangles,
+            most,
+        }),
+    }
+}
+
+/// Returns the faces on the surface.
+fn outer(cells: &CellList<'_>) -> Result<Outer, MeshError> {
+    let parts = (cells.count() * MOST_FACES).div_ceil(AT_ONCE).max(1) as u64;
     let mut outer = Outer::default();
     for part in 0..parts {
         let mut faces = inner_or_outer(cells, part, parts, &mut outer)?;
@@ -133,11 +184,9 @@ pub fn surface(cells: &CellList<'_>) -> Result<Surface, MeshError> {
                 outer.add(face.cell, face.number, triangles_of(face.key));
             }
         }
-        if outer.triangles > MAX_TRIANGLES {
-            break;
-        }
     }
-    outer.finish(cells)
+    outer.faces.sort_unstable();
+    Ok(outer)
 }
 
 /// Reads the faces of one part. Cells of two dimensions belong to the surface in any case: they go
@@ -185,43 +234,56 @@ fn spread(key: Polygon) -> u64 {
     mixed >> 32
 }
 
-/// The faces that were found to be on the surface: the cell of each, and its number there.
+/// The faces on the surface.
 #[derive(Default)]
-struct Outer {
-    faces: Vec<(u32, u8)>,
-    triangles: usize,
+pub struct Outer {
+    /// The number of the cell of each, times [`FACES`], plus its number there. In ascending order.
+    faces: Vec<u32>,
+    /// Number of triangles that make up the faces.
+    pub triangles: usize,
 }
 
+/// A number that is larger than that of any face of a cell.
+const FACES: u32 = 8;
+const _: () = assert!(MOST_FACES <= FACES as usize && MAX_CELLS <= (u32::MAX / FACES) as usize);
+
 impl Outer {
-    /// Adds a face of so many triangles. If there are too many, they are only counted.
+    /// Adds a face of so many triangles.
     fn add(&mut self, cell: u32, number: u8, triangles: usize) {
         self.triangles += triangles;
-        if triangles > 0 && self.triangles <= MAX_TRIANGLES {
-            self.faces.push((cell, number));
+        if triangles > 0 {
+            self.faces.push(cell * FACES + u32::from(number));
         }
     }
 
-    /// Returns the triangles of the faces.
-    fn finish(mut self, cells: &CellList<'_>) -> Result<Surface, MeshError> {
-        let (mesh, triangles) = (cells.mesh().to_owned(), self.triangles);
-        if triangles > MAX_TRIANGLES {
-            return Err(MeshError::Triangles { mesh, triangles });
-        }
-        if triangles == 0 {
-            return Err(MeshError::NoSurface(mesh));
-        }
-        self.faces.sort_unstable();
-        let (mut surface, mut points) = (Surface::default(), Vec::new());
-        for (cell, number) in self.faces {
+    /// Calls `with` for each face, with its cell and its polygon.
+    pub fn each(
+        &self,
+        cells: &CellList<'_>,
+        mut with: impl FnMut(u32, Polygon),
+    ) -> Result<(), MeshError> {
+        let mut points = Vec::new();
+        for face in &self.faces {
+            let (cell, number) = (face / FACES, (face % FACES) as usize);
             let cell_type = cells.read(cell as usize, &mut points)?;
-            let face = faces_of(cell_type).get(usize::from(number)).copied();
-            let corners = polygon(face.unwrap_or_default(), &points);
-            let [first, others @ ..] = corners;
-            for pair in others.windows(2).take(triangles_of(corners)) {
-                surface.corners.push([first, pair[0], pair[1]]);
+            let corners = faces_of(cell_type).get(number).copied();
+            with(cell, polygon(corners.unwrap_or_default(), &points));
+        }
+        Ok(())
+    }
+
+    /// Returns the triangles of all faces.
+    fn surface(&self, cells: &CellList<'_>) -> Result<Surface, MeshError> {
+        let mut surface = Surface {
+            all: self.triangles,
+            ..Surface::default()
+        };
+        self.each(cells, |cell, polygon| {
+            for triangle in fan(polygon) {
+                surface.corners.push(triangle);
                 surface.cells.push(cell);
             }
-        }
+        })?;
         surface.number_points();
         Ok(surface)
     }

@@ -2,9 +2,10 @@
 
 use super::MeshError;
 use super::points::{Places, Points};
+use super::scene::{Fields, points_of};
 use ndarray::{ArrayView4, Axis, Ix4};
 use tcasm_analytics::{Number, dynamic};
-use tcasm_core::field::{DType, FieldDesc, Order};
+use tcasm_core::field::{DType, FieldDesc, MeshDesc, MeshKind, Order};
 
 /// The points of a structured mesh. Axes that it does not have come first, with one point each.
 pub enum Lattice<'a> {
@@ -89,4 +90,22 @@ fn points<'a, T: Number>(
     }
     let points = points.into_dimensionality::<Ix4>();
     points.map_err(|_| failed(format!("it has {axes} axes, more than 3")))
+}
+
+/// Returns the points of a structured mesh whose coordinates are fields; `None` for other meshes.
+pub fn lattice<'f>(
+    fields: &'f impl Fields,
+    mesh: &MeshDesc,
+) -> Result<Option<Lattice<'f>>, MeshError> {
+    match &mesh.kind {
+        MeshKind::Rectilinear { coordinates } => {
+            let axes = coordinates.iter().map(|name| points_of(fields, name));
+            Ok(Some(Lattice::rectilinear(axes.collect::<Result<_, _>>()?)))
+        }
+        MeshKind::Curvilinear { coordinates } => {
+            let (desc, bytes) = fields.get(coordinates)?;
+            Lattice::curvilinear(desc, bytes).map(Some)
+        }
+        _ => Ok(None),
+    }
 }

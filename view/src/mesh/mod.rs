@@ -10,6 +10,7 @@
 
 mod cache;
 mod cells;
+mod coarse;
 mod error;
 mod faces;
 mod grid;
@@ -27,11 +28,12 @@ pub use error::MeshError;
 pub use faces::{MAX_CELLS, MAX_TRIANGLES, Surface};
 pub use grid::{Grid, MAX_SIDE};
 pub(crate) use grid::{grid, places};
-pub(crate) use lattice::Lattice;
+pub(crate) use lattice::{Lattice, lattice};
 pub use points::FARTHEST;
 pub use raster::Raster;
 pub use scene::Scene;
-pub(crate) use scene::{Fields, Place, geometry_of, lattice, mesh_of, scene};
+pub(crate) use scene::{Fields, Place, geometry_of, mesh_of, scene};
+pub(crate) use values::Extent;
 
 /// The least and the greatest coordinates x, y, z of some points.
 pub type Bounds = [[f64; 3]; 2];

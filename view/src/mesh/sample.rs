@@ -5,9 +5,16 @@
 //! least rank. So each region with points is represented, dense regions have more points, and from
 //! one version to the next almost the same points are chosen, however they move and however many
 //! there are.
+//!
+//! A part of them is kept for points that must be seen: those whose value is not finite. They
+//! differ from field to field and from version to version, so they are added to the choice.
 
 use super::points::{Places, is_usable};
 use super::{Bounds, extend};
+use std::collections::BinaryHeap;
+
+/// The part of the points that is kept for those that must be seen: one of so many.
+const KEPT: usize = 8;
 
 /// The points that are shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +27,57 @@ pub struct Selection {
     pub all: usize,
 }
 
-/// Chooses at most `most` of the points. Points beyond the first 2^32 are not chosen.
+impl Selection {
+    /// Returns the numbers of these points and of `others`, at most `most`, in ascending order.
+    pub fn with(&self, others: Vec<u32>, most: usize) -> Vec<u32> {
+        let mut numbers = others;
+        numbers.extend(&self.numbers);
+        numbers.sort_unstable();
+        numbers.dedup();
+        // The choice may be older than the others.
+        numbers.truncate(most);
+        numbers
+    }
+}
+
+/// Returns how many of `most` points are kept for those that must be seen.
+pub fn kept(most: usize) -> usize {
+    most / KEPT
+}
+
+/// Some of the points that must be seen: those with the least ranks. So they are almost the same
+/// ones from version to version.
+pub struct Least {
+    most: usize,
+    points: BinaryHeap<(u64, u32)>,
+}
+
+impl Least {
+    /// Returns a list for at most `most` points.
+    pub fn new(most: usize) -> Self {
+        let points = BinaryHeap::new();
+        Least { most, points }
+    }
+
+    pub fn add(&mut self, number: u32) {
+        let ranked = (rank(number), number);
+        if self.points.len() < self.most {
+            self.points.push(ranked);
+        } else if let Some(mut worst) = self.points.peek_mut()
+            && ranked < *worst
+        {
+            *worst = ranked;
+        }
+    }
+
+    /// Returns the numbers of the points.
+    pub fn into_numbers(self) -> Vec<u32> {
+        self.points.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+/// Chooses at most `most` of the points: all that can be drawn, or as many as leave room for those
+/// that must be seen. Points beyond the first 2^32 are not chosen.
 pub fn select(points: &impl Places, most: usize) -> Selection {
     let (all, count) = (points.count(), points.count().min(u32::MAX as usize));
     let mut bounds: Option<Bounds> = None;
@@ -39,7 +96,7 @@ pub fn select(points: &impl Places, most: usize) -> Selection {
                 .filter(|number| is_usable(points.get(*number as usize)))
                 .collect()
         }
-        Some(bounds) => some(points, count, &bounds, most),
+        Some(bounds) => some(points, count, &bounds, most - kept(most)),
     };
     Selection {
         numbers,
@@ -85,7 +142,7 @@ fn rank(number: u32) -> u64 {
 }
 
 /// A grid of cubes that covers some points.
-struct Boxes {
+pub struct Boxes {
     corner: [f64; 3],
     side: f64,
     counts: [usize; 3],
@@ -94,7 +151,7 @@ struct Boxes {
 impl Boxes {
     /// Returns at most `most` boxes (but at least 8). Their sides are a power of two, and their
     /// corners multiples of it, so that the boxes stay where they are when the points move a bit.
-    fn new([low, high]: &Bounds, most: usize) -> Self {
+    pub fn new([low, high]: &Bounds, most: usize) -> Self {
         let most = most.max(8);
         let longest = (0..3)
             .map(|axis| high[axis] - low[axis])
@@ -105,6 +162,11 @@ impl Boxes {
             boxes = Boxes::of_side(low, high, boxes.side * 2.0);
         }
         boxes
+    }
+
+    /// Returns boxes with sides that are twice as long, for the same points.
+    pub fn coarser(&self, [low, high]: &Bounds) -> Self {
+        Boxes::of_side(low, high, self.side * 2.0)
     }
 
     fn of_side(low: &[f64; 3], high: &[f64; 3], side: f64) -> Self {
@@ -118,12 +180,12 @@ impl Boxes {
         }
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.counts.into_iter().fold(1, usize::saturating_mul)
     }
 
     /// Returns the number of the box that has the point.
-    fn of(&self, point: [f64; 3]) -> usize {
+    pub fn of(&self, point: [f64; 3]) -> usize {
         (0..3).fold(0, |number, axis| {
             let at = ((point[axis] - self.corner[axis]) / self.side) as usize;
             number * self.counts[axis] + at.min(self.counts[axis] - 1)
@@ -202,6 +264,34 @@ mod tests {
                 before.len()
             );
         }
+    }
+
+    #[test]
+    fn choice_leaves_room_for_points_that_must_be_seen() {
+        let chosen = select(&cube_and_outliers(100_000, 0.0), 1000);
+        let mut least = Least::new(kept(1000));
+        (50_000..100_000).for_each(|number| least.add(number));
+        let others = least.into_numbers();
+        assert_eq!(others.len(), 125);
+        let all = chosen.with(others.clone(), 1000);
+        let is_there = |number: &u32| all.binary_search(number).is_ok();
+        assert!(others.iter().all(is_there) && chosen.numbers.iter().all(is_there));
+        assert!(all.len() <= 1000 && all.is_sorted());
+    }
+
+    #[test]
+    fn points_with_the_least_ranks_are_kept_in_any_order() {
+        let of = |numbers: &mut dyn Iterator<Item = u32>, most: usize| {
+            let mut least = Least::new(most);
+            numbers.for_each(|number| least.add(number));
+            least.into_numbers().into_iter().collect::<HashSet<u32>>()
+        };
+        let up = of(&mut (0..1000), 10);
+        assert_eq!((up.len(), &up), (10, &of(&mut (0..1000).rev(), 10)));
+        let least = up.iter().map(|number| rank(*number)).max().unwrap();
+        let better = (0..1000).filter(|number| rank(*number) <= least);
+        assert_eq!(better.count(), 10);
+        assert!(of(&mut (0..5), 0).is_empty());
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! A field on particles or on an unstructured mesh, as points or as a surface in space.
 
 use super::cells::{CellList, Middles};
-use super::faces::{Surface, surface};
-use super::lattice::Lattice;
+use super::faces::{MAX_CELLS, Most, Surface, surface};
 use super::points::{Places, Points, is_usable};
-use super::values::{Relative, gather};
+use super::sample::{Least, kept};
+use super::values::{Extent, Relative, gather, not_finite};
 use super::{Bounds, Cache, MeshError, extend, middle, relative};
 use crate::request::SceneRequest;
 use std::sync::Arc;
@@ -57,11 +57,12 @@ pub struct Scene {
     pub surface: Option<Arc<Surface>>,
     /// The value that `values` are relative to.
     pub base: f64,
-    /// The least and the greatest finite value; `None` if none is finite.
+    /// The least and the greatest finite value of the whole field; `None` if none is finite.
     pub range: Option<[f64; 2]>,
-    /// Number of values that are not finite.
+    /// Number of values of the whole field that are not finite.
     pub not_finite: u64,
-    /// The values minus `base`: of each point, or of each triangle.
+    /// The values minus `base`: of each point, or of each triangle. A value of a coarser surface is
+    /// NaN if one that it stands for is not finite.
     pub values: Vec<f32>,
 }
 
@@ -100,34 +101,19 @@ pub fn geometry_of<'t>(table: &'t FieldTable, name: &str) -> Vec<&'t str> {
     mesh.map_or_else(Vec::new, |(mesh, _)| mesh.geometry())
 }
 
-/// Returns the points of a structured mesh whose coordinates are fields; `None` for other meshes.
-pub fn lattice<'f>(
-    fields: &'f impl Fields,
-    mesh: &MeshDesc,
-) -> Result<Option<Lattice<'f>>, MeshError> {
-    match &mesh.kind {
-        MeshKind::Rectilinear { coordinates } => {
-            let axes = coordinates.iter().map(|name| points_of(fields, name));
-            Ok(Some(Lattice::rectilinear(axes.collect::<Result<_, _>>()?)))
-        }
-        MeshKind::Curvilinear { coordinates } => {
-            let (desc, bytes) = fields.get(coordinates)?;
-            Lattice::curvilinear(desc, bytes).map(Some)
-        }
-        _ => Ok(None),
-    }
-}
-
-fn points_of<'f>(fields: &'f impl Fields, name: &str) -> Result<Points<'f>, MeshError> {
+/// Returns the points whose coordinates the field `name` has.
+pub fn points_of<'f>(fields: &'f impl Fields, name: &str) -> Result<Points<'f>, MeshError> {
     let (desc, bytes) = fields.get(name)?;
     Points::of(desc, bytes)
 }
 
-/// Computes the scene of one component of the field `name`, or of its magnitude (`None`).
+/// Computes the scene of one component of the field `name`, or of its magnitude (`None`), whose
+/// values have the extent `whole`.
 pub fn scene(
     fields: &impl Fields,
     name: &str,
     component: Option<usize>,
+    whole: Extent,
     wanted: &SceneRequest,
     cache: &mut Cache,
 ) -> Result<Scene, MeshError> {
@@ -137,6 +123,7 @@ pub fn scene(
     let field = Field {
         given,
         component,
+        whole,
         mesh,
         place,
     };
@@ -181,6 +168,7 @@ fn cells_of<'f>(
 struct Field<'f> {
     given: (&'f FieldDesc, &'f [u8]),
     component: Option<usize>,
+    whole: Extent,
     mesh: &'f MeshDesc,
     place: Place,
 }
@@ -189,7 +177,7 @@ impl Field<'_> {
     fn values(&self, numbers: &[u32]) -> Result<Relative, MeshError> {
         let (desc, bytes) = self.given;
         let values = gather(desc, bytes, self.component, numbers)?;
-        Ok(Relative::new(&values))
+        Ok(Relative::new(&values, self.whole.range))
     }
 
     /// Returns the surface of an unstructured mesh if it is wanted, or points if there is none.
@@ -203,7 +191,7 @@ impl Field<'_> {
     ) -> Result<Scene, MeshError> {
         let mut why = None;
         if wanted.surface {
-            match self.surface(fields, cells, &points, cache) {
+            match self.surface(fields, cells, &points, wanted.triangles, cache) {
                 Ok(scene) => return Ok(scene),
                 Err(error) => why = Some(error.to_string()),
             }
@@ -226,9 +214,10 @@ impl Field<'_> {
         cache: &mut Cache,
     ) -> Result<Scene, MeshError> {
         let selection = cache.selection((self.mesh.name.as_str(), self.place, most), points);
+        let numbers = selection.with(self.marked(points, most)?, most);
         // The choice may be older than this version.
         let placed = |number: &u32| (*number, points.get(*number as usize));
-        let shown = selection.numbers.iter().map(placed);
+        let shown = numbers.iter().map(placed);
         let (numbers, places): (Vec<u32>, Vec<[f64; 3]>) =
             shown.filter(|(_, place)| is_usable(*place)).unzip();
         let values = self.values(&numbers)?;
@@ -240,17 +229,47 @@ impl Field<'_> {
         })
     }
 
-    /// Returns the surface of the mesh.
+    /// Returns some of the points whose values are not finite, if not all points are shown.
+    fn marked(&self, points: &impl Places, most: usize) -> Result<Vec<u32>, MeshError> {
+        let (count, mut marked) = (points.count(), Least::new(kept(most)));
+        if count > most {
+            self.each_not_finite(&mut |number| {
+                let at = number as usize;
+                if at < count && is_usable(points.get(at)) {
+                    marked.add(number);
+                }
+            })?;
+        }
+        Ok(marked.into_numbers())
+    }
+
+    /// Calls `found` with the number of each value that is not finite.
+    fn each_not_finite(&self, found: &mut dyn FnMut(u32)) -> Result<(), MeshError> {
+        let (desc, bytes) = self.given;
+        match self.whole.not_finite {
+            0 => Ok(()),
+            _ => not_finite(desc, bytes, self.component, found),
+        }
+    }
+
+    /// Returns the surface of the mesh, with at most so many triangles.
     fn surface(
         &self,
         fields: &impl Fields,
         cells: &Cells,
         points: &Points<'_>,
+        triangles: usize,
         cache: &mut Cache,
     ) -> Result<Scene, MeshError> {
         let list = cells_of(fields, self.mesh, cells, points.count())?;
-        let count = list.count();
-        let found = cache.surface(fields, self.mesh, cells, points.count(), || surface(&list))?;
+        let (count, key) = (list.count(), (self.mesh.name.as_str(), triangles));
+        let most = Most {
+            cells: MAX_CELLS,
+            triangles,
+        };
+        let find = || surface(&list, points, most);
+        let fits = |known: &Surface| known.fits(points);
+        let found = cache.surface(fields, key, cells, points.count(), fits, find)?;
         let places: Vec<[f64; 3]> = found
             .points
             .iter()
@@ -260,13 +279,34 @@ impl Field<'_> {
             Place::Points => (&found.points, points.count()),
             Place::Cells => (&found.cells, count),
         };
-        let values = self.values(numbers)?;
+        let mut values = self.values(numbers)?;
+        self.mark(&found, &mut values.values)?;
         let scene = self.scene(&places, values, all);
+        let lacking = found.merged.as_ref().map_or(0, |m| m.invalid_points);
+        let invalid = places.iter().filter(|place| !is_usable(**place)).count();
         Ok(Scene {
-            invalid_points: places.iter().filter(|place| !is_usable(**place)).count(),
+            invalid_points: lacking + invalid,
             surface: Some(found),
             ..scene
         })
+    }
+
+    /// Makes the values of a coarser surface NaN that stand for values that are not finite.
+    fn mark(&self, surface: &Surface, values: &mut [f32]) -> Result<(), MeshError> {
+        let Some(merged) = &surface.merged else {
+            return Ok(());
+        };
+        let mut marked = vec![false; surface.points.len()];
+        self.each_not_finite(&mut |number| {
+            if let Some(at) = merged.place_of(self.place, number) {
+                marked[at] = true;
+            }
+        })?;
+        let touched = surface.touched(self.place, &marked);
+        for (value, _) in values.iter_mut().zip(touched).filter(|(_, is)| *is) {
+            *value = f32::NAN;
+        }
+        Ok(())
     }
 
     fn scene(&self, places: &[[f64; 3]], values: Relative, all: usize) -> Scene {
@@ -291,8 +331,8 @@ impl Field<'_> {
             numbers: Vec::new(),
             surface: None,
             base: values.base,
-            range: values.range,
-            not_finite: values.not_finite,
+            range: self.whole.range,
+            not_finite: self.whole.not_finite,
             values: values.values,
         }
     }

@@ -170,6 +170,85 @@ fn surface_is_sent_once_and_its_values_with_each_version() {
 }
 
 #[test]
+fn single_value_that_is_not_finite_is_sent_and_counted_among_many() {
+    const COUNT: usize = 200_000;
+    const BAD: usize = 123_457;
+    let name = name("speck");
+    let mut producer = producer(&name);
+    let x = producer.field::<f32, _>("x", [COUNT, 3]).vector();
+    let x = x.add().unwrap();
+    let dust = producer.particles("dust", &x).add().unwrap();
+    let v = producer.field::<f32, _>("v", [COUNT]).on(&dust);
+    let v = v.add().unwrap();
+    for ((i, axis), place) in producer.view_mut(x).unwrap().indexed_iter_mut() {
+        *place = if axis == 0 { i as f32 } else { 0.0 };
+    }
+    for (i, value) in producer.view_mut(v).unwrap().indexed_iter_mut() {
+        *value = i as f32;
+    }
+    producer.publish(1, 0.0).unwrap();
+    let site = Site::start(&name);
+    let mut page = site.open();
+    page.request(json!({"field": "v", "scene": {"points": 1000}}));
+    let good = page.until("particles", |frame| !frame.head["scene"].is_null());
+    assert_eq!(good.head["scene"]["not_finite"], json!(0));
+    assert!(!points(&good).0.contains(&(BAD as f64)), "not by chance");
+
+    producer.view_mut(v).unwrap()[[BAD]] = f32::NAN;
+    producer.publish(2, 0.0).unwrap();
+    let bad = page.until("a value that is NaN", |frame| {
+        frame.version() == 2 && !frame.head["scene"].is_null()
+    });
+    let scene = &bad.head["scene"];
+    assert_eq!(scene["not_finite"], json!(1));
+    let last = (COUNT - 1) as f64;
+    assert_eq!((&scene["min"], &scene["max"]), (&json!(0.0), &json!(last)));
+    let (x, values) = points(&bad);
+    assert!(values.len() <= 1000);
+    let marked = values.iter().zip(&x).filter(|(value, _)| value.is_nan());
+    let marked: Vec<f64> = marked.map(|(_, x)| *x).collect();
+    assert_eq!(marked, [BAD as f64]);
+}
+
+#[test]
+fn surface_of_too_many_triangles_comes_as_a_coarser_one() {
+    const SIDE: usize = 20;
+    let name = name("sheet");
+    let mut producer = producer(&name);
+    let count = (SIDE + 1) * (SIDE + 1);
+    let p = producer.field::<f64, _>("p", [count, 3]).vector();
+    let p = p.add().unwrap();
+    let c = producer.field::<i32, _>("c", [SIDE * SIDE, 4]).vector();
+    let c = c.add().unwrap();
+    let m = producer.unstructured_mesh("m", &p, CellType::QUAD, &c);
+    let m = m.add().unwrap();
+    producer.field::<f64, _>("t", [count]).on(&m).add().unwrap();
+    for ((i, axis), place) in producer.view_mut(p).unwrap().indexed_iter_mut() {
+        *place = [i % (SIDE + 1), i / (SIDE + 1), 0][axis] as f64;
+    }
+    for ((cell, corner), point) in producer.view_mut(c).unwrap().indexed_iter_mut() {
+        let first = cell / SIDE * (SIDE + 1) + cell % SIDE;
+        *point = (first + [0, 1, SIDE + 2, SIDE + 1][corner]) as i32;
+    }
+    producer.publish(1, 0.0).unwrap();
+    let site = Site::start(&name);
+    let mut page = site.open();
+    for most in [2 * SIDE * SIDE, 200] {
+        let scene = json!({"points": 9, "surface": true, "triangles": most});
+        let id = page.request(json!({"field": "t", "scene": scene}));
+        let frame = page.until("a surface", |frame| {
+            frame.head["id"] == json!(id) && !frame.head["scene"].is_null()
+        });
+        let scene = &frame.head["scene"];
+        assert_eq!(scene["why"], json!(null));
+        assert_eq!(scene["surface"]["of"], json!(2 * SIDE * SIDE));
+        let triangles = scene["surface"]["triangles"].as_u64().unwrap() as usize;
+        let is_near = triangles <= most && triangles > most / 10;
+        assert!(is_near, "{triangles} of {most}");
+    }
+}
+
+#[test]
 fn slice_of_a_rectilinear_mesh_comes_with_its_corners() {
     let name = name("stretched");
     let mut producer = producer(&name);

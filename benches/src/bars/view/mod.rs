@@ -3,6 +3,8 @@
 
 mod added;
 mod common;
+pub mod meshes;
+mod moving;
 pub mod pixels;
 mod steady;
 
@@ -31,17 +33,19 @@ fn load(pages: usize) -> Outcome<Vec<Bar>> {
     let took = steady.run()?;
     let busy = of_pages(site.busy())? - busy;
     let taken = of_pages(open.close())?;
-    Ok(load_bars(pages, took, busy, &taken))
-}
-
-fn load_bars(pages: usize, took: Duration, busy: Duration, taken: &Taken) -> Vec<Bar> {
-    let seconds = took.as_secs_f64();
-    let each = |of_all: u64| of_all as f64 / pages as f64 / seconds;
     let viewers = match pages {
         1 => "one page".to_owned(),
         n => format!("{n} pages"),
     };
     let what = format!("{SIDE}^3 doubles, {RATE} versions a second, seen by {viewers}");
+    Ok(load_bars(&what, pages, [took, busy], &taken))
+}
+
+/// Returns the rows for pages that were open for the time `took`, while the server computed for the
+/// time `busy`.
+fn load_bars(what: &str, pages: usize, [took, busy]: [Duration; 2], taken: &Taken) -> Vec<Bar> {
+    let seconds = took.as_secs_f64();
+    let each = |of_all: u64| of_all as f64 / pages as f64 / seconds;
     vec![
         Bar::limit(
             &format!("{what}: from publish until a page has the image"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tcasm_analytics::Histogram;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_view::frame::Of;
-use tcasm_view::mesh::{Grid, Scene};
+use tcasm_view::mesh::{Grid, MAX_TRIANGLES, Scene};
 use tcasm_view::region::Field;
 use tcasm_view::request::{MAX_ALSO, MAX_BINS, MAX_PIXELS, Slice};
 use tcasm_view::{Frame, Image, Region, SceneRequest, State, Update, ViewRequest};
@@ -255,6 +255,7 @@ impl Model {
             scene: is_in_space(field).then_some(SceneRequest {
                 points: POINTS,
                 surface: false,
+                triangles: MAX_TRIANGLES,
             }),
             probe: field.shape.is_empty().then(Vec::new),
             histogram: (bins > 0).then_some(bins),

@@ -1,11 +1,14 @@
 //! Meshes with good and with hostile geometry.
 
+mod coarse;
 mod grids;
 mod hostile;
 mod surfaces;
+mod whole;
 
 use super::*;
 use crate::request::SceneRequest;
+use tcasm_analytics::dynamic;
 use tcasm_core::field::{Centering, DType, FieldDesc, FieldTable, MeshDesc, MeshKind};
 
 /// Fields in the memory of the test. Their bytes are aligned.
@@ -78,11 +81,31 @@ impl Made {
     }
 
     fn scene(&self, name: &str, points: usize) -> Result<Scene, MeshError> {
-        let wanted = SceneRequest {
-            points,
-            surface: true,
-        };
-        scene(self, name, None, &wanted, &mut Cache::default())
+        self.scene_again(name, &wanted(points), &mut Cache::default())
+    }
+
+    /// Computes a scene with what is known of the versions before.
+    fn scene_again(
+        &self,
+        name: &str,
+        wanted: &SceneRequest,
+        cache: &mut Cache,
+    ) -> Result<Scene, MeshError> {
+        let (desc, bytes) = self.get(name)?;
+        let all = dynamic::moments(desc, bytes).ok();
+        let all = all.as_ref();
+        let moments = all.and_then(|all| all.magnitude.as_ref().or(all.components.first()));
+        let whole = moments.map_or_else(Extent::default, Extent::from);
+        scene(self, name, None, whole, wanted, cache)
+    }
+}
+
+/// Returns a request for a surface, or for this number of points.
+fn wanted(points: usize) -> SceneRequest {
+    SceneRequest {
+        points,
+        surface: true,
+        triangles: MAX_TRIANGLES,
     }
 }
 

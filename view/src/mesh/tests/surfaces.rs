@@ -227,12 +227,8 @@ fn cells_that_cannot_be_are_reported_and_points_are_shown() {
 fn surface_is_found_again_only_when_the_cells_change() {
     let mut made = two_cubes(GOOD);
     let mut cache = Cache::default();
-    let wanted = SceneRequest {
-        points: 9,
-        surface: true,
-    };
     let mut find = |made: &Made| {
-        let scene = scene(made, "t", None, &wanted, &mut cache).unwrap();
+        let scene = made.scene_again("t", &wanted(9), &mut cache).unwrap();
         scene.surface.map(|surface| Arc::as_ptr(&surface) as usize)
     };
     let first = find(&made);
@@ -258,16 +254,12 @@ fn surface_is_found_again_only_when_the_cells_change() {
 fn surface_is_found_again_when_the_cells_are_in_another_buffer() {
     let mut made = two_cubes(GOOD);
     let (mut cache, mut version) = (Cache::default(), 0);
-    let wanted = SceneRequest {
-        points: 9,
-        surface: true,
-    };
     let mut triangles = |connectivity: [i64; 16], offset: u64| {
         (made.version, made.same) = (version, true);
         version += 1;
         made.bytes[1] = connectivity.map(|point| point as u64).to_vec();
         made.table.fields[1].offset = offset;
-        let scene = scene(&made, "t", None, &wanted, &mut cache).unwrap();
+        let scene = made.scene_again("t", &wanted(9), &mut cache).unwrap();
         scene
             .surface
             .map(|surface| (surface.cells.len(), Arc::as_ptr(&surface) as usize))
