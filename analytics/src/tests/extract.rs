@@ -105,7 +105,8 @@ fn taken_indices_are_those_of_the_part() {
     assert_eq!(taken("1:4,::2", 2), [(1, 2, 2), (0, 3, 4), (0, 1, 1)]);
     // A step that leads to no other index is none.
     assert_eq!(taken("-1,3:8:7", 1), [(4, 1, 1), (3, 1, 1), (0, 1, 1)]);
-    let desc = FieldDesc::new("f", DType::F64, &[0]);
+    let mut desc = FieldDesc::new("f", DType::F64, &[0]);
+    desc.capacity = Some(3);
     let nothing = extract("...", 2).taken(&desc).unwrap();
     assert_eq!((nothing[0].start, nothing[0].count), (0, 0));
     let same = extract("...", 2).with_indices(&nothing);
@@ -196,9 +197,11 @@ proptest! {
             let part = extract.describe([desc]).unwrap().remove(0);
             let bytes = extract.values(desc, sample.bytes()).unwrap();
             prop_assert_eq!(bytes.len() as u64, part.bytes());
-            let same = extract.with_indices(&extract.taken(desc).unwrap());
-            let again = same.values(desc, sample.bytes()).unwrap();
-            prop_assert_eq!(&again, &bytes);
+            // A whole field has its ghost layers, which no indices name.
+            if !extract.is_whole(desc) {
+                let same = extract.with_indices(&extract.taken(desc).unwrap());
+                prop_assert_eq!(&same.values(desc, sample.bytes()).unwrap(), &bytes);
+            }
             let mut words = vec![0_u64; bytes.len().div_ceil(8)];
             bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
             let bytes = &bytemuck::cast_slice::<u64, u8>(&words)[..part.bytes() as usize];

@@ -15,9 +15,9 @@ const ROUNDS: u64 = 8;
 /// The time that a restart may take, in seconds.
 const BAR: f64 = 0.5;
 
-/// Measures the restart, and copying as many bytes into fresh memory, in turns. A run that has ended
-/// normally, as here, is held for a second before it counts as kept ([`kept`]). That is not counted:
-/// runs that are continued from memory have died.
+/// Measures the restart, and copying as many bytes into fresh memory, in turns. A run that has
+/// ended normally, as here, is held for a second before it counts as kept ([`kept`]). That is not
+/// counted: runs that are continued from memory have died.
 pub fn measure(_: &std::path::Path) -> Outcome<Figures> {
     let [mut restored, mut copied] = [(); 2].map(|()| Samples::default());
     let mut producer = first()?;

@@ -102,8 +102,8 @@ pub struct FieldDesc {
     pub components: usize,
     /// The order: which index varies fastest.
     pub order: Order,
-    /// The ghost layers before and after the interior, for each dimension of `shape`. Without values
-    /// there are none: a variable field of length 0 has none along its slowest axis.
+    /// The ghost layers before and after the interior, for each dimension of `shape`. Without
+    /// values there are none: a variable field of length 0 has none along its slowest axis.
     pub ghosts: Vec<[usize; 2]>,
     /// The unit of the values as text (`"m/s"`, `"1"`), or empty if it is not given.
     pub unit: String,

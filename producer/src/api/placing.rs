@@ -101,8 +101,8 @@ impl Producer {
         self.table.meshes.iter().find(|mesh| mesh.name == name)
     }
 
-    /// Returns the slowest axis of a uniform mesh, counted from x, as the variable fields on it have
-    /// it. A mesh that has a single layer of points in this version has one axis less.
+    /// Returns the slowest axis of a uniform mesh, counted from x, as the variable fields on it
+    /// have it. A mesh that has a single layer of points in this version has one axis less.
     fn slowest_axis(&self, mesh: &MeshDesc) -> Option<usize> {
         let fields = self.table.fields.iter().map(|field| &field.desc);
         let on = fields.filter(|field| field.on.as_ref() == Some(&mesh.name));

@@ -35,8 +35,9 @@ struct Plan {
 
 impl Producer {
     /// Restores every field to its content and its length in version `version`, and every uniform
-    /// mesh and every block to its place. The version must still exist, because of [`history`](crate::Builder::history) or because an observer holds
-    /// it. Only pages that differ are copied.
+    /// mesh and every block to its place. The version must still exist, because of
+    /// [`history`](crate::Builder::history) or because an observer holds it. Only pages that differ
+    /// are copied.
     ///
     /// The content goes to the buffers that the fields are bound to now. Other buffers, scratch
     /// buffers and attributes stay as they are. All versions stay as they are too, and the next
@@ -170,7 +171,8 @@ impl Producer {
     }
 
     /// Returns the lengths of variable fields in the version, and what may change in meshes. It is
-    /// an error if the lengths do not fit the meshes, one of which was then added after the version.
+    /// an error if the lengths do not fit the meshes, one of which was then added after the
+    /// version.
     fn sizes_of(&self, recalled: &Recalled) -> Result<Sizes, RollbackError> {
         let fields = self.table.fields.iter().enumerate();
         let variable = fields.filter(|(_, f)| f.desc.capacity.is_some());

@@ -106,7 +106,8 @@ impl State {
         }
     }
 
-    /// Returns the length of a field: points, or cells and their two ghost layers, if there are any.
+    /// Returns the length of a field: points, or cells and their two ghost layers, if there are
+    /// any.
     fn len(&self, field: usize) -> usize {
         let layers = points(&mut self.meshes[field / 2].clone())[2];
         match (field % 2, layers) {

@@ -1,5 +1,5 @@
-//! Fields on meshes with millions of points: the time until a page receives a published version, and
-//! its first frame.
+//! Fields on meshes with millions of points: the time until a page receives a published version,
+//! and its first frame.
 
 use super::super::bar::{Bar, Unit};
 use super::common::of_pages;

@@ -142,14 +142,14 @@ mod tests {
     fn reasons(fields: Vec<FieldDesc>) -> Vec<String> {
         let u = on_u("u", |u| u.mesh = Some(Mesh::default()));
         let table = FieldTable {
-            fields: fields.into_iter().chain([u]).collect(),
+            fields: [u].into_iter().chain(fields).collect(),
             ..FieldTable::default()
         };
         let mut shown: Vec<_> = places(&table)
             .into_iter()
             .map(|place| place.shown)
             .collect();
-        let u = shown.pop().unwrap();
+        let u = shown.remove(0);
         assert_eq!(u, Ok(vec!["/VTKHDF/PointData/u".to_owned()]));
         shown.into_iter().map(|place| place.unwrap_err()).collect()
     }
