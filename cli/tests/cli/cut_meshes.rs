@@ -174,7 +174,7 @@ fn series_has_a_part_of_the_particles_of_each_version() {
     let run = follow(&name, &path, &["--fields", "v,id", "--slice", "1::2"]);
     let lens = [4, 7, 2];
     for (step, len) in (1..).zip(lens) {
-        p.set_len(&atoms, len).unwrap();
+        p.set_len(atoms, len).unwrap();
         for ((i, xyz), x) in p.view_mut(x).unwrap().indexed_iter_mut() {
             *x = at(step, i)[xyz];
         }

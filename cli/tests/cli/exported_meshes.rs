@@ -249,7 +249,7 @@ fn series_of_a_part_goes_on_after_a_version_that_is_too_short_for_it() {
             file.dataset("tcasm/step").ok()?.read_raw::<u64>().ok()
         };
         let mut publish = |step: u64, len| {
-            p.set_len(&atoms, len).unwrap();
+            p.set_len(atoms, len).unwrap();
             p.publish(step, step as f64).unwrap();
         };
         publish(1, 4);

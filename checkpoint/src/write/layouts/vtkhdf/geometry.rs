@@ -12,7 +12,7 @@ pub enum Geometry<'t> {
     /// Points at equal distances.
     Image(Grid),
     /// Points with coordinates.
-    Explicit(Explicit<'t>),
+    Explicit(Box<Explicit<'t>>),
 }
 
 impl<'t> Geometry<'t> {
@@ -46,7 +46,7 @@ impl<'t> Geometry<'t> {
             }
             MeshKind::Particles { positions } => Explicit::particles(field(positions)?),
         };
-        Ok(Geometry::Explicit(explicit))
+        Ok(Geometry::Explicit(Box::new(explicit)))
     }
 
     /// Does the same for a time series, in which a uniform mesh has points with coordinates if it
@@ -61,7 +61,9 @@ impl<'t> Geometry<'t> {
             } if is_variable => {
                 let grid = Grid::of_mesh(points, Mesh { origin, spacing });
                 let most = most_points(table, &mesh.name, points);
-                Ok(Geometry::Explicit(unstructured::uniform(&grid, most)))
+                Ok(Geometry::Explicit(Box::new(unstructured::uniform(
+                    &grid, most,
+                ))))
             }
             _ => Geometry::of(table, mesh),
         }

@@ -232,7 +232,7 @@ impl Shown<'_> {
     fn make_explicit(&mut self) {
         if let Geometry::Image(grid) = &self.geometry {
             let [z, y, x] = grid.points;
-            self.geometry = Geometry::Explicit(unstructured::uniform(grid, [x, y, z]));
+            self.geometry = Geometry::Explicit(Box::new(unstructured::uniform(grid, [x, y, z])));
             for data in &mut self.data {
                 data.shape = along_one_axis(data.field);
             }
