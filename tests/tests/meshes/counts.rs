@@ -175,7 +175,7 @@ fn length_of_what_has_none_is_an_error() {
     let grid = p.uniform_mesh("grid", [4, 3, 1], [0.0; 3], [1.0; 3]);
     let grid = grid.add().unwrap();
     let x = other.field::<f64, _>("x", [3]).add().unwrap();
-    let fixed = p.len(&grid).unwrap_err();
+    let fixed = p.len(grid).unwrap_err();
     assert!(matches!(fixed, DefineError::FixedMesh { .. }), "{fixed}");
     assert!(matches!(p.len(x).unwrap_err(), DefineError::Foreign));
     let unknown = p.len("nothing").unwrap_err();
