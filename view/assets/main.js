@@ -177,6 +177,7 @@ let measured = null;
  */
 function measure() {
   const { shown } = state;
+  if (state.version !== null) showLatency(null);
   if (state.version !== null || !shown?.published || shown.published === measured) return;
   measured = shown.published;
   // The browser begins the next image when this one is on the screen.

@@ -81,15 +81,17 @@ test('arrays of a mesh that are not sent again are those of the frame before', (
       ...more,
     },
   });
-  const one = frame(head(1, { positions: 0, numbers: null, values: 24 }), [1, 2, 3, 4, 5, 6, 7, 8]);
+  const range = { min: 17, max: 18 };
+  const one = frame(head(1, { positions: 0, values: 24, ...range }), [1, 2, 3, 4, 5, 6, 7, 8]);
   const first = apply(null, one);
   assert.deepEqual([...first.scene.positions], [1, 2, 3, 4, 5, 6]);
   assert.deepEqual([first.scene.min, first.scene.max], [17, 18]);
-  const second = apply(first, frame(head(2, { values: 0 }), [-1, NaN]));
+  const second = apply(first, frame(head(2, { values: 0, min: 9, max: 9 }), [-1, NaN]));
   assert.equal(second.scene.positions, first.scene.positions);
-  assert.deepEqual([second.scene.min, second.scene.invalid], [9, 1]);
+  assert.deepEqual([second.scene.min, second.scene.max], [9, 9]);
   const third = apply(second, frame(head(3, {}), []));
   assert.equal(third.scene.values, second.scene.values);
+  assert.deepEqual([third.scene.min, third.scene.max], [Infinity, -Infinity]);
 });
 
 test('a version without values keeps the data before, but says that there is none', () => {
