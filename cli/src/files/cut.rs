@@ -13,15 +13,15 @@ use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Extract, Taken};
 use tcasm_core::field::{Block, Centering, FieldDesc, FieldTable, MeshDesc, MeshKind, Order};
 
-/// What is taken of the points of a mesh along x, y and z.
+/// The indices that are taken of the points of a mesh along x, y and z.
 type Points = [Taken; 3];
 
 /// The parts of the meshes of a table.
 #[derive(Debug, Default)]
 pub struct Cut<'t> {
-    /// What is taken of each mesh of which the file has a part, by its name.
+    /// The indices that are taken of each mesh of which the file has a part, by its name.
     meshes: BTreeMap<&'t str, Points>,
-    /// What is taken along the axes of each field that is their geometry, by its name.
+    /// The indices that are taken along the axes of each field that is their geometry, by its name.
     geometry: BTreeMap<&'t str, Vec<Taken>>,
     /// The names of the fields that are on them.
     on: BTreeSet<&'t str>,

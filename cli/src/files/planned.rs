@@ -1,10 +1,10 @@
-//! What is stored of the fields and meshes of a table.
+//! The parts of the fields and meshes of a table that are stored.
 
 use crate::files::cut::Cut;
 use tcasm_analytics::Extract;
 use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
 
-/// What is stored of a table.
+/// The part of a table that is stored.
 pub struct Planned<'t> {
     /// The fields, in the order of the table.
     pub fields: Vec<&'t FieldDesc>,

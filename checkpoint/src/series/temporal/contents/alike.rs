@@ -1,4 +1,4 @@
-//! What may differ between the versions of a series, and what begins another part of it.
+//! The differences that versions of one series may have, and those that begin another part of it.
 
 use super::{Contents, FORMAT, PLAIN, WITHOUT_BLOCKS};
 use crate::series::temporal::arrays;
