@@ -1,7 +1,7 @@
 //! Tests of the contents of a time series.
 
 use super::*;
-use tcasm_core::field::{DType, Mesh, MeshDesc, MeshKind};
+use tcasm_core::field::{Centering, DType, Mesh, MeshDesc, MeshKind};
 
 fn table(shape: &[usize]) -> FieldTable {
     FieldTable {
@@ -200,6 +200,23 @@ fn single_mesh_that_moves_begins_a_part_that_takes_every_place() {
     // A part that began for another reason may have an image.
     let other = contents.next_part(&table(&[9]));
     assert!(!other.moves() && next.moves());
+}
+
+#[test]
+fn series_of_a_block_with_one_layer_of_cells_takes_versions_without_it() {
+    let layers = |layers: usize| {
+        let mut table = block("gas", 0);
+        let field = &mut table.fields[0];
+        (field.shape, field.capacity) = (vec![layers, 3, 4], Some(1));
+        field.centering = Centering::Cell;
+        if let MeshKind::Uniform { points, .. } = &mut table.meshes[0].kind {
+            *points = [5, 4, layers];
+        }
+        table.check_meshes().unwrap();
+        table
+    };
+    assert!(Contents::new("heat", &layers(1)).takes(&layers(0)));
+    assert!(Contents::new("heat", &layers(0)).takes(&layers(1)));
 }
 
 #[test]
