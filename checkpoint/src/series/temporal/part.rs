@@ -76,7 +76,11 @@ impl Part {
                 why: other.to_string(),
             },
         })?;
-        let next = contents.files().last().map_or(1, |last| last + 1);
+        let last = contents.files().last().copied().unwrap_or_default();
+        let next = last.checked_add(1).ok_or_else(|| WriteError::NotSeries {
+            path: path.clone(),
+            why: format!("its last file of rows has the number {last}, and no number follows"),
+        })?;
         Ok(Part {
             path,
             number,
