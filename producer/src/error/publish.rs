@@ -89,6 +89,16 @@ pub enum RollbackError {
         /// The reason.
         source: MeshDescError,
     },
+    /// There is no room for the table with the meshes and lengths of the version.
+    #[error(
+        "with the meshes and lengths of version {version}, no version could be published: {source}"
+    )]
+    Table {
+        /// Number that was asked for.
+        version: u64,
+        /// The reason.
+        source: Box<DefineError>,
+    },
     /// Live memory of a field cannot be read.
     #[error(
         "pages of field {field:?} cannot be read: the program has unmapped or protected them; map \
