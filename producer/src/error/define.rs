@@ -6,7 +6,7 @@ use tcasm_core::sys::mem::MapError;
 use tcasm_core::track::TrackError;
 use thiserror::Error;
 
-/// Why a field, a buffer or a mesh could not be added or changed.
+/// The reason why a field, a buffer or a mesh could not be added or changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DefineError {

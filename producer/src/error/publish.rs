@@ -6,7 +6,8 @@ use tcasm_core::field::MeshDescError;
 use tcasm_core::format::index::IndexError;
 use thiserror::Error;
 
-/// Why `publish` failed. (A version that is skipped is no failure: see [`crate::Receipt`].)
+/// The reason why `publish` failed. (A version that is skipped is no failure: see
+/// [`crate::Receipt`].)
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PublishError {
@@ -24,8 +25,8 @@ pub enum PublishError {
     Index(#[from] IndexError),
 }
 
-/// Why the fields could not be rolled back to a version. Nothing has changed: versions, bindings
-/// and the bytes of all fields are as they were.
+/// The reason why the fields could not be rolled back to a version. Nothing has changed: versions,
+/// bindings and the bytes of all fields are as they were.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RollbackError {
