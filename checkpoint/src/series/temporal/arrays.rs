@@ -55,8 +55,8 @@ pub fn at_capacity(table: &FieldTable) -> FieldTable {
 /// can still be counted.
 const MOST_POINTS: usize = isize::MAX as usize / 128;
 
-/// Checks that the arrays of meshes with the largest lengths have sizes that can be counted. A table
-/// in a file may say anything. Returns the reason if they have not.
+/// Checks that the arrays of meshes with the largest lengths have sizes that can be counted: a
+/// table in a file may say anything.
 pub fn check_sizes(table: &FieldTable) -> Result<(), String> {
     let largest = at_capacity(table);
     for mesh in &largest.meshes {
