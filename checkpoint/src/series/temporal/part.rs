@@ -2,7 +2,7 @@
 //! series goes on in another part: `run.vtkhdf`, `run_2.vtkhdf`, ...
 
 use super::contents::{Chapter, Contents};
-use super::{chapter, index, rows};
+use super::{arrays, chapter, index, rows};
 use crate::error::{ReadError, WriteError};
 use crate::file::{Fault, Mode, atomic, directory};
 use std::fs;
@@ -75,6 +75,10 @@ impl Part {
                 path: path.clone(),
                 why: other.to_string(),
             },
+        })?;
+        arrays::check_sizes(&contents.table).map_err(|why| WriteError::NotSeries {
+            path: path.clone(),
+            why,
         })?;
         let last = contents.files().last().copied().unwrap_or_default();
         let next = last.checked_add(1).ok_or_else(|| WriteError::NotSeries {
