@@ -1,10 +1,12 @@
 //! The programs of the endurance test: a simulation with fields of each kind, and its observers.
 //!
 //! `steady produce NAME STEPS` prints a line now and then while it computes and publishes STEPS
-//! steps. `steady observe NAME` takes versions until the stream ends, and fails if one is wrong.
+//! steps. After a quarter of them and at the end it rests until the keeper has returned all memory
+//! that it returns, and prints a line about that. `steady observe NAME` takes versions until the
+//! stream ends, and fails if one is wrong.
 
 use ndarray::Ix1;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tcasm_core::sys::huge::is_huge;
 use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 use tcasm_observer::{ObserveError, Observer, View};
@@ -16,6 +18,9 @@ type Failure = Box<dyn std::error::Error>;
 const MIB: usize = 1 << 20;
 /// The number of lines that the producer prints.
 const LINES: u64 = 64;
+/// How long the memory of versions stays the same before a rest ends. The keeper looks at it more
+/// often.
+const REST: Duration = Duration::from_secs(3);
 /// The fields that have the same value everywhere, in each version.
 const UNIFORM: [&str; 3] = ["dense", "swapped", "handed"];
 
@@ -98,6 +103,24 @@ impl Simulation {
         Ok(huge.count())
     }
 
+    /// Waits until the memory that the versions take has stayed the same for a while.
+    fn rest(&self) -> Result<(), Failure> {
+        let held = || self.producer.stats().held_bytes;
+        let (mut before, mut since, start) = (held(), Instant::now(), Instant::now());
+        while since.elapsed() < REST {
+            if start.elapsed() > 20 * REST {
+                return Err(format!("{before} bytes are held, and they still change").into());
+            }
+            std::thread::sleep(REST / 100);
+            let now = held();
+            if now != before {
+                (before, since) = (now, Instant::now());
+            }
+        }
+        println!("rested held={before}");
+        Ok(())
+    }
+
     fn report(&self) -> Result<(), Failure> {
         let (stats, huge) = (self.producer.stats(), self.huge_pages()?);
         let (held, shared) = (stats.held_bytes, stats.shared_bytes);
@@ -116,6 +139,9 @@ fn produce(name: &str, steps: u64) -> Result<(), Failure> {
         // The test looks at the processes at each line, and soon after the last step they end.
         if step.is_multiple_of((steps / LINES).max(1)) && step != steps {
             simulation.report()?;
+        }
+        if step == steps / 4 || step == steps {
+            simulation.rest()?;
         }
     }
     simulation.producer.close();

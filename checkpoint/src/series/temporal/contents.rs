@@ -43,7 +43,7 @@ pub struct Contents {
     pub versions: Vec<Row>,
     /// The checksum of each field of the newest version, as two words. Empty if they are not known.
     pub newest: Vec<[u64; 2]>,
-    /// True if a single uniform mesh has moved before, so that no version shows it as an image.
+    /// True if a uniform mesh has moved before, so that no version shows an image.
     #[serde(skip)]
     moved: bool,
 }

@@ -9,7 +9,7 @@
 //!                          CellDataOffsets
 //! ```
 //!
-//! An image is the only mesh of its series, see [`Plan::of_series`].
+//! A uniform mesh is an image, unless it moves or its size may change: see [`Plan::of_series`].
 //!
 //! A version whose geometry, or whose field, has not changed refers to the slot of the version
 //! before. Readers count the cells of the versions before one to find its offsets, so each slot of
