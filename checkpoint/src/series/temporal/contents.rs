@@ -2,12 +2,14 @@
 //! field of each version. A file of rows has the fields that changed in one version.
 
 mod alike;
+mod formats;
 
-pub use alike::blocks;
+pub use formats::blocks;
 
 use crate::error::{ReadError, WriteError};
 use crate::file::{regular, seal};
 use crate::format::contained;
+use formats::{FORMAT, PLAIN, WITHOUT_BLOCKS, format_of};
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
@@ -16,14 +18,6 @@ use std::path::Path;
 use tcasm_core::field::{Block, FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 
-/// The newest format of a time series that this program writes and reads.
-const FORMAT: u64 = 3;
-/// The format of series without blocks, whose places may change. Format 3 has them for each
-/// version.
-const WITHOUT_BLOCKS: u64 = 2;
-/// The format of series whose fields are on no named mesh, have one length each, and exact values.
-/// Earlier programs read it.
-const PLAIN: u64 = 1;
 /// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
 /// up to 18 more for each field, 28 for each array that was made (most meshes have four), and 50
 /// for each block.
@@ -103,7 +97,7 @@ impl Contents {
             ..field.clone()
         };
         Contents {
-            format: alike::format_of(table),
+            format: format_of(table),
             region: region.to_owned(),
             table: FieldTable {
                 fields: table.fields.iter().map(shown).collect(),
