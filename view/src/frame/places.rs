@@ -1,37 +1,9 @@
 //! The encoding of the places of samples, and of scenes. Arrays that the page has are left out.
 
-use super::{Frame, Message, Writer, ends};
+use super::message::{Message, ends};
 use crate::mesh::{Grid, Scene, Surface};
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-impl Writer {
-    /// Adds the places of the samples, and the scene. Arrays that the page has already are left
-    /// out.
-    pub(super) fn places(&mut self, message: &mut Message, frame: &Frame) {
-        let request = &frame.request;
-        if let Some(grid) = &frame.grid {
-            message.grid(grid, known(&self.grid, &request.slice));
-            self.grid = Some((request.slice.clone(), grid.clone()));
-        } else if frame.image.is_some() {
-            // The page has no places for this image, so it forgets those of the image before.
-            self.grid = None;
-        }
-        if let Some(scene) = &frame.scene {
-            message.scene(scene, known(&self.scene, &request.scene));
-            self.scene = Some((request.scene, scene.clone()));
-        }
-    }
-}
-
-/// Returns the data that the page has, if it answers the same part of a request.
-pub(super) fn known<'o, K: PartialEq, T>(
-    old: &'o Option<(K, Arc<T>)>,
-    wanted: &K,
-) -> Option<&'o T> {
-    let (before, old) = old.as_ref()?;
-    (before == wanted).then_some(&**old)
-}
 
 impl Message {
     /// Adds an array, unless it is the same as `old`. Returns where it begins, or null.
@@ -49,7 +21,8 @@ impl Message {
         json!(at)
     }
 
-    fn grid(&mut self, grid: &Grid, old: Option<&Grid>) {
+    /// Adds the places of the samples of an image. The page has `old`.
+    pub(super) fn grid(&mut self, grid: &Grid, old: Option<&Grid>) {
         let same = old.filter(|old| old.size == grid.size && old.origin == grid.origin);
         let old = same.map(|old| old.corners.as_flattened());
         let corners = self.array(grid.corners.as_flattened(), old);
@@ -61,7 +34,8 @@ impl Message {
         self.put("grid", head);
     }
 
-    fn scene(&mut self, scene: &Scene, old: Option<&Scene>) {
+    /// Adds a scene. The page has `old`.
+    pub(super) fn scene(&mut self, scene: &Scene, old: Option<&Scene>) {
         let near = old.filter(|old| old.origin == scene.origin);
         let positions = near.map(|old| old.positions.as_flattened());
         let positions = self.array(scene.positions.as_flattened(), positions);

@@ -1,9 +1,10 @@
 //! A cache of the versions before: choices of points, and surfaces.
 
-use super::faces::Surface;
+use super::MeshError;
+use super::fields::{Fields, Place};
 use super::points::Places;
 use super::sample::{Selection, kept, select};
-use super::{Fields, MeshError, Place};
+use super::triangles::Surface;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
