@@ -5,8 +5,9 @@
 //! have a mesh only if they are taken without steps. A field stays on the mesh if its part needs
 //! just the points that are taken.
 //!
-//! A uniform mesh has no fields as its geometry. Its part has an origin and a spacing of its own, so
-//! cells may have steps there. Of the fields on one that is unused in a version nothing is taken.
+//! A uniform mesh has no fields as its geometry. Its part has an origin and a spacing of its own,
+//! so cells may have steps there. Of the fields on one that is unused in a version nothing is
+//! taken.
 //!
 //! Unstructured meshes have no parts: their cells would need other numbers.
 
@@ -225,8 +226,8 @@ fn around(cells: Points, along: [usize; 3]) -> Option<Points> {
     Some(points)
 }
 
-/// Returns the number of points of `mesh` along x, y and z, or `None` if it is a uniform mesh, or if
-/// no part of a mesh of its kind is stored.
+/// Returns the number of points of `mesh` along x, y and z, or `None` if it is a uniform mesh, or
+/// if no part of a mesh of its kind is stored.
 fn extents(table: &FieldTable, mesh: &MeshDesc) -> Option<[usize; 3]> {
     use MeshKind::{Uniform, Unstructured};
     if matches!(mesh.kind, Uniform { .. } | Unstructured { .. }) {
