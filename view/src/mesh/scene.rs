@@ -212,15 +212,7 @@ impl Field<'_> {
         triangles: usize,
         cache: &mut Cache,
     ) -> Result<Scene, MeshError> {
-        let list = cells_of(fields, self.mesh, cells, points.count())?;
-        let (count, key) = (list.count(), (self.mesh.name.as_str(), triangles));
-        let most = Most {
-            cells: MAX_CELLS,
-            triangles,
-        };
-        let find = || surface(&list, points, most);
-        let fits = |known: &Surface| known.fits(points);
-        let found = cache.surface(fields, key, cells, points.count(), fits, find)?;
+        let (found, count) = self.triangles(fields, cells, points, triangles, cache)?;
         let places: Vec<[f64; 3]> = found
             .points
             .iter()
@@ -240,6 +232,27 @@ impl Field<'_> {
             surface: Some(found),
             ..scene
         })
+    }
+
+    /// Returns the surface of the mesh without values, and the number of cells of the mesh.
+    fn triangles(
+        &self,
+        fields: &impl Fields,
+        cells: &Cells,
+        points: &Points<'_>,
+        triangles: usize,
+        cache: &mut Cache,
+    ) -> Result<(Arc<Surface>, usize), MeshError> {
+        let list = cells_of(fields, self.mesh, cells, points.count())?;
+        let key = (self.mesh.name.as_str(), triangles);
+        let most = Most {
+            cells: MAX_CELLS,
+            triangles,
+        };
+        let find = || surface(&list, points, most);
+        let fits = |known: &Surface| known.fits(points);
+        let found = cache.surface(fields, key, cells, points.count(), fits, find)?;
+        Ok((found, list.count()))
     }
 
     /// Makes the values of a coarser surface NaN that stand for values that are not finite.
