@@ -1,6 +1,5 @@
 //! The messages of a client: what it wants to see.
 
-use crate::mesh::MAX_TRIANGLES;
 use serde::Deserialize;
 use tcasm_analytics::blocks;
 use tcasm_core::field::FieldDesc;
@@ -16,6 +15,8 @@ pub const MAX_LINE: usize = 8192;
 pub const MAX_VOLUME: usize = 256;
 /// Maximum number of points of a scene.
 pub const MAX_POINTS: usize = 1 << 20;
+/// Maximum number of triangles of a surface. A larger surface is made coarser.
+pub const MAX_TRIANGLES: usize = 1_000_000;
 /// Maximum number of bins of a histogram.
 pub const MAX_BINS: usize = 1024;
 /// Maximum number of indices of a point. No field has as many axes.

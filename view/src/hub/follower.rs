@@ -1,9 +1,10 @@
 //! The thread of a hub. It follows the region from run to run, and answers clients.
 
 use super::clients::Job;
+use super::common::Common;
+use super::options::Options;
 use super::pass::Pass;
 use super::series::{Key, SeriesCache};
-use super::{Common, Options};
 use crate::frame::Frame;
 use crate::mesh::{self, Cache};
 use crate::region::{Region, State, Watch};

@@ -13,26 +13,32 @@ mod cells;
 mod coarse;
 mod error;
 mod faces;
+mod fields;
 mod grid;
 mod lattice;
 mod points;
 mod raster;
 mod sample;
 mod scene;
+mod surface;
 #[cfg(test)]
 mod tests;
+mod triangles;
 mod values;
 
+pub use crate::request::MAX_TRIANGLES;
 pub(crate) use cache::Cache;
 pub use error::MeshError;
-pub use faces::{MAX_CELLS, MAX_TRIANGLES, Surface};
+pub use faces::MAX_CELLS;
+pub(crate) use fields::{Fields, Place, geometry_of, mesh_of};
 pub use grid::{Grid, MAX_SIDE};
 pub(crate) use grid::{grid, places};
 pub(crate) use lattice::{Lattice, lattice};
 pub use points::FARTHEST;
 pub use raster::Raster;
 pub use scene::Scene;
-pub(crate) use scene::{Fields, Place, geometry_of, mesh_of, scene};
+pub(crate) use scene::scene;
+pub use triangles::Surface;
 pub(crate) use values::Extent;
 
 /// The least and the greatest coordinates x, y, z of some points.

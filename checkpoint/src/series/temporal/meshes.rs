@@ -20,10 +20,10 @@ mod sizes;
 
 use super::arrays::{self, flat, slot};
 use super::contents::Row;
-use super::index::{Index, numbers};
 use super::mapping::{Array, Virtual, interior, made_array};
 use super::place::{Rows, all};
 use super::rows;
+use super::versions::{Index, numbers};
 use crate::file::Fault;
 use crate::write::layouts::vtkhdf::{
     self, Data, Explicit, Geometry, Plan, Shown, Source, TOPOLOGIES,

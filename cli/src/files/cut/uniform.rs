@@ -1,7 +1,7 @@
 //! The parts of uniform meshes. They have no fields as their geometry, so a part of one has an
 //! origin and a spacing of its own.
 
-use super::{along_xyz, moved};
+use super::axes::{along_xyz, moved};
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Extract, Taken};
 use tcasm_core::field::{Block, Centering, FieldDesc, MeshDesc, MeshKind};

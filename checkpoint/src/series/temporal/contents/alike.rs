@@ -1,6 +1,7 @@
 //! The differences that versions of one series may have, and those that begin another part of it.
 
-use super::{Contents, FORMAT, PLAIN, Row, WITHOUT_BLOCKS};
+use super::formats::format_of;
+use super::{Contents, Row};
 use crate::series::temporal::arrays;
 use crate::write::layouts::vtkhdf::{Geometry, Plan};
 use std::collections::BTreeSet;
@@ -110,33 +111,4 @@ fn images(table: &FieldTable, moves: bool) -> BTreeSet<String> {
 /// Returns how many arrays are made for VTK of a version with `table`.
 fn made(table: &FieldTable, moves: bool) -> usize {
     arrays::made(&Plan::of_series(table, moves)).len()
-}
-
-/// Returns the format of a series with the fields and meshes of `table`.
-pub(super) fn format_of(table: &FieldTable) -> u64 {
-    let is_plain = table.meshes.is_empty() && table.fields.iter().all(is_plain);
-    let has_blocks = table.meshes.iter().any(|mesh| mesh.block.is_some());
-    match (is_plain, has_blocks) {
-        (true, _) => PLAIN,
-        (_, true) => FORMAT,
-        _ => WITHOUT_BLOCKS,
-    }
-}
-
-/// Returns the places of the meshes of `table` that are blocks, without the names of their wholes,
-/// which are the same in all versions.
-pub fn blocks(table: &FieldTable) -> Vec<Block> {
-    let blocks = table.meshes.iter().filter_map(|mesh| mesh.block.as_ref());
-    let places = blocks.map(|block| Block {
-        of: String::new(),
-        ..block.clone()
-    });
-    places.collect()
-}
-
-/// Returns true if a description has no member that earlier programs do not know.
-fn is_plain(field: &FieldDesc) -> bool {
-    let has_one_length = field.capacity.is_none();
-    let is_exact = field.relative_error.is_none();
-    field.on.is_none() && field.quantity.is_none() && has_one_length && is_exact
 }
