@@ -1,12 +1,14 @@
 //! Frames: the data of a version that a client sees, and their encoding for a page that has the
 //! frame before.
 
+mod blocks;
 mod places;
 
 use crate::image::{Image, Profile, Volume};
 use crate::mesh::{Grid, Scene};
 use crate::region::Axes;
 use crate::request::{SceneRequest, Slice, ViewRequest};
+pub use blocks::{BlockImage, BlockImages};
 use places::known;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -34,15 +36,18 @@ pub struct Frame {
     /// The reason why the frame has no data.
     pub error: Option<String>,
     /// The shape of the field in this version, without ghost layers. If an extent is 0, there are
-    /// no values, and the frame has no data.
+    /// no values, and the frame has no data. Of a field of a whole: the number of its cells.
     pub shape: Vec<usize>,
-    /// The coordinates along the axes of the field in this version, if it has a uniform mesh.
+    /// The coordinates along the axes of the field in this version, if it has a uniform mesh. Of a
+    /// field of a whole: where its first cell begins, and the size of a cell.
     pub axes: Option<Axes>,
     /// The image.
     pub image: Option<Arc<Image>>,
     /// The places of the samples of the image, if it is a slice through a rectilinear or
     /// curvilinear mesh.
     pub grid: Option<Arc<Grid>>,
+    /// The images of the blocks, in place of `image`, if the field is one of a whole.
+    pub blocks: Option<Arc<BlockImages>>,
     /// The field in space.
     pub scene: Option<Arc<Scene>>,
     /// The image of the version to compare with, or the reason why there is none.
@@ -106,6 +111,7 @@ impl Frame {
         }
         self.axes = self.axes.take().or(older.axes);
         self.image = self.image.take().or(older.image);
+        self.blocks = self.blocks.take().or(older.blocks);
         self.scene = self.scene.take().or(older.scene);
         self.compare = self.compare.take().or(older.compare);
         self.profile = self.profile.take().or(older.profile);
@@ -133,6 +139,7 @@ pub struct Writer {
     /// The places of the samples of `image`.
     grid: Option<(Option<Slice>, Arc<Grid>)>,
     scene: Option<(Option<SceneRequest>, Arc<Scene>)>,
+    blocks: Option<Arc<BlockImages>>,
 }
 
 /// A message under construction: a head, and arrays.
@@ -150,6 +157,7 @@ impl Writer {
         let mut message = Message::default();
         message.begin(self.number, frame);
         self.images(&mut message, frame);
+        self.blocks(&mut message, frame);
         message.arrays(frame);
         message.numbers(frame);
         self.places(&mut message, frame);
