@@ -43,20 +43,8 @@ impl Message {
         let values = old.filter(|old| old.base == scene.base);
         let values = self.array(&scene.values, values.map(|old| &*old.values));
         let old = old.and_then(|old| old.surface.as_ref());
-        let surface = scene.surface.as_ref().map(|surface| {
-            let same = |old: &Arc<Surface>| Arc::ptr_eq(old, surface) || old == surface;
-            let [corners, cells] = match old.is_some_and(same) {
-                true => [Value::Null, Value::Null],
-                false => [
-                    self.array(surface.corners.as_flattened(), None),
-                    self.array(&surface.cells, None),
-                ],
-            };
-            json!({
-                "triangles": surface.cells.len(), "of": surface.all, "corners": corners,
-                "cells": cells,
-            })
-        });
+        let surface = scene.surface.as_ref();
+        let surface = surface.map(|surface| self.surface(surface, old));
         let [low, high] = ends(scene.range);
         let head = json!({
             "mesh": scene.mesh, "cells": scene.cells, "all": scene.all,
@@ -67,6 +55,22 @@ impl Message {
             "not_finite": scene.not_finite, "values": values,
         });
         self.put("scene", head);
+    }
+
+    /// Adds the arrays of a surface, unless they are those of `old`. Returns its head.
+    fn surface(&mut self, surface: &Arc<Surface>, old: Option<&Arc<Surface>>) -> Value {
+        let same = |old: &Arc<Surface>| Arc::ptr_eq(old, surface) || old == surface;
+        let [corners, cells] = match old.is_some_and(same) {
+            true => [Value::Null, Value::Null],
+            false => [
+                self.array(surface.corners.as_flattened(), None),
+                self.array(&surface.cells, None),
+            ],
+        };
+        json!({
+            "triangles": surface.cells.len(), "of": surface.all, "corners": corners,
+            "cells": cells,
+        })
     }
 }
 
