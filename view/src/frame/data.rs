@@ -26,15 +26,18 @@ pub struct Frame {
     /// The reason why the frame has no data.
     pub error: Option<String>,
     /// The shape of the field in this version, without ghost layers. If an extent is 0, there are
-    /// no values, and the frame has no data.
+    /// no values, and the frame has no data. Of a field of a whole: the number of its cells.
     pub shape: Vec<usize>,
-    /// The coordinates along the axes of the field in this version, if it has a uniform mesh.
+    /// The coordinates along the axes of the field in this version, if it has a uniform mesh. Of a
+    /// field of a whole: where its first cell begins, and the size of a cell.
     pub axes: Option<Axes>,
     /// The image.
     pub image: Option<Arc<Image>>,
     /// The places of the samples of the image, if it is a slice through a rectilinear or
     /// curvilinear mesh.
     pub grid: Option<Arc<Grid>>,
+    /// The images of the blocks, in place of `image`, if the field is one of a whole.
+    pub blocks: Option<Arc<BlockImages>>,
     /// The field in space.
     pub scene: Option<Arc<Scene>>,
     /// The image of the version to compare with, or the reason why there is none.
@@ -79,6 +82,37 @@ pub struct Pages {
     pub bins: Vec<u8>,
 }
 
+/// A slice through the blocks of a block-structured mesh (AMR).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlockImages {
+    /// Number of blocks with the quantity.
+    pub count: usize,
+    /// Number of those that are used in this version.
+    pub used: usize,
+    /// The least and the greatest finite value of all used blocks; `None` if none is finite.
+    pub range: Option<[f64; 2]>,
+    /// Number of values of all used blocks that are not finite.
+    pub not_finite: u64,
+    /// The blocks that the slice cuts, in ascending order of level: each is drawn over those before
+    /// it.
+    pub images: Vec<BlockImage>,
+}
+
+/// The image of one block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockImage {
+    /// The name of the mesh.
+    pub mesh: String,
+    /// The name of the field.
+    pub field: String,
+    /// The refinement level; 0 is the coarsest.
+    pub level: u32,
+    /// The coordinates along the axes of the field.
+    pub axes: Axes,
+    /// The image.
+    pub image: Arc<Image>,
+}
+
 impl Frame {
     /// Returns true if the field has no values in this version.
     pub fn is_empty(&self) -> bool {
@@ -98,6 +132,7 @@ impl Frame {
         }
         self.axes = self.axes.take().or(older.axes);
         self.image = self.image.take().or(older.image);
+        self.blocks = self.blocks.take().or(older.blocks);
         self.scene = self.scene.take().or(older.scene);
         self.compare = self.compare.take().or(older.compare);
         self.profile = self.profile.take().or(older.profile);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 impl Message {
     /// Adds an array, unless it is the same as `old`. Returns where it begins, or null.
-    fn array<T: Bits>(&mut self, new: &[T], old: Option<&[T]>) -> Value {
+    pub(super) fn array<T: Bits>(&mut self, new: &[T], old: Option<&[T]>) -> Value {
         let same = |old: &[T]| {
             let mut pairs = new.iter().zip(old);
             new.len() == old.len() && pairs.all(|(new, old)| new.bits() == old.bits())
@@ -75,7 +75,7 @@ impl Message {
 }
 
 /// A number of 32 bits that can be in an array of a message.
-trait Bits: Copy {
+pub(super) trait Bits: Copy {
     /// Returns its bits. Two NaN with the same bits are equal.
     fn bits(self) -> u32;
 }

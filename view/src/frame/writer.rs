@@ -1,6 +1,6 @@
 //! The encoder of frames for a page that has the frame before.
 
-use super::data::Frame;
+use super::data::{BlockImages, Frame};
 use super::message::Message;
 use crate::image::Image;
 use crate::mesh::{Grid, Scene};
@@ -21,6 +21,7 @@ pub struct Writer {
     /// The places of the samples of `image`.
     grid: Option<(Option<Slice>, Arc<Grid>)>,
     scene: Option<(Option<SceneRequest>, Arc<Scene>)>,
+    blocks: Option<Arc<BlockImages>>,
 }
 
 impl Writer {
@@ -31,6 +32,7 @@ impl Writer {
         let mut message = Message::default();
         message.begin(self.number, frame);
         self.images(&mut message, frame);
+        self.blocks(&mut message, frame);
         message.arrays(frame);
         message.numbers(frame);
         self.places(&mut message, frame);
@@ -74,6 +76,14 @@ impl Writer {
                     message.put("compare", json!({ "error": error }));
                 }
             }
+        }
+    }
+
+    /// Adds the images of blocks.
+    fn blocks(&mut self, message: &mut Message, frame: &Frame) {
+        if let Some(blocks) = &frame.blocks {
+            message.blocks(blocks, self.blocks.as_deref());
+            self.blocks = Some(blocks.clone());
         }
     }
 

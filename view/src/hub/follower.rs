@@ -367,9 +367,13 @@ fn key(job: &Job) -> Key {
 /// that say where the values are.
 fn needed<'n>(version: &'n Version, request: &'n ViewRequest) -> Vec<&'n str> {
     let placed = request.slice.is_some() || request.line.is_some() || request.scene.is_some();
+    let table = version.table();
     let mut names: Vec<&str> = request.fields().collect();
+    for name in request.fields().filter(|name| mesh::is_whole(name)) {
+        names.extend(mesh::members_of(table, name));
+    }
     if placed {
-        names.extend(mesh::geometry_of(version.table(), &request.field));
+        names.extend(mesh::geometry_of(table, &request.field));
     }
     names
 }

@@ -3,11 +3,12 @@
 //! A [`Scene`] is a mesh in space: points, or the surface of its cells, with a value at each. It is
 //! made for fields on particles and on unstructured meshes. A [`Grid`] has the places of the
 //! samples of a slice through a rectilinear or curvilinear mesh. A [`Raster`] is either of them on
-//! a screen of few pixels.
+//! a screen of few pixels. The blocks of a block-structured mesh are shown as one whole.
 //!
 //! The geometry is fields of the region, so it may have any values. All of them are checked here:
 //! points without a usable place are left out and counted, and cells that cannot be are errors.
 
+mod blocks;
 mod cache;
 mod cells;
 mod coarse;
@@ -27,6 +28,9 @@ mod triangles;
 mod values;
 
 pub use crate::request::MAX_TRIANGLES;
+pub(crate) use blocks::{
+    Cells, Used, Whole, block_at, check_cells, cut, is_whole, members_of, whole, wholes,
+};
 pub(crate) use cache::Cache;
 pub use error::MeshError;
 pub use faces::MAX_CELLS;
