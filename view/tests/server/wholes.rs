@@ -137,7 +137,11 @@ fn used_blocks_come_in_one_frame_with_their_places_and_common_statistics() {
         (&json!([1, 5]), &json!([5.25]))
     );
 
-    let whole = page.until("moments", |frame| !frame.head["histogram"].is_null());
+    // The parts of whole fields may have come with the images.
+    let whole = match frame.head["histogram"].is_null() {
+        true => page.until("moments", |frame| !frame.head["histogram"].is_null()),
+        false => frame,
+    };
     let moments = &whole.head["moments"];
     assert_eq!(
         (&moments["count"], &moments["mean"]),

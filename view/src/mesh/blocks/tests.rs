@@ -182,3 +182,50 @@ fn cells_without_a_size_are_refused() {
         assert!(check_cells(&bad, 2).is_err(), "{bad:?}");
     }
 }
+
+#[test]
+fn slice_through_values_on_points_cuts_the_blocks_at_its_height() {
+    let mut table = FieldTable::default();
+    // Two cubes of 3 points each along an axis, one above the other: z from 0 to 2, and from 3 to 5.
+    for (name, z) in [("below", 0.0), ("above", 3.0)] {
+        let mut field = FieldDesc::new(&format!("t-{name}"), DType::F64, &[3, 3, 3]);
+        field.on = Some(name.to_owned());
+        field.quantity = Some("t".to_owned());
+        table.fields.push(field);
+        table.meshes.push(MeshDesc {
+            name: name.to_owned(),
+            kind: MeshKind::Uniform {
+                points: [3; 3],
+                origin: [0.0, 0.0, z],
+                spacing: [1.0; 3],
+            },
+            block: Some(Block {
+                of: "tower".to_owned(),
+                level: 0,
+                refinement: [2; 3],
+                offset: [0; 3],
+            }),
+            attrs: Default::default(),
+        });
+    }
+    table.check_meshes().unwrap();
+    let whole = whole(&table, "tower/t").unwrap();
+    let used = whole.used();
+    let cells = whole.cells(&used);
+    assert_eq!(cells.shape, [6, 3, 3]);
+    let axes = cells.axes.unwrap();
+    assert_eq!(axes.origin, [-0.5; 3], "half a cell below the first points");
+    for (height, name, index) in [(2, "below", 2), (3, "above", 0), (5, "above", 2)] {
+        let slice = Slice {
+            axes: [1, 2],
+            at: vec![height, 0, 0],
+            pixels: [9, 9],
+            ..Slice::default()
+        };
+        let parts = cut(&used, &axes, &slice).unwrap();
+        assert_eq!(parts.len(), 1, "at {height}");
+        assert_eq!(used[parts[0].0].member.mesh.name, name);
+        assert_eq!(parts[0].1.at[0], index);
+        assert_eq!(parts[0].1.cols, Some([0, 3]));
+    }
+}
