@@ -55,11 +55,11 @@ pub fn run(format: Format) -> Result<(), Failure> {
     } else {
         output::text(&text(&report))?;
     }
-    verdict(&report)
+    outcome(&report)
 }
 
 /// Returns an error if no region can be created on this machine.
-fn verdict(report: &Report) -> Result<(), Failure> {
+fn outcome(report: &Report) -> Result<(), Failure> {
     match (&report.probe.choice.tracker, &report.runtime_dir.problem) {
         (None, _) => Err(Failure::new(Code::Other, report.probe.choice.why.clone())),
         (_, Some(problem)) => Err(Failure::new(

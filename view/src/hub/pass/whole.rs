@@ -190,7 +190,7 @@ impl Pass {
 
     /// Counts the values of all used blocks in the same bins.
     fn merged_histogram(&mut self, part: &Part, bins: usize) -> Result<Histogram, String> {
-        let (first, last) = bins_for(&self.moments(part)?, bins);
+        let (first, last) = bins_for(&*self.moments(part)?, bins);
         let mut sum: Option<Histogram> = None;
         for name in self.used_fields(&part.0)? {
             let (desc, bytes) = field_of(&self.view, &name)?;
