@@ -1,12 +1,12 @@
 //! The programs of the endurance test: a simulation with fields of each kind, and its observers.
 //!
-//! `steady produce NAME STEPS` prints a line now and then while it computes and publishes STEPS
-//! steps. After a quarter of them and at the end it rests until the keeper has returned all memory
-//! that it returns, and prints a line about that. `steady observe NAME` takes versions until the
-//! stream ends, and fails if one is wrong.
+//! `steady produce NAME STEPS [BYTES]` prints a line now and then while it computes and publishes
+//! STEPS steps. With BYTES it rests then until the versions take no more than that, and fails if
+//! they go on taking more. `steady observe NAME` takes versions until the stream ends, and fails if
+//! one is wrong.
 
 use ndarray::Ix1;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tcasm_core::sys::huge::is_huge;
 use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 use tcasm_observer::{ObserveError, Observer, View};
@@ -18,9 +18,11 @@ type Failure = Box<dyn std::error::Error>;
 const MIB: usize = 1 << 20;
 /// The number of lines that the producer prints.
 const LINES: u64 = 64;
-/// How long the memory of versions stays the same before a rest ends. The keeper looks at it more
-/// often.
-const REST: Duration = Duration::from_secs(3);
+/// How long a rest lasts at most. Memory that was needed again and again is kept for up to two
+/// minutes.
+const REST: Duration = Duration::from_secs(300);
+/// The number of parts of a rest, after each of which a line is printed.
+const RESTS: u32 = 30;
 /// The fields that have the same value everywhere, in each version.
 const UNIFORM: [&str; 3] = ["dense", "swapped", "handed"];
 
@@ -29,9 +31,10 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["produce", name, steps] => produce(name, steps.parse()?),
+        ["produce", name, steps] => produce(name, steps.parse()?, None),
+        ["produce", name, steps, rest] => produce(name, steps.parse()?, Some(rest.parse()?)),
         ["observe", name] => observe(name),
-        _ => Err("steady produce NAME STEPS, or steady observe NAME".into()),
+        _ => Err("steady produce NAME STEPS [BYTES], or steady observe NAME".into()),
     }
 }
 
@@ -103,22 +106,18 @@ impl Simulation {
         Ok(huge.count())
     }
 
-    /// Waits until the memory that the versions take has stayed the same for a while.
-    fn rest(&self) -> Result<(), Failure> {
-        let held = || self.producer.stats().held_bytes;
-        let (mut before, mut since, start) = (held(), Instant::now(), Instant::now());
-        while since.elapsed() < REST {
-            if start.elapsed() > 20 * REST {
-                return Err(format!("{before} bytes are held, and they still change").into());
+    /// Waits until the versions take at most `bytes`.
+    fn rest(&self, bytes: u64) -> Result<(), Failure> {
+        for _ in 0..RESTS {
+            let held = self.producer.stats().held_bytes;
+            if held <= bytes {
+                return Ok(());
             }
-            std::thread::sleep(REST / 100);
-            let now = held();
-            if now != before {
-                (before, since) = (now, Instant::now());
-            }
+            println!("resting held={held}");
+            std::thread::sleep(REST / RESTS);
         }
-        println!("rested held={before}");
-        Ok(())
+        let held = self.producer.stats().held_bytes;
+        Err(format!("{held} bytes are held after a rest of {REST:?}, not {bytes}").into())
     }
 
     fn report(&self) -> Result<(), Failure> {
@@ -132,7 +131,7 @@ impl Simulation {
     }
 }
 
-fn produce(name: &str, steps: u64) -> Result<(), Failure> {
+fn produce(name: &str, steps: u64, rest: Option<u64>) -> Result<(), Failure> {
     let mut simulation = Simulation::create(name)?;
     for step in 1..=steps {
         simulation.step(step)?;
@@ -140,9 +139,9 @@ fn produce(name: &str, steps: u64) -> Result<(), Failure> {
         if step.is_multiple_of((steps / LINES).max(1)) && step != steps {
             simulation.report()?;
         }
-        if step == steps / 4 || step == steps {
-            simulation.rest()?;
-        }
+    }
+    if let Some(bytes) = rest {
+        simulation.rest(bytes)?;
     }
     simulation.producer.close();
     Ok(())

@@ -71,7 +71,7 @@ pub fn taken(field: &FieldDesc, extract: &Extract) -> Result<Vec<Taken>, Analyti
     if !extents.contains(&0) {
         return extract.taken(field);
     }
-    let mut taken = extract.taken(&largest(field))?;
+    let mut taken = extract.taken(&field.at_capacity())?;
     for (taken, _) in taken.iter_mut().zip(extents).filter(|(_, n)| *n == 0) {
         *taken = Taken {
             start: 0,
@@ -85,14 +85,6 @@ pub fn taken(field: &FieldDesc, extract: &Extract) -> Result<Vec<Taken>, Analyti
 /// Returns true if the part of `field` has steps where the field has its largest length. So the
 /// answer is the same for all versions.
 fn has_steps(field: &FieldDesc, extract: &Extract) -> bool {
-    let taken = extract.taken(&largest(field));
+    let taken = extract.taken(&field.at_capacity());
     taken.is_ok_and(|taken| taken.iter().any(|along| along.step > 1))
-}
-
-/// Returns `field` with its largest length.
-fn largest(field: &FieldDesc) -> FieldDesc {
-    FieldDesc {
-        shape: field.capacity_shape(),
-        ..field.clone()
-    }
 }
