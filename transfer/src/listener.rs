@@ -1,0 +1,87 @@
+//! The socket of an owner, and who may connect to it.
+
+use crate::error::OwnerError;
+use crate::cookie::Cookie;
+use nix::errno::Errno;
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+use nix::unistd::getuid;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use tcasm_core::place::{open_runtime_dir, runtime_dir};
+use tcasm_core::sys::socket;
+
+/// The users whose processes an owner admits, besides root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    /// The user of the owner.
+    SameUser,
+    /// The user of the owner, and these user ids.
+    Users(Vec<u32>),
+    /// All users of the machine. They still need a cookie.
+    Everyone,
+}
+
+impl Allowed {
+    pub(crate) fn admits(&self, user: u32) -> bool {
+        let own = user == getuid().as_raw() || user == 0;
+        own || match self {
+            Allowed::SameUser => false,
+            Allowed::Users(users) => users.contains(&user),
+            Allowed::Everyone => true,
+        }
+    }
+}
+
+/// Listens at a new path in the folder of the sockets. The path has random digits, so that nobody
+/// else uses it, and it is never used again.
+pub(crate) fn listen(allowed: &Allowed) -> Result<(OwnedFd, PathBuf), OwnerError> {
+    let folder = runtime_dir();
+    let in_folder = |source| OwnerError::Folder {
+        path: folder.clone(),
+        source,
+    };
+    open_runtime_dir(&folder).map_err(in_folder)?;
+    remove_leftovers(&folder);
+    let digits = Cookie::random().map_err(in_folder)?.to_string();
+    let path = folder.join(format!("transfer-{}.sock", &digits[..16]));
+    match bind(&path, allowed) {
+        Ok(listener) => Ok((listener, path)),
+        Err(source) => Err(OwnerError::Listen { path, source }),
+    }
+}
+
+fn bind(path: &Path, allowed: &Allowed) -> io::Result<OwnedFd> {
+    let listener = socket::listen_at(path)?;
+    let mode = match allowed {
+        Allowed::SameUser => 0o600,
+        Allowed::Users(_) | Allowed::Everyone => 0o666,
+    };
+    // Links are not followed, in case that another user can replace the socket.
+    let no_link = FchmodatFlags::NoFollowSymlink;
+    let mode = Mode::from_bits_truncate(mode);
+    match fchmodat(nix::fcntl::AT_FDCWD, path, mode, no_link) {
+        // C libraries before 2.32 cannot do this. There only the same user can connect.
+        Err(Errno::EOPNOTSUPP) if *allowed == Allowed::SameUser => {}
+        done => done?,
+    }
+    Ok(listener)
+}
+
+/// Removes the sockets of owners that were killed: nobody listens there.
+fn remove_leftovers(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("transfer-") && name.ends_with(".sock") {
+            let path = entry.path();
+            if matches!(socket::connect_to(&path), Err(Errno::ECONNREFUSED)) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
