@@ -18,7 +18,7 @@ impl Segment {
     /// Returns the range of the bytes of `values`.
     pub fn of<T>(values: &[T]) -> Self {
         Segment {
-            addr: values.as_ptr().addr(),
+            addr: values.as_ptr().expose_provenance(),
             len: size_of_val(values),
         }
     }

@@ -17,7 +17,7 @@
 //! let mut bytes = [0; 5];
 //! let read = peer.read(cookie, 0, &mut bytes)?;
 //! // Nobody writes the memory meanwhile, so the bytes belong together.
-//! assert_eq!(read.may_be_torn(), b"hello");
+//! assert_eq!(*read.may_be_torn(), *b"hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![deny(unsafe_code)]

@@ -1,7 +1,7 @@
 //! The socket of an owner, and who may connect to it.
 
-use crate::error::OwnerError;
 use crate::cookie::Cookie;
+use crate::error::OwnerError;
 use nix::errno::Errno;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use nix::unistd::getuid;

@@ -2,7 +2,7 @@
 
 use crate::layout::Segment;
 use crate::table::{Running, Table};
-use crate::wire::{Reply, Request, SLOT_BYTES, SLOTS, Span, Status, VERSION};
+use crate::wire::{MOST_SEGMENTS, Reply, Request, SLOT_BYTES, SLOTS, Span, Status, VERSION};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use tcasm_core::sys::object::Object;
@@ -115,7 +115,7 @@ impl Session {
         if self.running.is_some() {
             return Err(Status::Busy);
         }
-        let running = table.begin(self.id, span)?;
+        let running = table.begin(self.id, span, MOST_SEGMENTS)?;
         let mut answer = Answer::of([running.bytes(), 0, 0, 0]);
         answer.reply.segments.clone_from(&running.segments);
         self.running = Some(running);
@@ -150,7 +150,8 @@ impl Session {
         if self.running.is_some() {
             return Err(Status::Busy);
         }
-        let running = table.begin(self.id, span)?;
+        // A slot never has more segments than bytes.
+        let running = table.begin(self.id, span, SLOT_BYTES as usize)?;
         let bytes = running.bytes();
         let copied = copy(ring, &running.segments, slot * SLOT_BYTES, span.write);
         table.end(&running, copied.is_ok())?;

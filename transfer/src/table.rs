@@ -84,7 +84,7 @@ impl Table {
         let mut inner = self.inner();
         let declaration = &inner.entry(cookie)?.declaration;
         let access = declaration.access;
-        let rights = u64::from(access.reads()) | u64::from(access.writes()) << 1;
+        let rights = u64::from(access.reads()) | (u64::from(access.writes()) << 1);
         let (mapped, once) = (declaration.shared.is_some(), declaration.once);
         let len = declaration.layout.len();
         Ok([len, rights, u64::from(mapped), u64::from(once)])
@@ -103,12 +103,20 @@ impl Table {
         }
         let memory = declaration.shared.clone().ok_or(Status::NotMapped)?;
         let segments = declaration.layout.segments();
-        let first = segments.iter().take(MOST_SEGMENTS).copied().collect();
-        Ok((memory, first, declaration.access.writes()))
+        if segments.len() > MOST_SEGMENTS {
+            return Err(Status::TooManyParts);
+        }
+        Ok((memory, segments.to_vec(), declaration.access.writes()))
     }
 
-    /// Begins a transfer of a connection: of the whole span, or of its first part.
-    pub(crate) fn begin(&self, connection: u64, span: &Span) -> Result<Running, Status> {
+    /// Begins a transfer of a connection: of the whole span, or of its first part, which has at
+    /// most `most` segments.
+    pub(crate) fn begin(
+        &self,
+        connection: u64,
+        span: &Span,
+        most: usize,
+    ) -> Result<Running, Status> {
         let mut inner = self.inner();
         let entry = inner.entry(span.cookie)?;
         let declaration = &entry.declaration;
@@ -124,7 +132,7 @@ impl Table {
             return Err(Status::OutOfRange);
         }
         let len = span.len.min(WINDOW_BYTES);
-        let segments = declaration.layout.window(span.offset, len, MOST_SEGMENTS);
+        let segments = declaration.layout.window(span.offset, len, most);
         if declaration.once {
             entry.use_once(connection, span.offset)?;
         }

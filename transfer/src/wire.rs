@@ -80,7 +80,7 @@ impl Request {
             Request::End { complete } => (3, none, 0, 0, u64::from(complete)),
             Request::Ring => (4, none, 0, 0, 0),
             Request::Block { span, slot } => {
-                let more = slot << 1 | u64::from(span.write);
+                let more = (slot << 1) | u64::from(span.write);
                 (5, span.cookie, span.offset, span.len, more)
             }
             Request::Map(cookie) => (6, cookie, 0, 0, 0),
@@ -174,14 +174,17 @@ pub enum Status {
     /// The owner lacks memory or descriptors.
     #[error("the owner lacks memory or descriptors; try again later")]
     Failed = 13,
+    /// The declaration has too many segments to be mapped.
+    #[error("the declaration has more than {MOST_SEGMENTS} segments; read it instead of mapping it")]
+    TooManyParts = 14,
 }
 
 impl Status {
-    const ALL: [Status; 14] = {
+    const ALL: [Status; 15] = {
         use Status::*;
         [
             Done, OtherVersion, NotAllowed, Full, NoCookie, Revoked, Used, NotPermitted, OutOfRange,
-            OutOfOrder, Busy, NotMapped, Unreadable, Failed,
+            OutOfOrder, Busy, NotMapped, Unreadable, Failed, TooManyParts,
         ]
     };
 

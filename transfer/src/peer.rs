@@ -1,0 +1,277 @@
+//! The connection of a peer to an owner: the greeting, requests and replies, and the choice of the
+//! transport.
+
+use crate::beacon::expected;
+use crate::cookie::{Access, Cookie};
+use crate::error::TransferError;
+use crate::mapped::{Mapped, MemoryFile};
+use crate::wire::{REPLY_BYTES, Reply, Request, SLOT_BYTES, SLOTS, Status, VERSION};
+use nix::errno::Errno;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tcasm_core::sys::object::sealed_len;
+use tcasm_core::sys::process;
+use tcasm_core::sys::socket;
+
+/// How long a peer waits for an answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest number of files that a connection keeps open.
+const MOST_FILES: usize = 64;
+
+/// A way to transfer bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// One copy by the kernel, between the two processes.
+    Direct,
+    /// One copy from the file of shared memory, or to it.
+    Mapped,
+    /// Two copies, through a ring.
+    Ring,
+}
+
+/// What an owner tells of a declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// The number of bytes.
+    pub len: u64,
+    /// What peers may do.
+    pub access: Access,
+    /// True if the memory has a file.
+    pub mapped: bool,
+    /// True if the cookie is for one use.
+    pub once: bool,
+}
+
+/// A connection to an owner.
+#[derive(Debug)]
+pub struct Peer {
+    socket: OwnedFd,
+    pub(crate) owner: process::Peer,
+    direct: Result<(), String>,
+    only: Option<Transport>,
+    ring: Option<Arc<File>>,
+    /// The files of declarations, or `None` for those that have none for this peer.
+    files: HashMap<Cookie, Option<Arc<MemoryFile>>>,
+    timeout: Duration,
+    ended: bool,
+    buffer: Vec<u8>,
+}
+
+impl Peer {
+    /// Connects to the owner at `address`, and tries which transports work.
+    pub fn connect(address: &Path) -> Result<Self, TransferError> {
+        let refused = |source| TransferError::Connect {
+            path: address.to_owned(),
+            source,
+        };
+        let socket = patiently(address).map_err(refused)?;
+        let owner = process::Peer::of(&socket).map_err(refused)?;
+        let mut peer = Peer {
+            socket,
+            owner,
+            direct: Err("the owner was not asked".to_owned()),
+            only: None,
+            ring: None,
+            files: HashMap::new(),
+            timeout: TIMEOUT,
+            ended: false,
+            buffer: vec![0; REPLY_BYTES],
+        };
+        let welcome = peer.ask(Request::Hello { version: VERSION })?;
+        peer.direct = probe(peer.owner.pid, welcome.words);
+        Ok(peer)
+    }
+
+    /// Returns why direct copies do not work, if they do not.
+    pub fn direct(&self) -> Result<(), &str> {
+        self.direct.as_ref().map(|()| ()).map_err(String::as_str)
+    }
+
+    /// Uses one transport for all transfers, or the best one for each (`None`).
+    pub fn use_only(&mut self, transport: Option<Transport>) {
+        self.only = transport;
+    }
+
+    /// Sets how long to wait for an answer.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// Asks what a cookie stands for.
+    pub fn describe(&mut self, cookie: Cookie) -> Result<Described, TransferError> {
+        let [len, rights, mapped, once] = self.ask(Request::Describe(cookie))?.words;
+        let access = match rights {
+            1 => Access::Read,
+            2 => Access::Write,
+            3 => Access::ReadWrite,
+            _ => return Err(self.end(TransferError::Nonsense("unknown rights"))),
+        };
+        Ok(Described {
+            len,
+            access,
+            mapped: mapped == 1,
+            once: once == 1,
+        })
+    }
+
+    /// Maps a declaration of shared memory for reading, without a copy.
+    pub fn map(&mut self, cookie: Cookie) -> Result<Mapped, TransferError> {
+        Mapped::new(&*self.ask_file(cookie)?)
+    }
+
+    /// Returns the transport for a cookie, and the file that it needs.
+    pub(crate) fn choose(
+        &mut self,
+        cookie: Cookie,
+    ) -> Result<(Transport, Option<Arc<MemoryFile>>), TransferError> {
+        match (self.only, &self.direct) {
+            (None | Some(Transport::Direct), Ok(())) => Ok((Transport::Direct, None)),
+            (Some(Transport::Direct), Err(why)) => Err(TransferError::NotDirect(why.clone())),
+            (Some(Transport::Ring), _) => Ok((Transport::Ring, None)),
+            (Some(Transport::Mapped), _) => {
+                let file = self.file_of(cookie)?;
+                let file = file.ok_or(TransferError::Refused(Status::NotMapped))?;
+                Ok((Transport::Mapped, Some(file)))
+            }
+            (None, Err(_)) => match self.file_of(cookie)? {
+                None => Ok((Transport::Ring, None)),
+                file => Ok((Transport::Mapped, file)),
+            },
+        }
+    }
+
+    /// Returns the file of a declaration, if it has one for this peer.
+    fn file_of(&mut self, cookie: Cookie) -> Result<Option<Arc<MemoryFile>>, TransferError> {
+        if let Some(known) = self.files.get(&cookie) {
+            return Ok(known.clone());
+        }
+        let file = match self.ask_file(cookie) {
+            Ok(file) => Some(file),
+            Err(TransferError::Refused(
+                Status::NotMapped | Status::NotPermitted | Status::TooManyParts,
+            )) => None,
+            Err(error) => return Err(error),
+        };
+        if self.files.len() >= MOST_FILES {
+            self.files.clear();
+        }
+        self.files.insert(cookie, file.clone());
+        Ok(file)
+    }
+
+    fn ask_file(&mut self, cookie: Cookie) -> Result<Arc<MemoryFile>, TransferError> {
+        self.send(Request::Map(cookie))?;
+        let (reply, fd) = self.receive()?;
+        let fd = fd.ok_or(TransferError::Nonsense("no file"));
+        let file = fd.and_then(|fd| MemoryFile::new(fd, reply.words[0], &reply.segments));
+        file.map(Arc::new).map_err(|error| self.end(error))
+    }
+
+    /// Returns the ring of this connection.
+    pub(crate) fn ring(&mut self) -> Result<Arc<File>, TransferError> {
+        if let Some(ring) = &self.ring {
+            return Ok(ring.clone());
+        }
+        self.send(Request::Ring)?;
+        let (_, fd) = self.receive()?;
+        let whole = |fd: &OwnedFd| sealed_len(fd.as_fd()).is_ok_and(|n| n >= SLOTS * SLOT_BYTES);
+        let Some(fd) = fd.filter(whole) else {
+            return Err(self.end(TransferError::Nonsense("no ring, or one that is too short")));
+        };
+        let ring = Arc::new(File::from(fd));
+        self.ring = Some(ring.clone());
+        Ok(ring)
+    }
+
+    /// Sends a request and returns the reply to it.
+    pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, TransferError> {
+        self.send(request)?;
+        Ok(self.receive()?.0)
+    }
+
+    pub(crate) fn send(&mut self, request: Request) -> Result<(), TransferError> {
+        if self.ended {
+            return Err(TransferError::Ended);
+        }
+        match socket::send(&self.socket, &request.encode(), &[]) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.end(TransferError::OwnerGone)),
+        }
+    }
+
+    /// Returns the next reply, and the descriptor that came with it. A refusal is an error.
+    pub(crate) fn receive(&mut self) -> Result<(Reply, Option<OwnedFd>), TransferError> {
+        let (n, files) = loop {
+            if !socket::wait_readable(&self.socket, self.timeout) {
+                return Err(self.end(TransferError::TimedOut(self.timeout)));
+            }
+            match socket::receive(&self.socket, &mut self.buffer) {
+                Ok((0, _)) => return Err(self.end(TransferError::OwnerGone)),
+                Ok(message) => break message,
+                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(Errno::EMSGSIZE) => {
+                    return Err(self.end(TransferError::Nonsense("a message that is too long")));
+                }
+                Err(_) => return Err(self.end(TransferError::OwnerGone)),
+            }
+        };
+        let Some(reply) = Reply::decode(&self.buffer[..n]) else {
+            return Err(self.end(TransferError::Nonsense("a message of no kind")));
+        };
+        if reply.status != Status::Done {
+            return Err(TransferError::Refused(reply.status));
+        }
+        // Further descriptors are closed on a thread of their own.
+        match files.len() {
+            1 => Ok((reply, files.into_inner().pop())),
+            _ => Ok((reply, None)),
+        }
+    }
+
+    /// Notes that the connection cannot be used any more, and returns the reason.
+    pub(crate) fn end(&mut self, reason: TransferError) -> TransferError {
+        self.ended = true;
+        socket::hang_up(&self.socket);
+        reason
+    }
+}
+
+/// Connects, and waits a while if many others do so too.
+fn patiently(address: &Path) -> nix::Result<OwnedFd> {
+    let end = Instant::now() + Duration::from_secs(5);
+    loop {
+        match socket::connect_to(address) {
+            Err(Errno::EAGAIN) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            connected => return connected,
+        }
+    }
+}
+
+/// Tries to read the owner's random bytes at the address that it has told.
+fn probe(pid: i32, welcome: [u64; 4]) -> Result<(), String> {
+    if pid <= 0 {
+        return Err("the owner is in another pid namespace".to_owned());
+    }
+    let mut bytes = [0; 16];
+    let base = usize::try_from(welcome[0]).map_err(|error| error.to_string())?;
+    let remote = RemoteIoVec { base, len: 16 };
+    let local = &mut [IoSliceMut::new(&mut bytes)];
+    let read = process_vm_readv(Pid::from_raw(pid), local, &[remote]);
+    match read {
+        Ok(16) if bytes == expected(welcome) => Ok(()),
+        Ok(_) => Err(format!("process {pid} here is not the owner")),
+        Err(error) => Err(format!(
+            "the kernel does not let this process trace the owner ({error}); see ptrace_scope of \
+             Yama and the user namespaces of both"
+        )),
+    }
+}
