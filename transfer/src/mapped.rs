@@ -82,6 +82,7 @@ impl Mapped {
     /// Loads `N` bytes from `at` on, for example of a number, or returns `None` if they are beyond
     /// the end. They may be torn.
     pub fn load<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        at.checked_add(N)?;
         let (mut bytes, mut done, mut before) = ([0; N], 0, 0usize);
         for part in &self.parts {
             while done < N && at + done < before + part.len() {

@@ -123,7 +123,7 @@ impl Peer {
 
     /// Maps a declaration of shared memory for reading, without a copy.
     pub fn map(&mut self, cookie: Cookie) -> Result<Mapped, TransferError> {
-        Mapped::new(&*self.ask_file(cookie)?)
+        Mapped::new(&self.ask_file(cookie)?)
     }
 
     /// Returns the transport for a cookie, and the file that it needs.

@@ -175,7 +175,7 @@ pub enum Status {
     #[error("the owner lacks memory or descriptors; try again later")]
     Failed = 13,
     /// The declaration has too many segments to be mapped.
-    #[error("the declaration has more than {MOST_SEGMENTS} segments; read it instead of mapping it")]
+    #[error("the declaration has more than {} segments; read it, do not map it", MOST_SEGMENTS)]
     TooManyParts = 14,
 }
 
