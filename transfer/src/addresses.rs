@@ -10,7 +10,9 @@ use std::ops::Range;
 pub(crate) fn first_missing(segments: &[Segment], writes: bool) -> io::Result<Option<usize>> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let ranges = ranges(&maps, writes);
-    Ok(segments.iter().find_map(|segment| missing(&ranges, *segment)))
+    Ok(segments
+        .iter()
+        .find_map(|segment| missing(&ranges, *segment)))
 }
 
 /// Returns the ranges of addresses that may be used, in order. Neighbours are joined.

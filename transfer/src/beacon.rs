@@ -17,7 +17,11 @@ impl Beacon {
     /// Returns the address and the bytes as words of a reply.
     pub(crate) fn words(&self) -> [u64; 4] {
         let (low, high) = self.0.split_at(8);
-        let word = |half: &[u8]| half.iter().rev().fold(0, |n, byte| (n << 8) | u64::from(*byte));
+        let word = |half: &[u8]| {
+            half.iter()
+                .rev()
+                .fold(0, |n, byte| (n << 8) | u64::from(*byte))
+        };
         // The address is used by another process, through the kernel.
         let addr = self.0.as_ptr().expose_provenance() as u64;
         [addr, word(low), word(high), 0]

@@ -76,7 +76,10 @@ impl Server {
             // From the last to the first: what is removed is replaced by one that had its turn.
             for i in (0..self.connections.len()).rev() {
                 if !self.serve(i, ready.get(i + 2) == Some(&true)) {
-                    self.connections.swap_remove(i).session.leave(&self.shared.table);
+                    self.connections
+                        .swap_remove(i)
+                        .session
+                        .leave(&self.shared.table);
                 }
             }
             if ready.get(1) == Some(&true) {

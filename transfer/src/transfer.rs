@@ -142,7 +142,11 @@ impl Peer {
                     self.slot(&ring, slot, len, local)?;
                 }
                 let offset = span.offset + asked;
-                let span = Span { offset, len, ..span };
+                let span = Span {
+                    offset,
+                    len,
+                    ..span
+                };
                 self.send(Request::Block { span, slot })?;
                 flying.push_back((slot, len));
                 asked += len;

@@ -157,7 +157,9 @@ pub enum Status {
     #[error("the cookie does not allow this access; the owner declares reading and writing apart")]
     NotPermitted = 7,
     /// The bytes are outside of the declaration, or none.
-    #[error("no bytes, or bytes beyond the end of the declaration; its length is in its description")]
+    #[error(
+        "no bytes, or bytes beyond the end of the declaration; its length is in its description"
+    )]
     OutOfRange = 8,
     /// A cookie for one use is transferred from the first byte to the last.
     #[error("a cookie for one use is transferred from its first byte to the last, without gaps")]
@@ -175,7 +177,10 @@ pub enum Status {
     #[error("the owner lacks memory or descriptors; try again later")]
     Failed = 13,
     /// The declaration has too many segments to be mapped.
-    #[error("the declaration has more than {} segments; read it, do not map it", MOST_SEGMENTS)]
+    #[error(
+        "the declaration has more than {} segments; read it, do not map it",
+        MOST_SEGMENTS
+    )]
     TooManyParts = 14,
 }
 
@@ -183,13 +188,28 @@ impl Status {
     const ALL: [Status; 15] = {
         use Status::*;
         [
-            Done, OtherVersion, NotAllowed, Full, NoCookie, Revoked, Used, NotPermitted, OutOfRange,
-            OutOfOrder, Busy, NotMapped, Unreadable, Failed, TooManyParts,
+            Done,
+            OtherVersion,
+            NotAllowed,
+            Full,
+            NoCookie,
+            Revoked,
+            Used,
+            NotPermitted,
+            OutOfRange,
+            OutOfOrder,
+            Busy,
+            NotMapped,
+            Unreadable,
+            Failed,
+            TooManyParts,
         ]
     };
 
     fn decode(word: u64) -> Option<Self> {
-        Status::ALL.into_iter().find(|status| *status as u64 == word)
+        Status::ALL
+            .into_iter()
+            .find(|status| *status as u64 == word)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use tcasm_core::sys::socket;
 use tcasm_transfer::wire::{REPLY_BYTES, Reply, Request, Span, VERSION};
 use tcasm_transfer::{
-    Access, Allowed, Cookie, DeclareError, Declaration, Layout, Owner, Peer, Segment, SharedMemory,
+    Access, Allowed, Cookie, Declaration, DeclareError, Layout, Owner, Peer, Segment, SharedMemory,
     Status, TransferError, Transport,
 };
 
@@ -45,7 +45,10 @@ fn wrong_rights_ranges_and_cookies_are_refused_by_name_and_the_connection_goes_o
     let wrong = Cookie::from_bytes([1; 16]);
     let mut bytes = [0; 10];
     for mut peer in peers(&owner) {
-        assert_eq!(refusal(peer.read(wrong, 0, &mut bytes)), Some(Status::NoCookie));
+        assert_eq!(
+            refusal(peer.read(wrong, 0, &mut bytes)),
+            Some(Status::NoCookie)
+        );
         let write = peer.write(cookie, 0, &bytes);
         assert_eq!(refusal(write), Some(Status::NotPermitted));
         for offset in [991, u64::MAX] {
@@ -68,7 +71,10 @@ fn revoked_and_used_cookies_say_so() {
     }
     assert!(first.revoke(cookie, PATIENCE) && first.declarations() == 0);
     for peer in &mut connected {
-        assert_eq!(refusal(peer.read(cookie, 0, &mut bytes)), Some(Status::Revoked));
+        assert_eq!(
+            refusal(peer.read(cookie, 0, &mut bytes)),
+            Some(Status::Revoked)
+        );
     }
     for transport in [Transport::Direct, Transport::Ring] {
         let (owner, cookie) = owner(Declaration::once, Access::Read);
@@ -78,9 +84,15 @@ fn revoked_and_used_cookies_say_so() {
         assert_eq!(early, Some(Status::OutOfOrder));
         peer.read(cookie, 0, &mut [0; 500]).unwrap().may_be_torn();
         let mut other = Peer::connect(owner.address()).unwrap();
-        assert_eq!(refusal(other.read(cookie, 0, &mut bytes)), Some(Status::Busy));
+        assert_eq!(
+            refusal(other.read(cookie, 0, &mut bytes)),
+            Some(Status::Busy)
+        );
         peer.read(cookie, 500, &mut [0; 500]).unwrap().may_be_torn();
-        assert_eq!(refusal(peer.read(cookie, 0, &mut bytes)), Some(Status::Used));
+        assert_eq!(
+            refusal(peer.read(cookie, 0, &mut bytes)),
+            Some(Status::Used)
+        );
     }
 }
 
@@ -134,10 +146,19 @@ fn memory_that_is_not_there_is_refused_when_declared() {
     let layout = Layout::new([Segment { addr: 8, len: 8 }]).unwrap();
     // SAFETY: nothing is declared, because nothing is mapped there.
     let refused = unsafe { Declaration::live(layout.clone(), Access::Read) };
-    assert!(matches!(refused, Err(DeclareError::Unmapped { addr: 8, writes: false })));
+    assert!(matches!(
+        refused,
+        Err(DeclareError::Unmapped {
+            addr: 8,
+            writes: false
+        })
+    ));
     let memory = SharedMemory::create(10).unwrap();
     let refused = Declaration::shared(&memory, layout, Access::Read);
-    assert!(matches!(refused, Err(DeclareError::Outside { addr: 8, .. })));
+    assert!(matches!(
+        refused,
+        Err(DeclareError::Outside { addr: 8, .. })
+    ));
 }
 
 #[test]
@@ -146,7 +167,14 @@ fn garbage_ends_its_connection_and_no_other() {
     let mut honest = Peer::connect(owner.address()).unwrap();
     let greeting = Request::Hello { version: VERSION }.encode();
     let early = Request::Ring.encode();
-    for garbage in [&b"x"[..], &[0; 48], &[255; 48], &[7; 4000], &early, &greeting[..47]] {
+    for garbage in [
+        &b"x"[..],
+        &[0; 48],
+        &[255; 48],
+        &[7; 4000],
+        &early,
+        &greeting[..47],
+    ] {
         let raw = socket::connect_to(owner.address()).unwrap();
         socket::send(&raw, garbage, &[]).unwrap();
         assert!(socket::wait_readable(&raw, PATIENCE));

@@ -1,0 +1,97 @@
+//! Transfers between processes, some of which are killed.
+
+use std::path::Path;
+use tcasm_tests::child::{Child, program};
+use tcasm_tests::runtime_dir;
+use tcasm_transfer::{Cookie, Peer, TransferError, Transport};
+
+const TRANSPORTS: [(Transport, &str); 2] =
+    [(Transport::Direct, "direct"), (Transport::Ring, "ring")];
+const BYTES: usize = 1 << 20;
+const PART: usize = 64 << 10;
+
+/// Starts an owner. Returns it with its address and its cookie.
+fn owner() -> (Child, String, Cookie) {
+    let owner = Child::start(&program("lender"), &["own"], runtime_dir(), &[]);
+    let address = owner.hear_line("address ");
+    let cookie = owner.hear_line("cookie ");
+    (owner, address, cookie.parse().unwrap())
+}
+
+fn user(address: &str, cookie: Cookie, transport: &str) -> Child {
+    let cookie = cookie.to_string();
+    let args = ["use", address, &cookie, transport];
+    Child::start(&program("lender"), &args, runtime_dir(), &[])
+}
+
+#[test]
+fn bytes_of_another_process_are_read_and_written_in_the_order_of_its_layout() {
+    let (mut owner, address, cookie) = owner();
+    let mut peer = Peer::connect(Path::new(&address)).unwrap();
+    let wanted: Vec<u8> = (0..BYTES).map(|i| 15 - (i / PART) as u8).collect();
+    for (i, (transport, _)) in TRANSPORTS.into_iter().enumerate() {
+        peer.use_only(Some(transport));
+        let mut bytes = vec![0; BYTES];
+        let read = peer.read(cookie, 0, &mut bytes).unwrap().may_be_torn();
+        assert!(read == wanted, "{transport:?}");
+        // The first byte of the memory begins the last segment.
+        let first = (BYTES - PART) as u64;
+        peer.write(cookie, first, &[100 + i as u8]).unwrap();
+        owner.send("first");
+        assert_eq!(owner.hear_line("first "), (100 + i).to_string());
+        peer.write(cookie, first, &[0]).unwrap();
+    }
+}
+
+#[test]
+fn killed_owner_is_an_error_for_its_peers() {
+    for (transport, name) in TRANSPORTS {
+        let (mut owner, address, cookie) = owner();
+        let busy = user(&address, cookie, name);
+        let mut quiet = Peer::connect(Path::new(&address)).unwrap();
+        quiet.use_only(Some(transport));
+        busy.hear_line("round");
+        owner.kill();
+        let why = busy.hear_line("ended ");
+        assert!(why.starts_with("the owner has ended"), "{why}");
+        let read = quiet.read(cookie, 0, &mut [0; 10]).map(|_| ());
+        assert!(matches!(read, Err(TransferError::OwnerGone)), "{read:?}");
+    }
+}
+
+#[test]
+fn killed_peers_hold_up_no_revocation_and_no_other_peer() {
+    let (mut owner, address, cookie) = owner();
+    for round in 0..10 {
+        let (_, name) = TRANSPORTS[round % 2];
+        let mut busy = user(&address, cookie, name);
+        busy.hear_line("round");
+        busy.kill();
+        let mut peer = Peer::connect(Path::new(&address)).unwrap();
+        peer.read(cookie, 0, &mut [0; 10]).unwrap().may_be_torn();
+    }
+    owner.send("revoke");
+    assert_eq!(owner.hear_line("revoked "), "true");
+}
+
+#[test]
+fn revocation_in_the_middle_of_transfers_ends_them() {
+    let (mut owner, address, cookie) = owner();
+    let users = TRANSPORTS.map(|(_, name)| user(&address, cookie, name));
+    users.iter().for_each(|user| drop(user.hear_line("round")));
+    owner.send("revoke");
+    assert_eq!(owner.hear_line("revoked "), "true");
+    for user in &users {
+        let why = user.hear_line("ended ");
+        assert!(why.starts_with("the owner has revoked the cookie"), "{why}");
+    }
+}
+
+#[test]
+fn sockets_of_killed_owners_are_removed_by_the_next_one() {
+    let (mut first, address, _) = owner();
+    first.kill();
+    assert!(Path::new(&address).exists());
+    let _next = owner();
+    assert!(!Path::new(&address).exists());
+}
