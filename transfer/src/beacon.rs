@@ -20,7 +20,7 @@ impl Beacon {
         let word = |half: &[u8]| {
             half.iter()
                 .rev()
-                .fold(0, |n, byte| (n << 8) | u64::from(*byte))
+                .fold(0u64, |n, byte| (n << 8) | u64::from(*byte))
         };
         // The address is used by another process, through the kernel.
         let addr = self.0.as_ptr().expose_provenance() as u64;

@@ -44,7 +44,7 @@ pub enum DeclareError {
     /// Some of the memory is not mapped as it must be.
     #[error(
         "address {addr:#x} is not mapped for {}; declare memory that is there",
-        if *writes { "reading and writing" } else { "reading" }
+        uses(*writes)
     )]
     Unmapped {
         /// The first such address.
@@ -109,4 +109,12 @@ pub enum TransferError {
     /// The memory cannot be mapped here.
     #[error(transparent)]
     Map(#[from] MapError),
+}
+
+/// Returns what peers do with memory, for messages.
+fn uses(writes: bool) -> &'static str {
+    match writes {
+        true => "reading and writing",
+        false => "reading",
+    }
 }

@@ -46,9 +46,19 @@ pub(crate) fn listen(allowed: &Allowed) -> Result<(OwnedFd, PathBuf), OwnerError
     remove_leftovers(&folder);
     let digits = Cookie::random().map_err(in_folder)?.to_string();
     let path = folder.join(format!("transfer-{}.sock", &digits[..16]));
-    match bind(&path, allowed) {
+    // Another owner that begins removes sockets on which nobody listens. So this one gets its name
+    // when it listens.
+    let early = folder.join(format!("transfer-{}.new", &digits[..16]));
+    let bound = bind(&early, allowed).and_then(|listener| {
+        fs::rename(&early, &path)?;
+        Ok(listener)
+    });
+    match bound {
         Ok(listener) => Ok((listener, path)),
-        Err(source) => Err(OwnerError::Listen { path, source }),
+        Err(source) => {
+            let _ = fs::remove_file(&early);
+            Err(OwnerError::Listen { path, source })
+        }
     }
 }
 
