@@ -60,7 +60,10 @@ pub fn decode_transfers(data: &[u8]) {
     if let Some(reply) = transfer::Reply::decode(data) {
         assert_eq!(reply.encode(), data, "another reply");
         let inside = |s: &tcasm_transfer::Segment| s.len > 0 && s.addr.checked_add(s.len).is_some();
-        assert!(reply.segments.iter().all(inside), "a segment that wraps around");
+        assert!(
+            reply.segments.iter().all(inside),
+            "a segment that wraps around"
+        );
     }
 }
 

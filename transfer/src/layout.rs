@@ -223,9 +223,10 @@ fn push(list: &mut Vec<Segment>, index: usize, segment: Segment) -> Result<(), L
     if segment.end().is_none_or(|end| end > isize::MAX as usize) {
         return Err(LayoutError::Wraps { index, addr, len });
     }
+    let full = list.len() == MOST_SEGMENTS;
     match list.last_mut() {
         Some(last) if last.end() == Some(addr) => last.len += len,
-        _ if list.len() == MOST_SEGMENTS => {
+        _ if full => {
             return Err(LayoutError::TooMany {
                 most: MOST_SEGMENTS,
             });

@@ -91,7 +91,7 @@ impl Peer {
 
     /// Returns why direct copies do not work, if they do not.
     pub fn direct(&self) -> Result<(), &str> {
-        self.direct.as_ref().map(|()| ()).map_err(String::as_str)
+        self.direct.as_ref().copied().map_err(String::as_str)
     }
 
     /// Uses one transport for all transfers, or the best one for each (`None`).
@@ -153,7 +153,7 @@ impl Peer {
             return Ok(known.clone());
         }
         let file = match self.ask_file(cookie) {
-            Ok(file) => Some(file),
+            Ok(file) => Some(Arc::new(file)),
             Err(TransferError::Refused(
                 Status::NotMapped | Status::NotPermitted | Status::TooManyParts,
             )) => None,
@@ -166,12 +166,13 @@ impl Peer {
         Ok(file)
     }
 
-    fn ask_file(&mut self, cookie: Cookie) -> Result<Arc<MemoryFile>, TransferError> {
+    /// Asks for the file of a declaration.
+    fn ask_file(&mut self, cookie: Cookie) -> Result<MemoryFile, TransferError> {
         self.send(Request::Map(cookie))?;
         let (reply, fd) = self.receive()?;
         let fd = fd.ok_or(TransferError::Nonsense("no file"));
         let file = fd.and_then(|fd| MemoryFile::new(fd, reply.words[0], &reply.segments));
-        file.map(Arc::new).map_err(|error| self.end(error))
+        file.map_err(|error| self.end(error))
     }
 
     /// Returns the ring of this connection.
