@@ -62,6 +62,18 @@ pub enum DeclareError {
         /// The address after the last one.
         end: usize,
     },
+    /// The cookie cannot be used.
+    #[error("the version cannot be replaced: {0}")]
+    Cookie(#[source] Status),
+    /// Only versions follow each other.
+    #[error(
+        "only a declaration of a version can be replaced, and only by another one that is not for \
+         one use"
+    )]
+    NoVersion,
+    /// The process is a forked child of the owner.
+    #[error("a forked child cannot use the owner of its parent; create one")]
+    Forked,
     /// There are too many declarations.
     #[error("{most} declarations are there already; revoke those that are not needed")]
     TooMany {
@@ -97,6 +109,9 @@ pub enum TransferError {
     /// The answer of the owner makes no sense.
     #[error("the owner has answered nonsense: {0}; the connection is not used any more")]
     Nonsense(&'static str),
+    /// The process is a forked child of the one that has connected.
+    #[error("a forked child cannot use the connection of its parent; connect again")]
+    Forked,
     /// An earlier error has ended the connection.
     #[error("an earlier error has ended this connection; connect again")]
     Ended,

@@ -23,6 +23,14 @@ impl Segment {
         }
     }
 
+    /// Returns the segment with its address counted from `start`, which is not above it.
+    pub(crate) fn after(self, start: usize) -> Self {
+        Segment {
+            addr: self.addr - start,
+            ..self
+        }
+    }
+
     /// Returns the address after the last one, unless the segment wraps around.
     pub(crate) fn end(self) -> Option<usize> {
         self.addr.checked_add(self.len)

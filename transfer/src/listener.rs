@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tcasm_core::place::{open_runtime_dir, runtime_dir};
 use tcasm_core::sys::socket;
 
@@ -34,6 +35,11 @@ impl Allowed {
     }
 }
 
+/// The end of the names of sockets. Those of regions have another one.
+const ENDING: &str = ".transfer";
+/// The end of names of sockets on which nobody listens yet.
+const EARLY: &str = ".transfer-new";
+
 /// Listens at a new path in the folder of the sockets. The path has random digits, so that nobody
 /// else uses it, and it is never used again.
 pub(crate) fn listen(allowed: &Allowed) -> Result<(OwnedFd, PathBuf), OwnerError> {
@@ -45,10 +51,10 @@ pub(crate) fn listen(allowed: &Allowed) -> Result<(OwnedFd, PathBuf), OwnerError
     open_runtime_dir(&folder).map_err(in_folder)?;
     remove_leftovers(&folder);
     let digits = Cookie::random().map_err(in_folder)?.to_string();
-    let path = folder.join(format!("transfer-{}.sock", &digits[..16]));
+    let path = folder.join(format!("{}{ENDING}", &digits[..16]));
     // Another owner that begins removes sockets on which nobody listens. So this one gets its name
     // when it listens.
-    let early = folder.join(format!("transfer-{}.new", &digits[..16]));
+    let early = folder.join(format!("{}{EARLY}", &digits[..16]));
     let bound = bind(&early, allowed).and_then(|listener| {
         fs::rename(&early, &path)?;
         Ok(listener)
@@ -85,13 +91,18 @@ fn remove_leftovers(folder: &Path) {
         return;
     };
     for entry in entries.flatten() {
-        let name = entry.file_name();
+        let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
-        if name.starts_with("transfer-") && name.ends_with(".sock") {
-            let path = entry.path();
-            if matches!(socket::connect_to(&path), Err(Errno::ECONNREFUSED)) {
-                let _ = fs::remove_file(path);
-            }
+        let ours = name.ends_with(ENDING) || name.ends_with(EARLY) && is_old(&path);
+        if ours && matches!(socket::connect_to(&path), Err(Errno::ECONNREFUSED)) {
+            let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Returns true for a file that is older than the time that an owner needs to begin.
+fn is_old(path: &Path) -> bool {
+    let written = fs::symlink_metadata(path).and_then(|found| found.modified());
+    let age = written.ok().and_then(|written| written.elapsed().ok());
+    age.is_some_and(|age| age > Duration::from_secs(60))
 }

@@ -9,32 +9,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::slice;
 use std::sync::atomic::Ordering;
 use tcasm_core::sys::mem::Mapping;
-use tcasm_core::sys::object::sealed_len;
 
 /// The file of a declaration in shared memory.
 #[derive(Debug)]
 pub(crate) struct MemoryFile {
     pub(crate) file: File,
-    /// The address of its first byte in the owner.
-    base: usize,
     pub(crate) len: usize,
     /// The segments, as ranges of the file.
     parts: Vec<Range<usize>>,
 }
 
 impl MemoryFile {
-    /// Checks what an owner has sent.
-    pub(crate) fn new(fd: OwnedFd, base: u64, segments: &[Segment]) -> Result<Self, TransferError> {
-        let unsealed = |_| TransferError::Nonsense("a file whose size is not sealed");
-        let len = sealed_len(fd.as_fd()).map_err(unsealed)?;
-        let words = (usize::try_from(base), usize::try_from(len));
-        let (Ok(base), Ok(len)) = words else {
-            return Err(TransferError::Nonsense("a file without addresses"));
-        };
+    /// Checks what an owner has sent: a sealed file of `len` bytes, and segments in it.
+    pub(crate) fn new(fd: OwnedFd, len: u64, segments: &[Segment]) -> Result<Self, TransferError> {
+        let long = |_| TransferError::Nonsense("a file with more bytes than addresses");
         let mut file = MemoryFile {
             file: File::from(fd),
-            base,
-            len,
+            len: usize::try_from(len).map_err(long)?,
             parts: Vec::new(),
         };
         let parts = segments.iter().map(|segment| file.range(*segment));
@@ -42,10 +33,9 @@ impl MemoryFile {
         Ok(file)
     }
 
-    /// Returns where a segment of the owner's memory is in the file.
+    /// Returns a segment as a range of the file.
     pub(crate) fn range(&self, segment: Segment) -> Result<Range<usize>, TransferError> {
-        let start = segment.addr.checked_sub(self.base);
-        let range = start.and_then(|start| Some(start..start.checked_add(segment.len)?));
+        let range = segment.end().map(|end| segment.addr..end);
         range
             .filter(|range| range.end <= self.len)
             .ok_or(TransferError::Nonsense("a segment outside of its file"))

@@ -18,7 +18,8 @@ use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::thread;
 
 /// Declares memory, and serves peers from a thread of its own. Dropping this ends all connections.
-/// It does not wait for copies that peers do themselves: revoke the cookies for that.
+/// It does not wait for copies that peers do themselves: revoke the cookies for that. Shared memory
+/// and versions that are being copied then stay mapped for ever.
 #[derive(Debug)]
 pub struct Owner {
     shared: Arc<Shared>,
@@ -58,21 +59,37 @@ impl Owner {
 
     /// Returns the cookie of a new declaration.
     pub fn declare(&self, declaration: Declaration) -> Result<Cookie, DeclareError> {
+        if !self.process.is_current() {
+            return Err(DeclareError::Forked);
+        }
         self.shared.table.declare(declaration)
+    }
+
+    /// Makes a cookie stand for a newer version ([`Declaration::version`]). Peers that are reading
+    /// the old one read it to its end.
+    pub fn set_version(&self, cookie: Cookie, version: Declaration) -> Result<(), DeclareError> {
+        if !self.process.is_current() {
+            return Err(DeclareError::Forked);
+        }
+        self.shared.table.set_version(cookie, version)
     }
 
     /// Ends a cookie, and waits until no transfer uses it. Returns true if this is so, and if the
     /// cookie had ended before. Returns false if transfers still run after `patience`: then call
-    /// this again before the memory is used for anything else.
+    /// this again before the memory is used for anything else. In a forked child this returns
+    /// false: peers use the memory of its parent.
     #[must_use = "if transfers still run, the memory must be left alone"]
     pub fn revoke(&self, cookie: Cookie, patience: Duration) -> bool {
-        self.shared.table.revoke(cookie, patience)
+        self.process.is_current() && self.shared.table.revoke(cookie, patience)
     }
 
     /// Returns how many declarations there are. Those that were revoked count as long as transfers
     /// use them.
     pub fn declarations(&self) -> usize {
-        self.shared.table.len()
+        match self.process.is_current() {
+            true => self.shared.table.len(),
+            false => 0,
+        }
     }
 }
 

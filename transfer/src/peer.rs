@@ -7,23 +7,34 @@ use crate::error::TransferError;
 use crate::mapped::{Mapped, MemoryFile};
 use crate::wire::{REPLY_BYTES, Reply, Request, SLOT_BYTES, SLOTS, Status, VERSION};
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::IoSliceMut;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tcasm_core::sys::closer::Untrusted;
+use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::object::sealed_len;
 use tcasm_core::sys::process;
 use tcasm_core::sys::socket;
+use tcasm_core::sys::time::deadline;
 
 /// How long a peer waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest number of files that a connection keeps open.
 const MOST_FILES: usize = 64;
+
+/// The number of bytes of a ring.
+const RING: u64 = SLOTS * SLOT_BYTES;
+
+/// Descriptors that came from an owner, and are not checked yet.
+pub(crate) type Descriptors = Untrusted<Vec<OwnedFd>>;
 
 /// A way to transfer bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +58,8 @@ pub struct Described {
     pub mapped: bool,
     /// True if the cookie is for one use.
     pub once: bool,
+    /// The number of the version, if the memory is one that nobody writes.
+    pub version: Option<NonZeroU64>,
 }
 
 /// A connection to an owner.
@@ -61,6 +74,7 @@ pub struct Peer {
     files: HashMap<Cookie, Option<Arc<MemoryFile>>>,
     timeout: Duration,
     ended: bool,
+    process: Process,
     buffer: Vec<u8>,
 }
 
@@ -82,6 +96,7 @@ impl Peer {
             files: HashMap::new(),
             timeout: TIMEOUT,
             ended: false,
+            process: Process::current(),
             buffer: vec![0; REPLY_BYTES],
         };
         let welcome = peer.ask(Request::Hello { version: VERSION })?;
@@ -106,8 +121,8 @@ impl Peer {
 
     /// Asks what a cookie stands for.
     pub fn describe(&mut self, cookie: Cookie) -> Result<Described, TransferError> {
-        let [len, rights, mapped, once] = self.ask(Request::Describe(cookie))?.words;
-        let access = match rights {
+        let [len, kind, version, _] = self.ask(Request::Describe(cookie))?.words;
+        let access = match kind & 3 {
             1 => Access::Read,
             2 => Access::Write,
             3 => Access::ReadWrite,
@@ -116,8 +131,9 @@ impl Peer {
         Ok(Described {
             len,
             access,
-            mapped: mapped == 1,
-            once: once == 1,
+            mapped: kind & 4 != 0,
+            once: kind & 8 != 0,
+            version: NonZeroU64::new(version),
         })
     }
 
@@ -169,9 +185,9 @@ impl Peer {
     /// Asks for the file of a declaration.
     fn ask_file(&mut self, cookie: Cookie) -> Result<MemoryFile, TransferError> {
         self.send(Request::Map(cookie))?;
-        let (reply, fd) = self.receive()?;
-        let fd = fd.ok_or(TransferError::Nonsense("no file"));
-        let file = fd.and_then(|fd| MemoryFile::new(fd, reply.words[0], &reply.segments));
+        let (reply, files) = self.receive()?;
+        let sealed = sealed(files).ok_or(TransferError::Nonsense("no file of fixed size"));
+        let file = sealed.and_then(|(fd, len)| MemoryFile::new(fd, len, &reply.segments));
         file.map_err(|error| self.end(error))
     }
 
@@ -181,9 +197,8 @@ impl Peer {
             return Ok(ring.clone());
         }
         self.send(Request::Ring)?;
-        let (_, fd) = self.receive()?;
-        let whole = |fd: &OwnedFd| sealed_len(fd.as_fd()).is_ok_and(|n| n >= SLOTS * SLOT_BYTES);
-        let Some(fd) = fd.filter(whole) else {
+        let (_, files) = self.receive()?;
+        let Some((fd, RING..)) = sealed(files) else {
             return Err(self.end(TransferError::Nonsense("no ring, or one that is too short")));
         };
         let ring = Arc::new(File::from(fd));
@@ -198,6 +213,9 @@ impl Peer {
     }
 
     pub(crate) fn send(&mut self, request: Request) -> Result<(), TransferError> {
+        if !self.process.is_current() {
+            return Err(TransferError::Forked);
+        }
         if self.ended {
             return Err(TransferError::Ended);
         }
@@ -207,12 +225,10 @@ impl Peer {
         }
     }
 
-    /// Returns the next reply, and the descriptor that came with it. A refusal is an error.
-    pub(crate) fn receive(&mut self) -> Result<(Reply, Option<OwnedFd>), TransferError> {
+    /// Returns the next reply, and the descriptors that came with it. A refusal is an error.
+    pub(crate) fn receive(&mut self) -> Result<(Reply, Descriptors), TransferError> {
         let (n, files) = loop {
-            if !socket::wait_readable(&self.socket, self.timeout) {
-                return Err(self.end(TransferError::TimedOut(self.timeout)));
-            }
+            self.wait().map_err(|error| self.end(error))?;
             match socket::receive(&self.socket, &mut self.buffer) {
                 Ok((0, _)) => return Err(self.end(TransferError::OwnerGone)),
                 Ok(message) => break message,
@@ -229,10 +245,32 @@ impl Peer {
         if reply.status != Status::Done {
             return Err(TransferError::Refused(reply.status));
         }
-        // Further descriptors are closed on a thread of their own.
-        match files.len() {
-            1 => Ok((reply, files.into_inner().pop())),
-            _ => Ok((reply, None)),
+        Ok((reply, files))
+    }
+
+    /// Waits for a reply. If the owner ends, this is noticed even if a forked child of it still has
+    /// the other end of the connection.
+    fn wait(&self) -> Result<(), TransferError> {
+        let end = deadline(self.timeout);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let ms = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+            let handle = self.owner.handle().unwrap_or(self.socket.as_fd());
+            let input = PollFlags::POLLIN;
+            let mut fds = [
+                PollFd::new(self.socket.as_fd(), input),
+                PollFd::new(handle, input),
+            ];
+            match poll(
+                &mut fds,
+                PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX),
+            ) {
+                Ok(n) if n > 0 && fds[0].any() == Some(true) => return Ok(()),
+                Ok(n) if n > 0 => return Err(TransferError::OwnerGone),
+                // A signal that the program handles must not end the wait.
+                Ok(_) | Err(Errno::EINTR) if !left.is_zero() => {}
+                _ => return Err(TransferError::TimedOut(self.timeout)),
+            }
         }
     }
 
@@ -242,6 +280,17 @@ impl Peer {
         socket::hang_up(&self.socket);
         reason
     }
+}
+
+/// Returns the file that came with a reply, and its length, if it is one whose length is fixed.
+/// Others are closed on a thread of their own, because that may block.
+fn sealed(mut files: Descriptors) -> Option<(OwnedFd, u64)> {
+    let [file] = files.as_slice() else {
+        return None;
+    };
+    let len = sealed_len(file.as_fd()).ok()?;
+    files.clear();
+    files.into_inner().pop().map(|file| (file, len))
 }
 
 /// Connects, and waits a while if many others do so too.
@@ -261,6 +310,9 @@ fn patiently(address: &Path) -> nix::Result<OwnedFd> {
 fn probe(pid: i32, welcome: [u64; 4]) -> Result<(), String> {
     if pid <= 0 {
         return Err("the owner is in another pid namespace".to_owned());
+    }
+    if welcome[0] == 0 {
+        return Err("the owner is of another user, to whom it tells no addresses".to_owned());
     }
     let mut bytes = [0; 16];
     let base = usize::try_from(welcome[0]).map_err(|error| error.to_string())?;

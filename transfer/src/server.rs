@@ -8,6 +8,7 @@ use crate::wire::{REQUEST_BYTES, Request, Status};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
+use nix::unistd::getuid;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,8 @@ use tcasm_core::sys::socket;
 const MOST: usize = 64;
 /// The largest number of them of one process.
 const MOST_OF_PROCESS: usize = 16;
+/// The largest number of them of other users together.
+const MOST_OF_OTHERS: usize = 32;
 /// The number of further connections, which are told why they are refused.
 const REFUSED: usize = 16;
 /// The time in which a peer must greet.
@@ -36,9 +39,17 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct Connection {
     socket: Untrusted<OwnedFd>,
-    pid: i32,
+    peer: Peer,
     since: Instant,
     session: Session,
+}
+
+/// What a connection is ready for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ready {
+    input: bool,
+    /// The process of the peer has ended. Its forked children may still have the socket.
+    ended: bool,
 }
 
 /// The state of the thread.
@@ -72,27 +83,26 @@ impl Server {
     /// Serves until it is told to stop.
     pub(crate) fn run(mut self) {
         while !self.shared.stop.load(Ordering::Acquire) {
-            let ready = self.wait();
+            let (accepts, ready) = self.wait();
             // From the last to the first: what is removed is replaced by one that had its turn.
-            for i in (0..self.connections.len()).rev() {
-                if !self.serve(i, ready.get(i + 2) == Some(&true)) {
-                    self.connections
-                        .swap_remove(i)
-                        .session
-                        .leave(&self.shared.table);
+            for (i, ready) in ready.into_iter().enumerate().rev() {
+                if !self.serve(i, ready) {
+                    let connection = self.connections.swap_remove(i);
+                    connection.session.leave(&self.shared.table);
                 }
             }
-            if ready.get(1) == Some(&true) {
+            if accepts {
                 self.accept();
             }
         }
-        for connection in &mut self.connections {
-            connection.session.leave(&self.shared.table);
+        for connection in self.connections {
+            connection.session.abandon();
         }
     }
 
-    /// Waits for something to do. Returns what is ready: the wake, the listener, the connections.
-    fn wait(&self) -> Vec<bool> {
+    /// Waits for something to do. Returns whether a peer wants to connect, and what the connections
+    /// are ready for.
+    fn wait(&self) -> (bool, Vec<Ready>) {
         let accepts = self.connections.len() < MOST + REFUSED && closer::has_room();
         let waits = !accepts || self.connections.iter().any(|c| !c.session.greeted());
         let timeout = match waits {
@@ -105,25 +115,28 @@ impl Server {
             PollFd::new(self.shared.wake.as_fd(), input),
             PollFd::new(self.listener.as_fd(), listens),
         ];
-        let sockets = self.connections.iter();
-        fds.extend(sockets.map(|c| PollFd::new(c.socket.as_fd(), input)));
-        match poll(&mut fds, timeout) {
-            Ok(_) => fds.iter().map(|fd| fd.any() == Some(true)).collect(),
-            Err(error) => {
-                // Without room for descriptors, do not try all the time.
-                if error != Errno::EINTR {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Vec::new()
+        fds.extend(self.connections.iter().flat_map(Connection::waits));
+        if let Err(error) = poll(&mut fds, timeout) {
+            // Without room for descriptors, do not try all the time.
+            if error != Errno::EINTR {
+                std::thread::sleep(Duration::from_millis(10));
             }
+            return (false, Vec::new());
         }
+        let set = |fd: &PollFd<'_>| fd.any() == Some(true);
+        let ready = fds[2..].chunks_exact(2).map(|pair| Ready {
+            input: set(&pair[0]),
+            ended: set(&pair[1]),
+        });
+        (set(&fds[1]), ready.collect())
     }
 
     /// Answers a message of a connection. Returns false if the connection must end.
-    fn serve(&mut self, i: usize, ready: bool) -> bool {
+    fn serve(&mut self, i: usize, ready: Ready) -> bool {
         let connection = &mut self.connections[i];
-        if !ready {
-            return connection.session.greeted() || connection.since.elapsed() < GREETING;
+        if !ready.input {
+            let patient = connection.since.elapsed() < GREETING;
+            return !ready.ended && (connection.session.greeted() || patient);
         }
         let mut message = [0; REQUEST_BYTES];
         let n = match socket::receive_plain(&connection.socket, &mut message) {
@@ -154,22 +167,47 @@ impl Server {
         let Ok(peer) = peer else {
             return;
         };
-        let same = |c: &&Connection| c.pid == peer.pid;
-        let verdict = if !self.allowed.admits(peer.uid) {
-            Status::NotAllowed
-        } else if self.connections.len() >= MOST
-            || self.connections.iter().filter(same).count() >= MOST_OF_PROCESS
-        {
-            Status::Full
-        } else {
-            Status::Done
-        };
         self.next += 1;
+        let session = Session::new(self.next, self.verdict(&peer), trusted(&peer));
         self.connections.push(Connection {
             socket,
-            pid: peer.pid,
+            peer,
             since: Instant::now(),
-            session: Session::new(self.next, verdict),
+            session,
         });
     }
+
+    /// Returns whether a peer is admitted.
+    fn verdict(&self, peer: &Peer) -> Status {
+        let count = |of: &dyn Fn(&Peer) -> bool| {
+            let all = self.connections.iter();
+            all.filter(|connection| of(&connection.peer)).count()
+        };
+        let full = self.connections.len() >= MOST
+            || count(&|other| other.pid == peer.pid) >= MOST_OF_PROCESS
+            || !trusted(peer) && count(&|other| !trusted(other)) >= MOST_OF_OTHERS;
+        match self.allowed.admits(peer.uid) {
+            false => Status::NotAllowed,
+            true if full => Status::Full,
+            true => Status::Done,
+        }
+    }
+}
+
+impl Connection {
+    /// Returns what to wait for: a message, and the end of the process.
+    fn waits(&self) -> [PollFd<'_>; 2] {
+        let (socket, input) = (self.socket.as_fd(), PollFlags::POLLIN);
+        let ended = match self.peer.handle() {
+            Some(handle) => PollFd::new(handle, input),
+            None => PollFd::new(socket, PollFlags::empty()),
+        };
+        [PollFd::new(socket, input), ended]
+    }
+}
+
+/// Returns true if a peer is of the same user, or root. Others are not told addresses, which would
+/// help to attack this process.
+fn trusted(peer: &Peer) -> bool {
+    peer.uid == 0 || peer.uid == getuid().as_raw()
 }

@@ -5,7 +5,7 @@ use crate::declaration::Declaration;
 use crate::error::DeclareError;
 use crate::layout::Segment;
 use crate::shared::SharedMemory;
-use crate::wire::{MOST_SEGMENTS, Span, Status, WINDOW_BYTES};
+use crate::wire::{MOST_SEGMENTS, Span, Status};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,21 +33,39 @@ struct Inner {
 
 #[derive(Debug)]
 struct Entry {
-    declaration: Declaration,
-    /// Of a declaration for one use: the connection that uses it, and how far it is.
-    user: Option<(u64, u64)>,
+    declaration: Arc<Declaration>,
+    /// Of a declaration for one use: its use that has begun.
+    user: Option<Use>,
     /// The number of transfers that run.
     running: usize,
     revoked: bool,
 }
 
-/// A transfer that runs. It must be given back to [`Table::end`].
+/// The only use of a declaration, from the first byte to the last.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    connection: u64,
+    write: bool,
+    /// The number of bytes that were transferred.
+    reached: u64,
+}
+
+/// The most that one transfer has. A longer one is cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    pub(crate) segments: usize,
+    pub(crate) bytes: u64,
+}
+
+/// A transfer that runs. It must be given back to [`Table::end`]. It keeps the memory.
 #[derive(Debug)]
 pub(crate) struct Running {
     cookie: Cookie,
-    end: u64,
+    /// The offset after the last byte.
+    pub(crate) end: u64,
     /// The memory, in order.
     pub(crate) segments: Vec<Segment>,
+    pub(crate) declaration: Arc<Declaration>,
 }
 
 impl Running {
@@ -69,7 +87,7 @@ impl Table {
             return Err(DeclareError::TooMany { most: MOST });
         }
         let entry = Entry {
-            declaration,
+            declaration: Arc::new(declaration),
             user: None,
             running: 0,
             revoked: false,
@@ -78,19 +96,38 @@ impl Table {
         Ok(cookie)
     }
 
-    /// Returns the length of a declaration, whether it is for reading and writing, whether it can
-    /// be mapped, and whether it is for one use.
+    /// Replaces a version by another one. Transfers that run go on with the old one.
+    pub(crate) fn set_version(
+        &self,
+        cookie: Cookie,
+        version: Declaration,
+    ) -> Result<(), DeclareError> {
+        let mut inner = self.inner();
+        let entry = inner.entry(cookie).map_err(DeclareError::Cookie)?;
+        if entry.declaration.number() == 0 || version.number() == 0 || version.once {
+            return Err(DeclareError::NoVersion);
+        }
+        let old = std::mem::replace(&mut entry.declaration, Arc::new(version));
+        // Dropping it may take long, and whoever keeps the bytes may want to declare something.
+        drop(inner);
+        drop(old);
+        Ok(())
+    }
+
+    /// Returns the length of a declaration; its rights, in the lowest bits, and then whether it can
+    /// be mapped and is for one use; and its version.
     pub(crate) fn describe(&self, cookie: Cookie) -> Result<[u64; 4], Status> {
         let mut inner = self.inner();
         let declaration = &inner.entry(cookie)?.declaration;
         let access = declaration.access;
         let rights = u64::from(access.reads()) | (u64::from(access.writes()) << 1);
-        let (mapped, once) = (declaration.shared.is_some(), declaration.once);
-        let len = declaration.layout.len();
-        Ok([len, rights, u64::from(mapped), u64::from(once)])
+        let (mapped, once) = (declaration.file().is_some(), declaration.once);
+        let kind = rights | (u64::from(mapped) << 2) | (u64::from(once) << 3);
+        Ok([declaration.layout.len(), kind, declaration.number(), 0])
     }
 
-    /// Returns the shared memory of a declaration, its segments, and true if peers may write.
+    /// Returns the shared memory of a declaration, its segments as offsets in the file, and true if
+    /// peers may write.
     pub(crate) fn map(
         &self,
         cookie: Cookie,
@@ -101,25 +138,28 @@ impl Table {
         if !declaration.access.reads() || declaration.once {
             return Err(Status::NotPermitted);
         }
-        let memory = declaration.shared.clone().ok_or(Status::NotMapped)?;
+        let memory = declaration.file().cloned().ok_or(Status::NotMapped)?;
         let segments = declaration.layout.segments();
         if segments.len() > MOST_SEGMENTS {
             return Err(Status::TooManyParts);
         }
-        Ok((memory, segments.to_vec(), declaration.access.writes()))
+        let start = memory.addr();
+        let offsets = segments.iter().map(|s| s.after(start)).collect();
+        Ok((memory, offsets, declaration.access.writes()))
     }
 
-    /// Begins a transfer of a connection: of the whole span, or of its first part, which has at
-    /// most `most` segments.
+    /// Begins a transfer of a connection: of the whole span, or of the first part, as much as
+    /// `most` allows. It uses the version `of`, if there is one, or the newest.
     pub(crate) fn begin(
         &self,
         connection: u64,
         span: &Span,
-        most: usize,
+        most: Most,
+        of: Option<Arc<Declaration>>,
     ) -> Result<Running, Status> {
         let mut inner = self.inner();
         let entry = inner.entry(span.cookie)?;
-        let declaration = &entry.declaration;
+        let declaration = of.unwrap_or_else(|| entry.declaration.clone());
         let allowed = match span.write {
             true => declaration.access.writes(),
             false => declaration.access.reads(),
@@ -131,16 +171,17 @@ impl Table {
         if span.len == 0 || end.is_none_or(|end| end > declaration.layout.len()) {
             return Err(Status::OutOfRange);
         }
-        let len = span.len.min(WINDOW_BYTES);
-        let segments = declaration.layout.window(span.offset, len, most);
         if declaration.once {
-            entry.use_once(connection, span.offset)?;
+            entry.use_once(connection, span)?;
         }
+        let len = span.len.min(most.bytes);
+        let segments = declaration.layout.window(span.offset, len, most.segments);
         entry.running += 1;
         let mut running = Running {
             cookie: span.cookie,
             end: 0,
             segments,
+            declaration,
         };
         running.end = span.offset + running.bytes();
         Ok(running)
@@ -176,7 +217,7 @@ impl Table {
     /// Lets others use what a connection that has ended has begun to use.
     pub(crate) fn leave(&self, connection: u64) {
         for entry in self.inner().entries.values_mut() {
-            if entry.user.is_some_and(|(user, _)| user == connection) {
+            if entry.user.is_some_and(|user| user.connection == connection) {
                 entry.user = None;
             }
         }
@@ -236,24 +277,28 @@ impl Inner {
 }
 
 impl Entry {
-    /// Checks that `connection` may go on at `offset` with a declaration for one use.
-    fn use_once(&mut self, connection: u64, offset: u64) -> Result<(), Status> {
+    /// Checks that `connection` may go on with a declaration for one use, and notes it.
+    fn use_once(&mut self, connection: u64, span: &Span) -> Result<(), Status> {
+        let (reached, write) = (span.offset, span.write);
         match self.user {
-            Some((user, _)) if user != connection => Err(Status::Busy),
-            Some((_, reached)) if offset != 0 && offset != reached => Err(Status::OutOfOrder),
-            None if offset != 0 => Err(Status::OutOfOrder),
-            _ => {
-                self.user = Some((connection, offset));
-                Ok(())
-            }
+            Some(user) if user.connection != connection => return Err(Status::Busy),
+            _ if reached == 0 => {}
+            Some(user) if (user.reached, user.write) == (reached, write) => {}
+            _ => return Err(Status::OutOfOrder),
         }
+        self.user = Some(Use {
+            connection,
+            write,
+            reached,
+        });
+        Ok(())
     }
 
     /// Notes that the bytes before `end` were transferred. Returns true if a declaration for one
     /// use is used.
     fn advance(&mut self, end: u64) -> bool {
-        if let Some((_, reached)) = &mut self.user {
-            *reached = end;
+        if let Some(user) = &mut self.user {
+            user.reached = end;
         }
         self.declaration.once && end == self.declaration.layout.len()
     }

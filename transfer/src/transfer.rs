@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
+use std::num::NonZeroU64;
 
 impl Peer {
     /// Reads bytes of a declaration from `offset` on, as many as the buffer has. After an error the
@@ -56,14 +57,29 @@ impl Peer {
     ) -> Result<(), TransferError> {
         let mut buffers: Vec<IoSlice<'_>> = from.to_vec();
         self.transfer(cookie, offset, &mut Local::From(&mut buffers))
+            .map(drop)
     }
 
+    /// Reads bytes of a version ([`Declaration::version`](crate::Declaration::version)), all of
+    /// the same one, and returns its number. Its owner may set newer ones meanwhile.
+    pub fn read_version(
+        &mut self,
+        cookie: Cookie,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<NonZeroU64, TransferError> {
+        let mut buffers = [IoSliceMut::new(into)];
+        let version = self.transfer(cookie, offset, &mut Local::Into(&mut buffers))?;
+        NonZeroU64::new(version).ok_or(TransferError::Refused(Status::Live))
+    }
+
+    /// Transfers all bytes of the buffers. Returns the number of their version, or 0.
     fn transfer(
         &mut self,
         cookie: Cookie,
         offset: u64,
         local: &mut Local<'_, '_>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<u64, TransferError> {
         let span = Span {
             cookie,
             offset,
@@ -85,12 +101,18 @@ impl Peer {
         mut span: Span,
         local: &mut Local<'_, '_>,
         file: Option<&MemoryFile>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<u64, TransferError> {
+        let mut version = None;
         while span.len > 0 {
-            let reply = self.ask(Request::Resolve(span))?;
+            let request = Request::Resolve {
+                span,
+                file: file.is_some(),
+            };
+            let reply = self.ask(request)?;
             let Some(bytes) = sum(&reply.segments).filter(|n| (1..=span.len).contains(n)) else {
                 return Err(self.end(TransferError::Nonsense("another number of bytes")));
             };
+            self.same(&mut version, reply.words[1])?;
             let copied = self.copy(local, &reply.segments, file);
             let complete = copied.is_ok();
             let ended = self.ask(Request::End { complete });
@@ -103,7 +125,15 @@ impl Peer {
             span.offset += bytes;
             span.len -= bytes;
         }
-        Ok(())
+        Ok(version.unwrap_or(0))
+    }
+
+    /// Checks that all parts of a transfer are of one version.
+    fn same(&mut self, version: &mut Option<u64>, part: u64) -> Result<(), TransferError> {
+        match version.get_or_insert(part) {
+            version if *version == part => Ok(()),
+            _ => Err(self.end(TransferError::Nonsense("parts of two versions"))),
+        }
     }
 
     /// Copies a window, directly or by the file of the memory.
@@ -130,9 +160,9 @@ impl Peer {
 
     /// Transfers through the ring. The owner fills or empties slots while this peer does the same
     /// with others.
-    fn by_ring(&mut self, span: Span, local: &mut Local<'_, '_>) -> Result<(), TransferError> {
+    fn by_ring(&mut self, span: Span, local: &mut Local<'_, '_>) -> Result<u64, TransferError> {
         let ring = self.ring()?;
-        let (mut asked, mut refused) = (0, None);
+        let (mut asked, mut refused, mut version) = (0, None, None);
         let mut flying = VecDeque::new();
         loop {
             while refused.is_none() && asked < span.len && flying.len() < SLOTS as usize {
@@ -141,10 +171,9 @@ impl Peer {
                 if span.write {
                     self.slot(&ring, slot, len, local)?;
                 }
-                let offset = span.offset + asked;
                 let span = Span {
-                    offset,
-                    len,
+                    offset: span.offset + asked,
+                    len: span.len - asked,
                     ..span
                 };
                 self.send(Request::Block { span, slot })?;
@@ -152,7 +181,7 @@ impl Peer {
                 asked += len;
             }
             let Some((slot, len)) = flying.pop_front() else {
-                return refused.map_or(Ok(()), Err);
+                return refused.map_or(Ok(version.unwrap_or(0)), Err);
             };
             match self.receive() {
                 Err(TransferError::Refused(status)) => {
@@ -162,8 +191,12 @@ impl Peer {
                 Ok((reply, _)) if reply.words[0] != len => {
                     return Err(self.end(TransferError::Nonsense("another number of bytes")));
                 }
-                Ok(_) if !span.write && refused.is_none() => self.slot(&ring, slot, len, local)?,
-                Ok(_) => {}
+                Ok((reply, _)) => {
+                    self.same(&mut version, reply.words[1])?;
+                    if !span.write && refused.is_none() {
+                        self.slot(&ring, slot, len, local)?;
+                    }
+                }
             }
         }
     }

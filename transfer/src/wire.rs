@@ -36,8 +36,13 @@ pub enum Request {
     },
     /// Asks for the length and the rights of a declaration.
     Describe(Cookie),
-    /// Begins a transfer by the peer, and asks for the addresses.
-    Resolve(Span),
+    /// Begins a transfer by the peer, of the span or its first part, and asks where it is.
+    Resolve {
+        /// The bytes.
+        span: Span,
+        /// True if the answer is to be offsets in the file of the memory, and not addresses.
+        file: bool,
+    },
     /// Ends it.
     End {
         /// True if all bytes were copied.
@@ -45,9 +50,10 @@ pub enum Request {
     },
     /// Asks for a ring.
     Ring,
-    /// Makes the owner copy to a slot of the ring, or from it if the span writes.
+    /// Makes the owner copy to a slot of the ring, or from it if the span writes: as many bytes of
+    /// the span as fit.
     Block {
-        /// The bytes.
+        /// The bytes that are left.
         span: Span,
         /// The slot.
         slot: u64,
@@ -76,7 +82,10 @@ impl Request {
         let (kind, cookie, offset, len, more) = match self {
             Request::Hello { version } => (0, none, MAGIC, version, 0),
             Request::Describe(cookie) => (1, cookie, 0, 0, 0),
-            Request::Resolve(s) => (2, s.cookie, s.offset, s.len, u64::from(s.write)),
+            Request::Resolve { span, file } => {
+                let more = u64::from(span.write) | (u64::from(file) << 1);
+                (2, span.cookie, span.offset, span.len, more)
+            }
             Request::End { complete } => (3, none, 0, 0, u64::from(complete)),
             Request::Ring => (4, none, 0, 0, 0),
             Request::Block { span, slot } => {
@@ -110,7 +119,10 @@ impl Request {
         let request = match word(message, 0)? {
             0 => Request::Hello { version: len },
             1 => Request::Describe(cookie),
-            2 => Request::Resolve(span(more & 1 == 1)),
+            2 => Request::Resolve {
+                span: span(more & 1 == 1),
+                file: more & 2 == 2,
+            },
             3 => Request::End {
                 complete: more & 1 == 1,
             },
@@ -182,10 +194,18 @@ pub enum Status {
         MOST_SEGMENTS
     )]
     TooManyParts = 14,
+    /// Addresses are not for this peer.
+    #[error(
+        "the owner tells its addresses to processes of its own user only; use another transport"
+    )]
+    OtherUser = 15,
+    /// The memory is live.
+    #[error("the cookie is of live memory, which has no versions; read it without a version")]
+    Live = 16,
 }
 
 impl Status {
-    const ALL: [Status; 15] = {
+    const ALL: [Status; 17] = {
         use Status::*;
         [
             Done,
@@ -203,6 +223,8 @@ impl Status {
             Unreadable,
             Failed,
             TooManyParts,
+            OtherUser,
+            Live,
         ]
     };
 
@@ -236,10 +258,15 @@ impl Reply {
 
     /// Returns the reply as a message.
     pub fn encode(&self) -> Vec<u8> {
-        let head = [self.status as u64].into_iter().chain(self.words);
-        let pairs = self.segments.iter();
-        let tail = pairs.flat_map(|segment| [segment.addr as u64, segment.len as u64]);
-        head.chain(tail).flat_map(u64::to_le_bytes).collect()
+        let mut message = Vec::with_capacity(REPLY_HEAD + 16 * self.segments.len());
+        let mut push = |word: u64| message.extend_from_slice(&word.to_le_bytes());
+        push(self.status as u64);
+        self.words.into_iter().for_each(&mut push);
+        for segment in &self.segments {
+            push(segment.addr as u64);
+            push(segment.len as u64);
+        }
+        message
     }
 
     /// Decodes a reply. Returns `None` for any other bytes, and if a segment has no bytes or wraps
@@ -291,7 +318,7 @@ mod tests {
         let all = [
             Request::Hello { version: VERSION },
             Request::Describe(cookie),
-            Request::Resolve(span),
+            Request::Resolve { span, file: true },
             Request::End { complete: true },
             Request::Ring,
             Request::Block { span, slot: 3 },

@@ -114,7 +114,7 @@ fn revoking_waits_for_the_transfer_that_runs_and_tells_it() {
         write: false,
     };
     assert_eq!(ask(Request::Hello { version: VERSION }), Status::Done);
-    assert_eq!(ask(Request::Resolve(span)), Status::Done);
+    assert_eq!(ask(Request::Resolve { span, file: false }), Status::Done);
     assert!(!owner.revoke(cookie, Duration::from_millis(20)));
     assert_eq!(ask(Request::Describe(cookie)), Status::Revoked);
     assert_eq!(ask(Request::End { complete: true }), Status::Revoked);
@@ -131,7 +131,7 @@ fn revoking_waits_for_no_connection_that_is_gone() {
         len: 10,
         write: false,
     };
-    for request in [Request::Hello { version: VERSION }, Request::Resolve(span)] {
+    for request in [Request::Hello { version: VERSION }, Request::Resolve { span, file: false }] {
         socket::send(&raw, &request.encode(), &[]).unwrap();
         assert!(socket::wait_readable(&raw, PATIENCE));
         let n = socket::receive_plain(&raw, &mut vec![0; REPLY_BYTES]).unwrap();
