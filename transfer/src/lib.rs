@@ -27,6 +27,8 @@ mod beacon;
 mod cookie;
 mod declaration;
 mod error;
+#[cfg(feature = "versions")]
+mod gathered;
 mod layout;
 mod listener;
 mod local;
@@ -44,6 +46,8 @@ pub mod wire;
 pub use cookie::{Access, BadCookie, Cookie};
 pub use declaration::Declaration;
 pub use error::{DeclareError, OwnerError, TransferError};
+#[cfg(feature = "versions")]
+pub use gathered::{GatherError, Gathered};
 pub use layout::{Layout, LayoutError, Segment};
 pub use listener::Allowed;
 pub use mapped::Mapped;

@@ -238,3 +238,7 @@ fn copy(ring: &Object, segments: &[Segment], at: u64, write: bool) -> io::Result
         false => remote::gather(ring.as_fd(), &ranges, at),
     }
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

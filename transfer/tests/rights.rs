@@ -131,7 +131,10 @@ fn revoking_waits_for_no_connection_that_is_gone() {
         len: 10,
         write: false,
     };
-    for request in [Request::Hello { version: VERSION }, Request::Resolve { span, file: false }] {
+    for request in [
+        Request::Hello { version: VERSION },
+        Request::Resolve { span, file: false },
+    ] {
         socket::send(&raw, &request.encode(), &[]).unwrap();
         assert!(socket::wait_readable(&raw, PATIENCE));
         let n = socket::receive_plain(&raw, &mut vec![0; REPLY_BYTES]).unwrap();
