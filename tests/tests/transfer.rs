@@ -1,8 +1,14 @@
 //! Transfers between processes, some of which are killed.
 
+use nix::sys::signal::Signal;
+use nix::unistd::Uid;
+use std::fs::{Permissions, metadata, set_permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 use tcasm_tests::child::{Child, program};
 use tcasm_tests::runtime_dir;
+use tcasm_tests::user::ORDINARY;
 use tcasm_transfer::{Cookie, Peer, TransferError, Transport};
 
 const TRANSPORTS: [(Transport, &str); 2] =
@@ -12,7 +18,11 @@ const PART: usize = 64 << 10;
 
 /// Starts an owner. Returns it with its address and its cookie.
 fn owner() -> (Child, String, Cookie) {
-    let owner = Child::start(&program("lender"), &["own"], runtime_dir(), &[]);
+    owner_of("own")
+}
+
+fn owner_of(kind: &str) -> (Child, String, Cookie) {
+    let owner = Child::start(&program("lender"), &[kind], runtime_dir(), &[]);
     let address = owner.hear_line("address ");
     let cookie = owner.hear_line("cookie ");
     (owner, address, cookie.parse().unwrap())
@@ -85,6 +95,80 @@ fn revocation_in_the_middle_of_transfers_ends_them() {
         let why = user.hear_line("ended ");
         assert!(why.starts_with("the owner has revoked the cookie"), "{why}");
     }
+}
+
+#[test]
+fn dead_peer_whose_forked_child_has_its_connection_holds_up_no_revocation() {
+    let (mut owner, address, cookie) = owner();
+    let mut peer = user(&address, cookie, "hold");
+    peer.hear_line("forked");
+    peer.kill();
+    owner.send("revoke");
+    assert_eq!(owner.hear_line("revoked "), "true");
+}
+
+#[test]
+fn dead_owner_whose_forked_child_has_its_connections_is_an_error() {
+    for (transport, _) in TRANSPORTS {
+        let (mut owner, address, cookie) = owner();
+        let mut peer = Peer::connect(Path::new(&address)).unwrap();
+        peer.use_only(Some(transport));
+        peer.read(cookie, 0, &mut [0; 10]).unwrap().may_be_torn();
+        owner.send("fork");
+        owner.hear_line("forked");
+        owner.kill();
+        let read = peer.read(cookie, 0, &mut [0; 10]).map(|_| ());
+        assert!(matches!(read, Err(TransferError::OwnerGone)), "{read:?}");
+    }
+}
+
+#[test]
+fn owner_that_is_stopped_is_an_error_after_the_time_that_the_peer_has() {
+    for (transport, _) in TRANSPORTS {
+        let (owner, address, cookie) = owner();
+        let mut peer = Peer::connect(Path::new(&address)).unwrap();
+        peer.use_only(Some(transport));
+        peer.set_timeout(Duration::from_millis(50));
+        owner.stop();
+        let read = peer.read(cookie, 0, &mut [0; 10]).map(|_| ());
+        assert!(matches!(read, Err(TransferError::TimedOut(_))), "{read:?}");
+        owner.signal(Signal::SIGCONT);
+        let again = peer.read(cookie, 0, &mut [0; 10]).map(|_| ());
+        assert!(matches!(again, Err(TransferError::Ended)), "{again:?}");
+        let mut other = Peer::connect(Path::new(&address)).unwrap();
+        other.read(cookie, 0, &mut [0; 10]).unwrap().may_be_torn();
+    }
+}
+
+#[test]
+fn users_are_admitted_only_if_the_owner_says_so_and_learn_no_addresses() {
+    let (_own, own_address, own_cookie) = owner();
+    let (_lend, address, cookie) = owner_of("lend");
+    let mode = |path: &str| metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&own_address), mode(&address)), (0o600, 0o666));
+    if !Uid::effective().is_root() {
+        // Only root can start a process of another user. For others the modes must do.
+        return;
+    }
+    set_permissions(runtime_dir(), Permissions::from_mode(0o711)).unwrap();
+    let other = |address: &str, cookie: Cookie, transport: &str| {
+        let (cookie, user) = (cookie.to_string(), ORDINARY.to_string());
+        let args = ["use", address, &cookie, transport, &user];
+        Child::start(&program("lender"), &args, runtime_dir(), &[])
+    };
+    let refused = other(&own_address, own_cookie, "ring").hear_line("ended ");
+    assert!(refused.contains("EACCES"), "{refused}");
+    for transport in ["mapped", "ring"] {
+        other(&address, cookie, transport).hear_line("round");
+    }
+    let refused = other(&address, cookie, "direct").hear_line("ended ");
+    assert!(refused.contains("is of another user"), "{refused}");
+    let wrong = Cookie::from_bytes([1; 16]);
+    let refused = other(&address, wrong, "ring").hear_line("ended ");
+    assert!(
+        refused.starts_with("the owner knows no such cookie"),
+        "{refused}"
+    );
 }
 
 #[test]

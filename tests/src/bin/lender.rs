@@ -1,16 +1,26 @@
 //! An owner or a peer of transfers, for tests that kill them.
 //!
 //! `lender own`: declares 1 MiB of ordinary memory, in segments of 64 KiB from the last to the
-//! first, and prints address and cookie. `revoke` on its input ends the cookie.
+//! first, and prints address and cookie. `lender lend` does so with shared memory, for peers of all
+//! users. On the input, `revoke` ends the cookie, `first` prints the first byte, and `fork` forks a
+//! child that inherits everything and waits for the end of the input.
 //!
-//! `lender use ADDRESS COOKIE TRANSPORT`: reads and writes all of it until it is killed.
+//! `lender use ADDRESS COOKIE TRANSPORT`: reads and writes all of it until it is killed. With
+//! `hold`, it begins a transfer, forks such a child, and never ends the transfer. With a user as
+//! one more argument, it changes to that user first.
 
+use nix::unistd::{ForkResult, fork, read};
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
+use tcasm_core::sys::socket;
 use tcasm_tests::child::{DEADLINE, die_with_parent};
-use tcasm_transfer::{Access, Allowed, Declaration, Layout, Owner, Peer, Segment, Transport};
+use tcasm_tests::user::become_user;
+use tcasm_transfer::wire::{REPLY_BYTES, Request, Span, VERSION};
+use tcasm_transfer::{
+    Access, Allowed, Declaration, Layout, Owner, Peer, Segment, SharedMemory, Transport,
+};
 
 const BYTES: usize = 1 << 20;
 const PART: usize = 64 << 10;
@@ -20,9 +30,29 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     match args.get(1).map(String::as_str) {
         Some("own") => own(),
-        Some("use") => use_all(&args[2], &args[3], &args[4]),
-        other => panic!("{other:?}: own or use"),
+        Some("lend") => lend(),
+        Some("use") => {
+            if let Some(user) = args.get(5) {
+                become_user(user.parse().expect("a user")).expect("another user");
+            }
+            match args[4].as_str() {
+                "hold" => hold(&args[2], &args[3]),
+                transport => use_all(&args[2], &args[3], transport),
+            }
+        }
+        other => panic!("{other:?}: own, lend or use"),
     }
+}
+
+fn lend() {
+    let memory = SharedMemory::create(BYTES).expect("memory");
+    let parts = (0..BYTES / PART).rev().map(|i| Segment {
+        addr: memory.addr() + i * PART,
+        len: PART,
+    });
+    let layout = Layout::new(parts).expect("segments");
+    let declared = Declaration::shared(&memory, layout, Access::ReadWrite).expect("inside");
+    serve(Allowed::Everyone, declared, memory.bytes());
 }
 
 fn own() {
@@ -33,27 +63,67 @@ fn own() {
     let layout = Layout::new(parts).expect("segments");
     // SAFETY: the memory is never freed, it has no secrets, and it is accessed as atomics.
     let declared = unsafe { Declaration::live(layout, Access::ReadWrite) };
-    let owner = Owner::create(Allowed::SameUser).expect("an owner");
-    let cookie = owner
-        .declare(declared.expect("mapped memory"))
-        .expect("a cookie");
+    serve(Allowed::SameUser, declared.expect("mapped memory"), memory);
+}
+
+fn serve(allowed: Allowed, declared: Declaration, memory: &[AtomicU8]) {
+    let owner = Owner::create(allowed).expect("an owner");
+    let cookie = owner.declare(declared).expect("a cookie");
     println!("address {}", owner.address().display());
     println!("cookie {cookie}");
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         match line.as_str() {
             "revoke" => println!("revoked {}", owner.revoke(cookie, DEADLINE)),
             "first" => println!("first {}", memory[0].load(Ordering::Relaxed)),
-            other => panic!("{other:?}: revoke or first"),
+            "fork" => fork_child(),
+            other => panic!("{other:?}: revoke, first or fork"),
         }
     }
 }
 
+/// Forks a child that has all descriptors of this process, and ends with the input.
+fn fork_child() {
+    // SAFETY: the child only reads, and ends without running anything of its parent.
+    match unsafe { fork() }.expect("a child") {
+        ForkResult::Parent { .. } => println!("forked"),
+        ForkResult::Child => {
+            // The lock of the standard input is held by the parent's thread.
+            while matches!(read(std::io::stdin(), &mut [0; 64]), Ok(1..)) {}
+            // SAFETY: `_exit` ends the child at once.
+            unsafe { libc::_exit(0) }
+        }
+    }
+}
+
+/// Begins a transfer and does not end it.
+fn hold(address: &str, cookie: &str) {
+    let socket = socket::connect_to(Path::new(address)).expect("an owner");
+    let span = Span {
+        cookie: cookie.parse().expect("a cookie"),
+        offset: 0,
+        len: 10,
+        write: true,
+    };
+    let resolve = Request::Resolve { span, file: false };
+    for request in [Request::Hello { version: VERSION }, resolve] {
+        socket::send(&socket, &request.encode(), &[]).expect("a connection");
+        assert!(socket::wait_readable(&socket, DEADLINE));
+        socket::receive_plain(&socket, &mut vec![0; REPLY_BYTES]).expect("an answer");
+    }
+    fork_child();
+    std::thread::sleep(DEADLINE);
+}
+
 fn use_all(address: &str, cookie: &str, transport: &str) {
     let cookie = cookie.parse().expect("a cookie");
-    let mut peer = Peer::connect(Path::new(address)).expect("an owner");
+    let mut peer = match Peer::connect(Path::new(address)) {
+        Ok(peer) => peer,
+        Err(error) => return println!("ended {error}"),
+    };
     peer.set_timeout(Duration::from_secs(60));
     peer.use_only(Some(match transport {
         "direct" => Transport::Direct,
+        "mapped" => Transport::Mapped,
         _ => Transport::Ring,
     }));
     let mut bytes = vec![0; BYTES];
