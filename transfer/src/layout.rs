@@ -166,7 +166,7 @@ impl Layout {
     }
 
     /// Checks that segments do not overlap, and adds their lengths up.
-    fn of(segments: Vec<Segment>) -> Result<Self, LayoutError> {
+    pub(crate) fn of(segments: Vec<Segment>) -> Result<Self, LayoutError> {
         if segments.is_empty() {
             return Err(LayoutError::Empty);
         }

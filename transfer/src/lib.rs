@@ -29,6 +29,7 @@ mod declaration;
 mod error;
 #[cfg(feature = "versions")]
 mod gathered;
+mod hold;
 mod layout;
 mod listener;
 mod local;
@@ -48,6 +49,7 @@ pub use declaration::Declaration;
 pub use error::{DeclareError, OwnerError, TransferError};
 #[cfg(feature = "versions")]
 pub use gathered::{GatherError, Gathered};
+pub use hold::Hold;
 pub use layout::{Layout, LayoutError, Segment};
 pub use listener::Allowed;
 pub use mapped::Mapped;

@@ -73,6 +73,8 @@ pub struct Peer {
     /// The files of declarations, or `None` for those that have none for this peer.
     files: HashMap<Cookie, Option<Arc<MemoryFile>>>,
     timeout: Duration,
+    /// The number of replies that nobody waits for.
+    unread: usize,
     ended: bool,
     process: Process,
     buffer: Vec<u8>,
@@ -95,6 +97,7 @@ impl Peer {
             ring: None,
             files: HashMap::new(),
             timeout: TIMEOUT,
+            unread: 0,
             ended: false,
             process: Process::current(),
             buffer: vec![0; REPLY_BYTES],
@@ -212,21 +215,50 @@ impl Peer {
         Ok(self.receive()?.0)
     }
 
+    /// Ends the transfer that this peer does itself, and does not wait for the answer: what was
+    /// copied was there, because a revocation waits for this message. Fails if the owner is dead,
+    /// whose number another process may have had during the copy.
+    pub(crate) fn end_copy(&mut self, complete: bool) -> Result<(), TransferError> {
+        self.send(Request::End { complete })?;
+        self.unread += 1;
+        match self.owner.alive() {
+            true => Ok(()),
+            false => Err(self.end(TransferError::OwnerGone)),
+        }
+    }
+
+    /// Returns an error if the connection has ended, and in a forked child, which must not use the
+    /// connection of its parent.
+    pub(crate) fn check(&self) -> Result<(), TransferError> {
+        match self.process.is_current() {
+            false => Err(TransferError::Forked),
+            true if self.ended => Err(TransferError::Ended),
+            true => Ok(()),
+        }
+    }
+
     pub(crate) fn send(&mut self, request: Request) -> Result<(), TransferError> {
-        if !self.process.is_current() {
-            return Err(TransferError::Forked);
-        }
-        if self.ended {
-            return Err(TransferError::Ended);
-        }
+        self.check()?;
         match socket::send(&self.socket, &request.encode(), &[]) {
             Ok(()) => Ok(()),
             Err(_) => Err(self.end(TransferError::OwnerGone)),
         }
     }
 
-    /// Returns the next reply, and the descriptors that came with it. A refusal is an error.
+    /// Returns the next reply that somebody waits for, and the descriptors that came with it. A
+    /// refusal is an error.
     pub(crate) fn receive(&mut self) -> Result<(Reply, Descriptors), TransferError> {
+        while self.unread > 0 {
+            self.unread -= 1;
+            match self.receive_any() {
+                Ok(_) | Err(TransferError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.receive_any()
+    }
+
+    fn receive_any(&mut self) -> Result<(Reply, Descriptors), TransferError> {
         let (n, files) = loop {
             self.wait().map_err(|error| self.end(error))?;
             match socket::receive(&self.socket, &mut self.buffer) {

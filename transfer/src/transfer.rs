@@ -114,13 +114,7 @@ impl Peer {
             };
             self.same(&mut version, reply.words[1])?;
             let copied = self.copy(local, &reply.segments, file);
-            let complete = copied.is_ok();
-            let ended = self.ask(Request::End { complete });
-            // If the owner was dead before the copy, another process may have its number.
-            if !self.owner.alive() {
-                return Err(self.end(TransferError::OwnerGone));
-            }
-            ended?;
+            self.end_copy(copied.is_ok())?;
             copied?;
             span.offset += bytes;
             span.len -= bytes;
@@ -137,7 +131,7 @@ impl Peer {
     }
 
     /// Copies a window, directly or by the file of the memory.
-    fn copy(
+    pub(crate) fn copy(
         &self,
         local: &mut Local<'_, '_>,
         segments: &[Segment],
