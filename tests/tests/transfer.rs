@@ -1,7 +1,7 @@
 //! Transfers between processes, some of which are killed.
 
 use nix::sys::signal::Signal;
-use nix::unistd::Uid;
+use nix::unistd::{Gid, Uid, chown};
 use std::fs::{Permissions, metadata, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,7 +9,8 @@ use std::time::Duration;
 use tcasm_tests::child::{Child, program};
 use tcasm_tests::runtime_dir;
 use tcasm_tests::user::ORDINARY;
-use tcasm_transfer::{Cookie, Peer, TransferError, Transport};
+use tcasm_transfer::{Cookie, Peer, TransferError, Transport, direct_works};
+use tempfile::TempDir;
 
 const TRANSPORTS: [(Transport, &str); 2] =
     [(Transport::Direct, "direct"), (Transport::Ring, "ring")];
@@ -152,8 +153,8 @@ fn users_are_admitted_only_if_the_owner_says_so_and_learn_no_addresses() {
     }
     set_permissions(runtime_dir(), Permissions::from_mode(0o711)).unwrap();
     let other = |address: &str, cookie: Cookie, transport: &str| {
-        let (cookie, user) = (cookie.to_string(), ORDINARY.to_string());
-        let args = ["use", address, &cookie, transport, &user];
+        let cookie = cookie.to_string();
+        let args = ["use", address, &cookie, transport, "ordinary"];
         Child::start(&program("lender"), &args, runtime_dir(), &[])
     };
     let refused = other(&own_address, own_cookie, "ring").hear_line("ended ");
@@ -168,6 +169,39 @@ fn users_are_admitted_only_if_the_owner_says_so_and_learn_no_addresses() {
     assert!(
         refused.starts_with("the owner knows no such cookie"),
         "{refused}"
+    );
+}
+
+#[test]
+fn where_processes_may_not_be_traced_transfers_go_by_ring() {
+    let dir = TempDir::new().unwrap();
+    if Uid::effective().is_root() {
+        let (user, group) = (Uid::from_raw(ORDINARY), Gid::from_raw(ORDINARY));
+        chown(dir.path(), Some(user), Some(group)).unwrap();
+    }
+    let owner = Child::start(&program("lender"), &["hidden"], dir.path(), &[]);
+    let (address, cookie) = (owner.hear_line("address "), owner.hear_line("cookie "));
+    let user = |transport: &str| {
+        let args = ["use", &address, &cookie, transport, "ordinary"];
+        Child::start(&program("lender"), &args, dir.path(), &[])
+    };
+    user("any").hear_line("round");
+    let refused = user("direct").hear_line("ended ");
+    assert!(
+        refused.contains("does not let this process trace"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn direct_copies_work_if_the_probe_says_so() {
+    let (_owner, address, _) = owner();
+    let peer = Peer::connect(Path::new(&address)).unwrap();
+    // The opposite need not hold: a process may trace its descendants, as this owner is.
+    assert!(
+        direct_works().is_err() || peer.direct().is_ok(),
+        "{:?}",
+        peer.direct()
     );
 }
 

@@ -33,7 +33,7 @@ impl Peer {
         offset: u64,
         len: u64,
     ) -> Result<Hold<'_>, TransferError> {
-        let (transport, file) = self.choose(cookie)?;
+        let (transport, file) = self.choose(cookie, u64::MAX)?;
         if transport == Transport::Ring {
             let why = self.direct().err().unwrap_or("the ring was chosen");
             return Err(TransferError::NotDirect(why.to_owned()));

@@ -27,6 +27,9 @@ use tcasm_core::sys::time::deadline;
 
 /// How long a peer waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest number of bytes for which the ring is used though others work: a second copy takes
+/// less time than a second message.
+const SMALL: u64 = 64 << 10;
 /// The largest number of files that a connection keeps open.
 const MOST_FILES: usize = 64;
 
@@ -145,22 +148,26 @@ impl Peer {
         Mapped::new(&self.ask_file(cookie)?)
     }
 
-    /// Returns the transport for a cookie, and the file that it needs.
+    /// Returns the transport for so many bytes of a declaration, and the file that it needs.
     pub(crate) fn choose(
         &mut self,
         cookie: Cookie,
+        len: u64,
     ) -> Result<(Transport, Option<Arc<MemoryFile>>), TransferError> {
-        match (self.only, &self.direct) {
-            (None | Some(Transport::Direct), Ok(())) => Ok((Transport::Direct, None)),
-            (Some(Transport::Direct), Err(why)) => Err(TransferError::NotDirect(why.clone())),
-            (Some(Transport::Ring), _) => Ok((Transport::Ring, None)),
-            (Some(Transport::Mapped), _) => {
-                let file = self.file_of(cookie)?;
-                let file = file.ok_or(TransferError::Refused(Status::NotMapped))?;
-                Ok((Transport::Mapped, Some(file)))
-            }
-            (None, Err(_)) => match self.file_of(cookie)? {
-                None => Ok((Transport::Ring, None)),
+        match self.only {
+            None if len <= SMALL => Ok((Transport::Ring, None)),
+            None if self.direct.is_ok() => Ok((Transport::Direct, None)),
+            None => Ok(match self.file_of(cookie)? {
+                None => (Transport::Ring, None),
+                file => (Transport::Mapped, file),
+            }),
+            Some(Transport::Ring) => Ok((Transport::Ring, None)),
+            Some(Transport::Direct) => match &self.direct {
+                Ok(()) => Ok((Transport::Direct, None)),
+                Err(why) => Err(TransferError::NotDirect(why.clone())),
+            },
+            Some(Transport::Mapped) => match self.file_of(cookie)? {
+                None => Err(TransferError::Refused(Status::NotMapped)),
                 file => Ok((Transport::Mapped, file)),
             },
         }

@@ -89,7 +89,7 @@ impl Peer {
         if offset.checked_add(span.len).is_none() || span.len == 0 {
             return Err(Status::OutOfRange.into());
         }
-        match self.choose(cookie)? {
+        match self.choose(cookie, span.len)? {
             (Transport::Ring, _) => self.by_ring(span, local),
             (_, file) => self.by_windows(span, local, file.as_deref()),
         }

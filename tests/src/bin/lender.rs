@@ -2,21 +2,23 @@
 //!
 //! `lender own`: declares 1 MiB of ordinary memory, in segments of 64 KiB from the last to the
 //! first, and prints address and cookie. `lender lend` does so with shared memory, for peers of all
-//! users. On the input, `revoke` ends the cookie, `first` prints the first byte, and `fork` forks a
+//! users. `lender hidden` does as `own`, as a process that no other one of its user may trace. On the
+//! input, `revoke` ends the cookie, `first` prints the first byte, and `fork` forks a
 //! child that inherits everything and waits for the end of the input.
 //!
 //! `lender use ADDRESS COOKIE TRANSPORT`: reads and writes all of it until it is killed. With
-//! `hold`, it begins a transfer, forks such a child, and never ends the transfer. With a user as
-//! one more argument, it changes to that user first.
+//! `hold`, it begins a transfer, forks such a child, and never ends the transfer. With one
+//! more argument, root becomes an ordinary user first. Without a known transport, any is used.
 
-use nix::unistd::{ForkResult, fork, read};
+use nix::sys::prctl::set_dumpable;
+use nix::unistd::{ForkResult, Uid, fork, read};
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 use tcasm_core::sys::socket;
 use tcasm_tests::child::{DEADLINE, die_with_parent};
-use tcasm_tests::user::become_user;
+use tcasm_tests::user::{ORDINARY, become_user};
 use tcasm_transfer::wire::{REPLY_BYTES, Request, Span, VERSION};
 use tcasm_transfer::{
     Access, Allowed, Declaration, Layout, Owner, Peer, Segment, SharedMemory, Transport,
@@ -31,9 +33,14 @@ fn main() {
     match args.get(1).map(String::as_str) {
         Some("own") => own(),
         Some("lend") => lend(),
+        Some("hidden") => {
+            become_ordinary_user();
+            set_dumpable(false).expect("a process that cannot be traced");
+            own();
+        }
         Some("use") => {
-            if let Some(user) = args.get(5) {
-                become_user(user.parse().expect("a user")).expect("another user");
+            if args.get(5).is_some() {
+                become_ordinary_user();
             }
             match args[4].as_str() {
                 "hold" => hold(&args[2], &args[3]),
@@ -41,6 +48,13 @@ fn main() {
             }
         }
         other => panic!("{other:?}: own, lend or use"),
+    }
+}
+
+/// Changes to an ordinary user, if this is root.
+fn become_ordinary_user() {
+    if Uid::effective().is_root() {
+        become_user(ORDINARY).expect("another user");
     }
 }
 
@@ -121,11 +135,12 @@ fn use_all(address: &str, cookie: &str, transport: &str) {
         Err(error) => return println!("ended {error}"),
     };
     peer.set_timeout(Duration::from_secs(60));
-    peer.use_only(Some(match transport {
-        "direct" => Transport::Direct,
-        "mapped" => Transport::Mapped,
-        _ => Transport::Ring,
-    }));
+    peer.use_only(match transport {
+        "direct" => Some(Transport::Direct),
+        "mapped" => Some(Transport::Mapped),
+        "ring" => Some(Transport::Ring),
+        _ => None,
+    });
     let mut bytes = vec![0; BYTES];
     loop {
         let read = peer

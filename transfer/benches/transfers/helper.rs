@@ -19,7 +19,10 @@ pub struct Helper {
     data: PipeReader,
     ring: Ring,
     pub address: String,
+    /// Shared memory.
     pub cookie: Cookie,
+    /// As many bytes of ordinary memory.
+    pub ordinary: Cookie,
 }
 
 /// The ends that the helper itself has.
@@ -54,7 +57,7 @@ impl Helper {
         drop((orders_out, answers_in, data_in));
         let mut answers = BufReader::new(answers).lines();
         let mut line = || answers.next().expect("an answer").expect("a line");
-        let (address, cookie) = (line(), line());
+        let (address, cookie, ordinary) = (line(), line(), line());
         Helper {
             orders,
             answers,
@@ -62,6 +65,7 @@ impl Helper {
             ring,
             address,
             cookie: cookie.parse().expect("a cookie"),
+            ordinary: ordinary.parse().expect("a cookie"),
         }
     }
 
@@ -102,7 +106,12 @@ fn serve(ends: Ends, bytes: usize) {
     let declared = Declaration::shared(&memory, layout, Access::Read).expect("inside");
     let cookie = owner.declare(declared).expect("a cookie");
     let mut answers = &ends.answers;
-    writeln!(answers, "{}\n{cookie}", owner.address().display()).expect("a reader");
+    let layout = Layout::new([Segment::of(&ones)]).expect("a segment");
+    // SAFETY: peers only read it, and it lives as long as the process.
+    let declared = unsafe { Declaration::live(layout, Access::Read) }.expect("memory");
+    let ordinary = owner.declare(declared).expect("a cookie");
+    let address = owner.address().display();
+    writeln!(answers, "{address}\n{cookie}\n{ordinary}").expect("a reader");
     let mut peers: HashMap<String, Peer> = HashMap::new();
     let mut buffer = vec![1; bytes];
     for order in BufReader::new(ends.orders).lines().map_while(Result::ok) {

@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tcasm_transfer::{Mapped, Peer, Transport};
+use tcasm_transfer::{Cookie, Mapped, Peer, Transport};
 
 const TRANSPORTS: [Transport; 3] = [Transport::Direct, Transport::Mapped, Transport::Ring];
 /// The number of processes that receive the same bytes, or have operands of a reduction.
@@ -36,10 +36,20 @@ fn main() {
 fn one_peer(helper: &mut Helper, most: usize) {
     let mut peer = helper.peer();
     let mut bytes = vec![1; most];
-    println!("\n| bytes | direct | mapped | ring | plain ring | pipe |\n|--:|--:|--:|--:|--:|--:|");
+    println!("\n| bytes | held | direct | shared, direct | mapped | ring | plain ring | pipe |");
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|");
     for len in sizes(4 << 10, most) {
         let part = &mut bytes[..len];
-        let mut row: Vec<String> = Vec::new();
+        peer.use_only(Some(Transport::Direct));
+        let mut hold = peer.hold(helper.ordinary, 0, len as u64).expect("a hold");
+        let mut row = vec![match hold.len() == len as u64 {
+            true => median(|| {
+                hold.read(0, part).expect("a read").may_be_torn();
+            }),
+            false => "-".to_owned(),
+        }];
+        drop(hold);
+        row.push(median(|| read(&mut peer, helper.ordinary, part)));
         for transport in TRANSPORTS {
             peer.use_only(Some(transport));
             row.push(median(|| {
@@ -92,6 +102,10 @@ fn reduction(helpers: &[Helper], most: usize) {
         black_box(&sums);
         print_row(len, &[&[in_place], &copied[..]].concat());
     }
+}
+
+fn read(peer: &mut Peer, cookie: Cookie, into: &mut [u8]) {
+    peer.read(cookie, 0, into).expect("a read").may_be_torn();
 }
 
 fn in_map(map: &Mapped, len: usize) -> &[u8] {
