@@ -187,6 +187,14 @@ fn where_processes_may_not_be_traced_transfers_go_by_ring() {
     };
     user("any").hear_line("round");
     let refused = user("direct").hear_line("ended ");
+    let by_root = Uid::effective().is_root();
+    let peer = Peer::connect(Path::new(&address)).unwrap();
+    assert!(
+        !by_root
+            || peer
+                .direct()
+                .is_err_and(|why| why.contains("of another user"))
+    );
     assert!(
         refused.contains("does not let this process trace"),
         "{refused}"

@@ -4,7 +4,7 @@ use crate::cookie::Cookie;
 use crate::error::OwnerError;
 use nix::errno::Errno;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-use nix::unistd::getuid;
+use nix::unistd::geteuid;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -26,7 +26,7 @@ pub enum Allowed {
 
 impl Allowed {
     pub(crate) fn admits(&self, user: u32) -> bool {
-        let own = user == getuid().as_raw() || user == 0;
+        let own = user == geteuid().as_raw() || user == 0;
         own || match self {
             Allowed::SameUser => false,
             Allowed::Users(users) => users.contains(&user),

@@ -9,7 +9,7 @@ use crate::wire::{REPLY_BYTES, Reply, Request, SLOT_BYTES, SLOTS, Status, VERSIO
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, geteuid};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -106,7 +106,7 @@ impl Peer {
             buffer: vec![0; REPLY_BYTES],
         };
         let welcome = peer.ask(Request::Hello { version: VERSION })?;
-        peer.direct = probe(peer.owner.pid, welcome.words);
+        peer.direct = probe(&peer.owner, welcome.words);
         Ok(peer)
     }
 
@@ -346,12 +346,16 @@ fn patiently(address: &Path) -> nix::Result<OwnedFd> {
 }
 
 /// Tries to read the owner's random bytes at the address that it has told.
-fn probe(pid: i32, welcome: [u64; 4]) -> Result<(), String> {
+///
+/// Owners of other users are not tried, even by root: such an owner could run another program under
+/// its number, and make this process write there what that user could not.
+fn probe(owner: &process::Peer, welcome: [u64; 4]) -> Result<(), String> {
+    let pid = owner.pid;
     if pid <= 0 {
         return Err("the owner is in another pid namespace".to_owned());
     }
-    if welcome[0] == 0 {
-        return Err("the owner is of another user, to whom it tells no addresses".to_owned());
+    if owner.uid != geteuid().as_raw() || welcome[0] == 0 {
+        return Err("the owner is of another user".to_owned());
     }
     let mut bytes = [0; 16];
     let base = usize::try_from(welcome[0]).map_err(|error| error.to_string())?;

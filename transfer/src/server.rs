@@ -8,7 +8,7 @@ use crate::wire::{REQUEST_BYTES, Request, Status};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
-use nix::unistd::getuid;
+use nix::unistd::geteuid;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,6 +61,8 @@ pub(crate) struct Server {
     pub(crate) beacon: Beacon,
     connections: Vec<Connection>,
     next: u64,
+    /// True if the last connection could not be accepted, for lack of descriptors or memory.
+    starved: bool,
 }
 
 impl Server {
@@ -77,6 +79,7 @@ impl Server {
             beacon,
             connections: Vec::new(),
             next: 0,
+            starved: false,
         }
     }
 
@@ -102,10 +105,13 @@ impl Server {
 
     /// Waits for something to do. Returns whether a peer wants to connect, and what the connections
     /// are ready for.
-    fn wait(&self) -> (bool, Vec<Ready>) {
-        let accepts = self.connections.len() < MOST + REFUSED && closer::has_room();
+    fn wait(&mut self) -> (bool, Vec<Ready>) {
+        let starved = std::mem::take(&mut self.starved);
+        let room = self.connections.len() < MOST + REFUSED && closer::has_room();
+        let accepts = room && !starved;
         let waits = !accepts || self.connections.iter().any(|c| !c.session.greeted());
         let timeout = match waits {
+            true if starved => PollTimeout::from(50u16),
             true => PollTimeout::from(1000u16),
             false => PollTimeout::NONE,
         };
@@ -159,8 +165,10 @@ impl Server {
     }
 
     fn accept(&mut self) {
-        let Ok(socket) = socket::accept(&self.listener) else {
-            return;
+        let socket = match socket::accept(&self.listener) {
+            Ok(socket) => socket,
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNABORTED) => return,
+            Err(_) => return self.starved = true,
         };
         let peer = Peer::of(&socket);
         let socket = Untrusted::new(socket);
@@ -206,8 +214,8 @@ impl Connection {
     }
 }
 
-/// Returns true if a peer is of the same user, or root. Others are not told addresses, which would
-/// help to attack this process.
+/// Returns true if a peer is of the same user. Others are not told addresses, which would help to
+/// attack this process.
 fn trusted(peer: &Peer) -> bool {
-    peer.uid == 0 || peer.uid == getuid().as_raw()
+    peer.uid == geteuid().as_raw()
 }

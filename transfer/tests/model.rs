@@ -5,7 +5,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tcasm_transfer::{
-    Access, Allowed, Declaration, Layout, Owner, Peer, Segment, SharedMemory, Transport,
+    Access, Allowed, Cookie, Declaration, Layout, Owner, Peer, Segment, SharedMemory, Transport,
 };
 
 const TRANSPORTS: [Transport; 3] = [Transport::Direct, Transport::Mapped, Transport::Ring];
@@ -110,6 +110,92 @@ proptest! {
         let wanted: Vec<u8> = places.iter().map(|at| now[*at]).collect();
         prop_assert!(parts == wanted, "the mapping has other bytes");
     }
+}
+
+#[test]
+fn bytes_beyond_four_gigabytes_are_transferred_from_sparse_memory() {
+    const FAR: usize = (4 << 30) + 12_345;
+    let owner = Owner::create(Allowed::SameUser).unwrap();
+    let memory = SharedMemory::create(FAR + 100_000).unwrap();
+    memory.write(FAR, &[5; 100_000]);
+    let whole = Segment {
+        addr: memory.addr(),
+        len: memory.len(),
+    };
+    let layout = Layout::new([whole]).unwrap();
+    let declared = Declaration::shared(&memory, layout, Access::ReadWrite).unwrap();
+    let cookie = owner.declare(declared).unwrap();
+    let mut peer = Peer::connect(owner.address()).unwrap();
+    for (i, transport) in TRANSPORTS.into_iter().enumerate() {
+        peer.use_only(Some(transport));
+        let mut bytes = vec![1; 100_001];
+        let read = peer.read(cookie, FAR as u64 - 1, &mut bytes).unwrap();
+        let read = read.may_be_torn();
+        assert!(
+            read[0] == 0 && read[1..].iter().all(|byte| *byte == 5),
+            "{transport:?}"
+        );
+        let at = FAR - 2 - i;
+        peer.write(cookie, at as u64, &[9]).unwrap();
+        assert_eq!(
+            memory.bytes()[at].load(Ordering::Relaxed),
+            9,
+            "{transport:?}"
+        );
+    }
+}
+
+#[test]
+fn eight_peers_read_the_same_bytes_and_add_operands_up_in_place() {
+    const LEN: usize = 300_000;
+    let owners: Vec<(Owner, Cookie)> = (0..8u8)
+        .map(|i| {
+            let owner = Owner::create(Allowed::SameUser).unwrap();
+            let memory = SharedMemory::create(LEN).unwrap();
+            memory.write(0, &(0..LEN).map(|k| i ^ k as u8).collect::<Vec<u8>>());
+            // Two halves, in the other order.
+            let half = |at: usize| Segment {
+                addr: memory.addr() + at,
+                len: LEN / 2,
+            };
+            let layout = Layout::new([half(LEN / 2), half(0)]).unwrap();
+            let declared = Declaration::shared(&memory, layout, Access::Read).unwrap();
+            let cookie = owner.declare(declared).unwrap();
+            (owner, cookie)
+        })
+        .collect();
+    let value = |i: u8, k: usize| i ^ ((k + LEN / 2) % LEN) as u8;
+    std::thread::scope(|scope| {
+        for reader in 0..8 {
+            let owners = &owners;
+            scope.spawn(move || {
+                let (owner, cookie) = &owners[3];
+                let mut peer = Peer::connect(owner.address()).unwrap();
+                peer.use_only(Some(TRANSPORTS[reader % 3]));
+                let mut bytes = vec![0; LEN];
+                let read = peer.read(*cookie, 0, &mut bytes).unwrap().may_be_torn();
+                assert!(
+                    read.iter()
+                        .enumerate()
+                        .all(|(k, byte)| *byte == value(3, k))
+                );
+            });
+        }
+    });
+    let mut sums = vec![0u32; LEN];
+    for (owner, cookie) in &owners {
+        let mapped = Peer::connect(owner.address())
+            .unwrap()
+            .map(*cookie)
+            .unwrap();
+        // SAFETY: nobody writes the memory from here on.
+        let operand = unsafe { mapped.parts() }.flatten();
+        sums.iter_mut()
+            .zip(operand)
+            .for_each(|(sum, byte)| *sum += u32::from(*byte));
+    }
+    let wanted = |k: usize| (0..8).map(|i| u32::from(value(i, k))).sum::<u32>();
+    assert!(sums.iter().enumerate().all(|(k, sum)| *sum == wanted(k)));
 }
 
 #[test]
