@@ -15,11 +15,16 @@ use tcasm_core::sys::mem::Mapping;
 pub(crate) struct MemoryFile {
     pub(crate) file: File,
     pub(crate) len: usize,
-    /// The segments, as ranges of the file.
+    /// The segments, as ranges of the file, or none if there are too many for one reply.
     parts: Vec<Range<usize>>,
 }
 
 impl MemoryFile {
+    /// Returns true if the owner has told where the segments are.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// Checks what an owner has sent: a sealed file of `len` bytes, and segments in it.
     pub(crate) fn new(fd: OwnedFd, len: u64, segments: &[Segment]) -> Result<Self, TransferError> {
         let long = |_| TransferError::Nonsense("a file with more bytes than addresses");

@@ -145,7 +145,11 @@ impl Peer {
 
     /// Maps a declaration of shared memory for reading, without a copy.
     pub fn map(&mut self, cookie: Cookie) -> Result<Mapped, TransferError> {
-        Mapped::new(&self.ask_file(cookie)?)
+        let file = self.ask_file(cookie)?;
+        match file.has_parts() {
+            true => Mapped::new(&file),
+            false => Err(Status::TooManyParts.into()),
+        }
     }
 
     /// Returns the transport for so many bytes of a declaration, and the file that it needs.
@@ -180,9 +184,7 @@ impl Peer {
         }
         let file = match self.ask_file(cookie) {
             Ok(file) => Some(Arc::new(file)),
-            Err(TransferError::Refused(
-                Status::NotMapped | Status::NotPermitted | Status::TooManyParts,
-            )) => None,
+            Err(TransferError::Refused(Status::NotMapped | Status::NotPermitted)) => None,
             Err(error) => return Err(error),
         };
         if self.files.len() >= MOST_FILES {

@@ -127,7 +127,7 @@ impl Table {
     }
 
     /// Returns the shared memory of a declaration, its segments as offsets in the file, and true if
-    /// peers may write.
+    /// peers may write. If there are more segments than a reply takes, returns none.
     pub(crate) fn map(
         &self,
         cookie: Cookie,
@@ -139,10 +139,10 @@ impl Table {
             return Err(Status::NotPermitted);
         }
         let memory = declaration.file().cloned().ok_or(Status::NotMapped)?;
-        let segments = declaration.layout.segments();
-        if segments.len() > MOST_SEGMENTS {
-            return Err(Status::TooManyParts);
-        }
+        let segments = match declaration.layout.segments() {
+            all if all.len() <= MOST_SEGMENTS => all,
+            _ => &[],
+        };
         let start = memory.addr();
         let offsets = segments.iter().map(|s| s.after(start)).collect();
         Ok((memory, offsets, declaration.access.writes()))

@@ -5,7 +5,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tcasm_transfer::{
-    Access, Allowed, Cookie, Declaration, Layout, Owner, Peer, Segment, SharedMemory, Transport,
+    Access, Allowed, Cookie, Declaration, Layout, Owner, Peer, Segment, SharedMemory, Status,
+    TransferError, Transport,
 };
 
 const TRANSPORTS: [Transport; 3] = [Transport::Direct, Transport::Mapped, Transport::Ring];
@@ -216,12 +217,23 @@ fn more_segments_and_bytes_than_one_window_takes_are_transferred() {
     let declared = Declaration::shared(&memory, layout, Access::Read).unwrap();
     let cookie = owner.declare(declared).unwrap();
     let mut peer = Peer::connect(owner.address()).unwrap();
+    let mapped = peer.map(cookie).map(|_| ());
+    assert!(matches!(
+        mapped,
+        Err(TransferError::Refused(Status::TooManyParts))
+    ));
     let now = content(&memory);
     let wanted: Vec<u8> = places.iter().map(|at| now[*at]).collect();
-    for transport in [Transport::Direct, Transport::Ring] {
+    for transport in TRANSPORTS {
         peer.use_only(Some(transport));
         let mut bytes = vec![0; len];
         let read = peer.read(cookie, 0, &mut bytes).unwrap().may_be_torn();
         assert!(read == wanted, "{transport:?}");
+        // Many buffers: one call of the kernel ends inside of a segment.
+        let mut bytes = vec![0; len];
+        let mut buffers: Vec<_> = bytes.chunks_mut(333).map(IoSliceMut::new).collect();
+        let read = peer.read_vectored(cookie, 0, &mut buffers).unwrap();
+        read.may_be_torn();
+        assert!(bytes == wanted, "{transport:?}, many buffers");
     }
 }

@@ -17,12 +17,22 @@ fn version(number: u64) -> Declaration {
     Declaration::version(NonZeroU64::new(number).unwrap(), bytes).unwrap()
 }
 
+/// Stops the other thread, also if this one panics.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn each_read_has_one_version_while_others_are_set() {
     let owner = Owner::create(Allowed::SameUser).unwrap();
     let cookie = owner.declare(version(1)).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         scope.spawn(|| {
             let mut number = 1;
             while !stop.load(Ordering::Relaxed) {
@@ -46,7 +56,6 @@ fn each_read_has_one_version_while_others_are_set() {
             seen = number;
         }
         assert!(seen > 1, "no version was set in the meantime");
-        stop.store(true, Ordering::Relaxed);
     });
     let described = peer_of(&owner).describe(cookie).unwrap();
     assert_eq!(

@@ -4,14 +4,15 @@
 //! first, and prints address and cookie. `lender lend` does so with shared memory, for peers of all
 //! users. `lender hidden` does as `own`, as a process that no other one of its user may trace. On the
 //! input, `revoke` ends the cookie, `first` prints the first byte, and `fork` forks a
-//! child that inherits everything and waits for the end of the input.
+//! child that inherits everything and waits for the end of the test.
 //!
 //! `lender use ADDRESS COOKIE TRANSPORT`: reads and writes all of it until it is killed. With
 //! `hold`, it begins a transfer, forks such a child, and never ends the transfer. With one
 //! more argument, root becomes an ordinary user first. Without a known transport, any is used.
 
 use nix::sys::prctl::set_dumpable;
-use nix::unistd::{ForkResult, Uid, fork, read};
+use nix::sys::signal::kill;
+use nix::unistd::{ForkResult, Uid, fork, getppid};
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -95,14 +96,16 @@ fn serve(allowed: Allowed, declared: Declaration, memory: &[AtomicU8]) {
     }
 }
 
-/// Forks a child that has all descriptors of this process, and ends with the input.
+/// Forks a child that has all descriptors of this process, and ends with the test.
 fn fork_child() {
-    // SAFETY: the child only reads, and ends without running anything of its parent.
+    let test = getppid();
+    // SAFETY: the child only waits, and ends without running anything of its parent.
     match unsafe { fork() }.expect("a child") {
         ForkResult::Parent { .. } => println!("forked"),
         ForkResult::Child => {
-            // The lock of the standard input is held by the parent's thread.
-            while matches!(read(std::io::stdin(), &mut [0; 64]), Ok(1..)) {}
+            while kill(test, None).is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
             // SAFETY: `_exit` ends the child at once.
             unsafe { libc::_exit(0) }
         }
