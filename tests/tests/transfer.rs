@@ -1,5 +1,6 @@
 //! Transfers between processes, some of which are killed.
 
+use nix::sys::resource::Resource;
 use nix::sys::signal::Signal;
 use nix::unistd::{Gid, Uid, chown};
 use std::fs::{Permissions, metadata, set_permissions};
@@ -7,9 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 use tcasm_tests::child::{Child, program};
+use tcasm_tests::limits::Limited;
 use tcasm_tests::runtime_dir;
 use tcasm_tests::user::ORDINARY;
-use tcasm_transfer::{Cookie, Peer, TransferError, Transport, direct_works};
+use tcasm_transfer::{Cookie, Peer, Status, TransferError, Transport, direct_works};
 use tempfile::TempDir;
 
 const TRANSPORTS: [(Transport, &str); 2] =
@@ -211,6 +213,101 @@ fn direct_copies_work_if_the_probe_says_so() {
         "{:?}",
         peer.direct()
     );
+}
+
+#[test]
+fn owner_that_is_killed_at_any_step_of_a_peer_is_an_error_of_the_next_step() {
+    type Step = fn(&mut Peer, Cookie);
+    let steps: [Step; 4] = [
+        |_, _| {},
+        |peer, cookie| assert_eq!(peer.describe(cookie).unwrap().len, BYTES as u64),
+        |peer, cookie| drop(peer.map(cookie).unwrap()),
+        |peer, cookie| peer.write(cookie, 0, &[1; PART]).unwrap(),
+    ];
+    let transports = [Transport::Direct, Transport::Mapped, Transport::Ring];
+    for (i, step) in steps.into_iter().enumerate() {
+        for transport in transports {
+            let (mut owner, address, cookie) = owner_of("lend");
+            let mut peer = Peer::connect(Path::new(&address)).unwrap();
+            peer.use_only(Some(transport));
+            step(&mut peer, cookie);
+            owner.kill();
+            let read = peer.read(cookie, 0, &mut [0; 10]).map(|_| ());
+            let gone = matches!(read, Err(TransferError::OwnerGone));
+            assert!(gone, "after step {i}, {transport:?}: {read:?}");
+            let again = peer.describe(cookie);
+            assert!(matches!(again, Err(TransferError::Ended)), "{again:?}");
+            let other = Peer::connect(Path::new(&address)).map(|_| ());
+            assert!(
+                matches!(other, Err(TransferError::Connect { .. })),
+                "{other:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn owner_that_is_killed_while_a_peer_holds_is_an_error_but_what_is_mapped_stays() {
+    for transport in [Transport::Direct, Transport::Mapped] {
+        let (mut owner, address, cookie) = owner_of("lend");
+        let mut peer = Peer::connect(Path::new(&address)).unwrap();
+        peer.use_only(Some(transport));
+        peer.write(cookie, 3, &[9]).unwrap();
+        let mapped = peer.map(cookie).unwrap();
+        let mut hold = peer.hold(cookie, 0, 10).unwrap();
+        hold.read(0, &mut [0; 10]).unwrap().may_be_torn();
+        owner.kill();
+        let read = hold.read(0, &mut [0; 10]).map(|_| ());
+        assert!(matches!(read, Err(TransferError::OwnerGone)), "{read:?}");
+        assert_eq!(mapped.load::<1>(3), Some([9]));
+    }
+}
+
+#[test]
+#[ignore = "needs root, because it chooses the number of a process; run by `make soak`"]
+fn process_that_gets_the_number_of_a_dead_owner_is_not_mistaken_for_it() {
+    let (mut owner, address, cookie) = owner();
+    let mut peer = Peer::connect(Path::new(&address)).unwrap();
+    peer.use_only(Some(Transport::Direct));
+    let mut hold = peer.hold(cookie, 0, 10).unwrap();
+    let pid = owner.pid();
+    owner.kill();
+    // Other programs on the machine take numbers, too.
+    let _other = (0..1000)
+        .find_map(|_| {
+            std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
+            let other = Child::start(&program("lender"), &["own"], runtime_dir(), &[]);
+            (other.pid() == pid).then_some(other)
+        })
+        .expect("a process with the number");
+    let read = hold.read(0, &mut [0; 10]).map(|_| ());
+    assert!(matches!(read, Err(TransferError::OwnerGone)), "{read:?}");
+}
+
+#[test]
+fn owner_without_descriptors_serves_again_when_it_has_some() {
+    let (owner, address, cookie) = owner();
+    let mut first = Peer::connect(Path::new(&address)).unwrap();
+    let is_free = |n: &u64| !Path::new(&format!("/proc/{}/fd/{n}", owner.pid())).exists();
+    let free = (0..).find(is_free).unwrap();
+    let limited = Limited::set(owner.pid(), Resource::RLIMIT_NOFILE, free);
+    let waiting = std::thread::spawn({
+        let address = address.clone();
+        move || Peer::connect(Path::new(&address)).map(|mut peer| peer.describe(cookie))
+    });
+    // The ring needs a descriptor, and the connection goes on without it.
+    first.use_only(Some(Transport::Ring));
+    for _ in 0..20 {
+        let ring = first.read(cookie, 0, &mut [0; 10]).map(|_| ());
+        assert!(
+            matches!(ring, Err(TransferError::Refused(Status::Failed))),
+            "{ring:?}"
+        );
+        first.describe(cookie).unwrap();
+    }
+    drop(limited);
+    first.read(cookie, 0, &mut [0; 10]).unwrap().may_be_torn();
+    waiting.join().unwrap().unwrap().unwrap();
 }
 
 #[test]
