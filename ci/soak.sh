@@ -4,7 +4,7 @@
 #   - a day's worth of steps, with huge pages and without: memory, mappings, descriptors and huge
 #     pages must not change
 #   - every property test with 20 times as many cases, with new random seeds
-#   - for root: tests with swap and strict overcommit
+#   - for root: tests with swap, strict overcommit, and numbers of processes that are used again
 #   - a minute of observers that attach and detach, 1,000 per second
 #   - a failure of each single write of each kind of checkpoint file
 # Usage: soak.sh [SECONDS]

@@ -5,6 +5,7 @@ mod device;
 mod limits;
 mod nodes;
 mod runtime;
+mod transfers;
 
 use crate::args::Format;
 use crate::failure::{Code, Failure};
@@ -15,6 +16,7 @@ use nodes::Nodes;
 use runtime::RuntimeDir;
 use serde::Serialize;
 use tcasm_core::track::{Grant, Probe, TrackerKind, Verdict, probe};
+use transfers::Transfers;
 
 /// The output.
 #[derive(Debug, Serialize)]
@@ -27,6 +29,7 @@ struct Report {
     limits: Limits,
     memory_nodes: Nodes,
     runtime_dir: RuntimeDir,
+    transfers: Transfers,
     /// Changes to this machine that would help.
     advice: Vec<String>,
 }
@@ -34,11 +37,13 @@ struct Report {
 pub fn run(format: Format) -> Result<(), Failure> {
     let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
     let (device, memory_nodes) = (Device::check(), Nodes::check());
+    let transfers = Transfers::check();
     let advice = [
         advice(&probe, &device),
         limits.advice(),
         memory_nodes.advice(),
         runtime_dir.advice(),
+        transfers.advice(),
     ]
     .concat();
     let report = Report {
@@ -48,6 +53,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
         limits,
         memory_nodes,
         runtime_dir,
+        transfers,
         advice,
     };
     if format.json {
@@ -188,6 +194,7 @@ fn machine(report: &Report) -> Table {
         reserved.map_or("none".to_owned(), |pages| pages.to_string()),
     );
     row("runtime folder", report.runtime_dir.text());
+    row("transfers", report.transfers.text().to_owned());
     table
 }
 

@@ -19,6 +19,7 @@ pub mod pagemap;
 pub mod process;
 pub mod readable;
 pub mod relocate;
+pub mod remote;
 pub mod reserved;
 pub mod room;
 pub mod socket;
