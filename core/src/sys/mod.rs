@@ -25,3 +25,4 @@ pub mod socket;
 pub mod thread;
 pub mod time;
 pub mod uffd;
+pub mod uffd_events;

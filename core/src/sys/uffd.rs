@@ -2,9 +2,9 @@
 //! and reading which stores wait. Structures and numbers of requests come from the kernel's headers
 //! (`linux-raw-sys`).
 //!
-//! No events are ever requested. An event blocks the caller of munmap or fork until it is read, and
-//! makes protecting fail meanwhile. The owner of the memory must not unmap it; if it does, the next
-//! scan detects it.
+//! No tracker ever requests events. An event blocks the caller of munmap or fork until it is read,
+//! and makes protecting fail meanwhile. The owner of the memory must not unmap it; if it does, the
+//! next scan detects it. (`uffd_events.rs` is for memory that others may unmap.)
 
 use linux_raw_sys::{general as raw, ioctl};
 use nix::errno::Errno;
@@ -32,8 +32,8 @@ const PROTECT: u64 = 1;
 const RELEASE: u64 = 0;
 
 /// The size of a message that is read from a userfaultfd, and the parts of it that are used.
-const MESSAGE: usize = size_of::<raw::uffd_msg>();
-const EVENT: usize = offset_of!(raw::uffd_msg, event);
+pub(super) const MESSAGE: usize = size_of::<raw::uffd_msg>();
+pub(super) const EVENT: usize = offset_of!(raw::uffd_msg, event);
 const ADDRESS: usize = offset_of!(raw::uffd_msg, arg.pagefault.address);
 const _: () = assert!(MESSAGE == 32 && EVENT == 0 && ADDRESS == 16);
 
