@@ -32,4 +32,10 @@ pub trait Registrar: Send + Sync + 'static {
     fn survives_fork(&self) -> bool {
         true
     }
+
+    /// Returns true if a device may write to the memory. Producers capture such memory of their
+    /// regions in every version.
+    fn device_may_write(&self) -> bool {
+        true
+    }
 }

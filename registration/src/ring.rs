@@ -73,8 +73,8 @@ impl Ring {
             return lost.then_some(Change::Anything);
         }
         let [start, end] = &self.slots[at % SIZE];
-        let range =
-            start.load(Ordering::Relaxed) as usize..end.load(Ordering::Relaxed) as usize;
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed) as usize;
+        let range = load(start)..load(end);
         self.read.store(at.wrapping_add(1), Ordering::Release);
         Some(if range.is_empty() {
             Change::Forked

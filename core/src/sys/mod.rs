@@ -16,6 +16,7 @@ pub mod object;
 pub mod owner;
 mod page;
 pub mod pagemap;
+pub mod pinned;
 pub mod process;
 pub mod readable;
 pub mod relocate;
