@@ -38,7 +38,6 @@ mod sweep;
 
 pub use builder::{Builder, Following};
 pub use cache::{RegistrationCache, Registration, Stats};
-pub use coverage::Coverage;
 pub use error::{BuildError, GetError, RegisterError};
 pub use limits::{AtLimit, Limits};
 pub use maps::Everything;
