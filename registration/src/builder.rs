@@ -53,7 +53,7 @@ impl<R: Registrar> Builder<R> {
     pub fn build(self) -> Result<RegistrationCache<R>, BuildError> {
         let follower = match self.following {
             Following::ByHand => None,
-            Following::Kernel => match Follower::start() {
+            Following::Kernel => match Follower::shared() {
                 Ok(follower) => Some(follower),
                 Err(BuildError::NotFollowed(_)) if !self.limits.leave_pinned => None,
                 Err(error) => return Err(error),

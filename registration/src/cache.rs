@@ -6,7 +6,7 @@ use crate::follow::Follower;
 use crate::limits::{AtLimit, Limits};
 use crate::maps::Everything;
 use crate::registrar::{Memory, Registrar};
-use crate::ring::Change;
+use crate::ring::{Change, Cursor};
 use crate::state::{Entry, State};
 use crate::sweep;
 use std::ops::Range;
@@ -69,7 +69,9 @@ fn count(counter: &AtomicU64) {
 pub(crate) struct Inner<R: Registrar> {
     pub(crate) registrar: R,
     pub(crate) limits: Limits,
-    pub(crate) follower: Option<Follower>,
+    pub(crate) follower: Option<Arc<Follower>>,
+    /// How far changes were taken. Used under the lock of the state.
+    cursor: Option<Cursor>,
     by_hand: bool,
     state: Mutex<State<R::Handle>>,
     /// Notified whenever registrations end or are no longer used.
@@ -89,12 +91,13 @@ impl<R: Registrar> RegistrationCache<R> {
     pub(crate) fn start(
         registrar: R,
         limits: Limits,
-        follower: Option<Follower>,
+        follower: Option<Arc<Follower>>,
         by_hand: bool,
     ) -> Result<Self, BuildError> {
         let inner = Arc::new(Inner {
             registrar,
             limits,
+            cursor: follower.as_ref().map(|f| f.cursor()),
             follower,
             by_hand,
             state: Mutex::new(State::new()),
@@ -140,7 +143,7 @@ impl<R: Registrar> RegistrationCache<R> {
     /// Returns true if the kernel tells the cache of forks too, which needs CAP_SYS_PTRACE.
     pub fn follows_forks(&self) -> bool {
         let follower = self.inner.follower.as_ref();
-        follower.is_some_and(Follower::follows_forks)
+        follower.is_some_and(|f| f.follows_forks())
     }
 
     /// Returns numbers about the cache. In a forked child they are those at the fork.
@@ -169,6 +172,8 @@ impl<R: Registrar> Drop for RegistrationCache<R> {
     fn drop(&mut self) {
         if self.inner.process.is_current() {
             self.inner.closed.store(true, Ordering::Release);
+            // Waits until no thread looks for new mappings.
+            *self.inner.everything() = None;
             let mut state = self.inner.lock();
             self.inner.catch_up(&mut state);
             while let Some(entry) = state.evict() {
@@ -228,11 +233,11 @@ impl<R: Registrar> Inner<R> {
     /// Takes all changes of the address space that the caller can know of. Returns false if some
     /// may be missing. Then nothing is a hit.
     pub(crate) fn catch_up(&self, state: &mut State<R::Handle>) -> bool {
-        let Some(follower) = &self.follower else {
+        let (Some(follower), Some(cursor)) = (&self.follower, &self.cursor) else {
             return true;
         };
         let exact = follower.settle();
-        while let Some(change) = follower.next() {
+        while let Some(change) = follower.next(cursor) {
             match change {
                 Change::Gone(range) => self.gone(state, &range),
                 Change::Anything => self.gone(state, &ALL),
@@ -262,19 +267,27 @@ impl<R: Registrar> Inner<R> {
         range: &Range<usize>,
     ) -> Result<Range<usize>, GetError> {
         let union = state.union(range);
-        let fits = self.limits.allow(1, union.len());
-        let wanted = if fits { union } else { range.clone() };
-        for entry in state.detach(&wanted) {
+        for entry in state.detach(range) {
             self.end(&entry);
         }
-        while !self.has_room(state, &wanted) {
+        let wanted = [union, range.clone()];
+        let fits = wanted.into_iter().find(|wanted| self.evict_for(state, wanted));
+        fits.ok_or_else(|| self.full(state, range))
+    }
+
+    /// Evicts until the range fits. Returns false if it does not.
+    fn evict_for(&self, state: &mut State<R::Handle>, range: &Range<usize>) -> bool {
+        if !self.limits.allow(1, range.len()) {
+            return false;
+        }
+        while !self.has_room(state, range) {
             let Some(entry) = state.evict() else {
-                return Err(self.full(state, range));
+                return false;
             };
             count(&self.counters.evicted);
             self.end(&entry);
         }
-        Ok(wanted)
+        true
     }
 
     pub(crate) fn has_room(&self, state: &State<R::Handle>, range: &Range<usize>) -> bool {

@@ -1,5 +1,7 @@
 //! Follows the address space: a thread reads events of userfaultfd and passes them on.
 //!
+//! Memory can be registered with one userfaultfd only, so all caches of a process share one.
+//!
 //! # Why a hit is never stale
 //!
 //! Let a thread unmap registered memory. The kernel counts the change before the memory is gone,
@@ -17,13 +19,13 @@
 
 use crate::coverage::Coverage;
 use crate::error::BuildError;
-use crate::ring::{Change, Ring};
+use crate::ring::{Change, Cursor, Ring};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::sys::fork::Process;
@@ -120,9 +122,23 @@ pub(crate) struct Follower {
     process: Process,
 }
 
+/// The follower of this process, if a cache has it.
+static SHARED: Mutex<Weak<Follower>> = Mutex::new(Weak::new());
+
 impl Follower {
+    /// Returns the follower of this process, and starts it if there is none.
+    pub(crate) fn shared() -> Result<Arc<Self>, BuildError> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(follower) = shared.upgrade().filter(|f| f.process.is_current()) {
+            return Ok(follower);
+        }
+        let follower = Arc::new(Follower::start()?);
+        *shared = Arc::downgrade(&follower);
+        Ok(follower)
+    }
+
     /// Starts the thread.
-    pub(crate) fn start() -> Result<Self, BuildError> {
+    fn start() -> Result<Self, BuildError> {
         let (uffd, forks) = uffd_events::open().map_err(BuildError::NotFollowed)?;
         let bell = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC)
             .map_err(|e| BuildError::Thread(e.into()))?;
@@ -177,9 +193,14 @@ impl Follower {
         false
     }
 
-    /// Takes the next change. The caller holds the lock of the cache.
-    pub(crate) fn next(&self) -> Option<Change> {
-        self.watch.ring.pop()
+    /// Returns a cursor for the changes from now on.
+    pub(crate) fn cursor(&self) -> Cursor {
+        self.watch.ring.cursor()
+    }
+
+    /// Takes the next change. No other thread may use the cursor meanwhile.
+    pub(crate) fn next(&self, cursor: &Cursor) -> Option<Change> {
+        self.watch.ring.pop(cursor)
     }
 
     /// Returns the number of changes so far.
@@ -219,7 +240,7 @@ impl Follower {
         }
     }
 
-    fn covered(&self) -> std::sync::MutexGuard<'_, Coverage> {
+    fn covered(&self) -> MutexGuard<'_, Coverage> {
         self.covered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -104,7 +104,9 @@ impl<R: Registrar> Inner<R> {
     /// Registers what is mapped and not registered yet, if everything is to be. Nothing is evicted
     /// for that.
     pub(crate) fn refresh(&self) -> usize {
-        let Some(everything) = self.everything().clone() else {
+        // Held meanwhile, so that nothing is registered any more when the cache has ended.
+        let everything = self.everything();
+        let Some(everything) = everything.as_ref() else {
             return 0;
         };
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();

@@ -1,10 +1,11 @@
-//! Events on their way from the thread that reads them to whoever holds the lock of the cache.
+//! Events on their way from the thread that reads them to the caches of the process.
 //!
-//! The reading thread must not allocate and must not wait, so the ring has a fixed size. If it is
-//! full, the ring only remembers that events were lost. Then everything counts as changed.
+//! The reading thread must not allocate and must not wait, so the ring has a fixed size, and the
+//! thread writes over the oldest events whether they were read or not. Each cache has a cursor. One
+//! that falls behind learns that it missed events. Then everything counts as changed.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The number of events that fit.
 const SIZE: usize = 1024;
@@ -20,14 +21,21 @@ pub(crate) enum Change {
     Anything,
 }
 
-/// A queue with one writer, and one reader at a time.
+/// How far one cache has read. One thread at a time uses it.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    at: AtomicUsize,
+    lost: AtomicUsize,
+}
+
+/// A queue with one writer and any number of readers, each with a cursor.
 #[derive(Debug)]
 pub(crate) struct Ring {
     /// First and last address. A fork is an empty range.
     slots: Box<[[AtomicU64; 2]]>,
     written: AtomicUsize,
-    read: AtomicUsize,
-    lost: AtomicBool,
+    /// How often events did not reach the ring.
+    lost: AtomicUsize,
 }
 
 impl Ring {
@@ -35,22 +43,26 @@ impl Ring {
         Ring {
             slots: (0..SIZE).map(|_| Default::default()).collect(),
             written: AtomicUsize::new(0),
-            read: AtomicUsize::new(0),
-            lost: AtomicBool::new(false),
+            lost: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns a cursor for changes from now on.
+    pub(crate) fn cursor(&self) -> Cursor {
+        Cursor {
+            at: AtomicUsize::new(self.written.load(Ordering::Acquire)),
+            lost: AtomicUsize::new(self.lost.load(Ordering::Acquire)),
         }
     }
 
     /// Adds memory that is gone. Only the thread that reads events calls this.
     pub(crate) fn push(&self, range: &Range<usize>) {
         let at = self.written.load(Ordering::Relaxed);
-        // Acquire: the reader has read the slot before it is written again.
-        if at.wrapping_sub(self.read.load(Ordering::Acquire)) == SIZE {
-            self.lose();
-            return;
-        }
         let [start, end] = &self.slots[at % SIZE];
-        start.store(range.start as u64, Ordering::Relaxed);
-        end.store(range.end as u64, Ordering::Relaxed);
+        // Release: a reader that sees a part of this change also sees the count below it, and so
+        // learns that the slot was written over.
+        start.store(range.start as u64, Ordering::Release);
+        end.store(range.end as u64, Ordering::Release);
         // Release: whoever sees the new count sees the slot.
         self.written.store(at.wrapping_add(1), Ordering::Release);
     }
@@ -62,20 +74,29 @@ impl Ring {
 
     /// Records that an event did not reach the ring.
     pub(crate) fn lose(&self) {
-        self.lost.store(true, Ordering::Release);
+        self.lost.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes the next change. The caller makes sure that no other thread does so at the same time.
-    pub(crate) fn pop(&self) -> Option<Change> {
-        let at = self.read.load(Ordering::Relaxed);
+    /// Takes the next change. The caller makes sure that no other thread uses the cursor.
+    pub(crate) fn pop(&self, cursor: &Cursor) -> Option<Change> {
+        let lost = self.lost.load(Ordering::Acquire);
+        if cursor.lost.swap(lost, Ordering::Relaxed) != lost {
+            return Some(Change::Anything);
+        }
+        let at = cursor.at.load(Ordering::Relaxed);
         if at == self.written.load(Ordering::Acquire) {
-            let lost = self.lost.swap(false, Ordering::AcqRel);
-            return lost.then_some(Change::Anything);
+            return None;
         }
         let [start, end] = &self.slots[at % SIZE];
-        let load = |word: &AtomicU64| word.load(Ordering::Relaxed) as usize;
+        let load = |word: &AtomicU64| word.load(Ordering::Acquire) as usize;
         let range = load(start)..load(end);
-        self.read.store(at.wrapping_add(1), Ordering::Release);
+        // The writer may be at the slot of the event that is `SIZE` behind its count.
+        let written = self.written.load(Ordering::Acquire);
+        if written.wrapping_sub(at) >= SIZE {
+            cursor.at.store(written, Ordering::Relaxed);
+            return Some(Change::Anything);
+        }
+        cursor.at.store(at.wrapping_add(1), Ordering::Relaxed);
         Some(if range.is_empty() {
             Change::Forked
         } else {
@@ -88,46 +109,56 @@ impl Ring {
 mod tests {
     use super::*;
 
+    fn taken(ring: &Ring, cursor: &Cursor) -> Vec<Change> {
+        std::iter::from_fn(|| ring.pop(cursor)).collect()
+    }
+
     #[test]
-    fn changes_come_out_in_order() {
+    fn each_reader_gets_all_changes_in_order() {
         let ring = Ring::new();
+        let (one, other) = (ring.cursor(), ring.cursor());
         ring.push(&(1..2));
         ring.push_fork();
         ring.push(&(3..9));
-        let taken: Vec<_> = std::iter::from_fn(|| ring.pop()).collect();
-        assert_eq!(taken, [Change::Gone(1..2), Change::Forked, Change::Gone(3..9)]);
+        let all = [Change::Gone(1..2), Change::Forked, Change::Gone(3..9)];
+        assert_eq!(taken(&ring, &one), all);
+        assert_eq!(taken(&ring, &one), []);
+        assert_eq!(taken(&ring, &other), all);
+        assert_eq!(taken(&ring, &ring.cursor()), []);
     }
 
     #[test]
-    fn a_full_ring_says_that_anything_may_have_changed_once() {
+    fn a_reader_that_falls_behind_learns_that_anything_may_have_changed() {
         let ring = Ring::new();
+        let cursor = ring.cursor();
         for at in 0..=SIZE {
             ring.push(&(at..at + 1));
         }
-        let taken: Vec<_> = std::iter::from_fn(|| ring.pop()).collect();
-        assert_eq!(taken.len(), SIZE + 1);
-        assert_eq!(taken[SIZE], Change::Anything);
+        assert_eq!(taken(&ring, &cursor), [Change::Anything]);
         ring.push(&(7..8));
-        assert_eq!(ring.pop(), Some(Change::Gone(7..8)));
-        assert_eq!(ring.pop(), None);
+        ring.lose();
+        assert_eq!(taken(&ring, &cursor), [Change::Anything, Change::Gone(7..8)]);
     }
 
     #[test]
-    fn no_change_is_lost_between_two_threads() {
+    fn a_reader_beside_the_writer_gets_whole_changes_or_learns_that_it_missed_some() {
+        const LAST: usize = 200_000;
         let ring = Ring::new();
+        let cursor = ring.cursor();
         std::thread::scope(|scope| {
-            scope.spawn(|| (1..100_000).for_each(|at| ring.push(&(at..at + 1))));
+            scope.spawn(|| (1..=LAST).for_each(|at| ring.push(&(at..at + 1))));
             let mut last = 0;
-            while last < 99_999 {
-                match ring.pop() {
+            loop {
+                match ring.pop(&cursor) {
                     Some(Change::Gone(range)) => {
                         assert!(range.start > last && range.len() == 1, "{range:?} after {last}");
                         last = range.start;
                     }
-                    // The last ones may be among those that were lost.
-                    Some(Change::Anything) => return,
-                    Some(Change::Forked) => panic!("nobody forked"),
-                    None => std::hint::spin_loop(),
+                    Some(Change::Anything) | None => {}
+                    Some(Change::Forked) => panic!("half of a change was read"),
+                }
+                if cursor.at.load(Ordering::Relaxed) == LAST {
+                    return;
                 }
             }
         });

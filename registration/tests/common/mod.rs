@@ -1,0 +1,88 @@
+//! Memory of tests: mapped and unmapped as often as they like.
+#![allow(dead_code)]
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use tcasm_core::sys::mem::page_size;
+
+/// Returns the size of so many pages.
+pub fn pages(count: usize) -> usize {
+    count * page_size()
+}
+
+fn mapped(addr: usize, len: usize, flags: libc::c_int) -> Option<usize> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let at = addr as *mut libc::c_void;
+    // SAFETY: without MAP_FIXED nothing is replaced. Callers pass MAP_FIXED for their own memory.
+    let got = unsafe { libc::mmap(at, len, access, flags, -1, 0) };
+    (got != libc::MAP_FAILED).then_some(got as usize)
+}
+
+/// Maps memory where nothing was mapped before. The kernel chooses addresses far above, so no other
+/// thread gets these when they are free.
+pub fn map(len: usize) -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(16 << 40);
+    let addr = NEXT.fetch_add(len + pages(16), Ordering::Relaxed);
+    assert!(map_at(&(addr..addr + len)), "{addr:#x} is taken");
+    addr
+}
+
+/// Maps memory at these addresses, if nothing is mapped there.
+pub fn map_at(range: &Range<usize>) -> bool {
+    let got = mapped(range.start, range.len(), libc::MAP_FIXED_NOREPLACE);
+    assert!(got.is_none_or(|addr| addr == range.start));
+    got.is_some()
+}
+
+/// Maps memory of the caller anew.
+pub fn map_over(addr: usize, len: usize) {
+    assert_eq!(mapped(addr, len, libc::MAP_FIXED), Some(addr));
+}
+
+/// Unmaps memory of the caller.
+pub fn unmap(addr: usize, len: usize) {
+    // SAFETY: the memory belongs to the test, which uses it no more.
+    assert_eq!(unsafe { libc::munmap(addr as *mut libc::c_void, len) }, 0);
+}
+
+/// Drops the pages of memory of the caller.
+pub fn empty(addr: usize, len: usize) {
+    let at = addr as *mut libc::c_void;
+    // SAFETY: the memory belongs to the test, which expects zeros after this.
+    assert_eq!(unsafe { libc::madvise(at, len, libc::MADV_DONTNEED) }, 0);
+}
+
+/// Moves memory of the caller to an address that was reserved by `map`.
+pub fn move_to(from: usize, len: usize, to: usize) {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    let (from, to) = (from as *mut libc::c_void, to as *mut libc::c_void);
+    // SAFETY: both ranges belong to the test.
+    assert_eq!(unsafe { libc::mremap(from, len, len, flags, to) }, to);
+}
+
+/// Returns a number of KiB from the status of the process.
+pub fn status_kib(name: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let kib = line.trim_start_matches(':').trim().strip_suffix(" kB");
+    kib.unwrap().parse().unwrap()
+}
+
+/// Held by tests that follow the whole memory, or need that nobody does.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Runs one test at a time in a thread, and fails if it does not end: a deadlock would hang otherwise.
+pub fn must_end(test: impl FnOnce() + Send + 'static) {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (done, ended) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        test();
+        let _ = done.send(());
+    });
+    let hung = std::sync::mpsc::RecvTimeoutError::Timeout;
+    let ended = ended.recv_timeout(std::time::Duration::from_secs(120));
+    assert_ne!(ended, Err(hung), "the test hangs");
+    thread.join().unwrap();
+}

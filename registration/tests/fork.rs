@@ -1,0 +1,60 @@
+//! Forked children, which must not use what belongs to their parent.
+
+mod common;
+
+use common::{map, must_end, pages, unmap};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+use tcasm_registration::{GetError, Recording, RegistrationCache};
+
+/// Returns the answer of a forked child.
+fn in_child(question: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child only asks the question and ends.
+    match unsafe { fork() }.unwrap() {
+        // SAFETY: `_exit` ends the child at once, and runs no exit handlers of the parent.
+        ForkResult::Child => unsafe { libc::_exit(i32::from(question())) },
+        ForkResult::Parent { child } => match waitpid(child, None).unwrap() {
+            WaitStatus::Exited(_, answer) => answer == 1,
+            other => panic!("{other:?}"),
+        },
+    }
+}
+
+#[test]
+fn a_child_gets_an_error_and_ends_nothing_of_its_parent() {
+    must_end(|| {
+        let builder = RegistrationCache::builder(Recording::default());
+        let (cache, memory) = (builder.build().unwrap(), map(pages(2)));
+        let held = cache.get(memory, pages(2)).unwrap();
+        let mut held = Some(held);
+        assert!(in_child(|| {
+            drop(held.take());
+            let refused = matches!(cache.get(memory, 1), Err(GetError::Forked));
+            // Blocks if anybody had to read an event of the child.
+            unmap(memory, pages(2));
+            refused
+        }));
+        let held = held.unwrap();
+        assert!(held.is_current());
+        let again = cache.get(memory, pages(2)).unwrap();
+        assert_eq!(again.handle(), held.handle());
+        drop((held, again, cache));
+        unmap(memory, pages(2));
+    });
+}
+
+#[test]
+fn registrations_that_do_not_survive_a_fork_end_at_it() {
+    must_end(|| {
+        let builder = RegistrationCache::builder(Recording::that_ends_at_a_fork());
+        let (cache, memory) = (builder.build().unwrap(), map(pages(2)));
+        assert!(cache.follows_forks(), "this test needs CAP_SYS_PTRACE");
+        let held = cache.get(memory, pages(2)).unwrap();
+        assert!(in_child(|| true));
+        let again = cache.get(memory, pages(2)).unwrap();
+        assert_ne!(again.handle(), held.handle());
+        assert!(again.is_current() && !held.is_current());
+        drop((held, again, cache));
+        unmap(memory, pages(2));
+    });
+}

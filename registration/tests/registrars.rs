@@ -1,0 +1,107 @@
+//! Registrars, where the kernel says what they have done.
+
+mod common;
+
+use common::{map, pages, status_kib, unmap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tcasm_registration::{
+    Cuda, GetError, Ibverbs, IoUring, Limits, Mlock, Registrar, RegisterError, RegistrationCache,
+};
+
+/// The kernel counts locked memory per process, so these tests run one after the other.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn cache<R: Registrar>(registrar: R) -> RegistrationCache<R> {
+    RegistrationCache::builder(registrar).build().unwrap()
+}
+
+#[test]
+fn memory_is_locked_until_the_last_registration_of_it_ends() {
+    let _alone = alone();
+    let (cache, memory) = (cache(Mlock::default()), map(pages(8)));
+    let before = status_kib("VmLck");
+    let kib = |count| before + pages(count) / 1024;
+    let low = cache.get(memory, pages(4)).unwrap();
+    assert_eq!(status_kib("VmLck"), kib(4));
+    let both = cache.get(memory + pages(2), pages(4)).unwrap();
+    assert_eq!(status_kib("VmLck"), kib(6));
+    drop(low);
+    assert_eq!(status_kib("VmLck"), kib(6));
+    drop(both);
+    assert_eq!(status_kib("VmLck"), kib(6), "it stays registered");
+    unmap(memory, pages(8));
+    assert_eq!(status_kib("VmLck"), before);
+    drop(cache);
+    assert_eq!(status_kib("VmLck"), before);
+}
+
+#[test]
+fn a_cache_that_ends_unlocks_what_it_kept() {
+    let _alone = alone();
+    let (cache, memory) = (cache(Mlock::default()), map(pages(4)));
+    let before = status_kib("VmLck");
+    drop(cache.get(memory, pages(4)).unwrap());
+    assert!(status_kib("VmLck") > before);
+    drop(cache);
+    assert_eq!(status_kib("VmLck"), before);
+    unmap(memory, pages(4));
+}
+
+#[test]
+fn memory_that_is_not_mapped_is_refused_and_evicts_nothing() {
+    let _alone = alone();
+    let (cache, memory) = (cache(Mlock::default()), map(pages(4)));
+    drop(cache.get(memory, pages(1)).unwrap());
+    unmap(memory + pages(2), pages(1));
+    let error = cache.get(memory + pages(2), pages(1)).unwrap_err();
+    let refused = matches!(error, GetError::Register(RegisterError::Refused { .. }));
+    assert!(refused, "{error}");
+    assert_eq!(cache.stats().entries, 1);
+    drop(cache);
+    unmap(memory, pages(4));
+}
+
+#[test]
+fn buffers_of_io_uring_are_pinned_and_their_slots_are_used_again() {
+    let _alone = alone();
+    let limits = Limits::in_use();
+    let builder = RegistrationCache::builder(IoUring::with_own_ring(2).unwrap());
+    let (cache, memory) = (builder.limits(limits).build().unwrap(), map(pages(8)));
+    let before = status_kib("VmPin");
+    for _ in 0..5 {
+        let first = cache.get(memory, pages(2)).unwrap();
+        let second = cache.get(memory + pages(4), pages(2)).unwrap();
+        assert_ne!(first.handle(), second.handle());
+        assert_eq!(status_kib("VmPin"), before + pages(4) / 1024);
+        let error = cache.get(memory + pages(7), 1).unwrap_err();
+        assert!(error.to_string().contains("buffers of the ring"), "{error}");
+    }
+    assert_eq!(status_kib("VmPin"), before);
+    unmap(memory, pages(8));
+}
+
+#[test]
+fn drivers_that_are_not_there_are_reported_by_name() {
+    let _alone = alone();
+    match Cuda::load(0) {
+        Ok(cuda) => register_once(cuda),
+        Err(absent) => assert!(absent.to_string().contains("libcuda.so.1"), "{absent}"),
+    }
+    match Ibverbs::load(0) {
+        Ok(adapter) => register_once(adapter),
+        Err(absent) => assert!(absent.to_string().contains("libibverbs.so.1"), "{absent}"),
+    }
+}
+
+fn register_once<R: Registrar>(registrar: R) {
+    let (cache, memory) = (cache(registrar), map(pages(4)));
+    let got = cache.get(memory, pages(4));
+    assert!(got.as_ref().is_ok_and(|r| r.is_current()));
+    drop(got);
+    drop(cache);
+    unmap(memory, pages(4));
+}
