@@ -189,7 +189,9 @@ fn pages(addr: usize, len: usize) -> Result<Range<usize>, GetError> {
         return Err(GetError::Empty { addr });
     }
     let size = page_size();
-    let end = addr.checked_add(len).and_then(|end| end.checked_next_multiple_of(size));
+    let end = addr
+        .checked_add(len)
+        .and_then(|end| end.checked_next_multiple_of(size));
     let end = end.ok_or(GetError::Wraps { addr, len })?;
     Ok(addr / size * size..end)
 }
@@ -271,7 +273,9 @@ impl<R: Registrar> Inner<R> {
             self.end(&entry);
         }
         let wanted = [union, range.clone()];
-        let fits = wanted.into_iter().find(|wanted| self.evict_for(state, wanted));
+        let fits = wanted
+            .into_iter()
+            .find(|wanted| self.evict_for(state, wanted));
         fits.ok_or_else(|| self.full(state, range))
     }
 
@@ -395,7 +399,8 @@ impl<R: Registrar> Inner<R> {
     pub(crate) fn end(&self, entry: &Entry<R::Handle>) {
         let mapped = entry.is_current();
         let memory = if mapped { Memory::Mapped } else { Memory::Gone };
-        self.registrar.deregister(&entry.range, &entry.handle, memory);
+        self.registrar
+            .deregister(&entry.range, &entry.handle, memory);
         match &self.follower {
             Some(follower) if entry.followed && mapped => follower.unfollow(&entry.range),
             Some(follower) if entry.followed => follower.forget(&entry.range),

@@ -69,7 +69,10 @@ impl Coverage {
 
     /// Removes boundaries at and in the range between equal numbers.
     fn join(&mut self, range: &Range<usize>) {
-        let mut last = range.start.checked_sub(1).map_or(0, |before| self.at(before));
+        let mut last = range
+            .start
+            .checked_sub(1)
+            .map_or(0, |before| self.at(before));
         let inside = self.from.range(range.start..=range.end);
         let mut equal = Vec::new();
         for (at, count) in inside {

@@ -178,8 +178,7 @@ impl Follower {
     pub(crate) fn settle(&self) -> bool {
         for attempt in 0..ATTEMPTS {
             // In this order: an event that is no longer counted is being read, or was.
-            if uffd_events::is_quiet(&self.watch.uffd)
-                && !self.watch.reading.load(Ordering::SeqCst)
+            if uffd_events::is_quiet(&self.watch.uffd) && !self.watch.reading.load(Ordering::SeqCst)
             {
                 return true;
             }

@@ -37,14 +37,14 @@ mod state;
 mod sweep;
 
 pub use builder::{Builder, Following};
-pub use cache::{RegistrationCache, Registration, Stats};
+pub use cache::{Registration, RegistrationCache, Stats};
 pub use error::{BuildError, GetError, RegisterError};
 pub use limits::{AtLimit, Limits};
 pub use maps::Everything;
 pub use registrar::{Memory, Registrar};
+pub use registrars::Absent;
 pub use registrars::cuda::{Cuda, CudaMemory};
 pub use registrars::ibverbs::{Ibverbs, MemoryRegion};
 pub use registrars::io_uring::IoUring;
 pub use registrars::mlock::Mlock;
 pub use registrars::recording::{Recording, Token};
-pub use registrars::Absent;

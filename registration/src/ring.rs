@@ -137,7 +137,10 @@ mod tests {
         assert_eq!(taken(&ring, &cursor), [Change::Anything]);
         ring.push(&(7..8));
         ring.lose();
-        assert_eq!(taken(&ring, &cursor), [Change::Anything, Change::Gone(7..8)]);
+        assert_eq!(
+            taken(&ring, &cursor),
+            [Change::Anything, Change::Gone(7..8)]
+        );
     }
 
     #[test]
@@ -151,7 +154,10 @@ mod tests {
             loop {
                 match ring.pop(&cursor) {
                     Some(Change::Gone(range)) => {
-                        assert!(range.start > last && range.len() == 1, "{range:?} after {last}");
+                        assert!(
+                            range.start > last && range.len() == 1,
+                            "{range:?} after {last}"
+                        );
                         last = range.start;
                     }
                     Some(Change::Anything) | None => {}

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tcasm_registration::{Following, GetError, Limits, Memory, Recording, RegistrationCache, Token};
+use tcasm_registration::{
+    Following, GetError, Limits, Memory, Recording, RegistrationCache, Token,
+};
 
 type Cache = RegistrationCache<Recording>;
 
@@ -26,7 +28,10 @@ fn ends_by(change: impl Fn(usize)) {
     let cache = cache(Following::Kernel);
     let memory = map(pages(6));
     let at = memory + pages(1);
-    let (before, held) = (touch(&cache, at, pages(4)), cache.get(at, pages(4)).unwrap());
+    let (before, held) = (
+        touch(&cache, at, pages(4)),
+        cache.get(at, pages(4)).unwrap(),
+    );
     assert_eq!(*held.handle(), before);
     change(at);
     let after = touch(&cache, at, pages(4));
@@ -211,7 +216,10 @@ fn threads_that_map_and_unmap_the_same_addresses_see_no_stale_hit() {
 fn without_following_the_same_threads_see_stale_hits() {
     must_end(|| {
         let storm = Storm::run(Following::ByHand);
-        assert!(storm.stale.into_inner() > 0, "the test above could not see one");
+        assert!(
+            storm.stale.into_inner() > 0,
+            "the test above could not see one"
+        );
     });
 }
 

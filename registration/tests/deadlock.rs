@@ -9,7 +9,9 @@ use tcasm_core::sys::uffd::{self, Faults, WP_SYNC, WP_UNPOPULATED};
 use tcasm_registration::{Everything, Recording, RegistrationCache};
 
 fn cache() -> RegistrationCache<Recording> {
-    RegistrationCache::builder(Recording::default()).build().unwrap()
+    RegistrationCache::builder(Recording::default())
+        .build()
+        .unwrap()
 }
 
 #[test]
@@ -94,7 +96,9 @@ fn a_program_whose_whole_memory_is_followed_allocates_and_starts_threads() {
     must_end(|| {
         let cache = cache();
         let every = Duration::from_millis(1);
-        cache.follow_all(Everything::default().every(every)).unwrap();
+        cache
+            .follow_all(Everything::default().every(every))
+            .unwrap();
         for round in 0..20 {
             std::thread::scope(|scope| {
                 for _ in 0..4 {

@@ -45,7 +45,17 @@ fn a_full_cache_of_registrations_in_use_is_an_error() {
     let (cache, memory) = (cache(Limits::in_use_at_most(1, usize::MAX)), map(pages(4)));
     let held = cache.get(memory, pages(1)).unwrap();
     let error = cache.get(memory + pages(2), pages(1)).unwrap_err();
-    assert!(matches!(error, GetError::Full { entries: 1, max_entries: 1, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            GetError::Full {
+                entries: 1,
+                max_entries: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
     drop(held);
     cache.get(memory + pages(2), pages(1)).unwrap();
     unmap(memory, pages(4));
@@ -64,7 +74,10 @@ fn a_full_cache_lets_callers_wait_if_that_was_chosen() {
         waiting.join().unwrap();
     });
     let error = cache.get(memory, pages(2)).unwrap_err();
-    assert!(matches!(error, GetError::Full { .. }), "it would wait for ever: {error}");
+    assert!(
+        matches!(error, GetError::Full { .. }),
+        "it would wait for ever: {error}"
+    );
     unmap(memory, pages(4));
 }
 
@@ -87,7 +100,10 @@ fn bytes_are_limited_too() {
     touch(&cache, memory, 2);
     touch(&cache, memory + pages(4), 2);
     assert_eq!((cache.stats().bytes, cache.stats().entries), (pages(2), 1));
-    assert!(matches!(cache.get(memory, pages(4)), Err(GetError::Full { .. })));
+    assert!(matches!(
+        cache.get(memory, pages(4)),
+        Err(GetError::Full { .. })
+    ));
     unmap(memory, pages(8));
 }
 
@@ -97,7 +113,10 @@ fn a_larger_request_at_the_same_base_replaces_the_smaller_registration() {
     let small = touch(&cache, memory, 2);
     let large = touch(&cache, memory, 4);
     assert_ne!(small, large);
-    assert_eq!(cache.registrar().live().into_keys().collect::<Vec<_>>(), [large]);
+    assert_eq!(
+        cache.registrar().live().into_keys().collect::<Vec<_>>(),
+        [large]
+    );
     assert_eq!(touch(&cache, memory, 2), large);
     unmap(memory, pages(8));
 }
@@ -107,7 +126,11 @@ fn a_registration_that_is_replaced_while_it_is_used_ends_when_it_is_released() {
     let (cache, memory) = (cache(Limits::keep()), map(pages(8)));
     let small = cache.get(memory, pages(2)).unwrap();
     let large = cache.get(memory + pages(1), pages(4)).unwrap();
-    assert_eq!(large.range(), memory..memory + pages(5), "both buffers fit in it");
+    assert_eq!(
+        large.range(),
+        memory..memory + pages(5),
+        "both buffers fit in it"
+    );
     assert_eq!(cache.registrar().live().len(), 2);
     let token = *small.handle();
     drop(small);
@@ -133,8 +156,17 @@ fn when_the_device_has_no_room_unused_registrations_end() {
 #[test]
 fn ranges_that_are_none_are_refused() {
     let cache = cache(Limits::keep());
-    assert!(matches!(cache.get(4096, 0), Err(GetError::Empty { addr: 4096 })));
-    assert!(matches!(cache.get(usize::MAX - 9, 5), Err(GetError::Wraps { .. })));
-    assert!(matches!(cache.get(4096, usize::MAX), Err(GetError::Wraps { .. })));
+    assert!(matches!(
+        cache.get(4096, 0),
+        Err(GetError::Empty { addr: 4096 })
+    ));
+    assert!(matches!(
+        cache.get(usize::MAX - 9, 5),
+        Err(GetError::Wraps { .. })
+    ));
+    assert!(matches!(
+        cache.get(4096, usize::MAX),
+        Err(GetError::Wraps { .. })
+    ));
     assert!(cache.registrar().live().is_empty());
 }

@@ -68,7 +68,7 @@ impl World {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Get(page, count) => self.get(&at(page, count)),
-            Step::Release(n) if self.held.is_empty() => drop(n),
+            Step::Release(_) if self.held.is_empty() => {}
             Step::Release(n) => drop(self.held.swap_remove(n % self.held.len())),
             Step::Invalidate(page, count) => self.invalidate(&at(page, count)),
         }
@@ -79,7 +79,13 @@ impl World {
         let got = match self.cache.get(range.start, range.len()) {
             Ok(got) => got,
             Err(GetError::Full { .. }) => {
-                let bytes: usize = self.cache.registrar().live().values().map(|r| r.len()).sum();
+                let bytes: usize = self
+                    .cache
+                    .registrar()
+                    .live()
+                    .values()
+                    .map(|r| r.len())
+                    .sum();
                 let entries = self.cache.registrar().live().len();
                 let fits = entries < self.limits.entries
                     && bytes.saturating_add(range.len()) <= self.limits.bytes;
@@ -90,7 +96,11 @@ impl World {
         };
         let covered = got.range().start <= range.start && range.end <= got.range().end;
         assert!(covered, "{:?} for {range:?}", got.range());
-        assert!(!self.gone.contains(got.handle()), "{:?} is stale", got.handle());
+        assert!(
+            !self.gone.contains(got.handle()),
+            "{:?} is stale",
+            got.handle()
+        );
         let known = self.known.entry(*got.handle()).or_insert(got.range());
         assert_eq!(*known, got.range());
         self.held.push(got);
@@ -111,7 +121,11 @@ impl World {
         let used: BTreeSet<Token> = self.held.iter().map(|held| *held.handle()).collect();
         assert_eq!(stats.unused, live.len() - used.len());
         for held in &self.held {
-            assert!(live.contains_key(held.handle()), "{:?} is used", held.handle());
+            assert!(
+                live.contains_key(held.handle()),
+                "{:?} is used",
+                held.handle()
+            );
             assert_eq!(held.is_current(), !self.gone.contains(held.handle()));
         }
         for unused in live.keys().filter(|token| !used.contains(token)) {

@@ -5,7 +5,7 @@ mod common;
 use common::{map, pages, status_kib, unmap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tcasm_registration::{
-    Cuda, GetError, Ibverbs, IoUring, Limits, Mlock, Registrar, RegisterError, RegistrationCache,
+    Cuda, GetError, Ibverbs, IoUring, Limits, Mlock, RegisterError, Registrar, RegistrationCache,
 };
 
 /// The kernel counts locked memory per process, so these tests run one after the other.

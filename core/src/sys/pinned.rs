@@ -44,7 +44,10 @@ impl Announced {
             return;
         }
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if !parts.iter().any(|p| p.start <= part.start && part.end <= p.end) {
+        if !parts
+            .iter()
+            .any(|p| p.start <= part.start && part.end <= p.end)
+        {
             parts.retain(|p| p.start < part.start || part.end < p.end);
             parts.push(part);
         }

@@ -54,7 +54,10 @@ pub struct Cuda {
 fn check(name: &str, result: c_int) -> Result<(), Absent> {
     match result {
         0 => Ok(()),
-        code => Err(Absent::new(DRIVER, format!("{name} returned CUDA error {code}"))),
+        code => Err(Absent::new(
+            DRIVER,
+            format!("{name} returned CUDA error {code}"),
+        )),
     }
 }
 

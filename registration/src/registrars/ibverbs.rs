@@ -77,7 +77,10 @@ impl Ibverbs {
             let error = Errno::last();
             // SAFETY: nothing else uses the adapter.
             unsafe { close(context.as_ptr()) };
-            return Err(Absent::new(DRIVER, format!("no protection domain: {error}")));
+            return Err(Absent::new(
+                DRIVER,
+                format!("no protection domain: {error}"),
+            ));
         }
         Ok(Ibverbs {
             context: context.as_ptr() as usize,

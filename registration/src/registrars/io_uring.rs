@@ -102,7 +102,13 @@ impl IoUring {
         };
         // SAFETY: the argument is the structure of this request. Its data is one buffer, which
         // lives during the call. The kernel checks the memory of the buffer.
-        unsafe { register(self.ring.as_fd(), REGISTER_BUFFERS_UPDATE, &raw const update) }
+        unsafe {
+            register(
+                self.ring.as_fd(),
+                REGISTER_BUFFERS_UPDATE,
+                &raw const update,
+            )
+        }
     }
 }
 

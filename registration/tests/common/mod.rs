@@ -65,7 +65,10 @@ pub fn move_to(from: usize, len: usize, to: usize) {
 /// Returns a number of KiB from the status of the process.
 pub fn status_kib(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap();
     let kib = line.trim_start_matches(':').trim().strip_suffix(" kB");
     kib.unwrap().parse().unwrap()
 }
