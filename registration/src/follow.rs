@@ -8,8 +8,8 @@
 //! and the thread waits until its event is read. [`Follower::settle`] asks for that count. Whoever
 //! sees other memory at the same address runs after the first thread has unmapped, so one of these
 //! holds: the count is not 0 yet; or the event is being read, which `reading` says, because it is
-//! set before the read; or the event is in the ring. `settle` waits for the first two in this order,
-//! and then the cache takes what is in the ring before it looks for a registration.
+//! set before the read; or the event is in the ring. `settle` waits for the first two in this
+//! order, and then the cache takes what is in the ring before it looks for a registration.
 //!
 //! # Why nothing waits for itself
 //!

@@ -28,6 +28,7 @@ mod cache;
 mod coverage;
 mod error;
 mod follow;
+mod inner;
 mod limits;
 mod maps;
 mod registrar;

@@ -1,11 +1,13 @@
 //! Registering everything: the mappings of the process, now and from now on.
 
-use crate::cache::{Inner, RegistrationCache};
+use crate::cache::RegistrationCache;
 use crate::error::GetError;
+use crate::inner::Inner;
 use crate::registrar::Registrar;
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
+use tcasm_core::sys::pinned;
 
 /// What `follow_all` registers, and how often it looks for new mappings.
 #[derive(Clone, Debug)]
@@ -105,10 +107,11 @@ impl<R: Registrar> Inner<R> {
     /// for that.
     pub(crate) fn refresh(&self) -> usize {
         // Held meanwhile, so that nothing is registered any more when the cache has ended.
-        let everything = self.everything();
-        let Some(everything) = everything.as_ref() else {
+        let guard = self.everything();
+        let Some(mut everything) = guard.clone() else {
             return 0;
         };
+        everything.except.extend(pinned::owned());
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let wanted = writable(&maps).flat_map(|range| everything.wanted(range));
         wanted.map(|range| self.fill(&range)).sum()

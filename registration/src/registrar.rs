@@ -19,7 +19,7 @@ pub enum Memory {
 /// begin and end at pages, and are not empty. They may overlap ranges that are still in use.
 pub trait Registrar: Send + Sync + 'static {
     /// What a device needs to know of registered memory.
-    type Handle: Send + Sync;
+    type Handle: Send + Sync + std::fmt::Debug;
 
     /// Registers the memory at these addresses.
     fn register(&self, range: &Range<usize>) -> Result<Self::Handle, RegisterError>;

@@ -3,8 +3,8 @@
 //!
 //! It allocates and takes the lock of the cache. So it must not be the thread that reads events.
 
-use crate::cache::Inner;
 use crate::follow::Bell;
+use crate::inner::Inner;
 use crate::registrar::Registrar;
 use std::io;
 use std::sync::{Arc, Weak};

@@ -17,7 +17,7 @@ fn registered_memory_is_captured_in_every_version_without_a_declaration() {
         p.publish_visible(0, 0.0).unwrap();
         let pages = |p: &mut Producer, step| match p.publish_visible(step, 0.0).unwrap() {
             Receipt::Published(published) => published.pages,
-            Receipt::Skipped(reason) => panic!("{reason:?}"),
+            Receipt::Skipped { reason, .. } => panic!("{reason:?}"),
         };
         assert_eq!(pages(&mut p, 1), 0, "{tracker}: nothing was written");
 
@@ -28,6 +28,11 @@ fn registered_memory_is_captured_in_every_version_without_a_declaration() {
         // A device may write at any time from now on.
         let taken: Vec<_> = (2..5).map(|step| pages(&mut p, step)).collect();
         assert!(taken.iter().all(|n| *n >= 2), "{tracker}: {taken:?}");
+        assert_eq!(
+            cache.stats().not_followed,
+            1,
+            "the region follows its memory itself"
+        );
         drop(held);
     });
 }

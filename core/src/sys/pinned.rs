@@ -64,6 +64,14 @@ pub fn announce(range: &Range<usize>) {
     }
 }
 
+/// Returns the addresses of all owners. They change the mappings there themselves, and need
+/// userfaultfd for it, so nobody else may register this memory with a userfaultfd.
+pub fn owned() -> Vec<Range<usize>> {
+    let owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let owners = owners.iter().filter_map(Weak::upgrade);
+    owners.map(|owner| owner.range.clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +85,7 @@ mod tests {
         announce(&(0xb000..0xc000));
         announce(&(0x8000..0x9000));
         assert_eq!(owner.take().pop(), Some(0x8000..0x9000));
+        assert!(owned().contains(&(0x1000..0x9000)));
         assert!(owner.take().is_empty());
     }
 }

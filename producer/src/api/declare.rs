@@ -75,7 +75,11 @@ impl Producer {
 
     /// Returns the parts of `pages` that tracked buffers have.
     fn tracked_in(&self, pages: &Range<usize>) -> Vec<Range<usize>> {
-        let tracked = self.table.buffers.iter().filter(|b| b.memory == Memory::Tracked);
+        let tracked = self
+            .table
+            .buffers
+            .iter()
+            .filter(|b| b.memory == Memory::Tracked);
         let parts = tracked.map(|b| b.pages.start.max(pages.start)..b.pages.end.min(pages.end));
         parts.filter(|part| !part.is_empty()).collect()
     }
