@@ -20,6 +20,16 @@ pub enum RegisterError {
         /// The error of the system or of the driver.
         source: io::Error,
     },
+    /// A part of the range is not mapped.
+    #[error("cannot register {len} bytes at {addr:#x}: nothing is mapped at {hole:#x}")]
+    Unmapped {
+        /// The first address.
+        addr: usize,
+        /// The number of bytes.
+        len: usize,
+        /// The first address at which nothing is mapped.
+        hole: usize,
+    },
     /// The memory cannot be registered.
     #[error(
         "cannot register {len} bytes at {addr:#x} by {how}: {source}; check that all of it is \
@@ -79,6 +89,12 @@ pub enum GetError {
         /// The first address.
         addr: usize,
     },
+    /// The limits keep nothing that nobody uses, so not everything can stay registered.
+    #[error(
+        "memory that nobody uses stays registered only with limits that keep it; choose \
+         Limits::keep or Limits::keep_at_most"
+    )]
+    KeepsNothing,
     /// The caller is a forked child. Registrations belong to its parent.
     #[error("a forked child cannot use the registrations of its parent; build a new cache")]
     Forked,

@@ -18,19 +18,20 @@
 //! hold. When it ends it closes the descriptor first, because the end of a thread unmaps memory.
 
 use crate::coverage::Coverage;
-use crate::error::BuildError;
+use crate::error::{BuildError, RegisterError};
 use crate::ring::{Change, Cursor, Ring};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::sys::fork::Process;
+use tcasm_core::sys::mappings::{Mappings, Memory};
 use tcasm_core::sys::uffd::{self, Uffd};
-use tcasm_core::sys::uffd_events::{self, Event};
+use tcasm_core::sys::uffd_events::{self, Event, Spare};
 use tcasm_core::sys::{futex, thread};
 
 /// How often `settle` asks before it gives up, and how often of these it only yields. Threads that
@@ -56,13 +57,13 @@ struct Watch {
 
 impl Watch {
     /// Reads all events that wait. Returns false if the descriptor can no longer be read.
-    fn take(&self) -> bool {
+    fn take(&self, spare: &mut Spare) -> bool {
         // Before the read: see the top of this file.
         self.reading.store(true, Ordering::SeqCst);
         let mut works = true;
         let mut took = false;
         loop {
-            match uffd_events::next(&self.uffd) {
+            match uffd_events::next(&self.uffd, spare) {
                 Ok(Some(event)) => self.pass(&event),
                 Ok(None) => break,
                 Err(_) => {
@@ -83,7 +84,8 @@ impl Watch {
 
     fn pass(&self, event: &Event) {
         match event {
-            Event::Unmapped(range) | Event::Removed(range) => self.ring.push(range),
+            Event::Unmapped(range) => self.ring.push(range),
+            Event::Removed(range) => self.ring.push_emptied(range),
             Event::Moved { from, to } => {
                 self.ring.push(from);
                 self.ring.push(&(*to..to.saturating_add(from.len())));
@@ -94,7 +96,7 @@ impl Watch {
     }
 
     /// Reads events until it is told to stop.
-    fn run(&self) {
+    fn run(&self, spare: &mut Spare) {
         self.running.store(true, Ordering::Release);
         while !self.stop.load(Ordering::Acquire) {
             let mut ready = [
@@ -102,12 +104,14 @@ impl Watch {
                 PollFd::new(self.bell.as_fd(), PollFlags::POLLIN),
             ];
             let _ = poll(&mut ready, PollTimeout::NONE);
-            if !self.take() {
+            if !self.take(spare) {
                 break;
             }
         }
-        // Before the thread ends. Threads that wait for an event continue.
-        uffd::close_in_place(&self.uffd);
+        self.stop.store(true, Ordering::Release);
+        // Before the thread ends. Threads that wait for an event continue. There may be no new
+        // descriptor for this.
+        uffd::replace_in_place(&self.uffd, self.bell.as_fd());
     }
 }
 
@@ -118,6 +122,7 @@ pub(crate) struct Follower {
     thread: Option<JoinHandle<()>>,
     /// What is registered with the descriptor, and how often.
     covered: Mutex<Coverage>,
+    mappings: Mappings,
     forks: bool,
     process: Process,
 }
@@ -129,7 +134,7 @@ impl Follower {
     /// Returns the follower of this process, and starts it if there is none.
     pub(crate) fn shared() -> Result<Arc<Self>, BuildError> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(follower) = shared.upgrade().filter(|f| f.process.is_current()) {
+        if let Some(follower) = shared.upgrade().filter(|f| f.works()) {
             return Ok(follower);
         }
         let follower = Arc::new(Follower::start()?);
@@ -153,7 +158,8 @@ impl Follower {
         });
         let of_thread = watch.clone();
         let named = Builder::new().name("tcasm-follow".into());
-        let run = move || of_thread.run();
+        let mut spare = Spare::new().map_err(BuildError::Thread)?;
+        let run = move || of_thread.run(&mut spare);
         let thread = thread::spawn(named, run).map_err(BuildError::Thread)?;
         // Before it runs, a thread allocates. No memory may be followed until that is over.
         while !watch.running.load(Ordering::Acquire) {
@@ -163,9 +169,15 @@ impl Follower {
             watch,
             thread: Some(thread),
             covered: Mutex::default(),
+            mappings: Mappings::open().map_err(BuildError::Thread)?,
             forks,
             process: Process::current(),
         })
+    }
+
+    /// Returns true in the process of the thread, while the thread reads events.
+    fn works(&self) -> bool {
+        self.process.is_current() && !self.watch.stop.load(Ordering::Acquire)
     }
 
     /// Returns true if forks are followed too.
@@ -177,9 +189,10 @@ impl Follower {
     /// cannot be said.
     pub(crate) fn settle(&self) -> bool {
         for attempt in 0..ATTEMPTS {
-            // In this order: an event that is no longer counted is being read, or was.
-            if uffd_events::is_quiet(&self.watch.uffd) && !self.watch.reading.load(Ordering::SeqCst)
-            {
+            if !self.works() {
+                return false;
+            }
+            if self.is_settled() {
                 return true;
             }
             if attempt < YIELDS {
@@ -190,6 +203,16 @@ impl Follower {
             }
         }
         false
+    }
+
+    fn is_settled(&self) -> bool {
+        if !uffd_events::is_quiet(&self.watch.uffd) {
+            return false;
+        }
+        // In this order: an event that is no longer counted is being read, or was. The kernel has
+        // loaded its count without a barrier.
+        fence(Ordering::SeqCst);
+        !self.watch.reading.load(Ordering::SeqCst)
     }
 
     /// Returns a cursor for the changes from now on.
@@ -212,15 +235,30 @@ impl Follower {
         Bell(self.watch.clone())
     }
 
-    /// Follows the memory of the range from now on. Returns false if the kernel refuses that: the
-    /// memory may be read only, or another userfaultfd may have it.
-    pub(crate) fn follow(&self, range: &Range<usize>) -> bool {
+    /// Follows the memory of the range from now on. Returns false if the kernel does not let it:
+    /// the memory may be read only, another userfaultfd may have it, or it can be detached without
+    /// an event. A range with a hole is an error: what is mapped there later is not followed.
+    pub(crate) fn follow(&self, range: &Range<usize>) -> Result<bool, RegisterError> {
         self.covered().add(range);
-        let followed = uffd::register(&self.watch.uffd, range).is_ok();
-        if !followed {
+        let registered = uffd::register(&self.watch.uffd, range).is_ok();
+        // Looked at afterwards: what is mapped now and goes from now on is followed.
+        let memory = self.mappings.look(range);
+        if registered && matches!(memory, Ok(Memory::Mapped)) {
+            return Ok(true);
+        }
+        if registered {
+            self.unfollow(range);
+        } else {
             self.forget(range);
         }
-        followed
+        match memory {
+            Ok(Memory::Hole(hole)) => Err(RegisterError::Unmapped {
+                addr: range.start,
+                len: range.len(),
+                hole,
+            }),
+            _ => Ok(false),
+        }
     }
 
     /// Forgets a range that is gone, or was refused. Nothing is unregistered: the range may belong

@@ -99,7 +99,14 @@ impl<R: Registrar> Inner<R> {
         while let Some(change) = follower.next(cursor) {
             match change {
                 Change::Gone(range) => self.gone(state, &range),
-                Change::Anything => self.gone(state, &ALL),
+                Change::Emptied(range) => {
+                    self.gone(state, &range);
+                    state.emptied.add(range);
+                }
+                Change::Anything => {
+                    self.gone(state, &ALL);
+                    state.emptied.add(ALL);
+                }
                 Change::Forked if self.registrar.survives_fork() => {}
                 Change::Forked => self.gone(state, &ALL),
             }
@@ -191,39 +198,42 @@ impl<R: Registrar> Inner<R> {
         }
     }
 
-    fn try_register(
+    pub(crate) fn try_register(
         &self,
         state: &mut State<R::Handle>,
         range: &Range<usize>,
     ) -> Result<Arc<Entry<R::Handle>>, RegisterError> {
         // Followed first, so that no change after the registration is missed.
-        let followed = self
-            .follower
-            .as_ref()
-            .map(|f| !is_owned(range) && f.follow(range));
-        match self.registrar.register(range) {
-            Ok(handle) => {
-                count(&self.counters.misses);
-                if self.registrar.device_may_write() {
-                    pinned::announce(range);
-                }
-                let followed = followed.unwrap_or(self.by_hand);
-                if !followed {
-                    count(&self.counters.not_followed);
-                }
-                Ok(state.add(range.clone(), handle, followed))
-            }
-            Err(error) => {
-                if let (Some(follower), Some(true)) = (&self.follower, followed) {
-                    follower.unfollow(range);
-                }
-                Err(error)
-            }
+        let followed = self.follow(range)?;
+        let registered = self.registrar.register(range);
+        let handle = registered.inspect_err(|_| self.unfollow(range, followed))?;
+        count(&self.counters.misses);
+        if self.registrar.device_may_write() {
+            pinned::announce(range);
+        }
+        if !followed {
+            count(&self.counters.not_followed);
+        }
+        Ok(state.add(range.clone(), handle, followed))
+    }
+
+    /// Follows the memory. Returns false if changes of it may be missed.
+    fn follow(&self, range: &Range<usize>) -> Result<bool, RegisterError> {
+        match &self.follower {
+            None => Ok(self.by_hand),
+            Some(_) if is_owned(range) => Ok(false),
+            Some(follower) => follower.follow(range),
+        }
+    }
+
+    fn unfollow(&self, range: &Range<usize>, followed: bool) {
+        if let (Some(follower), true) = (&self.follower, followed) {
+            follower.unfollow(range);
         }
     }
 
     /// Returns the new entry, unless its memory went while it was registered.
-    fn unless_gone(
+    pub(crate) fn unless_gone(
         &self,
         state: &mut State<R::Handle>,
         entry: Arc<Entry<R::Handle>>,

@@ -26,6 +26,7 @@
 mod builder;
 mod cache;
 mod coverage;
+mod emptied;
 mod error;
 mod follow;
 mod inner;

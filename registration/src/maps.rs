@@ -1,9 +1,11 @@
 //! Registering everything: the mappings of the process, now and from now on.
 
 use crate::cache::RegistrationCache;
-use crate::error::GetError;
+use crate::error::{GetError, RegisterError};
 use crate::inner::Inner;
 use crate::registrar::Registrar;
+use crate::state::State;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +16,8 @@ use tcasm_core::sys::pinned;
 pub struct Everything {
     except: Vec<Range<usize>>,
     every: Duration,
+    /// What could not be registered or followed the last time.
+    refused: HashSet<Range<usize>>,
 }
 
 impl Default for Everything {
@@ -21,6 +25,7 @@ impl Default for Everything {
         Everything {
             except: Vec::new(),
             every: Duration::from_millis(10),
+            refused: HashSet::new(),
         }
     }
 }
@@ -43,25 +48,20 @@ impl Everything {
     pub(crate) fn period(&self) -> Duration {
         self.every.max(Duration::from_millis(1))
     }
+}
 
-    /// Returns the parts of the range outside the exceptions.
-    fn wanted(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        self.except.iter().fold(vec![range], |parts, except| {
-            let cut = |part: Range<usize>| {
-                let before = part.start..part.end.min(except.start);
-                let after = part.start.max(except.end)..part.end;
-                [before, after]
-            };
-            let parts = parts.into_iter().flat_map(|part| {
-                if except.is_empty() || except.end <= part.start || part.end <= except.start {
-                    [part, 0..0]
-                } else {
-                    cut(part)
-                }
-            });
-            parts.filter(|part| !part.is_empty()).collect()
-        })
-    }
+/// Returns the parts of the ranges outside another one.
+fn without(parts: Vec<Range<usize>>, except: &Range<usize>) -> Vec<Range<usize>> {
+    let cut = |part: Range<usize>| {
+        if except.is_empty() || except.end <= part.start || part.end <= except.start {
+            return [part, 0..0];
+        }
+        let before = part.start..part.end.min(except.start);
+        let after = part.start.max(except.end)..part.end;
+        [before, after]
+    };
+    let parts = parts.into_iter().flat_map(cut);
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// Returns the writable mappings of the text of `/proc/self/maps`.
@@ -78,20 +78,27 @@ fn writable(maps: &str) -> impl Iterator<Item = Range<usize>> {
 
 impl<R: Registrar> RegistrationCache<R> {
     /// Registers every mapping of the process that can be read and written, and from now on new
-    /// ones too. Returns how many ranges could not be registered.
+    /// ones too. Returns how many ranges could not be registered or are not followed.
     ///
     /// The end of a mapping is followed as that of any other registration. The kernel does not tell
-    /// of new mappings, so a thread looks for them; until it has, a request registers them. Without
-    /// limits that keep unused registrations, nothing stays registered.
+    /// of new mappings, so a thread looks for them; until it has, a request registers them. This
+    /// needs limits that keep what nobody uses.
     pub fn follow_all(&self, everything: Everything) -> Result<usize, GetError> {
         self.inner.check_process()?;
+        if !self.inner.limits.leave_pinned {
+            return Err(GetError::KeepsNothing);
+        }
         *self.inner.everything() = Some(everything);
         self.refresh()
     }
 
-    /// Looks for new mappings now. Returns how many ranges could not be registered.
+    /// Looks for new mappings now, and tries again what was refused. Returns how many ranges could
+    /// not be registered or are not followed.
     pub fn refresh(&self) -> Result<usize, GetError> {
         self.inner.check_process()?;
+        if let Some(everything) = self.inner.everything().as_mut() {
+            everything.refused.clear();
+        }
         Ok(self.inner.refresh())
     }
 }
@@ -107,30 +114,70 @@ impl<R: Registrar> Inner<R> {
     /// for that.
     pub(crate) fn refresh(&self) -> usize {
         // Held meanwhile, so that nothing is registered any more when the cache has ended.
-        let guard = self.everything();
-        let Some(mut everything) = guard.clone() else {
+        let mut guard = self.everything();
+        let Some(everything) = guard.as_mut() else {
             return 0;
         };
-        everything.except.extend(pinned::owned());
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let wanted = writable(&maps).flat_map(|range| everything.wanted(range));
-        wanted.map(|range| self.fill(&range)).sum()
+        let mut refused = HashSet::new();
+        for mapping in writable(&maps) {
+            self.fill(everything, &mapping, &mut refused);
+        }
+        everything.refused = refused;
+        everything.refused.len()
     }
 
-    /// Registers the parts of a mapping that are not registered. Returns how many could not be.
-    fn fill(&self, mapping: &Range<usize>) -> usize {
-        let gaps = self.lock().gaps(mapping);
-        let mut refused = 0;
-        for gap in gaps {
-            let room = self.has_room(&self.lock(), &gap);
-            match room.then(|| self.get(&gap)) {
-                Some(Ok(entry)) => self.release(&entry),
-                // It was unmapped since the list was made.
-                Some(Err(GetError::Changed { .. })) => {}
-                Some(Err(_)) | None => refused += 1,
+    /// Registers the parts of a mapping that are not registered. Each part is tried once, so this
+    /// ends.
+    fn fill(&self, all: &Everything, mapping: &Range<usize>, refused: &mut HashSet<Range<usize>>) {
+        let mut tried = HashSet::new();
+        loop {
+            let mut state = self.lock();
+            // What was emptied is known before the parts are chosen, and what is emptied from now
+            // on ends what is registered.
+            self.catch_up(&mut state);
+            let parts = self.parts(&mut state, all, mapping);
+            let Some(part) = parts.into_iter().find(|part| !tried.contains(part)) else {
+                return;
+            };
+            tried.insert(part.clone());
+            if all.refused.contains(&part) || !self.fill_part(&mut state, &part) {
+                refused.insert(part);
             }
         }
-        refused
+    }
+
+    /// Returns the parts of a mapping that are to be registered, and are not.
+    fn parts(
+        &self,
+        state: &mut State<R::Handle>,
+        all: &Everything,
+        mapping: &Range<usize>,
+    ) -> Vec<Range<usize>> {
+        let gaps = all.except.iter().fold(state.gaps(mapping), without);
+        let gaps = pinned::owned().iter().fold(gaps, without);
+        state.emptied.ranges().fold(gaps, without)
+    }
+
+    /// Registers memory that no registration covers. Returns false if that is refused.
+    fn fill_part(&self, state: &mut State<R::Handle>, part: &Range<usize>) -> bool {
+        if !self.has_room(state, part) {
+            return false;
+        }
+        let entry = self.try_register(state, part).map_err(GetError::from);
+        match entry.and_then(|entry| self.unless_gone(state, entry)) {
+            Ok(entry) => {
+                if let Some(ended) = state.release(entry.id, true) {
+                    self.end(&ended);
+                }
+                entry.followed
+            }
+            // It was unmapped since the list was made.
+            Err(GetError::Changed { .. } | GetError::Register(RegisterError::Unmapped { .. })) => {
+                true
+            }
+            Err(_) => false,
+        }
     }
 }
 
@@ -140,10 +187,10 @@ mod tests {
 
     #[test]
     fn exceptions_are_cut_out_of_mappings() {
-        let everything = Everything::default().except(20..30).except(5..10);
-        assert_eq!(everything.wanted(0..40), [0..5, 10..20, 30..40]);
-        assert!(everything.wanted(22..28).is_empty());
-        assert_eq!(everything.wanted(25..32).pop(), Some(30..32));
+        let wanted = |range| [20..30, 5..10].iter().fold(vec![range], without);
+        assert_eq!(wanted(0..40), [0..5, 10..20, 30..40]);
+        assert!(wanted(22..28).is_empty());
+        assert_eq!(wanted(25..32).pop(), Some(30..32));
     }
 
     #[test]

@@ -10,11 +10,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// The number of events that fit.
 const SIZE: usize = 1024;
 
+/// Marks the first address of memory that is emptied. Ranges begin at pages.
+const EMPTIED: u64 = 1;
+
 /// A change of the address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Memory at these addresses is gone.
     Gone(Range<usize>),
+    /// The pages at these addresses are dropped now, or were.
+    Emptied(Range<usize>),
     /// The process forked.
     Forked,
     /// Events were lost: anything may have changed.
@@ -31,7 +36,7 @@ pub(crate) struct Cursor {
 /// A queue with one writer and any number of readers, each with a cursor.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    /// First and last address. A fork is an empty range.
+    /// First address, with [`EMPTIED`] or without, and last address. A fork is an empty range.
     slots: Box<[[AtomicU64; 2]]>,
     written: AtomicUsize,
     /// How often events did not reach the ring.
@@ -57,12 +62,21 @@ impl Ring {
 
     /// Adds memory that is gone. Only the thread that reads events calls this.
     pub(crate) fn push(&self, range: &Range<usize>) {
+        self.write(range.start as u64, range.end as u64);
+    }
+
+    /// Adds memory that is emptied.
+    pub(crate) fn push_emptied(&self, range: &Range<usize>) {
+        self.write(range.start as u64 | EMPTIED, range.end as u64);
+    }
+
+    fn write(&self, first: u64, last: u64) {
         let at = self.written.load(Ordering::Relaxed);
         let [start, end] = &self.slots[at % SIZE];
         // Release: a reader that sees a part of this change also sees the count below it, and so
         // learns that the slot was written over.
-        start.store(range.start as u64, Ordering::Release);
-        end.store(range.end as u64, Ordering::Release);
+        start.store(first, Ordering::Release);
+        end.store(last, Ordering::Release);
         // Release: whoever sees the new count sees the slot.
         self.written.store(at.wrapping_add(1), Ordering::Release);
     }
@@ -88,8 +102,7 @@ impl Ring {
             return None;
         }
         let [start, end] = &self.slots[at % SIZE];
-        let load = |word: &AtomicU64| word.load(Ordering::Acquire) as usize;
-        let range = load(start)..load(end);
+        let (first, last) = (start.load(Ordering::Acquire), end.load(Ordering::Acquire));
         // The writer may be at the slot of the event that is `SIZE` behind its count.
         let written = self.written.load(Ordering::Acquire);
         if written.wrapping_sub(at) >= SIZE {
@@ -97,11 +110,16 @@ impl Ring {
             return Some(Change::Anything);
         }
         cursor.at.store(at.wrapping_add(1), Ordering::Relaxed);
-        Some(if range.is_empty() {
-            Change::Forked
-        } else {
-            Change::Gone(range)
-        })
+        Some(decode(first, last))
+    }
+}
+
+fn decode(first: u64, last: u64) -> Change {
+    let range = (first & !EMPTIED) as usize..last as usize;
+    match first & EMPTIED {
+        _ if range.is_empty() => Change::Forked,
+        0 => Change::Gone(range),
+        _ => Change::Emptied(range),
     }
 }
 
@@ -117,10 +135,10 @@ mod tests {
     fn each_reader_gets_all_changes_in_order() {
         let ring = Ring::new();
         let (one, other) = (ring.cursor(), ring.cursor());
-        ring.push(&(1..2));
+        ring.push(&(2..4));
         ring.push_fork();
-        ring.push(&(3..9));
-        let all = [Change::Gone(1..2), Change::Forked, Change::Gone(3..9)];
+        ring.push_emptied(&(6..9));
+        let all = [Change::Gone(2..4), Change::Forked, Change::Emptied(6..9)];
         assert_eq!(taken(&ring, &one), all);
         assert!(taken(&ring, &one).is_empty());
         assert_eq!(taken(&ring, &other), all);
@@ -132,14 +150,14 @@ mod tests {
         let ring = Ring::new();
         let cursor = ring.cursor();
         for at in 0..=SIZE {
-            ring.push(&(at..at + 1));
+            ring.push(&(2 * at..2 * at + 1));
         }
         assert_eq!(taken(&ring, &cursor), [Change::Anything]);
-        ring.push(&(7..8));
+        ring.push(&(6..8));
         ring.lose();
         assert_eq!(
             taken(&ring, &cursor),
-            [Change::Anything, Change::Gone(7..8)]
+            [Change::Anything, Change::Gone(6..8)]
         );
     }
 
@@ -149,7 +167,7 @@ mod tests {
         let ring = Ring::new();
         let cursor = ring.cursor();
         std::thread::scope(|scope| {
-            scope.spawn(|| (1..=LAST).for_each(|at| ring.push(&(at..at + 1))));
+            scope.spawn(|| (1..=LAST).for_each(|at| ring.push(&(2 * at..2 * at + 1))));
             let mut last = 0;
             loop {
                 match ring.pop(&cursor) {
@@ -161,7 +179,7 @@ mod tests {
                         last = range.start;
                     }
                     Some(Change::Anything) | None => {}
-                    Some(Change::Forked) => panic!("half of a change was read"),
+                    Some(half) => panic!("half of a change was read: {half:?}"),
                 }
                 if cursor.at.load(Ordering::Relaxed) == LAST {
                     return;

@@ -6,6 +6,7 @@
 //! replaced or invalidated while somebody used them are *detached*: they are never hit again, and
 //! end when they are released.
 
+use crate::emptied::Emptied;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ pub(crate) struct State<H> {
     detached: BTreeSet<u64>,
     bytes: usize,
     clock: u64,
+    /// What was emptied lately.
+    pub(crate) emptied: Emptied,
 }
 
 impl<H> State<H> {
@@ -62,6 +65,7 @@ impl<H> State<H> {
             detached: BTreeSet::new(),
             bytes: 0,
             clock: 0,
+            emptied: Emptied::default(),
         }
     }
 

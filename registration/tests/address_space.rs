@@ -2,13 +2,16 @@
 
 mod common;
 
-use common::{empty, map, map_at, map_over, move_to, must_end, pages, unmap};
+use common::{
+    attach_system_v, detach_system_v, empty, grow_data, map, map_at, map_over, move_and_stay,
+    move_to, must_end, pages, set_data_end, unmap,
+};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tcasm_registration::{
-    Following, GetError, Limits, Memory, Recording, RegistrationCache, Token,
+    Following, GetError, Limits, Memory, Recording, RegisterError, RegistrationCache, Token,
 };
 
 type Cache = RegistrationCache<Recording>;
@@ -74,6 +77,65 @@ fn memory_that_was_moved_is_no_hit() {
         assert!(map_at(&(at..at + pages(4))));
         unmap(elsewhere, pages(4));
     });
+}
+
+#[test]
+fn memory_that_was_moved_and_stays_mapped_is_no_hit() {
+    ends_by(|at| {
+        let elsewhere = map(pages(4));
+        move_and_stay(at, pages(4), elsewhere);
+        unmap(elsewhere, pages(4));
+    });
+}
+
+#[test]
+fn a_data_segment_that_shrank_and_grew_is_no_hit() {
+    must_end(|| {
+        let cache = cache(Following::Kernel);
+        let end = grow_data(pages(5));
+        let at = end.next_multiple_of(pages(1));
+        let before = touch(&cache, at, pages(4));
+        assert_eq!(touch(&cache, at, pages(4)), before);
+        set_data_end(at);
+        set_data_end(at + pages(4));
+        assert_ne!(touch(&cache, at, pages(4)), before);
+        drop(cache);
+        set_data_end(end);
+    });
+}
+
+#[test]
+fn segments_of_system_v_are_never_hit_because_nothing_tells_that_they_go() {
+    let cache = cache(Following::Kernel);
+    let at = map(pages(4));
+    unmap(at, pages(4));
+    let attach = || attach_system_v(at, pages(4));
+    attach();
+    let before = touch(&cache, at, pages(4));
+    detach_system_v(at);
+    attach();
+    assert_ne!(touch(&cache, at, pages(4)), before);
+    assert_eq!((cache.stats().not_followed, cache.stats().entries), (2, 0));
+    detach_system_v(at);
+}
+
+#[test]
+fn a_range_with_a_hole_is_refused_whatever_the_device_says() {
+    let (cache, memory) = (cache(Following::Kernel), map(pages(4)));
+    touch(&cache, memory, pages(1));
+    unmap(memory + pages(2), pages(1));
+    let error = cache.get(memory, pages(4)).unwrap_err();
+    let hole = matches!(
+        error,
+        GetError::Register(RegisterError::Unmapped { hole, .. }) if hole == memory + pages(2)
+    );
+    assert!(hole, "{error}");
+    assert!(matches!(
+        cache.get(memory + pages(2), 1),
+        Err(GetError::Register(RegisterError::Unmapped { .. }))
+    ));
+    assert!(cache.registrar().live().is_empty(), "what it touched ended");
+    unmap(memory, pages(4));
 }
 
 #[test]

@@ -3,8 +3,10 @@
 mod common;
 
 use common::{map, must_end, pages, unmap};
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tcasm_registration::{GetError, Recording, RegistrationCache};
 
 /// Returns the answer of a forked child.
@@ -56,5 +58,57 @@ fn registrations_that_do_not_survive_a_fork_end_at_it() {
         assert!(again.is_current() && !held.is_current());
         drop((held, again, cache));
         unmap(memory, pages(2));
+    });
+}
+
+/// Takes all descriptors that the process may have, runs `work`, and closes them.
+fn without_descriptors<T>(work: impl FnOnce() -> T) -> T {
+    let mut taken = Vec::with_capacity(1 << 16);
+    while let Ok(one) = nix::unistd::dup(std::io::stdin()) {
+        taken.push(one);
+    }
+    work()
+}
+
+#[test]
+fn a_process_without_free_descriptors_forks_and_its_cache_works_on() {
+    must_end(|| {
+        // A low limit, so that few descriptors reach it. Tests of this file run one by one.
+        setrlimit(Resource::RLIMIT_NOFILE, 200, 200).unwrap();
+        let builder = RegistrationCache::builder(Recording::default());
+        let (cache, memory) = (builder.build().unwrap(), map(pages(2)));
+        assert!(cache.follows_forks(), "this test needs CAP_SYS_PTRACE");
+        let token = || *cache.get(memory, pages(2)).unwrap().handle();
+        let before = token();
+        for _ in 0..3 {
+            assert!(without_descriptors(|| in_child(|| true)));
+        }
+        assert_eq!(token(), before, "it is followed all the time");
+        unmap(memory, pages(2));
+    });
+}
+
+#[test]
+fn threads_fork_and_unmap_while_others_use_the_cache() {
+    must_end(|| {
+        let builder = RegistrationCache::builder(Recording::that_ends_at_a_fork());
+        let cache = builder.build().unwrap();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let memory = map(pages(4));
+                        let _ = cache.get(memory, pages(4));
+                        unmap(memory, pages(4));
+                    }
+                });
+            }
+            for _ in 0..200 {
+                assert!(in_child(|| true));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        drop(cache);
     });
 }

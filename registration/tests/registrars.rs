@@ -58,7 +58,7 @@ fn memory_that_is_not_mapped_is_refused_and_evicts_nothing() {
     drop(cache.get(memory, pages(1)).unwrap());
     unmap(memory + pages(2), pages(1));
     let error = cache.get(memory + pages(2), pages(1)).unwrap_err();
-    let refused = matches!(error, GetError::Register(RegisterError::Refused { .. }));
+    let refused = matches!(error, GetError::Register(RegisterError::Unmapped { .. }));
     assert!(refused, "{error}");
     assert_eq!(cache.stats().entries, 1);
     drop(cache);

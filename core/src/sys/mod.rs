@@ -10,6 +10,7 @@ pub mod heap;
 pub mod huge;
 pub mod live;
 pub mod lock;
+pub mod mappings;
 pub mod mem;
 pub mod numa;
 pub mod object;

@@ -273,12 +273,17 @@ pub fn next_fault(uffd: &Uffd) -> io::Result<Option<usize>> {
 /// Closes the userfaultfd and keeps the number of its descriptor, which other threads may be using.
 /// All ranges are released, and later uses of the descriptor give an error.
 pub fn close_in_place(uffd: &Uffd) {
-    let Ok(null) = std::fs::File::open("/dev/null") else {
-        return;
-    };
+    if let Ok(null) = std::fs::File::open("/dev/null") {
+        replace_in_place(uffd, null.as_fd());
+    }
+}
+
+/// Does what [`close_in_place`] does with a descriptor of the caller, so that it needs no new one.
+/// It must not be a userfaultfd.
+pub fn replace_in_place(uffd: &Uffd, by: BorrowedFd<'_>) {
     // SAFETY: both descriptors are open, and belong to the library. The number stays open, and its
     // owner closes it later.
-    unsafe { libc::dup3(null.as_raw_fd(), uffd.0.as_raw_fd(), libc::O_CLOEXEC) };
+    unsafe { libc::dup3(by.as_raw_fd(), uffd.0.as_raw_fd(), libc::O_CLOEXEC) };
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 use super::uffd::{self, EVENT, Faults, MESSAGE, OpenError, Uffd};
 use linux_raw_sys::general as raw;
 use nix::errno::Errno;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::unistd::read;
 use std::io;
 use std::ops::Range;
@@ -80,15 +81,45 @@ pub fn is_quiet(uffd: &Uffd) -> bool {
     refused.is_err_and(|e| e.raw_os_error() == Some(libc::EINVAL))
 }
 
+/// A descriptor that is kept for forks, whose event brings a new one. A process that has all the
+/// descriptors that it may have could not read the event otherwise, and the fork would never end.
+#[derive(Debug)]
+pub struct Spare(Option<OwnedFd>);
+
+impl Spare {
+    /// Takes a descriptor.
+    pub fn new() -> io::Result<Self> {
+        let any = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?;
+        Ok(Spare(Some(any.into())))
+    }
+
+    /// Closes the descriptor. Returns false if there was none.
+    fn give(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+
+    /// Takes a descriptor again, if it was closed and there is one.
+    fn renew(&mut self) {
+        if let (None, Ok(new)) = (&self.0, Spare::new()) {
+            *self = new;
+        }
+    }
+}
+
 /// Reads the next event, if there is one. This neither allocates nor waits.
-pub fn next(uffd: &Uffd) -> io::Result<Option<Event>> {
+pub fn next(uffd: &Uffd, spare: &mut Spare) -> io::Result<Option<Event>> {
     let mut message = [0; MESSAGE];
     loop {
         match read(uffd, &mut message) {
-            Ok(MESSAGE) => return Ok(Some(decode(&message))),
+            Ok(MESSAGE) => {
+                let event = decode(&message);
+                spare.renew();
+                return Ok(Some(event));
+            }
             Ok(_) => return Err(Errno::EIO.into()),
             Err(Errno::EAGAIN) => return Ok(None),
             Err(Errno::EINTR) => {}
+            Err(Errno::EMFILE | Errno::ENFILE) if spare.give() => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -141,8 +172,9 @@ mod tests {
 
     /// Waits for the next event of the descriptor.
     fn wait(uffd: &Uffd) -> Event {
+        let mut spare = Spare::new().unwrap();
         loop {
-            if let Some(event) = next(uffd).unwrap() {
+            if let Some(event) = next(uffd, &mut spare).unwrap() {
                 return event;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -168,7 +200,7 @@ mod tests {
         let (uffd, memory, _range) = registered();
         // SAFETY: the memory is writable, and only this thread uses it.
         unsafe { memory.ptr().write_volatile(1) };
-        assert_eq!(next(&uffd).unwrap(), None);
+        assert_eq!(next(&uffd, &mut Spare::new().unwrap()).unwrap(), None);
         drop(uffd); // before the memory is unmapped, because nobody reads events any more
     }
 

@@ -56,10 +56,53 @@ pub fn empty(addr: usize, len: usize) {
 
 /// Moves memory of the caller to an address that was reserved by `map`.
 pub fn move_to(from: usize, len: usize, to: usize) {
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    remap(from, len, to, 0);
+}
+
+/// Does the same, and leaves empty memory behind.
+pub fn move_and_stay(from: usize, len: usize, to: usize) {
+    remap(from, len, to, libc::MREMAP_DONTUNMAP);
+}
+
+fn remap(from: usize, len: usize, to: usize, flags: libc::c_int) {
+    let flags = flags | libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     let (from, to) = (from as *mut libc::c_void, to as *mut libc::c_void);
     // SAFETY: both ranges belong to the test.
     assert_eq!(unsafe { libc::mremap(from, len, len, flags, to) }, to);
+}
+
+/// Lets the data segment grow, and returns where it ended.
+pub fn grow_data(len: usize) -> usize {
+    // SAFETY: the call only asks for the end.
+    let end = unsafe { libc::sbrk(0) } as usize;
+    set_data_end(end + len);
+    end
+}
+
+/// Sets the end of the data segment, the last part of which the caller has.
+pub fn set_data_end(end: usize) {
+    // SAFETY: the memory beyond the end belongs to the caller, which uses it no more.
+    assert_eq!(unsafe { libc::brk(end as *mut libc::c_void) }, 0);
+}
+
+/// Attaches a new segment of System V at an address where nothing is mapped. It ends when it is
+/// detached.
+pub fn attach_system_v(at: usize, len: usize) {
+    // SAFETY: without SHM_REMAP nothing is replaced.
+    unsafe {
+        let segment = libc::shmget(libc::IPC_PRIVATE, len, 0o600);
+        assert_eq!(
+            libc::shmat(segment, at as *const libc::c_void, 0) as usize,
+            at
+        );
+        libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut());
+    }
+}
+
+/// Detaches a segment of the caller.
+pub fn detach_system_v(at: usize) {
+    // SAFETY: the segment belongs to the test, which uses it no more.
+    assert_eq!(unsafe { libc::shmdt(at as *const libc::c_void) }, 0);
 }
 
 /// Returns a number of KiB from the status of the process.
