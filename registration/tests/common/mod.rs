@@ -1,9 +1,12 @@
 //! Memory of tests: mapped and unmapped as often as they like.
 #![allow(dead_code)]
 
+pub mod churn;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use tcasm_core::sys::mem::page_size;
 
 /// Returns the size of so many pages.
@@ -121,6 +124,11 @@ static ONE: Mutex<()> = Mutex::new(());
 
 /// Runs one test at a time in a thread, and fails if it does not end: a deadlock would hang otherwise.
 pub fn must_end(test: impl FnOnce() + Send + 'static) {
+    must_end_within(Duration::from_secs(120), test);
+}
+
+/// Does the same with another limit.
+pub fn must_end_within(limit: Duration, test: impl FnOnce() + Send + 'static) {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (done, ended) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -128,7 +136,7 @@ pub fn must_end(test: impl FnOnce() + Send + 'static) {
         let _ = done.send(());
     });
     let hung = std::sync::mpsc::RecvTimeoutError::Timeout;
-    let ended = ended.recv_timeout(std::time::Duration::from_secs(120));
+    let ended = ended.recv_timeout(limit);
     assert_ne!(ended, Err(hung), "the test hangs");
     thread.join().unwrap();
 }
