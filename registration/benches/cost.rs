@@ -147,7 +147,7 @@ fn invalidations() {
     };
     measure("madvise of registered memory", registered, Buffer::empty);
     measure(
-        "munmap, and the next request (a miss)",
+        "munmap, and the next request (a hit)",
         || {
             take(&cache, first);
             let gone = map();
@@ -200,7 +200,7 @@ fn everything() {
 
 /// Prints how long new memory is not registered.
 fn window(cache: &RegistrationCache<Recording>, every: &str) {
-    let mut times = Vec::new();
+    let (mut times, mut buffers) = (Vec::new(), Vec::new());
     for _ in 0..200 {
         let buffer = Buffer::map(BUFFER);
         let (before, at) = (Instant::now(), buffer.addr());
@@ -208,8 +208,10 @@ fn window(cache: &RegistrationCache<Recording>, every: &str) {
             std::thread::sleep(Duration::from_micros(20));
         }
         times.push(before.elapsed());
-        buffer.unmap();
+        // Unmapped later, so that each has an address of its own.
+        buffers.push(buffer);
     }
+    buffers.into_iter().for_each(Buffer::unmap);
     print(
         &format!("until new memory is registered, every {every}"),
         &mut times,

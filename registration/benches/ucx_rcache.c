@@ -146,7 +146,7 @@ int main(void) {
             munmap(p, BUFFER));
     void *first = map(BUFFER);
     take(cache, first, BUFFER);
-    MEASURE("munmap, and the next request", (p = map(BUFFER), take(cache, p, BUFFER)),
+    MEASURE("munmap, and the next request (a hit)", (p = map(BUFFER), take(cache, p, BUFFER)),
             (munmap(p, BUFFER), take(cache, first, BUFFER)));
     printf("  (%lu registrations ended)\n", ended - before);
     ucs_rcache_destroy(cache);

@@ -78,7 +78,8 @@ impl<R: Registrar> RegistrationCache<R> {
     /// Returns a registration that covers `len` bytes at `addr`: one that there is, or a new one.
     ///
     /// All of that memory must stay mapped as long as the registration is used. If it does not,
-    /// [`Registration::is_current`] becomes false.
+    /// [`Registration::is_current`] becomes false. The caller must not be a thread that serves page
+    /// faults of this memory, because registering can cause them.
     pub fn get(&self, addr: usize, len: usize) -> Result<Registration<R>, GetError> {
         let range = pages(addr, len)?;
         let entry = self.inner.get(&range)?;
@@ -178,8 +179,9 @@ impl<R: Registrar> Registration<R> {
         self.entry.range.clone()
     }
 
-    /// Returns false if the cache has learnt that the memory is gone. A device must not use the
-    /// registration then.
+    /// Returns false if the cache has learnt that some of the memory of [`Registration::range`] is
+    /// gone. A device must not use the registration then. That can be memory which was not asked
+    /// for: the caller asks again.
     pub fn is_current(&self) -> bool {
         self.entry.is_current()
     }

@@ -256,8 +256,10 @@ impl<R: Registrar> Inner<R> {
         }
         let mut state = self.lock();
         let keep = self.limits.leave_pinned && !self.closed.load(Ordering::Acquire);
-        // A registration that ends must know whether its memory is gone.
-        self.catch_up(&mut state);
+        if !(keep && state.may_be_hit(entry)) {
+            // A registration that ends must know whether its memory is gone.
+            self.catch_up(&mut state);
+        }
         if let Some(entry) = state.release(entry.id, keep) {
             self.end(&entry);
         }

@@ -56,6 +56,11 @@ pub(crate) struct State<H> {
     pub(crate) emptied: Emptied,
 }
 
+fn is_named<H>(current: &BTreeMap<usize, (usize, u64)>, entry: &Entry<H>) -> bool {
+    let named = current.get(&entry.range.start);
+    named.is_some_and(|(_, id)| *id == entry.id)
+}
+
 impl<H> State<H> {
     pub(crate) fn new() -> Self {
         State {
@@ -165,6 +170,11 @@ impl<H> State<H> {
         entry
     }
 
+    /// Returns true unless the entry is detached, or has ended.
+    pub(crate) fn may_be_hit(&self, entry: &Entry<H>) -> bool {
+        is_named(&self.current, entry)
+    }
+
     /// Counts one user less. Returns the entry if it ends with that: it is detached, or `keep` is
     /// false.
     pub(crate) fn release(&mut self, id: u64, keep: bool) -> Option<Arc<Entry<H>>> {
@@ -174,15 +184,14 @@ impl<H> State<H> {
         if slot.users > 0 {
             return None;
         }
-        let range = &slot.entry.range;
-        let may_be_hit = self.current.get(&range.start).is_some_and(|c| c.1 == id);
+        let may_be_hit = is_named(&self.current, &slot.entry);
         if keep && may_be_hit {
             slot.since = Some(since);
             self.unused.insert(since, id);
             return None;
         }
         if may_be_hit {
-            self.current.remove(&range.start);
+            self.current.remove(&slot.entry.range.start);
         }
         self.take(id)
     }
