@@ -76,10 +76,15 @@ impl Watch {
         }
         self.reading.store(false, Ordering::SeqCst);
         if took {
-            self.generation.fetch_add(1, Ordering::SeqCst);
-            futex::wake_private(&self.generation);
+            self.wake();
         }
         works
+    }
+
+    /// Wakes the threads that wait for changes.
+    fn wake(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        futex::wake_private(&self.generation);
     }
 
     fn pass(&self, event: &Event) {
@@ -230,6 +235,11 @@ impl Follower {
         self.watch.generation.load(Ordering::SeqCst)
     }
 
+    /// Wakes the threads that wait for changes, although there may be none.
+    pub(crate) fn wake(&self) {
+        self.watch.wake();
+    }
+
     /// Returns what a thread needs to wait for changes.
     pub(crate) fn bell(&self) -> Bell {
         Bell(self.watch.clone())
@@ -294,8 +304,7 @@ impl Drop for Follower {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        self.watch.generation.fetch_add(1, Ordering::SeqCst);
-        futex::wake_private(&self.watch.generation);
+        self.watch.wake();
     }
 }
 

@@ -89,6 +89,10 @@ impl<R: Registrar> RegistrationCache<R> {
             return Err(GetError::KeepsNothing);
         }
         *self.inner.everything() = Some(everything);
+        if let Some(follower) = &self.inner.follower {
+            // The thread may be waiting for a longer time than the new period.
+            follower.wake();
+        }
         self.refresh()
     }
 

@@ -32,8 +32,9 @@ fn run<R: Registrar>(inner: &Weak<Inner<R>>, bell: &Bell) {
             let Some(inner) = inner.upgrade() else {
                 return;
             };
-            let period = inner.everything().as_ref().map(|e| e.period());
+            // First: `follow_all` wakes this thread after it has set the period.
             let seen = inner.sweep();
+            let period = inner.everything().as_ref().map(|e| e.period());
             if period.is_some_and(|p| looked.is_none_or(|at| at.elapsed() >= p)) {
                 inner.refresh();
                 looked = Some(Instant::now());

@@ -33,7 +33,9 @@ fn a_handler_of_the_programs_own_userfaultfd_may_unmap_registered_memory() {
             uffd::release(&own, &page).unwrap();
         });
         drop(held);
-        assert!(cache.registrar().live().is_empty());
+        while !cache.registrar().live().is_empty() {
+            std::thread::yield_now();
+        }
         drop(own);
         unmap(watched, pages(1));
     });
@@ -112,29 +114,5 @@ fn a_program_whose_whole_memory_is_followed_allocates_and_starts_threads() {
             cache.refresh().unwrap();
             assert!(cache.stats().entries > 0, "round {round}");
         }
-    });
-}
-
-#[test]
-fn all_of_the_memory_is_registered_apart_from_exceptions() {
-    must_end(|| {
-        let (cache, memory) = (cache(), map(pages(8)));
-        let except = memory + pages(4)..memory + pages(8);
-        let slow = Everything::default().every(Duration::from_secs(600));
-        cache.follow_all(slow.except(except.clone())).unwrap();
-        let misses = cache.stats().misses;
-        drop(cache.get(memory, pages(4)).unwrap());
-        assert_eq!(cache.stats().misses, misses, "it is registered already");
-        drop(cache.get(except.start, 1).unwrap());
-        assert_eq!(cache.stats().misses, misses + 1, "it was left out");
-
-        let later = map(pages(1000));
-        cache.refresh().unwrap();
-        let misses = cache.stats().misses;
-        drop(cache.get(later, pages(1000)).unwrap());
-        assert_eq!(cache.stats().misses, misses, "it was found");
-        drop(cache);
-        unmap(later, pages(1000));
-        unmap(memory, pages(8));
     });
 }

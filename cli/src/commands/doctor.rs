@@ -4,6 +4,7 @@
 mod device;
 mod limits;
 mod nodes;
+mod registrars;
 mod runtime;
 
 use crate::args::Format;
@@ -12,6 +13,7 @@ use crate::output::{self, Table};
 use device::Device;
 use limits::Limits;
 use nodes::Nodes;
+use registrars::Registrars;
 use runtime::RuntimeDir;
 use serde::Serialize;
 use tcasm_core::track::{Grant, Probe, TrackerKind, Verdict, probe};
@@ -26,6 +28,8 @@ struct Report {
     userfaultfd_device: Device,
     limits: Limits,
     memory_nodes: Nodes,
+    /// What memory can be registered with for devices.
+    registrars: Registrars,
     runtime_dir: RuntimeDir,
     /// Changes to this machine that would help.
     advice: Vec<String>,
@@ -47,6 +51,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
         userfaultfd_device: device,
         limits,
         memory_nodes,
+        registrars: Registrars::check(),
         runtime_dir,
         advice,
     };
@@ -135,6 +140,12 @@ fn text(report: &Report) -> String {
     ]);
     table.row(["huge pages", verdict(&probe.huge_pages)]);
     out += &table.render();
+    out += "\nregistering memory for devices\n";
+    let mut table = Table::indented(2);
+    for (name, state) in report.registrars.lines() {
+        table.row([name.to_owned(), state]);
+    }
+    out += &table.render();
     out += "\nmachine\n";
     out += &machine(report).render();
     if !report.advice.is_empty() {
@@ -170,6 +181,7 @@ fn machine(report: &Report) -> Table {
     row("/dev/userfaultfd", report.userfaultfd_device.text());
     row("open files", shown(limits.open_files, |n| n.to_string()));
     row("address space", shown(limits.address_space, output::bytes));
+    row("locked memory", shown(limits.locked_memory, output::bytes));
     row("memory", limits.memory_text());
     row("nodes of memory", report.memory_nodes.text());
     row("huge pages", shown(limits.huge_pages.clone(), |s| s));
