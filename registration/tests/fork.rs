@@ -2,25 +2,10 @@
 
 mod common;
 
-use common::{map, must_end, pages, unmap};
+use common::{in_child, map, must_end, pages, unmap};
 use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tcasm_registration::{GetError, Recording, RegistrationCache};
-
-/// Returns the answer of a forked child.
-fn in_child(question: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child only asks the question and ends.
-    match unsafe { fork() }.unwrap() {
-        // SAFETY: `_exit` ends the child at once, and runs no exit handlers of the parent.
-        ForkResult::Child => unsafe { libc::_exit(i32::from(question())) },
-        ForkResult::Parent { child } => match waitpid(child, None).unwrap() {
-            WaitStatus::Exited(_, answer) => answer == 1,
-            other => panic!("{other:?}"),
-        },
-    }
-}
 
 #[test]
 fn a_child_gets_an_error_and_ends_nothing_of_its_parent() {

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{map, pages, status_kib, unmap};
+use common::{in_child, map, pages, status_kib, unmap};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::{Uid, setuid};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tcasm_registration::{
     Cuda, GetError, Ibverbs, IoUring, Limits, Mlock, RegisterError, Registrar, RegistrationCache,
@@ -63,6 +65,36 @@ fn memory_that_is_not_mapped_is_refused_and_evicts_nothing() {
     assert_eq!(cache.stats().entries, 1);
     drop(cache);
     unmap(memory, pages(4));
+}
+
+/// Locks memory as a user without rights who may lock 16 pages, and returns true if all was as it
+/// should be.
+fn lock_as_a_user_with_a_limit() -> bool {
+    let limit = pages(16) as u64;
+    setrlimit(Resource::RLIMIT_MEMLOCK, limit, limit).unwrap();
+    setuid(Uid::from_raw(65534)).unwrap();
+    let (cache, memory) = (cache(Mlock::default()), map(pages(64)));
+    let at = |part: usize| memory + pages(16 * part);
+    // What nobody uses goes when the limit is reached.
+    let kept = (0..4).all(|part| cache.get(at(part), pages(8)).is_ok());
+    let evicted = cache.stats().evicted == 2 && status_kib("VmLck") == pages(16) / 1024;
+    let held = (cache.get(at(0), pages(8)), cache.get(at(1), pages(8)));
+    let error = cache.get(at(2), pages(8)).unwrap_err();
+    let named = matches!(error, GetError::Register(RegisterError::Limit { .. }))
+        && error.to_string().contains("RLIMIT_MEMLOCK");
+    let unchanged = status_kib("VmLck") == pages(16) / 1024 && cache.stats().entries == 2;
+    drop((held, cache));
+    kept && evicted && named && unchanged && status_kib("VmLck") == 0
+}
+
+#[test]
+fn a_limit_on_locked_memory_evicts_and_is_named_if_that_does_not_help() {
+    let _alone = alone();
+    assert!(
+        nix::unistd::geteuid().is_root(),
+        "only root can change the user"
+    );
+    assert!(in_child(lock_as_a_user_with_a_limit));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 pub mod churn;
 
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -117,6 +119,19 @@ pub fn status_kib(name: &str) -> usize {
         .unwrap();
     let kib = line.trim_start_matches(':').trim().strip_suffix(" kB");
     kib.unwrap().parse().unwrap()
+}
+
+/// Returns the answer of a forked child.
+pub fn in_child(question: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child only asks the question and ends.
+    match unsafe { fork() }.unwrap() {
+        // SAFETY: `_exit` ends the child at once, and runs no exit handlers of the parent.
+        ForkResult::Child => unsafe { libc::_exit(i32::from(question())) },
+        ForkResult::Parent { child } => match waitpid(child, None).unwrap() {
+            WaitStatus::Exited(_, answer) => answer == 1,
+            other => panic!("{other:?}"),
+        },
+    }
 }
 
 /// Held by tests that follow the whole memory, or need that nobody does.
