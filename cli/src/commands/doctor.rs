@@ -4,6 +4,7 @@
 mod device;
 mod limits;
 mod nodes;
+mod registrars;
 mod runtime;
 mod transfers;
 
@@ -13,6 +14,7 @@ use crate::output::{self, Table};
 use device::Device;
 use limits::Limits;
 use nodes::Nodes;
+use registrars::Registrars;
 use runtime::RuntimeDir;
 use serde::Serialize;
 use tcasm_core::track::{Grant, Probe, TrackerKind, Verdict, probe};
@@ -28,6 +30,8 @@ struct Report {
     userfaultfd_device: Device,
     limits: Limits,
     memory_nodes: Nodes,
+    /// What memory can be registered with for devices.
+    registrars: Registrars,
     runtime_dir: RuntimeDir,
     transfers: Transfers,
     /// Changes to this machine that would help.
@@ -52,6 +56,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
         userfaultfd_device: device,
         limits,
         memory_nodes,
+        registrars: Registrars::check(),
         runtime_dir,
         transfers,
         advice,
@@ -146,6 +151,12 @@ fn text(report: &Report) -> String {
     ]);
     table.row(["huge pages", verdict(&probe.huge_pages)]);
     out += &table.render();
+    out += "\nregistering memory for devices\n";
+    let mut table = Table::indented(2);
+    for (name, state) in report.registrars.lines() {
+        table.row([name.to_owned(), state]);
+    }
+    out += &table.render();
     out += "\nmachine\n";
     out += &machine(report).render();
     if !report.advice.is_empty() {
@@ -181,6 +192,7 @@ fn machine(report: &Report) -> Table {
     row("/dev/userfaultfd", report.userfaultfd_device.text());
     row("open files", shown(limits.open_files, |n| n.to_string()));
     row("address space", shown(limits.address_space, output::bytes));
+    row("locked memory", shown(limits.locked_memory, output::bytes));
     row("memory", limits.memory_text());
     row("nodes of memory", report.memory_nodes.text());
     row("huge pages", shown(limits.huge_pages.clone(), |s| s));
