@@ -8,6 +8,7 @@ use crate::layout::Layout;
 use crate::leader::{Leader, Stage};
 use crate::memory::{self, Memory};
 use crate::wire::{PROTOCOL, ToMember};
+use sha2::{Digest, Sha256};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 use tcasm_core::sys::mem::Mapping;
@@ -109,6 +110,7 @@ pub(crate) fn differs() -> HostBufferError {
 /// Makes sure that all hosts want the same.
 fn same_layout(wish: &Wish, hosts: &mut dyn Agreement) -> Result<(), HostBufferError> {
     let mine = encoded(&(PROTOCOL, &wish.job, &wish.layout, &wish.candidates));
+    let mine = Sha256::digest(&mine).to_vec();
     let all = hosts.all_gather(&mine, wish.until)?;
     match all.iter().all(|other| *other == mine) {
         true => Ok(()),

@@ -33,6 +33,7 @@ mod lead;
 mod leader;
 mod memory;
 mod state;
+pub mod tcp;
 mod wire;
 
 pub use agreement::{Agreement, AgreementError, Alone};

@@ -13,7 +13,10 @@ use std::path::Path;
 
 /// The presence of this process, until it is dropped or the process ends.
 #[derive(Debug)]
-pub struct Presence(#[expect(dead_code, reason = "closing it releases the lock")] File);
+pub struct Presence {
+    /// Closing the file releases the lock.
+    _file: File,
+}
 
 impl Presence {
     /// Enters the group whose file is at `path`, and creates the file if it does not exist.
@@ -24,7 +27,7 @@ impl Presence {
         // The sticky bit tells programs that clean up folders to leave the file alone.
         file.set_permissions(std::fs::Permissions::from_mode(STICKY | 0o600))?;
         fcntl(&file, FcntlArg::F_SETLK(&whole_file(libc::F_RDLCK)))?;
-        Ok(Presence(file))
+        Ok(Presence { _file: file })
     }
 }
 

@@ -3,11 +3,13 @@
 //! `hostbuffer JOB COUNT [BLOCKED...]` first maps a page at each of the blocked addresses, which
 //! are hexadecimal. COUNT is the number of processes that take part, or 0 if that is not known. It
 //! prints `ok created=BOOL address=HEX`, or `error` with the reason. Then it obeys commands, one
-//! per line.
+//! per line. If HOSTBUFFER_RENDEZVOUS is an address, it agrees with other hosts there, with the
+//! secret HOSTBUFFER_SECRET.
 
 use std::io::BufRead;
 use std::time::Duration;
 use tcasm_core::sys::mem::Mapping;
+use tcasm_hostbuffer::tcp::{Rendezvous, Secret};
 use tcasm_hostbuffer::{HostBuffer, HostBufferError, Section};
 
 type Failure = Box<dyn std::error::Error>;
@@ -52,10 +54,19 @@ fn main() -> Result<(), Failure> {
 fn buffer(job: &str, count: usize) -> Result<HostBuffer, HostBufferError> {
     let builder = HostBuffer::builder(job).section(Section::new("list", BYTES));
     let builder = builder.section(Section::new("rest", 1)).timeout(LONG);
+    let builder = match std::env::var("HOSTBUFFER_RENDEZVOUS") {
+        Ok(address) => builder.agreement(Rendezvous::new(&address, job, secret())),
+        Err(_) => builder,
+    };
     match count {
         0 => builder.create_or_attach(),
         count => builder.processes(count).create_or_attach(),
     }
+}
+
+fn secret() -> Secret {
+    let text = std::env::var("HOSTBUFFER_SECRET").expect("the test gives one");
+    Secret::new(text.as_bytes()).expect("it is long enough")
 }
 
 fn serve(buffer: &HostBuffer) -> Result<(), Failure> {
