@@ -60,4 +60,4 @@ pub use tier::Retention;
 pub use tier::contents::{Contents, Entry, Item, Kind};
 pub use tier::drain::State as Draining;
 pub use tier::{checkpoint_files, checkpoint_files_named, manifests, manifests_named};
-pub use write::{Place, places, write, write_new};
+pub use write::{Place, places, places_in_series, write, write_new};

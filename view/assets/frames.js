@@ -30,6 +30,7 @@ export function apply(before, buffer) {
   // Without values, there is nothing to show. The data before stays: the server does not send it
   // again.
   if (shown.empty) return shown;
+  if (head.axes) shown.axes = head.axes;
   if (head.image) {
     shown.image = image(shown.image, head.image, body, request);
     shown.grid = head.grid ? grid(shown.grid, head.grid, body) : null;

@@ -63,9 +63,14 @@ export function set(changes) {
   }
 }
 
-/** Returns the description of the chosen field, or undefined if there is none. */
+/**
+ * Returns the description of the chosen field, or undefined if there is none. Its origin and its
+ * spacing are those of the version that is shown: the mesh may have moved since.
+ */
 export function field() {
-  return state.region?.fields.find((f) => f.name === state.fieldName);
+  const newest = state.region?.fields.find((f) => f.name === state.fieldName);
+  const axes = newest && shownOfField()?.axes;
+  return axes ? { ...newest, ...axes } : newest;
 }
 
 /** Returns the named mesh of the chosen field, or undefined if it is on none. */

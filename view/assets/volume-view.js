@@ -78,7 +78,7 @@ export function drawVolume() {
   const key = JSON.stringify([state.regionName, of.name, state.shown.component]);
   ends = range(seen, { mode: state.rangeMode, fixed: state.fixed, log: state.log, of: key });
   const colors = colormap(state.colormap);
-  const sides = lengths(of);
+  const sides = lengths(of, block);
   fit(canvas);
   const iso = state.render === 'iso';
   renderer.draw(block, {
@@ -103,8 +103,8 @@ function start() {
 }
 
 /** Returns the lengths of the box along x, y, z. The longest is 1. */
-function lengths(of) {
-  const spacing = of.spacing ?? [1, 1, 1];
+function lengths(of, block) {
+  const spacing = block.spacing ?? [1, 1, 1];
   const sides = of.shape.map((n, axis) => n * Math.abs(spacing[axis])).reverse();
   const longest = Math.max(...sides);
   return sides.map((side) => side / longest);

@@ -5,6 +5,7 @@ mod places;
 
 use crate::image::{Image, Profile, Volume};
 use crate::mesh::{Grid, Scene};
+use crate::region::Axes;
 use crate::request::{SceneRequest, Slice, ViewRequest};
 use places::known;
 use serde::Serialize;
@@ -35,6 +36,8 @@ pub struct Frame {
     /// The shape of the field in this version, without ghost layers. If an extent is 0, there are
     /// no values, and the frame has no data.
     pub shape: Vec<usize>,
+    /// The coordinates along the axes of the field in this version, if it has a uniform mesh.
+    pub axes: Option<Axes>,
     /// The image.
     pub image: Option<Arc<Image>>,
     /// The places of the samples of the image, if it is a slice through a rectilinear or
@@ -101,6 +104,7 @@ impl Frame {
         if self.image.is_none() {
             self.grid = older.grid;
         }
+        self.axes = self.axes.take().or(older.axes);
         self.image = self.image.take().or(older.image);
         self.scene = self.scene.take().or(older.scene);
         self.compare = self.compare.take().or(older.compare);
@@ -208,6 +212,9 @@ impl Message {
         self.put("published_ms", json!(frame.published as f64 / 1e6));
         self.put("error", json!(frame.error));
         self.put("shape", json!(frame.shape));
+        if let Some(axes) = &frame.axes {
+            self.put("axes", json!(axes));
+        }
     }
 
     /// Aligns the next array to 8 bytes. Returns where it begins.
@@ -266,6 +273,7 @@ impl Message {
             let head = json!({
                 "version": stamp, "shape": volume.shape, "block": volume.block,
                 "min": low, "max": high, "at": at, "not_finite": volume.not_finite,
+                "spacing": volume.spacing,
             });
             self.put("volume", head);
         }

@@ -54,6 +54,8 @@ pub struct Volume {
     pub shape: [usize; 3],
     /// Number of points in a sample, along z, y and x.
     pub block: [usize; 3],
+    /// The distances between points along z, y and x, if the field has a uniform mesh.
+    pub spacing: Option<Vec<f64>>,
     /// The values that 0 and 255 stand for; `None` if no value is finite.
     pub range: Option<[f64; 2]>,
     /// The samples. Samples that are not finite are 0.
@@ -320,6 +322,7 @@ pub fn volume(
     Ok(Volume {
         shape: three(got.samples.shape()),
         block: three(&got.block),
+        spacing: None,
         range,
         not_finite: got.not_finite,
         samples: got.samples.iter().map(byte).collect(),

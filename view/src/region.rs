@@ -1,10 +1,11 @@
 //! The state of a region at one moment: its producer, its versions, its observers and its fields.
 
+mod axes;
 mod named;
 
 use crate::mesh;
+pub use axes::Axes;
 pub use named::Mesh;
-use named::uniform;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -117,12 +118,8 @@ impl Field {
         let shape = blocks::shape(desc);
         let count = shape.len();
         let named = mesh::mesh_of(table, desc).map(|(mesh, _)| mesh);
-        let mesh = named.and_then(uniform).or(desc.usable_mesh());
-        // A mesh has at most three axes. Its x comes first, a field's last.
-        let of_mesh = |numbers: [f64; 3]| {
-            let numbers = numbers.into_iter().take(count);
-            (count <= 3).then(|| numbers.rev().collect::<Vec<f64>>())
-        };
+        let places = Axes::of(desc, table);
+        let (origin, spacing) = places.map(|places| (places.origin, places.spacing)).unzip();
         Field {
             name: desc.name.clone(),
             dtype: desc.dtype.name(),
@@ -133,8 +130,8 @@ impl Field {
             complex: desc.dtype.name().starts_with("complex"),
             raw: !matches!(desc.kind, Kind::Array),
             centering: desc.centering,
-            origin: mesh.and_then(|mesh| of_mesh(mesh.origin)),
-            spacing: mesh.and_then(|mesh| of_mesh(mesh.spacing)),
+            origin,
+            spacing,
             mesh_error: desc.check_mesh().err().map(|error| error.to_string()),
             mesh: named.map(|mesh| mesh.name.clone()),
             mesh_kind: named.map(MeshDesc::kind_name),

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apply, difference } from '../assets/frames.js';
+import { field, set } from '../assets/store.js';
 
 /** Returns a message of the server: head and 32-bit samples. */
 function frame(head, samples) {
@@ -107,4 +108,16 @@ test('a difference takes the bases of both images into account', () => {
   const of = (base) => apply(null, whole(Array(9).fill(0.25), base)).image;
   const change = difference(of(1000), of(998));
   assert.equal(change.base + change.values[4], 2);
+});
+
+test('a field has the coordinates of the version that is shown, not of the newest one', () => {
+  const axes = (x) => ({ origin: [x], spacing: [0.5] });
+  const shown = apply(null, frame({ frame: 1, id: 1, version: version(5), axes: axes(5) }, []));
+  set({ region: { fields: [{ name: 'u', shape: [4], ...axes(8) }] }, fieldName: 'u', shown });
+  assert.deepEqual([field().origin, field().shape], [[5], [4]]);
+  // A frame of costly parts alone has no axes: the image before stays, and its axes too.
+  const later = apply(shown, frame({ frame: 2, id: 1, version: version(6) }, []));
+  assert.deepEqual(later.axes, axes(5));
+  set({ shown: null });
+  assert.deepEqual(field().origin, [8]);
 });

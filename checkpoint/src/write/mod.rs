@@ -11,5 +11,5 @@ pub mod store;
 mod unsealed;
 
 pub use full::{begin, begin_with, write, write_new};
-pub use layouts::vtkhdf::{Place, places};
+pub use layouts::vtkhdf::{Place, places, places_in_series};
 pub use unsealed::Unsealed;

@@ -15,7 +15,7 @@ use tcasm_checkpoint::{Checkpoint, Checkpointer, Compression, Layout, Options};
 use tcasm_core::field::{Centering, DType, FieldDesc, FieldTable, MeshDesc, MeshKind, Order};
 use tcasm_core::format::stamp::Stamp;
 
-/// What a field is in openPMD.
+/// The form of a field in openPMD.
 enum Role<'t> {
     /// A mesh record, on a mesh or on none.
     Mesh(Option<&'t MeshDesc>),

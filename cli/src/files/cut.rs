@@ -5,24 +5,33 @@
 //! have a mesh only if they are taken without steps. A field stays on the mesh if its part needs
 //! just the points that are taken.
 //!
-//! Two kinds of meshes are no part of this: uniform ones have no fields as their geometry, and a
-//! part of an unstructured one would need other numbers in its cells.
+//! A uniform mesh has no fields as its geometry. Its part has an origin and a spacing of its own, so
+//! cells may have steps there. Of the fields on one that is unused in a version nothing is taken.
+//!
+//! Unstructured meshes have no parts: their cells would need other numbers.
+
+mod uniform;
 
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Extract, Taken};
 use tcasm_core::field::{Block, Centering, FieldDesc, FieldTable, MeshDesc, MeshKind, Order};
+use uniform::UniformPart;
 
-/// What is taken of the points of a mesh along x, y and z.
+/// The indices that are taken of the points of a mesh along x, y and z.
 type Points = [Taken; 3];
 
 /// The parts of the meshes of a table.
 #[derive(Debug, Default)]
 pub struct Cut<'t> {
-    /// What is taken of each mesh of which the file has a part, by its name.
+    /// The indices that are taken of each mesh of which the file has a part, by its name.
     meshes: BTreeMap<&'t str, Points>,
-    /// What is taken along the axes of each field that is their geometry, by its name.
+    /// The indices that are taken along the axes of each field that is their geometry, by its name.
     geometry: BTreeMap<&'t str, Vec<Taken>>,
+    /// The parts of uniform meshes, by their names.
+    uniform: BTreeMap<&'t str, UniformPart>,
+    /// What is taken along the axes of each field on a uniform mesh without points.
+    nothing: BTreeMap<&'t str, Vec<Taken>>,
     /// The names of the fields that are on them.
     on: BTreeSet<&'t str>,
 }
@@ -37,6 +46,7 @@ impl<'t> Cut<'t> {
     ) -> Result<Self, AnalyticsError> {
         let mut cut = Cut::default();
         for mesh in &table.meshes {
+            cut.add_uniform(mesh, chosen, extract)?;
             if let Some(points) = points(table, mesh, chosen, extract)? {
                 cut.add(table, mesh, points);
             }
@@ -47,6 +57,27 @@ impl<'t> Cut<'t> {
             }
         }
         Ok(cut)
+    }
+
+    /// Adds the part of `mesh` that the first field on it needs, if it is a uniform one.
+    fn add_uniform(
+        &mut self,
+        mesh: &'t MeshDesc,
+        chosen: &[&'t FieldDesc],
+        extract: &Extract,
+    ) -> Result<(), AnalyticsError> {
+        let is_on = |field: &&FieldDesc| field.on.as_ref() == Some(&mesh.name);
+        for field in chosen.iter().copied().filter(is_on) {
+            let Some(part) = UniformPart::of(mesh, field, extract)? else {
+                continue;
+            };
+            if field.interior_shape().contains(&0) {
+                let taken = uniform::taken(field, extract)?;
+                self.nothing.insert(&field.name, taken);
+            }
+            self.uniform.entry(&mesh.name).or_insert(part);
+        }
+        Ok(())
     }
 
     /// Adds a part of `mesh`, unless a field would have to be cut in two ways.
@@ -75,6 +106,10 @@ impl<'t> Cut<'t> {
         let Some(mesh) = table.mesh_of(field) else {
             return Ok(false);
         };
+        if let Some(part) = self.uniform.get(mesh.name.as_str()) {
+            let own = UniformPart::of(mesh, field, extract)?;
+            return Ok(own.is_none_or(|own| own.kind == part.kind));
+        }
         let (taken, along) = (self.meshes.get(mesh.name.as_str()), extents(table, mesh));
         let (Some(taken), Some(along)) = (taken, along) else {
             return Ok(false);
@@ -83,10 +118,11 @@ impl<'t> Cut<'t> {
         Ok(field.centering == Centering::None || needed == Some(*taken))
     }
 
-    /// Returns what is taken of `field`: the geometry of a mesh is cut as the mesh is, and
-    /// `extract` is taken of all other fields.
+    /// Returns what is taken of `field`: the geometry of a mesh is cut as the mesh is, nothing is
+    /// taken on a mesh without points, and `extract` of all other fields.
     pub fn extract(&self, field: &FieldDesc, extract: &Extract) -> Extract {
-        match self.geometry.get(field.name.as_str()) {
+        let name = field.name.as_str();
+        match self.geometry.get(name).or_else(|| self.nothing.get(name)) {
             Some(taken) => extract.with_indices(taken),
             None => extract.clone(),
         }
@@ -104,17 +140,25 @@ impl<'t> Cut<'t> {
 
     /// Returns true if the file has a part of `mesh`.
     pub fn has(&self, mesh: &MeshDesc) -> bool {
-        self.meshes.contains_key(mesh.name.as_str())
+        let name = mesh.name.as_str();
+        self.meshes.contains_key(name) || self.uniform.contains_key(name)
     }
 
     /// Returns true if the file has a part of no mesh.
     pub fn is_empty(&self) -> bool {
-        self.meshes.is_empty()
+        self.meshes.is_empty() && self.uniform.is_empty()
     }
 
     /// Returns the descriptions of the parts of the meshes of `table`, in its order.
     pub fn meshes(&self, table: &FieldTable) -> Vec<MeshDesc> {
         let part = |mesh: &MeshDesc| {
+            if let Some(UniformPart { kind, block }) = self.uniform.get(mesh.name.as_str()) {
+                return Some(MeshDesc {
+                    kind: kind.clone(),
+                    block: block.clone(),
+                    ..mesh.clone()
+                });
+            }
             let points = self.meshes.get(mesh.name.as_str())?;
             let block = mesh.block.as_ref();
             Some(MeshDesc {
@@ -182,8 +226,8 @@ fn around(cells: Points, along: [usize; 3]) -> Option<Points> {
     Some(points)
 }
 
-/// Returns the number of points of `mesh` along x, y and z, or `None` if no part of a mesh of its
-/// kind is stored.
+/// Returns the number of points of `mesh` along x, y and z, or `None` if it is a uniform mesh, or if
+/// no part of a mesh of its kind is stored.
 fn extents(table: &FieldTable, mesh: &MeshDesc) -> Option<[usize; 3]> {
     use MeshKind::{Uniform, Unstructured};
     if matches!(mesh.kind, Uniform { .. } | Unstructured { .. }) {

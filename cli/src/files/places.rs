@@ -2,7 +2,7 @@
 
 use crate::files::stored::Stored;
 use crate::output::Table;
-use tcasm_checkpoint::Layout;
+use tcasm_checkpoint::{Layout, Place};
 use tcasm_core::field::FieldTable;
 
 /// Returns lines about the fields of a file with `table`. Of a VTKHDF file with named meshes, they
@@ -10,13 +10,26 @@ use tcasm_core::field::FieldTable;
 /// say which fields ParaView does not show, and why. Of an openPMD file, they say which fields it
 /// has no place for.
 pub fn of(table: &FieldTable, layout: Layout) -> String {
-    lines(table, layout).render()
+    lines(table, layout, tcasm_checkpoint::places).render()
 }
 
 /// Does the same for what is stored of a version. The lines name the meshes that are not stored,
 /// too.
 pub fn of_stored(stored: &Stored, layout: Layout) -> String {
-    let mut lines = lines(stored.table(), layout);
+    of_parts(
+        stored,
+        lines(stored.table(), layout, tcasm_checkpoint::places),
+    )
+}
+
+/// Does the same for a version of a series. The lines stay when meshes become unused and used.
+pub fn in_series(stored: &Stored, layout: Layout) -> String {
+    let places = tcasm_checkpoint::places_in_series;
+    of_parts(stored, lines(stored.table(), layout, places))
+}
+
+/// Returns `lines`, and lines that name the meshes that are not stored.
+fn of_parts(stored: &Stored, mut lines: Table) -> String {
     for (mesh, why) in stored.cut_meshes() {
         let why = format!("not stored, because {why}");
         lines.row([format!("mesh {mesh}"), why]);
@@ -24,10 +37,11 @@ pub fn of_stored(stored: &Stored, layout: Layout) -> String {
     lines.render()
 }
 
-fn lines(table: &FieldTable, layout: Layout) -> Table {
+/// Returns the lines about the fields of `table`, whose places in VTKHDF `places` returns.
+fn lines(table: &FieldTable, layout: Layout, places: fn(&FieldTable) -> Vec<Place>) -> Table {
     let mut lines = Table::indented(2);
     if layout == Layout::VtkHdf {
-        for place in tcasm_checkpoint::places(table) {
+        for place in places(table) {
             match place.shown {
                 Ok(paths) if !table.meshes.is_empty() => {
                     lines.row([place.field, paths.join(", ")]);

@@ -1,10 +1,10 @@
-//! What is stored of the fields and meshes of a table.
+//! The parts of the fields and meshes of a table that are stored.
 
 use crate::files::cut::Cut;
 use tcasm_analytics::Extract;
 use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
 
-/// What is stored of a table.
+/// The part of a table that is stored.
 pub struct Planned<'t> {
     /// The fields, in the order of the table.
     pub fields: Vec<&'t FieldDesc>,
@@ -13,9 +13,8 @@ pub struct Planned<'t> {
 }
 
 impl Planned<'_> {
-    /// Returns `field` as it is stored, still whole. If it is on a mesh that is not stored, it is
-    /// on none. If that mesh is a uniform one, the field gets it for itself, so its part has a
-    /// place.
+    /// Returns `field` as it is stored, still whole. If it is not on the part of its mesh, it is on
+    /// none. If that mesh is a uniform one, the field gets it for itself, so its part has a place.
     pub fn placed(&self, table: &FieldTable, field: &FieldDesc) -> FieldDesc {
         let cut = self.cut.as_ref();
         if cut.is_none_or(|cut| cut.is_on_mesh(field)) {

@@ -5,7 +5,7 @@ use crate::common::{bad, good, name, tcasm, until};
 use crate::follow::start as follow;
 use std::path::Path;
 use tcasm_checkpoint::Checkpoint;
-use tcasm_core::field::CellType;
+use tcasm_core::field::{CellType, MeshKind};
 use tcasm_producer::ndarray::Ix2;
 use tcasm_producer::{Complex, MeshHandle, Producer};
 
@@ -84,17 +84,20 @@ fn geometry_is_stored_with_the_fields_on_it_and_cut_like_them() {
     checkpoint.verify().unwrap();
     let table = checkpoint.table();
     let meshes: Vec<&str> = table.meshes.iter().map(|m| m.name.as_str()).collect();
-    assert_eq!(meshes, ["atoms"]);
+    assert_eq!(meshes, ["atoms", "grid"]);
     let x = table.get("x").unwrap();
     assert_eq!((x.shape.as_slice(), x.capacity), (&[2][..], Some(100)));
     assert_eq!(table.get("v").unwrap().on.as_deref(), Some("atoms"));
-    // A uniform mesh needs no coordinates: its fields have the origin of their part.
+    // A uniform mesh needs no coordinates: its part has an origin of its own.
     let rho = table.get("rho").unwrap();
-    assert_eq!(rho.on, None);
-    assert_eq!(
-        (rho.shape.as_slice(), rho.mesh.unwrap().origin),
-        (&[2, 4][..], [0.0, 1.5, 0.0])
-    );
+    assert_eq!(rho.on.as_deref(), Some("grid"));
+    assert_eq!(rho.shape, [2, 4]);
+    let part = MeshKind::Uniform {
+        points: [5, 3, 1],
+        origin: [0.0, 1.5, 0.0],
+        spacing: [0.5; 3],
+    };
+    assert_eq!(table.meshes[1].kind, part);
 }
 
 #[test]
@@ -263,5 +266,51 @@ fn series_of_a_part_goes_on_after_a_version_that_is_too_short_for_it() {
         drop(p);
         let run = run.end();
         assert_eq!(run.code, 0, "{run:?}");
+    }
+}
+
+#[test]
+fn parts_of_blocks_that_move_and_are_unused_stay_one_series() {
+    for part in [&["--stride", "2"][..], &["--slice", "1"], &[]] {
+        let (dir, name) = (tempfile::tempdir().unwrap(), name("exported-blocks"));
+        let path = dir.path().join("run.vtkhdf");
+        let builder = Producer::builder(&name).capacity(1 << 20);
+        let mut p = builder.versions(64).history(60).create().unwrap();
+        let blocks = ["a", "b"].map(|name| {
+            let mesh = p.uniform_mesh(name, [5; 3], [0.0; 3], [1.0; 3]);
+            let mesh = mesh.add().unwrap();
+            let rho = p.field::<f64, _>(&format!("rho_{name}"), [4; 3]);
+            let rho = rho.cell_centred().variable().on(&mesh).quantity("rho");
+            rho.add().unwrap();
+            mesh
+        });
+        let run = follow(&name, &path, part);
+        for step in 1..=5 {
+            let at = [step as f64, 0.0, 0.0];
+            p.set_uniform_mesh(&blocks[0], [5; 3], at, [1.0; 3])
+                .unwrap();
+            match step % 2 {
+                0 => p.set_unused(&blocks[1]).unwrap(),
+                _ => p
+                    .set_uniform_mesh(&blocks[1], [5; 3], at, [0.5; 3])
+                    .unwrap(),
+            }
+            p.publish(step, step as f64).unwrap();
+        }
+        drop(p);
+        let run = run.end();
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+        // The places of both fields, once, and the last line.
+        assert_eq!(run.out.lines().count(), 3, "{run:?}");
+        assert!(!dir.path().join("run_2.vtkhdf").exists());
+        let file = hdf5::File::open(&path).unwrap();
+        let points = file.dataset("VTKHDF/b/NumberOfPoints").unwrap();
+        let points: Vec<i64> = points.read_raw().unwrap();
+        assert_eq!(points.len(), 5, "{run:?}");
+        let is_unused = |step: usize| points[step - 1] == 0;
+        assert_eq!(
+            [1, 2, 3, 4, 5].map(is_unused),
+            [false, true, false, true, false]
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the command as users do. Most producers are in the process of the test.
 
+mod blocks;
 mod changing;
 mod checkpoint;
 mod clean;

@@ -1,6 +1,7 @@
 //! Tests of `watch` in terminals: in tmux, where keys are pressed and the screen is read, and in
 //! pseudoterminals that go away.
 
+use crate::blocks::Blocks;
 use crate::common::{Victim, bad, command, json, line, name, publish, runtime_dir, until};
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
@@ -286,6 +287,25 @@ fn kept_versions_can_be_visited() {
     tmux.until_it_says("ended");
     tmux.press("Space");
     tmux.until("the last version", |screen| step(screen) == 40);
+}
+
+#[test]
+fn block_that_becomes_unused_is_shown_without_values_until_it_is_used_again() {
+    let name = name("unused");
+    let mut blocks = Blocks::new(&name);
+    for step in [0, 1] {
+        blocks.publish(step);
+    }
+    let tmux = Tmux::watch(&[&name]);
+    tmux.until_it_says("values of rho0");
+    tmux.press("j");
+    tmux.until_it_says("values of rho1");
+    blocks.publish(2);
+    tmux.until_it_says("no values in this version");
+    blocks.publish(3);
+    tmux.until("the block is used again", |screen| {
+        step(screen) == 3 && !screen.contains("no values in this version")
+    });
 }
 
 #[test]

@@ -65,7 +65,10 @@ impl Producer {
             return Err(other(&mesh, why));
         };
         let last = points.iter().rposition(|n| *n != 1);
-        points[slowest.or(last).unwrap_or(0)] = 0;
+        let slowest = slowest.or(last).unwrap_or(0);
+        points[slowest] = 0;
+        // Fields of fewer axes may lie in the single layer of cells along the others.
+        points[slowest + 1..].fill(1);
         self.redefine_meshes(&[mesh])
     }
 

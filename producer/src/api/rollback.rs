@@ -5,7 +5,7 @@
 //! looks like a program that stores to some pages. So versions need no rules of their own for it.
 //! The next publish publishes what was restored, and whatever is written afterwards.
 
-use crate::error::RollbackError;
+use crate::error::{DefineError, RollbackError};
 use crate::producer::Producer;
 use crate::table::{FieldInfo, Memory, Sizes};
 use tcasm_core::pageset::PageSet;
@@ -172,7 +172,7 @@ impl Producer {
 
     /// Returns the lengths of variable fields in the version, and what may change in meshes. It is
     /// an error if the lengths do not fit the meshes, one of which was then added after the
-    /// version.
+    /// version, or if the table has no room for all that.
     fn sizes_of(&self, recalled: &Recalled) -> Result<Sizes, RollbackError> {
         let fields = self.table.fields.iter().enumerate();
         let variable = fields.filter(|(_, f)| f.desc.capacity.is_some());
@@ -190,9 +190,13 @@ impl Producer {
             meshes: meshes.collect(),
         };
         let checked = self.table.check_sizes(&sizes);
-        checked.map_err(|source| RollbackError::Mesh {
-            version: recalled.stamp.version,
-            source,
+        let version = recalled.stamp.version;
+        checked.map_err(|error| match error {
+            DefineError::Mesh(source) => RollbackError::Mesh { version, source },
+            other => RollbackError::Table {
+                version,
+                source: Box::new(other),
+            },
         })?;
         Ok(sizes)
     }

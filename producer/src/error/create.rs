@@ -14,7 +14,7 @@ use thiserror::Error;
 /// within the life of a run.
 pub(crate) const LAST_FIRST: u64 = u64::MAX >> 2;
 
-/// Why a region could not be created.
+/// The reason why a region could not be created.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CreateError {

@@ -6,7 +6,7 @@ use tcasm_core::sys::mem::MapError;
 use tcasm_core::track::TrackError;
 use thiserror::Error;
 
-/// Why a field, a buffer or a mesh could not be added or changed.
+/// The reason why a field, a buffer or a mesh could not be added or changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DefineError {
@@ -43,9 +43,12 @@ pub enum DefineError {
         /// Length that was asked for.
         asked: usize,
     },
-    /// A uniform mesh has no length: its points are no field.
+    /// A uniform mesh has no length: its points are no field. Lengths of the fields on it follow
+    /// from it.
     #[error(
-        "mesh {mesh:?} is uniform, so no field has its points; set them with set_uniform_mesh()"
+        "mesh {mesh:?} is uniform, so no field gives the number of its points: \
+         mesh_description() has it, and set_uniform_mesh() or set_unused() change it, and with it \
+         the lengths of the fields on the mesh"
     )]
     FixedMesh {
         /// Name of the mesh.
@@ -58,6 +61,22 @@ pub enum DefineError {
         mesh: String,
         /// The reason.
         why: &'static str,
+    },
+    /// A field on a mesh cannot have the size that the mesh would get.
+    #[error(
+        "field {field:?} has the extents {have:?}, but would need {need:?} if mesh {mesh:?} were \
+         changed like that (slowest axis first, without ghost layers); only the slowest axis can \
+         change, of a field that was declared with variable()"
+    )]
+    OtherSize {
+        /// Name of the mesh.
+        mesh: String,
+        /// Name of the field.
+        field: String,
+        /// Extents of the field.
+        have: Vec<usize>,
+        /// Extents that it would need.
+        need: Vec<usize>,
     },
     /// The length is more than a field has room for.
     #[error(

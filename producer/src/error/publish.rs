@@ -6,7 +6,8 @@ use tcasm_core::field::MeshDescError;
 use tcasm_core::format::index::IndexError;
 use thiserror::Error;
 
-/// Why `publish` failed. (A version that is skipped is no failure: see [`crate::Receipt`].)
+/// The reason why `publish` failed. (A version that is skipped is no failure: see
+/// [`crate::Receipt`].)
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PublishError {
@@ -24,8 +25,8 @@ pub enum PublishError {
     Index(#[from] IndexError),
 }
 
-/// Why the fields could not be rolled back to a version. Nothing has changed: versions, bindings
-/// and the bytes of all fields are as they were.
+/// The reason why the fields could not be rolled back to a version. Nothing has changed: versions,
+/// bindings and the bytes of all fields are as they were.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RollbackError {
@@ -88,6 +89,16 @@ pub enum RollbackError {
         version: u64,
         /// The reason.
         source: MeshDescError,
+    },
+    /// There is no room for the table with the meshes and lengths of the version.
+    #[error(
+        "with the meshes and lengths of version {version}, no version could be published: {source}"
+    )]
+    Table {
+        /// Number that was asked for.
+        version: u64,
+        /// The reason.
+        source: Box<DefineError>,
     },
     /// Live memory of a field cannot be read.
     #[error(

@@ -4,7 +4,7 @@ use std::io;
 use tcasm_core::field::ArrayError;
 use thiserror::Error;
 
-/// Why memory could not be viewed.
+/// The reason why memory could not be viewed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ViewError {

@@ -1,10 +1,10 @@
 //! The lengths of fields, and meshes that change: all that differs between versions besides bytes.
 
-use super::Table;
+use super::{Table, encoded};
 use crate::counts::{following, on_uniform};
 use crate::error::DefineError;
 use std::collections::BTreeMap;
-use tcasm_core::field::{FieldTable, MeshDesc, MeshDescError};
+use tcasm_core::field::{FieldTable, MeshDesc, MeshDescError, MeshKind};
 
 /// Lengths of fields, and descriptions of meshes, by their numbers.
 #[derive(Debug)]
@@ -31,7 +31,8 @@ impl Table {
         all.try_for_each(|(field, len)| self.check_room(*field, *len))?;
         let meshes = BTreeMap::new();
         let sizes = Sizes { lens, meshes };
-        with_sizes(table, &sizes).check_meshes()?;
+        let checked = with_sizes(table, &sizes).check_meshes();
+        checked.map_err(|error| self.with_advice(error))?;
         self.put_sizes(sizes);
         Ok(())
     }
@@ -55,7 +56,25 @@ impl Table {
         all.try_for_each(|(field, len)| self.check_room(*field, *len))?;
         let before = self.sizes_of(&sizes);
         self.put_sizes(sizes);
-        self.renew().inspect_err(|_| self.put_sizes(before))
+        self.renew().map_err(|error| {
+            self.put_sizes(before);
+            of_places(error)
+        })
+    }
+
+    /// Returns the error of lengths that a mesh forbids. Those on a uniform mesh follow from it.
+    fn with_advice(&self, error: MeshDescError) -> DefineError {
+        let is_uniform = |name: &str| {
+            let mut meshes = self.meshes.iter();
+            let mesh = meshes.find(|mesh| mesh.name == name);
+            mesh.is_some_and(|mesh| matches!(mesh.kind, MeshKind::Uniform { .. }))
+        };
+        match error {
+            MeshDescError::Shape { mesh, .. } if is_uniform(&mesh) => {
+                DefineError::FixedMesh { mesh }
+            }
+            other => other.into(),
+        }
     }
 
     /// Returns the lengths and the descriptions that the fields and meshes of `sizes` have now.
@@ -100,9 +119,12 @@ impl Table {
         }
     }
 
-    /// Checks that these meshes allow for fields of these lengths, which the fields have room for.
-    pub(crate) fn check_sizes(&self, sizes: &Sizes) -> Result<(), MeshDescError> {
-        with_sizes(self.described(), sizes).check_meshes()
+    /// Checks that these meshes allow for fields of these lengths, which the fields have room for,
+    /// and that the next version has room for the table.
+    pub(crate) fn check_sizes(&self, sizes: &Sizes) -> Result<(), DefineError> {
+        let table = with_sizes(self.described(), sizes);
+        table.check_meshes()?;
+        encoded(&table).map(|_| ())
     }
 
     /// Sets lengths and descriptions, which [`Table::check_sizes`] has found fit.
@@ -114,6 +136,25 @@ impl Table {
             self.meshes[number] = mesh;
         }
         self.encoded = None;
+    }
+}
+
+/// Returns the error of meshes that were to be changed, of which `error` is the reason.
+fn of_places(error: DefineError) -> DefineError {
+    match error {
+        DefineError::Mesh(MeshDescError::Shape {
+            field,
+            mesh,
+            have,
+            need,
+            ..
+        }) => DefineError::OtherSize {
+            mesh,
+            field,
+            have,
+            need,
+        },
+        other => other,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Mixed, create, latest, lengths};
 use ndarray::{Ix1, Ix2};
 use tcasm_observer::Version;
-use tcasm_producer::{Field, Producer, RollbackError};
+use tcasm_producer::{Block, DefineError, Field, Producer, PublishError, RollbackError};
 use tcasm_restart::{Load, rebuild};
 use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
@@ -53,6 +53,39 @@ fn rollback_to_lengths_that_a_later_mesh_forbids_changes_nothing() {
     assert_eq!(lens, [1, 5], "nothing has changed");
     p.publish_visible(2, 0.0).unwrap();
     assert_eq!(lengths(&latest(&p), ["offsets", "types"]), [1, 0]);
+}
+
+#[test]
+fn rollback_to_places_that_the_table_has_no_room_for_changes_nothing() {
+    let mut p = create(&name("back-full"));
+    let x = p.field::<f64, _>("x", [9]).add().unwrap();
+    let block = |far: i64| Block {
+        of: "gas".to_owned(),
+        level: 0,
+        refinement: [2; 3],
+        offset: [far; 3],
+    };
+    let mesh = p.uniform_mesh("b", [3; 3], [0.0; 3], [1.0; 3]);
+    let mesh = mesh.block(block(1 << 60)).add().unwrap();
+    p.publish_visible(1, 0.0).unwrap();
+    p.set_block(&mesh, block(0)).unwrap();
+    // An attribute takes all the room that is left.
+    let most = 1 << 18;
+    p.set_attr("long", "x".repeat(most));
+    let error = p.publish_visible(2, 0.0).unwrap_err();
+    let PublishError::Table(DefineError::TableSize { bytes, limit }) = error else {
+        panic!("{error}");
+    };
+    p.set_attr("long", "x".repeat(most - (bytes - limit)));
+    p.publish_visible(2, 0.0).unwrap();
+    let error = p.rollback(1).unwrap_err();
+    assert!(
+        matches!(error, RollbackError::Table { version: 1, .. }),
+        "{error}"
+    );
+    p.view_mut(x).unwrap().fill(3.0);
+    p.publish_visible(3, 0.0).unwrap();
+    assert_eq!(latest(&p).table().meshes[0].block, Some(block(0)));
 }
 
 #[test]

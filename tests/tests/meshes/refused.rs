@@ -163,6 +163,55 @@ fn refused_places_leave_meshes_as_they_were() {
 }
 
 #[test]
+fn errors_of_sizes_on_uniform_meshes_say_what_can_change_them() {
+    let Region { mut p, grid, .. } = Region::new();
+    let varying = p.field::<f64, _>("varying", [3, 4]).variable().on(&grid);
+    let varying = varying.add().unwrap();
+    for error in [
+        p.set_len(varying, 0).unwrap_err(),
+        p.set_len(grid, 0).unwrap_err(),
+        p.len(grid).unwrap_err(),
+    ] {
+        let is_uniform = matches!(error, DefineError::FixedMesh { .. });
+        let text = error.to_string();
+        let functions = ["mesh_description()", "set_uniform_mesh()", "set_unused()"];
+        let has_all = functions.iter().all(|name| text.contains(name));
+        assert!(is_uniform && has_all, "{text}");
+    }
+    let fixed = p.field::<f64, _>("fixed", [3, 4]).on(&grid);
+    fixed.add().unwrap();
+    let error = p.set_unused(&grid).unwrap_err();
+    let DefineError::OtherSize {
+        field, have, need, ..
+    } = &error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((field.as_str(), have), ("fixed", &vec![3, 4]));
+    assert_eq!(need, &[0, 4]);
+    assert!(error.to_string().contains("variable()"), "{error}");
+    assert_eq!(p.len(varying).unwrap(), 3, "nothing has changed");
+}
+
+#[test]
+fn fields_of_two_axes_in_the_one_layer_of_cells_can_be_unused() {
+    let mut p = create(&name("layer"));
+    let flat = p.uniform_mesh("flat", [9, 9, 2], [0.0; 3], [1.0; 3]);
+    let flat = flat.add().unwrap();
+    let c = p.field::<f64, _>("c", [8, 8]).cell_centred().variable();
+    let c = c.on(&flat).add().unwrap();
+    p.view_mut(c).unwrap().fill(1.0);
+    p.set_unused(&flat).unwrap();
+    p.publish_visible(1, 0.0).unwrap();
+    assert_eq!(latest(&p).field("c").unwrap().shape, [0, 8]);
+    p.set_uniform_mesh(&flat, [9, 9, 2], [0.0; 3], [1.0; 3])
+        .unwrap();
+    p.publish_visible(2, 0.0).unwrap();
+    let view = latest(&p).view().unwrap();
+    assert_eq!(view.array::<f64>("c").unwrap().sum(), 64.0);
+}
+
+#[test]
 fn uniform_mesh_needs_a_finite_origin_and_positive_spacings() {
     let mut p = create(&name("uniform"));
     let (origin, spacing) = ([0.0; 3], [1.0; 3]);

@@ -338,7 +338,14 @@ fn corners_of_samples_are_sent_again_after_an_image_without_them() {
 
 #[test]
 fn empty_version_takes_no_data_from_the_frame_before() {
-    let older = frame(&request(), &image());
+    let axes = Axes {
+        origin: vec![5.0],
+        spacing: vec![0.5],
+    };
+    let older = Frame {
+        axes: Some(axes),
+        ..frame(&request(), &image())
+    };
     let mut empty = Frame {
         shape: vec![0, 3],
         ..Frame::default()
@@ -349,6 +356,7 @@ fn empty_version_takes_no_data_from_the_frame_before() {
         shape: vec![4, 3],
         ..Frame::default()
     };
-    other.complete(older);
+    other.complete(older.clone());
     assert!(!other.is_empty() && other.image.is_some());
+    assert_eq!(other.axes, older.axes, "the axes of the image");
 }

@@ -4,6 +4,7 @@ use super::seen::{Seen, field_of, grid_of, lattice_of, places_of};
 use crate::frame::{Frame, Of, Pages, Probe};
 use crate::image::{self, Image, Profile, ShowError, Volume};
 use crate::mesh::{self, Cache, Extent, Grid, MAX_SIDE, Scene};
+use crate::region::Axes;
 use crate::request::{Line, SceneRequest, Slice, ViewRequest};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -110,7 +111,8 @@ impl Pass {
     }
 
     fn fill_part(&mut self, request: &ViewRequest, frame: &mut Frame) -> Result<(), String> {
-        self.field(&request.field)?;
+        let (desc, _) = self.field(&request.field)?;
+        frame.axes = Axes::of(desc, self.view.table());
         frame.shape = self.shape(&request.field);
         if frame.is_empty() {
             return Ok(());
@@ -271,7 +273,9 @@ impl Pass {
         let view = &self.view;
         remember(&mut self.volumes, (part.clone(), most), || {
             let (desc, bytes) = field_of(view, &part.0)?;
-            image::volume(desc, bytes, part.1, most).map_err(|e| e.to_string())
+            let volume = image::volume(desc, bytes, part.1, most).map_err(|e| e.to_string())?;
+            let spacing = Axes::of(desc, view.table()).map(|axes| axes.spacing);
+            Ok(Volume { spacing, ..volume })
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::faces::Surface;
 use super::points::Places;
-use super::sample::{Selection, select};
+use super::sample::{Selection, kept, select};
 use super::{Fields, MeshError, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,11 +60,13 @@ struct Size {
 }
 
 impl Choice {
-    /// Returns true if the choice can be used for `count` points now.
-    fn fits(&self, count: usize) -> bool {
+    /// Returns true if the choice, of at most `most`, can be used for `count` points now, which are
+    /// more. A choice of all points leaves no room for those that must be seen.
+    fn fits(&self, count: usize, most: usize) -> bool {
         let Selection { numbers, all, .. } = &*self.selection;
         let inside = numbers.last().is_none_or(|last| (*last as usize) < count);
-        inside && count.abs_diff(*all) <= *all / 16 && self.made.elapsed() < CHOICE
+        let has_room = numbers.len() <= most - kept(most);
+        inside && has_room && count.abs_diff(*all) <= *all / 16 && self.made.elapsed() < CHOICE
     }
 }
 
@@ -90,7 +92,7 @@ impl Cache {
         let (key, count) = ((mesh.to_owned(), place, most), points.count());
         if count > most
             && let Some(choice) = self.choices.get(&key)
-            && choice.fits(count)
+            && choice.fits(count, most)
         {
             return choice.selection.clone();
         }
@@ -215,6 +217,20 @@ fn fingerprint(seed: u64, bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn choice_of_all_points_is_not_used_when_there_are_too_many() {
+        let points = |count: usize| -> Vec<[f64; 3]> {
+            let places = (0..count).map(|number| [number as f64, 0.0, 0.0]);
+            places.collect()
+        };
+        let (mut cache, key) = (Cache::default(), ("dust", Place::Points, 1000));
+        let all = cache.selection(key, &points(1000));
+        assert_eq!(all.numbers.len(), 1000);
+        // So few more that a choice of some points would be used again.
+        let some = cache.selection(key, &points(1030));
+        assert!(some.numbers.len() <= 1000 - kept(1000), "no room is left");
+    }
 
     #[test]
     fn fingerprint_depends_on_each_byte_and_their_number() {

@@ -5,7 +5,9 @@
 //! are made larger until the triangles are few enough. Their sides are powers of two, so a mesh
 //! that changes a bit has almost the same coarser surface.
 //!
-//! This takes four bytes for each point of the mesh and eight for each cell of the surface.
+//! This takes four bytes for each point of the mesh, of which there are at most 2^26, and eight for
+//! each cell of the surface, as long as the surface is kept. While it is made, there are also a map
+//! of the boxes that have points, and a set of the triangles.
 
 use super::cells::CellList;
 use super::faces::{NO_POINT, Outer, Polygon, Surface, distinct, fan};

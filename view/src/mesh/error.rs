@@ -26,7 +26,10 @@ pub enum MeshError {
         components: usize,
     },
     /// A field and its mesh have different numbers of points or cells.
-    #[error("field {field:?} has {have} values, but its mesh has the number {need}")]
+    #[error(
+        "field {field:?} has {have} values, but its mesh needs {need}; the table is damaged or \
+         from another program"
+    )]
     Count {
         /// The name of the field.
         field: String,
@@ -36,7 +39,10 @@ pub enum MeshError {
         need: usize,
     },
     /// A cell has a point that there is not.
-    #[error("cell {cell} of mesh {mesh:?} has the point {point}; there are {points}, from 0")]
+    #[error(
+        "cell {cell} of mesh {mesh:?} has the point {point}; there are {points}, from 0; check the \
+         connectivity"
+    )]
     Point {
         /// The name of the mesh.
         mesh: String,
@@ -75,7 +81,10 @@ pub enum MeshError {
         number: u8,
     },
     /// A cell has another number of points than its type.
-    #[error("cell {cell} of mesh {mesh:?} has {have} points, but VTK's type {number} has {need}")]
+    #[error(
+        "cell {cell} of mesh {mesh:?} has {have} points, but VTK's type {number} has {need}; check \
+         the offsets and the types"
+    )]
     CellSize {
         /// The name of the mesh.
         mesh: String,
@@ -91,7 +100,7 @@ pub enum MeshError {
     /// The mesh has too many points or cells for a surface.
     #[error(
         "mesh {mesh:?} has {points} points and {cells} cells; a surface is shown of at most \
-         {most} cells"
+         {most} cells and {most_points} points; look at its points, or divide it"
     )]
     TooLarge {
         /// The name of the mesh.
@@ -102,6 +111,8 @@ pub enum MeshError {
         cells: usize,
         /// Maximum number of cells.
         most: usize,
+        /// Maximum number of points.
+        most_points: usize,
     },
     /// Very many cells have the same faces.
     #[error(
@@ -117,7 +128,7 @@ pub enum MeshError {
     /// The surface has too many triangles, and no coarser one shows it.
     #[error(
         "the surface of mesh {mesh:?} has {triangles} triangles, and its pieces are too small for \
-         one of at most {most}"
+         one of at most {most}; ask for more triangles, or for points"
     )]
     Triangles {
         /// The name of the mesh.
@@ -128,6 +139,9 @@ pub enum MeshError {
         most: usize,
     },
     /// The mesh has no cell with a surface.
-    #[error("no cell of mesh {0:?} has a surface")]
+    #[error(
+        "no cell of mesh {0:?} has a surface; give it cells of two or three dimensions, or look at \
+         its points"
+    )]
     NoSurface(String),
 }

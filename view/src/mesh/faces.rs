@@ -22,6 +22,9 @@ pub const MAX_TRIANGLES: usize = 1_000_000;
 /// Maximum number of cells whose surface is looked for. With more cells there would be more parts,
 /// for each of which all cells are read.
 pub const MAX_CELLS: usize = 1 << 23;
+/// Maximum number of points for each cell of that many. A mesh with more has points that no cell
+/// has, and the memory for a coarser surface grows with their number.
+const POINTS_PER_CELL: usize = 8;
 /// Number of faces that are sorted at once, if faces are spread evenly.
 const AT_ONCE: usize = if cfg!(test) { 64 } else { 1 << 22 };
 /// Maximum number of faces that are sorted at once. There are more only if very many are equal.
@@ -151,12 +154,14 @@ pub fn surface(
     let (mesh, count, points) = (cells.mesh().to_owned(), cells.count(), cells.points());
     // The number of a face must fit in 32 bits, and so must that of a point.
     let most_cells = most.cells.min(MAX_CELLS);
-    if count > most_cells || points >= u32::MAX as usize {
+    let most_points = most_cells * POINTS_PER_CELL;
+    if count > most_cells || points > most_points {
         return Err(MeshError::TooLarge {
             mesh,
             points,
             cells: count,
             most: most_cells,
+            most_points,
         });
     }
     let outer = outer(cells)?;
@@ -246,6 +251,7 @@ pub struct Outer {
 /// A number that is larger than that of any face of a cell.
 const FACES: u32 = 8;
 const _: () = assert!(MOST_FACES <= FACES as usize && MAX_CELLS <= (u32::MAX / FACES) as usize);
+const _: () = assert!(MAX_CELLS * POINTS_PER_CELL < u32::MAX as usize / 2);
 
 impl Outer {
     /// Adds a face of so many triangles.

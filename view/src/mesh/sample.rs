@@ -1,12 +1,12 @@
 //! The choice of points that a screen shows, if there are more than it can show.
 //!
-//! Half of them are chosen by their numbers alone: those whose pseudo-random rank is below a
-//! threshold. The other half stands for regions of space: of each box of a grid, the point with the
-//! least rank. So each region with points is represented, dense regions have more points, and from
-//! one version to the next almost the same points are chosen, however they move and however many
-//! there are.
+//! Almost half of them are chosen by their numbers alone: those whose pseudo-random rank is below a
+//! threshold. As many stand for regions of space: of each box of a grid, the point with the least
+//! rank. So each region with points is represented, dense regions have more points, and from one
+//! version to the next almost the same points are chosen, however they move and however many there
+//! are.
 //!
-//! A part of them is kept for points that must be seen: those whose value is not finite. They
+//! The rest, an eighth, is kept for points that must be seen: those whose value is not finite. They
 //! differ from field to field and from version to version, so they are added to the choice.
 
 use super::points::{Places, is_usable};

@@ -287,3 +287,76 @@ fn slice_of_a_rectilinear_mesh_comes_with_its_corners() {
         (&json!(true), &json!(3))
     );
 }
+
+#[test]
+fn each_version_comes_with_the_place_that_its_uniform_mesh_has() {
+    let name = name("moving");
+    let mut producer = producer(&name);
+    let m = producer.uniform_mesh("m", [4, 3, 2], [0.0; 3], [1.0; 3]);
+    let m = m.add().unwrap();
+    let t = producer.field::<f64, _>("t", [2, 3, 4]).on(&m);
+    t.add().unwrap();
+    producer.publish(1, 0.0).unwrap();
+    producer
+        .set_uniform_mesh(&m, [4, 3, 2], [5.0, 6.0, 7.0], [0.5, 0.25, 2.0])
+        .unwrap();
+    producer.publish(2, 1.0).unwrap();
+    let site = Site::start(&name);
+    let mut page = site.open();
+    let slice = json!({"axes": [1, 2], "at": [0, 0, 0], "pixels": [90, 90]});
+    for (version, origin, spacing) in [
+        (1, [0.0; 3], [1.0; 3]),
+        (2, [7.0, 6.0, 5.0], [2.0, 0.25, 0.5]),
+    ] {
+        let id = page.request(json!({"field": "t", "version": version, "slice": slice}));
+        let frame = page.until("a slice", |frame| {
+            frame.head["id"] == json!(id) && !frame.head["image"].is_null()
+        });
+        let axes = json!({"origin": origin, "spacing": spacing});
+        assert_eq!(frame.head["axes"], axes, "version {version}");
+        let id = page.request(json!({"field": "t", "version": version, "volume": 9}));
+        let frame = page.until("a volume", |frame| {
+            frame.head["id"] == json!(id) && !frame.head["volume"].is_null()
+        });
+        assert_eq!(frame.head["volume"]["spacing"], json!(spacing));
+    }
+}
+
+#[test]
+fn block_that_is_unused_has_no_values_and_comes_back_where_it_is_used_again() {
+    let name = name("block");
+    let mut producer = producer(&name);
+    let m = producer.uniform_mesh("m", [3, 3, 3], [0.0; 3], [1.0; 3]);
+    let m = m.add().unwrap();
+    let t = producer.field::<f64, _>("t", [2, 2, 2]).cell_centred();
+    let t = t.variable().on(&m).add().unwrap();
+    producer.view_mut(t).unwrap().fill(1.0);
+    producer.publish(1, 0.0).unwrap();
+    let site = Site::start(&name);
+    let mut page = site.open();
+    page.request(json!({
+        "field": "t", "slice": {"axes": [1, 2], "at": [1, 0, 0], "pixels": [90, 90]},
+    }));
+    let used = page.until("values", |frame| !frame.head["image"].is_null());
+    assert_eq!(used.head["axes"]["origin"], json!([0.0, 0.0, 0.0]));
+
+    producer.set_unused(&m).unwrap();
+    producer.publish(2, 1.0).unwrap();
+    let unused = page.until("no values", |frame| frame.version() == 2);
+    assert_eq!(unused.head["shape"], json!([0, 2, 2]));
+    assert_eq!(
+        (&unused.head["image"], &unused.head["error"]),
+        (&json!(null), &json!(null))
+    );
+
+    let (origin, spacing) = ([4.0, 0.0, 0.0], [0.5; 3]);
+    producer
+        .set_uniform_mesh(&m, [3, 3, 3], origin, spacing)
+        .unwrap();
+    producer.publish(3, 2.0).unwrap();
+    let again = page.until("values again", |frame| {
+        frame.version() == 3 && !frame.head["image"].is_null()
+    });
+    let axes = json!({"origin": [0.0, 0.0, 4.0], "spacing": spacing});
+    assert_eq!(again.head["axes"], axes);
+}

@@ -51,6 +51,32 @@ pub fn at_capacity(table: &FieldTable) -> FieldTable {
     largest
 }
 
+/// The most points of a mesh with the largest lengths. Arrays may have 128 bytes for each, and that
+/// can still be counted.
+const MOST_POINTS: usize = isize::MAX as usize / 128;
+
+/// Checks that the arrays of meshes with the largest lengths have sizes that can be counted: a
+/// table in a file may say anything.
+pub fn check_sizes(table: &FieldTable) -> Result<(), String> {
+    let largest = at_capacity(table);
+    for mesh in &largest.meshes {
+        // Fields with room for other lengths are no error, and then there is no size.
+        let Ok(size) = largest.size_of(mesh) else {
+            continue;
+        };
+        let mut axes = size.points.iter().map(|count| (*count).max(1));
+        let all = axes.try_fold(1, usize::checked_mul);
+        if all.is_none_or(|all| all > MOST_POINTS) {
+            return Err(format!(
+                "mesh {:?} has room for {:?} points, more than {MOST_POINTS} in all; the file is \
+                 damaged or from another program",
+                mesh.name, size.points
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the largest length that `field` can have.
 pub fn capacity(field: &FieldDesc) -> usize {
     field.capacity.unwrap_or_else(|| field.length())
@@ -97,5 +123,44 @@ fn explicit<'p, 't>(shown: &'p Shown<'t>) -> Option<(&'p Shown<'t>, &'p Explicit
     match &shown.geometry {
         Geometry::Explicit(explicit) => Some((shown, explicit)),
         Geometry::Image(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::field::{DType, MeshDesc};
+
+    /// Returns a table with a uniform mesh of `side` times `side` times 2 points, on which a field
+    /// has room for `capacity` layers.
+    fn table(side: usize, capacity: usize) -> FieldTable {
+        let mut field = FieldDesc::new("a", DType::U8, &[2, side, side]);
+        (field.capacity, field.on) = (Some(capacity), Some("m".to_owned()));
+        let kind = MeshKind::Uniform {
+            points: [side, side, 2],
+            origin: [0.0; 3],
+            spacing: [1.0; 3],
+        };
+        let mesh = MeshDesc {
+            name: "m".to_owned(),
+            kind,
+            block: None,
+            attrs: Default::default(),
+        };
+        FieldTable {
+            fields: vec![field],
+            meshes: vec![mesh],
+            ..FieldTable::default()
+        }
+    }
+
+    #[test]
+    fn meshes_whose_largest_size_cannot_be_counted_are_refused() {
+        assert_eq!(check_sizes(&table(1 << 10, 1 << 10)), Ok(()));
+        // Each of its versions may have a size that can be counted.
+        let hostile = table(1 << 20, 1 << 20);
+        hostile.check_meshes().unwrap();
+        let why = check_sizes(&hostile).unwrap_err();
+        assert!(why.contains("1048576, 1048576, 1048576"), "{why}");
     }
 }

@@ -25,7 +25,8 @@ const WITHOUT_BLOCKS: u64 = 2;
 /// Earlier programs read it.
 const PLAIN: u64 = 1;
 /// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
-/// up to 9 more for each field.
+/// up to 18 more for each field, 28 for each array that was made (most meshes have four), and 50
+/// for each block.
 const MOST_CONTENTS: u64 = 4 << 30;
 
 /// The contents of the file of a time series.
@@ -215,7 +216,10 @@ impl Contents {
             });
         }
         let (encoded, blocks): (Encoded, _) = match found {
-            PLAIN => return rmp_serde::from_slice(bytes).map_err(damaged),
+            PLAIN => {
+                let plain: Contents = rmp_serde::from_slice(bytes).map_err(damaged)?;
+                return plain.checked(path);
+            }
             WITHOUT_BLOCKS => (rmp_serde::from_slice(bytes).map_err(damaged)?, Vec::new()),
             _ => {
                 let (format, region, table, versions, newest, blocks): EncodedWithBlocks =
@@ -231,14 +235,43 @@ impl Contents {
         for (row, blocks) in versions.iter_mut().zip(blocks) {
             row.blocks = blocks;
         }
-        Ok(Contents {
+        let contents = Contents {
             format,
             region,
             table,
             versions,
             newest,
             moved: false,
-        })
+        };
+        contents.checked(path)
+    }
+
+    /// Returns these contents of the series at `path`, unless a version does not fit the table.
+    fn checked(self, path: &Path) -> Result<Self, ReadError> {
+        match self.versions.iter().find(|row| !self.fits(row)) {
+            None => Ok(self),
+            Some(row) => Err(ReadError::Damaged {
+                path: path.to_owned(),
+                why: format!(
+                    "the row of step {} does not fit the fields and meshes of the series",
+                    row.stamp.step
+                ),
+            }),
+        }
+    }
+
+    /// Returns true if `row` has a value for each field and each block, and a place in its chapter.
+    fn fits(&self, row: &Row) -> bool {
+        let fields = self.table.fields.len();
+        let meshes = self.table.meshes.iter();
+        let blocks = meshes.filter(|mesh| mesh.block.is_some()).count();
+        let has = |values: usize, all: usize| values == 0 || values == all;
+        let most = u64::from(u32::MAX);
+        let in_chapter = |place: Chapter| place.at < place.rows && place.rows <= most;
+        row.files.len() == fields
+            && has(row.lens.len(), fields)
+            && has(row.blocks.len(), blocks)
+            && row.chapter.is_none_or(in_chapter)
     }
 }
 

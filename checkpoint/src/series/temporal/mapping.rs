@@ -155,8 +155,10 @@ impl Array<'_> {
     fn stored(self, row: &Row, most: usize) -> (u64, usize, usize) {
         match self {
             Array::Made(number, _) => {
-                let made = row.made[number];
-                (made.file, made.stored as usize, made.count as usize)
+                // A series of another build may lack the array. The row is then without values.
+                row.made.get(number).map_or((0, 0, 0), |made| {
+                    (made.file, made.stored as usize, made.count as usize)
+                })
             }
             Array::Field(field, at) => {
                 let largest = arrays::capacity(field);

@@ -80,8 +80,10 @@ impl DataSet<'_> {
             return Ok(());
         };
         let (mut places, mut which): (Vec<Block>, Vec<i64>) = Default::default();
+        let number = self.number_of_block();
         for row in &self.index.contents.versions {
-            let place = self.place_in(row).unwrap_or(block);
+            let place = number.and_then(|number| row.blocks.get(number));
+            let place = place.unwrap_or(block);
             if places.last() != Some(place) {
                 places.push(place.clone());
             }
@@ -96,13 +98,12 @@ impl DataSet<'_> {
         Ok(())
     }
 
-    /// Returns the place of the mesh among blocks in the version `row`.
-    fn place_in<'r>(&self, row: &'r Row) -> Option<&'r Block> {
+    /// Returns the number of the mesh among those that are blocks.
+    fn number_of_block(&self) -> Option<usize> {
         let meshes = self.index.table.meshes.iter();
         let mut blocks = meshes.filter(|mesh| mesh.block.is_some());
         let own = self.shown.mesh.map(|mesh| &mesh.name);
-        let number = blocks.position(|mesh| Some(&mesh.name) == own)?;
-        row.blocks.get(number)
+        blocks.position(|mesh| Some(&mesh.name) == own)
     }
 
     /// Writes the fields of an image.

@@ -2,7 +2,7 @@
 //! series goes on in another part: `run.vtkhdf`, `run_2.vtkhdf`, ...
 
 use super::contents::{Chapter, Contents};
-use super::{chapter, index, rows};
+use super::{arrays, chapter, index, rows};
 use crate::error::{ReadError, WriteError};
 use crate::file::{Fault, Mode, atomic, directory};
 use std::fs;
@@ -76,7 +76,15 @@ impl Part {
                 why: other.to_string(),
             },
         })?;
-        let next = contents.files().last().map_or(1, |last| last + 1);
+        arrays::check_sizes(&contents.table).map_err(|why| WriteError::NotSeries {
+            path: path.clone(),
+            why,
+        })?;
+        let last = contents.files().last().copied().unwrap_or_default();
+        let next = last.checked_add(1).ok_or_else(|| WriteError::NotSeries {
+            path: path.clone(),
+            why: format!("its last file of rows has the number {last}, and no number follows"),
+        })?;
         Ok(Part {
             path,
             number,

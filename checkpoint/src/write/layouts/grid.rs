@@ -102,7 +102,9 @@ fn has_one_length(field: &FieldDesc) -> bool {
 }
 
 /// Returns the largest numbers of points along x, y and z of the uniform mesh called `name`, which
-/// has `points` in this version: as many as there is room for in the fields on it.
+/// has `points` in this version: as many as there is room for in the fields on it. A single layer
+/// of cells counts as one between two layers of points, because an unused mesh does not tell
+/// whether it had one or two.
 pub fn most_points(table: &FieldTable, name: &str, points: [usize; 3]) -> [usize; 3] {
     let mut most = points;
     for field in table.fields_on(name).filter(|f| !has_one_length(f)) {
@@ -116,7 +118,6 @@ pub fn most_points(table: &FieldTable, name: &str, points: [usize; 3]) -> [usize
         };
         *points = match (field.centering, largest.interior_length()) {
             (Centering::None, _) => *points,
-            (Centering::Cell, 1) if *points == 1 => 1,
             (Centering::Cell, cells) => (*points).max(cells + 1),
             (Centering::Point, points_of_field) => (*points).max(points_of_field),
         };

@@ -10,7 +10,7 @@ use tcasm_analytics::Histogram;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_view::frame::Of;
 use tcasm_view::mesh::{Grid, MAX_TRIANGLES, Scene};
-use tcasm_view::region::Field;
+use tcasm_view::region::{Axes, Field};
 use tcasm_view::request::{MAX_ALSO, MAX_BINS, MAX_PIXELS, Slice};
 use tcasm_view::{Frame, Image, Region, SceneRequest, State, Update, ViewRequest};
 
@@ -43,6 +43,8 @@ pub struct Shown {
     /// The stamp of the version; its number is 0 before there is one.
     pub stamp: Stamp,
     pub image: Option<Arc<Image>>,
+    /// The coordinates along the axes of the field in the version, if it has a uniform mesh.
+    pub axes: Option<Axes>,
     /// The places of the samples of the image, if the mesh says them.
     pub grid: Option<Arc<Grid>>,
     /// The field in space, if it is on a mesh of points.
@@ -309,6 +311,7 @@ impl Shown {
         if frame.image.is_some() {
             self.grid = frame.grid;
         }
+        self.axes = frame.axes.or(self.axes.take());
         self.image = frame.image.or(self.image.take());
         self.scene = frame.scene.or(self.scene.take());
         self.histogram = frame.histogram.or(self.histogram.take());

@@ -222,7 +222,10 @@ fn space_axes(
 /// Returns the distance of points along a row, divided by their distance along a column.
 fn stretch(model: &Model, field: &Field) -> f64 {
     let axes = model.shown.request.slice.as_ref().map(|slice| slice.axes);
-    let (Some(spacing), Some([rows, cols])) = (&field.spacing, axes) else {
+    // The mesh may have another spacing in the newest version, which describes the field.
+    let shown = model.shown.axes.as_ref().map(|axes| &axes.spacing);
+    let spacing = shown.or(field.spacing.as_ref());
+    let (Some(spacing), Some([rows, cols])) = (spacing, axes) else {
         return 1.0;
     };
     match (spacing.get(cols), spacing.get(rows)) {

@@ -133,7 +133,7 @@ impl Sink {
         let part = |failure| Trouble::of_part(failure, choice, version.table());
         let stored = choice.of(&version).map_err(part)?;
         drop(version);
-        let places = places::of_stored(&stored, self.layout());
+        let places = places::in_series(&stored, self.layout());
         let (path, bytes) = match self {
             Sink::One(series) => {
                 let filled = series.fill(&stored.snapshot(&args.name), changed)?;

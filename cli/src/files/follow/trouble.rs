@@ -12,7 +12,7 @@ pub struct Trouble {
     pub retry: Retry,
 }
 
-/// What may succeed after a failure.
+/// The attempts that may succeed after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// Another attempt at the same version.

@@ -163,3 +163,18 @@ fn surface_of_too_many_cells_is_not_looked_for() {
     let text = "10000 cells; a surface is shown of at most 9999 cells";
     assert!(error.contains(text), "{error}");
 }
+
+#[test]
+fn surface_of_few_cells_between_too_many_points_is_not_looked_for() {
+    let made = sheet();
+    let [points, connectivity] = ["p", "c"].map(|name| made.get(name).unwrap());
+    let points = Points::of(points.0, points.1).unwrap();
+    let (cells, triangles) = (SIDE * SIDE, MAX_TRIANGLES);
+    let of = |count: usize| {
+        let list = CellList::same("m", count, CellType::QUAD, connectivity).unwrap();
+        surface(&list, &points, Most { cells, triangles })
+    };
+    assert_eq!(of(8 * cells).unwrap().all, ALL);
+    let error = of(8 * cells + 1).unwrap_err().to_string();
+    assert!(error.contains("10000 cells and 80000 points"), "{error}");
+}

@@ -207,11 +207,11 @@ fn cells_that_cannot_be_are_reported_and_points_are_shown() {
         ),
         (
             mixed([10, 12, 9, 3], good),
-            "has 6 points, but VTK's type 12 has 8",
+            "has 6 points, but VTK's type 12 has 8; check the offsets",
         ),
         (
             mixed([1, 1, 1, 1], [0, 1, 2, 3, 4]),
-            "no cell of mesh \"m\" has a surface",
+            "no cell of mesh \"m\" has a surface; give it cells",
         ),
     ] {
         let scene = made.scene("t", 100).unwrap();

@@ -1,4 +1,4 @@
-//! What may differ between the versions of a series, and what begins another part of it.
+//! The differences that versions of one series may have, and those that begin another part of it.
 
 use super::{Contents, FORMAT, PLAIN, WITHOUT_BLOCKS};
 use crate::series::temporal::arrays;
@@ -19,6 +19,7 @@ impl Contents {
     pub fn next_part(&self, table: &FieldTable) -> Self {
         let without_image = Contents {
             moved: true,
+            versions: Vec::new(),
             ..self.clone()
         };
         Contents {
@@ -59,7 +60,17 @@ impl Contents {
         let (own, other) = (self.table.fields.iter(), table.fields.iter());
         let has_format = self.format == format_of(table);
         let has_fields = has_format && own.map(plain).eq(other.map(plain));
-        has_fields && self.steady(&self.table) == self.steady(table)
+        let has_meshes = || self.steady(&self.table) == self.steady(table);
+        has_fields && has_meshes() && self.has_made(table)
+    }
+
+    /// Returns true if the newest version has as many arrays that were made for VTK as one with
+    /// `table` gets. Series of other builds may have others.
+    fn has_made(&self, table: &FieldTable) -> bool {
+        let plan = Plan::of_series(table, self.moves());
+        let count = arrays::made(&plan).len();
+        let newest = self.versions.last();
+        newest.is_none_or(|row| row.made.len() == count)
     }
 
     /// Returns the meshes of `table` without all that may differ from version to version.

@@ -1,7 +1,7 @@
 //! Tests of the contents of a time series.
 
 use super::*;
-use tcasm_core::field::{DType, Mesh, MeshDesc, MeshKind};
+use tcasm_core::field::{Centering, DType, Mesh, MeshDesc, MeshKind};
 
 fn table(shape: &[usize]) -> FieldTable {
     FieldTable {
@@ -141,6 +141,8 @@ fn fields_with_lengths_make_a_series_of_format_2_and_others_one_of_format_1() {
     assert_eq!(Contents::decode(&bytes, Path::new("x")).unwrap(), contents);
     assert_eq!(contents.files(), BTreeSet::from([1, 7]));
     variable.fields[0].shape = vec![0];
+    assert!(!contents.takes(&variable), "there is no array to make");
+    contents.versions[0].made.clear();
     assert!(contents.takes(&variable));
     variable.fields[0].capacity = Some(9);
     assert!(!contents.takes(&variable));
@@ -200,6 +202,64 @@ fn single_mesh_that_moves_begins_a_part_that_takes_every_place() {
     // A part that began for another reason may have an image.
     let other = contents.next_part(&table(&[9]));
     assert!(!other.moves() && next.moves());
+}
+
+#[test]
+fn series_of_a_block_with_one_layer_of_cells_takes_versions_without_it() {
+    let layers = |layers: usize| {
+        let mut table = block("gas", 0);
+        let field = &mut table.fields[0];
+        (field.shape, field.capacity) = (vec![layers, 3, 4], Some(1));
+        field.centering = Centering::Cell;
+        if let MeshKind::Uniform { points, .. } = &mut table.meshes[0].kind {
+            *points = [5, 4, layers];
+        }
+        table.check_meshes().unwrap();
+        table
+    };
+    assert!(Contents::new("heat", &layers(1)).takes(&layers(0)));
+    assert!(Contents::new("heat", &layers(0)).takes(&layers(1)));
+}
+
+#[test]
+fn rows_that_do_not_fit_the_table_are_damaged() {
+    let good = series(&[0.0, 1.0, 2.0]);
+    let changes: [fn(&mut Row); 5] = [
+        |row| row.files.clear(),
+        |row| row.files.push(1),
+        |row| row.lens = vec![4, 4],
+        |row| {
+            row.chapter = Some(Chapter {
+                file: 9,
+                at: 2,
+                rows: 2,
+            })
+        },
+        |row| {
+            let rows = u64::MAX;
+            row.chapter = Some(Chapter {
+                file: 9,
+                at: 0,
+                rows,
+            });
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut wrong = good.clone();
+        change(&mut wrong.versions[1]);
+        let error = Contents::decode(&wrong.encode().unwrap(), Path::new("x")).unwrap_err();
+        let is_named = error.to_string().contains("step 10");
+        assert!(is_named, "{number}: {error}");
+    }
+    let mut wrong = Contents::new("heat", &block("gas", 0));
+    wrong.versions.push(Row {
+        files: vec![1],
+        lens: vec![4],
+        blocks: vec![blocks(&block("gas", 0)).remove(0); 2],
+        ..good.versions[2].clone()
+    });
+    let decoded = Contents::decode(&wrong.encode().unwrap(), Path::new("x"));
+    assert!(matches!(decoded, Err(ReadError::Damaged { .. })));
 }
 
 #[test]

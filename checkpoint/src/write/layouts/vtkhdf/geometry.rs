@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::explicit::Explicit;
 use super::unstructured;
 use crate::write::layouts::grid::{Grid, most_points};
-use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
+use tcasm_core::field::{Centering, FieldDesc, FieldTable, Mesh, MeshDesc, MeshKind};
 
 /// The geometry of a mesh.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,9 +50,11 @@ impl<'t> Geometry<'t> {
     }
 
     /// Does the same for a time series, in which a uniform mesh has points with coordinates if it
-    /// may be without points in other versions: no image can be.
+    /// may be without points in other versions: no image can be. The lengths of tables do not
+    /// change its size.
     pub fn of_series(table: &'t FieldTable, mesh: &'t MeshDesc) -> Result<Self, String> {
-        let is_variable = table.fields_on(&mesh.name).any(|f| f.capacity.is_some());
+        let is_variable = |f: &FieldDesc| f.capacity.is_some() && f.centering != Centering::None;
+        let is_variable = table.fields_on(&mesh.name).any(is_variable);
         match mesh.kind {
             MeshKind::Uniform {
                 points,

@@ -53,7 +53,7 @@ pub use geometry::Geometry;
 pub use image::describe_image;
 pub use made::Made;
 pub use meshes::describe_blocks;
-pub use places::{Place, places};
+pub use places::{Place, places, places_in_series};
 pub use plan::{Data, Plan, Shown};
 
 use crate::file::Fault;

@@ -20,7 +20,16 @@ pub struct Place {
 pub fn places(table: &FieldTable) -> Vec<Place> {
     match table.meshes.is_empty() {
         true => on_grid(table),
-        false => on_meshes(table),
+        false => on_meshes(table, &Plan::of(table)),
+    }
+}
+
+/// Does the same for a time series. A mesh that is unused in a version has its place there too, so
+/// the places stay when meshes come and go.
+pub fn places_in_series(table: &FieldTable) -> Vec<Place> {
+    match table.meshes.is_empty() {
+        true => on_grid(table),
+        false => on_meshes(table, &Plan::of_series(table, false)),
     }
 }
 
@@ -43,9 +52,8 @@ fn on_grid(table: &FieldTable) -> Vec<Place> {
     table.fields.iter().map(place).collect()
 }
 
-/// Returns the places on named meshes.
-fn on_meshes(table: &FieldTable) -> Vec<Place> {
-    let plan = Plan::of(table);
+/// Returns the places on the named meshes of `plan`.
+fn on_meshes(table: &FieldTable, plan: &Plan<'_>) -> Vec<Place> {
     let place = |name: &str| {
         let count = plan.count();
         let paths = plan

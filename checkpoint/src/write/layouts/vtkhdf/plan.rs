@@ -70,8 +70,9 @@ impl<'t> Plan<'t> {
         plan
     }
 
-    /// Returns how many meshes the file is for. Unused ones count, so that the file is a collection
-    /// in each version of a region with several blocks, however many are used.
+    /// Returns how many meshes the file is for. Unused ones count if VTK would show a field on
+    /// them, so that the file is a collection in each version of a region with several blocks of
+    /// which any is used.
     pub fn count(&self) -> usize {
         self.meshes.len() + self.unused
     }
@@ -245,10 +246,12 @@ fn is_structured(mesh: &MeshDesc) -> bool {
     matches!(mesh.kind, MeshKind::Uniform { .. }) || has_coordinates(mesh)
 }
 
-/// Returns true if `mesh` is a uniform one without points.
+/// Returns true if `mesh` is a uniform one without points, and VTK would show a field on it.
 fn is_unused(table: &FieldTable, mesh: &MeshDesc) -> bool {
     let is_uniform = matches!(mesh.kind, MeshKind::Uniform { .. });
-    is_uniform && table.size_of(mesh).is_ok_and(|size| size.is_empty())
+    let is_empty = || table.size_of(mesh).is_ok_and(|size| size.is_empty());
+    let is_shown = |field: &FieldDesc| defect(field).is_none();
+    is_uniform && is_empty() && table.fields_on(&mesh.name).any(is_shown)
 }
 
 /// Returns true if `mesh` is a grid whose coordinates are fields. VTK gets it as unstructured.

@@ -2,10 +2,10 @@
 
 use super::super::choice::{Action, Axis};
 use super::super::model::Model;
-use super::{field, frame, give, region, request, set_region, stamp, text};
+use super::{field, frame, give, region, request, running, set_region, stamp, text};
 use std::sync::Arc;
 use tcasm_view::mesh::{Grid, Scene};
-use tcasm_view::region::{Field, Mesh};
+use tcasm_view::region::{Axes, Field, Mesh};
 use tcasm_view::{Frame, Region, State, ViewRequest};
 
 const SIZE: (u16, u16) = (140, 40);
@@ -136,4 +136,21 @@ fn slice_of_a_curvilinear_mesh_is_drawn_at_its_places() {
     for word in ["x 0..8 nm", "y 0..12 nm", "2 invalid corners", "\u{2580}"] {
         assert!(shown.contains(word), "{word:?} in\n{shown}");
     }
+}
+
+#[test]
+fn proportions_are_those_of_the_version_that_is_shown() {
+    let shown = |across: f64| {
+        let mut model = running(SIZE);
+        let axes = Axes {
+            origin: vec![0.0; 3],
+            spacing: vec![1.0, 1.0, across],
+        };
+        let answer = frame(&model.shown.request, 42);
+        let axes = Some(axes);
+        give(&mut model, Frame { axes, ..answer });
+        text(&model, SIZE)
+    };
+    assert_eq!(shown(1.0), shown(1.0));
+    assert_ne!(shown(1.0), shown(0.25));
 }

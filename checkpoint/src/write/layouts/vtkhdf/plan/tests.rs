@@ -118,6 +118,34 @@ fn unused_mesh_is_in_no_file_for_that_reason_and_has_no_points_in_a_series() {
 }
 
 #[test]
+fn table_whose_length_may_change_leaves_a_uniform_mesh_an_image() {
+    let mut table = uniform(&["a"]);
+    let mut sums = FieldDesc::new("sums", DType::F64, &[2]);
+    (sums.on, sums.capacity) = (Some("a".to_owned()), Some(6));
+    sums.centering = Centering::None;
+    table.fields.push(sums);
+    table.check_meshes().unwrap();
+    let series = Plan::of_series(&table, false);
+    assert!(matches!(series.meshes[0].geometry, Geometry::Image(_)));
+}
+
+#[test]
+fn unused_mesh_of_which_vtk_would_show_nothing_makes_no_collection() {
+    let mut table = uniform(&["a", "b"]);
+    for (field, mesh) in table.fields.iter_mut().zip(&mut table.meshes).skip(1) {
+        (field.capacity, field.shape[0]) = (Some(2), 0);
+        field.dtype = DType::C64;
+        if let MeshKind::Uniform { points, .. } = &mut mesh.kind {
+            points[1] = 0;
+        }
+    }
+    table.check_meshes().unwrap();
+    assert_eq!(Plan::of(&table).count(), 1);
+    table.fields[1].dtype = DType::F64;
+    assert_eq!(Plan::of(&table).count(), 2);
+}
+
+#[test]
 fn no_mesh_has_the_name_of_a_group_of_vtkhdf() {
     let table = uniform(&[&RESERVED[..], &["Steps_", "a"]].concat());
     let plan = Plan::of(&table);
