@@ -4,6 +4,7 @@
 use crate::error::HostBufferError;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::getuid;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use tcasm_core::place::{lock_path, open_runtime_dir, runtime_dir};
 use tcasm_core::sys::owner::{Ownership, TakeError};
 use tcasm_core::sys::presence::{self, Presence};
+use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
 /// How long a process waits for the lock of the folder.
@@ -27,9 +29,17 @@ fn members_path(job: &str) -> PathBuf {
     runtime_dir().join(format!("{job}.hostbuffer.members"))
 }
 
-/// Connects to the process that leads, if there is one.
-pub(crate) fn connect(job: &str) -> Option<OwnedFd> {
-    socket::connect_to(&socket_path(job)).ok()
+/// Connects to the process that leads, if there is one. It must be of the same user, because it
+/// says which memory is mapped.
+pub(crate) fn connect(job: &str) -> Result<Option<OwnedFd>, HostBufferError> {
+    let path = socket_path(job);
+    let Ok(socket) = socket::connect_to(&path) else {
+        return Ok(None);
+    };
+    match Peer::of(&socket).map_err(HostBufferError::os("look at the other process"))? {
+        peer if peer.uid == getuid().as_raw() => Ok(Some(socket)),
+        Peer { uid, .. } => Err(HostBufferError::Foreign { path, uid }),
+    }
 }
 
 /// Enters the processes that have the buffer.

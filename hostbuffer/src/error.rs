@@ -29,7 +29,7 @@ impl Refusal {
             base,
             who: format!("process {pid} ({program}) on {}", host_name()),
             // A path may be as long as 4096 bytes, and many refusals must fit into one message.
-            why: why.to_string().chars().take(500).collect(),
+            why: short(why, 500),
         }
     }
 }
@@ -38,6 +38,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}: {}: {}", self.base, self.who, self.why)
     }
+}
+
+/// Returns the first `most` characters of a text.
+pub(crate) fn short(text: impl fmt::Display, most: usize) -> String {
+    text.to_string().chars().take(most).collect()
 }
 
 /// Returns the name of this host.
@@ -66,6 +71,17 @@ pub enum HostBufferError {
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
+    },
+    /// Another user has a socket of this name in the folder.
+    #[error(
+        "the socket {path:?} belongs to user {uid}, not to this one; set TCASM_RUNTIME_DIR to a \
+         folder of your own"
+    )]
+    Foreign {
+        /// The socket.
+        path: PathBuf,
+        /// The user.
+        uid: u32,
     },
     /// There is no address that all processes can use. No process has the buffer.
     #[error(

@@ -2,7 +2,7 @@
 //! leads otherwise, and takes over when that one has gone.
 
 use crate::claim::{self, Claim};
-use crate::error::{HostBufferError, Refusal};
+use crate::error::{HostBufferError, Refusal, short};
 use crate::lead::differs;
 use crate::leader::{Leader, Seat, Stage};
 use crate::memory::Memory;
@@ -21,6 +21,8 @@ use tcasm_core::testing::fault;
 const IDLE: Duration = Duration::from_secs(60);
 /// How long it waits before it tries again what another process was in the way of.
 const AGAIN: Duration = Duration::from_millis(10);
+/// The most messages of a process that are answered before those of the next one.
+const MOST_AT_ONCE: usize = 32;
 
 /// What the process does for the others.
 #[derive(Debug)]
@@ -80,7 +82,7 @@ impl Keeper {
 
     /// Looks for the process that leads, or becomes it.
     fn seek(&mut self) -> Role {
-        if let Some(socket) = claim::connect(&self.job) {
+        if let Ok(Some(socket)) = claim::connect(&self.job) {
             let hello = ToLeader::Hello(Hello {
                 protocol: PROTOCOL,
                 layout: self.memory.layout().clone(),
@@ -154,9 +156,6 @@ impl Keeper {
 
     /// Serves the other processes until the program stops.
     fn lead(&mut self, mut leader: Leader) -> Role {
-        let idle = if self.sealing.is_empty() { IDLE } else { AGAIN };
-        leader.wait(Some(self.bell.as_fd()), idle);
-        self.hear();
         for (seat, hello) in leader.arrivals() {
             leader.seats.extend(self.admit(seat, &hello));
         }
@@ -171,6 +170,10 @@ impl Keeper {
         for section in self.sealing.clone() {
             self.try_seal(&leader, section);
         }
+        // A process that leads from now on has looked at what others left undone before it waits.
+        let idle = if self.sealing.is_empty() { IDLE } else { AGAIN };
+        leader.wait(Some(self.bell.as_fd()), idle);
+        self.hear();
         Role::Leader(leader)
     }
 
@@ -205,7 +208,11 @@ impl Keeper {
 
     /// Answers what a process has sent. An error means that it is no longer served.
     fn serve(&mut self, seat: &mut Seat) -> Result<(), Lost> {
-        while let Some(message) = wire::try_receive(&seat.socket)? {
+        // A process that never stops to send must not keep the others waiting.
+        for _ in 0..MOST_AT_ONCE {
+            let Some(message) = wire::try_receive(&seat.socket)? else {
+                break;
+            };
             match (seat.stage, message) {
                 (Stage::Joining, ToLeader::Reserved { refusal }) => {
                     self.unless(seat, refusal)?;
@@ -218,7 +225,8 @@ impl Keeper {
                 (Stage::Member, ToLeader::Seal { section }) => self.asked_by(seat, section)?,
                 (Stage::Member, ToLeader::SealedHere { section, refusal }) => {
                     seat.pending.retain(|pending| *pending != section);
-                    let why = refusal.map(|why| format!("process {}: {why}", seat.pid));
+                    let why =
+                        refusal.map(|why| format!("process {}: {}", seat.pid, short(why, 500)));
                     self.failed.extend(why.map(|why| (section, why)));
                 }
                 _ => return Err(Lost::Gone),

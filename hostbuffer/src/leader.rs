@@ -1,7 +1,7 @@
 //! The process that leads the processes of a host: it accepts them, and speaks with all of them.
 
 use crate::claim::Claim;
-use crate::error::HostBufferError;
+use crate::error::{HostBufferError, short};
 use crate::wire::{self, Hello, Lost, ToLeader, ToMember};
 use nix::errno::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
@@ -11,6 +11,9 @@ use tcasm_core::sys::socket;
 
 /// The largest number of processes that have connected and have not said anything yet.
 const MOST_NEW: usize = 256;
+
+/// The most characters of an error that is told to another process, so that it fits into a message.
+const LONGEST_TEXT: usize = 4000;
 
 /// How far a process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +55,7 @@ impl Seat {
     pub(crate) fn refuse(&self, error: &HostBufferError) {
         let (refusals, text) = match error {
             HostBufferError::Refused { refusals } => (refusals.clone(), String::new()),
-            other => (Vec::new(), other.to_string()),
+            other => (Vec::new(), short(other, LONGEST_TEXT)),
         };
         let _ = self.tell(&ToMember::Refuse { refusals, text });
     }
@@ -61,7 +64,8 @@ impl Seat {
 /// The process that leads, with all others of the host that are connected.
 #[derive(Debug)]
 pub(crate) struct Leader {
-    pub claim: Claim,
+    /// Dropping it gives up the right to lead.
+    _claim: Claim,
     listener: OwnedFd,
     newcomers: Vec<Seat>,
     pub seats: Vec<Seat>,
@@ -71,7 +75,7 @@ impl Leader {
     /// Begins to lead with no other process.
     pub(crate) fn new(claim: Claim, listener: OwnedFd) -> Self {
         Leader {
-            claim,
+            _claim: claim,
             listener,
             newcomers: Vec::new(),
             seats: Vec::new(),

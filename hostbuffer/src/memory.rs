@@ -96,13 +96,18 @@ impl Memory {
             return self.map_read_only(i);
         }
         let (place, fd) = (&self.layout.places[i], self.sections[i].as_fd());
-        // SAFETY: the reservation is new, so nothing is borrowed from it. The object may be written
-        // through the mapping, because it is not sealed.
-        unsafe {
-            self.mapping.put_shared(place.start, place.len(), fd, 0)?;
-            self.mapping.protect(place.start, place.len(), true)?;
+        // SAFETY: the reservation is new, so nothing is borrowed from it. The kernel refuses a
+        // writable mapping of a sealed object.
+        let mapped = unsafe {
+            let put = self.mapping.put_shared(place.start, place.len(), fd, 0);
+            put.and_then(|()| self.mapping.protect(place.start, place.len(), true))
+        };
+        match mapped {
+            Ok(()) => self.prepare(i),
+            // The others may have sealed it since this process looked.
+            Err(_) if self.is_sealed(i) => self.map_read_only(i),
+            Err(error) => Err(error.into()),
         }
-        self.prepare(i)
     }
 
     /// Applies those settings of section `i` that belong to a mapping and not to the object.

@@ -25,8 +25,8 @@ fn serve(args: &HostBufferArgs) -> Result<(), Failure> {
         // The hosts must agree even if nobody reads the output any more.
         let _ = output::line(&text(&event, args.hosts));
     };
-    let served = server.run(|| !signals.end(), print);
-    served.map_err(|e| failed("start a thread", &e))
+    server.run(|| !signals.end(), print);
+    Ok(())
 }
 
 fn failed(what: &str, error: &io::Error) -> Failure {

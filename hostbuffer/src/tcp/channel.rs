@@ -18,6 +18,8 @@ const NONCE: usize = 32;
 const MAC: usize = 32;
 /// The largest message.
 const LARGEST: usize = 1 << 20;
+/// The largest message of an end that has not proved yet that it knows the secret.
+const LARGEST_FIRST: usize = 4 << 10;
 
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl Side {
 pub(super) struct Channel {
     stream: TcpStream,
     side: Side,
-    key: Vec<u8>,
+    key: Secret,
     sent: u64,
     received: u64,
 }
@@ -76,7 +78,7 @@ impl Channel {
             Side::Server => (theirs, &mine[..]),
         };
         let key = mac(secret.bytes(), &[b"tcasm hostbuffer", host, server]);
-        let key = key.finalize().into_bytes().to_vec();
+        let key = Secret::new(&key.finalize().into_bytes())?;
         Ok(Channel {
             stream,
             side,
@@ -108,7 +110,13 @@ impl Channel {
         let (len, tag) = head.split_at(4);
         let len = u32::from_le_bytes(len.try_into().expect("4 bytes")) as usize;
         let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        if len > LARGEST {
+        if len
+            > if self.received == 0 {
+                LARGEST_FIRST
+            } else {
+                LARGEST
+            }
+        {
             return Err(invalid("a message is too long"));
         }
         let mut bytes = vec![0; len];
@@ -136,7 +144,10 @@ impl Channel {
     }
 
     fn tag(&self, from: Side, number: u64, bytes: &[u8]) -> Hmac<Sha256> {
-        mac(&self.key, &[from.label(), &number.to_le_bytes(), bytes])
+        mac(
+            self.key.bytes(),
+            &[from.label(), &number.to_le_bytes(), bytes],
+        )
     }
 }
 

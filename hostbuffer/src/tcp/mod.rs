@@ -8,6 +8,7 @@
 
 mod channel;
 mod client;
+mod newcomers;
 mod secret;
 mod server;
 

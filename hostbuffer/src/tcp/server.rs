@@ -1,11 +1,11 @@
 //! The rendezvous: it waits for all hosts of a job, and gives the messages of each to all.
 
 use super::channel::{Channel, Side};
+use super::newcomers::{Newcomer, Newcomers};
 use super::{Secret, ToHost, ToServer};
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 const GREETING: Duration = Duration::from_secs(10);
 /// How long a host may take for a round.
 const ROUND: Duration = Duration::from_secs(600);
-/// The largest number of connections that have not joined yet.
-const MOST_NEW: usize = 64;
 /// How long the server sleeps when nobody comes.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -67,7 +65,6 @@ struct Shared {
     secret: Secret,
     hosts: usize,
     waiting: Mutex<HashMap<String, Vec<Host>>>,
-    new: AtomicUsize,
 }
 
 /// A rendezvous of jobs with the same number of hosts.
@@ -75,6 +72,7 @@ struct Shared {
 pub struct Server {
     listener: TcpListener,
     shared: Arc<Shared>,
+    newcomers: Newcomers,
     sender: Sender<Event>,
     events: Receiver<Event>,
 }
@@ -89,11 +87,11 @@ impl Server {
             secret,
             hosts,
             waiting: Mutex::default(),
-            new: AtomicUsize::new(0),
         };
         Ok(Server {
             listener,
             shared: Arc::new(shared),
+            newcomers: Newcomers::default(),
             sender,
             events,
         })
@@ -105,31 +103,49 @@ impl Server {
     }
 
     /// Serves as long as `go_on` returns true. Calls `tell` for what happens.
-    pub fn run(&self, go_on: impl Fn() -> bool, mut tell: impl FnMut(Event)) -> io::Result<()> {
+    pub fn run(&self, go_on: impl Fn() -> bool, mut tell: impl FnMut(Event)) {
         while go_on() {
             self.events.try_iter().for_each(&mut tell);
-            if self.shared.new.load(Ordering::Relaxed) >= MOST_NEW {
+            if self.newcomers.is_full() {
                 std::thread::sleep(PAUSE);
                 continue;
             }
             match self.listener.accept() {
-                Ok((stream, from)) => self.begin(stream, from)?,
+                Ok((stream, from)) => self.begin(stream, from),
                 // Nobody waits, or the next one has given up, or there is no descriptor left.
                 Err(_) => std::thread::sleep(PAUSE),
             }
         }
         self.events.try_iter().for_each(&mut tell);
-        Ok(())
     }
 
     /// Greets a program on a thread of its own.
-    fn begin(&self, stream: TcpStream, from: SocketAddr) -> io::Result<()> {
+    fn begin(&self, stream: TcpStream, from: SocketAddr) {
+        let started = match self.newcomers.enter(from.ip()) {
+            Some(newcomer) => self.greet_on_thread(stream, from, newcomer),
+            None => Err(io::Error::other(
+                "too many programs at this address are silent",
+            )),
+        };
+        if let Err(error) = started {
+            let why = error.to_string();
+            let _ = self.sender.send(Event::Refused { from, why });
+            // Not even the output is flooded.
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn greet_on_thread(
+        &self,
+        stream: TcpStream,
+        from: SocketAddr,
+        newcomer: Newcomer,
+    ) -> io::Result<()> {
         let (shared, events) = (self.shared.clone(), self.sender.clone());
-        shared.new.fetch_add(1, Ordering::Relaxed);
         let named = Builder::new().name("tcasm-rendezvous".into());
         let started = named.spawn(move || {
             let joined = shared.greet(stream);
-            shared.new.fetch_sub(1, Ordering::Relaxed);
+            drop(newcomer);
             match joined {
                 Ok((job, host)) => shared.enter(job, host, &events),
                 Err(error) => {
