@@ -92,7 +92,7 @@ pub(crate) fn send(to: &OwnedFd, message: &impl Serialize, fds: &[RawFd]) -> Res
 /// Returns the next message, or `None` if none waits. It must have no descriptors.
 pub(crate) fn try_receive<M: DeserializeOwned>(from: &OwnedFd) -> Result<Option<M>, Lost> {
     let mut buffer = vec![0; LARGEST];
-    match socket::receive_plain(from, &mut buffer) {
+    match despite_reset(|| socket::receive_plain(from, &mut buffer)) {
         Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
         Err(_) | Ok(0) => Err(Lost::Gone),
         Ok(n) => decode(&buffer[..n]).map(Some),
@@ -114,7 +114,7 @@ pub(crate) fn try_receive_with<M: DeserializeOwned>(
     from: &OwnedFd,
 ) -> Result<Option<(M, Vec<OwnedFd>)>, Lost> {
     let mut buffer = vec![0; LARGEST];
-    match socket::receive(from, &mut buffer) {
+    match despite_reset(|| socket::receive(from, &mut buffer)) {
         Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
         Err(_) | Ok((0, _)) => Err(Lost::Gone),
         Ok((n, fds)) => Ok(Some((decode(&buffer[..n])?, fds.into_inner()))),
@@ -131,6 +131,15 @@ pub(crate) fn receive_with<M: DeserializeOwned>(
             return Ok(message);
         }
         wait_until(from, until)?;
+    }
+}
+
+/// Receives again if the other end closed the connection without reading all that it was sent. The
+/// kernel reports this once, before what the other end sent last, which may be a refusal.
+fn despite_reset<T>(mut receive: impl FnMut() -> nix::Result<T>) -> nix::Result<T> {
+    match receive() {
+        Err(Errno::ECONNRESET) => receive(),
+        received => received,
     }
 }
 
@@ -153,4 +162,36 @@ pub(crate) fn wait_any(fds: &[BorrowedFd<'_>], timeout: Duration) {
     let ms = timeout.as_millis().min(60_000) as u16;
     // The callers look at all descriptors, and a signal only makes them look once more.
     let _ = poll(&mut wanted, PollTimeout::from(ms));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+
+    #[test]
+    fn last_message_of_an_end_that_did_not_read_all_is_received() {
+        for with_descriptors in [false, true] {
+            let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+            let pair = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags);
+            let (ours, theirs) = pair.unwrap();
+            send(&ours, &"never read", &[]).unwrap();
+            send(&theirs, &"refused", &[]).unwrap();
+            drop(theirs);
+            let received: Option<String> = match with_descriptors {
+                false => try_receive(&ours).unwrap(),
+                true => try_receive_with(&ours).unwrap().map(|(text, _)| text),
+            };
+            assert_eq!(received.as_deref(), Some("refused"));
+            assert_eq!(try_receive::<String>(&ours), Err(Lost::Gone));
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_message_end_the_connection() {
+        let all: [&[u8]; 4] = [&[], &[0xc1], &[0xdf, 0xff, 0xff, 0xff, 0xff], &[0xff; 300]];
+        for bytes in all {
+            assert!(decode::<ToLeader>(bytes).is_err() && decode::<ToMember>(bytes).is_err());
+        }
+    }
 }

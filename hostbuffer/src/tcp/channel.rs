@@ -90,6 +90,12 @@ impl Channel {
 
     /// Sends a message.
     pub(super) fn send(&mut self, message: &impl Serialize, until: Instant) -> io::Result<()> {
+        let frame = self.frame(message)?;
+        write(&mut self.stream, &frame, until)
+    }
+
+    /// Returns the bytes of the next message.
+    fn frame(&mut self, message: &impl Serialize) -> io::Result<Vec<u8>> {
         let bytes = rmp_serde::to_vec_named(message).map_err(io::Error::other)?;
         let len = u32::try_from(bytes.len())
             .ok()
@@ -98,8 +104,7 @@ impl Channel {
         let tag = self.tag(self.side, self.sent, &bytes).finalize();
         let tag = tag.into_bytes().to_vec();
         self.sent += 1;
-        let frame = [&len.to_le_bytes()[..], &tag[..], &bytes[..]].concat();
-        write(&mut self.stream, &frame, until)
+        Ok([&len.to_le_bytes()[..], &tag[..], &bytes[..]].concat())
     }
 
     /// Waits for a message. The error is `UnexpectedEof` if the other end has closed the
@@ -199,4 +204,101 @@ fn write(stream: &mut TcpStream, mut bytes: &[u8], until: Instant) -> io::Result
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    const TEXT: &str = "a message";
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    /// Returns the ends of a connection.
+    fn pair(host_secret: &[u8; 16], server_secret: &[u8; 16]) -> (Channel, Channel) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let secret = Secret::new(host_secret).unwrap();
+        let host = move || Channel::open(stream, Side::Host, &secret, soon()).unwrap();
+        let host = std::thread::spawn(host);
+        let (stream, _) = listener.accept().unwrap();
+        let secret = Secret::new(server_secret).unwrap();
+        let server = Channel::open(stream, Side::Server, &secret, soon()).unwrap();
+        (host.join().unwrap(), server)
+    }
+
+    fn same() -> (Channel, Channel) {
+        pair(b"0123456789abcdef", b"0123456789abcdef")
+    }
+
+    /// Gives bytes to `server` as if the other end had sent them. Returns what it receives.
+    fn give(
+        host: &mut Channel,
+        server: &mut Channel,
+        bytes: &[u8],
+    ) -> Result<String, io::ErrorKind> {
+        write(&mut host.stream, bytes, soon()).unwrap();
+        server.receive(soon()).map_err(|error| error.kind())
+    }
+
+    #[test]
+    fn message_is_received_once_and_unchanged() {
+        let (mut host, mut server) = same();
+        let frame = host.frame(&TEXT).unwrap();
+        assert_eq!(
+            give(&mut host, &mut server, &frame).as_deref(),
+            Ok(TEXT),
+            "sent once"
+        );
+        let again = give(&mut host, &mut server, &frame);
+        assert_eq!(again, Err(io::ErrorKind::InvalidData), "sent again");
+        for bit in [4 * 8, (4 + MAC) * 8] {
+            let (mut host, mut server) = same();
+            let mut frame = host.frame(&TEXT).unwrap();
+            frame[bit / 8] ^= 1 << (bit % 8);
+            let changed = give(&mut host, &mut server, &frame);
+            assert_eq!(changed, Err(io::ErrorKind::InvalidData), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn message_of_another_end_connection_or_secret_is_refused() {
+        let refused = Err(io::ErrorKind::InvalidData);
+        let (mut host, mut server) = same();
+        let own = server.frame(&TEXT).unwrap();
+        assert_eq!(give(&mut host, &mut server, &own), refused);
+        let (mut host, mut server) = same();
+        let old = same().0.frame(&TEXT).unwrap();
+        assert_eq!(give(&mut host, &mut server, &old), refused);
+        let (mut host, mut server) = pair(b"0123456789abcdeX", b"0123456789abcdef");
+        let frame = host.frame(&TEXT).unwrap();
+        assert_eq!(give(&mut host, &mut server, &frame), refused);
+    }
+
+    #[test]
+    fn length_that_lies_is_refused_before_memory_is_taken() {
+        for len in [u32::MAX, LARGEST_FIRST as u32 + 1] {
+            let (mut host, mut server) = same();
+            let head = [&len.to_le_bytes()[..], &[0; MAC]].concat();
+            // If the server waited for the bytes, it would run into the end of the time.
+            let lie = give(&mut host, &mut server, &head);
+            assert_eq!(lie, Err(io::ErrorKind::InvalidData), "{len}");
+        }
+        let (mut host, mut server) = same();
+        let frame = host.frame(&TEXT).unwrap();
+        write(&mut host.stream, &frame[..frame.len() - 1], soon()).unwrap();
+        drop(host);
+        let cut = server.receive::<String>(soon()).unwrap_err().kind();
+        assert_eq!(cut, io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn secret_and_key_are_not_shown() {
+        let (host, _server) = same();
+        let shown = format!("{host:?}");
+        assert!(shown.contains("key: Secret(..)"), "{shown}");
+    }
 }
