@@ -41,3 +41,5 @@ pub use buffer::HostBuffer;
 pub use builder::HostBufferBuilder;
 pub use error::{HostBufferError, Refusal};
 pub use layout::{Pages, Placement, Section};
+#[doc(hidden)]
+pub use wire::decode_any;

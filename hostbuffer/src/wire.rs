@@ -147,6 +147,16 @@ fn decode<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, Lost> {
     rmp_serde::from_slice(bytes).map_err(|_| Lost::Gone)
 }
 
+/// Decodes bytes as each kind of message of other processes and hosts, for tests with bytes from
+/// outside.
+#[doc(hidden)]
+pub fn decode_any(bytes: &[u8]) {
+    let _ = decode::<ToLeader>(bytes);
+    let _ = decode::<ToMember>(bytes);
+    let _ = decode::<Vec<Refusal>>(bytes);
+    crate::tcp::decode_any(bytes);
+}
+
 fn wait_until(from: &OwnedFd, until: Instant) -> Result<(), Lost> {
     let left = until.saturating_duration_since(Instant::now());
     match socket::wait_readable(from, left) {

@@ -77,8 +77,7 @@ impl Channel {
             Side::Host => (&mine[..], theirs),
             Side::Server => (theirs, &mine[..]),
         };
-        let key = mac(secret.bytes(), &[b"tcasm hostbuffer", host, server]);
-        let key = Secret::new(&key.finalize().into_bytes())?;
+        let key = key(secret, host, server)?;
         Ok(Channel {
             stream,
             side,
@@ -154,6 +153,13 @@ impl Channel {
             &[from.label(), &number.to_le_bytes(), bytes],
         )
     }
+}
+
+/// Returns the key of a connection. Both nonces are in it, so that nobody can repeat a connection
+/// with either end.
+fn key(secret: &Secret, host: &[u8], server: &[u8]) -> io::Result<Secret> {
+    let key = mac(secret.bytes(), &[b"tcasm hostbuffer", host, server]);
+    Secret::new(&key.finalize().into_bytes())
 }
 
 /// Authenticates several texts, each with its length.
@@ -276,6 +282,18 @@ mod tests {
         let (mut host, mut server) = pair(b"0123456789abcdeX", b"0123456789abcdef");
         let frame = host.frame(&TEXT).unwrap();
         assert_eq!(give(&mut host, &mut server, &frame), refused);
+    }
+
+    #[test]
+    fn key_depends_on_the_secret_and_both_nonces() {
+        let key = |secret: &[u8], host: &[u8], server: &[u8]| {
+            let secret = Secret::new(secret).unwrap();
+            key(&secret, host, server).unwrap().bytes().to_vec()
+        };
+        let first = key(&[1; 16], &[2; NONCE], &[3; NONCE]);
+        assert_ne!(first, key(&[9; 16], &[2; NONCE], &[3; NONCE]));
+        assert_ne!(first, key(&[1; 16], &[9; NONCE], &[3; NONCE]));
+        assert_ne!(first, key(&[1; 16], &[2; NONCE], &[9; NONCE]));
     }
 
     #[test]

@@ -41,3 +41,9 @@ enum ToHost {
     /// A host has left.
     Ended { why: String },
 }
+
+/// Decodes bytes as each kind of message.
+pub(crate) fn decode_any(bytes: &[u8]) {
+    let _: Result<ToServer, _> = rmp_serde::from_slice(bytes);
+    let _: Result<ToHost, _> = rmp_serde::from_slice(bytes);
+}

@@ -4,8 +4,9 @@
 //! are hexadecimal. COUNT is the number of processes that take part, or 0 if that is not known. It
 //! prints `ok created=BOOL address=HEX`, or `error` with the reason. Then it obeys commands, one
 //! per line. If HOSTBUFFER_RENDEZVOUS is an address, it agrees with other hosts there, with the
-//! secret HOSTBUFFER_SECRET.
+//! secret HOSTBUFFER_SECRET. If HOSTBUFFER_USER is a number, root becomes that user first.
 
+use nix::unistd::{Gid, Uid};
 use std::io::BufRead;
 use std::time::Duration;
 use tcasm_core::sys::mem::Mapping;
@@ -31,6 +32,12 @@ struct Node {
 
 fn main() -> Result<(), Failure> {
     tcasm_tests::child::die_with_parent();
+    if let Ok(user) = std::env::var("HOSTBUFFER_USER")
+        && nix::unistd::getuid().is_root()
+    {
+        nix::unistd::setgid(Gid::from_raw(user.parse()?))?;
+        nix::unistd::setuid(Uid::from_raw(user.parse()?))?;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [job, count, blocked @ ..] = arguments.as_slice() else {
         return Err("hostbuffer JOB COUNT [BLOCKED...]".into());
