@@ -22,6 +22,9 @@ pub enum AgreementError {
         /// What went wrong.
         why: String,
     },
+    /// MPI could not be used, or a call of it failed.
+    #[error("the hosts did not agree by MPI: {0}")]
+    Mpi(String),
 }
 
 /// A connection of this host with the other hosts of the job.
@@ -36,6 +39,21 @@ pub trait Agreement: fmt::Debug + Send {
 
     /// Leaves the agreement before it is complete, and tells the other hosts why.
     fn leave(&mut self, why: &str);
+
+    /// Returns what the agreement knows of the processes of this host. The default is nothing.
+    fn local(&self) -> Option<Local> {
+        None
+    }
+}
+
+/// The processes of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// The number of processes that take part.
+    pub processes: usize,
+    /// Whether this process leads. The others wait for it. Without this knowledge, the first
+    /// process that comes leads.
+    pub leads: bool,
 }
 
 /// The agreement of a job on one host.

@@ -60,7 +60,7 @@ impl HostBufferBuilder {
 
     /// Says how many processes of this host take part. Then all of them get the buffer, or none
     /// does. Without it, the first process creates the buffer, and each other one attaches at the
-    /// same address or is refused by itself.
+    /// same address or is refused by itself. An agreement that knows the number needs no such call.
     #[must_use]
     pub fn processes(self, count: usize) -> Self {
         HostBufferBuilder {
@@ -118,11 +118,13 @@ impl HostBufferBuilder {
             // A region of the same name must not be in the way.
             None => addresses(&format!("hostbuffer/{}", self.job), layout.total as u64).collect(),
         };
+        let local = self.agreement.local();
         Ok(Wish {
             job: self.job.clone(),
             layout,
             candidates,
-            processes: self.processes,
+            processes: self.processes.or(local.map(|local| local.processes)),
+            leads: local.is_none_or(|local| local.leads),
             until: deadline(self.timeout),
         })
     }
@@ -140,7 +142,9 @@ fn obtain(wish: &Wish, hosts: &mut dyn Agreement) -> Result<Obtained, HostBuffer
                     role,
                 });
             }
-        } else if let Some((claim, listener)) = Claim::take(&wish.job, false)? {
+        } else if wish.leads
+            && let Some((claim, listener)) = Claim::take(&wish.job, false)?
+        {
             let mut leader = Leader::new(claim, listener);
             let (memory, presence) = lead(&mut leader, wish, hosts)?;
             let role = Role::Leader(leader);

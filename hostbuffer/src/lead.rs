@@ -27,6 +27,8 @@ pub(crate) struct Wish {
     pub candidates: Vec<u64>,
     /// The number of processes of this host, if all of them must agree.
     pub processes: Option<usize>,
+    /// This process may lead.
+    pub leads: bool,
     pub until: Instant,
 }
 
@@ -78,8 +80,13 @@ fn assemble(leader: &mut Leader, wish: &Wish) -> Result<(), HostBufferError> {
         for (seat, hello) in leader.arrivals() {
             if hello.protocol == PROTOCOL && hello.layout == wish.layout && !hello.member {
                 leader.seats.push(seat);
-            } else {
-                seat.refuse(&differs());
+                continue;
+            }
+            seat.refuse(&differs());
+            // It is one of those that are waited for, and will never come.
+            if !hello.member {
+                let who = format!("process {}", seat.pid);
+                return Err(HostBufferError::Layout(format!("{who} has others")));
             }
         }
         // One that has died meanwhile may be started again.

@@ -32,11 +32,13 @@ mod layout;
 mod lead;
 mod leader;
 mod memory;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod state;
 pub mod tcp;
 mod wire;
 
-pub use agreement::{Agreement, AgreementError, Alone};
+pub use agreement::{Agreement, AgreementError, Alone, Local};
 pub use buffer::HostBuffer;
 pub use builder::HostBufferBuilder;
 pub use error::{HostBufferError, Refusal};
