@@ -34,7 +34,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rank = world.rank();
     match buffer(&world) {
         Ok(buffer) => println!("{}", use_it(&buffer, &world)?),
-        Err(error) => println!("rank {rank} pid {} error {error}", std::process::id()),
+        Err(error) => {
+            // mpirun may cut longer lines.
+            let (pid, why) = (std::process::id(), error.to_string());
+            println!("rank {rank} pid {pid} error {why:.900}");
+        }
     }
     Ok(())
 }

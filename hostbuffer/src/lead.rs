@@ -5,7 +5,7 @@ use crate::agreement::{Agreement, AgreementError};
 use crate::claim;
 use crate::error::{HostBufferError, Refusal, host_name};
 use crate::layout::Layout;
-use crate::leader::{Leader, Stage};
+use crate::leader::{Leader, Seat, Stage};
 use crate::memory::{self, Memory};
 use crate::wire::{PROTOCOL, ToMember};
 use sha2::{Digest, Sha256};
@@ -17,6 +17,9 @@ use tcasm_core::testing::fault;
 
 /// How many refusals of a host the other hosts learn.
 const TOLD: usize = 4;
+
+/// How often the process that leads looks whether the others are still there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What a process wants.
 #[derive(Debug)]
@@ -76,32 +79,45 @@ fn assemble(leader: &mut Leader, wish: &Wish) -> Result<(), HostBufferError> {
     let Some(wanted) = wish.processes else {
         return Ok(());
     };
+    // Processes that want something else count too. So nobody comes after the refusal, and waits.
+    let mut others: Vec<Seat> = Vec::new();
     loop {
         for (seat, hello) in leader.arrivals() {
             if hello.protocol == PROTOCOL && hello.layout == wish.layout && !hello.member {
                 leader.seats.push(seat);
-                continue;
-            }
-            seat.refuse(&differs());
-            // It is one of those that are waited for, and will never come.
-            if !hello.member {
-                let who = format!("process {}", seat.pid);
-                return Err(HostBufferError::Layout(format!("{who} has others")));
+            } else {
+                others.push(seat);
             }
         }
         // One that has died meanwhile may be started again.
-        leader
-            .seats
-            .retain(|seat| !tcasm_core::sys::socket::hung_up(&seat.socket));
-        let came = leader.seats.len() + 1;
+        leader.seats.retain(is_there);
+        others.retain(is_there);
+        let came = leader.seats.len() + others.len() + 1;
         if came >= wanted {
-            return Ok(());
+            return same_sections(&others);
         }
         let left = wish.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
+            same_sections(&others)?;
             return Err(HostBufferError::Missing { came, wanted });
         }
-        leader.wait(None, left.min(Duration::from_secs(1)));
+        leader.wait(None, left.min(LOOK));
+    }
+}
+
+fn is_there(seat: &Seat) -> bool {
+    !tcasm_core::sys::socket::hung_up(&seat.socket)
+}
+
+/// Refuses the processes that want something else. If there are any, no process gets the buffer.
+fn same_sections(others: &[Seat]) -> Result<(), HostBufferError> {
+    others.iter().for_each(|seat| seat.refuse(&differs()));
+    match others.first() {
+        None => Ok(()),
+        Some(seat) => Err(HostBufferError::Layout(format!(
+            "process {} has others",
+            seat.pid
+        ))),
     }
 }
 
