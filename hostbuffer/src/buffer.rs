@@ -2,6 +2,7 @@
 
 use crate::builder::{HostBufferBuilder, Obtained};
 use crate::error::HostBufferError;
+use crate::gpu::GpuRegistration;
 use crate::keeper::{Keeper, Role};
 use crate::layout::Section;
 use crate::memory::Memory;
@@ -131,6 +132,27 @@ impl HostBuffer {
     /// Waits until a process has sealed a section, and returns its bytes.
     pub fn wait_sealed(&self, name: &str, timeout: Duration) -> Result<&[u8], HostBufferError> {
         self.wait(self.memory.layout().find(name)?, timeout)
+    }
+
+    /// Registers a section with GPU `device`, so that copies to and from it need no copy by the CPU
+    /// before. It holds for this process and all its contexts. The section cannot be sealed before
+    /// all processes have dropped their registrations. A sealed section is registered for reading,
+    /// which some devices do not support.
+    #[allow(unsafe_code)]
+    pub fn register_gpu(
+        &self,
+        name: &str,
+        device: u32,
+    ) -> Result<GpuRegistration<'_>, HostBufferError> {
+        let i = self.memory.layout().find(name)?;
+        let place = &self.memory.layout().places[i];
+        let (ptr, writable) = (
+            self.as_ptr().wrapping_add(place.start),
+            !self.memory.is_sealed(i),
+        );
+        // SAFETY: the section is mapped as long as this buffer, which the result borrows.
+        let registered = unsafe { GpuRegistration::new(ptr, place.len(), device, writable) };
+        registered.map_err(HostBufferError::Gpu)
     }
 
     #[allow(unsafe_code)]

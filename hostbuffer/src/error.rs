@@ -142,6 +142,9 @@ pub enum HostBufferError {
         /// What was in the way.
         why: String,
     },
+    /// The driver of the GPU is absent, or refuses.
+    #[error("cannot register memory with a GPU: {0}")]
+    Gpu(String),
     /// A call of the system failed.
     #[error("cannot {what}: {source}")]
     Os {

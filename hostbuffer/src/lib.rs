@@ -26,6 +26,7 @@ mod buffer;
 mod builder;
 mod claim;
 mod error;
+mod gpu;
 mod join;
 mod keeper;
 mod layout;
@@ -34,6 +35,7 @@ mod leader;
 mod memory;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+mod probe;
 mod state;
 pub mod tcp;
 mod wire;
@@ -42,6 +44,8 @@ pub use agreement::{Agreement, AgreementError, Alone, Local};
 pub use buffer::HostBuffer;
 pub use builder::HostBufferBuilder;
 pub use error::{HostBufferError, Refusal};
+pub use gpu::GpuRegistration;
 pub use layout::{Pages, Placement, Section};
+pub use probe::{Probe, probe};
 #[doc(hidden)]
 pub use wire::decode_any;

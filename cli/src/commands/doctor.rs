@@ -2,6 +2,7 @@
 //! improve it.
 
 mod device;
+mod hostbuffer;
 mod limits;
 mod nodes;
 mod runtime;
@@ -10,6 +11,7 @@ use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
 use device::Device;
+use hostbuffer::HostBuffers;
 use limits::Limits;
 use nodes::Nodes;
 use runtime::RuntimeDir;
@@ -27,6 +29,7 @@ struct Report {
     limits: Limits,
     memory_nodes: Nodes,
     runtime_dir: RuntimeDir,
+    host_buffers: HostBuffers,
     /// Changes to this machine that would help.
     advice: Vec<String>,
 }
@@ -34,11 +37,13 @@ struct Report {
 pub fn run(format: Format) -> Result<(), Failure> {
     let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
     let (device, memory_nodes) = (Device::check(), Nodes::check());
+    let host_buffers = HostBuffers::check();
     let advice = [
         advice(&probe, &device),
         limits.advice(),
         memory_nodes.advice(),
         runtime_dir.advice(),
+        host_buffers.advice(),
     ]
     .concat();
     let report = Report {
@@ -48,6 +53,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
         limits,
         memory_nodes,
         runtime_dir,
+        host_buffers,
         advice,
     };
     if format.json {
@@ -183,6 +189,9 @@ fn machine(report: &Report) -> Table {
         reserved.map_or("none".to_owned(), |pages| pages.to_string()),
     );
     row("runtime folder", report.runtime_dir.text());
+    for (name, value) in report.host_buffers.rows() {
+        row(name, value);
+    }
     table
 }
 

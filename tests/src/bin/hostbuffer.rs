@@ -90,6 +90,11 @@ fn serve(buffer: &HostBuffer) -> Result<(), Failure> {
 
 fn obey(buffer: &HostBuffer, command: &str) -> Result<String, Failure> {
     let (list, bytes) = buffer.section("list")?;
+    if let Some(device) = command.strip_prefix("gpu ") {
+        let registered = buffer.register_gpu("list", device.parse()?)?;
+        drop(registered);
+        return Ok("registered".into());
+    }
     match command {
         "build" => build(list),
         "walk" => return Ok(walk(list).to_string()),
