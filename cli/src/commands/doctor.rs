@@ -2,6 +2,7 @@
 //! improve it.
 
 mod device;
+mod hostbuffer;
 mod limits;
 mod nodes;
 mod registrars;
@@ -12,6 +13,7 @@ use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
 use device::Device;
+use hostbuffer::HostBuffers;
 use limits::Limits;
 use nodes::Nodes;
 use registrars::Registrars;
@@ -34,6 +36,7 @@ struct Report {
     registrars: Registrars,
     runtime_dir: RuntimeDir,
     transfers: Transfers,
+    host_buffers: HostBuffers,
     /// Changes to this machine that would help.
     advice: Vec<String>,
 }
@@ -42,12 +45,14 @@ pub fn run(format: Format) -> Result<(), Failure> {
     let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
     let (device, memory_nodes) = (Device::check(), Nodes::check());
     let transfers = Transfers::check();
+    let host_buffers = HostBuffers::check();
     let advice = [
         advice(&probe, &device),
         limits.advice(),
         memory_nodes.advice(),
         runtime_dir.advice(),
         transfers.advice(),
+        host_buffers.advice(),
     ]
     .concat();
     let report = Report {
@@ -59,6 +64,7 @@ pub fn run(format: Format) -> Result<(), Failure> {
         registrars: Registrars::check(),
         runtime_dir,
         transfers,
+        host_buffers,
         advice,
     };
     if format.json {
@@ -207,6 +213,9 @@ fn machine(report: &Report) -> Table {
     );
     row("runtime folder", report.runtime_dir.text());
     row("transfers", report.transfers.text().to_owned());
+    for (name, value) in report.host_buffers.rows() {
+        row(name, value);
+    }
     table
 }
 
