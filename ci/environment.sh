@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs tests under settings of the whole machine that no test may change: with swap, and with strict
-# overcommit, where the kernel promises no more memory than it has. Needs root, and a machine that
-# nobody else uses meanwhile. Restores the settings at the end, also after an error or a signal.
+# Runs tests under settings of the whole machine that no test may change: with swap, with strict
+# overcommit, where the kernel promises no more memory than it has, and with a process that gets the
+# number of a dead one. Needs root, and a machine that nobody else uses meanwhile. Restores the settings at the end, also after an error or a signal.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,6 +27,9 @@ mkswap "$folder/swap" >/dev/null
 swapon "$folder/swap"
 cargo test -p tcasm-tests --test paging -- --nocapture
 swapoff "$folder/swap"
+
+echo "== numbers of processes"
+cargo test -p tcasm-tests --test transfer -- --ignored number
 
 echo "== vm.overcommit_memory=2"
 cargo test -p tcasm-tests --no-run --test changed_limits --test paging --test observing

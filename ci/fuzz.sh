@@ -20,9 +20,11 @@ main() {
         random_bytes
     else
         build
+        fuzz hostbuffer 512
         fuzz index_reader 8192
         fuzz messages 256
         fuzz requests 512
+        fuzz transfers 512
         if [ -n "${TCASM_FUZZ_CHECKPOINTS:-}" ]; then
             fuzz manifests 2048
             fuzz checkpoints 512

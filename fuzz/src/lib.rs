@@ -14,6 +14,7 @@ use tcasm_core::format::stamp::Stamp;
 use tcasm_core::format::stats::{Counter, Stats};
 use tcasm_core::format::wire;
 use tcasm_core::pageset::{ChunkSet, PageSet};
+use tcasm_transfer::wire as transfer;
 
 /// Reads an index made of `data`.
 ///
@@ -47,6 +48,21 @@ pub fn decode_messages(data: &[u8]) {
         assert!(
             again.len() <= data.len(),
             "the encoded list is longer than the message"
+        );
+    }
+}
+
+/// Decodes `data` as each kind of message of transfers.
+pub fn decode_transfers(data: &[u8]) {
+    if let Some(request) = transfer::Request::decode(data) {
+        assert_eq!(request.encode(), *data, "another request");
+    }
+    if let Some(reply) = transfer::Reply::decode(data) {
+        assert_eq!(reply.encode(), data, "another reply");
+        let inside = |s: &tcasm_transfer::Segment| s.len > 0 && s.addr.checked_add(s.len).is_some();
+        assert!(
+            reply.segments.iter().all(inside),
+            "a segment that wraps around"
         );
     }
 }

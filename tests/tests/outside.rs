@@ -7,7 +7,7 @@ mod checkpoints;
 use checkpoints::{read_checkpoint, read_manifest};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
-use tcasm_tests::outside::{decode_messages, read_index, sound_index};
+use tcasm_tests::outside::{decode_messages, decode_transfers, read_index, sound_index};
 use tcasm_tests::pattern::mix;
 
 /// Returns how long each test runs: `TCASM_FUZZ_SECONDS` seconds, or a few.
@@ -53,6 +53,11 @@ fn fuzz_any_bytes_as_an_index_never_panic() {
 }
 
 #[test]
+fn fuzz_any_bytes_as_messages_of_host_buffers_never_panic() {
+    run(tcasm_hostbuffer::decode_any, 0..=255, 300);
+}
+
+#[test]
 fn fuzz_any_bytes_as_a_manifest_never_panic() {
     run(read_manifest, 0..=2, 300);
 }
@@ -82,6 +87,15 @@ proptest! {
         data in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
         decode_messages(&data);
+        decode_transfers(&data);
+    }
+
+    #[test]
+    fn fuzz_messages_of_transfers_with_any_words_never_panic(
+        numbers in proptest::collection::vec(prop_oneof![0u64..8, any::<u64>()], 5..12),
+    ) {
+        let data: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+        decode_transfers(&data);
     }
 
     #[test]

@@ -1,0 +1,375 @@
+//! The connection of a peer to an owner: the greeting, requests and replies, and the choice of the
+//! transport.
+
+use crate::beacon::expected;
+use crate::cookie::{Access, Cookie};
+use crate::error::TransferError;
+use crate::mapped::{Mapped, MemoryFile};
+use crate::wire::{REPLY_BYTES, Reply, Request, SLOT_BYTES, SLOTS, Status, VERSION};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::{Pid, geteuid};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tcasm_core::sys::closer::Untrusted;
+use tcasm_core::sys::fork::Process;
+use tcasm_core::sys::object::sealed_len;
+use tcasm_core::sys::process;
+use tcasm_core::sys::socket;
+use tcasm_core::sys::time::deadline;
+
+/// How long a peer waits for an answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest number of bytes for which the ring is used though others work: a second copy takes
+/// less time than a second message.
+const SMALL: u64 = 64 << 10;
+/// The largest number of files that a connection keeps open.
+const MOST_FILES: usize = 64;
+
+/// The number of bytes of a ring.
+const RING: u64 = SLOTS * SLOT_BYTES;
+
+/// Descriptors that came from an owner, and are not checked yet.
+pub(crate) type Descriptors = Untrusted<Vec<OwnedFd>>;
+
+/// A way to transfer bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// One copy by the kernel, between the two processes.
+    Direct,
+    /// One copy from the file of shared memory, or to it.
+    Mapped,
+    /// Two copies, through a ring.
+    Ring,
+}
+
+/// What an owner tells of a declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// The number of bytes.
+    pub len: u64,
+    /// What peers may do.
+    pub access: Access,
+    /// True if the memory has a file.
+    pub mapped: bool,
+    /// True if the cookie is for one use.
+    pub once: bool,
+    /// The number of the version, if the memory is one that nobody writes.
+    pub version: Option<NonZeroU64>,
+}
+
+/// A connection to an owner.
+#[derive(Debug)]
+pub struct Peer {
+    socket: OwnedFd,
+    pub(crate) owner: process::Peer,
+    direct: Result<(), String>,
+    only: Option<Transport>,
+    ring: Option<Arc<File>>,
+    /// The files of declarations, or `None` for those that have none for this peer.
+    files: HashMap<Cookie, Option<Arc<MemoryFile>>>,
+    timeout: Duration,
+    /// The number of replies that nobody waits for.
+    unread: usize,
+    ended: bool,
+    process: Process,
+    buffer: Vec<u8>,
+}
+
+impl Peer {
+    /// Connects to the owner at `address`, and tries which transports work.
+    pub fn connect(address: &Path) -> Result<Self, TransferError> {
+        let refused = |source| TransferError::Connect {
+            path: address.to_owned(),
+            source,
+        };
+        let socket = patiently(address).map_err(refused)?;
+        let owner = process::Peer::of(&socket).map_err(refused)?;
+        let mut peer = Peer {
+            socket,
+            owner,
+            direct: Err("the owner was not asked".to_owned()),
+            only: None,
+            ring: None,
+            files: HashMap::new(),
+            timeout: TIMEOUT,
+            unread: 0,
+            ended: false,
+            process: Process::current(),
+            buffer: vec![0; REPLY_BYTES],
+        };
+        let welcome = peer.ask(Request::Hello { version: VERSION })?;
+        peer.direct = probe(&peer.owner, welcome.words);
+        Ok(peer)
+    }
+
+    /// Returns why direct copies do not work, if they do not.
+    pub fn direct(&self) -> Result<(), &str> {
+        self.direct.as_ref().copied().map_err(String::as_str)
+    }
+
+    /// Uses one transport for all transfers, or the best one for each (`None`).
+    pub fn use_only(&mut self, transport: Option<Transport>) {
+        self.only = transport;
+    }
+
+    /// Sets how long to wait for an answer.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// Asks what a cookie stands for.
+    pub fn describe(&mut self, cookie: Cookie) -> Result<Described, TransferError> {
+        let [len, kind, version, _] = self.ask(Request::Describe(cookie))?.words;
+        let access = match kind & 3 {
+            1 => Access::Read,
+            2 => Access::Write,
+            3 => Access::ReadWrite,
+            _ => return Err(self.end(TransferError::Nonsense("unknown rights"))),
+        };
+        Ok(Described {
+            len,
+            access,
+            mapped: kind & 4 != 0,
+            once: kind & 8 != 0,
+            version: NonZeroU64::new(version),
+        })
+    }
+
+    /// Maps a declaration of shared memory for reading, without a copy.
+    pub fn map(&mut self, cookie: Cookie) -> Result<Mapped, TransferError> {
+        let file = self.ask_file(cookie)?;
+        match file.has_parts() {
+            true => Mapped::new(&file),
+            false => Err(Status::TooManyParts.into()),
+        }
+    }
+
+    /// Returns the transport for so many bytes of a declaration, and the file that it needs.
+    pub(crate) fn choose(
+        &mut self,
+        cookie: Cookie,
+        len: u64,
+    ) -> Result<(Transport, Option<Arc<MemoryFile>>), TransferError> {
+        match self.only {
+            None if len <= SMALL => Ok((Transport::Ring, None)),
+            None if self.direct.is_ok() => Ok((Transport::Direct, None)),
+            None => Ok(match self.file_of(cookie)? {
+                None => (Transport::Ring, None),
+                file => (Transport::Mapped, file),
+            }),
+            Some(Transport::Ring) => Ok((Transport::Ring, None)),
+            Some(Transport::Direct) => match &self.direct {
+                Ok(()) => Ok((Transport::Direct, None)),
+                Err(why) => Err(TransferError::NotDirect(why.clone())),
+            },
+            Some(Transport::Mapped) => match self.file_of(cookie)? {
+                None => Err(TransferError::Refused(Status::NotMapped)),
+                file => Ok((Transport::Mapped, file)),
+            },
+        }
+    }
+
+    /// Returns the file of a declaration, if it has one for this peer.
+    fn file_of(&mut self, cookie: Cookie) -> Result<Option<Arc<MemoryFile>>, TransferError> {
+        if let Some(known) = self.files.get(&cookie) {
+            return Ok(known.clone());
+        }
+        let file = match self.ask_file(cookie) {
+            Ok(file) => Some(Arc::new(file)),
+            Err(TransferError::Refused(Status::NotMapped | Status::NotPermitted)) => None,
+            Err(error) => return Err(error),
+        };
+        if self.files.len() >= MOST_FILES {
+            self.files.clear();
+        }
+        self.files.insert(cookie, file.clone());
+        Ok(file)
+    }
+
+    /// Asks for the file of a declaration.
+    fn ask_file(&mut self, cookie: Cookie) -> Result<MemoryFile, TransferError> {
+        self.send(Request::Map(cookie))?;
+        let (reply, files) = self.receive()?;
+        let sealed = sealed(files).ok_or(TransferError::Nonsense("no file of fixed size"));
+        let file = sealed.and_then(|(fd, len)| MemoryFile::new(fd, len, &reply.segments));
+        file.map_err(|error| self.end(error))
+    }
+
+    /// Returns the ring of this connection.
+    pub(crate) fn ring(&mut self) -> Result<Arc<File>, TransferError> {
+        if let Some(ring) = &self.ring {
+            return Ok(ring.clone());
+        }
+        self.send(Request::Ring)?;
+        let (_, files) = self.receive()?;
+        let Some((fd, RING..)) = sealed(files) else {
+            return Err(self.end(TransferError::Nonsense("no ring, or one that is too short")));
+        };
+        let ring = Arc::new(File::from(fd));
+        self.ring = Some(ring.clone());
+        Ok(ring)
+    }
+
+    /// Sends a request and returns the reply to it.
+    pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, TransferError> {
+        self.send(request)?;
+        Ok(self.receive()?.0)
+    }
+
+    /// Ends the transfer that this peer does itself, and does not wait for the answer: what was
+    /// copied was there, because a revocation waits for this message. Fails if the owner is dead,
+    /// whose number another process may have had during the copy.
+    pub(crate) fn end_copy(&mut self, complete: bool) -> Result<(), TransferError> {
+        self.send(Request::End { complete })?;
+        self.unread += 1;
+        match self.owner.alive() {
+            true => Ok(()),
+            false => Err(self.end(TransferError::OwnerGone)),
+        }
+    }
+
+    /// Returns an error if the connection has ended, and in a forked child, which must not use the
+    /// connection of its parent.
+    pub(crate) fn check(&self) -> Result<(), TransferError> {
+        match self.process.is_current() {
+            false => Err(TransferError::Forked),
+            true if self.ended => Err(TransferError::Ended),
+            true => Ok(()),
+        }
+    }
+
+    pub(crate) fn send(&mut self, request: Request) -> Result<(), TransferError> {
+        self.check()?;
+        match socket::send(&self.socket, &request.encode(), &[]) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.end(TransferError::OwnerGone)),
+        }
+    }
+
+    /// Returns the next reply that somebody waits for, and the descriptors that came with it. A
+    /// refusal is an error.
+    pub(crate) fn receive(&mut self) -> Result<(Reply, Descriptors), TransferError> {
+        while self.unread > 0 {
+            self.unread -= 1;
+            match self.receive_any() {
+                Ok(_) | Err(TransferError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.receive_any()
+    }
+
+    fn receive_any(&mut self) -> Result<(Reply, Descriptors), TransferError> {
+        let (n, files) = loop {
+            self.wait().map_err(|error| self.end(error))?;
+            match socket::receive(&self.socket, &mut self.buffer) {
+                Ok((0, _)) => return Err(self.end(TransferError::OwnerGone)),
+                Ok(message) => break message,
+                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(Errno::EMSGSIZE) => {
+                    return Err(self.end(TransferError::Nonsense("a message that is too long")));
+                }
+                Err(_) => return Err(self.end(TransferError::OwnerGone)),
+            }
+        };
+        let Some(reply) = Reply::decode(&self.buffer[..n]) else {
+            return Err(self.end(TransferError::Nonsense("a message of no kind")));
+        };
+        if reply.status != Status::Done {
+            return Err(TransferError::Refused(reply.status));
+        }
+        Ok((reply, files))
+    }
+
+    /// Waits for a reply. If the owner ends, this is noticed even if a forked child of it still has
+    /// the other end of the connection.
+    fn wait(&self) -> Result<(), TransferError> {
+        let end = deadline(self.timeout);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let ms = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+            let handle = self.owner.handle().unwrap_or(self.socket.as_fd());
+            let input = PollFlags::POLLIN;
+            let mut fds = [
+                PollFd::new(self.socket.as_fd(), input),
+                PollFd::new(handle, input),
+            ];
+            match poll(
+                &mut fds,
+                PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX),
+            ) {
+                Ok(n) if n > 0 && fds[0].any() == Some(true) => return Ok(()),
+                Ok(n) if n > 0 => return Err(TransferError::OwnerGone),
+                // A signal that the program handles must not end the wait.
+                Ok(_) | Err(Errno::EINTR) if !left.is_zero() => {}
+                _ => return Err(TransferError::TimedOut(self.timeout)),
+            }
+        }
+    }
+
+    /// Notes that the connection cannot be used any more, and returns the reason.
+    pub(crate) fn end(&mut self, reason: TransferError) -> TransferError {
+        self.ended = true;
+        socket::hang_up(&self.socket);
+        reason
+    }
+}
+
+/// Returns the file that came with a reply, and its length, if it is one whose length is fixed.
+/// Others are closed on a thread of their own, because that may block.
+fn sealed(mut files: Descriptors) -> Option<(OwnedFd, u64)> {
+    let [file] = files.as_slice() else {
+        return None;
+    };
+    let len = sealed_len(file.as_fd()).ok()?;
+    files.clear();
+    files.into_inner().pop().map(|file| (file, len))
+}
+
+/// Connects, and waits a while if many others do so too.
+fn patiently(address: &Path) -> nix::Result<OwnedFd> {
+    let end = Instant::now() + Duration::from_secs(5);
+    loop {
+        match socket::connect_to(address) {
+            Err(Errno::EAGAIN) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            connected => return connected,
+        }
+    }
+}
+
+/// Tries to read the owner's random bytes at the address that it has told.
+///
+/// Owners of other users are not tried, even by root: such an owner could run another program under
+/// its number, and make this process write there what that user could not.
+fn probe(owner: &process::Peer, welcome: [u64; 4]) -> Result<(), String> {
+    let pid = owner.pid;
+    if pid <= 0 {
+        return Err("the owner is in another pid namespace".to_owned());
+    }
+    if owner.uid != geteuid().as_raw() || welcome[0] == 0 {
+        return Err("the owner is of another user".to_owned());
+    }
+    let mut bytes = [0; 16];
+    let base = usize::try_from(welcome[0]).map_err(|error| error.to_string())?;
+    let remote = RemoteIoVec { base, len: 16 };
+    let local = &mut [IoSliceMut::new(&mut bytes)];
+    let read = process_vm_readv(Pid::from_raw(pid), local, &[remote]);
+    match read {
+        Ok(16) if bytes == expected(welcome) => Ok(()),
+        Ok(_) => Err(format!("process {pid} here is not the owner")),
+        Err(error) => Err(format!(
+            "the kernel does not let this process trace the owner ({error}); see ptrace_scope of \
+             Yama and the user namespaces of both"
+        )),
+    }
+}

@@ -1,0 +1,216 @@
+//! Reading and writing by cookie.
+
+use crate::cookie::Cookie;
+use crate::error::TransferError;
+use crate::layout::Segment;
+use crate::local::Local;
+use crate::mapped::MemoryFile;
+use crate::peer::{Peer, Transport};
+use crate::torn::Torn;
+use crate::wire::{Request, SLOT_BYTES, SLOTS, Span, Status};
+use nix::errno::Errno;
+use nix::unistd::Pid;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{IoSlice, IoSliceMut};
+use std::num::NonZeroU64;
+
+impl Peer {
+    /// Reads bytes of a declaration from `offset` on, as many as the buffer has. After an error the
+    /// buffer may have any bytes.
+    pub fn read<'a>(
+        &mut self,
+        cookie: Cookie,
+        offset: u64,
+        into: &'a mut [u8],
+    ) -> Result<Torn<&'a mut [u8]>, TransferError> {
+        let mut buffers = [IoSliceMut::new(into)];
+        self.transfer(cookie, offset, &mut Local::Into(&mut buffers))?;
+        Ok(Torn::new(into))
+    }
+
+    /// Reads bytes of a declaration into several buffers, one after another.
+    pub fn read_vectored<'a, 'b>(
+        &mut self,
+        cookie: Cookie,
+        offset: u64,
+        into: &'a mut [IoSliceMut<'b>],
+    ) -> Result<Torn<&'a mut [IoSliceMut<'b>]>, TransferError> {
+        let buffers = into.iter_mut().map(|buffer| IoSliceMut::new(buffer));
+        let mut buffers: Vec<IoSliceMut<'_>> = buffers.collect();
+        self.transfer(cookie, offset, &mut Local::Into(&mut buffers))?;
+        Ok(Torn::new(into))
+    }
+
+    /// Writes `from` to a declaration from `offset` on. After an error any part of it may be
+    /// written.
+    pub fn write(&mut self, cookie: Cookie, offset: u64, from: &[u8]) -> Result<(), TransferError> {
+        self.write_vectored(cookie, offset, &[IoSlice::new(from)])
+    }
+
+    /// Writes several buffers, one after another.
+    pub fn write_vectored(
+        &mut self,
+        cookie: Cookie,
+        offset: u64,
+        from: &[IoSlice<'_>],
+    ) -> Result<(), TransferError> {
+        let mut buffers: Vec<IoSlice<'_>> = from.to_vec();
+        self.transfer(cookie, offset, &mut Local::From(&mut buffers))
+            .map(drop)
+    }
+
+    /// Reads bytes of a version ([`Declaration::version`](crate::Declaration::version)), all of
+    /// the same one, and returns its number. Its owner may set newer ones meanwhile.
+    pub fn read_version(
+        &mut self,
+        cookie: Cookie,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<NonZeroU64, TransferError> {
+        let mut buffers = [IoSliceMut::new(into)];
+        let version = self.transfer(cookie, offset, &mut Local::Into(&mut buffers))?;
+        NonZeroU64::new(version).ok_or(TransferError::Refused(Status::Live))
+    }
+
+    /// Transfers all bytes of the buffers. Returns the number of their version, or 0.
+    fn transfer(
+        &mut self,
+        cookie: Cookie,
+        offset: u64,
+        local: &mut Local<'_, '_>,
+    ) -> Result<u64, TransferError> {
+        let span = Span {
+            cookie,
+            offset,
+            len: local.len(),
+            write: local.writes(),
+        };
+        if offset.checked_add(span.len).is_none() || span.len == 0 {
+            return Err(Status::OutOfRange.into());
+        }
+        match self.choose(cookie, span.len)? {
+            (Transport::Ring, _) => self.by_ring(span, local),
+            (_, file) => self.by_windows(span, local, file.as_deref()),
+        }
+    }
+
+    /// Transfers window by window: asks for the addresses, copies, and reports the end.
+    fn by_windows(
+        &mut self,
+        mut span: Span,
+        local: &mut Local<'_, '_>,
+        file: Option<&MemoryFile>,
+    ) -> Result<u64, TransferError> {
+        let mut version = None;
+        while span.len > 0 {
+            let request = Request::Resolve {
+                span,
+                file: file.is_some(),
+            };
+            let reply = self.ask(request)?;
+            let Some(bytes) = sum(&reply.segments).filter(|n| (1..=span.len).contains(n)) else {
+                return Err(self.end(TransferError::Nonsense("another number of bytes")));
+            };
+            self.same(&mut version, reply.words[1])?;
+            let copied = self.copy(local, &reply.segments, file);
+            self.end_copy(copied.is_ok())?;
+            copied?;
+            span.offset += bytes;
+            span.len -= bytes;
+        }
+        Ok(version.unwrap_or(0))
+    }
+
+    /// Checks that all parts of a transfer are of one version.
+    fn same(&mut self, version: &mut Option<u64>, part: u64) -> Result<(), TransferError> {
+        match version.get_or_insert(part) {
+            version if *version == part => Ok(()),
+            _ => Err(self.end(TransferError::Nonsense("parts of two versions"))),
+        }
+    }
+
+    /// Copies a window, directly or by the file of the memory.
+    pub(crate) fn copy(
+        &self,
+        local: &mut Local<'_, '_>,
+        segments: &[Segment],
+        file: Option<&MemoryFile>,
+    ) -> Result<(), TransferError> {
+        let Some(file) = file else {
+            return match local.direct(Pid::from_raw(self.owner.pid), segments) {
+                Err(Errno::EFAULT) => Err(Status::Unreadable.into()),
+                Err(Errno::ESRCH) => Err(TransferError::OwnerGone),
+                copied => copied.map_err(|error| TransferError::Copy(error.into())),
+            };
+        };
+        for segment in segments {
+            let range = file.range(*segment)?;
+            let copied = local.file(&file.file, range.start as u64, range.len());
+            copied.map_err(TransferError::Copy)?;
+        }
+        Ok(())
+    }
+
+    /// Transfers through the ring. The owner fills or empties slots while this peer does the same
+    /// with others.
+    fn by_ring(&mut self, span: Span, local: &mut Local<'_, '_>) -> Result<u64, TransferError> {
+        let ring = self.ring()?;
+        let (mut asked, mut refused, mut version) = (0, None, None);
+        let mut flying = VecDeque::new();
+        loop {
+            while refused.is_none() && asked < span.len && flying.len() < SLOTS as usize {
+                let len = SLOT_BYTES.min(span.len - asked);
+                let slot = asked / SLOT_BYTES % SLOTS;
+                if span.write {
+                    self.slot(&ring, slot, len, local)?;
+                }
+                let span = Span {
+                    offset: span.offset + asked,
+                    len: span.len - asked,
+                    ..span
+                };
+                self.send(Request::Block { span, slot })?;
+                flying.push_back((slot, len));
+                asked += len;
+            }
+            let Some((slot, len)) = flying.pop_front() else {
+                return refused.map_or(Ok(version.unwrap_or(0)), Err);
+            };
+            match self.receive() {
+                Err(TransferError::Refused(status)) => {
+                    refused.get_or_insert(TransferError::Refused(status));
+                }
+                Err(error) => return Err(error),
+                Ok((reply, _)) if reply.words[0] != len => {
+                    return Err(self.end(TransferError::Nonsense("another number of bytes")));
+                }
+                Ok((reply, _)) => {
+                    self.same(&mut version, reply.words[1])?;
+                    if !span.write && refused.is_none() {
+                        self.slot(&ring, slot, len, local)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies between the buffers and a slot of the ring.
+    fn slot(
+        &mut self,
+        ring: &File,
+        slot: u64,
+        len: u64,
+        local: &mut Local<'_, '_>,
+    ) -> Result<(), TransferError> {
+        let copied = local.file(ring, slot * SLOT_BYTES, len as usize);
+        // Replies are still to come, which nobody would read.
+        copied.map_err(|error| self.end(TransferError::Copy(error)))
+    }
+}
+
+/// Returns the number of bytes of segments that came from an owner.
+fn sum(segments: &[Segment]) -> Option<u64> {
+    let mut lens = segments.iter().map(|segment| segment.len as u64);
+    lens.try_fold(0u64, u64::checked_add)
+}

@@ -1,0 +1,211 @@
+//! Cookies as capabilities: what is refused, and what is said.
+
+use std::time::Duration;
+use tcasm_core::sys::socket;
+use tcasm_transfer::wire::{REPLY_BYTES, Reply, Request, Span, VERSION};
+use tcasm_transfer::{
+    Access, Allowed, Cookie, Declaration, DeclareError, Layout, Owner, Peer, Segment, SharedMemory,
+    Status, TransferError, Transport,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Returns an owner and the cookie of 1000 bytes.
+fn owner(change: impl Fn(Declaration) -> Declaration, access: Access) -> (Owner, Cookie) {
+    let owner = Owner::create(Allowed::SameUser).unwrap();
+    let memory = SharedMemory::create(1000).unwrap();
+    let whole = Segment {
+        addr: memory.addr(),
+        len: 1000,
+    };
+    let layout = Layout::new([whole]).unwrap();
+    let declared = Declaration::shared(&memory, layout, access).unwrap();
+    let cookie = owner.declare(change(declared)).unwrap();
+    (owner, cookie)
+}
+
+fn peers(owner: &Owner) -> [Peer; 3] {
+    [Transport::Direct, Transport::Mapped, Transport::Ring].map(|transport| {
+        let mut peer = Peer::connect(owner.address()).unwrap();
+        peer.use_only(Some(transport));
+        peer
+    })
+}
+
+fn refusal<T>(result: Result<T, TransferError>) -> Option<Status> {
+    match result {
+        Err(TransferError::Refused(status)) => Some(status),
+        _ => None,
+    }
+}
+
+#[test]
+fn wrong_rights_ranges_and_cookies_are_refused_by_name_and_the_connection_goes_on() {
+    let (owner, cookie) = owner(|d| d, Access::Read);
+    let wrong = Cookie::from_bytes([1; 16]);
+    let mut bytes = [0; 10];
+    for mut peer in peers(&owner) {
+        assert_eq!(
+            refusal(peer.read(wrong, 0, &mut bytes)),
+            Some(Status::NoCookie)
+        );
+        let write = peer.write(cookie, 0, &bytes);
+        assert_eq!(refusal(write), Some(Status::NotPermitted));
+        for offset in [991, u64::MAX] {
+            let read = refusal(peer.read(cookie, offset, &mut bytes));
+            assert_eq!(read, Some(Status::OutOfRange));
+        }
+        let none = refusal(peer.read(cookie, 0, &mut []));
+        assert_eq!(none, Some(Status::OutOfRange));
+        peer.read(cookie, 990, &mut bytes).unwrap().may_be_torn();
+    }
+}
+
+#[test]
+fn revoked_and_used_cookies_say_so() {
+    let (first, cookie) = owner(|d| d, Access::Read);
+    let mut bytes = [0; 10];
+    let mut connected = peers(&first);
+    for peer in &mut connected {
+        peer.read(cookie, 0, &mut bytes).unwrap().may_be_torn();
+    }
+    assert!(first.revoke(cookie, PATIENCE) && first.declarations() == 0);
+    for peer in &mut connected {
+        assert_eq!(
+            refusal(peer.read(cookie, 0, &mut bytes)),
+            Some(Status::Revoked)
+        );
+    }
+    for transport in [Transport::Direct, Transport::Ring] {
+        let (owner, cookie) = owner(Declaration::once, Access::Read);
+        let mut peer = Peer::connect(owner.address()).unwrap();
+        peer.use_only(Some(transport));
+        let early = refusal(peer.read(cookie, 5, &mut bytes));
+        assert_eq!(early, Some(Status::OutOfOrder));
+        peer.read(cookie, 0, &mut [0; 500]).unwrap().may_be_torn();
+        let mut other = Peer::connect(owner.address()).unwrap();
+        assert_eq!(
+            refusal(other.read(cookie, 0, &mut bytes)),
+            Some(Status::Busy)
+        );
+        peer.read(cookie, 500, &mut [0; 500]).unwrap().may_be_torn();
+        assert_eq!(
+            refusal(peer.read(cookie, 0, &mut bytes)),
+            Some(Status::Used)
+        );
+    }
+}
+
+#[test]
+fn revoking_waits_for_the_transfer_that_runs_and_tells_it() {
+    let (owner, cookie) = owner(|d| d, Access::Read);
+    let raw = socket::connect_to(owner.address()).unwrap();
+    let ask = |request: Request| {
+        socket::send(&raw, &request.encode(), &[]).unwrap();
+        assert!(socket::wait_readable(&raw, PATIENCE));
+        let mut buffer = vec![0; REPLY_BYTES];
+        let n = socket::receive_plain(&raw, &mut buffer).unwrap();
+        Reply::decode(&buffer[..n]).unwrap().status
+    };
+    let span = Span {
+        cookie,
+        offset: 0,
+        len: 10,
+        write: false,
+    };
+    assert_eq!(ask(Request::Hello { version: VERSION }), Status::Done);
+    assert_eq!(ask(Request::Resolve { span, file: false }), Status::Done);
+    assert!(!owner.revoke(cookie, Duration::from_millis(20)));
+    assert_eq!(ask(Request::Describe(cookie)), Status::Revoked);
+    assert_eq!(ask(Request::End { complete: true }), Status::Revoked);
+    assert!(owner.revoke(cookie, PATIENCE));
+}
+
+#[test]
+fn revoking_waits_for_no_connection_that_is_gone() {
+    let (owner, cookie) = owner(|d| d, Access::Read);
+    let raw = socket::connect_to(owner.address()).unwrap();
+    let span = Span {
+        cookie,
+        offset: 0,
+        len: 10,
+        write: false,
+    };
+    for request in [
+        Request::Hello { version: VERSION },
+        Request::Resolve { span, file: false },
+    ] {
+        socket::send(&raw, &request.encode(), &[]).unwrap();
+        assert!(socket::wait_readable(&raw, PATIENCE));
+        let n = socket::receive_plain(&raw, &mut vec![0; REPLY_BYTES]).unwrap();
+        assert!(n > 0);
+    }
+    drop(raw);
+    assert!(owner.revoke(cookie, PATIENCE));
+}
+
+#[test]
+fn memory_that_is_not_there_is_refused_when_declared() {
+    let layout = Layout::new([Segment { addr: 8, len: 8 }]).unwrap();
+    // SAFETY: nothing is declared, because nothing is mapped there.
+    let refused = unsafe { Declaration::live(layout.clone(), Access::Read) };
+    assert!(matches!(
+        refused,
+        Err(DeclareError::Unmapped {
+            addr: 8,
+            writes: false
+        })
+    ));
+    let memory = SharedMemory::create(10).unwrap();
+    let refused = Declaration::shared(&memory, layout, Access::Read);
+    assert!(matches!(
+        refused,
+        Err(DeclareError::Outside { addr: 8, .. })
+    ));
+}
+
+#[test]
+fn garbage_ends_its_connection_and_no_other() {
+    let (owner, cookie) = owner(|d| d, Access::Read);
+    let mut honest = Peer::connect(owner.address()).unwrap();
+    let greeting = Request::Hello { version: VERSION }.encode();
+    let early = Request::Ring.encode();
+    for garbage in [
+        &b"x"[..],
+        &[0; 48],
+        &[255; 48],
+        &[7; 4000],
+        &early,
+        &greeting[..47],
+    ] {
+        let raw = socket::connect_to(owner.address()).unwrap();
+        socket::send(&raw, garbage, &[]).unwrap();
+        assert!(socket::wait_readable(&raw, PATIENCE));
+        let ended = socket::receive_plain(&raw, &mut [0; 100]);
+        assert!(!matches!(ended, Ok(1..)), "an answer to {garbage:?}");
+    }
+    let other = Request::Hello { version: 99 }.encode();
+    let raw = socket::connect_to(owner.address()).unwrap();
+    socket::send(&raw, &other, &[]).unwrap();
+    assert!(socket::wait_readable(&raw, PATIENCE));
+    let mut buffer = [0; 100];
+    let n = socket::receive_plain(&raw, &mut buffer).unwrap();
+    let reply = Reply::decode(&buffer[..n]).unwrap();
+    assert_eq!(reply.status, Status::OtherVersion);
+    honest.read(cookie, 0, &mut [0; 10]).unwrap().may_be_torn();
+}
+
+#[test]
+fn one_process_gets_a_bounded_number_of_connections() {
+    let (owner, _) = owner(|d| d, Access::Read);
+    let connect = || Peer::connect(owner.address());
+    let kept: Vec<Peer> = (0..16).map(|_| connect().unwrap()).collect();
+    for _ in 0..40 {
+        assert_eq!(refusal(connect()), Some(Status::Full));
+    }
+    drop(kept);
+    // The owner notices this a little later.
+    while connect().is_err() {
+        std::thread::yield_now();
+    }
+}
