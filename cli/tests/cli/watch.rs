@@ -2,7 +2,7 @@
 //! pseudoterminals that go away.
 
 use crate::blocks::Blocks;
-use crate::common::{Victim, bad, command, json, line, name, publish, runtime_dir, until};
+use crate::common::{Victim, bad, command, json, line, name, publish, until};
 use crate::tmux::Tmux;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
