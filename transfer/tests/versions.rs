@@ -135,6 +135,7 @@ fn bytes_that_use_their_owner_when_they_are_dropped_block_nobody() {
     peer.read_version(once, 0, &mut [0; 10]).unwrap();
     let held = owner.declare(make()).unwrap();
     let hold = peer.hold(held, 0, 10).unwrap();
+    owner.set_version(held, make()).unwrap();
     assert!(!owner.revoke(held, std::time::Duration::ZERO));
     drop(hold);
     assert!(owner.revoke(held, std::time::Duration::from_secs(20)));
