@@ -32,8 +32,10 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) deny ci/deny.sh
 	@$(STAGE) dependencies python3 ci/dependencies.py
 	@$(STAGE) packaging python3 ci/packaging.py
+	@$(STAGE) cycles ci/cycles.sh
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) view ci/view.sh
+	@$(STAGE) mpi ci/mpi.sh
 	@$(STAGE) no-files ci/no-files.sh
 	@$(STAGE) install ci/install.sh
 	@$(STAGE) book ci/book.sh

@@ -20,6 +20,7 @@ main() {
         random_bytes
     else
         build
+        fuzz hostbuffer 512
         fuzz index_reader 8192
         fuzz messages 256
         fuzz requests 512

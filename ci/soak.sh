@@ -7,6 +7,7 @@
 #   - for root: tests with swap, strict overcommit, and numbers of processes that are used again
 #   - a minute of observers that attach and detach, 1,000 per second
 #   - a failure of each single write of each kind of checkpoint file
+#   - registered memory under three allocators, for SECONDS each
 # Usage: soak.sh [SECONDS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +21,8 @@ cargo build --workspace --bins --release
     cargo test -p tcasm-checkpoint --release --test lost_writes \
         -- --ignored each_lost_write_of_each_file_is_reported
     ci/environment.sh
+    cargo test -p tcasm-registration --release --test churn_glibc --test churn_jemalloc \
+        --test churn_mimalloc
     for _ in {1..20}; do cargo test -p tcasm-core -p tcasm-checkpoint -p tcasm-analytics; done
 } 2>&1 | tee "$log"
 ci/count.sh "$log"

@@ -1,8 +1,6 @@
 //! How checkpoints are written.
 
 use crate::file::Mode;
-use crate::write::layouts;
-use tcasm_core::field::FieldTable;
 
 /// The format in which other programs read a full checkpoint. This crate reads both in the same
 /// way, from `/tcasm`.
@@ -15,17 +13,6 @@ pub enum Layout {
     /// An iteration of an openPMD 1.1.0 series, for openPMD-api and programs that use it:
     /// `<name>_<step>.h5`.
     OpenPmd,
-}
-
-impl Layout {
-    /// Returns the names of the fields of `table` for which openPMD lacks a place, and the reasons.
-    /// An openPMD file has them under `/tcasm`. Returns none for VTKHDF.
-    pub fn left_out(self, table: &FieldTable) -> Vec<(String, &'static str)> {
-        match self {
-            Layout::OpenPmd => layouts::left_out_of_openpmd(table),
-            Layout::VtkHdf => Vec::new(),
-        }
-    }
 }
 
 /// The purpose of full VTKHDF files. It decides which meshes other programs find in them. The

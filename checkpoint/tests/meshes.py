@@ -32,7 +32,7 @@ class Version:
     def __init__(self, directory, described, is_series):
         self.directory = directory
         self.is_series = is_series
-        self.is_image = False  # whether the file is one image
+        self.images = set()  # the groups that are images
         self.stamp = described["stamp"]
         self.meshes = described["table"].get("meshes", [])
         self.places = described["places"]
@@ -147,9 +147,10 @@ def vtk_class(version, mesh, path):
     """Returns the class that a mesh has in VTK."""
     if mesh and "particles" in mesh["kind"]:
         return "vtkPolyData"
-    # VTK does not read an image in a collection as a time series, and an image cannot change.
-    is_image = is_uniform(mesh) and (version.is_image or not version.is_series)
-    return "vtkImageData" if is_image else "vtkUnstructuredGrid"
+    # An image cannot change, so in a time series its size is fixed, and it does not move.
+    if is_uniform(mesh) and not version.is_series:
+        return "vtkImageData"
+    return "vtkImageData" if path in version.images else "vtkUnstructuredGrid"
 
 
 def check_image(what, image, version, mesh, path):
@@ -369,7 +370,7 @@ def main():
             check_with_h5py(file, case, versions)
             paths, skip = meshes_by_path(file, versions[0]), is_zstd(file)
             for version in versions:
-                version.is_image = file["VTKHDF"].attrs["Type"] == b"ImageData"
+                version.images = {p for p in paths if file[p].attrs["Type"] == b"ImageData"}
         if paths and not skip:
             check_with_vtk(directory, case, versions, paths)
             if "--pyvista" in sys.argv[2:] and not case["series"]:

@@ -53,13 +53,7 @@ impl<'d> Part<'d> {
         let whole = (desc.components > 1 && !names_components).then_some(Pick::ALL);
         let picks = Selection::new(picks.picks().iter().copied().chain(whole));
         if !ghosts {
-            let before = desc.ghosts.iter().map(|[before, _]| *before);
-            // An empty axis has no ghost layers.
-            let shifted = std::iter::zip(ranges, before).map(|(r, before)| match r.is_empty() {
-                true => 0..0,
-                false => r.start + before..r.end + before,
-            });
-            ranges = shifted.collect();
+            ranges = behind_ghosts(desc, ranges);
         }
         Ok(Part {
             desc,
@@ -149,6 +143,17 @@ fn check_array(desc: &FieldDesc) -> Result<(), AnalyticsError> {
             type_name: type_name.clone(),
         })),
     }
+}
+
+/// Returns `ranges` of the interior of a field as ranges of all of it. An empty axis has no ghost
+/// layers.
+fn behind_ghosts(desc: &FieldDesc, ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let before = desc.ghosts.iter().map(|[before, _]| *before);
+    let shifted = std::iter::zip(ranges, before).map(|(r, before)| match r.is_empty() {
+        true => 0..0,
+        false => r.start + before..r.end + before,
+    });
+    shifted.collect()
 }
 
 /// Returns the failure for a slice that names more axes than the field has, with slices that fit.

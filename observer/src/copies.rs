@@ -5,52 +5,19 @@
 //! it can be in huge pages, which a shared object gets on few machines. Pages that are in no plane
 //! are not written, and take no memory.
 
+use crate::chunk::{Change, Shown};
 use crate::error::ViewError;
-use crate::plan::{Change, Shown};
 use crate::session::Session;
-use crate::window::{Window, whole};
-use tcasm_core::format::pagemap::{ChunkMap, Run, Runs, ZERO};
+use crate::window::Window;
+use tcasm_core::format::pagemap::{Run, Runs, ZERO};
 use tcasm_core::pageset::runs_of;
-
-/// The memory of the copy of one chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Copied {
-    /// True if the copy asks for huge pages.
-    pub(crate) huge: bool,
-    /// The bytes of memory that the copy takes.
-    pub(crate) bytes: u64,
-}
-
-impl Copied {
-    /// Returns the copy of a chunk of `pages` pages, which are at `want`. `huge` says whether an
-    /// existing copy asks for huge pages. A new copy does if `may_be_huge` and half of the pages
-    /// are in planes: the memory of the others is wasted.
-    pub(crate) fn of(
-        want: &ChunkMap,
-        (pages, page_size): (usize, usize),
-        huge: Option<bool>,
-        may_be_huge: bool,
-    ) -> Copied {
-        let filled = match want {
-            ChunkMap::Whole(ZERO) => 0,
-            ChunkMap::Whole(_) => pages,
-            ChunkMap::Mixed(codes) => codes[..pages].iter().filter(|code| **code != ZERO).count(),
-        };
-        let huge = huge.unwrap_or(may_be_huge && filled * 2 >= pages);
-        let taken = if huge { pages } else { filled };
-        Copied {
-            huge,
-            bytes: (taken * page_size) as u64,
-        }
-    }
-}
 
 impl Window {
     /// Maps new memory for the copy of a chunk, all zeros.
     #[allow(unsafe_code)]
     fn put_copy(&mut self, change: &Change) -> Result<(), ViewError> {
         let (at, len) = self.span(&self.pages(change.chunk));
-        match (self.flat, whole(&self.chunks[change.chunk].shown)) {
+        match (self.flat, self.chunks[change.chunk].shown.whole()) {
             (true, Some(ZERO)) => return Ok(()),
             (true, _) => return self.put_zero(at, len),
             (false, _) => {}
@@ -120,37 +87,5 @@ impl Window {
             None => {}
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tcasm_core::pageset::CHUNK_PAGES;
-
-    #[test]
-    fn memory_of_a_copy_follows_its_pages_unless_it_is_huge() {
-        let mut codes = Box::new([ZERO; CHUNK_PAGES]);
-        codes[..CHUNK_PAGES / 2 - 1].fill(3);
-        let size = (CHUNK_PAGES, 4096);
-        let sparse = Copied::of(&ChunkMap::Mixed(codes.clone()), size, None, true);
-        assert_eq!((sparse.huge, sparse.bytes), (false, 255 * 4096));
-        codes[CHUNK_PAGES - 1] = 1;
-        let want = ChunkMap::Mixed(codes);
-        let of = |huge, may_be_huge| Copied::of(&want, size, huge, may_be_huge);
-        assert_eq!((of(None, true).huge, of(None, true).bytes), (true, 2 << 20));
-        assert_eq!(
-            (of(None, false).huge, of(None, false).bytes),
-            (false, 1 << 20)
-        );
-        assert_eq!(
-            of(Some(false), true).bytes,
-            1 << 20,
-            "a copy stays as it is"
-        );
-        assert_eq!(
-            Copied::of(&ChunkMap::Whole(ZERO), size, Some(true), true).bytes,
-            2 << 20
-        );
     }
 }

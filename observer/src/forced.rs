@@ -4,7 +4,6 @@
 //! memory for them. Otherwise the version is refused, and nothing is copied beyond the budget.
 
 use crate::error::ViewError;
-use crate::window::Window;
 use tcasm_core::sys::mem::max_map_count;
 use tcasm_core::sys::room::Room;
 
@@ -35,27 +34,6 @@ impl Bounds {
                 limit: max_map_count(),
             }),
         }
-    }
-}
-
-impl Window {
-    /// Returns the bounds on the mappings that the window may have now. No other window needs fewer
-    /// than a flat one, so that is refused only if it needs a large part of all that the kernel
-    /// allows.
-    pub(crate) fn bounds(&self) -> Bounds {
-        let wanted = self.share.most();
-        let most = match self.flat {
-            true => self.share.most_at_all(),
-            false => wanted,
-        };
-        Bounds { wanted, most }
-    }
-
-    /// Returns true if the window is flat, and one that is not could have the mappings that it
-    /// needed, if other windows gave back `given`.
-    pub(crate) fn need_not_be_flat(&self, given: usize) -> bool {
-        let most = self.share.most_without(given);
-        self.unless_flat.is_some_and(|needed| needed <= most)
     }
 }
 

@@ -33,6 +33,7 @@
 
 mod attach;
 mod budget;
+mod chunk;
 mod copies;
 mod error;
 mod every;

@@ -5,100 +5,17 @@
 //! are compared, because leaves and frames may have been used anew since.
 
 use crate::budget::Share;
-use crate::copies::Copied;
+use crate::chunk::{Change, Chunk, Copied, Shown};
 use crate::error::ViewError;
 use crate::forced::{Bounds, Forced, most_scattered};
-use crate::mappings::{Ends, borders};
+use crate::mappings::borders;
 use crate::part::Part;
 use crate::pin::Pin;
 use crate::since::Since;
 use std::sync::atomic::Ordering;
 use tcasm_core::format::index::{Index, IndexError};
-use tcasm_core::format::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, ZERO, count_runs};
-use tcasm_core::pageset::ChunkBits;
+use tcasm_core::format::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, count_runs};
 use tcasm_core::sys::room::{Room, shortage};
-
-/// The content that a chunk of a window shows.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Shown {
-    /// These pages of planes, mapped.
-    Mapped(ChunkMap),
-    /// A copy of the pages as the window's version has them.
-    Copied(Copied),
-}
-
-/// A chunk of a window.
-#[derive(Debug)]
-pub(crate) struct Chunk {
-    pub(crate) shown: Shown,
-    /// The number of runs that are mapped. A copy is one.
-    runs: usize,
-}
-
-impl Chunk {
-    /// A chunk of a new window.
-    pub(crate) const ZERO: Chunk = Chunk {
-        shown: Shown::Mapped(ChunkMap::Whole(ZERO)),
-        runs: 1,
-    };
-
-    /// Records that `change` was made.
-    pub(crate) fn becomes(&mut self, change: Change) {
-        self.runs = change.runs();
-        self.shown = match change.copy {
-            true => Shown::Copied(change.copied),
-            false => Shown::Mapped(change.want),
-        };
-    }
-
-    /// Returns the copy that the chunk is, if it is one.
-    fn copied(&self) -> Option<Copied> {
-        match self.shown {
-            Shown::Copied(copied) => Some(copied),
-            Shown::Mapped(_) => None,
-        }
-    }
-
-    fn ends(&self, pages: usize, flat: bool) -> Ends {
-        match &self.shown {
-            Shown::Mapped(map) => Ends::mapped(map, pages, self.runs),
-            Shown::Copied(_) => Ends::copied(flat),
-        }
-    }
-}
-
-/// A change of one chunk.
-#[derive(Debug)]
-pub(crate) struct Change {
-    pub(crate) chunk: usize,
-    /// The place of its pages. If all have one code, this is `Whole`.
-    pub(crate) want: ChunkMap,
-    /// The number of runs in `want`.
-    fragments: usize,
-    /// True if the chunk is to be copied instead of mapped.
-    pub(crate) copy: bool,
-    /// The copy that the chunk is if it is copied.
-    pub(crate) copied: Copied,
-    /// The pages that changed since the version that is shown, if known.
-    pub(crate) changed: Option<ChunkBits>,
-}
-
-impl Change {
-    /// Returns the number of runs to map. A copy is one.
-    fn runs(&self) -> usize {
-        match self.copy {
-            true => 1,
-            false => self.fragments,
-        }
-    }
-
-    fn ends(&self, pages: usize, flat: bool) -> Ends {
-        match self.copy {
-            true => Ends::copied(flat),
-            false => Ends::mapped(&self.want, pages, self.fragments),
-        }
-    }
-}
 
 /// What a window shows.
 pub(crate) struct Before<'a> {

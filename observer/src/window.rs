@@ -12,11 +12,12 @@
 //! reserved and inaccessible.
 
 use crate::budget::{Share, Usage};
+use crate::chunk::{Change, Chunk, Shown, push_differing};
 use crate::error::ViewError;
 use crate::forced::Bounds;
 use crate::part::{Part, SubArray, chunks_of};
 use crate::pin::Pin;
-use crate::plan::{self, Before, Change, Chunk, Shown};
+use crate::plan::{self, Before};
 use crate::session::Session;
 use crate::table_cache::TableCache;
 use ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
@@ -170,6 +171,25 @@ impl Window {
         self.share.was_refused()
     }
 
+    /// Returns the bounds on the mappings that the window may have now. No other window needs fewer
+    /// than a flat one, so that is refused only if it needs a large part of all that the kernel
+    /// allows.
+    pub(crate) fn bounds(&self) -> Bounds {
+        let wanted = self.share.most();
+        let most = match self.flat {
+            true => self.share.most_at_all(),
+            false => wanted,
+        };
+        Bounds { wanted, most }
+    }
+
+    /// Returns true if the window is flat, and one that is not could have the mappings that it
+    /// needed, if other windows gave back `given`.
+    pub(crate) fn need_not_be_flat(&self, given: usize) -> bool {
+        let most = self.share.most_without(given);
+        self.unless_flat.is_some_and(|needed| needed <= most)
+    }
+
     /// Shows the version of `pin`, with as many mappings as `bounds` allows. After an error the
     /// window must be dropped.
     pub(crate) fn show(&mut self, pin: &Pin, bounds: Bounds) -> Result<(), ViewError> {
@@ -208,7 +228,7 @@ impl Window {
     fn exchange(&mut self, changes: &[Change], session: &Session) -> Result<(), ViewError> {
         let (mut leave, mut come) = (Runs::default(), Runs::default());
         for change in changes {
-            let is = whole(&self.chunks[change.chunk].shown);
+            let is = self.chunks[change.chunk].shown.whole();
             let mapped = (!change.copy).then_some(&change.want);
             match (is, mapped) {
                 (Some(is), Some(ChunkMap::Whole(code))) if is == *code => continue,
@@ -325,32 +345,5 @@ impl Window {
     pub(crate) fn span(&self, pages: &Range<usize>) -> (usize, usize) {
         let size = self.layout.page_size;
         (pages.start * size, pages.len() * size)
-    }
-}
-
-/// Returns the code of a chunk that is mapped from one plane.
-pub(crate) fn whole(shown: &Shown) -> Option<u8> {
-    match shown {
-        Shown::Mapped(ChunkMap::Whole(code)) => Some(*code),
-        _ => None,
-    }
-}
-
-/// Adds to `runs` those of `pages`, the pages of one chunk, whose code differs from the old one.
-fn push_differing(old: &ChunkMap, want: &ChunkMap, pages: Range<usize>, runs: &mut Runs) {
-    let start = pages.start;
-    for page in pages.clone().step_by(8) {
-        let eight = page - start..page - start + 8;
-        if let (ChunkMap::Mixed(old), ChunkMap::Mixed(want)) = (old, want)
-            && old[eight.clone()] == want[eight]
-        {
-            continue; // most are equal
-        }
-        for page in page..(page + 8).min(pages.end) {
-            let code = want.code(page - start);
-            if old.code(page - start) != code {
-                runs.push(page..page + 1, code);
-            }
-        }
     }
 }

@@ -1,9 +1,7 @@
 //! The table of a region: its buffers, its fields, its meshes and its attributes, and the encoded
 //! field table that its versions get.
 
-mod sizes;
-
-pub(crate) use sizes::Sizes;
+pub(crate) mod sizes;
 
 use crate::counts::first_offset;
 use crate::error::DefineError;

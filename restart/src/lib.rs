@@ -58,6 +58,7 @@
 //! for the next producer of that name.
 #![deny(unsafe_code)]
 
+mod continued;
 mod error;
 #[cfg(feature = "files")]
 mod files;
@@ -69,10 +70,11 @@ mod start;
 mod state;
 mod watch;
 
+pub use continued::Continue;
 pub use error::RestoreError;
 pub use holder::{Event, Holder};
 pub use memory::kept;
-pub use restore::{Continue, Load, Restore, Restored, rebuild};
+pub use restore::{Load, Restore, Restored, rebuild};
 #[cfg(feature = "files")]
 pub use start::Start;
 pub use state::State;

@@ -2,8 +2,6 @@
 
 use crate::error::RestoreError;
 use crate::memory;
-#[cfg(feature = "files")]
-use crate::start::{Start, restore_or_begin};
 use crate::state::State;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,7 +39,7 @@ pub struct Restored {
 ///
 /// The name of the region is that of the state, and all settings that no state has are the defaults
 /// of [`Producer::builder`]. A program with a name and settings of its own calls
-/// [`Continue::restore_or_begin`] or [`rebuild`].
+/// [`Continue::restore_or_begin`](crate::Continue::restore_or_begin) or [`rebuild`].
 pub trait Restore: Sized {
     /// Rebuilds a region from the newest checkpoint in `dirs` that can be read. `dirs` are the
     /// tiers of a run, fastest first. Checkpoints that are damaged or lack fields are passed over,
@@ -121,7 +119,7 @@ pub(crate) fn from_memory(builder: Builder, version: &Version) -> Result<Restore
 pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, RestoreError> {
     check_state(state)?;
     let table = state.table();
-    let mut builder = builder.continue_from(state).extent_of(state);
+    let mut builder = extent_of(continue_from(builder, state), state);
     for (name, value) in &table.attrs {
         builder = builder.attr(name, value.clone());
     }
@@ -139,53 +137,18 @@ pub fn rebuild(builder: Builder, state: &impl State) -> Result<Producer, Restore
     Ok(producer)
 }
 
-/// Continues a run with the settings of a builder.
-pub trait Continue: Sized {
-    /// Continues from the last state of the region that the builder names, or begins a new region
-    /// at the first start.
-    ///
-    /// The state is the version that `tcasm keep` holds in memory, or else the newest checkpoint of
-    /// that name in `dirs` that can be read. `dirs` are the tiers of a run, fastest first; without
-    /// any, only memory is tried. [`rebuild`] makes the region of the state, with the name and all
-    /// other settings of the builder.
-    ///
-    /// Checkpoints of other regions are ignored, so several regions can share folders. But a file
-    /// in place of a folder (a checkpoint, or `NAME.vtkhdf.series`) may be of a region of any name.
-    ///
-    /// A run begins only where there surely is no state: if no checkpoint can be used, or if none
-    /// is found but a folder is missing or cannot be read, that is an error.
-    #[cfg(feature = "files")]
-    fn restore_or_begin<P: AsRef<std::path::Path>>(self, dirs: &[P])
-    -> Result<Start, RestoreError>;
-
-    /// Gives the first version the number that follows that of `state`.
-    fn continue_from(self, state: &impl State) -> Self;
-
-    /// Places the region where that of `state` lay, with the same size, or the larger capacity of
-    /// the builder.
-    fn extent_of(self, state: &impl State) -> Self;
+/// Lets the first version get the number that follows that of `state`.
+pub(crate) fn continue_from(builder: Builder, state: &impl State) -> Builder {
+    builder.first_version(state.stamp().version.saturating_add(1))
 }
 
-impl Continue for Builder {
-    #[cfg(feature = "files")]
-    fn restore_or_begin<P: AsRef<std::path::Path>>(
-        self,
-        dirs: &[P],
-    ) -> Result<Start, RestoreError> {
-        restore_or_begin(self, dirs)
-    }
-
-    fn continue_from(self, state: &impl State) -> Self {
-        self.first_version(state.stamp().version.saturating_add(1))
-    }
-
-    fn extent_of(self, state: &impl State) -> Self {
-        match state.extent() {
-            Some(extent) => self.extent(extent),
-            // The file is from a program that did not store the extent. The address then follows
-            // from the name of the region.
-            None => self.capacity_at_least(end_of(state.table())),
-        }
+/// Places the region where that of `state` lay.
+pub(crate) fn extent_of(builder: Builder, state: &impl State) -> Builder {
+    match state.extent() {
+        Some(extent) => builder.extent(extent),
+        // The file is from a program that did not store the extent. The address then follows
+        // from the name of the region.
+        None => builder.capacity_at_least(end_of(state.table())),
     }
 }
 

@@ -53,6 +53,11 @@ fn fuzz_any_bytes_as_an_index_never_panic() {
 }
 
 #[test]
+fn fuzz_any_bytes_as_messages_of_host_buffers_never_panic() {
+    run(tcasm_hostbuffer::decode_any, 0..=255, 300);
+}
+
+#[test]
 fn fuzz_any_bytes_as_a_manifest_never_panic() {
     run(read_manifest, 0..=2, 300);
 }

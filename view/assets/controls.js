@@ -102,6 +102,7 @@ export function showControls() {
   byId('range-mode').value = state.rangeMode;
   byId('log').checked = state.log;
   byId('unpin').hidden = !state.pin;
+  byId('blocks-note').hidden = !of?.blocks;
   if (!of) return;
   showPlanes(of);
   showPositions(of);
@@ -170,7 +171,8 @@ function showComponents(of) {
 
 /** Shows one button for each axis that the line can be parallel to. */
 function showLineAxes(of) {
-  const axes = of.shape.length > 1 ? of.shape.map((_, axis) => axis).reverse() : [];
+  const has = of.shape.length > 1 && !of.blocks;
+  const axes = has ? of.shape.map((_, axis) => axis).reverse() : [];
   refill(byId('line-axes'), JSON.stringify([of.name, axes, of.axes]), () => axes.map((axis) => {
     const button = make('button', {
       type: 'button',

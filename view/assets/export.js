@@ -103,17 +103,31 @@ export function sliceCsv() {
   const of = field();
   const image = drawn().find(({ role }) => role !== 'reference')?.image;
   if (!of || !image) return null;
-  const { rows, cols, block, window, base, values } = image;
+  if (image.images) return [...header(of), ...image.images.flatMap((one) => blockCsv(of, one))];
+  const { block, window } = image;
   const [row, col] = state.plane;
   const inRows = `rows: ${axisName(of, row)} from ${window[0][0]}`;
   const inColumns = `columns: ${axisName(of, col)} from ${window[1][0]}`;
   const about = `# ${inRows}, ${inColumns}; ${where(of)}`;
-  const means = block[0] * block[1] > 1
-    ? [`# each value is the mean of ${block[0]} x ${block[1]}, NaN if one of them is not finite`]
-    : [];
-  const lines = Array.from({ length: rows }, (_, r) =>
-    Array.from(values.subarray(r * cols, (r + 1) * cols), (v) => digits(base + v, base)).join(','));
-  return [...header(of, about, ...means), ...lines];
+  return [...header(of, about, ...meansText(block)), ...rowsOf(image)];
+}
+
+const meansText = (block) => (block[0] * block[1] > 1
+  ? [`# each value is the mean of ${block[0]} x ${block[1]}, NaN if one of them is not finite`]
+  : []);
+
+const rowsOf = ({ rows, cols, values, base }) => Array.from({ length: rows }, (_, r) =>
+  Array.from(values.subarray(r * cols, (r + 1) * cols), (v) => digits(base + v, base)).join(','));
+
+/** Returns the lines of one block of a whole, with the place of its first value. */
+function blockCsv(of, image) {
+  const { mesh, level, origin, spacing, window, block } = image;
+  const [row, col] = state.plane;
+  const side = (axis, [first]) =>
+    `${axisName(of, axis)} from ${origin[axis] + first * spacing[axis]} by ${spacing[axis]}`;
+  const about = `# ${mesh}, level ${level}; rows: ${side(row, window[0])}, `
+    + `columns: ${side(col, window[1])}`;
+  return [about, ...meansText(block), ...rowsOf(image)];
 }
 
 function saveSlice() {

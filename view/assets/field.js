@@ -34,10 +34,11 @@ export const hasPlaces = (field) => isScene(field) || isPlaced(field);
 
 /**
  * Returns true if a field can be shown in a view. A volume needs three axes, a comparison at least
- * one.
+ * one. Several blocks are shown as slices only.
  */
 export function hasView(field, view) {
   if (isScene(field)) return view === 'volume';
+  if (field.blocks) return view === 'slice';
   if (view === 'volume') return field.shape.length === 3 || isPlaced(field);
   return view === 'slice' || field.shape.length > 0;
 }
@@ -137,6 +138,7 @@ export function indexText(field, index, number) {
  * "|wind|".
  */
 export function title(field, component) {
-  if (field.components <= 1) return field.complex ? `|${field.name}|` : field.name;
-  return component === null ? `|${field.name}|` : `${field.name}[${component}]`;
+  const name = field.label ?? field.name;
+  if (field.components <= 1) return field.complex ? `|${name}|` : name;
+  return component === null ? `|${name}|` : `${name}[${component}]`;
 }

@@ -30,11 +30,12 @@ export function apply(before, buffer) {
   // Without values, there is nothing to show. The data before stays: the server does not send it
   // again.
   if (shown.empty) return shown;
-  if (head.axes) shown.axes = head.axes;
+  if (head.axes) Object.assign(shown, { axes: head.axes, cells: head.shape });
   if (head.image) {
     shown.image = image(shown.image, head.image, body, request);
     shown.grid = head.grid ? grid(shown.grid, head.grid, body) : null;
   }
+  if (head.blocks) shown.blocks = blocks(shown.blocks, head.blocks, body, request);
   if (head.scene) shown.scene = scene(shown.scene, head.scene, body);
   shown.compare = compared(shown.compare, head.compare, body, request);
   const { line, volume, pages } = head;
@@ -116,6 +117,26 @@ function scene(before, head, body) {
     min: head.min ?? Infinity,
     max: head.max ?? -Infinity,
     positive: extent(values, base).positive,
+  };
+}
+
+/** Returns the images of the blocks of a whole, and the range of all values of its used blocks. */
+function blocks(before, head, body, request) {
+  const last = new Map(before?.images.map((block) => [block.mesh, block.values]));
+  const images = head.images.map((block) => {
+    const count = block.rows * block.cols;
+    const values = kept(floats, body, block.samples, count, last.get(block.mesh));
+    return { ...block, values, ...extent(values, block.base) };
+  });
+  return {
+    ...head,
+    images,
+    request,
+    min: head.min ?? Infinity,
+    max: head.max ?? -Infinity,
+    positive: Math.min(...images.map(({ positive }) => positive)),
+    notFinite: head.not_finite,
+    invalid: head.not_finite,
   };
 }
 

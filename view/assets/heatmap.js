@@ -14,15 +14,16 @@ const scratch = document.createElement('canvas');
 /**
  * @param {CanvasRenderingContext2D} ctx
  * @param {object} panel image: see frames.js, or null; map: see viewport.js; placed: true if
- *   samples have places of their own; picks: see placed.js; range; table: 256 pixels; title, unit,
- *   note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio: device pixels per CSS
- *   pixel
+ *   samples have places of their own; picks: see placed.js; extentOf: see wholes.js; range; table:
+ *   256 pixels; title, unit, note; xAxis, yAxis: {name, coordinate, place}; theme: colours; ratio:
+ *   device pixels per CSS pixel
  */
 export function drawPanel(ctx, panel) {
   const { box } = panel.map;
   ctx.save();
   hatch(ctx, box, panel);
   if (panel.picks) drawQuads(ctx, panel);
+  else if (panel.image?.images) panel.image.images.forEach((one) => drawBlock(ctx, panel, one));
   else if (panel.image && !panel.placed) drawImage(ctx, panel);
   ctx.restore();
   ctx.save();
@@ -56,14 +57,48 @@ function hatch(ctx, box, { theme, ratio }) {
   ctx.stroke();
 }
 
-/** Draws the samples where the cells are that they stand for, clipped to the box. */
-function drawImage(ctx, { image, map, range, table, theme }) {
-  const { rows, cols, block, window } = image;
+/** Draws the colours of samples on `scratch`, one pixel for each. */
+function prepare(image, { range, table, theme }) {
+  const { rows, cols } = image;
   Object.assign(scratch, { width: cols, height: rows });
   const brush = scratch.getContext('2d');
   const data = brush.createImageData(cols, rows);
   paint(new Uint32Array(data.data.buffer), image, range, [table, pixel(theme.invalid)]);
   brush.putImageData(data, 0, 0);
+}
+
+/**
+ * Draws the samples of a block of a whole at its place. It begins and ends between pixels, so that
+ * nothing is seen between neighbouring blocks.
+ */
+function drawBlock(ctx, panel, image) {
+  const { map } = panel;
+  const { rows, cols, block, window } = image;
+  prepare(image, panel);
+  const places = (side) => {
+    const { first, step } = panel.extentOf(image, side);
+    return window[side].map((index) => first + index * step);
+  };
+  const [bottom, top] = places(0).map((row) => Math.round(map.y(row)));
+  const [left, right] = places(1).map((col) => Math.round(map.x(col)));
+  const [width, height] = [Math.max(1, right - left), Math.max(1, bottom - top)];
+  // The last sample may stand for fewer values than the others, as in `drawImage`.
+  const more = (samples, side) => (samples * block[side]) / (window[side][1] - window[side][0]);
+  const [w, h] = [width * more(cols, 1), height * more(rows, 0)];
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, bottom - height, width, height);
+  ctx.clip();
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage(scratch, left, bottom - h, w, h);
+  ctx.restore();
+}
+
+/** Draws the samples where the cells are that they stand for, clipped to the box. */
+function drawImage(ctx, panel) {
+  const { image, map } = panel;
+  const { rows, cols, block, window } = image;
+  prepare(image, panel);
   // The last sample may stand for fewer cells than the others. Clip the part outside of the window.
   const [left, right] = [map.x(window[1][0]), map.x(window[1][1])];
   const [bottom, top] = [map.y(window[0][0]), map.y(window[0][1])];

@@ -19,6 +19,21 @@ const rect = ({ x, y, width, height }) => ({ x, y, width, height });
 /** Returns the name of an axis, and the coordinates at its ends. */
 const axisOf = ({ name, coordinate }, ends) => ({ name, ends: ends.map(coordinate) });
 
+const numbers = ({ values, base }) =>
+  Array.from(values, (v) => (Number.isNaN(v) ? null : base + v));
+
+/** Returns an image, or the images of several blocks, as plain data. */
+function imageOf({ images, rows, cols, block, window, request, notFinite, values, base }) {
+  const at = request?.slice?.at;
+  if (images) return { at, notFinite, blocks: images.map(blockOf) };
+  return { rows, cols, block, window, at, notFinite, values: numbers({ values, base }) };
+}
+
+function blockOf({ mesh, level, origin, spacing, rows, cols, block, window, values, base }) {
+  const samples = numbers({ values, base });
+  return { mesh, level, origin, spacing, rows, cols, block, window, values: samples };
+}
+
 /** Returns a panel as plain data. */
 function panel({ image, range, table, title, role, map, xAxis, yAxis }) {
   const { rows, cols } = map;
@@ -30,15 +45,7 @@ function panel({ image, range, table, title, role, map, xAxis, yAxis }) {
     box: rect(map.box),
     seen: { rows, cols },
     axes: [yAxis, xAxis].map((axis) => axis && axisOf(axis, axis === xAxis ? cols : rows)),
-    image: image && {
-      rows: image.rows,
-      cols: image.cols,
-      block: image.block,
-      window: image.window,
-      at: image.request?.slice?.at,
-      notFinite: image.notFinite,
-      values: Array.from(image.values, (v) => (Number.isNaN(v) ? null : image.base + v)),
-    },
+    image: image && imageOf(image),
   };
 }
 

@@ -1,8 +1,9 @@
 // The lists of regions and fields.
 
-import { state, set, on, field } from './store.js';
+import { state, set, on, field, fields } from './store.js';
 import { byId, make, refill } from './dom.js';
 import { planes, shapeText, typeText, unitOf, viewOf } from './field.js';
+import { blocksText } from './wholes.js';
 import { tell } from './status.js';
 
 const EVERY = 4000;
@@ -44,19 +45,25 @@ function entry(chosen, onclick, ...children) {
 }
 
 function showFields() {
-  const fields = state.region?.fields ?? [];
-  const key = JSON.stringify([fields, state.fieldName]);
-  refill(byId('fields'), key, () => fields.map((f) => {
-    const unit = unitOf(f) && ` · ${unitOf(f)}`;
-    const on = f.mesh ? ` · ${f.mesh_kind === 'particles' ? 'of' : 'on'} ${f.mesh}` : '';
-    const mesh = f.mesh_error ? ' · mesh ignored' : on;
-    const detail = f.raw ? 'raw bytes' : `${typeText(f)} · ${shapeText(f)}${unit}${mesh}`;
+  const all = fields();
+  const key = JSON.stringify([all, state.fieldName]);
+  refill(byId('fields'), key, () => all.map((f) => {
     const item = entry(f.name === state.fieldName, () => chooseField(f),
-      make('span', { className: 'name', textContent: f.name }),
-      make('span', { className: 'detail', textContent: detail, title: f.mesh_error ?? '' }));
+      make('span', { className: 'name', textContent: f.label ?? f.name }),
+      make('span', { className: 'detail', textContent: detail(f), title: f.mesh_error ?? '' }));
     item.firstChild.disabled = f.raw;
     return item;
   }));
+}
+
+/** Returns what the list says of a field. */
+function detail(f) {
+  if (f.raw) return 'raw bytes';
+  const unit = unitOf(f) && ` · ${unitOf(f)}`;
+  if (f.blocks) return `${typeText(f)}${unit} · of ${f.whole} · ${blocksText(f)}`;
+  const on = f.mesh ? ` · ${f.mesh_kind === 'particles' ? 'of' : 'on'} ${f.mesh}` : '';
+  const mesh = f.mesh_error ? ' · mesh ignored' : on;
+  return `${typeText(f)} · ${shapeText(f)}${unit}${mesh}`;
 }
 
 /**
@@ -74,7 +81,7 @@ function keepField() {
     set({ view: viewOf(of, state.view) });
     return;
   }
-  const first = of ?? (state.region?.fields ?? []).find((f) => !f.raw);
+  const first = of ?? fields().find((f) => !f.raw);
   if (!first) return;
   if (state.fieldName && !of) {
     tell(`There is no field “${state.fieldName}” any more; this is “${first.name}”.`);

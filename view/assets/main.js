@@ -8,6 +8,7 @@ import { apply, asked } from './frames.js';
 import { request, same } from './request.js';
 import { takeToken } from './keys.js';
 import { loadColormaps } from './colors.js';
+import { setUpCells } from './cells.js';
 import { setUpLists } from './lists.js';
 import { setUpControls, showControls, showRange } from './controls.js';
 import { drawSlice, setUpSlice, wantedPlane, zoom } from './slice-view.js';
@@ -199,6 +200,7 @@ function setUp() {
   setUpInspection();
   setUpTheme();
   setUpStatus();
+  setUpCells();
   setUpLists(chooseRegion, askRegions);
   setUpControls();
   setUpSlice(draw, ask);

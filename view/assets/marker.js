@@ -1,6 +1,7 @@
 // The cross at the pinned point.
 
 import { middleOf } from './placed.js';
+import { blockAt } from './wholes.js';
 
 /** Draws the cross on a panel (see heatmap.js). */
 export function marker(ctx, panel, row, col) {
@@ -25,6 +26,15 @@ function cross(ctx, box, ratio, [x, y]) {
     ctx.stroke();
   }
   ctx.restore();
+}
+
+/**
+ * Returns the value that the images of blocks show in a cell, and whether it is the mean of several
+ * values.
+ */
+export function blockSampleAt(of, images, row, col, plane) {
+  const found = images && blockAt(of, images, [row, col], plane);
+  return found ? sampleAt(found.block, found.row, found.col) : null;
 }
 
 /**

@@ -114,8 +114,16 @@ export function drawPlots() {
     clear();
     return;
   }
-  drawLine();
+  if (field().blocks) noLine();
+  else drawLine();
   drawHistogram();
+}
+
+/** Says that there is no line, and draws none. */
+function noLine() {
+  plots.line.mark = undefined;
+  plots.line.setData([[], [], [], []]);
+  element('line-note').textContent = 'no line through several blocks';
 }
 
 /** Draws no values: the version has none. */

@@ -33,7 +33,8 @@ export function addFrame(shown, component) {
     points.set(number, [number, step, time, moments.min, moments.mean, moments.max]);
     trim(points);
   }
-  if (!probe || probe.of.version !== version.version) return;
+  // Without values, no block of the whole is there.
+  if (!probe || probe.of.version !== version.version || probe.values.length === 0) return;
   const place = JSON.stringify(probe.at);
   if (place !== probeKey) {
     probeKey = place;

@@ -15,6 +15,7 @@ import { range, symmetric } from './range.js';
 import { difference } from './frames.js';
 import { themeColors } from './theme.js';
 import { marker } from './marker.js';
+import { extentOf } from './wholes.js';
 
 const canvas = document.getElementById('heat');
 /** The panels that were drawn last, with their images, maps and ranges. */
@@ -127,6 +128,7 @@ export function drawSlice() {
     ratio: devicePixelRatio,
     unit: unitOf(of),
     placed,
+    extentOf: (block, side) => extentOf(of, block, state.plane[side]),
     xAxis: placed ? placedAxis(of, 'right') : axisOf(of, state.plane[1]),
     yAxis: upAxis(of, placed),
   }));
@@ -170,7 +172,7 @@ function axisOf(of, axis) {
  * chosen before.
  */
 function contents(of) {
-  const image = current(state.shown?.image);
+  const image = current(of.blocks ? state.shown?.blocks : state.shown?.image);
   const table = pixels(colormap(state.colormap));
   const name = title(of, state.shown?.component ?? null);
   if (state.view !== 'compare') return [{ image, table, range: rangeOf(of, image), title: name }];

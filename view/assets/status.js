@@ -4,7 +4,7 @@
 import { state, set, on, field, shownOfField, version } from './store.js';
 import { byId } from './dom.js';
 import { hasPlaces, indexText, isScene, title, unitOf } from './field.js';
-import { sampleAt } from './marker.js';
+import { blockSampleAt, sampleAt } from './marker.js';
 import { magnitude } from './series.js';
 import { number } from './numbers.js';
 import { sceneFailure } from './scene-view.js';
@@ -109,6 +109,7 @@ function messageText() {
 function meshText(of) {
   const shown = shownOfField();
   if (shown?.empty) {
+    if (of.blocks) return 'No block is used in this version.';
     const particles = of.mesh_kind === 'particles';
     const none = particles ? 'There are no particles' : 'The field has no values';
     return `${none} in this version.`;
@@ -163,13 +164,18 @@ function hoverText(of) {
 
 /** Returns the exact value if the server has sent it, else the value that is drawn. */
 function valueText(index, of) {
-  const { probe, image } = state.shown ?? {};
+  const { probe, image, blocks } = state.shown ?? {};
   if (probe && String(probe.at) === String(index)) return `= ${probeText(probe, of)}`;
-  const sample = sampleAt(image, ...state.plane.map((axis) => index[axis]));
+  const at = state.plane.map((axis) => index[axis]);
+  const sample = of.blocks
+    ? blockSampleAt(of, blocks?.images, ...at, state.plane)
+    : sampleAt(image, ...at);
   return sample ? `${sample.mean ? '≈' : '='} ${number(sample.value)}${unit(of)}` : '';
 }
 
 function probeText(probe, of) {
+  // No block of the whole is there.
+  if (probe.values.length === 0) return probe.text;
   const several = of.components > 1 ? ` (magnitude ${number(magnitude(probe.values, null))})` : '';
   return `${probe.text}${several}${unit(of)}`;
 }

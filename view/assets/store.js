@@ -1,5 +1,7 @@
 // The state of the page in one object, and the listeners to its changes.
 
+import { entries } from './wholes.js';
+
 /** The state that determines what is shown. `shown` has the data of frames, see frames.js. */
 export const state = {
   // Data from the server.
@@ -63,14 +65,19 @@ export function set(changes) {
   }
 }
 
+/** Returns the fields to choose from. Those on the blocks of a whole are one, see wholes.js. */
+export const fields = () => entries(state.region);
+
 /**
  * Returns the description of the chosen field, or undefined if there is none. Its origin and its
- * spacing are those of the version that is shown: the mesh may have moved since.
+ * spacing are those of the version that is shown: the mesh may have moved since. Of a whole, the
+ * number of cells is, too.
  */
 export function field() {
-  const newest = state.region?.fields.find((f) => f.name === state.fieldName);
-  const axes = newest && shownOfField()?.axes;
-  return axes ? { ...newest, ...axes } : newest;
+  const newest = fields().find((f) => f.name === state.fieldName);
+  const { axes, cells } = (newest && shownOfField()) || {};
+  if (!axes) return newest;
+  return newest.blocks ? { ...newest, ...axes, shape: cells } : { ...newest, ...axes };
 }
 
 /** Returns the named mesh of the chosen field, or undefined if it is on none. */

@@ -311,22 +311,27 @@ pub fn volume(
     let got = blocks::blocks(desc, bytes, component, &window)?;
     let three = |numbers: &[usize]| [numbers[0], numbers[1], numbers[2]];
     let range = range_of(got.samples.iter());
-    let [low, high] = range.unwrap_or([0.0, 1.0]);
-    // All samples of a constant field are 0. (NaN as u8 is 0.)
-    let scale = if high > low {
-        255.0 / (high - low)
-    } else {
-        0.0
-    };
-    let byte = |value: &f64| ((value - low) * scale).round() as u8;
     Ok(Volume {
         shape: three(got.samples.shape()),
         block: three(&got.block),
         spacing: None,
         range,
         not_finite: got.not_finite,
-        samples: got.samples.iter().map(byte).collect(),
+        samples: bytes_of(got.samples.iter(), range),
     })
+}
+
+/// Returns values as bytes: the ends of `range` as 0 and 255. All bytes of a constant field are 0.
+fn bytes_of<'a>(values: impl Iterator<Item = &'a f64>, range: Option<[f64; 2]>) -> Vec<u8> {
+    let [low, high] = range.unwrap_or([0.0, 1.0]);
+    let scale = if high > low {
+        255.0 / (high - low)
+    } else {
+        0.0
+    };
+    // NaN as u8 is 0.
+    let byte = |value: &f64| ((value - low) * scale).round() as u8;
+    values.map(byte).collect()
 }
 
 impl ViewRequest {

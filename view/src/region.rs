@@ -2,6 +2,7 @@
 
 mod axes;
 mod named;
+mod whole;
 
 use crate::mesh;
 pub use axes::Axes;
@@ -13,6 +14,7 @@ use tcasm_analytics::blocks;
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, Kind, MeshDesc};
 use tcasm_core::format::stamp::Stamp;
 use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Status, Version};
+pub use whole::Whole;
 
 /// The state of a region's stream of versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -72,6 +74,7 @@ pub struct Region {
     pub clients: usize,
     pub fields: Vec<Field>,
     pub meshes: Vec<Mesh>,
+    pub wholes: Vec<Whole>,
 }
 
 /// An observer of the region.
@@ -305,6 +308,7 @@ impl Region {
             .iter()
             .map(|mesh| Mesh::of(mesh, table))
             .collect();
+        self.wholes = Whole::all(table);
     }
 }
 

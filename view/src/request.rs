@@ -1,6 +1,6 @@
 //! The messages of a client: what it wants to see.
 
-use crate::mesh::MAX_TRIANGLES;
+use crate::region::Axes;
 use serde::Deserialize;
 use tcasm_analytics::blocks;
 use tcasm_core::field::FieldDesc;
@@ -16,6 +16,8 @@ pub const MAX_LINE: usize = 8192;
 pub const MAX_VOLUME: usize = 256;
 /// Maximum number of points of a scene.
 pub const MAX_POINTS: usize = 1 << 20;
+/// Maximum number of triangles of a surface. A larger surface is made coarser.
+pub const MAX_TRIANGLES: usize = 1_000_000;
 /// Maximum number of bins of a histogram.
 pub const MAX_BINS: usize = 1024;
 /// Maximum number of indices of a point. No field has as many axes.
@@ -41,13 +43,21 @@ pub enum ClientMessage {
 /// All that a client wants to see.
 ///
 /// Indices refer to the field without ghost layers. Axes are in the order of a C array, x last.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+///
+/// The field can be one of a whole: of all blocks of a block-structured mesh (AMR). Indices refer
+/// to cells of equal size then, and the slice, the point and the statistics are those of all blocks
+/// that are used in the version.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ViewRequest {
     /// A number that the frames that answer repeat.
     pub id: u64,
-    /// Name of the field.
+    /// Name of the field; of a field of a whole, the name of the whole and the name of the quantity,
+    /// separated by `/`.
     pub field: String,
+    /// The cells of a whole that indices refer to: where the first one begins, and their size. If
+    /// absent, those of the version. Not used for other fields.
+    pub axes: Option<Axes>,
     /// The component of a vector; `None` for its magnitude.
     pub component: Option<usize>,
     /// The version, which is sent once; `None` to follow the newest version.

@@ -54,8 +54,8 @@ export async function view(name, port = 0) {
 }
 
 /**
- * Starts the example `scene`, which publishes when `publish` is called. With `more`, "rare" or
- * "meshes", it has more kinds of fields.
+ * Starts the example `scene`, which publishes when `publish` is called. With `more`, "rare",
+ * "meshes" or "blocks", it has more kinds of fields.
  */
 export async function scene(name, history = 8, more = '') {
   const program = start('examples/scene', [name, String(history), ...(more ? [more] : [])]);

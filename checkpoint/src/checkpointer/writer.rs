@@ -91,17 +91,7 @@ impl Checkpointer {
         }
         let found = slow.and_then(|s| s.newest()).max(tier.contents().newest());
         let fast = Arc::new(Mutex::new(tier));
-        let drain = settings.slow.clone().map(|dir| {
-            let to = drain::Settings {
-                dir,
-                keep: settings.keep_slow.clone(),
-                keep_fast: settings.keep.clone(),
-                limit: settings.limit,
-                replace_later: settings.replace_later,
-            };
-            Drain::start(fast.clone(), to)
-        });
-        let drain = drain.transpose()?;
+        let drain = start_drain(&settings, &fast)?;
         Ok(Checkpointer {
             compactor: start_compactor(&settings, &fast, drain.as_ref())?,
             drain,
@@ -152,6 +142,21 @@ impl Checkpointer {
     pub fn wait_drained(&self, timeout: Duration) -> Option<State> {
         self.drain.as_ref().map(|drain| drain.wait(timeout))
     }
+}
+
+/// Starts the drain, if there is a slow tier.
+fn start_drain(settings: &Settings, fast: &Shared) -> Result<Option<Drain>, WriteError> {
+    let Some(dir) = settings.slow.clone() else {
+        return Ok(None);
+    };
+    let to = drain::Settings {
+        dir,
+        keep: settings.keep_slow.clone(),
+        keep_fast: settings.keep.clone(),
+        limit: settings.limit,
+        replace_later: settings.replace_later,
+    };
+    Drain::start(fast.clone(), to).map(Some)
 }
 
 /// Starts the compactor, if the settings ask for it.

@@ -74,14 +74,7 @@ fn check_name(path: &Path, header: &Header) -> Result<(), ReadError> {
 
 /// Reads the description of a file of the given kind and checks its checksum.
 fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
-    // Full checkpoints have no attribute for their kind.
-    let found = match own.attr("kind") {
-        Ok(_) => text(own, "kind")?,
-        Err(_) => "full".to_owned(),
-    };
-    if found != kind {
-        return Err(format!("its kind is {found:?}, but its name says {kind:?}").into());
-    }
+    check_kind(own, kind)?;
     let stamp = Stamp {
         version: number(own, "version")?,
         step: number(own, "step")?,
@@ -113,6 +106,18 @@ fn read(own: &Group, kind: &str, seal: String) -> hdf5::Result<Header> {
         base,
         checksum,
     })
+}
+
+/// Checks that a file has the given kind. Full checkpoints have no attribute for it.
+fn check_kind(own: &Group, kind: &str) -> hdf5::Result<()> {
+    let found = match own.attr("kind") {
+        Ok(_) => text(own, "kind")?,
+        Err(_) => "full".to_owned(),
+    };
+    match found == kind {
+        true => Ok(()),
+        false => Err(format!("its kind is {found:?}, but its name says {kind:?}").into()),
+    }
 }
 
 /// Reads the state that an increment builds on.

@@ -7,39 +7,18 @@
 //! here: a wrong factor is worse than none.
 
 mod parser;
+mod product;
 mod symbols;
 #[cfg(test)]
 mod tests;
+
+pub use product::Si;
 
 /// The longest text in bytes that is taken for a unit.
 const LONGEST: usize = 256;
 
 /// The texts that would be products, but are something else: temperatures with another zero.
 const NO_PRODUCTS: [&str; 4] = ["deg C", "deg F", "degree C", "degree F"];
-
-/// The meaning of a unit in SI.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Si {
-    /// The factor that converts values to SI, positive.
-    pub factor: f64,
-    /// The powers of the SI base units, in the order of openPMD: length, mass, time, electric
-    /// current, temperature, amount of substance, luminous intensity.
-    pub dimension: [f64; 7],
-}
-
-impl Si {
-    /// The meaning of numbers without a unit.
-    pub const ONE: Si = Si {
-        factor: 1.0,
-        dimension: [0.0; 7],
-    };
-
-    /// The metre.
-    pub const METRE: Si = Si {
-        factor: 1.0,
-        dimension: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-    };
-}
 
 /// Returns the meaning of the unit `text`, or `None` if it is not known. An empty text is 1.
 pub fn parse(text: &str) -> Option<Si> {
@@ -69,59 +48,4 @@ fn plain_powers(text: &str) -> String {
         was_raised = digit.is_some();
     }
     plain
-}
-
-/// A product of units. Its factor is `mantissa * 10^power`: the powers of ten are added as whole
-/// numbers, so that prefixes cause no rounding errors.
-#[derive(Clone, Copy, Debug)]
-struct Product {
-    mantissa: f64,
-    power: f64,
-    dimension: [f64; 7],
-}
-
-impl Product {
-    fn number(mantissa: f64, power: f64) -> Self {
-        Product {
-            mantissa,
-            power,
-            dimension: [0.0; 7],
-        }
-    }
-
-    fn times(self, other: Self) -> Self {
-        Product {
-            mantissa: self.mantissa * other.mantissa,
-            power: self.power + other.power,
-            dimension: std::array::from_fn(|i| self.dimension[i] + other.dimension[i]),
-        }
-    }
-
-    fn to_the(self, n: f64) -> Self {
-        let power = self.power * n;
-        let (mantissa, power) = match n.fract() == 0.0 {
-            true => (self.mantissa.powi(n as i32), power),
-            false => (
-                self.mantissa.powf(n) * 10f64.powf(power.fract()),
-                power.trunc(),
-            ),
-        };
-        Product {
-            mantissa,
-            power,
-            dimension: self.dimension.map(|exponent| exponent * n),
-        }
-    }
-
-    /// Returns the meaning, or `None` if the factor is no number that can be used.
-    fn si(self) -> Option<Si> {
-        // Decimal text is rounded only once.
-        let factor: f64 = format!("{}e{}", self.mantissa, self.power).parse().ok()?;
-        let is_usable = factor.is_normal() && factor > 0.0;
-        is_usable.then_some(Si {
-            factor,
-            // Adding 0 makes -0 a 0.
-            dimension: self.dimension.map(|exponent| exponent + 0.0),
-        })
-    }
 }

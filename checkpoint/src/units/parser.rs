@@ -1,7 +1,8 @@
 //! The parser of units. It reads a text from left to right, and gives up where it does not
 //! understand it.
 
-use super::{Product, symbols};
+use super::product::Product;
+use super::symbols;
 
 /// The largest depth of parentheses.
 const DEEPEST: usize = 8;

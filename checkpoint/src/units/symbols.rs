@@ -1,7 +1,7 @@
 //! The symbols of units: SI, and those that codes of physics use beside it. Constants of nature
 //! have the values of CODATA 2022.
 
-use super::Product;
+use super::product::Product;
 use std::f64::consts::PI;
 
 /// The prefixes, and the powers of ten that they stand for.

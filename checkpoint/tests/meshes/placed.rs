@@ -116,25 +116,58 @@ fn other_programs_read_files_without_unused_blocks() {
     assert!(["case0.vtkhdf", "case3.vtkhdf"].map(kind) == [true; 2]);
 }
 
-#[test]
-fn single_mesh_that_moves_is_an_image_in_its_first_version_only() {
+/// Writes a series in which mesh 0 moves after `still` of five versions, and has it read. Each
+/// version is appended by another start of the writer. Returns the types of the uniform meshes in
+/// the groups `paths` of both parts.
+fn move_after(still: usize, specs: &[Spec], paths: &[&str]) -> [Vec<String>; 2] {
     let mut files = Files::new();
-    let spec = Spec::new(Kind::Uniform([4, 3, 2]));
-    let mut all = versions(5, |_| vec![spec.clone()]);
+    let mut all = versions(5, |_| specs.to_vec());
     let (path, mut described) = (files.path("run.vtkhdf"), Vec::new());
     for (n, version) in all.iter_mut().enumerate() {
-        place(version, 0, n);
-        // Each version is appended by another start of the writer.
+        place(version, 0, (n + 1).saturating_sub(still));
         let mut series = TimeSeries::open(&path, "test", SeriesOptions::default()).unwrap();
         let number = n as u64 + 1;
         let appended = append(&mut series, version, number, |_| true);
-        let part = if n == 0 { "run.vtkhdf" } else { "run_2.vtkhdf" };
-        assert_eq!(appended.path, files.path(part));
+        assert_eq!(appended.path, files.path(PARTS[usize::from(n >= still)]));
         described.push(files.described(&format!("run.{n}"), version, stamp(number)));
     }
-    files.add("run.vtkhdf", true, &described[..1]);
-    files.add("run_2.vtkhdf", true, &described[1..]);
+    files.add(PARTS[0], true, &described[..still]);
+    files.add(PARTS[1], true, &described[still..]);
     files.check();
+    PARTS.map(|part| {
+        let file = hdf5::File::open(files.path(part)).unwrap();
+        let group = |path: &&str| file.group(path).unwrap();
+        let types = paths.iter().map(|path| type_of(&group(path)));
+        types.collect()
+    })
+}
+
+const PARTS: [&str; 2] = ["run.vtkhdf", "run_2.vtkhdf"];
+
+/// Returns the type that a group has in VTKHDF.
+fn type_of(group: &hdf5::Group) -> String {
+    let of = group.attr("Type").unwrap();
+    let of: hdf5::types::FixedAscii<28> = of.read_scalar().unwrap();
+    of.to_string()
+}
+
+#[test]
+fn single_mesh_that_moves_is_an_image_in_its_first_version_only() {
+    let types = move_after(1, &[Spec::new(Kind::Uniform([4, 3, 2]))], &["VTKHDF"]);
+    assert_eq!(types, [["ImageData"], ["UnstructuredGrid"]]);
+}
+
+#[test]
+fn uniform_meshes_among_several_are_images_until_one_moves() {
+    let specs = [
+        Spec::new(Kind::Uniform([4, 3, 2])),
+        Spec::new(Kind::Particles(2, 3, DType::F64)),
+        Spec::new(Kind::Uniform([3, 2, 1])),
+    ];
+    for still in 1..4 {
+        let types = move_after(still, &specs, &["VTKHDF/m0", "VTKHDF/m2"]);
+        assert_eq!(types, [["ImageData"; 2], ["UnstructuredGrid"; 2]]);
+    }
 }
 
 #[test]

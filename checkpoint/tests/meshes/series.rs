@@ -242,13 +242,13 @@ fn geometry_that_stays_is_stored_once_and_refers_to_the_first_version() {
 }
 
 #[test]
-fn points_of_a_uniform_mesh_among_several_are_stored_once() {
+fn points_of_a_uniform_mesh_are_stored_only_if_it_is_no_image() {
     let files = Files::new();
     let path = files.path("run.vtkhdf");
     let all = versions(3, |_| {
         vec![
             Spec::new(Kind::Uniform([3, 2, 1])),
-            Spec::new(Kind::Particles(2, 3, DType::F64)),
+            Spec::new(Kind::Uniform([3, 2, 1])).up_to(2, 1),
         ]
     });
     let mut series = TimeSeries::open(&path, "test", SeriesOptions::default()).unwrap();
@@ -258,7 +258,8 @@ fn points_of_a_uniform_mesh_among_several_are_stored_once() {
         assert_eq!(rows.group("tcasm/made").is_ok(), n == 1, "version {n}");
     }
     let file = hdf5::File::open(&path).unwrap();
-    let array = |name: &str| file.dataset(&format!("VTKHDF/m0/{name}")).unwrap();
+    assert!(file.dataset("VTKHDF/m0/Points").is_err());
+    let array = |name: &str| file.dataset(&format!("VTKHDF/m1/{name}")).unwrap();
     let offsets = array("Steps/PointOffsets").read_raw::<i64>().unwrap();
     assert_eq!(offsets, [0; 3]);
     let points = array("Points").read_raw::<f64>().unwrap();

@@ -3,6 +3,7 @@
 
 mod component;
 mod format;
+mod hostbuffer;
 mod keep;
 mod look;
 pub mod values;
@@ -13,6 +14,7 @@ use crate::files::demo::DemoArgs;
 use crate::{exit, files};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 pub use format::Format;
+pub use hostbuffer::*;
 pub use keep::*;
 pub use look::*;
 pub use view::*;
@@ -64,6 +66,9 @@ pub enum Command {
     /// Hold the last versions in memory when a simulation dies, for its next start
     #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),
+    /// Let the hosts of jobs agree on the address of their host buffers
+    #[command(after_help = HOSTBUFFER_HELP)]
+    Hostbuffer(HostBufferArgs),
     /// Remove the sockets and lock files that dead simulations of this user have left
     Clean {
         /// Only list what would be removed

@@ -2,8 +2,10 @@
 //! improve it.
 
 mod device;
+mod hostbuffer;
 mod limits;
 mod nodes;
+mod registrars;
 mod runtime;
 mod transfers;
 
@@ -11,8 +13,10 @@ use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
 use device::Device;
+use hostbuffer::HostBuffers;
 use limits::Limits;
 use nodes::Nodes;
+use registrars::Registrars;
 use runtime::RuntimeDir;
 use serde::Serialize;
 use tcasm_core::track::{Grant, Probe, TrackerKind, Verdict, probe};
@@ -28,8 +32,11 @@ struct Report {
     userfaultfd_device: Device,
     limits: Limits,
     memory_nodes: Nodes,
+    /// What memory can be registered with for devices.
+    registrars: Registrars,
     runtime_dir: RuntimeDir,
     transfers: Transfers,
+    host_buffers: HostBuffers,
     /// Changes to this machine that would help.
     advice: Vec<String>,
 }
@@ -38,12 +45,14 @@ pub fn run(format: Format) -> Result<(), Failure> {
     let (probe, limits, runtime_dir) = (probe(), Limits::read(), RuntimeDir::check());
     let (device, memory_nodes) = (Device::check(), Nodes::check());
     let transfers = Transfers::check();
+    let host_buffers = HostBuffers::check();
     let advice = [
         advice(&probe, &device),
         limits.advice(),
         memory_nodes.advice(),
         runtime_dir.advice(),
         transfers.advice(),
+        host_buffers.advice(),
     ]
     .concat();
     let report = Report {
@@ -52,8 +61,10 @@ pub fn run(format: Format) -> Result<(), Failure> {
         userfaultfd_device: device,
         limits,
         memory_nodes,
+        registrars: Registrars::check(),
         runtime_dir,
         transfers,
+        host_buffers,
         advice,
     };
     if format.json {
@@ -61,8 +72,13 @@ pub fn run(format: Format) -> Result<(), Failure> {
     } else {
         output::text(&text(&report))?;
     }
+    outcome(&report)
+}
+
+/// Returns an error if no region can be created on this machine.
+fn outcome(report: &Report) -> Result<(), Failure> {
     match (&report.probe.choice.tracker, &report.runtime_dir.problem) {
-        (None, _) => Err(Failure::new(Code::Other, report.probe.choice.why)),
+        (None, _) => Err(Failure::new(Code::Other, report.probe.choice.why.clone())),
         (_, Some(problem)) => Err(Failure::new(
             Code::Io,
             format!(
@@ -141,6 +157,12 @@ fn text(report: &Report) -> String {
     ]);
     table.row(["huge pages", verdict(&probe.huge_pages)]);
     out += &table.render();
+    out += "\nregistering memory for devices\n";
+    let mut table = Table::indented(2);
+    for (name, state) in report.registrars.lines() {
+        table.row([name.to_owned(), state]);
+    }
+    out += &table.render();
     out += "\nmachine\n";
     out += &machine(report).render();
     if !report.advice.is_empty() {
@@ -176,6 +198,7 @@ fn machine(report: &Report) -> Table {
     row("/dev/userfaultfd", report.userfaultfd_device.text());
     row("open files", shown(limits.open_files, |n| n.to_string()));
     row("address space", shown(limits.address_space, output::bytes));
+    row("locked memory", shown(limits.locked_memory, output::bytes));
     row("memory", limits.memory_text());
     row("nodes of memory", report.memory_nodes.text());
     row("huge pages", shown(limits.huge_pages.clone(), |s| s));
@@ -190,6 +213,9 @@ fn machine(report: &Report) -> Table {
     );
     row("runtime folder", report.runtime_dir.text());
     row("transfers", report.transfers.text().to_owned());
+    for (name, value) in report.host_buffers.rows() {
+        row(name, value);
+    }
     table
 }
 

@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod dump;
+mod hostbuffer;
 mod info;
 mod keep;
 mod ls;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Watch(args) => watch::run(&args),
         Command::Files(command) => files::run(command),
         Command::Keep(args) => keep::run(&args),
+        Command::Hostbuffer(args) => hostbuffer::run(&args),
         Command::Clean { dry_run } => clean::run(dry_run),
         Command::Demo(args) => demo::run(&args),
         Command::Completions { shell } => completions::run(shell),

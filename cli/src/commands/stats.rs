@@ -8,35 +8,14 @@ use crate::output;
 use crate::part::Part;
 use crate::region;
 use ndarray::{ArrayViewD, Axis};
-use serde::Serialize;
+use print::Stats;
 use tcasm_analytics::dynamic::{self, AnalyticsError};
 use tcasm_analytics::histogram::histogram_of_points;
 use tcasm_analytics::moments::moments_of_points;
 use tcasm_analytics::{Histogram, Lane, Moments, Number, PerComponent, Range};
 use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
-use tcasm_observer::{Stamp, Version};
-
-/// The output. The values outside of `components` describe what `describes` names.
-#[derive(Debug, Serialize)]
-struct Stats {
-    name: String,
-    field: String,
-    #[serde(flatten)]
-    stamp: Stamp,
-    dtype: String,
-    unit: String,
-    shape: Vec<usize>,
-    /// `values`, or for a vector field `magnitude` or, for example, `component 1`.
-    describes: String,
-    #[serde(flatten)]
-    whole: Moments,
-    histogram: Histogram,
-    /// The numbers of the components that the next two lists describe.
-    component_numbers: Vec<usize>,
-    components: Vec<Moments>,
-    component_histograms: Vec<Histogram>,
-}
+use tcasm_observer::Version;
 
 /// The results, and what they describe.
 struct Operators {

@@ -5,21 +5,21 @@
 //! have a mesh only if they are taken without steps. A field stays on the mesh if its part needs
 //! just the points that are taken.
 //!
-//! A uniform mesh has no fields as its geometry. Its part has an origin and a spacing of its own, so
-//! cells may have steps there. Of the fields on one that is unused in a version nothing is taken.
+//! A uniform mesh has no fields as its geometry. Its part has an origin and a spacing of its own,
+//! so cells may have steps there. Of the fields on one that is unused in a version nothing is
+//! taken.
 //!
 //! Unstructured meshes have no parts: their cells would need other numbers.
 
+mod axes;
 mod uniform;
 
+use axes::{Points, along_axes, along_xyz, moved};
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Extract, Taken};
-use tcasm_core::field::{Block, Centering, FieldDesc, FieldTable, MeshDesc, MeshKind, Order};
+use tcasm_core::field::{Centering, FieldDesc, FieldTable, MeshDesc, MeshKind};
 use uniform::UniformPart;
-
-/// The indices that are taken of the points of a mesh along x, y and z.
-type Points = [Taken; 3];
 
 /// The parts of the meshes of a table.
 #[derive(Debug, Default)]
@@ -226,8 +226,8 @@ fn around(cells: Points, along: [usize; 3]) -> Option<Points> {
     Some(points)
 }
 
-/// Returns the number of points of `mesh` along x, y and z, or `None` if it is a uniform mesh, or if
-/// no part of a mesh of its kind is stored.
+/// Returns the number of points of `mesh` along x, y and z, or `None` if it is a uniform mesh, or
+/// if no part of a mesh of its kind is stored.
 fn extents(table: &FieldTable, mesh: &MeshDesc) -> Option<[usize; 3]> {
     use MeshKind::{Uniform, Unstructured};
     if matches!(mesh.kind, Uniform { .. } | Unstructured { .. }) {
@@ -265,39 +265,6 @@ fn geometry<'t>(
     let field = coordinates(mesh).and_then(|name| table.get(name));
     let part = field.map(|field| (field.name.as_str(), along_axes(field, points)));
     part.into_iter().collect()
-}
-
-/// Returns what is taken of `field` along x, y and z, if `taken` is along its axes. A field may
-/// lack slow axes of one point, and have some that the mesh lacks.
-fn along_xyz(field: &FieldDesc, mut taken: Vec<Taken>) -> Points {
-    if field.order == Order::C {
-        taken.reverse();
-    }
-    let mut along = [Taken::ONLY; 3];
-    for (to, from) in along.iter_mut().zip(taken) {
-        *to = from;
-    }
-    along
-}
-
-/// Returns what is taken along the axes of `field`, if `points` are taken along x, y and z.
-fn along_axes(field: &FieldDesc, points: Points) -> Vec<Taken> {
-    let mut taken: Vec<Taken> = points.into_iter().take(field.shape.len()).collect();
-    if field.order == Order::C {
-        taken.reverse();
-    }
-    taken
-}
-
-/// Returns the place of a part of `block`, or `None` if it has steps: its cells are larger than
-/// those of the level.
-fn moved(block: &Block, points: &Points) -> Option<Block> {
-    let has_steps = points.iter().any(|taken| taken.step > 1);
-    let mut moved = block.clone();
-    for (offset, taken) in moved.offset.iter_mut().zip(points) {
-        *offset = offset.saturating_add_unsigned(taken.start as u64);
-    }
-    (!has_steps).then_some(moved)
 }
 
 #[cfg(test)]

@@ -251,6 +251,8 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
     assert_eq!(report["max_map_count"], probe.max_map_count);
     assert!(report["limits"]["open_files"].as_u64().unwrap() > 0);
     assert!(report["limits"]["memory"].as_u64().unwrap() > 1 << 20);
+    assert_eq!(report["registrars"][0]["name"], "mlock");
+    assert_eq!(report["registrars"][0]["problem"], Value::Null);
     let reserved = ReservedPages::read().map(|pages| pages.total);
     assert_eq!(
         report["limits"]["reserved_pages"]["total"].as_u64(),
@@ -273,6 +275,8 @@ fn doctor_reports_the_machine_and_the_chosen_tracker() {
         "deferred capture, user mode only",
         &probe.kernel,
         "open files",
+        "locked memory",
+        "registering memory for devices",
         "nodes of memory",
         "reserved huge pages",
         "runtime folder",

@@ -23,6 +23,8 @@ mod part;
 mod shown;
 mod stats;
 mod tiers;
+mod tmux;
 mod view;
 mod waiting;
 mod watch;
+mod watch_meshes;

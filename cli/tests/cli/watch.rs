@@ -3,6 +3,7 @@
 
 use crate::blocks::Blocks;
 use crate::common::{Victim, bad, command, json, line, name, publish, runtime_dir, until};
+use crate::tmux::Tmux;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -15,100 +16,6 @@ use std::process::{Child, Command, Stdio};
 use tcasm_producer::Producer;
 use tcasm_tests::procfs;
 use tcasm_view::colormaps::{MAPS, colour};
-
-/// A terminal of 120 x 40 in which a command runs. It shows the exit status of the command.
-struct Tmux {
-    socket: String,
-}
-
-impl Tmux {
-    /// Runs `tcasm watch` with these arguments.
-    fn watch(args: &[&str]) -> Tmux {
-        Tmux::run(&format!(
-            "{} watch {}",
-            env!("CARGO_BIN_EXE_tcasm"),
-            args.join(" ")
-        ))
-    }
-
-    fn run(what: &str) -> Tmux {
-        let socket = name("tmux");
-        let dir = runtime_dir().display();
-        let line = format!(
-            "echo before; TCASM_RUNTIME_DIR={dir} COLORTERM=truecolor {what}; \
-             echo status $?; exec cat"
-        );
-        let tmux = Tmux { socket };
-        let size = ["-x", "120", "-y", "40"];
-        tmux.command(
-            &[
-                &["-f", "/dev/null", "new-session", "-d"],
-                &size[..],
-                &["sh", "-c", &line],
-            ]
-            .concat(),
-        );
-        tmux
-    }
-
-    fn command(&self, args: &[&str]) -> String {
-        let mut tmux = Command::new("tmux");
-        tmux.args(["-u", "-L", &self.socket]).args(args);
-        tmux.env_remove("TMUX").stdin(Stdio::null());
-        let output = tmux.output().expect("tmux runs; ci/setup.sh installs it");
-        assert!(output.status.success(), "{args:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn press(&self, key: &str) {
-        self.command(&["send-keys", key]);
-    }
-
-    fn resize(&self, width: &str, height: &str) {
-        self.command(&["resize-window", "-x", width, "-y", height]);
-    }
-
-    fn screen(&self) -> String {
-        self.command(&["capture-pane", "-p"])
-    }
-
-    /// Returns the screen with the escape sequences for its colours.
-    fn colours(&self) -> String {
-        self.command(&["capture-pane", "-p", "-e"])
-    }
-
-    /// Waits until `done` returns true for the screen. Returns the screen.
-    fn until(&self, what: &str, done: impl Fn(&str) -> bool) -> String {
-        let mut screen = String::new();
-        until(&format!("{what}, on {}", self.socket), || {
-            screen = self.screen();
-            done(&screen)
-        });
-        screen
-    }
-
-    fn until_it_says(&self, text: &str) -> String {
-        self.until(text, |screen| screen.contains(text))
-    }
-
-    /// Checks that the command has ended with this status and restored the terminal.
-    fn assert_left(&self, status: i32) {
-        let screen = self.until_it_says(&format!("status {status}"));
-        assert!(screen.starts_with("before\n"), "{screen}");
-        // Typed text is echoed again, and the cursor is visible.
-        self.press("typed");
-        self.until_it_says("typed");
-        let flags = self.command(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
-        assert_eq!(flags.trim(), "0 1");
-    }
-}
-
-impl Drop for Tmux {
-    fn drop(&mut self) {
-        let mut tmux = Command::new("tmux");
-        let _ = tmux.args(["-L", &self.socket, "kill-server"]).output();
-    }
-}
 
 /// Returns the step that is shown.
 fn step(screen: &str) -> u64 {

@@ -221,6 +221,15 @@ impl FieldDesc {
         shape
     }
 
+    /// Returns the description with the largest length that the field can have.
+    #[must_use]
+    pub fn at_capacity(&self) -> Self {
+        FieldDesc {
+            shape: self.capacity_shape(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the size of the memory of the field in bytes, of which [`FieldDesc::bytes`] are in
     /// use in this version.
     pub fn capacity_bytes(&self) -> u64 {

@@ -1,8 +1,7 @@
 //! The memory of one plane, and copying into it. [`super::Planes`] knows which frames are in use.
 
 use super::access::Access;
-use super::huge::HugeChunks;
-use super::topology::Node;
+use super::huge_chunks::HugeChunks;
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::copy::{Stores, copy};
 use crate::sys::live;
@@ -204,10 +203,10 @@ impl PlaneMemory {
     /// The setting belongs to the object. It is made through a mapping that exists only meanwhile,
     /// because it splits the mapping at its ends: the plane's own mapping must stay in one piece,
     /// so that its page tables can be moved, and mappings are limited.
-    pub(crate) fn prefer(
+    pub(crate) fn prefer<N: Copy>(
         &self,
-        runs: &[(Range<usize>, Node)],
-        number: impl Fn(Node) -> u32,
+        runs: &[(Range<usize>, N)],
+        number: impl Fn(N) -> u32,
     ) -> io::Result<()> {
         for runs in runs.chunks(BOUND_AT_ONCE) {
             let map = Mapping::shared_closed(self.object.as_fd(), self.map.len());

@@ -4,7 +4,7 @@
 use super::fork::Process;
 use nix::errno::Errno;
 use nix::sys::mman::{
-    MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munlock, munmap,
+    MapFlags, MmapAdvise, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munlock, munmap,
 };
 use std::ffi::c_void;
 use std::io::Read;
@@ -355,6 +355,15 @@ impl Mapping {
                 done => return done.map(drop),
             }
         }
+    }
+
+    /// Locks `at..at+len` of the mapping in memory, and so allocates all of it. This fails above
+    /// the limit on locked memory (RLIMIT_MEMLOCK).
+    pub fn lock(&self, at: usize, len: usize) -> Result<(), MapError> {
+        let addr = self.part(at, len)?;
+        let ptr = NonNull::new(addr.get() as *mut c_void).expect("an address in a mapping");
+        // SAFETY: the range lies in this mapping, and no byte of it changes.
+        unsafe { mlock(ptr, len) }.map_err(|e| MapError::os("lock in memory", addr.get(), len, e))
     }
 
     /// Maps the pages `offset..offset+len` of a shared object, read-only, over `at..at+len` of this

@@ -82,11 +82,24 @@ pub fn nodes_of(addresses: &[usize]) -> io::Result<Vec<Option<u32>>> {
 /// In a shared mapping this is a setting of the object: it holds for all mappings of it, also for
 /// copies of its pages in private mappings, and stays when the mapping is gone.
 pub fn prefer(range: &Range<usize>, node: Option<u32>) -> io::Result<()> {
-    let (mut mask, mut mode) = ([0u64; MASK_WORDS], libc::MPOL_DEFAULT);
-    if let Some(node) = node {
-        let word = mask.get_mut(node as usize / 64).ok_or(Errno::EINVAL)?;
-        *word = 1 << (node % 64);
-        mode = libc::MPOL_PREFERRED;
+    match node {
+        Some(node) => set_policy(range, libc::MPOL_PREFERRED, &[node]),
+        None => set_policy(range, libc::MPOL_DEFAULT, &[]),
+    }
+}
+
+/// Lets pages of `range` that get memory from now on lie on these nodes in turn. As with
+/// [`prefer`], this is a setting of the object in a shared mapping. The error is EINVAL for a node
+/// that the machine does not have.
+pub fn interleave(range: &Range<usize>, nodes: &[u32]) -> io::Result<()> {
+    set_policy(range, libc::MPOL_INTERLEAVE, nodes)
+}
+
+fn set_policy(range: &Range<usize>, mode: libc::c_int, nodes: &[u32]) -> io::Result<()> {
+    let mut mask = [0u64; MASK_WORDS];
+    for node in nodes {
+        let word = mask.get_mut(*node as usize / 64).ok_or(Errno::EINVAL)?;
+        *word |= 1 << (node % 64);
     }
     // SAFETY: the mask lives during the call, which only reads it. The call changes no byte and no
     // access to the range.

@@ -2,9 +2,9 @@
 //! and reading which stores wait. Structures and numbers of requests come from the kernel's headers
 //! (`linux-raw-sys`).
 //!
-//! No events are ever requested. An event blocks the caller of munmap or fork until it is read, and
-//! makes protecting fail meanwhile. The owner of the memory must not unmap it; if it does, the next
-//! scan detects it.
+//! No tracker ever requests events. An event blocks the caller of munmap or fork until it is read,
+//! and makes protecting fail meanwhile. The owner of the memory must not unmap it; if it does, the
+//! next scan detects it. (`uffd_events.rs` is for memory that others may unmap.)
 
 use linux_raw_sys::{general as raw, ioctl};
 use nix::errno::Errno;
@@ -32,8 +32,8 @@ const PROTECT: u64 = 1;
 const RELEASE: u64 = 0;
 
 /// The size of a message that is read from a userfaultfd, and the parts of it that are used.
-const MESSAGE: usize = size_of::<raw::uffd_msg>();
-const EVENT: usize = offset_of!(raw::uffd_msg, event);
+pub(super) const MESSAGE: usize = size_of::<raw::uffd_msg>();
+pub(super) const EVENT: usize = offset_of!(raw::uffd_msg, event);
 const ADDRESS: usize = offset_of!(raw::uffd_msg, arg.pagefault.address);
 const _: () = assert!(MESSAGE == 32 && EVENT == 0 && ADDRESS == 16);
 
@@ -273,12 +273,17 @@ pub fn next_fault(uffd: &Uffd) -> io::Result<Option<usize>> {
 /// Closes the userfaultfd and keeps the number of its descriptor, which other threads may be using.
 /// All ranges are released, and later uses of the descriptor give an error.
 pub fn close_in_place(uffd: &Uffd) {
-    let Ok(null) = std::fs::File::open("/dev/null") else {
-        return;
-    };
+    if let Ok(null) = std::fs::File::open("/dev/null") {
+        replace_in_place(uffd, null.as_fd());
+    }
+}
+
+/// Does what [`close_in_place`] does with a descriptor of the caller, so that it needs no new one.
+/// It must not be a userfaultfd.
+pub fn replace_in_place(uffd: &Uffd, by: BorrowedFd<'_>) {
     // SAFETY: both descriptors are open, and belong to the library. The number stays open, and its
     // owner closes it later.
-    unsafe { libc::dup3(null.as_raw_fd(), uffd.0.as_raw_fd(), libc::O_CLOEXEC) };
+    unsafe { libc::dup3(by.as_raw_fd(), uffd.0.as_raw_fd(), libc::O_CLOEXEC) };
 }
 
 #[cfg(test)]

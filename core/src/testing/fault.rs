@@ -1,4 +1,5 @@
-//! Fault points, at which tests kill the process: the steps of publish and of checkpoints.
+//! Fault points, at which tests kill the process: the steps of publish, of checkpoints, and of host
+//! buffers.
 //!
 //! With the feature `fault-points`, the environment variable `TCASM_FAULT` selects a point. The
 //! fault happens when the process passes the point for the `count`-th time (1 if not given):
@@ -47,6 +48,18 @@ pub const CHECKPOINT_POINTS: [&str; 10] = [
     "replacing",
 ];
 
+/// The steps of agreeing on a host buffer, in order.
+pub const HOST_BUFFER_POINTS: [&str; 8] = [
+    "leading",
+    "assembled",
+    "proposed",
+    "chosen",
+    "made",
+    "committed",
+    "agreed",
+    "sealing",
+];
+
 /// Passes `point`, and causes the fault if one is selected for it.
 #[cfg(feature = "fault-points")]
 pub fn pass(point: &str) {
@@ -61,7 +74,11 @@ pub fn pass(point: &str) {
     }
     static WANTED: OnceLock<Option<(String, u64, Fault)>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
-    debug_assert!(POINTS.contains(&point) || CHECKPOINT_POINTS.contains(&point));
+    debug_assert!(
+        POINTS.contains(&point)
+            || CHECKPOINT_POINTS.contains(&point)
+            || HOST_BUFFER_POINTS.contains(&point)
+    );
     let wanted = WANTED.get_or_init(|| {
         let value = std::env::var("TCASM_FAULT").ok()?;
         let (name, count) = value.split_once(':').unwrap_or((&value, "1"));

@@ -53,9 +53,35 @@ impl Producer {
             return;
         }
         let pages = self.pages_of(buffer.buffer_in(self));
+        self.capture_always(pages);
+    }
+
+    fn capture_always(&mut self, pages: Range<usize>) {
         self.keep_from_gate(pages.clone());
         self.live.memory.tracker().pin(pages.clone());
         self.dirty.capture_always(pages);
+    }
+
+    /// Does what [`Producer::register_dma`] does for memory that was registered for devices since
+    /// the last publish (`tcasm_core::sys::pinned`). Parts in handed-over buffers are left out.
+    pub(crate) fn declare_announced(&mut self) {
+        for part in self.live.announced.take() {
+            let pages = self.live.span.pages_at(&part);
+            for own in self.tracked_in(&pages) {
+                self.capture_always(own);
+            }
+        }
+    }
+
+    /// Returns the parts of `pages` that tracked buffers have.
+    fn tracked_in(&self, pages: &Range<usize>) -> Vec<Range<usize>> {
+        let tracked = self
+            .table
+            .buffers
+            .iter()
+            .filter(|b| b.memory == Memory::Tracked);
+        let parts = tracked.map(|b| b.pages.start.max(pages.start)..b.pages.end.min(pages.end));
+        parts.filter(|part| !part.is_empty()).collect()
     }
 
     fn mark(&mut self, pages: Range<usize>) {

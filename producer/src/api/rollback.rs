@@ -7,7 +7,8 @@
 
 use crate::error::{DefineError, RollbackError};
 use crate::producer::Producer;
-use crate::table::{FieldInfo, Memory, Sizes};
+use crate::table::sizes::Sizes;
+use crate::table::{FieldInfo, Memory};
 use tcasm_core::pageset::PageSet;
 use tcasm_core::store::{Patch, Recalled, Relocation, Store};
 

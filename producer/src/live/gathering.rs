@@ -1,15 +1,8 @@
-//! Chunks of live memory that become huge pages again.
-//!
-//! The kernel gathers only pages that are not protected. So a chunk is not tracked from one publish
-//! to the next, while the keeper gathers it, and is then compared with the newest version as a
-//! whole. That takes time of a publish, so it happens to cold chunks only, which are hardly ever
-//! written meanwhile. If a chunk is written again and again after it has become cold, it is
-//! gathered more and more rarely.
+//! The chunks of live memory that become huge pages again. If a chunk is written again and again
+//! after it has become cold, it is gathered more and more rarely.
 
-use super::memory::LiveMemory;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use tcasm_core::pageset::CHUNK_PAGES;
 
 /// The most times that a chunk is passed over between two attempts.
 const MOST_PASSES: u32 = 1 << 16;
@@ -18,7 +11,7 @@ const MOST_PASSES: u32 = 1 << 16;
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
     /// The pages of chunks that are not tracked meanwhile.
-    begun: Vec<Range<usize>>,
+    pub(super) begun: Vec<Range<usize>>,
     attempts: BTreeMap<usize, Attempts>,
 }
 
@@ -32,7 +25,7 @@ struct Attempts {
 
 impl Gathering {
     /// Returns true if an attempt should be made for `chunk`, which has become cold once more.
-    fn is_due(&mut self, chunk: usize) -> bool {
+    pub(super) fn is_due(&mut self, chunk: usize) -> bool {
         let attempts = self.attempts.entry(chunk).or_default();
         if attempts.passes > 0 {
             attempts.passes -= 1;
@@ -41,35 +34,6 @@ impl Gathering {
         attempts.passes = attempts.penalty;
         attempts.penalty = (2 * attempts.penalty + 1).min(MOST_PASSES);
         true
-    }
-}
-
-impl LiveMemory {
-    /// Stops tracking `chunk`, so that it can be gathered, until [`end_gathering`] is called.
-    /// Returns its addresses, or `None` if it was gathered lately or must stay tracked.
-    ///
-    /// Nobody may write during the call. The chunk must be private, tracked and not shared.
-    ///
-    /// [`end_gathering`]: LiveMemory::end_gathering
-    pub(crate) fn begin_gathering(&mut self, chunk: usize) -> Option<Range<usize>> {
-        let pages = chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
-        if !self.gathering.is_due(chunk) {
-            return None;
-        }
-        if let Err(error) = self.memory.tracker().suspend(&pages) {
-            log::debug!("pages {pages:?} stay small: {error}");
-            return None;
-        }
-        self.gathering.begun.push(pages.clone());
-        Some(self.addresses(&pages))
-    }
-
-    /// Tracks the chunks again that are being gathered. Returns their pages, which may have been
-    /// written meanwhile.
-    pub(crate) fn end_gathering(&mut self) -> Vec<Range<usize>> {
-        let begun = std::mem::take(&mut self.gathering.begun);
-        begun.iter().for_each(|pages| self.resume(pages.clone()));
-        begun
     }
 }
 

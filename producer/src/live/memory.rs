@@ -12,6 +12,7 @@ use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::sys::live::read_ahead;
 use tcasm_core::sys::mem::Mapping;
+use tcasm_core::sys::pinned::Announced;
 use tcasm_core::sys::readable::unreadable;
 use tcasm_core::track::{Span, TrackError, TrackedMemory, TrackerKind};
 
@@ -32,6 +33,8 @@ pub(crate) struct LiveMemory {
     pub(super) gathering: Gathering,
     /// Finds out whether memory may be locked for DMA.
     pub(crate) dma: DmaCheck,
+    /// What of the region was registered for devices since the last publish.
+    pub(crate) announced: Arc<Announced>,
 }
 
 /// What may be done with live memory behind the back of the program.
@@ -70,6 +73,7 @@ impl LiveMemory {
             shared: SharedPages::new(span.pages, allowed.sharing),
             gathering: Gathering::default(),
             dma: DmaCheck::default(),
+            announced: Announced::collect(span.addresses(&(0..span.pages))),
         })
     }
 

@@ -7,6 +7,7 @@
 mod deferred;
 mod dma;
 mod dropped;
+mod gather;
 mod gathering;
 mod memory;
 mod rounds;

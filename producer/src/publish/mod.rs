@@ -40,6 +40,7 @@ impl Producer {
         if let Some(reason) = self.hindrance() {
             return Ok(self.skipped(reason, start));
         }
+        self.declare_announced();
         let sound = self.harvest();
         let mut selection = self.select(sound)?;
         fault::pass("harvested");

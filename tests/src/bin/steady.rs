@@ -1,7 +1,9 @@
 //! The programs of the endurance test: a simulation with fields of each kind, and its observers.
 //!
-//! `steady produce NAME STEPS` prints a line now and then while it computes and publishes STEPS
-//! steps. `steady observe NAME` takes versions until the stream ends, and fails if one is wrong.
+//! `steady produce NAME STEPS [BYTES]` prints a line now and then while it computes and publishes
+//! STEPS steps. With BYTES it rests then until the versions take no more than that, and fails if
+//! they go on taking more. `steady observe NAME` takes versions until the stream ends, and fails if
+//! one is wrong.
 
 use ndarray::Ix1;
 use std::time::Duration;
@@ -16,6 +18,11 @@ type Failure = Box<dyn std::error::Error>;
 const MIB: usize = 1 << 20;
 /// The number of lines that the producer prints.
 const LINES: u64 = 64;
+/// How long a rest lasts at most. Memory that was needed again and again is kept for up to two
+/// minutes.
+const REST: Duration = Duration::from_secs(300);
+/// The number of parts of a rest, after each of which a line is printed.
+const RESTS: u32 = 30;
 /// The fields that have the same value everywhere, in each version.
 const UNIFORM: [&str; 3] = ["dense", "swapped", "handed"];
 
@@ -24,9 +31,10 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["produce", name, steps] => produce(name, steps.parse()?),
+        ["produce", name, steps] => produce(name, steps.parse()?, None),
+        ["produce", name, steps, rest] => produce(name, steps.parse()?, Some(rest.parse()?)),
         ["observe", name] => observe(name),
-        _ => Err("steady produce NAME STEPS, or steady observe NAME".into()),
+        _ => Err("steady produce NAME STEPS [BYTES], or steady observe NAME".into()),
     }
 }
 
@@ -98,6 +106,20 @@ impl Simulation {
         Ok(huge.count())
     }
 
+    /// Waits until the versions take at most `bytes`.
+    fn rest(&self, bytes: u64) -> Result<(), Failure> {
+        for _ in 0..RESTS {
+            let held = self.producer.stats().held_bytes;
+            if held <= bytes {
+                return Ok(());
+            }
+            println!("resting held={held}");
+            std::thread::sleep(REST / RESTS);
+        }
+        let held = self.producer.stats().held_bytes;
+        Err(format!("{held} bytes are held after a rest of {REST:?}, not {bytes}").into())
+    }
+
     fn report(&self) -> Result<(), Failure> {
         let (stats, huge) = (self.producer.stats(), self.huge_pages()?);
         let (held, shared) = (stats.held_bytes, stats.shared_bytes);
@@ -109,7 +131,7 @@ impl Simulation {
     }
 }
 
-fn produce(name: &str, steps: u64) -> Result<(), Failure> {
+fn produce(name: &str, steps: u64, rest: Option<u64>) -> Result<(), Failure> {
     let mut simulation = Simulation::create(name)?;
     for step in 1..=steps {
         simulation.step(step)?;
@@ -117,6 +139,9 @@ fn produce(name: &str, steps: u64) -> Result<(), Failure> {
         if step.is_multiple_of((steps / LINES).max(1)) && step != steps {
             simulation.report()?;
         }
+    }
+    if let Some(bytes) = rest {
+        simulation.rest(bytes)?;
     }
     simulation.producer.close();
     Ok(())

@@ -2,14 +2,17 @@
 //! standard input, revokes the lease of process PID at a line `revoke PID`, and ends with its
 //! input.
 //!
-//! Usage: `scene NAME [HISTORY [rare | meshes]]`. The field `plane` is a bump that wanders over a
-//! mesh, with a corner of NaN; `block` is the same in three dimensions; `wind` has three
+//! Usage: `scene NAME [HISTORY [rare | meshes | blocks]]`. The field `plane` is a bump that wanders
+//! over a mesh, with a corner of NaN; `block` is the same in three dimensions; `wind` has three
 //! components; `profile` is a line. With `rare` there are five more fields: `wave` is complex,
 //! `stack` has four axes, `energy` has none; `speck` is a large plane with one NaN, `spike` a long
-//! line with one large value. With `meshes` there are fields on named meshes (`meshes.rs`).
+//! line with one large value. With `meshes` there are fields on named meshes (`meshes.rs`), with
+//! `blocks` a field on the blocks of a block-structured mesh (`blocks.rs`).
 
+mod blocks;
 mod meshes;
 
+use blocks::Blocks;
 use meshes::Meshes;
 use ndarray::{
     ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, Ix0, Ix1, Ix2, Ix3, Ix4,
@@ -34,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments
         .next()
-        .ok_or("usage: scene NAME [HISTORY [rare | meshes]]")?;
+        .ok_or("usage: scene NAME [HISTORY [rare | meshes | blocks]]")?;
     let history = arguments.next().map_or(Ok(8), |text| text.parse())?;
     let more = arguments.next().unwrap_or_default();
     let mut producer = Producer::builder(&name)
@@ -45,6 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scene = Scene::new(&mut producer, more == "rare")?;
     let meshes = (more == "meshes").then(|| Meshes::new(&mut producer));
     let meshes = meshes.transpose()?;
+    let blocks = (more == "blocks").then(|| Blocks::new(&mut producer));
+    let blocks = blocks.transpose()?;
     let mut step = 0;
     for line in std::io::stdin().lock().lines() {
         if let Some(pid) = line?.strip_prefix("revoke ") {
@@ -55,6 +60,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         scene.paint(&mut producer, 0.1 * step as f64)?;
         if let Some(meshes) = &meshes {
             meshes.paint(&mut producer, step)?;
+        }
+        if let Some(blocks) = &blocks {
+            blocks.place(&mut producer, step)?;
         }
         producer.publish(step, 0.1 * step as f64)?;
         println!("{step}");

@@ -1,41 +1,13 @@
 //! The encoding of the places of samples, and of scenes. Arrays that the page has are left out.
 
-use super::{Frame, Message, Writer, ends};
+use super::message::{Message, ends};
 use crate::mesh::{Grid, Scene, Surface};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-impl Writer {
-    /// Adds the places of the samples, and the scene. Arrays that the page has already are left
-    /// out.
-    pub(super) fn places(&mut self, message: &mut Message, frame: &Frame) {
-        let request = &frame.request;
-        if let Some(grid) = &frame.grid {
-            message.grid(grid, known(&self.grid, &request.slice));
-            self.grid = Some((request.slice.clone(), grid.clone()));
-        } else if frame.image.is_some() {
-            // The page has no places for this image, so it forgets those of the image before.
-            self.grid = None;
-        }
-        if let Some(scene) = &frame.scene {
-            message.scene(scene, known(&self.scene, &request.scene));
-            self.scene = Some((request.scene, scene.clone()));
-        }
-    }
-}
-
-/// Returns the data that the page has, if it answers the same part of a request.
-pub(super) fn known<'o, K: PartialEq, T>(
-    old: &'o Option<(K, Arc<T>)>,
-    wanted: &K,
-) -> Option<&'o T> {
-    let (before, old) = old.as_ref()?;
-    (before == wanted).then_some(&**old)
-}
-
 impl Message {
     /// Adds an array, unless it is the same as `old`. Returns where it begins, or null.
-    fn array<T: Bits>(&mut self, new: &[T], old: Option<&[T]>) -> Value {
+    pub(super) fn array<T: Bits>(&mut self, new: &[T], old: Option<&[T]>) -> Value {
         let same = |old: &[T]| {
             let mut pairs = new.iter().zip(old);
             new.len() == old.len() && pairs.all(|(new, old)| new.bits() == old.bits())
@@ -49,7 +21,8 @@ impl Message {
         json!(at)
     }
 
-    fn grid(&mut self, grid: &Grid, old: Option<&Grid>) {
+    /// Adds the places of the samples of an image. The page has `old`.
+    pub(super) fn grid(&mut self, grid: &Grid, old: Option<&Grid>) {
         let same = old.filter(|old| old.size == grid.size && old.origin == grid.origin);
         let old = same.map(|old| old.corners.as_flattened());
         let corners = self.array(grid.corners.as_flattened(), old);
@@ -61,7 +34,8 @@ impl Message {
         self.put("grid", head);
     }
 
-    fn scene(&mut self, scene: &Scene, old: Option<&Scene>) {
+    /// Adds a scene. The page has `old`.
+    pub(super) fn scene(&mut self, scene: &Scene, old: Option<&Scene>) {
         let near = old.filter(|old| old.origin == scene.origin);
         let positions = near.map(|old| old.positions.as_flattened());
         let positions = self.array(scene.positions.as_flattened(), positions);
@@ -69,20 +43,8 @@ impl Message {
         let values = old.filter(|old| old.base == scene.base);
         let values = self.array(&scene.values, values.map(|old| &*old.values));
         let old = old.and_then(|old| old.surface.as_ref());
-        let surface = scene.surface.as_ref().map(|surface| {
-            let same = |old: &Arc<Surface>| Arc::ptr_eq(old, surface) || old == surface;
-            let [corners, cells] = match old.is_some_and(same) {
-                true => [Value::Null, Value::Null],
-                false => [
-                    self.array(surface.corners.as_flattened(), None),
-                    self.array(&surface.cells, None),
-                ],
-            };
-            json!({
-                "triangles": surface.cells.len(), "of": surface.all, "corners": corners,
-                "cells": cells,
-            })
-        });
+        let surface = scene.surface.as_ref();
+        let surface = surface.map(|surface| self.surface(surface, old));
         let [low, high] = ends(scene.range);
         let head = json!({
             "mesh": scene.mesh, "cells": scene.cells, "all": scene.all,
@@ -94,10 +56,26 @@ impl Message {
         });
         self.put("scene", head);
     }
+
+    /// Adds the arrays of a surface, unless they are those of `old`. Returns its head.
+    fn surface(&mut self, surface: &Arc<Surface>, old: Option<&Arc<Surface>>) -> Value {
+        let same = |old: &Arc<Surface>| Arc::ptr_eq(old, surface) || old == surface;
+        let [corners, cells] = match old.is_some_and(same) {
+            true => [Value::Null, Value::Null],
+            false => [
+                self.array(surface.corners.as_flattened(), None),
+                self.array(&surface.cells, None),
+            ],
+        };
+        json!({
+            "triangles": surface.cells.len(), "of": surface.all, "corners": corners,
+            "cells": cells,
+        })
+    }
 }
 
 /// A number of 32 bits that can be in an array of a message.
-trait Bits: Copy {
+pub(super) trait Bits: Copy {
     /// Returns its bits. Two NaN with the same bits are equal.
     fn bits(self) -> u32;
 }

@@ -1,7 +1,13 @@
 //! The tiles and arrays that are sent to a page, which keeps the others of the frame before.
 
 use super::*;
-use crate::mesh::Surface;
+use crate::image::Image;
+use crate::mesh::{Grid, Scene, Surface};
+use crate::region::Axes;
+use crate::request::{Slice, ViewRequest};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tcasm_core::format::stamp::Stamp;
 
 /// Three rows and two columns of tiles.
 const SIZE: [usize; 2] = [2 * TILE + 3, TILE + 1];

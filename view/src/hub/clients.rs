@@ -1,6 +1,7 @@
 //! The table of clients: what each one wants to see, and the updates that wait for it.
 
-use super::{Series, Update};
+use super::series::Series;
+use super::update::Update;
 use crate::frame::Frame;
 use crate::region::Region;
 use crate::request::ViewRequest;

@@ -1,9 +1,10 @@
 //! The thread of a hub. It follows the region from run to run, and answers clients.
 
 use super::clients::Job;
+use super::common::Common;
+use super::options::Options;
 use super::pass::Pass;
 use super::series::{Key, SeriesCache};
-use super::{Common, Options};
 use crate::frame::Frame;
 use crate::mesh::{self, Cache};
 use crate::region::{Region, State, Watch};
@@ -366,9 +367,13 @@ fn key(job: &Job) -> Key {
 /// that say where the values are.
 fn needed<'n>(version: &'n Version, request: &'n ViewRequest) -> Vec<&'n str> {
     let placed = request.slice.is_some() || request.line.is_some() || request.scene.is_some();
+    let table = version.table();
     let mut names: Vec<&str> = request.fields().collect();
+    for name in request.fields().filter(|name| mesh::is_whole(name)) {
+        names.extend(mesh::members_of(table, name));
+    }
     if placed {
-        names.extend(mesh::geometry_of(version.table(), &request.field));
+        names.extend(mesh::geometry_of(table, &request.field));
     }
     names
 }

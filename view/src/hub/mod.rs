@@ -5,56 +5,24 @@
 //! take frames, and no more often than its options allow. It sleeps while there are no clients.
 
 mod clients;
+mod common;
 mod follower;
+mod options;
 mod pass;
 mod seen;
 mod series;
+mod update;
 
-use crate::frame::Frame;
-use crate::region::Region;
+pub use options::Options;
+pub use series::Series;
+pub use update::Update;
+
 use crate::request::ViewRequest;
 use clients::Clients;
+use common::Common;
 use follower::Follower;
-pub use series::Series;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The limits on how often a hub works.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Least time between the starts of two frames.
-    pub frame: Duration,
-    /// Least time between two passes over whole fields (moments, histograms, volumes).
-    pub whole: Duration,
-    /// Least time between two queries of the region's state.
-    pub region: Duration,
-    /// Length of the pause after a frame, in multiples of the time that the frame took. The same
-    /// factor holds for passes over whole fields. The pause leaves most of a processor to others.
-    pub pause: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            frame: Duration::from_millis(33),
-            whole: Duration::from_millis(300),
-            region: Duration::from_millis(500),
-            pause: 3,
-        }
-    }
-}
-
-/// The updates that wait for a client.
-#[derive(Clone, Debug, Default)]
-pub struct Update {
-    /// The state of the region, if it has changed.
-    pub region: Option<Arc<Region>>,
-    /// The known history of a field, after a request for another field or component.
-    pub series: Option<Arc<Series>>,
-    /// The next frame, if there is one.
-    pub frame: Option<Frame>,
-}
 
 /// An observer of one region that serves any number of clients.
 ///
@@ -62,13 +30,6 @@ pub struct Update {
 #[derive(Clone, Debug)]
 pub struct Hub {
     common: Arc<Common>,
-}
-
-/// The state that the hub, its clients and its thread share.
-#[derive(Debug)]
-struct Common {
-    name: String,
-    clients: Clients,
 }
 
 /// A client of a hub. Dropping it removes it from the hub.

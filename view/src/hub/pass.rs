@@ -1,5 +1,8 @@
 //! One pass over a version. It computes the data that clients want of the version, each item once.
 
+mod merged;
+mod whole;
+
 use super::seen::{Seen, field_of, grid_of, lattice_of, places_of};
 use crate::frame::{Frame, Of, Pages, Probe};
 use crate::image::{self, Image, Profile, ShowError, Volume};
@@ -88,6 +91,9 @@ impl Pass {
 
     /// Returns the shape of a field without ghost layers; empty if there is no such field.
     fn shape(&self, name: &str) -> Vec<usize> {
+        if mesh::is_whole(name) {
+            return self.shape_of_whole(name);
+        }
         let shape = self.view.version().field(name).map(blocks::shape);
         shape.unwrap_or_default()
     }
@@ -111,6 +117,9 @@ impl Pass {
     }
 
     fn fill_part(&mut self, request: &ViewRequest, frame: &mut Frame) -> Result<(), String> {
+        if mesh::is_whole(&request.field) {
+            return self.fill_blocks(request, frame);
+        }
         let (desc, _) = self.field(&request.field)?;
         frame.axes = Axes::of(desc, self.view.table());
         frame.shape = self.shape(&request.field);
@@ -142,7 +151,8 @@ impl Pass {
     pub fn whole(&mut self, request: &Arc<ViewRequest>) -> Frame {
         let mut frame = self.frame(request);
         frame.shape = self.shape(&request.field);
-        if self.field(&request.field).is_err() || frame.is_empty() {
+        let is_known = mesh::is_whole(&request.field) || self.field(&request.field).is_ok();
+        if !is_known || frame.is_empty() {
             return frame; // The frame of the small parts has the error, if there is one.
         }
         let (part, stamp) = (part_of(request), self.view.stamp());
@@ -166,6 +176,9 @@ impl Pass {
 
     /// Computes the image of a request from this version, to compare another version with.
     pub fn other(&mut self, request: &ViewRequest) -> Result<Of<Image>, String> {
+        if mesh::is_whole(&request.field) {
+            return Err("several blocks are not compared; ask for one of them".to_owned());
+        }
         if self.is_empty(&request.field) {
             return Err("the version to compare with has no values of this field".to_owned());
         }
@@ -238,6 +251,9 @@ impl Pass {
 
     /// Computes the moments of a field. The series consist of them, too.
     pub fn moments(&mut self, part: &Part) -> Result<Arc<Moments>, String> {
+        if mesh::is_whole(&part.0) {
+            return self.moments_of_whole(part);
+        }
         let view = &self.view;
         remember(&mut self.moments, part.clone(), || {
             let (desc, bytes) = field_of(view, &part.0)?;
@@ -249,6 +265,9 @@ impl Pass {
     }
 
     fn histogram(&mut self, part: &Part, bins: usize) -> Result<Arc<Histogram>, String> {
+        if mesh::is_whole(&part.0) {
+            return self.histogram_of_whole(part, bins);
+        }
         // The moments have the range, so the values need not be read twice for it.
         let moments = self.moments(part)?;
         let ends = (moments.min, moments.max);

@@ -1,9 +1,10 @@
 //! A cache of the versions before: choices of points, and surfaces.
 
-use super::faces::Surface;
+use super::MeshError;
+use super::fields::{Fields, Place};
 use super::points::Places;
 use super::sample::{Selection, kept, select};
-use super::{Fields, MeshError, Place};
+use super::triangles::Surface;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -124,13 +125,7 @@ impl Cache {
         let topology = Topology::of(fields, cells, points)?;
         let before = self.surfaces.remove(&key);
         let before = before.filter(|known| known.topology.size == topology.size);
-        let unchanged = before
-            .as_ref()
-            .filter(|known| topology.is_unchanged(&known.topology, fields, cells));
-        let fingerprint = match unchanged {
-            Some(known) => known.fingerprint,
-            None => fingerprint_of(fields, cells)?,
-        };
+        let fingerprint = topology.fingerprint(before.as_ref(), fields, cells)?;
         let same = before.filter(|known| known.fingerprint == fingerprint && known.is_valid(fits));
         let (made, surface) = same.map_or_else(
             || (Instant::now(), find().map(Arc::new)),
@@ -171,6 +166,20 @@ impl Topology {
             offsets,
             version: fields.version(),
         })
+    }
+
+    /// Returns the fingerprint of the cells. Reads them only if they may differ from those of
+    /// `before`, which have the same size.
+    fn fingerprint(
+        &self,
+        before: Option<&Known>,
+        fields: &impl Fields,
+        cells: &Cells,
+    ) -> Result<u64, MeshError> {
+        match before.filter(|known| self.is_unchanged(&known.topology, fields, cells)) {
+            Some(known) => Ok(known.fingerprint),
+            None => fingerprint_of(fields, cells),
+        }
     }
 
     /// Returns true if the version says that the cells are those of `before`, of the same size.

@@ -10,30 +10,18 @@
 //! of the boxes that have points, and a set of the triangles.
 
 use super::cells::CellList;
-use super::faces::{NO_POINT, Outer, Polygon, Surface, distinct, fan};
+use super::faces::{NO_POINT, Outer, Polygon, distinct, fan};
+use super::fields::Place;
 use super::points::{Places, is_usable};
 use super::sample::Boxes;
-use super::{Bounds, MeshError, Place, extend};
+use super::triangles::{Merged, Surface};
+use super::{Bounds, MeshError, extend};
 use std::collections::{HashMap, HashSet};
 
 /// The number of boxes to begin with. Most of them have no point.
 const FINEST: usize = 1 << 30;
 /// The number of boxes that there may be however large they are: those around the origin.
 const COARSEST: usize = 8;
-
-/// The points and cells that a coarser surface stands for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Merged {
-    /// The place in [`Surface::points`] of each point of the mesh; [`NOWHERE`] or [`NO_POINT`] for
-    /// points that are not merged.
-    of_point: Vec<u32>,
-    /// The cells of the surface in ascending order, each with the place of one of its corners.
-    of_cell: Vec<(u32, u32)>,
-    /// Number of points of the surface that were left out, because of their coordinates.
-    pub invalid_points: usize,
-    /// The greatest extent of the surface along an axis.
-    longest: f64,
-}
 
 /// Stands in for the place of a point of the surface that cannot be drawn.
 const NOWHERE: u32 = NO_POINT - 1;

@@ -7,52 +7,22 @@
 //!
 //! A cell may name a point several times: a hexahedron whose corners coincide is a wedge. So a face
 //! is the polygon of its different corners, and a face with fewer than three of them is none.
-//!
-//! If the surface has more triangles than a screen needs, a coarser one takes its place
-//! (`coarse.rs`).
 
 use super::MeshError;
 use super::cells::CellList;
-use super::coarse::{Merged, coarse};
-use super::points::Places;
+use super::triangles::Surface;
 use tcasm_core::field::CellType;
 
-/// Maximum number of triangles of a surface. A larger surface is made coarser.
-pub const MAX_TRIANGLES: usize = 1_000_000;
 /// Maximum number of cells whose surface is looked for. With more cells there would be more parts,
 /// for each of which all cells are read.
 pub const MAX_CELLS: usize = 1 << 23;
 /// Maximum number of points for each cell of that many. A mesh with more has points that no cell
 /// has, and the memory for a coarser surface grows with their number.
-const POINTS_PER_CELL: usize = 8;
+pub const POINTS_PER_CELL: usize = 8;
 /// Number of faces that are sorted at once, if faces are spread evenly.
 const AT_ONCE: usize = if cfg!(test) { 64 } else { 1 << 22 };
 /// Maximum number of faces that are sorted at once. There are more only if very many are equal.
 const MOST_AT_ONCE: usize = 2 * AT_ONCE;
-
-/// The limits of surfaces.
-#[derive(Clone, Copy, Debug)]
-pub struct Most {
-    /// Maximum number of cells whose surface is looked for.
-    pub cells: usize,
-    /// Maximum number of triangles.
-    pub triangles: usize,
-}
-
-/// A surface of triangles.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Surface {
-    /// The numbers of the points on the surface, in ascending order.
-    pub points: Vec<u32>,
-    /// The corners of each triangle, as places in `points`.
-    pub corners: Vec<[u32; 3]>,
-    /// The cell of each triangle, in ascending order.
-    pub cells: Vec<u32>,
-    /// Number of triangles of the whole surface. There are fewer here if this one is coarser.
-    pub all: usize,
-    /// The points and cells that a coarser surface stands for; `None` for the whole surface.
-    pub(crate) merged: Option<Merged>,
-}
 
 /// The corners of a face, as places in the list of a cell's points.
 type Corners = &'static [usize];
@@ -144,41 +114,8 @@ struct Face {
     number: u8,
 }
 
-/// Returns the surface of cells between these points. If it has too many triangles, it is a coarser
-/// one, with points where they are now.
-pub fn surface(
-    cells: &CellList<'_>,
-    places: &impl Places,
-    most: Most,
-) -> Result<Surface, MeshError> {
-    let (mesh, count, points) = (cells.mesh().to_owned(), cells.count(), cells.points());
-    // The number of a face must fit in 32 bits, and so must that of a point.
-    let most_cells = most.cells.min(MAX_CELLS);
-    let most_points = most_cells * POINTS_PER_CELL;
-    if count > most_cells || points > most_points {
-        return Err(MeshError::TooLarge {
-            mesh,
-            points,
-            cells: count,
-            most: most_cells,
-            most_points,
-        });
-    }
-    let outer = outer(cells)?;
-    let (triangles, most) = (outer.triangles, most.triangles);
-    match triangles {
-        0 => Err(MeshError::NoSurface(mesh)),
-        _ if triangles <= most => outer.surface(cells),
-        _ => coarse(cells, &outer, places, most)?.ok_or(MeshError::Triangles {
-            mesh,
-            triangles,
-            most,
-        }),
-    }
-}
-
 /// Returns the faces on the surface.
-fn outer(cells: &CellList<'_>) -> Result<Outer, MeshError> {
+pub fn outer(cells: &CellList<'_>) -> Result<Outer, MeshError> {
     let parts = (cells.count() * MOST_FACES).div_ceil(AT_ONCE).max(1) as u64;
     let mut outer = Outer::default();
     for part in 0..parts {
@@ -279,7 +216,7 @@ impl Outer {
     }
 
     /// Returns the triangles of all faces.
-    fn surface(&self, cells: &CellList<'_>) -> Result<Surface, MeshError> {
+    pub fn surface(&self, cells: &CellList<'_>) -> Result<Surface, MeshError> {
         let mut surface = Surface {
             all: self.triangles,
             ..Surface::default()

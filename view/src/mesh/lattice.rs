@@ -1,8 +1,8 @@
 //! The points of structured meshes whose coordinates are fields: rectilinear and curvilinear ones.
 
 use super::MeshError;
+use super::fields::{Fields, points_of};
 use super::points::{Places, Points};
-use super::scene::{Fields, points_of};
 use ndarray::{ArrayView4, Axis, Ix4};
 use tcasm_analytics::{Number, dynamic};
 use tcasm_core::field::{DType, FieldDesc, MeshDesc, MeshKind, Order};

@@ -1,34 +1,17 @@
 //! A field on particles or on an unstructured mesh, as points or as a surface in space.
 
 use super::cells::{CellList, Middles};
-use super::faces::{MAX_CELLS, Most, Surface, surface};
+use super::faces::MAX_CELLS;
+use super::fields::{Fields, Place, mesh_of, points_of};
 use super::points::{Places, Points, is_usable};
 use super::sample::{Least, kept};
+use super::surface::{Most, surface};
+use super::triangles::Surface;
 use super::values::{Extent, Relative, gather, not_finite};
 use super::{Bounds, Cache, MeshError, extend, middle, relative};
 use crate::request::SceneRequest;
 use std::sync::Arc;
-use tcasm_core::field::{Cells, Centering, FieldDesc, FieldTable, MeshDesc, MeshKind};
-
-/// The fields of a version.
-pub trait Fields {
-    /// Returns the description of all fields and meshes.
-    fn table(&self) -> &FieldTable;
-    /// Returns a field with its bytes.
-    fn get(&self, name: &str) -> Result<(&FieldDesc, &[u8]), MeshError>;
-    /// Returns the number of the version.
-    fn version(&self) -> u64;
-    /// Returns true if no page of these fields differs from the version with the number before. A
-    /// field at another offset in the region may have other values nevertheless.
-    fn same_as_before(&self, names: &[&str]) -> bool;
-}
-
-/// The place of values on a mesh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    Points,
-    Cells,
-}
+use tcasm_core::field::{Cells, FieldDesc, MeshDesc, MeshKind};
 
 /// A field in space: points, or the triangles of a surface, with values.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,38 +56,6 @@ impl Scene {
             .as_ref()
             .map_or(&self.numbers, |surface| &surface.points)
     }
-}
-
-/// Returns the mesh whose points or cells have the values of `desc`. The positions of the points of
-/// a mesh are a field on its points, too.
-pub fn mesh_of<'t>(table: &'t FieldTable, desc: &FieldDesc) -> Option<(&'t MeshDesc, Place)> {
-    if let Some(mesh) = table.mesh_of(desc) {
-        return match desc.centering {
-            Centering::Point => Some((mesh, Place::Points)),
-            Centering::Cell => Some((mesh, Place::Cells)),
-            Centering::None => None,
-        };
-    }
-    let is_its = |mesh: &&MeshDesc| match &mesh.kind {
-        MeshKind::Particles { positions } => *positions == desc.name,
-        MeshKind::Unstructured { points, .. } => *points == desc.name,
-        MeshKind::Curvilinear { coordinates } => *coordinates == desc.name,
-        MeshKind::Uniform { .. } | MeshKind::Rectilinear { .. } => false,
-    };
-    let mesh = table.meshes.iter().find(is_its)?;
-    Some((mesh, Place::Points))
-}
-
-/// Returns the names of the fields that say where the values of the field `name` are.
-pub fn geometry_of<'t>(table: &'t FieldTable, name: &str) -> Vec<&'t str> {
-    let mesh = table.get(name).and_then(|desc| mesh_of(table, desc));
-    mesh.map_or_else(Vec::new, |(mesh, _)| mesh.geometry())
-}
-
-/// Returns the points whose coordinates the field `name` has.
-pub fn points_of<'f>(fields: &'f impl Fields, name: &str) -> Result<Points<'f>, MeshError> {
-    let (desc, bytes) = fields.get(name)?;
-    Points::of(desc, bytes)
 }
 
 /// Computes the scene of one component of the field `name`, or of its magnitude (`None`), whose
@@ -261,15 +212,7 @@ impl Field<'_> {
         triangles: usize,
         cache: &mut Cache,
     ) -> Result<Scene, MeshError> {
-        let list = cells_of(fields, self.mesh, cells, points.count())?;
-        let (count, key) = (list.count(), (self.mesh.name.as_str(), triangles));
-        let most = Most {
-            cells: MAX_CELLS,
-            triangles,
-        };
-        let find = || surface(&list, points, most);
-        let fits = |known: &Surface| known.fits(points);
-        let found = cache.surface(fields, key, cells, points.count(), fits, find)?;
+        let (found, count) = self.triangles(fields, cells, points, triangles, cache)?;
         let places: Vec<[f64; 3]> = found
             .points
             .iter()
@@ -289,6 +232,27 @@ impl Field<'_> {
             surface: Some(found),
             ..scene
         })
+    }
+
+    /// Returns the surface of the mesh without values, and the number of cells of the mesh.
+    fn triangles(
+        &self,
+        fields: &impl Fields,
+        cells: &Cells,
+        points: &Points<'_>,
+        triangles: usize,
+        cache: &mut Cache,
+    ) -> Result<(Arc<Surface>, usize), MeshError> {
+        let list = cells_of(fields, self.mesh, cells, points.count())?;
+        let key = (self.mesh.name.as_str(), triangles);
+        let most = Most {
+            cells: MAX_CELLS,
+            triangles,
+        };
+        let find = || surface(&list, points, most);
+        let fits = |known: &Surface| known.fits(points);
+        let found = cache.surface(fields, key, cells, points.count(), fits, find)?;
+        Ok((found, list.count()))
     }
 
     /// Makes the values of a coarser surface NaN that stand for values that are not finite.

@@ -2,13 +2,13 @@
 
 use super::named::uniform;
 use crate::mesh;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tcasm_analytics::blocks;
-use tcasm_core::field::{FieldDesc, FieldTable};
+use tcasm_core::field::{FieldDesc, FieldTable, Mesh as Uniform, MeshDesc};
 
 /// The coordinates along the axes of a field, in the order of its axes. A version has its own: the
 /// mesh may move, and its points may get other distances.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axes {
     /// The coordinates of the first point.
     pub origin: Vec<f64>,
@@ -21,7 +21,15 @@ impl Axes {
     /// that can be used.
     pub fn of(desc: &FieldDesc, table: &FieldTable) -> Option<Self> {
         let named = mesh::mesh_of(table, desc).and_then(|(mesh, _)| uniform(mesh));
-        let mesh = named.or(desc.usable_mesh())?;
+        Axes::along(desc, named.or(desc.usable_mesh())?)
+    }
+
+    /// Returns the coordinates of the field `desc` on `mesh`; `None` if that is not uniform.
+    pub(crate) fn of_block(desc: &FieldDesc, mesh: &MeshDesc) -> Option<Self> {
+        Axes::along(desc, uniform(mesh)?)
+    }
+
+    fn along(desc: &FieldDesc, mesh: Uniform) -> Option<Self> {
         let count = blocks::shape(desc).len();
         // A mesh has at most three axes. Its x comes first, a field's last.
         let of_mesh = |numbers: [f64; 3]| {

@@ -9,55 +9,30 @@ mod lobby;
 pub mod proof;
 mod regions;
 pub mod secret;
+mod settings;
+mod site;
 mod socket;
 mod timeouts;
 
 pub use access::{Access, Refused};
 pub use listen::{Endpoint, FIRST_PORT, ServeError};
+pub use settings::Settings;
 pub use timeouts::Timeouts;
 
-use crate::hub::{Hub, Options};
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use listen::Listener;
 use proof::Keys;
-use std::collections::HashMap;
-use std::io;
+use site::Site;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime;
 
-/// The settings of a server.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The region that the page shows first.
-    pub name: String,
-    /// The port or the Unix socket at which it listens.
-    pub endpoint: Endpoint,
-    /// The user's secret, from which the token of the address is derived.
-    pub secret: String,
-    /// The limits on how often its hubs work.
-    pub options: Options,
-    /// The times that it waits for pages.
-    pub timeouts: Timeouts,
-}
-
 /// Time between two checks whether the server has to end.
 const STOP: Duration = Duration::from_millis(50);
-
-/// The state that requests are answered from.
-#[derive(Debug)]
-struct Site {
-    name: String,
-    options: Options,
-    timeouts: Timeouts,
-    keys: Arc<Keys>,
-    hubs: Mutex<HashMap<String, Hub>>,
-    regions: regions::Seen,
-}
 
 /// A server that listens.
 pub struct Server {
@@ -152,38 +127,11 @@ fn router(site: Arc<Site>, access: Access) -> Router {
         .route("/", get(assets::page))
         .route("/assets/{*name}", get(assets::asset))
         .route("/colormaps", get(assets::colormaps))
-        .route("/regions", get(regions::list))
+        .route("/regions", get(site::list))
         .route("/ws", get(socket::open))
         .layer(from_fn_with_state(Arc::new(access), access::check))
         .layer(from_fn(access::harden))
         .with_state(site)
-}
-
-impl Site {
-    fn new(settings: &Settings, keys: Arc<Keys>) -> Self {
-        Site {
-            name: settings.name.clone(),
-            options: settings.options,
-            timeouts: settings.timeouts,
-            keys,
-            hubs: Mutex::default(),
-            regions: regions::Seen::default(),
-        }
-    }
-
-    /// Returns the hub of a region (`None`: the region of the command line), and starts it if there
-    /// is none. Drops other hubs that have no clients, except the hub of the command line.
-    fn hub(&self, name: Option<String>) -> io::Result<Hub> {
-        let name = name.unwrap_or_else(|| self.name.clone());
-        let mut hubs = self.hubs.lock().unwrap_or_else(PoisonError::into_inner);
-        hubs.retain(|other, hub| *other == self.name || hub.clients() > 0);
-        if let Some(hub) = hubs.get(&name) {
-            return Ok(hub.clone());
-        }
-        let hub = Hub::start(&name, self.options)?;
-        hubs.insert(name, hub.clone());
-        Ok(hub)
-    }
 }
 
 #[cfg(test)]

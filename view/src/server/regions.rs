@@ -1,12 +1,7 @@
 //! The list of regions that the server can show.
 
-use super::Site;
 use crate::region;
-use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tcasm_observer::{AttachError, Observer, Socket, runtime_dir, sockets};
 use tokio::sync::Mutex;
@@ -28,16 +23,10 @@ const FRESH: Duration = Duration::from_secs(3);
 /// The last list, and the time when it was made.
 pub type Seen = Mutex<Option<(Instant, Vec<Row>)>>;
 
-/// Answers `GET /regions`.
-pub async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<Row>>, (StatusCode, String)> {
-    let failed = |why| (StatusCode::INTERNAL_SERVER_ERROR, why);
-    rows(&site).await.map(Json).map_err(failed)
-}
-
 /// Returns the regions of this user. The list is at most [`FRESH`] old.
-pub async fn rows(site: &Site) -> Result<Vec<Row>, String> {
+pub async fn rows(seen: &Seen) -> Result<Vec<Row>, String> {
     // Pages that ask meanwhile wait for this lock, and get the same list.
-    let mut seen = site.regions.lock().await;
+    let mut seen = seen.lock().await;
     if let Some((when, rows)) = &*seen
         && when.elapsed() < FRESH
     {

@@ -1,10 +1,11 @@
 //! The connection with a page, over a WebSocket.
 
 use super::access::KnowsToken;
+use super::greeting;
 use super::lobby::Guest;
 use super::regions::{self, Row};
+use super::site::Site;
 use super::timeouts::Timeouts;
-use super::{Site, greeting};
 use crate::frame::Writer;
 use crate::hub::{Client, Hub, Update};
 use crate::request::{ClientMessage, MAX_MESSAGE};
@@ -226,7 +227,7 @@ impl Page {
         }
         let (site, news, found) = (self.site.clone(), self.news.clone(), self.regions.clone());
         self.lookup = Some(tokio::spawn(async move {
-            if let Ok(rows) = regions::rows(&site).await {
+            if let Ok(rows) = regions::rows(&site.regions).await {
                 *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(rows);
                 news.notify_one();
             }

@@ -9,3 +9,4 @@ mod page;
 mod refused;
 mod runs;
 mod slow;
+mod wholes;

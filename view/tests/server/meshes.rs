@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tcasm_core::field::CellType;
 
 /// Returns the 32-bit floats at `at`, which is a number in the head.
-fn floats(frame: &Frame, at: &Value, count: usize) -> Vec<f64> {
+pub fn floats(frame: &Frame, at: &Value, count: usize) -> Vec<f64> {
     let at = at.as_u64().unwrap() as usize;
     let bytes = frame.body[at..at + 4 * count].chunks_exact(4);
     let floats = bytes.map(|b| f32::from_le_bytes(b.try_into().unwrap()));

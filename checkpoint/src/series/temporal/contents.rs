@@ -2,12 +2,14 @@
 //! field of each version. A file of rows has the fields that changed in one version.
 
 mod alike;
+mod formats;
 
-pub use alike::blocks;
+pub use formats::blocks;
 
 use crate::error::{ReadError, WriteError};
 use crate::file::{regular, seal};
 use crate::format::contained;
+use formats::{FORMAT, PLAIN, WITHOUT_BLOCKS, format_of};
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
@@ -16,14 +18,6 @@ use std::path::Path;
 use tcasm_core::field::{Block, FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
 
-/// The newest format of a time series that this program writes and reads.
-const FORMAT: u64 = 3;
-/// The format of series without blocks, whose places may change. Format 3 has them for each
-/// version.
-const WITHOUT_BLOCKS: u64 = 2;
-/// The format of series whose fields are on no named mesh, have one length each, and exact values.
-/// Earlier programs read it.
-const PLAIN: u64 = 1;
 /// The largest size of the encoded contents in bytes. Each version takes less than 100 bytes, and
 /// up to 18 more for each field, 28 for each array that was made (most meshes have four), and 50
 /// for each block.
@@ -43,7 +37,7 @@ pub struct Contents {
     pub versions: Vec<Row>,
     /// The checksum of each field of the newest version, as two words. Empty if they are not known.
     pub newest: Vec<[u64; 2]>,
-    /// True if a single uniform mesh has moved before, so that no version shows it as an image.
+    /// True if a uniform mesh has moved before, so that no version shows an image.
     #[serde(skip)]
     moved: bool,
 }
@@ -103,7 +97,7 @@ impl Contents {
             ..field.clone()
         };
         Contents {
-            format: alike::format_of(table),
+            format: format_of(table),
             region: region.to_owned(),
             table: FieldTable {
                 fields: table.fields.iter().map(shown).collect(),
@@ -203,11 +197,12 @@ impl Contents {
     /// Decodes the contents of the series at `path`. The format is read first, because other
     /// formats may have other members.
     fn decode(bytes: &[u8], path: &Path) -> Result<Self, ReadError> {
-        let damaged = |e: rmp_serde::decode::Error| ReadError::Damaged {
+        let damaged = |why: String| ReadError::Damaged {
             path: path.to_owned(),
-            why: e.to_string(),
+            why,
         };
-        let FormatOnly(found) = rmp_serde::from_slice(bytes).map_err(damaged)?;
+        let invalid = |e: rmp_serde::decode::Error| damaged(e.to_string());
+        let FormatOnly(found) = rmp_serde::from_slice(bytes).map_err(invalid)?;
         if found > FORMAT {
             return Err(ReadError::TooNew {
                 path: path.to_owned(),
@@ -215,35 +210,40 @@ impl Contents {
                 known: FORMAT,
             });
         }
-        let (encoded, blocks): (Encoded, _) = match found {
-            PLAIN => {
-                let plain: Contents = rmp_serde::from_slice(bytes).map_err(damaged)?;
-                return plain.checked(path);
+        let contents: Contents = match found {
+            PLAIN => rmp_serde::from_slice(bytes).map_err(invalid)?,
+            WITHOUT_BLOCKS => {
+                let members: Encoded = rmp_serde::from_slice(bytes).map_err(invalid)?;
+                Self::of(members, Vec::new()).map_err(damaged)?
             }
-            WITHOUT_BLOCKS => (rmp_serde::from_slice(bytes).map_err(damaged)?, Vec::new()),
             _ => {
                 let (format, region, table, versions, newest, blocks): EncodedWithBlocks =
-                    rmp_serde::from_slice(bytes).map_err(damaged)?;
-                ((format, region, table, versions, newest), blocks)
+                    rmp_serde::from_slice(bytes).map_err(invalid)?;
+                let members = (format, region, table, versions, newest);
+                Self::of(members, blocks).map_err(damaged)?
             }
         };
-        let (format, region, table, mut versions, newest) = encoded;
-        let table = FieldTable::decode(&table, u64::MAX, 1).map_err(|e| ReadError::Damaged {
-            path: path.to_owned(),
-            why: e.to_string(),
-        })?;
+        contents.checked(path)
+    }
+
+    /// Returns the contents with these members, and with the blocks of each version. An error says
+    /// what is wrong with the table.
+    fn of(
+        (format, region, table, mut versions, newest): Encoded,
+        blocks: Vec<Vec<Block>>,
+    ) -> Result<Self, String> {
+        let table = FieldTable::decode(&table, u64::MAX, 1).map_err(|e| e.to_string())?;
         for (row, blocks) in versions.iter_mut().zip(blocks) {
             row.blocks = blocks;
         }
-        let contents = Contents {
+        Ok(Contents {
             format,
             region,
             table,
             versions,
             newest,
             moved: false,
-        };
-        contents.checked(path)
+        })
     }
 
     /// Returns these contents of the series at `path`, unless a version does not fit the table.

@@ -20,19 +20,19 @@
 //! replaces the one before by a rename. A reader opens either the old file or the new one.
 
 use super::contents::Contents;
-use super::mapping::{Array, Mapping, Virtual, interior, whole};
-use super::place::Rows;
-use super::{arrays, meshes, rows};
+use super::mapping::{Mapping, whole};
+use super::versions::{Index, numbers};
+use super::{arrays, meshes};
 use crate::error::WriteError;
 use crate::file::atomic::{self, Pending};
 use crate::file::{Fault, Mode, seal};
 use crate::write::layouts::grid::Grid;
 use crate::write::layouts::vtkhdf::{self, Plan};
 use crate::write::{attributes, new_file};
-use hdf5::{Group, H5Type};
+use hdf5::Group;
 use std::io;
 use std::path::Path;
-use tcasm_core::field::{Centering, FieldDesc, FieldTable};
+use tcasm_core::field::{Centering, FieldDesc};
 
 /// Writes the file of the series at `path` and returns its size. The files of rows are in the
 /// folder `rows` beside it.
@@ -77,16 +77,6 @@ fn check(pending: &Pending, encoded: &[u8]) -> Result<(), WriteError> {
         path: pending.path().to_owned(),
         why,
     })
-}
-
-/// The content of the file of a series.
-pub struct Index<'a> {
-    /// The versions.
-    pub contents: &'a Contents,
-    /// The fields and meshes, with their largest lengths.
-    pub table: &'a FieldTable,
-    /// The sources of the rows.
-    pub mapping: Mapping<'a>,
 }
 
 impl Index<'_> {
@@ -147,70 +137,4 @@ impl Index<'_> {
         }
         self.steps(image).map(drop)
     }
-
-    /// Returns the interior of `field`, which has the shape `shape` on a grid, in each version.
-    pub fn on_grid<'f>(&self, field: &'f FieldDesc, at: usize, shape: Vec<usize>) -> Virtual<'f> {
-        Virtual {
-            name: field.name.clone(),
-            array: Array::Field(field, at),
-            stored: rows::shape(field),
-            part: interior(field),
-            shape,
-            rows: match self.contents.versions.len() {
-                1 => Rows::Single,
-                _ => Rows::Stacked,
-            },
-            in_chapters: Rows::Stacked,
-        }
-    }
-
-    /// Writes the time, step and number of each version, as temporal VTKHDF has them. Returns the
-    /// group `Steps`.
-    pub fn steps(&self, data_set: &Group) -> Result<Group, Fault> {
-        let count = self.contents.versions.len();
-        let global = data_set.create_group("FieldData")?;
-        numbers(&global, "step", &self.of_versions(|stamp| stamp.step))?;
-        numbers(&global, "version", &self.of_versions(|stamp| stamp.version))?;
-        let steps = data_set.create_group("Steps")?;
-        attributes::number(&steps, "NSteps", count as i64)?;
-        numbers(&steps, "Values", &self.contents.times())?;
-        steps.create_group("FieldDataOffsets")?;
-        steps.create_group("FieldDataSizes")?;
-        for name in ["step", "version"] {
-            self.global(&steps, name, 1, |row| row)?;
-        }
-        Ok(steps)
-    }
-
-    /// Writes where each version has its values in the array `name` of `FieldData`: `tuples` values
-    /// from `offset` of its number on.
-    pub fn global(
-        &self,
-        steps: &Group,
-        name: &str,
-        tuples: i64,
-        offset: impl Fn(i64) -> i64,
-    ) -> Result<(), Fault> {
-        let count = self.contents.versions.len();
-        let offsets: Vec<i64> = (0..count as i64).map(offset).collect();
-        numbers(&steps.group("FieldDataOffsets")?, name, &offsets)?;
-        let mut size = ndarray::Array2::<i64>::ones((count, 2));
-        size.column_mut(1).fill(tuples);
-        let sizes = steps.group("FieldDataSizes")?.new_dataset_builder();
-        sizes.with_data(&size).create(name)?;
-        Ok(())
-    }
-
-    /// Returns the result of `of` for each version.
-    fn of_versions<T>(&self, of: impl Fn(tcasm_core::format::stamp::Stamp) -> T) -> Vec<T> {
-        let versions = &self.contents.versions;
-        versions.iter().map(|row| of(row.stamp)).collect()
-    }
-}
-
-/// Writes `values` as the dataset `name`.
-pub fn numbers<T: H5Type>(group: &Group, name: &str, values: &[T]) -> Result<(), Fault> {
-    let builder = group.new_dataset_builder();
-    builder.with_data(values).create(name)?;
-    Ok(())
 }

@@ -9,7 +9,7 @@
 //!                          CellDataOffsets
 //! ```
 //!
-//! An image is the only mesh of its series, see [`Plan::of_series`].
+//! A uniform mesh is an image, unless it moves or its size may change: see [`Plan::of_series`].
 //!
 //! A version whose geometry, or whose field, has not changed refers to the slot of the version
 //! before. Readers count the cells of the versions before one to find its offsets, so each slot of
@@ -20,10 +20,10 @@ mod sizes;
 
 use super::arrays::{self, flat, slot};
 use super::contents::Row;
-use super::index::{Index, numbers};
 use super::mapping::{Array, Virtual, interior, made_array};
 use super::place::{Rows, all};
 use super::rows;
+use super::versions::{Index, numbers};
 use crate::file::Fault;
 use crate::write::layouts::vtkhdf::{
     self, Data, Explicit, Geometry, Plan, Shown, Source, TOPOLOGIES,

@@ -28,6 +28,7 @@ mod part;
 mod place;
 mod row;
 mod rows;
+mod versions;
 mod writer;
 
 pub use options::SeriesOptions;

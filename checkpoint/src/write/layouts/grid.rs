@@ -112,11 +112,7 @@ pub fn most_points(table: &FieldTable, name: &str, points: [usize; 3]) -> [usize
         let Some(points) = axis.and_then(|axis| most.get_mut(axis)) else {
             continue;
         };
-        let largest = FieldDesc {
-            shape: field.capacity_shape(),
-            ..field.clone()
-        };
-        *points = match (field.centering, largest.interior_length()) {
+        *points = match (field.centering, field.at_capacity().interior_length()) {
             (Centering::None, _) => *points,
             (Centering::Cell, cells) => (*points).max(cells + 1),
             (Centering::Point, points_of_field) => (*points).max(points_of_field),

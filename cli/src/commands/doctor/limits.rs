@@ -13,6 +13,9 @@ pub struct Limits {
     pub open_files: Option<u64>,
     /// Bytes of address space (the soft limit of RLIMIT_AS).
     pub address_space: Option<u64>,
+    /// Bytes of memory that a process without CAP_IPC_LOCK may lock (the soft limit of
+    /// RLIMIT_MEMLOCK).
+    pub locked_memory: Option<u64>,
     /// Bytes of memory of the machine.
     pub memory: Option<u64>,
     /// Bytes of memory that are free or can be freed.
@@ -43,6 +46,7 @@ impl Limits {
         Limits {
             open_files: soft_limit(&limits, "Max open files"),
             address_space: soft_limit(&limits, "Max address space"),
+            locked_memory: soft_limit(&limits, "Max locked memory"),
             memory: kibibytes(&memory, "MemTotal:"),
             memory_available: kibibytes(&memory, "MemAvailable:"),
             memory_cgroup: cgroup_memory(),

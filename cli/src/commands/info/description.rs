@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Mesh, Order};
-use tcasm_observer::{Held, ObserveError, Observer, Version};
+use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Version};
 
 /// The output. The names of the fields are the JSON keys, which scripts rely on.
 #[derive(Debug, Serialize)]
@@ -133,47 +133,21 @@ pub fn gather(observer: &mut Observer) -> Result<Info, Failure> {
     let known = observer.info()?;
     // Read the pins before the newest version, so that no pinned version is newer than it.
     let rows = observer.observers()?;
-    let latest = match observer.latest() {
-        Ok(version) => Some(version),
-        Err(ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost) => {
-            None
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let latest = newest(observer)?;
     let table = latest.as_ref().map(|v| v.table().clone());
     let table = table.unwrap_or_default();
-    let own = u64::from(std::process::id());
-    let mut observers: Vec<Attached> = rows
-        .into_iter()
-        .filter(|row| row.pid != own)
-        .map(|row| Attached {
-            pid: row.pid,
-            program: observer.program(&row),
-            uid: row.uid,
-            pinned: row.pinned,
-            held_bytes: 0,
-        })
-        .collect();
-    let (alive, versions) = (observer.producer_alive(), observer.available()?);
-    if let Some(latest) = &latest {
-        let mut held = Held::new(observer, latest, known.page_size, known.bytes);
-        for row in &mut observers {
-            row.held_bytes = held.bytes(&row.pinned)?;
-        }
-    }
+    let alive = observer.producer_alive();
+    let versions = observer.available()?;
+    let observers = attached(observer, rows, &known, latest.as_ref())?;
     let count = |name| known.counter(name).unwrap_or(0);
+    let counters = known.counters.iter();
     Ok(Info {
         producer: Producer {
             pid: known.pid,
             alive,
             started_unix_ns: known.created,
         },
-        region: Region {
-            base: known.base,
-            base_hex: format!("{:#x}", known.base),
-            bytes: known.bytes,
-            max_versions: known.max_versions,
-        },
+        region: Region::of(&known),
         page_size: known.page_size,
         tracker: known.tracker.clone(),
         latest: latest.as_ref().map(describe),
@@ -185,12 +159,72 @@ pub fn gather(observer: &mut Observer) -> Result<Info, Failure> {
         meshes: meshes::of(&table),
         fields: table.fields.into_iter().map(Field::from).collect(),
         attrs: table.attrs,
-        publish_us: Durations {
-            p50: known.publish_us[0],
-            p99: known.publish_us[1],
-            max: known.publish_us[2],
-        },
-        capture: Capture {
+        publish_us: Durations::of(&known),
+        capture: Capture::of(&known),
+        counters: counters.map(|(n, v)| (snake_case(n), *v)).collect(),
+        name: known.name,
+    })
+}
+
+/// Returns the newest version, if there is one.
+fn newest(observer: &mut Observer) -> Result<Option<Version>, Failure> {
+    match observer.latest() {
+        Ok(version) => Ok(Some(version)),
+        Err(ObserveError::NotReady | ObserveError::EndOfStream | ObserveError::ProducerLost) => {
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Describes the other observers, which are those of `rows`.
+fn attached(
+    observer: &mut Observer,
+    rows: Vec<ObserverRow>,
+    known: &RegionInfo,
+    latest: Option<&Version>,
+) -> Result<Vec<Attached>, Failure> {
+    let own = u64::from(std::process::id());
+    let others = rows.into_iter().filter(|row| row.pid != own);
+    let describe = |row: ObserverRow| Attached {
+        pid: row.pid,
+        program: observer.program(&row),
+        uid: row.uid,
+        pinned: row.pinned,
+        held_bytes: 0,
+    };
+    let mut observers: Vec<Attached> = others.map(describe).collect();
+    if let Some(latest) = latest {
+        let mut held = Held::new(observer, latest, known.page_size, known.bytes);
+        for row in &mut observers {
+            row.held_bytes = held.bytes(&row.pinned)?;
+        }
+    }
+    Ok(observers)
+}
+
+impl Region {
+    fn of(known: &RegionInfo) -> Self {
+        Region {
+            base: known.base,
+            base_hex: format!("{:#x}", known.base),
+            bytes: known.bytes,
+            max_versions: known.max_versions,
+        }
+    }
+}
+
+impl Durations {
+    fn of(known: &RegionInfo) -> Self {
+        let [p50, p99, max] = known.publish_us;
+        Durations { p50, p99, max }
+    }
+}
+
+impl Capture {
+    fn of(known: &RegionInfo) -> Self {
+        let count = |name| known.counter(name).unwrap_or(0);
+        Capture {
             deferred_chunks: count("ChunksDeferred"),
             user_mode_only: count("UserModeOnly") != 0,
             expected_pages: count("PagesExpected"),
@@ -199,14 +233,8 @@ pub fn gather(observer: &mut Observer) -> Result<Info, Failure> {
             given_up: count("GivenUp"),
             shared_bytes: count("SharedBytes"),
             compacted_pages: count("PagesCompacted"),
-        },
-        counters: known
-            .counters
-            .iter()
-            .map(|(n, v)| (snake_case(n), *v))
-            .collect(),
-        name: known.name,
-    })
+        }
+    }
 }
 
 fn describe(version: &Version) -> Latest {

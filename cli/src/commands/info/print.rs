@@ -35,74 +35,71 @@ pub fn text(info: &Info) -> String {
     out
 }
 
+/// A row of the table at the top: its title, and its text.
+type Row = (&'static str, String);
+
 fn head(info: &Info) -> String {
+    let mut table = Table::default();
+    for (title, text) in [of_region(info), of_versions(info), of_memory(info)].concat() {
+        table.row([title.to_owned(), text]);
+    }
+    table.render()
+}
+
+/// Returns the rows about the region and its producer.
+fn of_region(info: &Info) -> Vec<Row> {
     let (producer, region) = (&info.producer, &info.region);
     let end = region.base + region.bytes;
     let state = if producer.alive { "running" } else { "gone" };
-    let mut table = Table::default();
-    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
-    row("region", info.name.clone());
-    row(
-        "producer",
-        format!(
-            "process {}, {state}, started {}",
-            producer.pid,
-            ago(producer.started_unix_ns)
-        ),
+    let started = ago(producer.started_unix_ns);
+    let producer = format!("process {}, {state}, started {started}", producer.pid);
+    let address = format!("{:#x} .. {end:#x} ({})", region.base, bytes(region.bytes));
+    let tracking = format!("{}, pages of {}", info.tracker, bytes(info.page_size));
+    vec![
+        ("region", info.name.clone()),
+        ("producer", producer),
+        ("address", address),
+        ("tracking", tracking),
+    ]
+}
+
+/// Returns the rows about the versions.
+fn of_versions(info: &Info) -> Vec<Row> {
+    let newest = info.latest.as_ref();
+    let newest = newest.map_or("nothing published yet".into(), latest);
+    let versions = format!(
+        "{} of at most {} ({}), in {} of memory",
+        info.versions.len(),
+        info.region.max_versions,
+        list(&info.versions),
+        bytes(info.held_bytes)
     );
-    row(
-        "address",
-        format!("{:#x} .. {end:#x} ({})", region.base, bytes(region.bytes)),
-    );
-    row(
-        "tracking",
-        format!("{}, pages of {}", info.tracker, bytes(info.page_size)),
-    );
-    row(
-        "latest",
-        info.latest
-            .as_ref()
-            .map_or("nothing published yet".into(), latest),
-    );
-    row(
-        "versions",
-        format!(
-            "{} of at most {} ({}), in {} of memory",
-            info.versions.len(),
-            region.max_versions,
-            list(&info.versions),
-            bytes(info.held_bytes)
-        ),
-    );
+    let mut rows = vec![("latest", newest), ("versions", versions)];
     if let Some(stray) = info.counters.get("stray_bytes").filter(|n| **n != 0) {
         let text = "allocated by other processes, which read holes of planes";
-        row("stray", format!("{} {text}", bytes(*stray)));
+        rows.push(("stray", format!("{} {text}", bytes(*stray))));
     }
-    row(
-        "published",
-        format!(
-            "{}, {} skipped",
-            count(info.publishes, "version"),
-            info.skips
+    let published = count(info.publishes, "version");
+    rows.push(("published", format!("{published}, {} skipped", info.skips)));
+    rows
+}
+
+/// Returns the rows about publishing, and about the memory that it saves.
+fn of_memory(info: &Info) -> Vec<Row> {
+    let shared = bytes(info.capture.shared_bytes);
+    let compacted = count(info.capture.compacted_pages, "page");
+    vec![
+        ("publish took", durations(info)),
+        ("capture", capture(info)),
+        (
+            "shared",
+            format!("{shared} of live memory shared with planes"),
         ),
-    );
-    row("publish took", durations(info));
-    row("capture", capture(info));
-    row(
-        "shared",
-        format!(
-            "{} of live memory shared with planes",
-            bytes(info.capture.shared_bytes)
+        (
+            "compacted",
+            format!("{compacted}, so that observers need fewer mappings"),
         ),
-    );
-    row(
-        "compacted",
-        format!(
-            "{}, so that observers need fewer mappings",
-            count(info.capture.compacted_pages, "page")
-        ),
-    );
-    table.render()
+    ]
 }
 
 fn latest(latest: &Latest) -> String {
@@ -190,15 +187,7 @@ fn fields(fields: &[Field]) -> String {
 }
 
 fn field_row(field: &Field) -> Vec<String> {
-    let extents = extents(field);
-    let (dtype, shape) = match &field.kind {
-        Kind::Raw { type_name, .. } => (type_name.as_str(), extents),
-        Kind::Array if field.components > 1 => (
-            field.dtype,
-            format!("{extents} ({} components)", field.components),
-        ),
-        Kind::Array => (field.dtype, extents),
-    };
+    let (dtype, shape) = dtype_and_shape(field);
     let order = match field.order {
         Order::C => "C",
         Order::F => "F",
@@ -225,6 +214,18 @@ fn field_row(field: &Field) -> Vec<String> {
         &mesh(field),
     ];
     cells.map(str::to_owned).to_vec()
+}
+
+fn dtype_and_shape(field: &Field) -> (&str, String) {
+    let extents = extents(field);
+    match &field.kind {
+        Kind::Raw { type_name, .. } => (type_name.as_str(), extents),
+        Kind::Array if field.components > 1 => {
+            let shape = format!("{extents} ({} components)", field.components);
+            (field.dtype, shape)
+        }
+        Kind::Array => (field.dtype, extents),
+    }
 }
 
 /// Describes the shape, such as `12 x 3`, of a variable field with the most that there is room for.

@@ -1,9 +1,31 @@
-//! The statistics as text.
+//! The output of `tcasm stats`, and its form as text.
 
-use super::Stats;
 use crate::output::{self, Table};
 use crate::plain;
+use serde::Serialize;
 use tcasm_analytics::{Histogram, Moments, Scalar};
+use tcasm_observer::Stamp;
+
+/// The output. The values outside of `components` describe what `describes` names.
+#[derive(Debug, Serialize)]
+pub struct Stats {
+    pub(super) name: String,
+    pub(super) field: String,
+    #[serde(flatten)]
+    pub(super) stamp: Stamp,
+    pub(super) dtype: String,
+    pub(super) unit: String,
+    pub(super) shape: Vec<usize>,
+    /// `values`, or for a vector field `magnitude` or, for example, `component 1`.
+    pub(super) describes: String,
+    #[serde(flatten)]
+    pub(super) whole: Moments,
+    pub(super) histogram: Histogram,
+    /// The numbers of the components that the next two lists describe.
+    pub(super) component_numbers: Vec<usize>,
+    pub(super) components: Vec<Moments>,
+    pub(super) component_histograms: Vec<Histogram>,
+}
 
 pub fn text(stats: &Stats) -> String {
     let stamp = &stats.stamp;

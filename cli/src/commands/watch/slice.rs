@@ -14,6 +14,7 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 use std::iter::zip;
+use std::ops::Range;
 use tcasm_view::State;
 use tcasm_view::colormaps::MAPS;
 use tcasm_view::mesh::{Bounds, Raster};
@@ -266,12 +267,22 @@ fn draw_bar(
     buffer.set_string(area.x, area.y, &low, dim());
     buffer.set_string(area.right() - high.len() as u16, area.y, &high, dim());
     let gradient = area.x + low.len() as u16 + 1..area.right() - high.len() as u16 - 1;
-    let steps = f64::from((gradient.end - gradient.start).max(2) - 1);
-    for (step, x) in zip(0_u16.., gradient) {
+    draw_gradient(palette, depth, (gradient, area.y), buffer);
+}
+
+/// Draws all colours in the columns `columns` of the row `y`.
+fn draw_gradient(
+    palette: &[Color],
+    depth: Depth,
+    (columns, y): (Range<u16>, u16),
+    buffer: &mut Buffer,
+) {
+    let steps = f64::from((columns.end - columns.start).max(2) - 1);
+    for (step, x) in zip(0_u16.., columns) {
         let share = f64::from(step) / steps;
         match depth {
-            Depth::None => buffer[(x, area.y)].set_symbol(shade(share)),
-            _ => buffer[(x, area.y)].set_bg(pick(palette, share)),
+            Depth::None => buffer[(x, y)].set_symbol(shade(share)),
+            _ => buffer[(x, y)].set_bg(pick(palette, share)),
         };
     }
 }

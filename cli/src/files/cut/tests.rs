@@ -1,7 +1,7 @@
 //! Tests of the parts of meshes.
 
 use super::*;
-use tcasm_core::field::DType;
+use tcasm_core::field::{Block, DType, Order};
 
 fn field(name: &str, shape: &[usize], on: &str) -> FieldDesc {
     FieldDesc {

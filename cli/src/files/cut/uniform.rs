@@ -1,7 +1,7 @@
 //! The parts of uniform meshes. They have no fields as their geometry, so a part of one has an
 //! origin and a spacing of its own.
 
-use super::{along_xyz, moved};
+use super::axes::{along_xyz, moved};
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Extract, Taken};
 use tcasm_core::field::{Block, Centering, FieldDesc, MeshDesc, MeshKind};
@@ -71,7 +71,7 @@ pub fn taken(field: &FieldDesc, extract: &Extract) -> Result<Vec<Taken>, Analyti
     if !extents.contains(&0) {
         return extract.taken(field);
     }
-    let mut taken = extract.taken(&largest(field))?;
+    let mut taken = extract.taken(&field.at_capacity())?;
     for (taken, _) in taken.iter_mut().zip(extents).filter(|(_, n)| *n == 0) {
         *taken = Taken {
             start: 0,
@@ -85,14 +85,6 @@ pub fn taken(field: &FieldDesc, extract: &Extract) -> Result<Vec<Taken>, Analyti
 /// Returns true if the part of `field` has steps where the field has its largest length. So the
 /// answer is the same for all versions.
 fn has_steps(field: &FieldDesc, extract: &Extract) -> bool {
-    let taken = extract.taken(&largest(field));
+    let taken = extract.taken(&field.at_capacity());
     taken.is_ok_and(|taken| taken.iter().any(|along| along.step > 1))
-}
-
-/// Returns `field` with its largest length.
-fn largest(field: &FieldDesc) -> FieldDesc {
-    FieldDesc {
-        shape: field.capacity_shape(),
-        ..field.clone()
-    }
 }

@@ -42,12 +42,8 @@ impl Trouble {
 /// Returns true if the part `choice` exists of all of its fields when they have their largest
 /// lengths.
 fn fits_at_capacity(choice: &Choice, table: &FieldTable) -> bool {
-    let largest = |field: &FieldDesc| FieldDesc {
-        shape: field.capacity_shape(),
-        ..field.clone()
-    };
     choice.fits(&FieldTable {
-        fields: table.fields.iter().map(largest).collect(),
+        fields: table.fields.iter().map(FieldDesc::at_capacity).collect(),
         ..table.clone()
     })
 }

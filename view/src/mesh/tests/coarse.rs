@@ -1,8 +1,8 @@
 //! Surfaces with more triangles than are wanted.
 
 use super::super::cells::CellList;
-use super::super::faces::{Most, surface};
 use super::super::points::{Places, Points};
+use super::super::surface::{Most, surface};
 use super::*;
 use std::sync::Arc;
 use tcasm_core::field::{CellType, Cells};

@@ -1,8 +1,10 @@
 //! The differences that versions of one series may have, and those that begin another part of it.
 
-use super::{Contents, FORMAT, PLAIN, WITHOUT_BLOCKS};
+use super::formats::format_of;
+use super::{Contents, Row};
 use crate::series::temporal::arrays;
 use crate::write::layouts::vtkhdf::{Geometry, Plan};
+use std::collections::BTreeSet;
 use tcasm_core::field::{Block, FieldDesc, FieldTable, MeshDesc, MeshKind};
 
 /// A place of a block that stands for any.
@@ -38,10 +40,11 @@ impl Contents {
         }
     }
 
-    /// Returns true if a single uniform mesh has points with coordinates, because it moves. The
-    /// versions then have arrays that were made for it.
+    /// Returns true if uniform meshes have points with coordinates, because one of them moves. The
+    /// versions then have arrays that were made for all of them.
     pub fn moves(&self) -> bool {
-        self.moved || self.versions.iter().any(|row| !row.made.is_empty())
+        let has_all = |row: &Row| row.made.len() == made(&self.table, true);
+        self.moved || self.versions.last().is_some_and(has_all)
     }
 
     /// Returns true if versions with the fields and meshes of `table` can be appended to this
@@ -67,8 +70,7 @@ impl Contents {
     /// Returns true if the newest version has as many arrays that were made for VTK as one with
     /// `table` gets. Series of other builds may have others.
     fn has_made(&self, table: &FieldTable) -> bool {
-        let plan = Plan::of_series(table, self.moves());
-        let count = arrays::made(&plan).len();
+        let count = made(table, self.moves());
         let newest = self.versions.last();
         newest.is_none_or(|row| row.made.len() == count)
     }
@@ -76,7 +78,7 @@ impl Contents {
     /// Returns the meshes of `table` without all that may differ from version to version.
     fn steady(&self, table: &FieldTable) -> Vec<MeshDesc> {
         let mut largest = arrays::at_capacity(table);
-        let has_image = has_image(&largest, self.moves());
+        let images = images(&largest, self.moves());
         for mesh in &mut largest.meshes {
             mesh.attrs.clear();
             if let Some(block) = &mut mesh.block {
@@ -86,7 +88,9 @@ impl Contents {
             match &mut mesh.kind {
                 MeshKind::Uniform {
                     origin, spacing, ..
-                } if !has_image => (*origin, *spacing) = ([0.0; 3], [1.0; 3]),
+                } if !images.contains(&mesh.name) => {
+                    (*origin, *spacing) = ([0.0; 3], [1.0; 3]);
+                }
                 _ => {}
             }
         }
@@ -94,38 +98,17 @@ impl Contents {
     }
 }
 
-/// Returns true if a mesh of a series is an image, which is then the only one.
-fn has_image(table: &FieldTable, moves: bool) -> bool {
+/// Returns the names of the meshes of `table` that are images in a series.
+fn images(table: &FieldTable, moves: bool) -> BTreeSet<String> {
     let plan = Plan::of_series(table, moves);
-    let mut meshes = plan.meshes.iter();
-    meshes.any(|shown| matches!(shown.geometry, Geometry::Image(_)))
+    let meshes = plan.meshes.iter();
+    let images = meshes.filter(|shown| matches!(shown.geometry, Geometry::Image(_)));
+    images
+        .filter_map(|shown| Some(shown.mesh?.name.clone()))
+        .collect()
 }
 
-/// Returns the format of a series with the fields and meshes of `table`.
-pub(super) fn format_of(table: &FieldTable) -> u64 {
-    let is_plain = table.meshes.is_empty() && table.fields.iter().all(is_plain);
-    let has_blocks = table.meshes.iter().any(|mesh| mesh.block.is_some());
-    match (is_plain, has_blocks) {
-        (true, _) => PLAIN,
-        (_, true) => FORMAT,
-        _ => WITHOUT_BLOCKS,
-    }
-}
-
-/// Returns the places of the meshes of `table` that are blocks, without the names of their wholes,
-/// which are the same in all versions.
-pub fn blocks(table: &FieldTable) -> Vec<Block> {
-    let blocks = table.meshes.iter().filter_map(|mesh| mesh.block.as_ref());
-    let places = blocks.map(|block| Block {
-        of: String::new(),
-        ..block.clone()
-    });
-    places.collect()
-}
-
-/// Returns true if a description has no member that earlier programs do not know.
-fn is_plain(field: &FieldDesc) -> bool {
-    let has_one_length = field.capacity.is_none();
-    let is_exact = field.relative_error.is_none();
-    field.on.is_none() && field.quantity.is_none() && has_one_length && is_exact
+/// Returns how many arrays are made for VTK of a version with `table`.
+fn made(table: &FieldTable, moves: bool) -> usize {
+    arrays::made(&Plan::of_series(table, moves)).len()
 }

@@ -208,9 +208,12 @@ fn single_mesh_that_moves_begins_a_part_that_takes_every_place() {
 fn series_of_a_block_with_one_layer_of_cells_takes_versions_without_it() {
     let layers = |layers: usize| {
         let mut table = block("gas", 0);
-        let field = &mut table.fields[0];
-        (field.shape, field.capacity) = (vec![layers, 3, 4], Some(1));
-        field.centering = Centering::Cell;
+        table.fields[0] = FieldDesc {
+            on: Some("b".to_owned()),
+            capacity: Some(1),
+            centering: Centering::Cell,
+            ..FieldDesc::new("t", DType::F64, &[layers, 3, 4])
+        };
         if let MeshKind::Uniform { points, .. } = &mut table.meshes[0].kind {
             *points = [5, 4, layers];
         }

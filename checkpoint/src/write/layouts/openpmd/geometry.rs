@@ -1,6 +1,6 @@
 //! The geometry of a mesh record: the attributes that place its values in space.
 
-use super::record::shape;
+use super::component::shape;
 use crate::file::Fault;
 use crate::write::attributes;
 use hdf5::Location;

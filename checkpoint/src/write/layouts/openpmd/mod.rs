@@ -16,6 +16,7 @@
 //! one, as openPMD-api writes it. openPMD does not allow hyphens in names, so a hyphen becomes an
 //! underscore. [`plan`] says what is stored where, and what is not.
 
+mod component;
 mod geometry;
 mod plan;
 mod record;

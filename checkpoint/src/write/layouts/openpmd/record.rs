@@ -1,15 +1,14 @@
 //! Records: how the values of a field and their attributes are stored, on meshes and for particles.
 
+use super::component::{constant, shape};
 use super::geometry::Geometry;
 use super::species;
 use crate::file::Fault;
-use crate::format::shape::slowest_first;
 use crate::units::{self, Si};
 use crate::write::store::Store;
 use crate::write::{attributes, data};
 use hdf5::{Dataset, Group, Location};
-use tcasm_core::field::{Attr, Centering, DType, FieldDesc};
-use tcasm_core::with_dtype;
+use tcasm_core::field::{Attr, Centering, FieldDesc};
 
 /// A record to be stored.
 pub struct Record<'a> {
@@ -178,28 +177,9 @@ impl Record<'_> {
     }
 }
 
-/// Makes `group` a constant component of `shape`. All of its values are 0, if there are any.
-pub fn constant(group: &Group, dtype: DType, shape: &[usize]) -> Result<(), Fault> {
-    with_dtype!(dtype, T => {
-        attributes::number(group, "value", <T as bytemuck::Zeroable>::zeroed())?;
-    });
-    let shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
-    attributes::numbers(group, "shape", &shape)?;
-    Ok(())
-}
-
 /// Returns true if the dataset under `/tcasm` has an attribute without values. openPMD-api cannot
 /// read such a record, so the interior then needs a dataset of its own.
 fn has_empty_attribute(field: &FieldDesc) -> bool {
     let is_empty = |attr: &Attr| matches!(attr, Attr::Floats(values) if values.is_empty());
     field.shape.is_empty() || field.attrs.values().any(is_empty)
-}
-
-/// Returns the dimensions of a record, from slowest to fastest. A single number is an array of one
-/// value.
-pub fn shape(field: &FieldDesc) -> Vec<usize> {
-    match field.shape.is_empty() {
-        true => vec![1],
-        false => slowest_first(field, &field.interior_shape()),
-    }
 }

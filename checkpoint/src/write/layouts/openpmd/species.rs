@@ -1,6 +1,6 @@
 //! Particle species: the groups of particles, without the records of their fields.
 
-use super::{record, series};
+use super::{component, series};
 use crate::file::Fault;
 use crate::units::{self, Si};
 use crate::write::attributes;
@@ -42,7 +42,7 @@ impl Species {
         attributes::number(&offset, "timeOffset", 0.0_f64)?;
         for axis in ["x", "y", "z"].into_iter().take(self.dims) {
             let component = offset.create_group(axis)?;
-            record::constant(&component, DType::F64, &[self.count])?;
+            component::constant(&component, DType::F64, &[self.count])?;
             attributes::number(&component, "unitSI", self.unit.factor)?;
         }
         Ok(())

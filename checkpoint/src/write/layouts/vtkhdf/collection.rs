@@ -4,7 +4,7 @@
 //! consists of soft links, by which VTK tells data sets from nodes. The blocks of one whole are
 //! under one node, which has its name.
 
-use super::VERSION;
+use super::common::VERSION;
 use super::geometry::Geometry;
 use super::image::describe_image;
 use super::plan::{Plan, Shown};

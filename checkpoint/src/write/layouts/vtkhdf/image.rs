@@ -1,6 +1,6 @@
 //! Images: the fields on a uniform grid. A file of a version without named meshes is one image.
 
-use super::VERSION;
+use super::common::{VERSION, describe_version};
 use crate::file::Fault;
 use crate::snapshot::Snapshot;
 use crate::write::attributes;
@@ -22,7 +22,7 @@ impl Image {
         let grid = Grid::of(snapshot.table);
         let image = file.create_group("VTKHDF")?;
         describe_image(&image, &grid)?;
-        super::describe_version(&image.create_group("FieldData")?, snapshot.stamp)?;
+        describe_version(&image.create_group("FieldData")?, snapshot.stamp)?;
         Ok(Image {
             points: image.create_group("PointData")?,
             cells: image.create_group("CellData")?,

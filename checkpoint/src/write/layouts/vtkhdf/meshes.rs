@@ -1,6 +1,7 @@
 //! The data sets of named meshes in a file with one version.
 
 use super::collection;
+use super::common::describe_version;
 use super::explicit::Source;
 use super::geometry::Geometry;
 use super::made::Made;
@@ -46,7 +47,7 @@ impl<'s> Meshes<'s> {
         for (shown, group) in plan.meshes.iter().zip(&groups) {
             meshes.add(shown, group)?;
             let global = group.create_group("FieldData")?;
-            super::describe_version(&global, snapshot.stamp)?;
+            describe_version(&global, snapshot.stamp)?;
             if let Some(block) = shown.block() {
                 describe_blocks(&global, std::slice::from_ref(block))?;
             }

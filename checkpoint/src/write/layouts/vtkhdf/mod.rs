@@ -36,6 +36,7 @@
 mod axis;
 mod cells;
 mod collection;
+mod common;
 mod explicit;
 mod geometry;
 mod image;
@@ -60,11 +61,7 @@ use crate::file::Fault;
 use crate::options::Purpose;
 use crate::snapshot::Snapshot;
 use crate::write::store::FileLayout;
-use hdf5::{File, Group};
-use tcasm_core::format::stamp::Stamp;
-
-/// The version of VTKHDF of each data set. All readers of this major version take it.
-pub const VERSION: [i64; 2] = [2, 0];
+use hdf5::File;
 
 /// Creates the part of `file` for other programs, still without fields.
 pub fn create<'s>(
@@ -76,15 +73,4 @@ pub fn create<'s>(
         true => Box::new(image::Image::create(file, snapshot)?),
         false => Box::new(meshes::Meshes::create(file, snapshot, purpose)?),
     })
-}
-
-/// Writes the time, the step and the number of the version.
-fn describe_version(global: &Group, stamp: Stamp) -> Result<(), Fault> {
-    for (name, value) in [("step", stamp.step), ("version", stamp.version)] {
-        let number = global.new_dataset_builder();
-        number.with_data(&[value]).create(name)?;
-    }
-    let time = global.new_dataset_builder();
-    time.with_data(&[stamp.time]).create("TimeValue")?;
-    Ok(())
 }

@@ -60,11 +60,11 @@ impl<'t> Plan<'t> {
         Plan::with(table, Geometry::of)
     }
 
-    /// Does the same for a time series. One of several meshes is no image there: VTK reads an image
-    /// in a collection as if it had no times. Nor is a mesh if it `moves`: an image has one place.
+    /// Does the same for a time series. If a uniform mesh `moves`, none is an image there: an image
+    /// has one place, for all times.
     pub fn of_series(table: &'t FieldTable, moves: bool) -> Self {
         let mut plan = Plan::with(table, Geometry::of_series);
-        if moves || plan.meshes.len() > 1 {
+        if moves {
             plan.meshes.iter_mut().for_each(Shown::make_explicit);
         }
         plan

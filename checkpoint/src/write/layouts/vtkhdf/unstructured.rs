@@ -128,12 +128,8 @@ pub fn uniform(grid: &Grid, most: [usize; 3]) -> Explicit<'static> {
 
 /// Returns the arrays of a grid with the points `coordinates`.
 pub fn curvilinear(coordinates: &FieldDesc) -> Explicit<'_> {
-    let most = FieldDesc {
-        shape: coordinates.capacity_shape(),
-        ..coordinates.clone()
-    };
-    let points = Source::points(coordinates);
-    lattice(along(coordinates), along(&most), points)
+    let (now, most) = (along(coordinates), along(&coordinates.at_capacity()));
+    lattice(now, most, Source::points(coordinates))
 }
 
 /// Returns the number of points of `field` along x, y and z, without ghost layers.

@@ -65,11 +65,11 @@ fn single_uniform_mesh_of_a_series_is_an_image() {
 }
 
 #[test]
-fn several_uniform_meshes_of_a_series_have_points_and_cells() {
+fn several_uniform_meshes_of_a_series_are_images_unless_one_moves() {
     let mut table = uniform(&["a", "b"]);
     add_free(&mut table);
     let shapes = vec![vec![2, 3, 3], vec![2, 3, 3], vec![5]];
-    assert_eq!(sizes(&Plan::of(&table)), (vec![], shapes));
+    assert_eq!(sizes(&Plan::of_series(&table, false)), (vec![], shapes));
     let plane = Counts {
         points: 12,
         cells: 6,
@@ -82,7 +82,7 @@ fn several_uniform_meshes_of_a_series_have_points_and_cells() {
     };
     let shapes = vec![vec![6, 3], vec![6, 3], vec![5]];
     let expected = (vec![plane, plane, line], shapes);
-    assert_eq!(sizes(&Plan::of_series(&table, false)), expected);
+    assert_eq!(sizes(&Plan::of_series(&table, true)), expected);
 }
 
 #[test]

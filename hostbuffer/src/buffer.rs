@@ -1,0 +1,248 @@
+//! The buffer, as a program uses it.
+
+use crate::builder::{HostBufferBuilder, Obtained};
+use crate::error::HostBufferError;
+use crate::gpu::GpuRegistration;
+use crate::keeper::{Keeper, Role};
+use crate::layout::Section;
+use crate::memory::Memory;
+use crate::state::{Seal, State};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+use tcasm_core::sys::fork::Process;
+use tcasm_core::sys::thread;
+
+/// How long [`HostBuffer::seal`] waits for the other processes.
+const SEALING: Duration = Duration::from_secs(60);
+
+/// A buffer of this host, which all its processes have at the same address.
+///
+/// Dropping it unmaps it. The memory is released when the last process has dropped it or has ended.
+/// A forked child has the memory too, but nothing else of the buffer.
+#[derive(Debug)]
+pub struct HostBuffer {
+    memory: Arc<Memory>,
+    state: Arc<State>,
+    bell: UnixStream,
+    thread: Option<JoinHandle<()>>,
+    created: bool,
+    process: Process,
+    _once: Once,
+}
+
+impl HostBuffer {
+    /// Creates a buffer of `bytes` bytes with one section, `data`, or attaches to that of `job`.
+    pub fn create_or_attach(job: &str, bytes: usize) -> Result<Self, HostBufferError> {
+        let section = Section::new("data", bytes);
+        HostBuffer::builder(job).section(section).create_or_attach()
+    }
+
+    /// Returns the settings of the buffer of `job`, still without a section.
+    pub fn builder(job: &str) -> HostBufferBuilder {
+        HostBufferBuilder::new(job)
+    }
+
+    pub(crate) fn start(
+        job: String,
+        obtained: Obtained,
+        once: Once,
+    ) -> Result<Self, HostBufferError> {
+        let (bell, theirs) = bells().map_err(HostBufferError::os("make a pair of sockets"))?;
+        let memory = Arc::new(obtained.memory);
+        let sections = memory.layout().sections.len();
+        let sealed = (0..sections).filter(|i| memory.is_sealed(*i));
+        let sealed: BTreeSet<usize> = sealed.collect();
+        let state = Arc::new(State::new(sections));
+        sealed.iter().for_each(|i| state.set(*i, Seal::Sealed));
+        let created = matches!(obtained.role, Role::Leader(_));
+        let keeper = Keeper {
+            job,
+            memory: memory.clone(),
+            presence: obtained.presence,
+            state: state.clone(),
+            bell: theirs,
+            sealing: BTreeSet::new(),
+            closed: sealed,
+            asked: BTreeSet::new(),
+            failed: Vec::new(),
+        };
+        let named = Builder::new().name("tcasm-hostbuf".into());
+        let started = thread::spawn(named, move || keeper.run(obtained.role));
+        let started = started.map_err(HostBufferError::os("start a thread"))?;
+        Ok(HostBuffer {
+            memory,
+            state,
+            bell,
+            thread: Some(started),
+            created,
+            process: Process::current(),
+            _once: once,
+        })
+    }
+
+    /// Returns true if this process created the buffer, and so is the one that fills it.
+    pub fn created(&self) -> bool {
+        self.created
+    }
+
+    /// Returns the address of the first byte, which is the same in all processes.
+    pub fn address(&self) -> usize {
+        self.as_ptr() as usize
+    }
+
+    /// Returns a pointer to the first byte. Nothing orders the accesses of threads and processes.
+    /// A store to a sealed section is a SIGSEGV.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.memory.ptr()
+    }
+
+    /// Returns the bytes of address space, including gaps between sections.
+    pub fn len(&self) -> usize {
+        self.memory.layout().total
+    }
+
+    /// Returns false: a buffer has at least one byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns a pointer to the first byte of a section, and its size.
+    pub fn section(&self, name: &str) -> Result<(*mut u8, usize), HostBufferError> {
+        let i = self.memory.layout().find(name)?;
+        let (section, place) = self.part(i);
+        Ok((self.as_ptr().wrapping_add(place), section.bytes))
+    }
+
+    /// Makes a section read-only in all processes, for ever, and waits for it. A thread of any
+    /// process that stores to it meanwhile gets a SIGSEGV.
+    ///
+    /// If this fails, some processes may be unable to write the section already. It can be tried
+    /// again.
+    pub fn seal(&self, name: &str) -> Result<(), HostBufferError> {
+        let i = self.memory.layout().find(name)?;
+        self.state.want(i);
+        self.ring();
+        self.wait(i, SEALING).map(drop)
+    }
+
+    /// Waits until a process has sealed a section, and returns its bytes.
+    pub fn wait_sealed(&self, name: &str, timeout: Duration) -> Result<&[u8], HostBufferError> {
+        self.wait(self.memory.layout().find(name)?, timeout)
+    }
+
+    /// Registers a section with GPU `device`, so that copies to and from it need no copy by the CPU
+    /// before. It holds for this process and all its contexts. The section cannot be sealed before
+    /// all processes have dropped their registrations. A sealed section is registered for reading,
+    /// which some devices do not support.
+    #[allow(unsafe_code)]
+    pub fn register_gpu(
+        &self,
+        name: &str,
+        device: u32,
+    ) -> Result<GpuRegistration<'_>, HostBufferError> {
+        let i = self.memory.layout().find(name)?;
+        let place = &self.memory.layout().places[i];
+        let (ptr, writable) = (
+            self.as_ptr().wrapping_add(place.start),
+            !self.memory.is_sealed(i),
+        );
+        // SAFETY: the section is mapped as long as this buffer, which the result borrows.
+        let registered = unsafe { GpuRegistration::new(ptr, place.len(), device, writable) };
+        registered.map_err(HostBufferError::Gpu)
+    }
+
+    #[allow(unsafe_code)]
+    fn wait(&self, i: usize, timeout: Duration) -> Result<&[u8], HostBufferError> {
+        let (section, place) = self.part(i);
+        let why = match self.state.wait(i, timeout) {
+            // SAFETY: the section is mapped as long as this buffer lives. Its object is sealed, so
+            // no process can change or shorten it. The kernel seals an object only when it is
+            // mapped for writing nowhere, so this process has it mapped read-only by now, and maps
+            // it only once (see `Keeper::close`).
+            Seal::Sealed => unsafe {
+                let first = self.as_ptr().add(place);
+                return Ok(std::slice::from_raw_parts(first, section.bytes));
+            },
+            Seal::Failed(why) => why,
+            Seal::Open => format!("no process has sealed it within {timeout:?}"),
+            Seal::Wanted => format!(
+                "some process has not answered within {timeout:?}, or a device or a system call \
+                 uses its memory"
+            ),
+        };
+        let section = section.name.clone();
+        Err(HostBufferError::NotSealed { section, why })
+    }
+
+    /// Returns section `i`, and where it begins.
+    fn part(&self, i: usize) -> (&Section, usize) {
+        let layout = self.memory.layout();
+        (&layout.sections[i], layout.places[i].start)
+    }
+
+    /// Makes the thread look at the state.
+    fn ring(&self) {
+        // If the socket is full, the thread has been told already.
+        let _ = (&self.bell).write_all(&[1]);
+    }
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        let thread = self.thread.take();
+        if !self.process.is_current() {
+            // The thread is the parent's.
+            std::mem::forget(thread);
+            return;
+        }
+        self.state.stop();
+        self.ring();
+        // The thread does not panic, and if it does, there is nothing left to do here.
+        let _ = thread.map(JoinHandle::join);
+    }
+}
+
+fn bells() -> std::io::Result<(UnixStream, UnixStream)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    theirs.set_nonblocking(true)?;
+    Ok((ours, theirs))
+}
+
+/// The jobs whose buffers this process has. The locks of files know processes only, so a process
+/// must not have a buffer twice.
+static JOBS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The right of this process to one buffer of a job.
+#[derive(Debug)]
+pub(crate) struct Once {
+    job: String,
+    process: Process,
+}
+
+impl Once {
+    pub(crate) fn begin(job: &str) -> Result<Self, HostBufferError> {
+        let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+        match jobs.insert(job.to_owned()) {
+            true => Ok(Once {
+                job: job.to_owned(),
+                process: Process::current(),
+            }),
+            false => Err(HostBufferError::Twice(job.to_owned())),
+        }
+    }
+}
+
+impl Drop for Once {
+    fn drop(&mut self) {
+        // In a forked child, the list may have been locked for ever at the moment of the fork.
+        if self.process.is_current() {
+            let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+            jobs.remove(&self.job);
+        }
+    }
+}

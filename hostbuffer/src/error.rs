@@ -1,0 +1,172 @@
+//! Why a process did not get the host buffer.
+
+use crate::agreement::AgreementError;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use tcasm_core::place::BadName;
+use tcasm_core::sys::mem::MapError;
+use thiserror::Error;
+
+/// A process that cannot use an address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The address that was proposed.
+    pub base: u64,
+    /// The process and its host.
+    pub who: String,
+    /// What was in the way there.
+    pub why: String,
+}
+
+impl Refusal {
+    /// Describes a refusal of process `pid` of this host.
+    pub(crate) fn of(pid: i32, base: u64, why: impl fmt::Display) -> Self {
+        let program = tcasm_core::sys::process::program(u64::try_from(pid).unwrap_or(0));
+        let program = program.unwrap_or_else(|| "?".into());
+        Refusal {
+            base,
+            who: format!("process {pid} ({program}) on {}", host_name()),
+            // A path may be as long as 4096 bytes, and many refusals must fit into one message.
+            why: short(why, 500),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}: {}: {}", self.base, self.who, self.why)
+    }
+}
+
+/// Returns the first `most` characters of a text.
+pub(crate) fn short(text: impl fmt::Display, most: usize) -> String {
+    text.to_string().chars().take(most).collect()
+}
+
+/// Returns the name of this host.
+pub(crate) fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map_or_else(|_| "?".into(), |name| name.trim().to_owned())
+}
+
+/// Why a process did not get the host buffer, or could not seal a section.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HostBufferError {
+    /// The name of the job cannot be used.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// The sections cannot be used.
+    #[error("the sections of the host buffer cannot be used: {0}")]
+    Layout(String),
+    /// This process has the buffer already.
+    #[error("this process has the host buffer of {0:?} already; share it among the threads")]
+    Twice(String),
+    /// The folder of the socket cannot be used.
+    #[error("cannot use the folder {path:?}: {source}; set TCASM_RUNTIME_DIR to another one")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// Another user has a socket of this name in the folder.
+    #[error(
+        "the socket {path:?} belongs to user {uid}, not to this one; set TCASM_RUNTIME_DIR to a \
+         folder of your own"
+    )]
+    Foreign {
+        /// The socket.
+        path: PathBuf,
+        /// The user.
+        uid: u32,
+    },
+    /// There is no address that all processes can use. No process has the buffer.
+    #[error(
+        "no address is free in all processes; the first refusal of each address: {}",
+        listed(.refusals)
+    )]
+    Refused {
+        /// One refusal of each address that was tried.
+        refusals: Vec<Refusal>,
+    },
+    /// Some processes did not come in time.
+    #[error(
+        "{came} of {wanted} processes came in time; start the others, or allow more time, or \
+         correct the number of processes"
+    )]
+    Missing {
+        /// The number of processes that came, this one included.
+        came: usize,
+        /// The number of processes that were expected.
+        wanted: usize,
+    },
+    /// A process died during the agreement. No process has the buffer.
+    #[error("process {pid} ended while {step}; no process has the buffer, start the job again")]
+    Died {
+        /// The process.
+        pid: i32,
+        /// What the processes did at that moment.
+        step: &'static str,
+    },
+    /// The time was over.
+    #[error("there was no answer in time while {step}")]
+    NoAnswer {
+        /// What the processes did at that moment.
+        step: &'static str,
+    },
+    /// The process that leads the agreement of this host refused this one, or gave up.
+    #[error("process {pid}, which leads the agreement, refuses: {why}")]
+    Leader {
+        /// The process.
+        pid: i32,
+        /// Its reason.
+        why: String,
+    },
+    /// The hosts could not agree.
+    #[error(transparent)]
+    Hosts(#[from] AgreementError),
+    /// Memory could not be mapped.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// There is no such section.
+    #[error("the host buffer has no section {0:?}")]
+    NoSection(String),
+    /// A section could not be sealed.
+    #[error("section {section:?} was not sealed: {why}")]
+    NotSealed {
+        /// The section.
+        section: String,
+        /// What was in the way.
+        why: String,
+    },
+    /// The driver of the GPU is absent, or refuses.
+    #[error("cannot register memory with a GPU: {0}")]
+    Gpu(String),
+    /// A call of the system failed.
+    #[error("cannot {what}: {source}")]
+    Os {
+        /// What was to be done.
+        what: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl HostBufferError {
+    /// Returns a function that makes an error of the system one of these.
+    pub(crate) fn os<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let what = what.into();
+        move |error| HostBufferError::Os {
+            what,
+            source: error.into(),
+        }
+    }
+}
+
+fn listed(refusals: &[Refusal]) -> String {
+    let texts: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,160 @@
+//! The process that leads the processes of a host: it accepts them, and speaks with all of them.
+
+use crate::claim::Claim;
+use crate::error::{HostBufferError, short};
+use crate::wire::{self, Hello, Lost, ToLeader, ToMember};
+use nix::errno::Errno;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+use tcasm_core::sys::process::Peer;
+use tcasm_core::sys::socket;
+
+/// The largest number of processes that have connected and have not said anything yet.
+const MOST_NEW: usize = 256;
+
+/// The most characters of an error that is told to another process, so that it fits into a message.
+const LONGEST_TEXT: usize = 4000;
+
+/// How far a process has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It does not have the buffer yet.
+    Joining,
+    /// It has the buffer.
+    Member,
+}
+
+/// A connected process.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub socket: OwnedFd,
+    pub pid: i32,
+    pub stage: Stage,
+    /// The sections that the process was told to seal, and has not sealed yet.
+    pub pending: Vec<usize>,
+}
+
+impl Seat {
+    fn new(socket: OwnedFd) -> Option<Self> {
+        let peer = Peer::of(&socket).ok()?;
+        let own = nix::unistd::getuid().as_raw();
+        (peer.uid == own).then_some(Seat {
+            socket,
+            pid: peer.pid,
+            stage: Stage::Joining,
+            pending: Vec::new(),
+        })
+    }
+
+    /// Sends a message without descriptors.
+    pub(crate) fn tell(&self, message: &ToMember) -> Result<(), Lost> {
+        wire::send(&self.socket, message, &[])
+    }
+
+    /// Tells the process that it does not get the buffer.
+    pub(crate) fn refuse(&self, error: &HostBufferError) {
+        let (refusals, text) = match error {
+            HostBufferError::Refused { refusals } => (refusals.clone(), String::new()),
+            other => (Vec::new(), short(other, LONGEST_TEXT)),
+        };
+        let _ = self.tell(&ToMember::Refuse { refusals, text });
+    }
+}
+
+/// The process that leads, with all others of the host that are connected.
+#[derive(Debug)]
+pub(crate) struct Leader {
+    /// Dropping it gives up the right to lead.
+    _claim: Claim,
+    listener: OwnedFd,
+    newcomers: Vec<Seat>,
+    pub seats: Vec<Seat>,
+}
+
+impl Leader {
+    /// Begins to lead with no other process.
+    pub(crate) fn new(claim: Claim, listener: OwnedFd) -> Self {
+        Leader {
+            _claim: claim,
+            listener,
+            newcomers: Vec::new(),
+            seats: Vec::new(),
+        }
+    }
+
+    /// Waits until something has happened at a socket, or at `bell`.
+    pub(crate) fn wait(&self, bell: Option<BorrowedFd<'_>>, timeout: Duration) {
+        let mut fds = vec![self.listener.as_fd()];
+        fds.extend(bell);
+        let seats = self.newcomers.iter().chain(&self.seats);
+        fds.extend(seats.map(|seat| seat.socket.as_fd()));
+        wire::wait_any(&fds, timeout);
+    }
+
+    /// Returns the processes that have introduced themselves since the last call. Does not wait.
+    pub(crate) fn arrivals(&mut self) -> Vec<(Seat, Hello)> {
+        self.accept();
+        let mut arrived = Vec::new();
+        for seat in std::mem::take(&mut self.newcomers) {
+            match wire::try_receive(&seat.socket) {
+                Ok(None) => self.newcomers.push(seat),
+                Ok(Some(ToLeader::Hello(hello))) => arrived.push((seat, hello)),
+                Ok(Some(_)) | Err(_) => {}
+            }
+        }
+        arrived
+    }
+
+    fn accept(&mut self) {
+        while self.newcomers.len() < MOST_NEW {
+            match socket::accept(&self.listener) {
+                Ok(socket) => self.newcomers.extend(Seat::new(socket)),
+                Err(Errno::EAGAIN) => return,
+                Err(_) => {
+                    // There may be no descriptor left. The process that waits tries again.
+                    std::thread::sleep(Duration::from_millis(10));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends a message with descriptors to all processes.
+    pub(crate) fn tell_all(
+        &self,
+        message: &ToMember,
+        fds: &[RawFd],
+        step: &'static str,
+    ) -> Result<(), HostBufferError> {
+        self.seats.iter().try_for_each(|seat| {
+            wire::send(&seat.socket, message, fds).map_err(|lost| lost_at(seat.pid, &lost, step))
+        })
+    }
+
+    /// Waits for the answers of all processes. Returns what is in the way, with the process.
+    pub(crate) fn answers(
+        &self,
+        step: &'static str,
+        until: Instant,
+    ) -> Result<Vec<(i32, String)>, HostBufferError> {
+        let mut against = Vec::new();
+        for seat in &self.seats {
+            let answer = wire::receive(&seat.socket, until);
+            match answer.map_err(|lost| lost_at(seat.pid, &lost, step))? {
+                ToLeader::Reserved { refusal } | ToLeader::Mapped { refusal } => {
+                    against.extend(refusal.map(|why| (seat.pid, why)));
+                }
+                _ => return Err(lost_at(seat.pid, &Lost::Gone, step)),
+            }
+        }
+        Ok(against)
+    }
+}
+
+/// Returns the error of a process that does not answer.
+pub(crate) fn lost_at(pid: i32, lost: &Lost, step: &'static str) -> HostBufferError {
+    match lost {
+        Lost::Gone => HostBufferError::Died { pid, step },
+        Lost::Late => HostBufferError::NoAnswer { step },
+    }
+}

@@ -1,0 +1,283 @@
+//! What the threads of a cache share: hits, misses, what is evicted, and what is invalidated.
+
+use crate::error::{GetError, RegisterError};
+use crate::follow::Follower;
+use crate::limits::{AtLimit, Limits};
+use crate::maps::Everything;
+use crate::registrar::{Memory, Registrar};
+use crate::ring::{Change, Cursor};
+use crate::state::{Entry, State};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use tcasm_core::sys::fork::Process;
+use tcasm_core::sys::pinned;
+
+/// Every address that a range can have.
+const ALL: Range<usize> = 0..usize::MAX;
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) hits: AtomicU64,
+    pub(crate) misses: AtomicU64,
+    pub(crate) evicted: AtomicU64,
+    pub(crate) invalidated: AtomicU64,
+    pub(crate) not_followed: AtomicU64,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What a cache, its registrations and its thread share.
+#[derive(Debug)]
+pub(crate) struct Inner<R: Registrar> {
+    pub(crate) registrar: R,
+    pub(crate) limits: Limits,
+    pub(crate) follower: Option<Arc<Follower>>,
+    /// How far changes were taken. Used under the lock of the state.
+    pub(crate) cursor: Option<Cursor>,
+    pub(crate) by_hand: bool,
+    pub(crate) state: Mutex<State<R::Handle>>,
+    /// Notified whenever registrations end or are no longer used.
+    pub(crate) freed: Condvar,
+    pub(crate) counters: Counters,
+    pub(crate) closed: AtomicBool,
+    pub(crate) everything: Mutex<Option<Everything>>,
+    pub(crate) process: Process,
+}
+
+/// Returns true if a region has some of the memory.
+fn is_owned(range: &Range<usize>) -> bool {
+    let overlaps = |own: &Range<usize>| own.start < range.end && range.start < own.end;
+    pinned::owned().iter().any(overlaps)
+}
+
+impl<R: Registrar> Inner<R> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State<R::Handle>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// In a forked child the lock may be held by a thread that is not there.
+    pub(crate) fn check_process(&self) -> Result<(), GetError> {
+        let current = self.process.is_current();
+        current.then_some(()).ok_or(GetError::Forked)
+    }
+
+    /// Returns a registration of whole pages, with one more user.
+    pub(crate) fn get(&self, range: &Range<usize>) -> Result<Arc<Entry<R::Handle>>, GetError> {
+        self.check_process()?;
+        let mut state = self.lock();
+        loop {
+            let exact = self.catch_up(&mut state);
+            if let Some(entry) = exact.then(|| state.hit(range)).flatten() {
+                count(&self.counters.hits);
+                return Ok(entry);
+            }
+            match self.make_room(&mut state, range) {
+                Ok(wanted) => return self.register(&mut state, wanted, range),
+                Err(error) if !self.may_wait(range) => return Err(error),
+                Err(_) => {
+                    let woken = self.freed.wait(state);
+                    state = woken.unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    fn may_wait(&self, range: &Range<usize>) -> bool {
+        self.limits.at_limit == AtLimit::Wait && self.limits.allow(1, range.len())
+    }
+
+    /// Takes all changes of the address space that the caller can know of. Returns false if some
+    /// may be missing. Then nothing is a hit.
+    pub(crate) fn catch_up(&self, state: &mut State<R::Handle>) -> bool {
+        let (Some(follower), Some(cursor)) = (&self.follower, &self.cursor) else {
+            return true;
+        };
+        let exact = follower.settle();
+        while let Some(change) = follower.next(cursor) {
+            match change {
+                Change::Gone(range) => self.gone(state, &range),
+                Change::Emptied(range) => {
+                    self.gone(state, &range);
+                    state.emptied.add(range);
+                }
+                Change::Anything => {
+                    self.gone(state, &ALL);
+                    state.emptied.add(ALL);
+                }
+                Change::Forked if self.registrar.survives_fork() => {}
+                Change::Forked => self.gone(state, &ALL),
+            }
+        }
+        exact
+    }
+
+    /// Invalidates what the range touches.
+    pub(crate) fn gone(&self, state: &mut State<R::Handle>, range: &Range<usize>) {
+        let (ended, invalidated) = state.invalidate(range);
+        self.counters
+            .invalidated
+            .fetch_add(invalidated as u64, Ordering::Relaxed);
+        for entry in ended {
+            self.end(&entry);
+        }
+    }
+
+    /// Makes room for the range, and returns what to register for it: the range with all that it
+    /// touches, or the range alone if that would be too much.
+    fn make_room(
+        &self,
+        state: &mut State<R::Handle>,
+        range: &Range<usize>,
+    ) -> Result<Range<usize>, GetError> {
+        let union = state.union(range);
+        for entry in state.detach(range) {
+            self.end(&entry);
+        }
+        let wanted = [union, range.clone()];
+        let fits = wanted
+            .into_iter()
+            .find(|wanted| self.evict_for(state, wanted));
+        fits.ok_or_else(|| self.full(state, range))
+    }
+
+    /// Evicts until the range fits. Returns false if it does not.
+    fn evict_for(&self, state: &mut State<R::Handle>, range: &Range<usize>) -> bool {
+        if !self.limits.allow(1, range.len()) {
+            return false;
+        }
+        while !self.has_room(state, range) {
+            let Some(entry) = state.evict() else {
+                return false;
+            };
+            count(&self.counters.evicted);
+            self.end(&entry);
+        }
+        true
+    }
+
+    pub(crate) fn has_room(&self, state: &State<R::Handle>, range: &Range<usize>) -> bool {
+        let bytes = state.bytes().saturating_add(range.len());
+        self.limits.allow(state.entries() + 1, bytes)
+    }
+
+    fn full(&self, state: &State<R::Handle>, range: &Range<usize>) -> GetError {
+        GetError::Full {
+            entries: state.entries(),
+            bytes: state.bytes(),
+            len: range.len(),
+            max_entries: self.limits.entries,
+            max_bytes: self.limits.bytes,
+        }
+    }
+
+    /// Registers `wanted`, or if that fails the range alone.
+    fn register(
+        &self,
+        state: &mut State<R::Handle>,
+        mut wanted: Range<usize>,
+        range: &Range<usize>,
+    ) -> Result<Arc<Entry<R::Handle>>, GetError> {
+        loop {
+            match self.try_register(state, &wanted) {
+                Ok(entry) => return self.unless_gone(state, entry),
+                Err(error) => {
+                    let limit = matches!(error, RegisterError::Limit { .. });
+                    if let Some(entry) = limit.then(|| state.evict()).flatten() {
+                        count(&self.counters.evicted);
+                        self.end(&entry);
+                    } else if wanted != *range {
+                        wanted = range.clone();
+                    } else {
+                        return Err(error.into());
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn try_register(
+        &self,
+        state: &mut State<R::Handle>,
+        range: &Range<usize>,
+    ) -> Result<Arc<Entry<R::Handle>>, RegisterError> {
+        // Followed first, so that no change after the registration is missed.
+        let followed = self.follow(range)?;
+        let registered = self.registrar.register(range);
+        let handle = registered.inspect_err(|_| self.unfollow(range, followed))?;
+        count(&self.counters.misses);
+        if self.registrar.device_may_write() {
+            pinned::announce(range);
+        }
+        if !followed {
+            count(&self.counters.not_followed);
+        }
+        Ok(state.add(range.clone(), handle, followed))
+    }
+
+    /// Follows the memory. Returns false if changes of it may be missed.
+    fn follow(&self, range: &Range<usize>) -> Result<bool, RegisterError> {
+        match &self.follower {
+            None => Ok(self.by_hand),
+            Some(_) if is_owned(range) => Ok(false),
+            Some(follower) => follower.follow(range),
+        }
+    }
+
+    fn unfollow(&self, range: &Range<usize>, followed: bool) {
+        if let (Some(follower), true) = (&self.follower, followed) {
+            follower.unfollow(range);
+        }
+    }
+
+    /// Returns the new entry, unless its memory went while it was registered.
+    pub(crate) fn unless_gone(
+        &self,
+        state: &mut State<R::Handle>,
+        entry: Arc<Entry<R::Handle>>,
+    ) -> Result<Arc<Entry<R::Handle>>, GetError> {
+        self.catch_up(state);
+        if entry.is_current() {
+            return Ok(entry);
+        }
+        let addr = entry.range.start;
+        if let Some(entry) = state.release(entry.id, false) {
+            self.end(&entry);
+        }
+        Err(GetError::Changed { addr })
+    }
+
+    /// Counts one user less.
+    pub(crate) fn release(&self, entry: &Entry<R::Handle>) {
+        if !self.process.is_current() {
+            return;
+        }
+        let mut state = self.lock();
+        let keep = self.limits.leave_pinned && !self.closed.load(Ordering::Acquire);
+        if !(keep && state.may_be_hit(entry)) {
+            // A registration that ends must know whether its memory is gone.
+            self.catch_up(&mut state);
+        }
+        if let Some(entry) = state.release(entry.id, keep) {
+            self.end(&entry);
+        }
+        drop(state);
+        self.freed.notify_all();
+    }
+
+    /// Deregisters what the state has let go of.
+    pub(crate) fn end(&self, entry: &Entry<R::Handle>) {
+        let mapped = entry.is_current();
+        let memory = if mapped { Memory::Mapped } else { Memory::Gone };
+        self.registrar
+            .deregister(&entry.range, &entry.handle, memory);
+        match &self.follower {
+            Some(follower) if entry.followed && mapped => follower.unfollow(&entry.range),
+            Some(follower) if entry.followed => follower.forget(&entry.range),
+            _ => {}
+        }
+        self.freed.notify_all();
+    }
+}

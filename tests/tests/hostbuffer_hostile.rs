@@ -1,0 +1,175 @@
+//! Host buffers and their rendezvous among programs that are not what they should be: strangers,
+//! other users, and floods.
+
+use nix::unistd::{Gid, Uid, chown};
+use std::fs::{Permissions, metadata, set_permissions};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tcasm_core::sys::socket as messages;
+use tcasm_hostbuffer::tcp::{Event, Secret, Server};
+use tcasm_tests::child::{Child, poll_until};
+use tcasm_tests::pattern::mix;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hostbuffer");
+const SECRET: &str = "0123456789abcdef";
+/// Users that own nothing else.
+const ONE: u32 = 65534;
+const OTHER: u32 = 65533;
+
+fn root() -> bool {
+    Uid::effective().is_root()
+}
+
+/// Starts a process of a job of `count` processes.
+fn start(dir: &Path, count: usize, settings: &[(&str, &str)]) -> Child {
+    Child::start(PROGRAM, &["job", &count.to_string()], dir, settings)
+}
+
+/// Connects to the process that leads.
+fn stranger(dir: &Path) -> OwnedFd {
+    let path = dir.join("job.hostbuffer");
+    poll_until("a connection", || messages::connect_to(&path).ok())
+}
+
+/// Returns true if the other end has closed the connection.
+fn is_closed(socket: &OwnedFd) -> bool {
+    let seen = messages::receive_plain(socket, &mut [0; 1 << 16]);
+    !matches!(seen, Err(nix::errno::Errno::EAGAIN))
+}
+
+#[test]
+fn programs_that_send_anything_are_dropped_and_the_job_gets_its_buffer() {
+    let dir = TempDir::new().unwrap();
+    let first = start(dir.path(), 3, &[]);
+    let silent: Vec<OwnedFd> = (0..100).map(|_| stranger(dir.path())).collect();
+    let noisy: Vec<OwnedFd> = (0..100).map(|_| stranger(dir.path())).collect();
+    for (i, socket) in noisy.iter().enumerate() {
+        let words = (0..1 + i as u64).flat_map(|n| mix(i as u64, n, 1).to_le_bytes());
+        let bytes: Vec<u8> = words.collect();
+        let _ = messages::send(socket, &bytes, &[]);
+    }
+    // The kernel or the process refuses descriptors, and messages that are too long.
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let _ = messages::send(&noisy[0], b"x", &[file.as_raw_fd()]);
+    let _ = messages::send(&noisy[1], &vec![0; 100_000], &[]);
+    for socket in &noisy {
+        poll_until("it is dropped", || is_closed(socket).then_some(()));
+    }
+    let all = [first, start(dir.path(), 3, &[]), start(dir.path(), 3, &[])];
+    for child in &all {
+        child.hear_line("ok created=");
+    }
+    // The buffer exists now. Strangers are not served either.
+    let late = stranger(dir.path());
+    messages::send(&late, &[0xc1; 9], &[]).unwrap();
+    poll_until("it is dropped", || is_closed(&late).then_some(()));
+    drop(silent);
+}
+
+/// Returns a folder that all users can write, such as /tmp.
+fn folder_of_all() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    if root() {
+        chown(dir.path(), Some(Uid::from_raw(0)), Some(Gid::from_raw(0))).unwrap();
+    }
+    set_permissions(dir.path(), Permissions::from_mode(0o1777)).unwrap();
+    dir
+}
+
+/// Without root there is no other user, so this only checks the modes of the files.
+#[test]
+fn process_of_another_user_gets_nothing_and_gives_nothing() {
+    let dir = folder_of_all();
+    let user = |uid: u32| uid.to_string();
+    let own = start(dir.path(), 0, &[("HOSTBUFFER_USER", &user(ONE))]);
+    own.hear_line("ok created=true");
+    let socket = dir.path().join("job.hostbuffer");
+    for file in ["job.hostbuffer.lock", "job.hostbuffer.members"] {
+        let mode = metadata(dir.path().join(file))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o077, 0, "{file}: {mode:o}");
+    }
+    if !root() {
+        return;
+    }
+    let refused = start(dir.path(), 0, &[("HOSTBUFFER_USER", &user(OTHER))]);
+    let why = refused.hear_line("error ");
+    assert!(why.contains("denied"), "{why}");
+    // If its owner lets everybody connect, each end still refuses the other.
+    set_permissions(&socket, Permissions::from_mode(0o777)).unwrap();
+    let refused = start(dir.path(), 0, &[("HOSTBUFFER_USER", &user(OTHER))]);
+    let why = refused.hear_line("error ");
+    assert!(why.contains(&format!("belongs to user {ONE}")), "{why}");
+    let us = stranger(dir.path());
+    poll_until("it is dropped", || is_closed(&us).then_some(()));
+}
+
+/// Connects to the server from another address of this machine, and says nothing.
+fn flooder(port: u16) -> TcpStream {
+    // SAFETY: this call has no pointers.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    assert!(fd >= 0);
+    // SAFETY: the descriptor is new, and nothing else owns it.
+    let socket = unsafe { TcpStream::from_raw_fd(fd) };
+    let from = address(Ipv4Addr::new(127, 0, 0, 9), 0);
+    let len = size_of_val(&from) as libc::socklen_t;
+    // SAFETY: the kernel reads an address, which lives during the call.
+    let bound = unsafe { libc::bind(fd, (&raw const from).cast(), len) };
+    let to = address(Ipv4Addr::LOCALHOST, port);
+    // SAFETY: as before.
+    let connected = unsafe { libc::connect(fd, (&raw const to).cast(), len) };
+    assert_eq!((bound, connected), (0, 0));
+    socket
+}
+
+fn address(ip: Ipv4Addr, port: u16) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(ip).to_be(),
+        },
+        sin_zero: [0; 8],
+    }
+}
+
+#[test]
+fn flood_from_one_address_is_told_and_takes_no_place_of_hosts() {
+    let secret = Secret::new(SECRET.as_bytes()).unwrap();
+    let server = Server::bind("127.0.0.1:0", 2, secret).unwrap();
+    let address = server.address().unwrap();
+    let flood: Vec<TcpStream> = (0..80).map(|_| flooder(address.port())).collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = stop.clone();
+    let thread = std::thread::spawn(move || {
+        let mut events = Vec::new();
+        let go_on = || !seen.load(Ordering::Relaxed);
+        server.run(go_on, |event| events.push(event));
+        events
+    });
+    let address = address.to_string();
+    let settings = [
+        ("HOSTBUFFER_RENDEZVOUS", address.as_str()),
+        ("HOSTBUFFER_SECRET", SECRET),
+    ];
+    let dirs = [(); 2].map(|()| TempDir::new().unwrap());
+    let hosts = [0, 1].map(|i| start(dirs[i].path(), 1, &settings));
+    for host in &hosts {
+        host.hear_line("ok created=");
+    }
+    stop.store(true, Ordering::Relaxed);
+    let events = thread.join().unwrap();
+    let told = |event: &&Event| match event {
+        Event::Refused { why, .. } => why.contains("too many"),
+        _ => false,
+    };
+    assert!(events.iter().filter(told).count() > 0);
+    drop(flood);
+}
