@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// A part of a declaration whose place a peer knows, so that reading it is one copy and no message.
 ///
-/// A revocation waits until this is dropped or the peer is killed, so drop it soon. A cookie for one
-/// use counts as used when this is dropped.
+/// A revocation waits until this is dropped or the peer is killed, so drop it soon. A cookie for
+/// one use counts as used when this is dropped.
 #[derive(Debug)]
 pub struct Hold<'p> {
     peer: &'p mut Peer,

@@ -37,6 +37,7 @@ mod mapped;
 mod owner;
 mod peer;
 mod probe;
+mod reach;
 mod server;
 mod session;
 mod shared;

@@ -13,7 +13,8 @@ use std::time::Duration;
 use tcasm_core::place::{open_runtime_dir, runtime_dir};
 use tcasm_core::sys::socket;
 
-/// The users whose processes an owner admits, besides root.
+/// The users whose processes an owner admits, besides root. They must also be able to enter the
+/// folder of the sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allowed {
     /// The user of the owner.

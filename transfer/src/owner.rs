@@ -107,7 +107,8 @@ impl Drop for Owner {
         }
         self.shared.stop.store(true, Ordering::Release);
         let _ = self.shared.wake.write(1);
-        if let Some(thread) = thread {
+        // The thread itself drops the owner if it drops the bytes of a version that keep the owner.
+        if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }
         let _ = std::fs::remove_file(&self.address);

@@ -12,8 +12,8 @@ const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 const CAP_SYS_PTRACE: u32 = 19;
 
 /// Returns why this process cannot copy directly between itself and an owner of the same user, if
-/// it cannot. [`Peer::direct`](crate::Peer::direct) tells this of one owner, which can be in another
-/// namespace or forbid it.
+/// it cannot. [`Peer::direct`](crate::Peer::direct) tells this of one owner, which can be in
+/// another namespace or forbid it.
 pub fn direct_works() -> Result<(), String> {
     let (from, mut to) = ([7u8; 1], [0u8; 1]);
     let remote = RemoteIoVec {

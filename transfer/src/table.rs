@@ -108,7 +108,6 @@ impl Table {
             return Err(DeclareError::NoVersion);
         }
         let old = std::mem::replace(&mut entry.declaration, Arc::new(version));
-        // Dropping it may take long, and whoever keeps the bytes may want to declare something.
         drop(inner);
         drop(old);
         Ok(())
@@ -197,17 +196,15 @@ impl Table {
         };
         entry.running -= 1;
         let (idle, revoked) = (entry.running == 0, entry.revoked);
-        if complete && !revoked {
-            let used = entry.advance(running.end);
-            if used {
-                inner.forget(running.cookie, Status::Used);
-            }
-            return Ok(());
-        }
-        if revoked && idle {
-            inner.forget(running.cookie, Status::Revoked);
-            self.quiet.notify_all();
-        }
+        let used = complete && !revoked && entry.advance(running.end);
+        let gone = match (used, revoked && idle) {
+            (true, _) => inner.forget(running.cookie, Status::Used),
+            (_, true) => inner.forget(running.cookie, Status::Revoked),
+            _ => None,
+        };
+        self.quiet.notify_all();
+        drop(inner);
+        drop(gone);
         match revoked {
             true => Err(Status::Revoked),
             false => Ok(()),
@@ -231,7 +228,9 @@ impl Table {
         match inner.entries.get_mut(&cookie) {
             None => return true,
             Some(entry) if entry.running == 0 => {
-                inner.forget(cookie, Status::Revoked);
+                let gone = inner.forget(cookie, Status::Revoked);
+                drop(inner);
+                drop(gone);
                 return true;
             }
             Some(entry) => entry.revoked = true,
@@ -267,12 +266,15 @@ impl Inner {
         }
     }
 
-    fn forget(&mut self, cookie: Cookie, how: Status) {
-        self.entries.remove(&cookie);
+    /// Ends a cookie. Returns its entry, to be dropped without the lock: what keeps the bytes of a
+    /// version may take long to drop, or use the owner.
+    fn forget(&mut self, cookie: Cookie, how: Status) -> Option<Entry> {
+        let gone = self.entries.remove(&cookie);
         if self.ended.len() == REMEMBERED {
             self.ended.pop_front();
         }
         self.ended.push_back((cookie, how));
+        gone
     }
 }
 

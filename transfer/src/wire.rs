@@ -21,7 +21,7 @@ pub const WINDOW_BYTES: u64 = 64 << 20;
 /// The number of slots of a ring.
 pub const SLOTS: u64 = 4;
 /// The number of bytes of a slot.
-pub const SLOT_BYTES: u64 = 256 << 10;
+pub const SLOT_BYTES: u64 = 512 << 10;
 
 const REPLY_HEAD: usize = 40;
 const MAGIC: u64 = u64::from_le_bytes(*b"TCASMtrf");

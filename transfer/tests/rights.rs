@@ -1,5 +1,7 @@
 //! Cookies as capabilities: what is refused, and what is said.
 
+use nix::sys::mman::{ProtFlags, mprotect};
+use std::ptr::NonNull;
 use std::time::Duration;
 use tcasm_core::sys::socket;
 use tcasm_transfer::wire::{REPLY_BYTES, Reply, Request, Span, VERSION};
@@ -162,6 +164,45 @@ fn memory_that_is_not_there_is_refused_when_declared() {
         refused,
         Err(DeclareError::Outside { addr: 8, .. })
     ));
+}
+
+#[test]
+fn memory_that_is_gone_when_it_is_copied_is_an_error_and_others_go_on() {
+    const PAGE: usize = 4096;
+    let owner = Owner::create(Allowed::SameUser).unwrap();
+    let memory = SharedMemory::create(3 * PAGE).unwrap();
+    let whole = Segment {
+        addr: memory.addr(),
+        len: 3 * PAGE,
+    };
+    let layout = Layout::new([whole]).unwrap();
+    // SAFETY: the memory has no secrets, and nobody has references to it.
+    let declared = unsafe { Declaration::live(layout, Access::ReadWrite) }.unwrap();
+    let cookie = owner.declare(declared).unwrap();
+    // Protected and not unmapped, so that nothing else gets the addresses.
+    let protect = |rights| {
+        let last = NonNull::new(memory.as_ptr().wrapping_add(PAGE)).unwrap();
+        // SAFETY: these are two pages of the mapping, which nothing accesses through references.
+        unsafe { mprotect(last.cast(), 2 * PAGE, rights) }.unwrap();
+    };
+    for transport in [Transport::Direct, Transport::Ring] {
+        let mut peer = Peer::connect(owner.address()).unwrap();
+        peer.use_only(Some(transport));
+        let mut bytes = [0; 3 * PAGE];
+        protect(ProtFlags::PROT_NONE);
+        for offset in [0, PAGE as u64] {
+            let read = refusal(peer.read(cookie, offset, &mut bytes[..2 * PAGE]));
+            assert_eq!(read, Some(Status::Unreadable), "{transport:?}");
+        }
+        protect(ProtFlags::PROT_READ);
+        let write = refusal(peer.write(cookie, 0, &bytes));
+        assert_eq!(write, Some(Status::Unreadable), "{transport:?}");
+        peer.read(cookie, 0, &mut bytes).unwrap().may_be_torn();
+        peer.write(cookie, 0, &bytes[..PAGE]).unwrap();
+        protect(ProtFlags::PROT_READ | ProtFlags::PROT_WRITE);
+        peer.write(cookie, 0, &bytes).unwrap();
+    }
+    assert!(owner.revoke(cookie, PATIENCE));
 }
 
 #[test]

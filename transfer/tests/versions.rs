@@ -104,6 +104,44 @@ fn old_versions_are_dropped_when_nobody_reads_them() {
     assert_eq!(Arc::strong_count(&alive), 1);
 }
 
+/// Bytes that use their owner when they are dropped.
+struct Attached(Vec<u8>, Arc<Owner>);
+
+impl AsRef<[u8]> for Attached {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.1.declarations();
+    }
+}
+
+#[test]
+fn bytes_that_use_their_owner_when_they_are_dropped_block_nobody() {
+    let owner = Arc::new(Owner::create(Allowed::SameUser).unwrap());
+    let make = || {
+        let bytes = Arc::new(Attached(vec![1; 10], owner.clone()));
+        Declaration::version(NonZeroU64::MIN, bytes).unwrap()
+    };
+    let (replaced, once) = (make(), make().once());
+    let replaced = owner.declare(replaced).unwrap();
+    owner.set_version(replaced, make()).unwrap();
+    assert!(owner.revoke(replaced, std::time::Duration::ZERO));
+    let once = owner.declare(once).unwrap();
+    let mut peer = peer_of(&owner);
+    peer.read_version(once, 0, &mut [0; 10]).unwrap();
+    let held = owner.declare(make()).unwrap();
+    let hold = peer.hold(held, 0, 10).unwrap();
+    owner.set_version(held, make()).unwrap();
+    assert!(!owner.revoke(held, std::time::Duration::ZERO));
+    drop(hold);
+    assert!(owner.revoke(held, std::time::Duration::from_secs(20)));
+    assert_eq!(owner.declarations(), 0);
+}
+
 #[test]
 fn versions_and_live_memory_are_not_mistaken_for_each_other() {
     let owner = Owner::create(Allowed::SameUser).unwrap();

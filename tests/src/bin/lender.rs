@@ -2,9 +2,9 @@
 //!
 //! `lender own`: declares 1 MiB of ordinary memory, in segments of 64 KiB from the last to the
 //! first, and prints address and cookie. `lender lend` does so with shared memory, for peers of all
-//! users. `lender hidden` does as `own`, as a process that no other one of its user may trace. On the
-//! input, `revoke` ends the cookie, `first` prints the first byte, and `fork` forks a
-//! child that inherits everything and waits for the end of the test.
+//! users. `lender hidden` does as `own`, as a process that no other one of its user may trace. On
+//! the input, `revoke` ends the cookie, `first` prints the first byte, and `fork` forks a child
+//! that inherits everything and waits for the end of the test.
 //!
 //! `lender use ADDRESS COOKIE TRANSPORT`: reads and writes all of it until it is killed. With
 //! `hold`, it begins a transfer, forks such a child, and never ends the transfer. With one
