@@ -2,13 +2,16 @@
  *   cc -O2 ucx_rcache.c -o ucx_rcache -lucs -lucm && ./ucx_rcache
  * The registrar does nothing, or locks memory. Each line has the median, the 99th percentile and
  * the maximum of single operations, in us. */
+#define _GNU_SOURCE
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <ucm/api/ucm.h>
 #include <ucs/memory/rcache.h>
 
@@ -129,6 +132,21 @@ static void misses(const char *name) {
     ucs_rcache_destroy(cache);
 }
 
+/* Memory that was unmapped without the C library, and mapped again at the same address. */
+static void direct_call(void) {
+    ucs_rcache_t *cache = create(ULONG_MAX);
+    void *at = map(BUFFER);
+    take(cache, at, BUFFER);
+    unsigned long before = registered;
+    syscall(SYS_munmap, at, BUFFER);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    if (mmap(at, BUFFER, PROT_READ | PROT_WRITE, flags, -1, 0) != at)
+        exit(1);
+    take(cache, at, BUFFER);
+    printf("after a direct system call munmap: %s\n", registered == before ? "a stale hit" : "a miss");
+    ucs_rcache_destroy(cache);
+}
+
 int main(void) {
     printf("%-52s %9s %9s %9s\n", "us", "median", "p99", "max");
     void *p;
@@ -150,5 +168,6 @@ int main(void) {
             (munmap(p, BUFFER), take(cache, first, BUFFER)));
     printf("  (%lu registrations ended)\n", ended - before);
     ucs_rcache_destroy(cache);
+    direct_call();
     return 0;
 }

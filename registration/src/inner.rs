@@ -16,6 +16,9 @@ use tcasm_core::sys::pinned;
 /// Every address that a range can have.
 const ALL: Range<usize> = 0..usize::MAX;
 
+/// How often memory is registered again that changed meanwhile.
+const TRIES: usize = 3;
+
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) hits: AtomicU64,
@@ -68,6 +71,7 @@ impl<R: Registrar> Inner<R> {
     pub(crate) fn get(&self, range: &Range<usize>) -> Result<Arc<Entry<R::Handle>>, GetError> {
         self.check_process()?;
         let mut state = self.lock();
+        let mut tries = 0;
         loop {
             let exact = self.catch_up(&mut state);
             if let Some(entry) = exact.then(|| state.hit(range)).flatten() {
@@ -75,7 +79,12 @@ impl<R: Registrar> Inner<R> {
                 return Ok(entry);
             }
             match self.make_room(&mut state, range) {
-                Ok(wanted) => return self.register(&mut state, wanted, range),
+                Ok(wanted) => match self.register(&mut state, wanted, range) {
+                    // Memory beside the range may have gone, or an event of earlier memory came
+                    // late. What was there before is known now.
+                    Err(GetError::Changed { .. }) if tries < TRIES => tries += 1,
+                    done => return done,
+                },
                 Err(error) if !self.may_wait(range) => return Err(error),
                 Err(_) => {
                     let woken = self.freed.wait(state);

@@ -298,3 +298,21 @@ fn limits_that_keep_nothing_have_no_stale_hits_either() {
     drop((held, again));
     unmap(memory, pages(2));
 }
+
+#[test]
+fn a_registration_that_ends_when_it_is_released_knows_that_its_memory_is_gone() {
+    let builder = RegistrationCache::builder(Recording::default());
+    let cache = builder.limits(Limits::in_use()).build().unwrap();
+    for _ in 0..200 {
+        let memory = map(pages(2));
+        let held = cache.get(memory, pages(2)).unwrap();
+        unmap(memory, pages(2));
+        drop(held);
+    }
+    let ended = cache.registrar().ended();
+    assert_eq!(ended.len(), 200);
+    assert!(
+        ended.iter().all(|(_, memory)| *memory == Memory::Gone),
+        "{ended:?}"
+    );
+}

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{empty, map, must_end, pages, unmap};
+use common::{empty, map, must_end, must_end_within, pages, unmap};
 use std::time::Duration;
 use tcasm_registration::{Everything, GetError, Limits, Recording, RegistrationCache};
 
@@ -46,7 +46,8 @@ fn all_of_the_memory_is_registered_apart_from_exceptions() {
 
 #[test]
 fn memory_that_is_mapped_later_is_registered_though_nobody_asks() {
-    must_end(|| {
+    // Shorter than the time that the thread sleeps if nobody wakes it.
+    must_end_within(Duration::from_secs(40), || {
         let cache = cache();
         cache.follow_all(Everything::default()).unwrap();
         let later = map(pages(3));
