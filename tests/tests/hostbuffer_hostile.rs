@@ -173,3 +173,48 @@ fn flood_from_one_address_is_told_and_takes_no_place_of_hosts() {
     assert!(events.iter().filter(told).count() > 0);
     drop(flood);
 }
+
+/// The limits that a process has reached, and what its error says.
+const LIMITS: [(&str, &str); 6] = [
+    ("as=12000000", "no address is free"),
+    ("fsize=4096", "the limit on file sizes is 4096 bytes"),
+    ("memlock=0", "lock"),
+    ("memlock=4096", "lock"),
+    ("nofile=5", "Too many open files"),
+    ("nofile=8", "Too many open files"),
+];
+
+#[test]
+fn process_at_a_limit_is_refused_with_the_reason_and_leaves_nothing() {
+    for (limit, why) in LIMITS {
+        let dir = folder_of_all();
+        let one = ONE.to_string();
+        // Locked memory of root has no limit.
+        let settings = [
+            ("HOSTBUFFER_USER", one.as_str()),
+            ("HOSTBUFFER_LIMIT", limit),
+            ("HOSTBUFFER_LOCKED", "1"),
+        ];
+        let mut limited = start(dir.path(), 1, &settings);
+        let error = limited.hear_line("error ");
+        assert!(error.contains(why), "{limit}: {error}");
+        limited.wait();
+        let left = dir.path().read_dir().unwrap().flatten().next();
+        assert!(left.is_none(), "{limit}: {left:?}");
+        start(dir.path(), 1, &settings[..1]).hear_line("ok created=true");
+    }
+}
+
+#[test]
+fn member_at_a_limit_is_named_to_all() {
+    let dir = TempDir::new().unwrap();
+    let limited = start(dir.path(), 3, &[("HOSTBUFFER_LIMIT", "as=12000000")]);
+    let all = [start(dir.path(), 3, &[]), start(dir.path(), 3, &[])];
+    for child in &all {
+        let error = child.hear_line("error ");
+        assert!(
+            error.contains(&format!("process {}", limited.pid())),
+            "{error}"
+        );
+    }
+}

@@ -5,7 +5,9 @@
 //! prints `ok created=BOOL address=HEX`, or `error` with the reason. Then it obeys commands, one
 //! per line. If HOSTBUFFER_RENDEZVOUS is an address, it agrees with other hosts there, with the
 //! secret HOSTBUFFER_SECRET. If HOSTBUFFER_USER is a number, root becomes that user first.
+//! HOSTBUFFER_LIMIT is a limit such as `nofile=9`. With HOSTBUFFER_LOCKED, the list is locked.
 
+use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Gid, Uid};
 use std::io::BufRead;
 use std::time::Duration;
@@ -38,6 +40,9 @@ fn main() -> Result<(), Failure> {
         nix::unistd::setgid(Gid::from_raw(user.parse()?))?;
         nix::unistd::setuid(Uid::from_raw(user.parse()?))?;
     }
+    if let Ok(limit) = std::env::var("HOSTBUFFER_LIMIT") {
+        set_limit(&limit)?;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [job, count, blocked @ ..] = arguments.as_slice() else {
         return Err("hostbuffer JOB COUNT [BLOCKED...]".into());
@@ -58,8 +63,24 @@ fn main() -> Result<(), Failure> {
     }
 }
 
+fn set_limit(limit: &str) -> Result<(), Failure> {
+    let (name, value) = limit.split_once('=').ok_or("NAME=VALUE")?;
+    let resource = match name {
+        "as" => Resource::RLIMIT_AS,
+        "fsize" => Resource::RLIMIT_FSIZE,
+        "memlock" => Resource::RLIMIT_MEMLOCK,
+        "nofile" => Resource::RLIMIT_NOFILE,
+        other => return Err(format!("no limit {other:?}").into()),
+    };
+    Ok(setrlimit(resource, value.parse()?, value.parse()?)?)
+}
+
 fn buffer(job: &str, count: usize) -> Result<HostBuffer, HostBufferError> {
-    let builder = HostBuffer::builder(job).section(Section::new("list", BYTES));
+    let list = Section::new("list", BYTES);
+    let builder = HostBuffer::builder(job).section(match std::env::var("HOSTBUFFER_LOCKED") {
+        Ok(_) => list.locked(),
+        Err(_) => list,
+    });
     let builder = builder.section(Section::new("rest", 1)).timeout(LONG);
     let builder = match std::env::var("HOSTBUFFER_RENDEZVOUS") {
         Ok(address) => builder.agreement(Rendezvous::new(&address, job, secret())),
