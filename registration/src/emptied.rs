@@ -1,9 +1,9 @@
 //! Memory whose pages were dropped a short time ago.
 //!
-//! The kernel tells of `madvise(MADV_DONTNEED)` before it drops the pages. Memory that is registered
-//! between the two is registered with pages that are gone a moment later. A request does not concern
-//! memory that another thread gives back, but whoever registers everything may get there, and so
-//! waits.
+//! The kernel tells of `madvise(MADV_DONTNEED)` before it drops the pages. Memory that is
+//! registered between the two is registered with pages that are gone a moment later. A request does
+//! not concern memory that another thread gives back, but whoever registers everything may get
+//! there, and so waits.
 
 use std::collections::VecDeque;
 use std::ops::Range;

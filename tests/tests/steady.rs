@@ -15,7 +15,8 @@ const DAY: u64 = 24 * 60 * 60;
 /// The limit of the memory that versions take, which the program `steady` gives.
 const LIMIT: u64 = 512 << 20;
 /// The most that versions take when nothing is published: at most three of them, with 24 MiB of
-/// their own each and 48 MiB that they share, and a third of that for pages that are kept for reuse.
+/// their own each and 48 MiB that they share, and a third of that for pages that are kept for
+/// reuse.
 const RESTED: u64 = 160 << 20;
 /// What two figures of memory may differ by.
 const MORE: u64 = 16 << 20;

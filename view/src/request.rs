@@ -52,8 +52,8 @@ pub enum ClientMessage {
 pub struct ViewRequest {
     /// A number that the frames that answer repeat.
     pub id: u64,
-    /// Name of the field; of a field of a whole, the name of the whole and the name of the quantity,
-    /// separated by `/`.
+    /// Name of the field; of a field of a whole, the name of the whole and the name of the
+    /// quantity, separated by `/`.
     pub field: String,
     /// The cells of a whole that indices refer to: where the first one begins, and their size. If
     /// absent, those of the version. Not used for other fields.

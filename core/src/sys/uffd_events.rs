@@ -74,8 +74,9 @@ pub fn open() -> Result<(Uffd, bool), OpenError> {
 /// event has not been read yet.
 ///
 /// The kernel counts such changes from before the memory is gone until the event was read, and
-/// refuses to write-protect meanwhile. It checks the count before the range, so an empty range tells
-/// the two apart, and nothing is protected. After an error of another kind the answer is false.
+/// refuses to write-protect meanwhile. It checks the count before the range, so an empty range
+/// tells the two apart, and nothing is protected. After an error of another kind the answer is
+/// false.
 pub fn is_quiet(uffd: &Uffd) -> bool {
     let refused = uffd::release(uffd, &(0..0));
     refused.is_err_and(|e| e.raw_os_error() == Some(libc::EINVAL))

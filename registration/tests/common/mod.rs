@@ -138,7 +138,8 @@ pub fn in_child(question: impl FnOnce() -> bool) -> bool {
 /// Held by tests that follow the whole memory, or need that nobody does.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Runs one test at a time in a thread, and fails if it does not end: a deadlock would hang otherwise.
+/// Runs one test at a time in a thread, and fails if it does not end: a deadlock would hang
+/// otherwise.
 pub fn must_end(test: impl FnOnce() + Send + 'static) {
     must_end_within(Duration::from_secs(120), test);
 }

@@ -1,7 +1,7 @@
-//! The field `rho` on three blocks of `amr`, of 4 x 4 cells each. In each block its values are those
-//! in the table and 0.25 more in each further column.
+//! The field `rho` on three blocks of `amr`, of 4 x 4 cells each. In each block its values are
+//! those in the table and 0.25 more in each further column.
 //!
-//! | version | `b0`, 1, cells of size 1 | `b1`, 5, cells of size 0.5 | `b2`, 9, cells of size 0.25 |
+//! | version | `b0`: 1, size 1 | `b1`: 5, size 0.5 | `b2`: 9, size 0.25 |
 //! |---|---|---|---|
 //! | 1 | at (0, 0) | at (2, 0) | unused |
 //! | 2 | at (0, 0) | at (0, 2) | at (3, 3) |

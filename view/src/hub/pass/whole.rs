@@ -219,7 +219,7 @@ fn field(field: String, component: Option<usize>) -> ViewRequest {
 /// Returns the reason why there is no such field of a whole.
 fn missing(name: &str) -> String {
     format!(
-        "this version has no blocks with {name:?}; give the name of a block-structured mesh and the \
-         name of a quantity that two of its uniform blocks have, separated by a slash"
+        "this version has no blocks with {name:?}; give the name of a block-structured mesh and \
+         the name of a quantity that two of its uniform blocks have, separated by a slash"
     )
 }

@@ -186,7 +186,7 @@ fn cells_without_a_size_are_refused() {
 #[test]
 fn slice_through_values_on_points_cuts_the_blocks_at_its_height() {
     let mut table = FieldTable::default();
-    // Two cubes of 3 points each along an axis, one above the other: z from 0 to 2, and from 3 to 5.
+    // Two cubes of 3 points along each axis, one above the other: z from 0 to 2 and from 3 to 5.
     for (name, z) in [("below", 0.0), ("above", 3.0)] {
         let mut field = FieldDesc::new(&format!("t-{name}"), DType::F64, &[3, 3, 3]);
         field.on = Some(name.to_owned());
