@@ -8,7 +8,7 @@ use tcasm_producer::{CellType, Field, MeshHandle, Producer};
 /// Points along each side of the grids.
 const SIDE: usize = 9;
 /// The character that shows two pixels, in its upper and its lower half.
-const PIXEL: char = '\u{2580}';
+const PIXEL: &str = "\u{2580}";
 
 /// A region with a field on a mesh of each kind.
 struct Region {
@@ -108,17 +108,14 @@ fn unstructured(p: &mut Producer) {
     values.iter_mut().zip(1..).for_each(|(v, n)| *v = n.into());
 }
 
-/// Selects the next field until the one called `field` is drawn. Returns the screen.
-fn select(tmux: &Tmux, field: &str, words: &[&str]) -> String {
-    let is_drawn = |screen: &str| {
-        screen.contains(&format!("values of {field}")) && words.iter().all(|w| screen.contains(w))
-    };
-    tmux.until(&format!("{field} with {words:?}"), |screen| {
-        if !screen.contains(&format!("values of {field}")) {
-            tmux.press("j");
-        }
-        is_drawn(screen) && screen.contains(PIXEL)
-    })
+/// Selects the field that is `down` places below the selected one. It must be `field`, and be drawn
+/// with these words.
+fn select(tmux: &Tmux, down: usize, field: &str, words: &[&str]) {
+    (0..down).for_each(|_| tmux.press("j"));
+    tmux.until(&format!("{field} is drawn with {words:?}"), |screen| {
+        let has = |word: &&str| screen.contains(*word);
+        screen.contains(&format!("values of {field}")) && has(&PIXEL) && words.iter().all(has)
+    });
 }
 
 #[test]
@@ -128,15 +125,13 @@ fn mesh_of_each_kind_is_drawn_in_its_coordinates() {
     region.publish(1, 20);
     let tmux = Tmux::watch(&[&name]);
     tmux.until_it_says("step 1");
-    select(&tmux, "on_even", &["0..8"]);
-    select(&tmux, "on_uneven", &["x 0..16", "y 0..32"]);
-    select(&tmux, "on_bent", &["x 0..9", "y 0..9"]);
-    select(&tmux, "heat", &["4 of 4 points", "x 0..6", "y 0..4"]);
-    select(
-        &tmux,
-        "speed",
-        &["20 of 20 points", "x 0..3 nm", "y 0..5 nm"],
-    );
+    // The fields between are geometry.
+    select(&tmux, 0, "on_even", &["0..8"]);
+    select(&tmux, 3, "on_uneven", &["x 0..16", "y 0..32"]);
+    select(&tmux, 2, "on_bent", &["x 0..9", "y 0..9"]);
+    select(&tmux, 3, "heat", &["4 of 4 points", "x 0..6", "y 0..4"]);
+    let words = ["20 of 20 points", "x 0..3 nm", "y 0..5 nm"];
+    select(&tmux, 2, "speed", &words);
     region.publish(2, 0);
     tmux.until_it_says("no points in this version");
     region.publish(3, 2);
