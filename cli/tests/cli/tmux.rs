@@ -1,7 +1,8 @@
 //! A terminal in tmux, where keys are pressed and the screen is read.
 
-use crate::common::{name, runtime_dir, until};
+use crate::common::{name, runtime_dir};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A terminal of 120 x 40 in which a command runs. It shows the exit status of the command.
 pub struct Tmux {
@@ -64,14 +65,17 @@ impl Tmux {
         self.command(&["capture-pane", "-p", "-e"])
     }
 
-    /// Waits until `done` returns true for the screen. Returns the screen.
+    /// Waits until `done` returns true for the screen. Returns the screen; panics after 30 seconds.
     pub fn until(&self, what: &str, done: impl Fn(&str) -> bool) -> String {
-        let mut screen = String::new();
-        until(&format!("{what}, on {}", self.socket), || {
-            screen = self.screen();
-            done(&screen)
-        });
-        screen
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let screen = self.screen();
+            if done(&screen) {
+                return screen;
+            }
+            assert!(Instant::now() < deadline, "never: {what}, on\n{screen}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub fn until_it_says(&self, text: &str) -> String {

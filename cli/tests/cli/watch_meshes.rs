@@ -84,9 +84,8 @@ fn curvilinear(p: &mut Producer) {
     let places: Field<f64, Ix3> = places.add().unwrap();
     let mut at = p.view_mut(places).unwrap();
     for ((i, j, axis), place) in at.indexed_iter_mut() {
-        let (radius, angle) = (1.0 + j as f64, i as f64 / (SIDE - 1) as f64);
-        let (sin, cos) = (angle * std::f64::consts::FRAC_PI_2).sin_cos();
-        *place = [radius * cos, radius * sin, 0.0][axis];
+        let (far, up) = (1.0 + j as f64, i as f64 / (SIDE - 1) as f64);
+        *place = [far * (1.0 - up * up), far * up, 0.0][axis];
     }
     let mesh = p.curvilinear_mesh("bent", &places).add().unwrap();
     add_values(p, "on_bent", &mesh);
