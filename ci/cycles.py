@@ -15,7 +15,9 @@ import re
 import subprocess
 import sys
 
-PACKAGES = ["core", "producer", "observer", "analytics", "checkpoint", "restart", "view", "cli"]
+PACKAGES = [
+    "core", "producer", "observer", "analytics", "checkpoint", "restart", "transfer", "view", "cli",
+]
 
 # Comments, strings and characters.
 TEXT = re.compile(

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests under settings of the whole machine that no test may change: with swap, with strict
 # overcommit, where the kernel promises no more memory than it has, and with a process that gets the
-# number of a dead one. Needs root, and a machine that nobody else uses meanwhile. Restores the settings at the end, also after an error or a signal.
+# number of a dead one. Needs root, and a machine that nobody else uses meanwhile. Restores the
+# settings at the end, also after an error or a signal.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -15,7 +15,7 @@ if [ -z "$toolchain" ]; then
     echo "ci/msrv.sh: NOT RUN: needs 'rustup toolchain install --profile minimal $version'"
     exit 0
 fi
-# The command depends on all other published packages but one. Another compiler would make cargo rebuild
+# The command depends on all other published packages. Another compiler would make cargo rebuild
 # everything in the usual folder.
-rustup run "$toolchain" cargo check --locked -p tcasm -p tcasm-transfer --features tcasm/pages \
+rustup run "$toolchain" cargo check --locked -p tcasm --features pages \
     --target-dir "${CARGO_TARGET_DIR:-target}/msrv"

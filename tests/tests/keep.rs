@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_examples::plate;
-use tcasm_observer::{Observer, kept_path, socket_path};
+use tcasm_observer::{Observer, ObserverRow, kept_path, socket_path};
 use tcasm_producer::Producer;
 use tcasm_restart::{Restore, RestoreError};
 use tcasm_tests::child::{Child, DEADLINE, poll_until, program};
@@ -114,9 +114,10 @@ fn kept_versions_are_released_when_the_next_producer_has_published_and_not_befor
     let mut holder = keep(&name, &["--versions", "3"]);
     holder.hear_line("attached to");
     let mut observer = Observer::attach(&name).unwrap();
-    let first = observer.wait_newer(DEADLINE).unwrap().number();
-    poll_until("some versions are there", || {
-        (observer.wait_newer(DEADLINE).unwrap().number() > first + 5).then_some(())
+    let pinned = |row: &ObserverRow| (row.pid == holder.pid() as u64).then_some(row.pinned.len());
+    poll_until("three versions are held", || {
+        let rows = observer.observers().unwrap();
+        (rows.iter().find_map(pinned) >= Some(3)).then_some(())
     });
     drop(observer);
     simulation.kill();

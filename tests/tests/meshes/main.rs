@@ -6,6 +6,7 @@ mod placing;
 mod processes;
 mod refused;
 mod sequences;
+mod versions;
 
 use ndarray::Ix1;
 use tcasm_observer::{Observer, Version};

@@ -1,6 +1,7 @@
 //! Random sequences of blocks that are placed, unused and used again, of stores, rollbacks and
 //! versions, against a model; and restarts with such blocks.
 
+use super::versions::{self, HISTORY, State as _, Versions};
 use super::{create, latest};
 use proptest::prelude::*;
 use tcasm_checkpoint::{Checkpoint, Options, Snapshot};
@@ -20,9 +21,6 @@ const LAYER: [usize; 2] = [SIDE * SIDE * 8, (SIDE + 1) * (SIDE + 1) * 4];
 
 /// The largest lengths of both fields.
 const MOST: [usize; 2] = [SIDE, SIDE + 1];
-
-/// The number of versions that can be rolled back to: the history that [`create`] keeps.
-const HISTORY: usize = 8;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -116,8 +114,9 @@ impl State {
             _ => layers - 1 + 2,
         }
     }
+}
 
-    /// Checks that a version has exactly this content.
+impl versions::State for State {
     fn check(&self, version: &Version) {
         for mesh in &self.meshes {
             assert_eq!(version.table().mesh(&mesh.name), Some(mesh));
@@ -141,8 +140,7 @@ struct Run {
     p: Producer,
     blocks: Vec<MeshHandle>,
     state: State,
-    history: Vec<(u64, State)>,
-    pinned: Vec<(Version, State)>,
+    versions: Versions<State>,
 }
 
 impl Run {
@@ -152,8 +150,7 @@ impl Run {
             blocks: (0..BLOCKS).map(|block| add_block(&mut p, block)).collect(),
             p,
             state: State::new(),
-            history: Vec::new(),
-            pinned: Vec::new(),
+            versions: Versions::new(),
         }
     }
 
@@ -163,21 +160,16 @@ impl Run {
             Op::PlaceAll(at) => self.place_all(*at),
             Op::Unuse(block) => self.unuse(*block),
             Op::Store { field, at, value } => self.store(*field, *at, *value),
-            Op::Publish(pin) => self.publish(*pin),
-            Op::Rollback(which) if !self.history.is_empty() => self.rollback(*which),
-            Op::Unpin(which) if !self.pinned.is_empty() => {
-                self.pinned.swap_remove(which % self.pinned.len());
-            }
-            Op::Rollback(_) | Op::Unpin(_) => {}
+            Op::Publish(pin) => self.versions.publish(&mut self.p, &self.state, *pin),
+            Op::Rollback(which) => self.rollback(*which),
+            Op::Unpin(which) => self.versions.unpin(*which),
         }
         for field in 0..2 * BLOCKS {
             let name = field_name(field);
             let len = self.p.len(name.as_str()).unwrap();
             assert_eq!(len, self.state.len(field), "{name}");
         }
-        for (version, state) in &self.pinned {
-            state.check(version);
-        }
+        self.versions.check();
     }
 
     fn place(&mut self, block: usize, layers: usize, at: i8) {
@@ -220,24 +212,10 @@ impl Run {
         bytes[range].fill(value);
     }
 
-    fn publish(&mut self, pin: bool) {
-        let receipt = self.p.publish_visible(0, 0.0).unwrap();
-        let number = receipt.version();
-        let number = number.unwrap_or_else(|| panic!("{receipt:?}"));
-        self.state.check(&latest(&self.p));
-        self.history.push((number, self.state.clone()));
-        if self.history.len() > HISTORY {
-            self.history.remove(0);
-        }
-        if pin && self.pinned.len() < 4 {
-            self.pinned.push((latest(&self.p), self.state.clone()));
-        }
-    }
-
     fn rollback(&mut self, which: usize) {
-        let (number, state) = &self.history[which % self.history.len()];
-        self.p.rollback(*number).unwrap();
-        self.state = state.clone();
+        if let Some(state) = self.versions.rollback(&mut self.p, which) {
+            self.state = state;
+        }
     }
 }
 
@@ -278,7 +256,7 @@ fn moved() -> (Version, State) {
     for field in 0..2 * BLOCKS {
         run.store(field, 100 * field, field as u8 + 1);
     }
-    run.publish(false);
+    run.step(&Op::Publish(false));
     (latest(&run.p), run.state.clone())
 }
 

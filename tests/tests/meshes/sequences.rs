@@ -1,13 +1,14 @@
 //! Random sequences of lengths, stores, bindings, rollbacks and versions against a model. The
 //! region has meshes of each kind whose size can change.
 
-use super::{create, latest};
+use super::create;
+use super::versions::{self, HISTORY, Versions};
 use ndarray::Ix2;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tcasm_observer::Version;
 use tcasm_producer::{Buffer, CellType, Field, Producer};
-use tcasm_tests::{PublishVisible, name};
+use tcasm_tests::name;
 
 /// The relation of the length of a field to a count.
 #[derive(Clone, Copy, PartialEq)]
@@ -63,9 +64,6 @@ const FIELDS: [(&str, &str, Relation, usize, usize); 16] = [
 /// The number of the first fields that have two buffers: `x` and `tets`.
 const SWAPPED: usize = 2;
 
-/// The number of versions that can be rolled back to: the history that [`create`] keeps.
-const HISTORY: usize = 8;
-
 #[derive(Clone, Debug)]
 enum Op {
     /// Sets the length of a field, which may be more than there is room for.
@@ -119,8 +117,9 @@ impl State {
         let (_, count, relation, ..) = FIELDS[field];
         relation.len(self.counts[count])
     }
+}
 
-    /// Checks that a version has exactly this content.
+impl versions::State for State {
     fn check(&self, version: &Version) {
         let view = version.view().unwrap();
         for (field, (name, _, _, _, size)) in FIELDS.iter().enumerate() {
@@ -142,8 +141,7 @@ struct Run {
     state: State,
     /// The memory of the buffers `next`.
     spare: [Vec<u8>; SWAPPED],
-    history: Vec<(u64, State)>,
-    pinned: Vec<(Version, State)>,
+    versions: Versions<State>,
 }
 
 impl Run {
@@ -162,8 +160,7 @@ impl Run {
             next,
             spare: [0, 1].map(|field| state.memory[field].clone()),
             state,
-            history: Vec::new(),
-            pinned: Vec::new(),
+            versions: Versions::new(),
         }
     }
 
@@ -172,19 +169,14 @@ impl Run {
             Op::SetLen(field, len) => self.set_len(*field, *len),
             Op::Store { field, at, value } => self.store(*field, *at, *value),
             Op::Bind(field) => self.bind(*field),
-            Op::Publish(pin) => self.publish(*pin),
-            Op::Rollback(which) if !self.history.is_empty() => self.rollback(*which),
-            Op::Unpin(which) if !self.pinned.is_empty() => {
-                self.pinned.swap_remove(which % self.pinned.len());
-            }
-            Op::Rollback(_) | Op::Unpin(_) => {}
+            Op::Publish(pin) => self.versions.publish(&mut self.p, &self.state, *pin),
+            Op::Rollback(which) => self.rollback(*which),
+            Op::Unpin(which) => self.versions.unpin(*which),
         }
         for (field, (name, ..)) in FIELDS.iter().enumerate() {
             assert_eq!(self.p.len(*name).unwrap(), self.state.len(field), "{name}");
         }
-        for (version, state) in &self.pinned {
-            state.check(version);
-        }
+        self.versions.check();
     }
 
     fn set_len(&mut self, field: usize, len: usize) {
@@ -213,25 +205,11 @@ impl Run {
         std::mem::swap(&mut self.state.memory[field], &mut self.spare[field]);
     }
 
-    fn publish(&mut self, pin: bool) {
-        let receipt = self.p.publish_visible(0, 0.0).unwrap();
-        let number = receipt.version();
-        let number = number.unwrap_or_else(|| panic!("{receipt:?}"));
-        self.state.check(&latest(&self.p));
-        self.history.push((number, self.state.clone()));
-        if self.history.len() > HISTORY {
-            self.history.remove(0);
-        }
-        if pin && self.pinned.len() < 4 {
-            self.pinned.push((latest(&self.p), self.state.clone()));
-        }
-    }
-
     /// Restores lengths and memory, also beyond the lengths, in the buffers that are bound now.
     fn rollback(&mut self, which: usize) {
-        let (number, state) = &self.history[which % self.history.len()];
-        self.p.rollback(*number).unwrap();
-        self.state = state.clone();
+        if let Some(state) = self.versions.rollback(&mut self.p, which) {
+            self.state = state;
+        }
     }
 }
 
