@@ -12,8 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 commands=(
-    checkpoint checkpoints clean completions demo doctor dump export info keep ls restore stats verify
-    view watch
+    checkpoint checkpoints clean completions demo doctor dump export hostbuffer info keep ls restore
+    stats verify view watch
 )
 prefix=${PREFIX:-/usr/local}
 bin=${DESTDIR:-}${BINDIR:-$prefix/bin}
