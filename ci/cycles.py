@@ -16,7 +16,8 @@ import subprocess
 import sys
 
 PACKAGES = [
-    "core", "producer", "observer", "analytics", "checkpoint", "restart", "transfer", "view", "cli",
+    "core", "producer", "observer", "analytics", "checkpoint", "restart", "hostbuffer", "transfer",
+    "registration", "view", "cli",
 ]
 
 # Comments, strings and characters.

@@ -1,9 +1,8 @@
 //! The buffer, as a program uses it.
 
-use crate::builder::{HostBufferBuilder, Obtained};
 use crate::error::HostBufferError;
 use crate::gpu::GpuRegistration;
-use crate::keeper::{Keeper, Role};
+use crate::keeper::{Keeper, Obtained, Role};
 use crate::layout::Section;
 use crate::memory::Memory;
 use crate::state::{Seal, State};
@@ -35,17 +34,6 @@ pub struct HostBuffer {
 }
 
 impl HostBuffer {
-    /// Creates a buffer of `bytes` bytes with one section, `data`, or attaches to that of `job`.
-    pub fn create_or_attach(job: &str, bytes: usize) -> Result<Self, HostBufferError> {
-        let section = Section::new("data", bytes);
-        HostBuffer::builder(job).section(section).create_or_attach()
-    }
-
-    /// Returns the settings of the buffer of `job`, still without a section.
-    pub fn builder(job: &str) -> HostBufferBuilder {
-        HostBufferBuilder::new(job)
-    }
-
     pub(crate) fn start(
         job: String,
         obtained: Obtained,

@@ -5,15 +5,13 @@ use crate::buffer::{HostBuffer, Once};
 use crate::claim::{self, Claim};
 use crate::error::HostBufferError;
 use crate::join::join;
-use crate::keeper::Role;
+use crate::keeper::{Obtained, Role};
 use crate::layout::{Layout, Section};
 use crate::lead::{Wish, lead};
 use crate::leader::Leader;
-use crate::memory::Memory;
 use std::time::{Duration, Instant};
 use tcasm_core::place::{addresses, check_name};
 use tcasm_core::sys::mem::HUGE_PAGE;
-use tcasm_core::sys::presence::Presence;
 use tcasm_core::sys::time::deadline;
 
 /// How long a process waits before it tries again.
@@ -31,12 +29,17 @@ pub struct HostBufferBuilder {
     address: Option<u64>,
 }
 
-/// What a process has when the processes have agreed.
-#[derive(Debug)]
-pub(crate) struct Obtained {
-    pub memory: Memory,
-    pub presence: Presence,
-    pub role: Role,
+impl HostBuffer {
+    /// Creates a buffer of `bytes` bytes with one section, `data`, or attaches to that of `job`.
+    pub fn create_or_attach(job: &str, bytes: usize) -> Result<Self, HostBufferError> {
+        let section = Section::new("data", bytes);
+        HostBuffer::builder(job).section(section).create_or_attach()
+    }
+
+    /// Returns the settings of the buffer of `job`, still without a section.
+    pub fn builder(job: &str) -> HostBufferBuilder {
+        HostBufferBuilder::new(job)
+    }
 }
 
 impl HostBufferBuilder {

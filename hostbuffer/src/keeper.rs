@@ -35,6 +35,14 @@ pub(crate) enum Role {
     Seeking,
 }
 
+/// What a process has when the processes have agreed.
+#[derive(Debug)]
+pub(crate) struct Obtained {
+    pub memory: Memory,
+    pub presence: Presence,
+    pub role: Role,
+}
+
 /// The state of the thread.
 #[derive(Debug)]
 pub(crate) struct Keeper {

@@ -25,6 +25,13 @@ pub struct Builder<R> {
     following: Following,
 }
 
+impl<R: Registrar> RegistrationCache<R> {
+    /// Begins a cache with this registrar.
+    pub fn builder(registrar: R) -> Builder<R> {
+        Builder::new(registrar)
+    }
+}
+
 impl<R: Registrar> Builder<R> {
     pub(crate) fn new(registrar: R) -> Self {
         Builder {

@@ -1,6 +1,5 @@
 //! The cache as its users see it, and the registrations that it gives out.
 
-use crate::builder::Builder;
 use crate::error::{BuildError, GetError};
 use crate::follow::Follower;
 use crate::inner::{Counters, Inner};
@@ -47,11 +46,6 @@ pub struct Stats {
 }
 
 impl<R: Registrar> RegistrationCache<R> {
-    /// Begins a cache with this registrar.
-    pub fn builder(registrar: R) -> Builder<R> {
-        Builder::new(registrar)
-    }
-
     pub(crate) fn start(
         registrar: R,
         limits: Limits,

@@ -1,9 +1,9 @@
 //! What the threads of a cache share: hits, misses, what is evicted, and what is invalidated.
 
 use crate::error::{GetError, RegisterError};
+use crate::everything::Everything;
 use crate::follow::Follower;
 use crate::limits::{AtLimit, Limits};
-use crate::maps::Everything;
 use crate::registrar::{Memory, Registrar};
 use crate::ring::{Change, Cursor};
 use crate::state::{Entry, State};

@@ -2,53 +2,14 @@
 
 use crate::cache::RegistrationCache;
 use crate::error::{GetError, RegisterError};
+use crate::everything::Everything;
 use crate::inner::Inner;
 use crate::registrar::Registrar;
 use crate::state::State;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
-use std::time::Duration;
 use tcasm_core::sys::pinned;
-
-/// What `follow_all` registers, and how often it looks for new mappings.
-#[derive(Clone, Debug)]
-pub struct Everything {
-    except: Vec<Range<usize>>,
-    every: Duration,
-    /// What could not be registered or followed the last time.
-    refused: HashSet<Range<usize>>,
-}
-
-impl Default for Everything {
-    fn default() -> Self {
-        Everything {
-            except: Vec::new(),
-            every: Duration::from_millis(10),
-            refused: HashSet::new(),
-        }
-    }
-}
-
-impl Everything {
-    /// Leaves out these addresses. A request for memory there is registered nevertheless.
-    #[must_use]
-    pub fn except(mut self, range: Range<usize>) -> Self {
-        self.except.push(range);
-        self
-    }
-
-    /// Sets how often new mappings are looked for.
-    #[must_use]
-    pub fn every(mut self, every: Duration) -> Self {
-        self.every = every;
-        self
-    }
-
-    pub(crate) fn period(&self) -> Duration {
-        self.every.max(Duration::from_millis(1))
-    }
-}
 
 /// Returns the parts of the ranges outside another one.
 fn without(parts: Vec<Range<usize>>, except: &Range<usize>) -> Vec<Range<usize>> {
