@@ -12,7 +12,7 @@ pub enum HostBufferAction {
 
 #[derive(Debug, Args)]
 pub struct HostBufferArgs {
-    /// What to do
+    /// The command
     pub action: HostBufferAction,
     /// Listen at this address and port; port 0 for any free one
     #[arg(long, value_name = "ADDR:PORT")]

@@ -32,7 +32,7 @@ struct Report {
     userfaultfd_device: Device,
     limits: Limits,
     memory_nodes: Nodes,
-    /// What memory can be registered with for devices.
+    /// The registrars that can register memory for devices.
     registrars: Registrars,
     runtime_dir: RuntimeDir,
     transfers: Transfers,

@@ -30,7 +30,7 @@ pub struct Cut<'t> {
     geometry: BTreeMap<&'t str, Vec<Taken>>,
     /// The parts of uniform meshes, by their names.
     uniform: BTreeMap<&'t str, UniformPart>,
-    /// What is taken along the axes of each field on a uniform mesh without points.
+    /// The parts of the axes of each field on a uniform mesh without points.
     nothing: BTreeMap<&'t str, Vec<Taken>>,
     /// The names of the fields that are on them.
     on: BTreeSet<&'t str>,

@@ -1,4 +1,4 @@
-//! Which chunks of a plane are huge pages, and which are to become such.
+//! The chunks of a plane that are huge pages, and those that are to become such.
 
 use crate::pageset::ChunkSet;
 use crate::sys::lock::Lock;

@@ -7,6 +7,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::{Whence, lseek};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -36,12 +37,7 @@ impl Object {
 
     /// Returns a second descriptor of the same object, which can only read.
     pub fn read_only(&self) -> io::Result<OwnedFd> {
-        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        Ok(open(
-            path.as_str(),
-            OFlag::O_RDONLY | OFlag::O_CLOEXEC,
-            Mode::empty(),
-        )?)
+        read_only(&self.file)
     }
 
     /// Returns the size in bytes.
@@ -94,19 +90,7 @@ impl Object {
     /// Allocates memory for all of a range. Parts that have memory keep it and their bytes; the
     /// rest is zeros. After an error, parts of the range may have new memory.
     pub fn allocate(&self, range: Range<u64>) -> io::Result<()> {
-        // A signal interrupts the call, and the kernel frees what the call has allocated. Under a
-        // profiling timer, a single call for a large range might never succeed.
-        const AT_ONCE: u64 = 2 << 20;
-        let mut at = range.start;
-        while at < range.end {
-            let len = AT_ONCE.min(range.end - at);
-            match fallocate(&self.file, FallocateFlags::empty(), at as i64, len as i64) {
-                Ok(()) => at += len,
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        allocate(&self.file, range)
     }
 
     /// Returns the bytes of memory that the kernel has allocated for the object, including swapped
@@ -157,9 +141,33 @@ impl AsFd for Object {
     }
 }
 
+/// Returns a second descriptor of a shared object, which can only read.
+pub(super) fn read_only(file: &File) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    Ok(open(path.as_str(), flags, Mode::empty())?)
+}
+
+/// Allocates memory for all of a range of a shared object.
+pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
+    // A signal interrupts the call, and the kernel frees what the call has allocated. Under a
+    // profiling timer, a single call for a large range might never succeed.
+    const AT_ONCE: u64 = 2 << 20;
+    let mut at = range.start;
+    while at < range.end {
+        let len = AT_ONCE.min(range.end - at);
+        match fallocate(file, FallocateFlags::empty(), at as i64, len as i64) {
+            Ok(()) => at += len,
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// Returns an error if `len` is above the limit on file sizes. Without this check the kernel would
 /// send a signal that ends the process.
-fn check_limit(len: u64) -> io::Result<()> {
+pub(super) fn check_limit(len: u64) -> io::Result<()> {
     let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
     if len <= limit {
         return Ok(());

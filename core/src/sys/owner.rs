@@ -266,7 +266,8 @@ fn replace(path: &Path) -> io::Result<File> {
     }
 }
 
-fn whole_file(kind: libc::c_int) -> libc::flock {
+/// Returns the description of a lock of a whole file.
+pub(super) fn whole_file(kind: libc::c_int) -> libc::flock {
     libc::flock {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,

@@ -4,7 +4,7 @@
 //! have it. Closing any descriptor of the file would release it too. So a process that is present
 //! must not call [`anyone`] for the same file, nor enter twice.
 
-use super::owner::STICKY;
+use super::owner::{STICKY, whole_file};
 use nix::fcntl::{FcntlArg, fcntl};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -51,16 +51,6 @@ fn locked_by_others(file: &File) -> io::Result<bool> {
     let mut lock = whole_file(libc::F_WRLCK);
     fcntl(file, FcntlArg::F_GETLK(&mut lock))?;
     Ok(i32::from(lock.l_type) != libc::F_UNLCK)
-}
-
-fn whole_file(kind: libc::c_int) -> libc::flock {
-    libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Shared objects that several processes write until they are sealed. From then on no process can
 //! change them, not even with the rights of root.
 
-use super::object::sealed_len;
+use super::object::{self, check_limit, sealed_len};
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl, open};
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::stat::Mode;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A memfd of fixed size that can be sealed against writes.
 #[derive(Debug)]
@@ -54,26 +52,13 @@ impl Section {
     /// Returns a descriptor of the same object that can only read, and whose mappings can never be
     /// made writable.
     pub fn read_only(&self) -> io::Result<OwnedFd> {
-        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-        Ok(open(path.as_str(), flags, Mode::empty())?)
+        object::read_only(&self.file)
     }
 
     /// Allocates all of the object. A lack of memory is an error here, and would be a SIGBUS at
     /// the first store to a page without memory.
     pub fn allocate(&self) -> io::Result<()> {
-        // Small steps, because a signal undoes what one call has allocated.
-        const AT_ONCE: u64 = 2 << 20;
-        let mut at = 0;
-        while at < self.len {
-            let len = AT_ONCE.min(self.len - at);
-            match fallocate(&self.file, FallocateFlags::empty(), at as i64, len as i64) {
-                Ok(()) => at += len,
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        object::allocate(&self.file, 0..self.len)
     }
 
     /// Forbids every change of the object, for all processes and for ever. Returns false as long
@@ -100,18 +85,6 @@ impl AsFd for Section {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
-}
-
-/// Returns an error if `len` is above the limit on file sizes. Without this check the kernel would
-/// send a signal that ends the process.
-fn check_limit(len: u64) -> io::Result<()> {
-    let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
-    if len <= limit {
-        return Ok(());
-    }
-    Err(io::Error::other(format!(
-        "the limit on file sizes is {limit} bytes; raise it (ulimit -f)"
-    )))
 }
 
 #[cfg(test)]

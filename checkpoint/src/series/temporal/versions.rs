@@ -1,4 +1,4 @@
-//! What the file of a series says of its versions: their times, and where each has its values.
+//! The versions in the file of a series: their times, and where each has its values.
 
 use super::contents::Contents;
 use super::mapping::{Array, Mapping, Virtual, interior};

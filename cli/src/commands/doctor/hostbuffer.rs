@@ -4,7 +4,7 @@ use crate::output;
 use serde::Serialize;
 use tcasm_hostbuffer::{Probe, probe};
 
-/// What was tried, and the limits.
+/// The result of a trial, and the limits.
 #[derive(Debug, Serialize)]
 pub struct HostBuffers(Probe);
 

@@ -1,4 +1,4 @@
-//! What is taken along x, y and z, and along the axes of a field.
+//! The parts that are taken along x, y and z, and along the axes of a field.
 
 use tcasm_analytics::Taken;
 use tcasm_core::field::{Block, FieldDesc, Order};

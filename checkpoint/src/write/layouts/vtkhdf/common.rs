@@ -1,4 +1,4 @@
-//! What all data sets have: the version of VTKHDF, and the time.
+//! The parts that all data sets have: the version of VTKHDF, and the time.
 
 use crate::file::Fault;
 use hdf5::Group;
