@@ -5,15 +5,16 @@ use crate::gpu::GpuRegistration;
 use crate::keeper::{Keeper, Obtained, Role};
 use crate::layout::Section;
 use crate::memory::Memory;
+use crate::seals::Seals;
 use crate::state::{Seal, State};
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::sys::fork::Process;
-use tcasm_core::sys::thread;
+use tcasm_core::sys::{socket, thread};
 
 /// How long [`HostBuffer::seal`] waits for the other processes.
 const SEALING: Duration = Duration::from_secs(60);
@@ -21,12 +22,14 @@ const SEALING: Duration = Duration::from_secs(60);
 /// A buffer of this host, which all its processes have at the same address.
 ///
 /// Dropping it unmaps it. The memory is released when the last process has dropped it or has ended.
-/// A forked child has the memory too, but nothing else of the buffer.
+///
+/// A forked child has the memory too, and can wait for sections that are sealed already. It cannot
+/// seal sections or register them, it is not counted, and dropping its copy of this does nothing.
 #[derive(Debug)]
 pub struct HostBuffer {
     memory: Arc<Memory>,
     state: Arc<State>,
-    bell: UnixStream,
+    bell: OwnedFd,
     thread: Option<JoinHandle<()>>,
     created: bool,
     process: Process,
@@ -53,10 +56,7 @@ impl HostBuffer {
             presence: obtained.presence,
             state: state.clone(),
             bell: theirs,
-            sealing: BTreeSet::new(),
-            closed: sealed,
-            asked: BTreeSet::new(),
-            failed: Vec::new(),
+            seals: Seals::new(sealed),
         };
         let named = Builder::new().name("tcasm-hostbuf".into());
         let started = thread::spawn(named, move || keeper.run(obtained.role));
@@ -112,6 +112,7 @@ impl HostBuffer {
     /// again.
     pub fn seal(&self, name: &str) -> Result<(), HostBufferError> {
         let i = self.memory.layout().find(name)?;
+        self.check_process()?;
         self.state.want(i);
         self.ring();
         self.wait(i, SEALING).map(drop)
@@ -133,6 +134,7 @@ impl HostBuffer {
         device: u32,
     ) -> Result<GpuRegistration<'_>, HostBufferError> {
         let i = self.memory.layout().find(name)?;
+        self.check_process()?;
         let place = &self.memory.layout().places[i];
         let (ptr, writable) = (
             self.as_ptr().wrapping_add(place.start),
@@ -146,7 +148,14 @@ impl HostBuffer {
     #[allow(unsafe_code)]
     fn wait(&self, i: usize, timeout: Duration) -> Result<&[u8], HostBufferError> {
         let (section, place) = self.part(i);
-        let why = match self.state.wait(i, timeout) {
+        // A forked child must not touch the state, which may have been locked when it began. If the
+        // section is sealed, the child has inherited a mapping that cannot be written.
+        let seal = match (self.process.is_current(), self.memory.is_sealed(i)) {
+            (true, _) => self.state.wait(i, timeout),
+            (false, true) => Seal::Sealed,
+            (false, false) => return Err(HostBufferError::Forked),
+        };
+        let why = match seal {
             // SAFETY: the section is mapped as long as this buffer lives. Its object is sealed, so
             // no process can change or shorten it. The kernel seals an object only when it is
             // mapped for writing nowhere, so this process has it mapped read-only by now, and maps
@@ -166,6 +175,14 @@ impl HostBuffer {
         Err(HostBufferError::NotSealed { section, why })
     }
 
+    /// Returns an error in a forked child.
+    fn check_process(&self) -> Result<(), HostBufferError> {
+        match self.process.is_current() {
+            true => Ok(()),
+            false => Err(HostBufferError::Forked),
+        }
+    }
+
     /// Returns section `i`, and where it begins.
     fn part(&self, i: usize) -> (&Section, usize) {
         let layout = self.memory.layout();
@@ -174,8 +191,7 @@ impl HostBuffer {
 
     /// Makes the thread look at the state.
     fn ring(&self) {
-        // If the socket is full, the thread has been told already.
-        let _ = (&self.bell).write_all(&[1]);
+        ring(&self.bell);
     }
 }
 
@@ -194,11 +210,16 @@ impl Drop for HostBuffer {
     }
 }
 
-fn bells() -> std::io::Result<(UnixStream, UnixStream)> {
+fn bells() -> std::io::Result<(OwnedFd, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
     theirs.set_nonblocking(true)?;
-    Ok((ours, theirs))
+    Ok((ours.into(), theirs))
+}
+
+/// Makes the thread at the other end look at the state. If the socket is full, it has been told
+/// already. If it has ended, there is no SIGPIPE, which would end a program in C.
+fn ring(bell: &OwnedFd) {
+    let _ = socket::send(bell, &[1], &[]);
 }
 
 /// The jobs whose buffers this process has. The locks of files know processes only, so a process
@@ -232,5 +253,28 @@ impl Drop for Once {
             let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
             jobs.remove(&self.job);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::signal::{SigSet, Signal};
+
+    #[test]
+    fn bell_of_a_thread_that_has_ended_raises_no_signal() {
+        let pipe = SigSet::from(Signal::SIGPIPE);
+        pipe.thread_block().unwrap();
+        let (bell, theirs) = bells().unwrap();
+        drop(theirs);
+        ring(&bell);
+        let mut pending = std::mem::MaybeUninit::uninit();
+        // SAFETY: the kernel writes the set, which is valid then.
+        #[allow(unsafe_code)]
+        let pending = unsafe {
+            nix::libc::sigpending(pending.as_mut_ptr());
+            SigSet::from_sigset_t_unchecked(pending.assume_init())
+        };
+        assert!(!pending.contains(Signal::SIGPIPE));
     }
 }

@@ -28,8 +28,18 @@ impl Refusal {
         Refusal {
             base,
             who: format!("process {pid} ({program}) on {}", host_name()),
-            // A path may be as long as 4096 bytes, and many refusals must fit into one message.
-            why: short(why, 500),
+            why: why.to_string(),
+        }
+        .shortened()
+    }
+
+    /// Shortens the texts, which another host may have sent. A path may be as long as 4096 bytes,
+    /// and many refusals must fit into one message.
+    pub(crate) fn shortened(self) -> Self {
+        Refusal {
+            base: self.base,
+            who: short(self.who, 200),
+            why: short(self.why, 500),
         }
     }
 }
@@ -62,8 +72,17 @@ pub enum HostBufferError {
     #[error("the sections of the host buffer cannot be used: {0}")]
     Layout(String),
     /// This process has the buffer already.
-    #[error("this process has the host buffer of {0:?} already; share it among the threads")]
+    #[error(
+        "this process, or the one that it was forked from, has the host buffer of {0:?} already; \
+         share it among the threads"
+    )]
     Twice(String),
+    /// This process is a forked child of the one that has the buffer.
+    #[error(
+        "this process is a forked child of the one that has the host buffer; it can use the \
+         memory, but only its parent can do this"
+    )]
+    Forked,
     /// The folder of the socket cannot be used.
     #[error("cannot use the folder {path:?}: {source}; set TCASM_RUNTIME_DIR to another one")]
     Folder {

@@ -4,19 +4,19 @@ use crate::claim;
 use crate::error::{HostBufferError, Refusal};
 use crate::lead::Wish;
 use crate::leader::lost_at;
+use crate::link::Link;
 use crate::memory::Memory;
-use crate::wire::{self, Hello, Lost, PROTOCOL, ToLeader, ToMember};
+use crate::wire::{Hello, Lost, PROTOCOL, ToLeader, ToMember};
 use std::os::fd::OwnedFd;
 use tcasm_core::sys::mem::{MapError, Mapping};
 use tcasm_core::sys::presence::Presence;
-use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::section::Section;
 
 const STEP: &str = "this process waited for the one that leads";
 
 /// A process that is about to attach.
 struct Joining<'a> {
-    socket: &'a OwnedFd,
+    link: &'a Link,
     wish: &'a Wish,
     /// The reservation at the proposed address.
     reserved: Option<Mapping>,
@@ -27,36 +27,35 @@ struct Joining<'a> {
 /// Does what the process that leads says, until this process has the buffer. Returns `None` if the
 /// other process has died: then somebody else leads.
 pub(crate) fn join(
-    socket: &OwnedFd,
+    link: &Link,
     wish: &Wish,
 ) -> Result<Option<(Memory, Presence)>, HostBufferError> {
-    let leader = Peer::of(socket).map_err(HostBufferError::os("look at the other process"))?;
     let hello = Hello {
         protocol: PROTOCOL,
         layout: wish.layout.clone(),
         member: false,
     };
-    if wire::send(socket, &ToLeader::Hello(hello), &[]).is_err() {
+    if link.send(&ToLeader::Hello(hello), &[]).is_err() {
         return Ok(None);
     }
     let mut joining = Joining {
-        socket,
+        link,
         wish,
         reserved: None,
         mapped: None,
     };
     loop {
-        let (message, fds) = match wire::receive_with(socket, wish.until) {
+        let (message, fds) = match link.receive_with(wish.until) {
             Ok(received) => received,
             Err(Lost::Gone) => return Ok(None),
-            Err(Lost::Late) => return Err(lost_at(leader.pid, &Lost::Late, STEP)),
+            Err(Lost::Late) => return Err(lost_at(link.pid(), &Lost::Late, STEP)),
         };
         match message {
             ToMember::Propose { base } => joining.reserve(base),
             ToMember::Commit => joining.map(fds),
             ToMember::Go => return Ok(joining.mapped),
             ToMember::Refuse { refusals, text } => {
-                return Err(refused(leader.pid, refusals, text));
+                return Err(refused(link.pid(), refusals, text));
             }
             // Sections are sealed by processes that have the buffer.
             ToMember::Sealing { .. } | ToMember::Sealed { .. } | ToMember::NotSealed { .. } => {}
@@ -101,6 +100,6 @@ impl Joining<'_> {
 
     fn answer(&self, message: &ToLeader) {
         // If the other process has died, the next receive says so.
-        let _ = wire::send(self.socket, message, &[]);
+        let _ = self.link.send(message, &[]);
     }
 }

@@ -8,6 +8,8 @@ use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 
 /// The largest number of sections.
 const MOST: usize = 16;
+/// The largest number of nodes of memory, which is Linux's.
+const MOST_NODES: usize = 1024;
 /// The largest size of a buffer.
 const LARGEST: usize = 1 << 44;
 
@@ -45,6 +47,7 @@ pub struct Section {
     pub(crate) placement: Placement,
     pub(crate) allocated: bool,
     pub(crate) locked: bool,
+    pub(crate) dumped: bool,
 }
 
 impl Section {
@@ -57,6 +60,7 @@ impl Section {
             placement: Placement::default(),
             allocated: false,
             locked: false,
+            dumped: false,
         }
     }
 
@@ -84,6 +88,15 @@ impl Section {
     pub fn locked(self) -> Self {
         Section {
             locked: true,
+            ..self
+        }
+    }
+
+    /// Puts the section into core dumps. A dump reads all of it, and so allocates the pages that
+    /// nobody has touched. By default, sections are left out.
+    pub fn dumped(self) -> Self {
+        Section {
+            dumped: true,
             ..self
         }
     }
@@ -127,6 +140,7 @@ impl Layout {
                 let (name, bytes) = (&section.name, section.bytes);
                 return wrong(format!("{name:?} has {bytes} bytes (1 to 16 TiB in all)"));
             };
+            check_nodes(section)?;
             total = place.end.next_multiple_of(HUGE_PAGE);
             places.push(place);
         }
@@ -142,6 +156,21 @@ impl Layout {
         let found = self.sections.iter().position(|s| s.name == name);
         found.ok_or_else(|| HostBufferError::NoSection(name.to_owned()))
     }
+}
+
+/// Checks that the layout fits into a message.
+fn check_nodes(section: &Section) -> Result<(), HostBufferError> {
+    let nodes = match &section.placement {
+        Placement::FirstTouch => &[],
+        Placement::Node(node) => std::slice::from_ref(node),
+        Placement::Interleave(nodes) => &nodes[..],
+    };
+    let name = &section.name;
+    if nodes.len() > MOST_NODES || nodes.iter().any(|node| *node as usize >= MOST_NODES) {
+        let why = format!("{name:?} has nodes of memory above {MOST_NODES}");
+        return Err(HostBufferError::Layout(why));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -171,6 +200,9 @@ mod tests {
         assert!(refused(vec![Section::new("a", 0)]).contains("0 bytes"));
         assert!(refused(vec![Section::new("a", usize::MAX)]).contains("bytes"));
         assert!(refused(vec![Section::new("a b", 1)]).contains("a b"));
+        let placed = |nodes| vec![Section::new("a", 1).placement(Placement::Interleave(nodes))];
+        assert!(refused(placed(vec![0; MOST_NODES + 1])).contains("nodes"));
+        assert!(refused(placed(vec![MOST_NODES as u32])).contains("nodes"));
         let twice = vec![Section::new("a", 1), Section::new("a", 1)];
         assert!(refused(twice).contains("two are called"));
         let many = (0..=MOST).map(|i| Section::new(&format!("s{i}"), 1));

@@ -90,8 +90,8 @@ fn assemble(leader: &mut Leader, wish: &Wish) -> Result<(), HostBufferError> {
             }
         }
         // One that has died meanwhile may be started again.
-        leader.seats.retain(is_there);
-        others.retain(is_there);
+        leader.seats.retain(|seat| seat.link.is_there());
+        others.retain(|seat| seat.link.is_there());
         let came = leader.seats.len() + others.len() + 1;
         if came >= wanted {
             return same_sections(&others);
@@ -105,10 +105,6 @@ fn assemble(leader: &mut Leader, wish: &Wish) -> Result<(), HostBufferError> {
     }
 }
 
-fn is_there(seat: &Seat) -> bool {
-    !tcasm_core::sys::socket::hung_up(&seat.socket)
-}
-
 /// Refuses the processes that want something else. If there are any, no process gets the buffer.
 fn same_sections(others: &[Seat]) -> Result<(), HostBufferError> {
     others.iter().for_each(|seat| seat.refuse(&differs()));
@@ -116,7 +112,7 @@ fn same_sections(others: &[Seat]) -> Result<(), HostBufferError> {
         None => Ok(()),
         Some(seat) => Err(HostBufferError::Layout(format!(
             "process {} has others",
-            seat.pid
+            seat.pid()
         ))),
     }
 }
@@ -207,7 +203,8 @@ fn vote(
     let mut refusals = Vec::new();
     for bytes in all {
         let theirs: Result<Vec<Refusal>, _> = rmp_serde::from_slice(&bytes);
-        refusals.extend(theirs.map_err(|e| AgreementError::Left(format!("bad message: {e}")))?);
+        let theirs = theirs.map_err(|e| AgreementError::Left(format!("bad message: {e}")))?;
+        refusals.extend(theirs.into_iter().map(Refusal::shortened));
     }
     // All refusals go into one message to each process.
     refusals.truncate(16);

@@ -32,10 +32,12 @@ mod keeper;
 mod layout;
 mod lead;
 mod leader;
+mod link;
 mod memory;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod probe;
+mod seals;
 mod state;
 pub mod tcp;
 mod wire;

@@ -113,6 +113,9 @@ impl Memory {
     /// Applies those settings of section `i` that belong to a mapping and not to the object.
     fn prepare(&self, i: usize) -> Result<(), HostBufferError> {
         let (section, place) = (&self.layout.sections[i], &self.layout.places[i]);
+        if !section.dumped {
+            self.mapping.dont_dump_part(place.start, place.len())?;
+        }
         if section.pages == Pages::Huge {
             self.mapping.huge_pages_part(place.start, place.len());
         }

@@ -7,11 +7,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tcasm_core::sys::socket;
 
 /// The version of these messages.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 /// The largest message.
 const LARGEST: usize = 64 << 10;
 
@@ -99,16 +99,6 @@ pub(crate) fn try_receive<M: DeserializeOwned>(from: &OwnedFd) -> Result<Option<
     }
 }
 
-/// Waits for a message without descriptors.
-pub(crate) fn receive<M: DeserializeOwned>(from: &OwnedFd, until: Instant) -> Result<M, Lost> {
-    loop {
-        if let Some(message) = try_receive(from)? {
-            return Ok(message);
-        }
-        wait_until(from, until)?;
-    }
-}
-
 /// Returns the next message with its descriptors, or `None` if none waits.
 pub(crate) fn try_receive_with<M: DeserializeOwned>(
     from: &OwnedFd,
@@ -118,19 +108,6 @@ pub(crate) fn try_receive_with<M: DeserializeOwned>(
         Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
         Err(_) | Ok((0, _)) => Err(Lost::Gone),
         Ok((n, fds)) => Ok(Some((decode(&buffer[..n])?, fds.into_inner()))),
-    }
-}
-
-/// Waits for a message with its descriptors.
-pub(crate) fn receive_with<M: DeserializeOwned>(
-    from: &OwnedFd,
-    until: Instant,
-) -> Result<(M, Vec<OwnedFd>), Lost> {
-    loop {
-        if let Some(message) = try_receive_with(from)? {
-            return Ok(message);
-        }
-        wait_until(from, until)?;
     }
 }
 
@@ -157,19 +134,12 @@ pub fn decode_any(bytes: &[u8]) {
     crate::tcp::decode_any(bytes);
 }
 
-fn wait_until(from: &OwnedFd, until: Instant) -> Result<(), Lost> {
-    let left = until.saturating_duration_since(Instant::now());
-    match socket::wait_readable(from, left) {
-        true => Ok(()),
-        false => Err(Lost::Late),
-    }
-}
-
 /// Waits until one of the descriptors can be read or has hung up, for at most a minute.
 pub(crate) fn wait_any(fds: &[BorrowedFd<'_>], timeout: Duration) {
     let wanted = fds.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN));
     let mut wanted: Vec<PollFd<'_>> = wanted.collect();
-    let ms = timeout.as_millis().min(60_000) as u16;
+    // Rounded up, because a wait that is a little too short would be repeated many times.
+    let ms = timeout.as_micros().div_ceil(1000).min(60_000) as u16;
     // The callers look at all descriptors, and a signal only makes them look once more.
     let _ = poll(&mut wanted, PollTimeout::from(ms));
 }

@@ -100,7 +100,11 @@ fn refusal_names_process_and_mapping_and_leaves_nothing() {
 
 #[test]
 fn creator_killed_at_each_step_leaves_one_buffer_to_the_others() {
-    for point in HOST_BUFFER_POINTS.into_iter().filter(|p| *p != "sealing") {
+    let sealing = ["sealing", "closing"];
+    for point in HOST_BUFFER_POINTS
+        .into_iter()
+        .filter(|p| !sealing.contains(p))
+    {
         let dir = TempDir::new().unwrap();
         let mut creator = start_leader(dir.path(), 4, point);
         let mut others: Vec<Child> = (0..3).map(|_| start(dir.path(), 4, &[], "")).collect();
@@ -223,4 +227,21 @@ fn seal_is_completed_by_the_next_leader() {
     assert_eq!(creator.wait().signal(), Some(Signal::SIGKILL as i32));
     other.hear_line("ok ");
     assert_eq!(command(&mut other, "sealed"), (8 << 20).to_string());
+}
+
+/// The process that asks dies when the others cannot write the section any more.
+#[test]
+fn seal_that_nobody_alive_has_asked_for_is_completed_by_the_next_leader() {
+    let dir = TempDir::new().unwrap();
+    let mut creator = start(dir.path(), 0, &[], "closing");
+    hear(&creator);
+    let mut others = [0, 1].map(|_| start(dir.path(), 0, &[], ""));
+    for other in &others {
+        assert!(!hear(other).0);
+    }
+    creator.send("seal");
+    assert_eq!(creator.wait().signal(), Some(Signal::SIGKILL as i32));
+    for other in &mut others {
+        assert_eq!(command(other, "sealed"), (8 << 20).to_string());
+    }
 }

@@ -5,15 +5,20 @@
 //! prints `ok created=BOOL address=HEX`, or `error` with the reason. Then it obeys commands, one
 //! per line. If HOSTBUFFER_RENDEZVOUS is an address, it agrees with other hosts there, with the
 //! secret HOSTBUFFER_SECRET. If HOSTBUFFER_USER is a number, root becomes that user first.
-//! HOSTBUFFER_LIMIT is a limit such as `nofile=9`. With HOSTBUFFER_LOCKED, the list is locked.
+//! HOSTBUFFER_LIMIT is a limit such as `nofile=9`. With HOSTBUFFER_LOCKED, the list is locked. With
+//! HOSTBUFFER_DUMPED, it is in core dumps. With HOSTBUFFER_FORKS, the process forks a child while
+//! it leads and waits for others, and prints `forked`.
 
 use nix::sys::resource::{Resource, setrlimit};
-use nix::unistd::{Gid, Uid};
-use std::io::BufRead;
+use nix::unistd::{ForkResult, Gid, Uid, fork};
+use std::io::{BufRead, Read};
+use std::path::Path;
 use std::time::Duration;
+use tcasm_core::place::runtime_dir;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_hostbuffer::tcp::{Rendezvous, Secret};
 use tcasm_hostbuffer::{HostBuffer, HostBufferError, Section};
+use tcasm_tests::core_file;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -54,6 +59,10 @@ fn main() -> Result<(), Failure> {
             STEP,
         )?);
     }
+    if std::env::var_os("HOSTBUFFER_FORKS").is_some() {
+        let socket = runtime_dir().join(format!("{job}.hostbuffer"));
+        std::thread::spawn(move || fork_when_there(&socket));
+    }
     match buffer(job, count.parse()?) {
         Ok(buffer) => serve(&buffer),
         Err(error) => {
@@ -77,10 +86,13 @@ fn set_limit(limit: &str) -> Result<(), Failure> {
 
 fn buffer(job: &str, count: usize) -> Result<HostBuffer, HostBufferError> {
     let list = Section::new("list", BYTES);
-    let builder = HostBuffer::builder(job).section(match std::env::var("HOSTBUFFER_LOCKED") {
-        Ok(_) => list.locked(),
-        Err(_) => list,
-    });
+    let is_set = |name| std::env::var_os(name).is_some();
+    let list = match (is_set("HOSTBUFFER_LOCKED"), is_set("HOSTBUFFER_DUMPED")) {
+        (true, _) => list.locked(),
+        (false, true) => list.dumped(),
+        (false, false) => list,
+    };
+    let builder = HostBuffer::builder(job).section(list);
     let builder = builder.section(Section::new("rest", 1)).timeout(LONG);
     let builder = match std::env::var("HOSTBUFFER_RENDEZVOUS") {
         Ok(address) => builder.agreement(Rendezvous::new(&address, job, secret())),
@@ -116,7 +128,13 @@ fn obey(buffer: &HostBuffer, command: &str) -> Result<String, Failure> {
         drop(registered);
         return Ok("registered".into());
     }
+    if let Some(folder) = command.strip_prefix("dump ") {
+        core_file::dump(Path::new(folder))?;
+    }
     match command {
+        "allocated" => return Ok(allocated(list, bytes)?.to_string()),
+        "fork" => fork_and_wait()?,
+        "fork-use" => return fork_and_use(buffer),
         "build" => build(list),
         "walk" => return Ok(walk(list).to_string()),
         "pss" => return Ok(pss(buffer.address(), bytes)?.to_string()),
@@ -171,6 +189,60 @@ fn pss(address: usize, bytes: usize) -> Result<u64, Failure> {
         }
     }
     Ok(kib)
+}
+
+/// Returns the number of pages of the section that have memory.
+fn allocated(list: *mut u8, bytes: usize) -> Result<usize, Failure> {
+    let mut pages = vec![0u8; bytes / STEP];
+    // SAFETY: the section is mapped, and `pages` has a byte for each of its pages.
+    match unsafe { libc::mincore(list.cast(), bytes, pages.as_mut_ptr()) } {
+        0 => Ok(pages.iter().filter(|page| **page & 1 != 0).count()),
+        _ => Err(std::io::Error::last_os_error().into()),
+    }
+}
+
+/// Forks a child when the process listens.
+fn fork_when_there(socket: &Path) {
+    while !socket.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    fork_and_wait().expect("a process can fork");
+    println!("forked");
+}
+
+/// Forks a child that has everything which this process has, until the input of both ends.
+fn fork_and_wait() -> Result<(), Failure> {
+    // SAFETY: the child only reads and ends.
+    if let ForkResult::Child = unsafe { fork() }? {
+        while matches!(nix::unistd::read(std::io::stdin(), &mut [0; 64]), Ok(n) if n > 0) {}
+        // SAFETY: this ends the child at once.
+        unsafe { libc::_exit(0) };
+    }
+    Ok(())
+}
+
+/// Does in a forked child what a child may try, and drops its copy of the buffer. Returns what the
+/// child has seen.
+fn fork_and_use(buffer: &HostBuffer) -> Result<String, Failure> {
+    let (output, input) = nix::unistd::pipe()?;
+    // SAFETY: the test waits for no other thread of this process at this moment.
+    if let ForkResult::Child = unsafe { fork() }? {
+        let sealed = buffer.wait_sealed("list", LONG).map(<[u8]>::len);
+        let seal = buffer.seal("list").map_err(|error| error.to_string());
+        let gpu = buffer.register_gpu("list", 0).map(drop);
+        let gpu = gpu.map_err(|error| error.to_string());
+        let seen = format!("{:?} {seal:?} {gpu:?}", sealed.map_err(|e| e.to_string()));
+        let _ = nix::unistd::write(&input, seen.as_bytes());
+        // SAFETY: the child never uses its copy again, and ends at once.
+        unsafe {
+            drop(std::ptr::read(buffer));
+            libc::_exit(0);
+        }
+    }
+    drop(input);
+    let mut seen = String::new();
+    std::fs::File::from(output).read_to_string(&mut seen)?;
+    Ok(seen)
 }
 
 /// Tries to make the section writable again.
