@@ -3,7 +3,7 @@
 use crate::error::HostBufferError;
 use crate::gpu::GpuRegistration;
 use crate::keeper::{Keeper, Obtained, Role};
-use crate::layout::Section;
+use crate::layout::{Layout, Section};
 use crate::memory::Memory;
 use crate::seals::Seals;
 use crate::state::{Seal, State};
@@ -98,9 +98,9 @@ impl HostBuffer {
         self.len() == 0
     }
 
-    /// Returns a pointer to the first byte of a section, and its size.
+    /// Returns a pointer to the first byte of a section in ordinary memory, and its size.
     pub fn section(&self, name: &str) -> Result<(*mut u8, usize), HostBufferError> {
-        let i = self.memory.layout().find(name)?;
+        let i = self.memory.find(name)?;
         let (section, place) = self.part(i);
         Ok((self.as_ptr().wrapping_add(place), section.bytes))
     }
@@ -111,7 +111,7 @@ impl HostBuffer {
     /// If this fails, some processes may be unable to write the section already. It can be tried
     /// again.
     pub fn seal(&self, name: &str) -> Result<(), HostBufferError> {
-        let i = self.memory.layout().find(name)?;
+        let i = self.memory.find(name)?;
         self.check_process()?;
         self.state.want(i);
         self.ring();
@@ -120,7 +120,7 @@ impl HostBuffer {
 
     /// Waits until a process has sealed a section, and returns its bytes.
     pub fn wait_sealed(&self, name: &str, timeout: Duration) -> Result<&[u8], HostBufferError> {
-        self.wait(self.memory.layout().find(name)?, timeout)
+        self.wait(self.memory.find(name)?, timeout)
     }
 
     /// Registers a section with GPU `device`, so that copies to and from it need no copy by the CPU
@@ -133,7 +133,7 @@ impl HostBuffer {
         name: &str,
         device: u32,
     ) -> Result<GpuRegistration<'_>, HostBufferError> {
-        let i = self.memory.layout().find(name)?;
+        let i = self.memory.find(name)?;
         self.check_process()?;
         let place = &self.memory.layout().places[i];
         let (ptr, writable) = (
@@ -181,6 +181,10 @@ impl HostBuffer {
             true => Ok(()),
             false => Err(HostBufferError::Forked),
         }
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        self.memory.layout()
     }
 
     /// Returns section `i`, and where it begins.

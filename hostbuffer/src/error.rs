@@ -18,17 +18,50 @@ pub struct Refusal {
     pub who: String,
     /// What was in the way there.
     pub why: String,
+    /// No other address would help.
+    pub(crate) everywhere: bool,
+}
+
+/// Why a process cannot use an address.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Obstacle {
+    pub why: String,
+    /// No other address would help.
+    pub everywhere: bool,
+}
+
+impl Obstacle {
+    pub(crate) fn here(why: impl fmt::Display) -> Self {
+        Obstacle {
+            why: why.to_string(),
+            everywhere: false,
+        }
+    }
+
+    pub(crate) fn everywhere(why: String) -> Self {
+        Obstacle {
+            why,
+            everywhere: true,
+        }
+    }
+}
+
+impl From<MapError> for Obstacle {
+    fn from(error: MapError) -> Self {
+        Obstacle::here(error)
+    }
 }
 
 impl Refusal {
     /// Describes a refusal of process `pid` of this host.
-    pub(crate) fn of(pid: i32, base: u64, why: impl fmt::Display) -> Self {
+    pub(crate) fn of(pid: i32, base: u64, obstacle: Obstacle) -> Self {
         let program = tcasm_core::sys::process::program(u64::try_from(pid).unwrap_or(0));
         let program = program.unwrap_or_else(|| "?".into());
         Refusal {
             base,
             who: format!("process {pid} ({program}) on {}", host_name()),
-            why: why.to_string(),
+            why: obstacle.why,
+            everywhere: obstacle.everywhere,
         }
         .shortened()
     }
@@ -40,6 +73,7 @@ impl Refusal {
             base: self.base,
             who: short(self.who, 200),
             why: short(self.why, 500),
+            everywhere: self.everywhere,
         }
     }
 }
@@ -104,7 +138,7 @@ pub enum HostBufferError {
     },
     /// There is no address that all processes can use. No process has the buffer.
     #[error(
-        "no address is free in all processes; the first refusal of each address: {}",
+        "no address can be used by all processes; the first refusal of each address: {}",
         listed(.refusals)
     )]
     Refused {
@@ -161,9 +195,23 @@ pub enum HostBufferError {
         /// What was in the way.
         why: String,
     },
+    /// The section is in other memory than this call is for.
+    #[error(
+        "section {section:?} is in {is}; `device_section` is for device memory, and all else for \
+         ordinary memory"
+    )]
+    Backing {
+        /// The section.
+        section: String,
+        /// Its memory.
+        is: &'static str,
+    },
     /// The driver of the GPU is absent, or refuses.
     #[error("cannot register memory with a GPU: {0}")]
     Gpu(String),
+    /// Memory of a device could not be created or mapped.
+    #[error("cannot use the memory of a device: {0}")]
+    Device(String),
     /// A call of the system failed.
     #[error("cannot {what}: {source}")]
     Os {

@@ -1,16 +1,15 @@
 //! Attaching to a buffer, as a process that does not lead.
 
 use crate::claim;
-use crate::error::{HostBufferError, Refusal};
+use crate::error::{HostBufferError, Obstacle, Refusal};
 use crate::lead::Wish;
 use crate::leader::lost_at;
 use crate::link::Link;
-use crate::memory::Memory;
+use crate::memory::{self, Memory};
+use crate::space::Space;
 use crate::wire::{Hello, Lost, PROTOCOL, ToLeader, ToMember};
 use std::os::fd::OwnedFd;
-use tcasm_core::sys::mem::{MapError, Mapping};
 use tcasm_core::sys::presence::Presence;
-use tcasm_core::sys::section::Section;
 
 const STEP: &str = "this process waited for the one that leads";
 
@@ -19,7 +18,7 @@ struct Joining<'a> {
     link: &'a Link,
     wish: &'a Wish,
     /// The reservation at the proposed address.
-    reserved: Option<Mapping>,
+    reserved: Option<Space>,
     /// What is mapped, and not ours yet.
     mapped: Option<(Memory, Presence)>,
 }
@@ -74,26 +73,29 @@ impl Joining<'_> {
     fn reserve(&mut self, base: u64) {
         // An earlier proposal was refused somewhere. What is reserved there must not be in the way.
         self.reserved = None;
-        let made: Result<Mapping, MapError> =
-            Mapping::reserve_at(base as usize, self.wish.layout.total);
-        let refusal = made.as_ref().err().map(MapError::to_string);
-        self.reserved = made.ok();
+        let refusal = match Space::reserve(base, &self.wish.layout) {
+            Ok(space) => {
+                self.reserved = Some(space);
+                None
+            }
+            Err(obstacle) => Some(obstacle),
+        };
         self.answer(&ToLeader::Reserved { refusal });
     }
 
     fn map(&mut self, fds: Vec<OwnedFd>) {
         let mapped = self.mapped_from(fds);
-        let refusal = mapped.as_ref().err().map(HostBufferError::to_string);
+        let refusal = mapped.as_ref().err().map(Obstacle::here);
         self.mapped = mapped.ok();
         self.answer(&ToLeader::Mapped { refusal });
     }
 
     fn mapped_from(&mut self, fds: Vec<OwnedFd>) -> Result<(Memory, Presence), HostBufferError> {
-        let sections: Result<Vec<Section>, _> = fds.into_iter().map(Section::received).collect();
-        let sections = sections.map_err(HostBufferError::os("take the sections"))?;
-        let reserved = self.reserved.take();
-        let reserved = reserved.ok_or(HostBufferError::NoAnswer { step: STEP })?;
-        let memory = Memory::map(reserved, self.wish.layout.clone(), sections)?;
+        let layout = &self.wish.layout;
+        let objects = memory::received(fds, layout)?;
+        let space = self.reserved.take();
+        let space = space.ok_or(HostBufferError::NoAnswer { step: STEP })?;
+        let memory = Memory::map(space, layout.clone(), objects)?;
         let presence = claim::enter(&self.wish.job)?;
         Ok((memory, presence))
     }

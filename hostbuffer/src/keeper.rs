@@ -4,7 +4,7 @@
 mod sealing;
 
 use crate::claim::{self, Claim};
-use crate::error::{HostBufferError, Refusal, short};
+use crate::error::{HostBufferError, Obstacle, Refusal, short};
 use crate::lead::differs;
 use crate::leader::{Leader, Seat, Stage};
 use crate::link::Link;
@@ -223,7 +223,7 @@ impl Keeper {
     }
 
     /// Refuses a process that cannot attach. This changes nothing for the others.
-    fn unless(&self, seat: &Seat, refusal: Option<String>) -> Result<(), Lost> {
+    fn unless(&self, seat: &Seat, refusal: Option<Obstacle>) -> Result<(), Lost> {
         let Some(why) = refusal else {
             return Ok(());
         };

@@ -1,7 +1,7 @@
 //! The process that leads the processes of a host: it accepts them, and speaks with all of them.
 
 use crate::claim::Claim;
-use crate::error::{HostBufferError, short};
+use crate::error::{HostBufferError, Obstacle, short};
 use crate::link::Link;
 use crate::wire::{self, Hello, Lost, ToLeader, ToMember};
 use nix::errno::Errno;
@@ -150,7 +150,7 @@ impl Leader {
         &self,
         step: &'static str,
         until: Instant,
-    ) -> Result<Vec<(i32, String)>, HostBufferError> {
+    ) -> Result<Vec<(i32, Obstacle)>, HostBufferError> {
         let mut against = Vec::new();
         for seat in &self.seats {
             let answer = seat.link.receive(until);

@@ -1,6 +1,6 @@
 //! The messages between the process that leads a host and the others, over a Unix socket.
 
-use crate::error::Refusal;
+use crate::error::{Obstacle, Refusal};
 use crate::layout::Layout;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -32,11 +32,11 @@ pub(crate) enum ToLeader {
     Hello(Hello),
     /// The answer to `Propose`: the addresses are reserved, or this is in the way.
     Reserved {
-        refusal: Option<String>,
+        refusal: Option<Obstacle>,
     },
     /// The answer to `Commit`: the sections are mapped, or this went wrong.
     Mapped {
-        refusal: Option<String>,
+        refusal: Option<Obstacle>,
     },
     /// Seal a section in all processes.
     Seal {

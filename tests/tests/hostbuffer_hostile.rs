@@ -216,7 +216,7 @@ fn flood_of_messages_that_are_none_is_slowed_down() {
 
 /// The limits that a process has reached, and what its error says.
 const LIMITS: [(&str, &str); 6] = [
-    ("as=12000000", "no address is free"),
+    ("as=12000000", "no address can be used"),
     ("fsize=4096", "the limit on file sizes is 4096 bytes"),
     ("memlock=0", "lock"),
     ("memlock=4096", "lock"),

@@ -7,7 +7,8 @@
 //! secret HOSTBUFFER_SECRET. If HOSTBUFFER_USER is a number, root becomes that user first.
 //! HOSTBUFFER_LIMIT is a limit such as `nofile=9`. With HOSTBUFFER_LOCKED, the list is locked. With
 //! HOSTBUFFER_DUMPED, it is in core dumps. With HOSTBUFFER_FORKS, the process forks a child while
-//! it leads and waits for others, and prints `forked`.
+//! it leads and waits for others, and prints `forked`. HOSTBUFFER_DEVICE is the device that has a
+//! section of 3 MiB; the driver of the tests has its memory in the host's.
 
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{ForkResult, Gid, Uid, fork};
@@ -17,7 +18,7 @@ use std::time::Duration;
 use tcasm_core::place::runtime_dir;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_hostbuffer::tcp::{Rendezvous, Secret};
-use tcasm_hostbuffer::{HostBuffer, HostBufferError, Section};
+use tcasm_hostbuffer::{Backing, HostBuffer, HostBufferError, Section};
 use tcasm_tests::core_file;
 
 type Failure = Box<dyn std::error::Error>;
@@ -94,6 +95,10 @@ fn buffer(job: &str, count: usize) -> Result<HostBuffer, HostBufferError> {
     };
     let builder = HostBuffer::builder(job).section(list);
     let builder = builder.section(Section::new("rest", 1)).timeout(LONG);
+    let builder = match std::env::var("HOSTBUFFER_DEVICE") {
+        Ok(device) => builder.section(on_device(device.parse().expect("it is a number"))),
+        Err(_) => builder,
+    };
     let builder = match std::env::var("HOSTBUFFER_RENDEZVOUS") {
         Ok(address) => builder.agreement(Rendezvous::new(&address, job, secret())),
         Err(_) => builder,
@@ -102,6 +107,10 @@ fn buffer(job: &str, count: usize) -> Result<HostBuffer, HostBufferError> {
         0 => builder.create_or_attach(),
         count => builder.processes(count).create_or_attach(),
     }
+}
+
+fn on_device(device: u32) -> Section {
+    Section::new("field", 3 << 20).backing(Backing::Device(device))
 }
 
 fn secret() -> Secret {
@@ -132,6 +141,10 @@ fn obey(buffer: &HostBuffer, command: &str) -> Result<String, Failure> {
         core_file::dump(Path::new(folder))?;
     }
     match command {
+        "device" => return Ok(format!("{:x?}", buffer.device_section("field")?)),
+        "device-list" => return Ok(format!("{:x?}", buffer.device_section("list")?)),
+        "device-as-memory" => return as_memory(buffer),
+        "device-add" => return Ok(device_add(buffer)?.to_string()),
         "allocated" => return Ok(allocated(list, bytes)?.to_string()),
         "fork" => fork_and_wait()?,
         "fork-use" => return fork_and_use(buffer),
@@ -189,6 +202,29 @@ fn pss(address: usize, bytes: usize) -> Result<u64, Failure> {
         }
     }
     Ok(kib)
+}
+
+/// Adds 1 to the last byte of the device's section, and returns its value.
+fn device_add(buffer: &HostBuffer) -> Result<u8, Failure> {
+    let field = buffer.device_section("field")?;
+    let last = (field.address as usize + field.bytes - 1) as *mut u8;
+    // SAFETY: the driver of the tests maps the memory there. No other process uses it now.
+    unsafe {
+        last.write_volatile(last.read_volatile() + 1);
+        Ok(last.read_volatile())
+    }
+}
+
+/// Uses the device's section as if it were ordinary memory. Returns the errors.
+fn as_memory(buffer: &HostBuffer) -> Result<String, Failure> {
+    let all = [
+        buffer.section("field").map(drop),
+        buffer.seal("field"),
+        buffer.wait_sealed("field", LONG).map(drop),
+        buffer.register_gpu("field", 0).map(drop),
+    ];
+    let errors = all.into_iter().filter_map(Result::err);
+    Ok(errors.map(|error| error.to_string()).collect())
 }
 
 /// Returns the number of pages of the section that have memory.
