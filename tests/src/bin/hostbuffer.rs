@@ -9,6 +9,8 @@
 //! HOSTBUFFER_DUMPED, it is in core dumps. With HOSTBUFFER_FORKS, the process forks a child while
 //! it leads and waits for others, and prints `forked`. HOSTBUFFER_DEVICE is the device that has a
 //! section of 3 MiB; the driver of the tests has its memory in the host's.
+//!
+//! `hostbuffer serve ADDRESS HOSTS` is a rendezvous, which prints what happens there.
 
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{ForkResult, Gid, Uid, fork};
@@ -17,7 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 use tcasm_core::place::runtime_dir;
 use tcasm_core::sys::mem::Mapping;
-use tcasm_hostbuffer::tcp::{Rendezvous, Secret};
+use tcasm_hostbuffer::tcp::{Rendezvous, Secret, Server};
 use tcasm_hostbuffer::{Backing, HostBuffer, HostBufferError, Section};
 use tcasm_tests::core_file;
 
@@ -50,6 +52,11 @@ fn main() -> Result<(), Failure> {
         set_limit(&limit)?;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, address, hosts] = arguments.as_slice()
+        && mode == "serve"
+    {
+        return rendezvous(address, hosts.parse()?);
+    }
     let [job, count, blocked @ ..] = arguments.as_slice() else {
         return Err("hostbuffer JOB COUNT [BLOCKED...]".into());
     };
@@ -111,6 +118,13 @@ fn buffer(job: &str, count: usize) -> Result<HostBuffer, HostBufferError> {
 
 fn on_device(device: u32) -> Section {
     Section::new("field", 3 << 20).backing(Backing::Device(device))
+}
+
+fn rendezvous(address: &str, hosts: usize) -> Result<(), Failure> {
+    let server = Server::bind(address, hosts, secret())?;
+    println!("ok serving");
+    server.run(|| true, |event| println!("event {event:?}"));
+    Ok(())
 }
 
 fn secret() -> Secret {
