@@ -335,6 +335,21 @@ mod tests {
     }
 
     #[test]
+    fn message_of_all_hosts_may_be_longer_than_that_of_one() {
+        let (mut host, mut server) = same();
+        let long = "x".repeat(Side::Host.largest());
+        let refused = host.send(&long, soon()).unwrap_err().kind();
+        assert_eq!(refused, io::ErrorKind::InvalidInput);
+        host.send(&TEXT, soon()).unwrap();
+        assert_eq!(server.receive::<String>(soon()).unwrap(), TEXT);
+        server.send(&TEXT, soon()).unwrap();
+        assert_eq!(host.receive::<String>(soon()).unwrap(), TEXT);
+        let sender = std::thread::spawn(move || server.send(&long, soon()).map(|()| long));
+        let received = host.receive::<String>(soon()).unwrap();
+        assert_eq!(received, sender.join().unwrap().unwrap());
+    }
+
+    #[test]
     fn secret_and_key_are_not_shown() {
         let (host, _server) = same();
         let shown = format!("{host:?}");
