@@ -164,6 +164,14 @@ pub enum HostBufferError {
         /// What the processes did at that moment.
         step: &'static str,
     },
+    /// A process did not answer in time.
+    #[error("process {pid} did not answer in time while {step}; is it stopped?")]
+    Silent {
+        /// The process.
+        pid: i32,
+        /// What the processes did at that moment.
+        step: &'static str,
+    },
     /// The time was over.
     #[error("there was no answer in time while {step}")]
     NoAnswer {

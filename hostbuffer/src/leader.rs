@@ -169,6 +169,6 @@ impl Leader {
 pub(crate) fn lost_at(pid: i32, lost: &Lost, step: &'static str) -> HostBufferError {
     match lost {
         Lost::Gone => HostBufferError::Died { pid, step },
-        Lost::Late => HostBufferError::NoAnswer { step },
+        Lost::Late => HostBufferError::Silent { pid, step },
     }
 }

@@ -153,6 +153,28 @@ fn member_that_dies_while_addresses_are_chosen_is_named_to_all() {
 }
 
 #[test]
+fn process_that_is_stopped_is_named_when_the_time_is_over() {
+    let dir = TempDir::new().unwrap();
+    let settings = [
+        ("TCASM_FAULT", "stop@assembled"),
+        ("HOSTBUFFER_SECONDS", "10"),
+    ];
+    let leader = Child::start(PROGRAM, &[JOB, "2"], dir.path(), &settings);
+    poll_until("it leads", || (!files(dir.path()).is_empty()).then_some(()));
+    let member = start(dir.path(), 2, &[], "");
+    poll_until("the leader stops", || {
+        tcasm_tests::procfs::is_stopped(leader.pid()).then_some(())
+    });
+    member.stop();
+    leader.signal(Signal::SIGCONT);
+    let why = leader.hear_line("error ");
+    let named = format!("process {} did not answer in time", member.pid());
+    assert!(why.contains(&named), "{why}");
+    member.signal(Signal::SIGCONT);
+    member.hear_line("error ");
+}
+
+#[test]
 fn buffer_outlives_its_creator_and_is_gone_with_the_last_process() {
     let dir = TempDir::new().unwrap();
     let mut creator = start(dir.path(), 0, &[], "");

@@ -147,7 +147,8 @@ impl Channel {
         rmp_serde::from_slice(&bytes).map_err(|_| invalid("a message is malformed"))
     }
 
-    /// Returns true if the other end has closed the connection.
+    /// Returns true if the other end has closed the connection, or has sent something, which it
+    /// must not do now.
     pub(super) fn has_ended(&self) -> bool {
         let mut byte = [0];
         let looked = self.stream.set_nonblocking(true).and_then(|()| {
@@ -155,10 +156,7 @@ impl Channel {
             self.stream.set_nonblocking(false)?;
             seen
         });
-        match looked {
-            Ok(n) => n == 0,
-            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
-        }
+        !matches!(looked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     fn tag(&self, from: Side, number: u64, bytes: &[u8]) -> Hmac<Sha256> {

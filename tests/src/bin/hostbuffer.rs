@@ -3,12 +3,18 @@
 //! `hostbuffer JOB COUNT [BLOCKED...]` first maps a page at each of the blocked addresses, which
 //! are hexadecimal. COUNT is the number of processes that take part, or 0 if that is not known. It
 //! prints `ok created=BOOL address=HEX`, or `error` with the reason. Then it obeys commands, one
-//! per line. If HOSTBUFFER_RENDEZVOUS is an address, it agrees with other hosts there, with the
-//! secret HOSTBUFFER_SECRET. If HOSTBUFFER_USER is a number, root becomes that user first.
-//! HOSTBUFFER_LIMIT is a limit such as `nofile=9`. With HOSTBUFFER_LOCKED, the list is locked. With
-//! HOSTBUFFER_DUMPED, it is in core dumps. With HOSTBUFFER_FORKS, the process forks a child while
-//! it leads and waits for others, and prints `forked`. HOSTBUFFER_DEVICE is the device that has a
-//! section of 3 MiB; the driver of the tests has its memory in the host's.
+//! per line. The environment says more:
+//!
+//! - If HOSTBUFFER_RENDEZVOUS is an address, it agrees with other hosts there, with the secret
+//!   HOSTBUFFER_SECRET.
+//! - If HOSTBUFFER_USER is a number, root becomes that user first.
+//! - HOSTBUFFER_LIMIT is a limit such as `nofile=9`.
+//! - HOSTBUFFER_SECONDS is how long it waits for the others.
+//! - With HOSTBUFFER_LOCKED, the list is locked. With HOSTBUFFER_DUMPED, it is in core dumps.
+//! - With HOSTBUFFER_FORKS, it forks a child while it leads and waits for others, and prints
+//!   `forked`.
+//! - HOSTBUFFER_DEVICE is the device that has a section of 3 MiB. The driver of the tests has its
+//!   memory in the host's.
 //!
 //! `hostbuffer serve ADDRESS HOSTS` is a rendezvous, which prints what happens there.
 
@@ -101,7 +107,10 @@ fn buffer(job: &str, count: usize) -> Result<HostBuffer, HostBufferError> {
         (false, false) => list,
     };
     let builder = HostBuffer::builder(job).section(list);
-    let builder = builder.section(Section::new("rest", 1)).timeout(LONG);
+    let seconds = std::env::var("HOSTBUFFER_SECONDS").ok();
+    let seconds = seconds.and_then(|text| text.parse().ok());
+    let timeout = seconds.map_or(LONG, Duration::from_secs);
+    let builder = builder.section(Section::new("rest", 1)).timeout(timeout);
     let builder = match std::env::var("HOSTBUFFER_DEVICE") {
         Ok(device) => builder.section(on_device(device.parse().expect("it is a number"))),
         Err(_) => builder,
