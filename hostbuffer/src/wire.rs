@@ -168,6 +168,18 @@ mod tests {
     }
 
     #[test]
+    fn refusals_that_other_hosts_have_made_long_fit_into_a_message() {
+        let long = "\u{1f4be}".repeat(100_000);
+        let words = (7u64, long.as_str(), long.as_str(), false);
+        let bytes = rmp_serde::to_vec(&words).unwrap();
+        let refusal: Refusal = decode(&bytes).unwrap();
+        let refusals = vec![refusal.shortened(); 16];
+        let text = String::new();
+        let message = rmp_serde::to_vec_named(&ToMember::Refuse { refusals, text });
+        assert!(message.unwrap().len() <= LARGEST);
+    }
+
+    #[test]
     fn bytes_that_are_no_message_end_the_connection() {
         let all: [&[u8]; 4] = [&[], &[0xc1], &[0xdf, 0xff, 0xff, 0xff, 0xff], &[0xff; 300]];
         for bytes in all {
