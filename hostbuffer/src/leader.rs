@@ -80,6 +80,17 @@ pub(crate) struct Leader {
     pub seats: Vec<Seat>,
 }
 
+impl Drop for Leader {
+    fn drop(&mut self) {
+        // Forked children may hold the listener open. A process that has connected and was not
+        // accepted must not wait for them.
+        socket::hang_up(&self.listener);
+        while let Ok(socket) = socket::accept(&self.listener) {
+            socket::hang_up(&socket);
+        }
+    }
+}
+
 impl Leader {
     /// Begins to lead with no other process.
     pub(crate) fn new(claim: Claim, listener: OwnedFd) -> Self {

@@ -9,14 +9,25 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Instant;
+use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
-/// A connected process.
+/// A connected process. Dropping this ends the connection, even if forked children hold it open.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: OwnedFd,
     peer: Peer,
+    process: Process,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // A forked child must not end the connection of its parent.
+        if self.process.is_current() {
+            socket::hang_up(&self.socket);
+        }
+    }
 }
 
 impl Link {
@@ -24,7 +35,11 @@ impl Link {
     /// end.
     pub(crate) fn new(socket: OwnedFd) -> nix::Result<Self> {
         let peer = Peer::of(&socket)?;
-        Ok(Link { socket, peer })
+        Ok(Link {
+            socket,
+            peer,
+            process: Process::current(),
+        })
     }
 
     /// Returns the id of the process.

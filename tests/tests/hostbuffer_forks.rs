@@ -83,6 +83,27 @@ fn seal_waits_for_no_dead_process_but_for_its_forked_child_as_long_as_is_promise
     assert_eq!(command(&mut leader, "sealed"), BYTES.to_string());
 }
 
+/// Here, the processes live on without the buffer, and their children hold the sockets open.
+#[test]
+fn process_that_gives_its_buffer_up_is_not_waited_for_while_its_forked_child_lives() {
+    let dir = TempDir::new().unwrap();
+    let (mut leader, mut member) = (attached(dir.path()), attached(dir.path()));
+    command(&mut leader, "build");
+    command(&mut leader, "fork");
+    command(&mut leader, "leave");
+    let mut late = start(dir.path(), 0, &[]);
+    late.hear_line("ok created=false");
+    assert_ne!(command(&mut late, "walk"), "0");
+    command(&mut late, "fork");
+    command(&mut late, "leave");
+    member.send("seal");
+    let why = member.hear_line("error ");
+    assert!(why.contains("a forked child"), "{why}");
+    leader.finish();
+    late.finish();
+    assert_eq!(command(&mut member, "seal"), "");
+}
+
 #[test]
 fn forked_child_cannot_seal_or_register_and_disturbs_nobody() {
     let dir = TempDir::new().unwrap();

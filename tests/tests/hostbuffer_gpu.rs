@@ -136,6 +136,7 @@ fn device_section_is_one_memory_at_one_address_in_all_processes() {
     let mut all: Vec<Child> = all.into_iter().chain([late]).collect();
     for (i, child) in all.iter_mut().enumerate() {
         assert_eq!(command(child, "device-add"), (i + 1).to_string());
+        assert_eq!(command(child, "inheritable"), "0");
         let errors = command(child, "device-as-memory");
         assert_eq!(errors.matches("is in device memory").count(), 4, "{errors}");
         child.send("device-list");

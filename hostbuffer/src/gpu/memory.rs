@@ -7,6 +7,7 @@
 
 use super::driver::{Context, Driver};
 use crate::error::Obstacle;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -147,11 +148,14 @@ impl DeviceRange {
         let call =
             || unsafe { (self.calls.export)((&raw mut fd).cast(), handle.raw, DESCRIPTOR, 0) };
         self.context.with("cuMemExportToShareableHandle", call)?;
-        match fd {
-            // SAFETY: the descriptor is new, and nothing else owns it.
-            0.. => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-            _ => Err("cuMemExportToShareableHandle returned no descriptor".into()),
+        if fd < 0 {
+            return Err("cuMemExportToShareableHandle returned no descriptor".into());
         }
+        // SAFETY: the descriptor is new, and nothing else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // Programs that this one starts must not keep the memory.
+        let closed = fcntl(&fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
+        closed.map(|_| fd).map_err(|error| error.to_string())
     }
 
     /// Maps memory of a device here.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::Sha256;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -164,6 +164,13 @@ impl Channel {
             self.key.bytes(),
             &[from.label(), &number.to_le_bytes(), bytes],
         )
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // A forked child may hold the connection open.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 

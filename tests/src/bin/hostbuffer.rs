@@ -22,6 +22,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{ForkResult, Gid, Uid, fork};
 use std::io::{BufRead, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tcasm_core::place::runtime_dir;
 use tcasm_core::sys::mem::Mapping;
@@ -46,8 +47,12 @@ struct Node {
     value: u64,
 }
 
+/// The number of descriptors that this program has inherited itself.
+static INHERITED: OnceLock<usize> = OnceLock::new();
+
 fn main() -> Result<(), Failure> {
     tcasm_tests::child::die_with_parent();
+    let _ = INHERITED.set(inheritable()?);
     if let Ok(user) = std::env::var("HOSTBUFFER_USER")
         && nix::unistd::getuid().is_root()
     {
@@ -78,7 +83,7 @@ fn main() -> Result<(), Failure> {
         std::thread::spawn(move || fork_when_there(&socket));
     }
     match buffer(job, count.parse()?) {
-        Ok(buffer) => serve(&buffer),
+        Ok(buffer) => serve(buffer),
         Err(error) => {
             println!("error {error}");
             Ok(())
@@ -141,11 +146,18 @@ fn secret() -> Secret {
     Secret::new(text.as_bytes()).expect("it is long enough")
 }
 
-fn serve(buffer: &HostBuffer) -> Result<(), Failure> {
+fn serve(buffer: HostBuffer) -> Result<(), Failure> {
     let (created, address) = (buffer.created(), buffer.address());
     println!("ok created={created} address={address:x}");
     for line in std::io::stdin().lock().lines() {
-        match obey(buffer, &line?) {
+        let line = line?;
+        if line == "leave" {
+            drop(buffer);
+            println!("ok ");
+            wait_for_end_of_input();
+            return Ok(());
+        }
+        match obey(&buffer, &line) {
             Ok(answer) => println!("ok {answer}"),
             Err(error) => println!("error {error}"),
         }
@@ -168,6 +180,10 @@ fn obey(buffer: &HostBuffer, command: &str) -> Result<String, Failure> {
         "device-list" => return Ok(format!("{:x?}", buffer.device_section("list")?)),
         "device-as-memory" => return as_memory(buffer),
         "device-add" => return Ok(device_add(buffer)?.to_string()),
+        "inheritable" => {
+            let before = INHERITED.get().ok_or("it is set at the beginning")?;
+            return Ok((inheritable()? - before).to_string());
+        }
         "allocated" => return Ok(allocated(list, bytes)?.to_string()),
         "fork" => fork_and_wait()?,
         "fork-use" => return fork_and_use(buffer),
@@ -273,11 +289,30 @@ fn fork_when_there(socket: &Path) {
 fn fork_and_wait() -> Result<(), Failure> {
     // SAFETY: the child only reads and ends.
     if let ForkResult::Child = unsafe { fork() }? {
-        while matches!(nix::unistd::read(std::io::stdin(), &mut [0; 64]), Ok(n) if n > 0) {}
+        wait_for_end_of_input();
         // SAFETY: this ends the child at once.
         unsafe { libc::_exit(0) };
     }
     Ok(())
+}
+
+fn wait_for_end_of_input() {
+    while matches!(nix::unistd::read(std::io::stdin(), &mut [0; 64]), Ok(n) if n > 0) {}
+}
+
+/// Returns the number of descriptors, beyond those of all programs, that a program would inherit
+/// which this one starts.
+fn inheritable() -> Result<usize, Failure> {
+    let mut count = 0;
+    for file in std::fs::read_dir("/proc/self/fdinfo")?.flatten() {
+        let name = file.file_name();
+        let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+        let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = i32::from_str_radix(flags.unwrap_or("0").trim(), 8)?;
+        let standard = ["0", "1", "2"].iter().any(|n| name == **n);
+        count += usize::from(!standard && flags != 0 && flags & libc::O_CLOEXEC == 0);
+    }
+    Ok(count)
 }
 
 /// Does in a forked child what a child may try, and drops its copy of the buffer. Returns what the
