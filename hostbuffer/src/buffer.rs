@@ -88,7 +88,8 @@ impl HostBuffer {
         self.memory.ptr()
     }
 
-    /// Returns the bytes of address space, including gaps between sections.
+    /// Returns the bytes of address space, including gaps between sections. The sections in device
+    /// memory are the last ones, and the processor cannot read or write there.
     pub fn len(&self) -> usize {
         self.memory.layout().total
     }

@@ -130,7 +130,8 @@ impl Leader {
     }
 
     fn accept(&mut self) {
-        while self.newcomers.len() < MOST_NEW {
+        // Programs of other users are not kept, however many come.
+        for _ in self.newcomers.len()..MOST_NEW {
             match socket::accept(&self.listener) {
                 Ok(socket) => self.newcomers.extend(Seat::new(socket)),
                 Err(Errno::EAGAIN) => return,
