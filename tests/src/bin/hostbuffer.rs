@@ -18,9 +18,11 @@
 //!
 //! `hostbuffer serve ADDRESS HOSTS` is a rendezvous, which prints what happens there.
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{ForkResult, Gid, Uid, fork};
 use std::io::{BufRead, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -296,8 +298,20 @@ fn fork_and_wait() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Waits until the test closes the input, and reads nothing: the lines are for the parent.
 fn wait_for_end_of_input() {
-    while matches!(nix::unistd::read(std::io::stdin(), &mut [0; 64]), Ok(n) if n > 0) {}
+    let input = std::io::stdin();
+    let ended = |fd: &PollFd<'_>| {
+        fd.revents()
+            .is_some_and(|is| is.contains(PollFlags::POLLHUP))
+    };
+    loop {
+        let mut fds = [PollFd::new(input.as_fd(), PollFlags::empty())];
+        let _ = poll(&mut fds, PollTimeout::NONE);
+        if ended(&fds[0]) {
+            return;
+        }
+    }
 }
 
 /// Returns the number of descriptors, beyond those of all programs, that a program would inherit
