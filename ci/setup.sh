@@ -5,7 +5,7 @@
 set -euo pipefail
 
 # The names of the packages in Debian and Ubuntu.
-build_packages=(libhdf5-dev pkg-config tmux "$@")
+build_packages=(libhdf5-dev pkg-config tmux iproute2 hostname "$@")
 vendor=$(dirname "$0")/vendor.sh
 
 main() {
@@ -96,14 +96,16 @@ need_libraries() {
     command -v pkg-config >/dev/null || missing+=(pkg-config)
     [ -n "${HDF5_DIR:-}" ] || pkg-config --exists hdf5 2>/dev/null || missing+=("HDF5 with headers")
     command -v tmux >/dev/null || missing+=(tmux)
+    command -v ip >/dev/null || missing+=(iproute2)
+    command -v hostname >/dev/null || missing+=(hostname)
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=("python3 with venv")
     have_npm || missing+=(npm)
     [ ${#missing[@]} -ne 0 ] || return 0
     local list
     printf -v list '%s, ' "${missing[@]}"
     stop "not found: ${list%, }. Install with your system's package manager, for example
-    dnf install hdf5-devel pkgconf-pkg-config make python3 tmux npm
-    pacman -S hdf5 pkgconf make python tmux npm
+    dnf install hdf5-devel pkgconf-pkg-config make python3 tmux npm iproute hostname
+    pacman -S hdf5 pkgconf make python tmux npm iproute2 inetutils
     (set HDF5_DIR if HDF5 is in another place)"
 }
 

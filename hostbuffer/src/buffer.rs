@@ -3,17 +3,18 @@
 use crate::error::HostBufferError;
 use crate::gpu::GpuRegistration;
 use crate::keeper::{Keeper, Obtained, Role};
-use crate::layout::Section;
+use crate::layout::{Layout, Section};
 use crate::memory::Memory;
+use crate::seals::Seals;
 use crate::state::{Seal, State};
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::sys::fork::Process;
-use tcasm_core::sys::thread;
+use tcasm_core::sys::{socket, thread};
 
 /// How long [`HostBuffer::seal`] waits for the other processes.
 const SEALING: Duration = Duration::from_secs(60);
@@ -21,12 +22,14 @@ const SEALING: Duration = Duration::from_secs(60);
 /// A buffer of this host, which all its processes have at the same address.
 ///
 /// Dropping it unmaps it. The memory is released when the last process has dropped it or has ended.
-/// A forked child has the memory too, but nothing else of the buffer.
+///
+/// A forked child has the memory too, and can wait for sections that are sealed already. It cannot
+/// seal sections or register them, it is not counted, and dropping its copy of this does nothing.
 #[derive(Debug)]
 pub struct HostBuffer {
     memory: Arc<Memory>,
     state: Arc<State>,
-    bell: UnixStream,
+    bell: OwnedFd,
     thread: Option<JoinHandle<()>>,
     created: bool,
     process: Process,
@@ -53,10 +56,7 @@ impl HostBuffer {
             presence: obtained.presence,
             state: state.clone(),
             bell: theirs,
-            sealing: BTreeSet::new(),
-            closed: sealed,
-            asked: BTreeSet::new(),
-            failed: Vec::new(),
+            seals: Seals::new(sealed),
         };
         let named = Builder::new().name("tcasm-hostbuf".into());
         let started = thread::spawn(named, move || keeper.run(obtained.role));
@@ -88,7 +88,8 @@ impl HostBuffer {
         self.memory.ptr()
     }
 
-    /// Returns the bytes of address space, including gaps between sections.
+    /// Returns the bytes of address space, including gaps between sections. The sections in device
+    /// memory are the last ones, and the processor cannot read or write there.
     pub fn len(&self) -> usize {
         self.memory.layout().total
     }
@@ -98,9 +99,9 @@ impl HostBuffer {
         self.len() == 0
     }
 
-    /// Returns a pointer to the first byte of a section, and its size.
+    /// Returns a pointer to the first byte of a section in ordinary memory, and its size.
     pub fn section(&self, name: &str) -> Result<(*mut u8, usize), HostBufferError> {
-        let i = self.memory.layout().find(name)?;
+        let i = self.memory.find(name)?;
         let (section, place) = self.part(i);
         Ok((self.as_ptr().wrapping_add(place), section.bytes))
     }
@@ -111,7 +112,8 @@ impl HostBuffer {
     /// If this fails, some processes may be unable to write the section already. It can be tried
     /// again.
     pub fn seal(&self, name: &str) -> Result<(), HostBufferError> {
-        let i = self.memory.layout().find(name)?;
+        let i = self.memory.find(name)?;
+        self.check_process()?;
         self.state.want(i);
         self.ring();
         self.wait(i, SEALING).map(drop)
@@ -119,7 +121,7 @@ impl HostBuffer {
 
     /// Waits until a process has sealed a section, and returns its bytes.
     pub fn wait_sealed(&self, name: &str, timeout: Duration) -> Result<&[u8], HostBufferError> {
-        self.wait(self.memory.layout().find(name)?, timeout)
+        self.wait(self.memory.find(name)?, timeout)
     }
 
     /// Registers a section with GPU `device`, so that copies to and from it need no copy by the CPU
@@ -132,7 +134,8 @@ impl HostBuffer {
         name: &str,
         device: u32,
     ) -> Result<GpuRegistration<'_>, HostBufferError> {
-        let i = self.memory.layout().find(name)?;
+        let i = self.memory.find(name)?;
+        self.check_process()?;
         let place = &self.memory.layout().places[i];
         let (ptr, writable) = (
             self.as_ptr().wrapping_add(place.start),
@@ -146,7 +149,14 @@ impl HostBuffer {
     #[allow(unsafe_code)]
     fn wait(&self, i: usize, timeout: Duration) -> Result<&[u8], HostBufferError> {
         let (section, place) = self.part(i);
-        let why = match self.state.wait(i, timeout) {
+        // A forked child must not touch the state, which may have been locked when it began. If the
+        // section is sealed, the child has inherited a mapping that cannot be written.
+        let seal = match (self.process.is_current(), self.memory.is_sealed(i)) {
+            (true, _) => self.state.wait(i, timeout),
+            (false, true) => Seal::Sealed,
+            (false, false) => return Err(HostBufferError::Forked),
+        };
+        let why = match seal {
             // SAFETY: the section is mapped as long as this buffer lives. Its object is sealed, so
             // no process can change or shorten it. The kernel seals an object only when it is
             // mapped for writing nowhere, so this process has it mapped read-only by now, and maps
@@ -166,6 +176,18 @@ impl HostBuffer {
         Err(HostBufferError::NotSealed { section, why })
     }
 
+    /// Returns an error in a forked child.
+    fn check_process(&self) -> Result<(), HostBufferError> {
+        match self.process.is_current() {
+            true => Ok(()),
+            false => Err(HostBufferError::Forked),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        self.memory.layout()
+    }
+
     /// Returns section `i`, and where it begins.
     fn part(&self, i: usize) -> (&Section, usize) {
         let layout = self.memory.layout();
@@ -174,8 +196,7 @@ impl HostBuffer {
 
     /// Makes the thread look at the state.
     fn ring(&self) {
-        // If the socket is full, the thread has been told already.
-        let _ = (&self.bell).write_all(&[1]);
+        ring(&self.bell);
     }
 }
 
@@ -194,11 +215,16 @@ impl Drop for HostBuffer {
     }
 }
 
-fn bells() -> std::io::Result<(UnixStream, UnixStream)> {
+fn bells() -> std::io::Result<(OwnedFd, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
     theirs.set_nonblocking(true)?;
-    Ok((ours, theirs))
+    Ok((ours.into(), theirs))
+}
+
+/// Makes the thread at the other end look at the state. If the socket is full, it has been told
+/// already. If it has ended, there is no SIGPIPE, which would end a program in C.
+fn ring(bell: &OwnedFd) {
+    let _ = socket::send(bell, &[1], &[]);
 }
 
 /// The jobs whose buffers this process has. The locks of files know processes only, so a process
@@ -232,5 +258,28 @@ impl Drop for Once {
             let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
             jobs.remove(&self.job);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::signal::{SigSet, Signal};
+
+    #[test]
+    fn bell_of_a_thread_that_has_ended_raises_no_signal() {
+        let pipe = SigSet::from(Signal::SIGPIPE);
+        pipe.thread_block().unwrap();
+        let (bell, theirs) = bells().unwrap();
+        drop(theirs);
+        ring(&bell);
+        let mut pending = std::mem::MaybeUninit::uninit();
+        // SAFETY: the kernel writes the set, which is valid then.
+        #[allow(unsafe_code)]
+        let pending = unsafe {
+            nix::libc::sigpending(pending.as_mut_ptr());
+            SigSet::from_sigset_t_unchecked(pending.assume_init())
+        };
+        assert!(!pending.contains(Signal::SIGPIPE));
     }
 }

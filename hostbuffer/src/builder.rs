@@ -136,9 +136,9 @@ impl HostBufferBuilder {
 /// Leads the other processes, or joins the one that leads.
 fn obtain(wish: &Wish, hosts: &mut dyn Agreement) -> Result<Obtained, HostBufferError> {
     loop {
-        if let Some(socket) = claim::connect(&wish.job)? {
-            if let Some((memory, presence)) = join(&socket, wish)? {
-                let role = Role::Member(socket);
+        if let Some(link) = claim::connect(&wish.job)? {
+            if let Some((memory, presence)) = join(&link, wish)? {
+                let role = Role::Member(link);
                 return Ok(Obtained {
                     memory,
                     presence,

@@ -2,6 +2,7 @@
 //! process that is, and the file of those that have the buffer.
 
 use crate::error::HostBufferError;
+use crate::link::Link;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::getuid;
@@ -13,7 +14,6 @@ use std::time::{Duration, Instant};
 use tcasm_core::place::{lock_path, open_runtime_dir, runtime_dir};
 use tcasm_core::sys::owner::{Ownership, TakeError};
 use tcasm_core::sys::presence::{self, Presence};
-use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
 /// How long a process waits for the lock of the folder.
@@ -31,14 +31,16 @@ fn members_path(job: &str) -> PathBuf {
 
 /// Connects to the process that leads, if there is one. It must be of the same user, because it
 /// says which memory is mapped.
-pub(crate) fn connect(job: &str) -> Result<Option<OwnedFd>, HostBufferError> {
+pub(crate) fn connect(job: &str) -> Result<Option<Link>, HostBufferError> {
     let path = socket_path(job);
     let Ok(socket) = socket::connect_to(&path) else {
         return Ok(None);
     };
-    match Peer::of(&socket).map_err(HostBufferError::os("look at the other process"))? {
-        peer if peer.uid == getuid().as_raw() => Ok(Some(socket)),
-        Peer { uid, .. } => Err(HostBufferError::Foreign { path, uid }),
+    let link = Link::new(socket).map_err(HostBufferError::os("look at the other process"))?;
+    match link.uid() {
+        uid if uid != getuid().as_raw() => Err(HostBufferError::Foreign { path, uid }),
+        // A forked child of a process that has ended holds the socket open, and accepts nobody.
+        _ => Ok(link.is_alive().then_some(link)),
     }
 }
 

@@ -18,18 +18,62 @@ pub struct Refusal {
     pub who: String,
     /// What was in the way there.
     pub why: String,
+    /// No other address would help.
+    pub(crate) everywhere: bool,
+}
+
+/// Why a process cannot use an address.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Obstacle {
+    pub why: String,
+    /// No other address would help.
+    pub everywhere: bool,
+}
+
+impl Obstacle {
+    pub(crate) fn here(why: impl fmt::Display) -> Self {
+        Obstacle {
+            why: why.to_string(),
+            everywhere: false,
+        }
+    }
+
+    pub(crate) fn everywhere(why: String) -> Self {
+        Obstacle {
+            why,
+            everywhere: true,
+        }
+    }
+}
+
+impl From<MapError> for Obstacle {
+    fn from(error: MapError) -> Self {
+        Obstacle::here(error)
+    }
 }
 
 impl Refusal {
     /// Describes a refusal of process `pid` of this host.
-    pub(crate) fn of(pid: i32, base: u64, why: impl fmt::Display) -> Self {
+    pub(crate) fn of(pid: i32, base: u64, obstacle: Obstacle) -> Self {
         let program = tcasm_core::sys::process::program(u64::try_from(pid).unwrap_or(0));
         let program = program.unwrap_or_else(|| "?".into());
         Refusal {
             base,
             who: format!("process {pid} ({program}) on {}", host_name()),
-            // A path may be as long as 4096 bytes, and many refusals must fit into one message.
-            why: short(why, 500),
+            why: obstacle.why,
+            everywhere: obstacle.everywhere,
+        }
+        .shortened()
+    }
+
+    /// Shortens the texts, which another host may have sent. A path may be as long as 4096 bytes,
+    /// and many refusals must fit into one message.
+    pub(crate) fn shortened(self) -> Self {
+        Refusal {
+            base: self.base,
+            who: short(self.who, 200),
+            why: short(self.why, 500),
+            everywhere: self.everywhere,
         }
     }
 }
@@ -62,8 +106,17 @@ pub enum HostBufferError {
     #[error("the sections of the host buffer cannot be used: {0}")]
     Layout(String),
     /// This process has the buffer already.
-    #[error("this process has the host buffer of {0:?} already; share it among the threads")]
+    #[error(
+        "this process, or the one that it was forked from, has the host buffer of {0:?} already; \
+         share it among the threads"
+    )]
     Twice(String),
+    /// This process is a forked child of the one that has the buffer.
+    #[error(
+        "this process is a forked child of the one that has the host buffer; it can use the \
+         memory, but only its parent can do this"
+    )]
+    Forked,
     /// The folder of the socket cannot be used.
     #[error("cannot use the folder {path:?}: {source}; set TCASM_RUNTIME_DIR to another one")]
     Folder {
@@ -85,7 +138,7 @@ pub enum HostBufferError {
     },
     /// There is no address that all processes can use. No process has the buffer.
     #[error(
-        "no address is free in all processes; the first refusal of each address: {}",
+        "no address can be used by all processes; the first refusal of each address: {}",
         listed(.refusals)
     )]
     Refused {
@@ -106,6 +159,14 @@ pub enum HostBufferError {
     /// A process died during the agreement. No process has the buffer.
     #[error("process {pid} ended while {step}; no process has the buffer, start the job again")]
     Died {
+        /// The process.
+        pid: i32,
+        /// What the processes did at that moment.
+        step: &'static str,
+    },
+    /// A process did not answer in time.
+    #[error("process {pid} did not answer in time while {step}; is it stopped?")]
+    Silent {
         /// The process.
         pid: i32,
         /// What the processes did at that moment.
@@ -142,9 +203,23 @@ pub enum HostBufferError {
         /// What was in the way.
         why: String,
     },
+    /// The section is in other memory than this call is for.
+    #[error(
+        "section {section:?} is in {is}; `device_section` is for device memory, and all else for \
+         ordinary memory"
+    )]
+    Backing {
+        /// The section.
+        section: String,
+        /// Its memory.
+        is: &'static str,
+    },
     /// The driver of the GPU is absent, or refuses.
     #[error("cannot register memory with a GPU: {0}")]
     Gpu(String),
+    /// Memory of a device could not be created or mapped.
+    #[error("cannot use the memory of a device: {0}")]
+    Device(String),
     /// A call of the system failed.
     #[error("cannot {what}: {source}")]
     Os {

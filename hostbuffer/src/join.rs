@@ -1,25 +1,24 @@
 //! Attaching to a buffer, as a process that does not lead.
 
 use crate::claim;
-use crate::error::{HostBufferError, Refusal};
+use crate::error::{HostBufferError, Obstacle, Refusal};
 use crate::lead::Wish;
 use crate::leader::lost_at;
-use crate::memory::Memory;
-use crate::wire::{self, Hello, Lost, PROTOCOL, ToLeader, ToMember};
+use crate::link::Link;
+use crate::memory::{self, Memory};
+use crate::space::Space;
+use crate::wire::{Hello, Lost, PROTOCOL, ToLeader, ToMember};
 use std::os::fd::OwnedFd;
-use tcasm_core::sys::mem::{MapError, Mapping};
 use tcasm_core::sys::presence::Presence;
-use tcasm_core::sys::process::Peer;
-use tcasm_core::sys::section::Section;
 
 const STEP: &str = "this process waited for the one that leads";
 
 /// A process that is about to attach.
 struct Joining<'a> {
-    socket: &'a OwnedFd,
+    link: &'a Link,
     wish: &'a Wish,
     /// The reservation at the proposed address.
-    reserved: Option<Mapping>,
+    reserved: Option<Space>,
     /// What is mapped, and not ours yet.
     mapped: Option<(Memory, Presence)>,
 }
@@ -27,36 +26,35 @@ struct Joining<'a> {
 /// Does what the process that leads says, until this process has the buffer. Returns `None` if the
 /// other process has died: then somebody else leads.
 pub(crate) fn join(
-    socket: &OwnedFd,
+    link: &Link,
     wish: &Wish,
 ) -> Result<Option<(Memory, Presence)>, HostBufferError> {
-    let leader = Peer::of(socket).map_err(HostBufferError::os("look at the other process"))?;
     let hello = Hello {
         protocol: PROTOCOL,
         layout: wish.layout.clone(),
         member: false,
     };
-    if wire::send(socket, &ToLeader::Hello(hello), &[]).is_err() {
+    if link.send(&ToLeader::Hello(hello), &[]).is_err() {
         return Ok(None);
     }
     let mut joining = Joining {
-        socket,
+        link,
         wish,
         reserved: None,
         mapped: None,
     };
     loop {
-        let (message, fds) = match wire::receive_with(socket, wish.until) {
+        let (message, fds) = match link.receive_with(wish.until) {
             Ok(received) => received,
             Err(Lost::Gone) => return Ok(None),
-            Err(Lost::Late) => return Err(lost_at(leader.pid, &Lost::Late, STEP)),
+            Err(Lost::Late) => return Err(lost_at(link.pid(), &Lost::Late, STEP)),
         };
         match message {
             ToMember::Propose { base } => joining.reserve(base),
             ToMember::Commit => joining.map(fds),
             ToMember::Go => return Ok(joining.mapped),
             ToMember::Refuse { refusals, text } => {
-                return Err(refused(leader.pid, refusals, text));
+                return Err(refused(link.pid(), refusals, text));
             }
             // Sections are sealed by processes that have the buffer.
             ToMember::Sealing { .. } | ToMember::Sealed { .. } | ToMember::NotSealed { .. } => {}
@@ -75,32 +73,35 @@ impl Joining<'_> {
     fn reserve(&mut self, base: u64) {
         // An earlier proposal was refused somewhere. What is reserved there must not be in the way.
         self.reserved = None;
-        let made: Result<Mapping, MapError> =
-            Mapping::reserve_at(base as usize, self.wish.layout.total);
-        let refusal = made.as_ref().err().map(MapError::to_string);
-        self.reserved = made.ok();
+        let refusal = match Space::reserve(base, &self.wish.layout) {
+            Ok(space) => {
+                self.reserved = Some(space);
+                None
+            }
+            Err(obstacle) => Some(obstacle),
+        };
         self.answer(&ToLeader::Reserved { refusal });
     }
 
     fn map(&mut self, fds: Vec<OwnedFd>) {
         let mapped = self.mapped_from(fds);
-        let refusal = mapped.as_ref().err().map(HostBufferError::to_string);
+        let refusal = mapped.as_ref().err().map(Obstacle::here);
         self.mapped = mapped.ok();
         self.answer(&ToLeader::Mapped { refusal });
     }
 
     fn mapped_from(&mut self, fds: Vec<OwnedFd>) -> Result<(Memory, Presence), HostBufferError> {
-        let sections: Result<Vec<Section>, _> = fds.into_iter().map(Section::received).collect();
-        let sections = sections.map_err(HostBufferError::os("take the sections"))?;
-        let reserved = self.reserved.take();
-        let reserved = reserved.ok_or(HostBufferError::NoAnswer { step: STEP })?;
-        let memory = Memory::map(reserved, self.wish.layout.clone(), sections)?;
+        let layout = &self.wish.layout;
+        let objects = memory::received(fds, layout)?;
+        let space = self.reserved.take();
+        let space = space.ok_or(HostBufferError::NoAnswer { step: STEP })?;
+        let memory = Memory::map(space, layout.clone(), objects)?;
         let presence = claim::enter(&self.wish.job)?;
         Ok((memory, presence))
     }
 
     fn answer(&self, message: &ToLeader) {
         // If the other process has died, the next receive says so.
-        let _ = wire::send(self.socket, message, &[]);
+        let _ = self.link.send(message, &[]);
     }
 }

@@ -1,21 +1,23 @@
 //! The thread of a buffer: it serves the other processes if its process leads, follows the one that
 //! leads otherwise, and takes over when that one has gone.
 
+mod sealing;
+
 use crate::claim::{self, Claim};
-use crate::error::{HostBufferError, Refusal, short};
+use crate::error::{HostBufferError, Obstacle, Refusal, short};
 use crate::lead::differs;
 use crate::leader::{Leader, Seat, Stage};
+use crate::link::Link;
 use crate::memory::Memory;
+use crate::seals::Seals;
 use crate::state::{Seal, State};
 use crate::wire::{self, Hello, Lost, PROTOCOL, ToLeader, ToMember};
-use std::collections::BTreeSet;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tcasm_core::sys::presence::Presence;
-use tcasm_core::testing::fault;
 
 /// How long the thread sleeps if nothing happens.
 const IDLE: Duration = Duration::from_secs(60);
@@ -30,7 +32,7 @@ pub(crate) enum Role {
     /// It leads.
     Leader(Leader),
     /// It follows the process at the other end.
-    Member(OwnedFd),
+    Member(Link),
     /// It looks for the one that leads, or becomes it.
     Seeking,
 }
@@ -52,14 +54,7 @@ pub(crate) struct Keeper {
     pub state: Arc<State>,
     /// The program's threads write to the other end when the state has changed.
     pub bell: UnixStream,
-    /// The sections that are being sealed, if this process leads.
-    pub sealing: BTreeSet<usize>,
-    /// The sections that this process can no longer write.
-    pub closed: BTreeSet<usize>,
-    /// The sections that other processes have asked to seal, until that begins.
-    pub asked: BTreeSet<usize>,
-    /// The sections that a process could not make read-only, with its reason, until all know it.
-    pub failed: Vec<(usize, String)>,
+    pub seals: Seals,
 }
 
 impl Keeper {
@@ -90,18 +85,19 @@ impl Keeper {
 
     /// Looks for the process that leads, or becomes it.
     fn seek(&mut self) -> Role {
-        if let Ok(Some(socket)) = claim::connect(&self.job) {
+        if let Ok(Some(link)) = claim::connect(&self.job) {
             let hello = ToLeader::Hello(Hello {
                 protocol: PROTOCOL,
                 layout: self.memory.layout().clone(),
                 member: true,
             });
-            if wire::send(&socket, &hello, &[]).is_ok() {
-                self.ask(&socket);
-                return Role::Member(socket);
+            if link.send(&hello, &[]).is_ok() {
+                self.ask(&link, self.seals.unfinished());
+                return Role::Member(link);
             }
         }
         if let Ok(Some((claim, listener))) = Claim::take(&self.job, true) {
+            self.seals.lead();
             return Role::Leader(Leader::new(claim, listener));
         }
         wire::wait_any(&[self.bell.as_fd()], AGAIN);
@@ -115,35 +111,37 @@ impl Keeper {
         while matches!(self.bell.read(&mut bytes), Ok(n) if n > 0) {}
     }
 
-    /// Asks the process that leads for what this process wants to seal.
-    fn ask(&self, socket: &OwnedFd) {
-        for section in self.state.wanted() {
-            let _ = wire::send(socket, &ToLeader::Seal { section }, &[]);
+    /// Asks the process that leads to seal sections, and those that this process wants to seal.
+    fn ask(&self, link: &Link, sections: Vec<usize>) {
+        for section in sections.into_iter().chain(self.state.wanted()) {
+            let _ = link.send(&ToLeader::Seal { section }, &[]);
         }
     }
 
-    /// Follows the process at the other end of `socket`.
-    fn follow(&mut self, socket: OwnedFd) -> Role {
-        wire::wait_any(&[socket.as_fd(), self.bell.as_fd()], IDLE);
+    /// Follows another process.
+    fn follow(&mut self, link: Link) -> Role {
+        let bell = self.bell.as_fd();
+        let fds: Vec<BorrowedFd<'_>> = link.fds().chain([bell]).collect();
+        wire::wait_any(&fds, IDLE);
         self.hear();
-        self.ask(&socket);
+        self.ask(&link, Vec::new());
         loop {
-            match wire::try_receive_with::<ToMember>(&socket) {
-                Ok(None) => return Role::Member(socket),
-                Ok(Some((message, _))) => self.obey(&socket, message),
+            match link.try_receive_with::<ToMember>() {
+                Ok(None) => return Role::Member(link),
+                Ok(Some((message, _))) => self.obey(&link, message),
                 Err(Lost::Gone | Lost::Late) => return Role::Seeking,
             }
         }
     }
 
-    fn obey(&mut self, socket: &OwnedFd, message: ToMember) {
+    fn obey(&mut self, link: &Link, message: ToMember) {
         match message {
             ToMember::Sealing { section } => {
                 let refusal = self.close(section).err().map(|e| e.to_string());
-                let _ = wire::send(socket, &ToLeader::SealedHere { section, refusal }, &[]);
+                let _ = link.send(&ToLeader::SealedHere { section, refusal }, &[]);
             }
-            ToMember::Sealed { section } => self.state.set(section, Seal::Sealed),
-            ToMember::NotSealed { section, why } => self.state.set(section, Seal::Failed(why)),
+            ToMember::Sealed { section } => self.end_seal(section, Seal::Sealed),
+            ToMember::NotSealed { section, why } => self.end_seal(section, Seal::Failed(why)),
             // These are for processes that do not have the buffer yet.
             ToMember::Propose { .. }
             | ToMember::Commit
@@ -152,35 +150,16 @@ impl Keeper {
         }
     }
 
-    /// Makes a section read-only in this process, once.
-    fn close(&mut self, section: usize) -> Result<(), HostBufferError> {
-        let known = section < self.memory.layout().sections.len();
-        if known && !self.closed.contains(&section) {
-            self.memory.map_read_only(section)?;
-            self.closed.insert(section);
-        }
-        Ok(())
-    }
-
     /// Serves the other processes until the program stops.
     fn lead(&mut self, mut leader: Leader) -> Role {
         for (seat, hello) in leader.arrivals() {
             leader.seats.extend(self.admit(seat, &hello));
         }
         leader.seats.retain_mut(|seat| self.serve(seat).is_ok());
-        for (section, why) in std::mem::take(&mut self.failed) {
-            self.give_up(&leader, section, why);
-        }
-        self.asked.extend(self.state.wanted());
-        for section in std::mem::take(&mut self.asked) {
-            self.begin_seal(&mut leader, section);
-        }
-        for section in self.sealing.clone() {
-            self.try_seal(&leader, section);
-        }
+        self.seal_all(&mut leader);
+        let pause = self.seals.pause(Instant::now());
         // A process that leads from now on has looked at what others left undone before it waits.
-        let idle = if self.sealing.is_empty() { IDLE } else { AGAIN };
-        leader.wait(Some(self.bell.as_fd()), idle);
+        leader.wait(Some(self.bell.as_fd()), pause.min(IDLE));
         self.hear();
         Role::Leader(leader)
     }
@@ -207,7 +186,7 @@ impl Keeper {
         for section in 0..self.memory.layout().sections.len() {
             if self.memory.is_sealed(section) {
                 let _ = seat.tell(&ToMember::Sealed { section });
-            } else if self.sealing.contains(&section) {
+            } else if self.seals.is_begun(section) {
                 let _ = seat.tell(&ToMember::Sealing { section });
                 seat.pending.push(section);
             }
@@ -218,7 +197,7 @@ impl Keeper {
     fn serve(&mut self, seat: &mut Seat) -> Result<(), Lost> {
         // A process that never stops to send must not keep the others waiting.
         for _ in 0..MOST_AT_ONCE {
-            let Some(message) = wire::try_receive(&seat.socket)? else {
+            let Some(message) = seat.link.try_receive()? else {
                 break;
             };
             match (seat.stage, message) {
@@ -234,8 +213,8 @@ impl Keeper {
                 (Stage::Member, ToLeader::SealedHere { section, refusal }) => {
                     seat.pending.retain(|pending| *pending != section);
                     let why =
-                        refusal.map(|why| format!("process {}: {}", seat.pid, short(why, 500)));
-                    self.failed.extend(why.map(|why| (section, why)));
+                        refusal.map(|why| format!("process {}: {}", seat.pid(), short(why, 500)));
+                    self.seals.failed.extend(why.map(|why| (section, why)));
                 }
                 _ => return Err(Lost::Gone),
             }
@@ -244,11 +223,11 @@ impl Keeper {
     }
 
     /// Refuses a process that cannot attach. This changes nothing for the others.
-    fn unless(&self, seat: &Seat, refusal: Option<String>) -> Result<(), Lost> {
+    fn unless(&self, seat: &Seat, refusal: Option<Obstacle>) -> Result<(), Lost> {
         let Some(why) = refusal else {
             return Ok(());
         };
-        let refusals = vec![Refusal::of(seat.pid, self.memory.base(), why)];
+        let refusals = vec![Refusal::of(seat.pid(), self.memory.base(), why)];
         seat.refuse(&HostBufferError::Refused { refusals });
         Err(Lost::Gone)
     }
@@ -256,77 +235,6 @@ impl Keeper {
     fn hand_over(&self, seat: &Seat) -> Result<(), Lost> {
         let owned = self.memory.descriptors().map_err(|_| Lost::Gone)?;
         let fds: Vec<RawFd> = owned.iter().map(AsRawFd::as_raw_fd).collect();
-        wire::send(&seat.socket, &ToMember::Commit, &fds)
+        seat.link.send(&ToMember::Commit, &fds)
     }
-
-    /// Notes that a process wants to seal a section.
-    fn asked_by(&mut self, seat: &Seat, section: usize) -> Result<(), Lost> {
-        if section >= self.memory.layout().sections.len() {
-            return Err(Lost::Gone);
-        }
-        if self.memory.is_sealed(section) {
-            return seat.tell(&ToMember::Sealed { section });
-        }
-        self.asked.insert(section);
-        Ok(())
-    }
-
-    /// Makes a section read-only here, and tells all others to do so.
-    fn begin_seal(&mut self, leader: &mut Leader, section: usize) {
-        if self.sealing.contains(&section) {
-            return;
-        }
-        self.sealing.insert(section);
-        if let Err(error) = self.close(section) {
-            self.give_up(leader, section, error.to_string());
-            return;
-        }
-        fault::pass("sealing");
-        let members = leader
-            .seats
-            .iter_mut()
-            .filter(|seat| seat.stage == Stage::Member);
-        for seat in members {
-            let _ = seat.tell(&ToMember::Sealing { section });
-            seat.pending.push(section);
-        }
-    }
-
-    /// Seals a section if no process can write it any more.
-    fn try_seal(&mut self, leader: &Leader, section: usize) {
-        if leader
-            .seats
-            .iter()
-            .any(|seat| seat.pending.contains(&section))
-        {
-            return;
-        }
-        // Another process may be mapping the section at this moment, or a device may use it.
-        match self.memory.seal(section) {
-            Ok(false) => {}
-            Ok(true) => {
-                tell(leader, &ToMember::Sealed { section });
-                self.state.set(section, Seal::Sealed);
-                self.sealing.remove(&section);
-            }
-            Err(error) => self.give_up(leader, section, error.to_string()),
-        }
-    }
-
-    /// Stops to seal a section, and tells all who wait for it.
-    fn give_up(&mut self, leader: &Leader, section: usize, why: String) {
-        if self.sealing.remove(&section) {
-            self.state.set(section, Seal::Failed(why.clone()));
-            tell(leader, &ToMember::NotSealed { section, why });
-        }
-    }
-}
-
-/// Tells all members.
-fn tell(leader: &Leader, message: &ToMember) {
-    let members = leader
-        .seats
-        .iter()
-        .filter(|seat| seat.stage == Stage::Member);
-    members.for_each(|seat| drop(seat.tell(message)));
 }

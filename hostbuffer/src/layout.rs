@@ -8,6 +8,8 @@ use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 
 /// The largest number of sections.
 const MOST: usize = 16;
+/// The largest number of nodes of memory, which is Linux's.
+const MOST_NODES: usize = 1024;
 /// The largest size of a buffer.
 const LARGEST: usize = 1 << 44;
 
@@ -36,15 +38,29 @@ pub enum Placement {
     Interleave(Vec<u32>),
 }
 
+/// The memory of a section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Backing {
+    /// Memory of the host.
+    #[default]
+    Memory,
+    /// Memory of the device with this number, by the CUDA driver. Other settings do not apply. The
+    /// section lies behind all sections in ordinary memory, and is used by
+    /// [`HostBuffer::device_section`](crate::HostBuffer::device_section).
+    Device(u32),
+}
+
 /// A part of the buffer with settings of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     pub(crate) name: String,
     pub(crate) bytes: usize,
+    pub(crate) backing: Backing,
     pub(crate) pages: Pages,
     pub(crate) placement: Placement,
     pub(crate) allocated: bool,
     pub(crate) locked: bool,
+    pub(crate) dumped: bool,
 }
 
 impl Section {
@@ -53,11 +69,18 @@ impl Section {
         Section {
             name: name.to_owned(),
             bytes,
+            backing: Backing::default(),
             pages: Pages::default(),
             placement: Placement::default(),
             allocated: false,
             locked: false,
+            dumped: false,
         }
+    }
+
+    /// Chooses the memory.
+    pub fn backing(self, backing: Backing) -> Self {
+        Section { backing, ..self }
     }
 
     /// Chooses the pages.
@@ -88,13 +111,32 @@ impl Section {
         }
     }
 
+    /// Puts the section into core dumps. A dump reads all of it, and so allocates the pages that
+    /// nobody has touched. By default, sections are left out.
+    pub fn dumped(self) -> Self {
+        Section {
+            dumped: true,
+            ..self
+        }
+    }
+
     /// Returns the bytes that are mapped: whole pages.
     fn mapped(&self) -> Option<usize> {
-        let unit = match self.pages {
-            Pages::Reserved => HUGE_PAGE,
-            Pages::Small | Pages::Huge => page_size(),
+        let unit = match (self.backing, self.pages) {
+            (Backing::Device(_), _) | (_, Pages::Reserved) => HUGE_PAGE,
+            (Backing::Memory, Pages::Small | Pages::Huge) => page_size(),
         };
         self.bytes.checked_next_multiple_of(unit)
+    }
+
+    fn is_on_device(&self) -> bool {
+        self.backing != Backing::Memory
+    }
+
+    /// Returns true if the section has settings that its backing does not know.
+    fn contradicts_itself(&self) -> bool {
+        let plain = Section::new(&self.name, self.bytes).backing(self.backing);
+        self.is_on_device() && *self != plain
     }
 }
 
@@ -104,6 +146,8 @@ pub(crate) struct Layout {
     pub(crate) sections: Vec<Section>,
     /// The mapped bytes of each section, counted from the beginning of the buffer.
     pub(crate) places: Vec<Range<usize>>,
+    /// The bytes of address space of the sections in ordinary memory, which lie first.
+    pub(crate) ordinary: usize,
     pub(crate) total: usize,
 }
 
@@ -114,25 +158,24 @@ impl Layout {
         if sections.is_empty() || sections.len() > MOST {
             return wrong(format!("there are {}, not 1 to {MOST}", sections.len()));
         }
-        let (mut places, mut total) = (Vec::new(), 0usize);
-        for (i, section) in sections.iter().enumerate() {
-            check_name(&section.name).map_err(|e| HostBufferError::Layout(e.to_string()))?;
-            if sections[..i].iter().any(|other| other.name == section.name) {
-                return wrong(format!("two are called {:?}", section.name));
+        let (mut places, mut ordinary) = (vec![0..0; sections.len()], 0);
+        let mut total = 0;
+        for on_device in [false, true] {
+            let all = sections.iter().enumerate();
+            for (i, section) in all.filter(|(_, s)| s.is_on_device() == on_device) {
+                check(section, &sections[..i])?;
+                places[i] = place(section, total)?;
+                total = places[i].end.next_multiple_of(HUGE_PAGE);
             }
-            let place = section
-                .mapped()
-                .and_then(|len| Some(total..total.checked_add(len)?));
-            let Some(place) = place.filter(|p| !p.is_empty() && p.end <= LARGEST) else {
-                let (name, bytes) = (&section.name, section.bytes);
-                return wrong(format!("{name:?} has {bytes} bytes (1 to 16 TiB in all)"));
-            };
-            total = place.end.next_multiple_of(HUGE_PAGE);
-            places.push(place);
+            ordinary = if on_device { ordinary } else { total };
+        }
+        if ordinary == 0 {
+            return wrong("at least one must be in ordinary memory".into());
         }
         Ok(Layout {
             sections,
             places,
+            ordinary,
             total,
         })
     }
@@ -142,6 +185,43 @@ impl Layout {
         let found = self.sections.iter().position(|s| s.name == name);
         found.ok_or_else(|| HostBufferError::NoSection(name.to_owned()))
     }
+}
+
+/// Returns the place of a section that begins at `start`.
+fn place(section: &Section, start: usize) -> Result<Range<usize>, HostBufferError> {
+    let end = section.mapped().and_then(|len| start.checked_add(len));
+    let place = end.map(|end| start..end);
+    place
+        .filter(|place| !place.is_empty() && place.end <= LARGEST)
+        .ok_or_else(|| {
+            let (name, bytes) = (&section.name, section.bytes);
+            HostBufferError::Layout(format!("{name:?} has {bytes} bytes (1 to 16 TiB in all)"))
+        })
+}
+
+/// Checks the settings of a section. `others` come before it.
+fn check(section: &Section, others: &[Section]) -> Result<(), HostBufferError> {
+    let wrong = |why: String| Err(HostBufferError::Layout(why));
+    let name = &section.name;
+    check_name(name).map_err(|e| HostBufferError::Layout(e.to_string()))?;
+    if others.iter().any(|other| other.name == *name) {
+        return wrong(format!("two are called {name:?}"));
+    }
+    if section.contradicts_itself() {
+        return wrong(format!(
+            "{name:?} is in device memory, which has no other settings"
+        ));
+    }
+    // So the layout fits into a message.
+    let nodes = match &section.placement {
+        Placement::FirstTouch => &[],
+        Placement::Node(node) => std::slice::from_ref(node),
+        Placement::Interleave(nodes) => &nodes[..],
+    };
+    if nodes.len() > MOST_NODES || nodes.iter().any(|node| *node as usize >= MOST_NODES) {
+        return wrong(format!("{name:?} has nodes of memory above {MOST_NODES}"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -165,12 +245,29 @@ mod tests {
     }
 
     #[test]
+    fn sections_of_devices_lie_behind_all_others() {
+        let device = |name| Section::new(name, 1).backing(Backing::Device(0));
+        let sections = vec![device("a"), Section::new("b", 1), device("c")];
+        let layout = Layout::new(sections).unwrap();
+        let unit = |n| n * HUGE_PAGE..(n + 1) * HUGE_PAGE;
+        assert_eq!(layout.places, [unit(1), 0..page_size(), unit(2)]);
+        assert_eq!((layout.ordinary, layout.total), (HUGE_PAGE, 3 * HUGE_PAGE));
+    }
+
+    #[test]
     fn sections_that_cannot_be_are_refused() {
         let refused = |sections| Layout::new(sections).unwrap_err().to_string();
         assert!(refused(vec![]).contains("there are 0"));
         assert!(refused(vec![Section::new("a", 0)]).contains("0 bytes"));
         assert!(refused(vec![Section::new("a", usize::MAX)]).contains("bytes"));
         assert!(refused(vec![Section::new("a b", 1)]).contains("a b"));
+        let device = Section::new("d", 1).backing(Backing::Device(0));
+        assert!(refused(vec![device.clone()]).contains("ordinary memory"));
+        let both = vec![Section::new("a", 1), device.locked()];
+        assert!(refused(both).contains("no other settings"));
+        let placed = |nodes| vec![Section::new("a", 1).placement(Placement::Interleave(nodes))];
+        assert!(refused(placed(vec![0; MOST_NODES + 1])).contains("nodes"));
+        assert!(refused(placed(vec![MOST_NODES as u32])).contains("nodes"));
         let twice = vec![Section::new("a", 1), Section::new("a", 1)];
         assert!(refused(twice).contains("two are called"));
         let many = (0..=MOST).map(|i| Section::new(&format!("s{i}"), 1));

@@ -3,15 +3,15 @@
 
 use crate::agreement::{Agreement, AgreementError};
 use crate::claim;
-use crate::error::{HostBufferError, Refusal, host_name};
+use crate::error::{HostBufferError, Obstacle, Refusal, host_name};
 use crate::layout::Layout;
 use crate::leader::{Leader, Seat, Stage};
 use crate::memory::{self, Memory};
+use crate::space::Space;
 use crate::wire::{PROTOCOL, ToMember};
 use sha2::{Digest, Sha256};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
-use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::presence::Presence;
 use tcasm_core::testing::fault;
 
@@ -58,11 +58,11 @@ fn agree(
     assemble(leader, wish)?;
     fault::pass("assembled");
     same_layout(wish, hosts)?;
-    let mapping = choose(leader, wish, hosts)?;
+    let space = choose(leader, wish, hosts)?;
     fault::pass("chosen");
-    let sections = memory::create(&wish.job, &wish.layout)?;
+    let objects = memory::create(&wish.job, &wish.layout, &space)?;
     fault::pass("made");
-    let memory = Memory::map(mapping, wish.layout.clone(), sections)?;
+    let memory = Memory::map(space, wish.layout.clone(), objects)?;
     let presence = claim::enter(&wish.job)?;
     commit(leader, wish, hosts, &memory)?;
     fault::pass("agreed");
@@ -90,8 +90,8 @@ fn assemble(leader: &mut Leader, wish: &Wish) -> Result<(), HostBufferError> {
             }
         }
         // One that has died meanwhile may be started again.
-        leader.seats.retain(is_there);
-        others.retain(is_there);
+        leader.seats.retain(|seat| seat.link.is_there());
+        others.retain(|seat| seat.link.is_there());
         let came = leader.seats.len() + others.len() + 1;
         if came >= wanted {
             return same_sections(&others);
@@ -105,10 +105,6 @@ fn assemble(leader: &mut Leader, wish: &Wish) -> Result<(), HostBufferError> {
     }
 }
 
-fn is_there(seat: &Seat) -> bool {
-    !tcasm_core::sys::socket::hung_up(&seat.socket)
-}
-
 /// Refuses the processes that want something else. If there are any, no process gets the buffer.
 fn same_sections(others: &[Seat]) -> Result<(), HostBufferError> {
     others.iter().for_each(|seat| seat.refuse(&differs()));
@@ -116,7 +112,7 @@ fn same_sections(others: &[Seat]) -> Result<(), HostBufferError> {
         None => Ok(()),
         Some(seat) => Err(HostBufferError::Layout(format!(
             "process {} has others",
-            seat.pid
+            seat.pid()
         ))),
     }
 }
@@ -146,26 +142,24 @@ fn choose(
     leader: &Leader,
     wish: &Wish,
     hosts: &mut dyn Agreement,
-) -> Result<Mapping, HostBufferError> {
+) -> Result<Space, HostBufferError> {
     const STEP: &str = "the processes reserved addresses";
     let mut refusals = Vec::new();
     for base in wish.candidates.iter().copied() {
         leader.tell_all(&ToMember::Propose { base }, &[], STEP)?;
         fault::pass("proposed");
-        let own = Mapping::reserve_at(base as usize, wish.layout.total);
-        let answers = leader.answers(STEP, wish.until)?;
-        let mut against: Vec<Refusal> = Vec::new();
-        against.extend(own.as_ref().err().map(|e| Refusal::of(own_pid(), base, e)));
-        against.extend(
-            answers
-                .into_iter()
-                .map(|(pid, why)| Refusal::of(pid, base, why)),
-        );
-        let first = vote(hosts, against, wish.until)?.into_iter().next();
-        match (first, own) {
-            (None, Ok(mapping)) => return Ok(mapping),
-            (None, Err(error)) => return Err(error.into()),
+        let own = Space::reserve(base, &wish.layout);
+        let mut against = leader.answers(STEP, wish.until)?;
+        let space = own.map_err(|obstacle| against.insert(0, (own_pid(), obstacle)));
+        let first = vote(hosts, base, against, wish.until)?.into_iter().next();
+        match (first, space) {
+            (None, Ok(space)) => return Ok(space),
+            // A host that does not say what it was told.
+            (None, Err(())) => return Err(HostBufferError::NoAnswer { step: STEP }),
             (Some(refusal), _) => refusals.push(refusal),
+        }
+        if refusals.last().is_some_and(|refusal| refusal.everywhere) {
+            break;
         }
     }
     Err(HostBufferError::Refused { refusals })
@@ -184,12 +178,8 @@ fn commit(
     let fds: Vec<RawFd> = owned.iter().map(AsRawFd::as_raw_fd).collect();
     leader.tell_all(&ToMember::Commit, &fds, STEP)?;
     fault::pass("committed");
-    let against = leader.answers(STEP, wish.until)?.into_iter();
-    let base = memory.base();
-    let against = against
-        .map(|(pid, why)| Refusal::of(pid, base, why))
-        .collect();
-    let refusals = vote(hosts, against, wish.until)?;
+    let against = leader.answers(STEP, wish.until)?;
+    let refusals = vote(hosts, memory.base(), against, wish.until)?;
     match refusals.is_empty() {
         true => Ok(()),
         false => Err(HostBufferError::Refused { refusals }),
@@ -199,15 +189,18 @@ fn commit(
 /// Tells all hosts what is in the way here, and returns what is in the way on any of them.
 fn vote(
     hosts: &mut dyn Agreement,
-    mut against: Vec<Refusal>,
+    base: u64,
+    against: Vec<(i32, Obstacle)>,
     until: Instant,
 ) -> Result<Vec<Refusal>, HostBufferError> {
-    against.truncate(TOLD);
+    let told = against.into_iter().take(TOLD);
+    let against: Vec<Refusal> = told.map(|(pid, why)| Refusal::of(pid, base, why)).collect();
     let all = hosts.all_gather(&encoded(&against), until)?;
     let mut refusals = Vec::new();
     for bytes in all {
         let theirs: Result<Vec<Refusal>, _> = rmp_serde::from_slice(&bytes);
-        refusals.extend(theirs.map_err(|e| AgreementError::Left(format!("bad message: {e}")))?);
+        let theirs = theirs.map_err(|e| AgreementError::Left(format!("bad message: {e}")))?;
+        refusals.extend(theirs.into_iter().map(Refusal::shortened));
     }
     // All refusals go into one message to each process.
     refusals.truncate(16);

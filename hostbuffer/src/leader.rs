@@ -1,16 +1,19 @@
 //! The process that leads the processes of a host: it accepts them, and speaks with all of them.
 
 use crate::claim::Claim;
-use crate::error::{HostBufferError, short};
+use crate::error::{HostBufferError, Obstacle, short};
+use crate::link::Link;
 use crate::wire::{self, Hello, Lost, ToLeader, ToMember};
 use nix::errno::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
-use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
 
 /// The largest number of processes that have connected and have not said anything yet.
 const MOST_NEW: usize = 256;
+
+/// How long such a process may be silent. A process that takes longer connects again.
+const GREETING: Duration = Duration::from_secs(10);
 
 /// The most characters of an error that is told to another process, so that it fits into a message.
 const LONGEST_TEXT: usize = 4000;
@@ -27,28 +30,34 @@ pub(crate) enum Stage {
 /// A connected process.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    pub socket: OwnedFd,
-    pub pid: i32,
+    pub link: Link,
     pub stage: Stage,
+    /// When it connected.
+    came: Instant,
     /// The sections that the process was told to seal, and has not sealed yet.
     pub pending: Vec<usize>,
 }
 
 impl Seat {
     fn new(socket: OwnedFd) -> Option<Self> {
-        let peer = Peer::of(&socket).ok()?;
+        let link = Link::new(socket).ok()?;
         let own = nix::unistd::getuid().as_raw();
-        (peer.uid == own).then_some(Seat {
-            socket,
-            pid: peer.pid,
+        (link.uid() == own).then_some(Seat {
+            link,
             stage: Stage::Joining,
+            came: Instant::now(),
             pending: Vec::new(),
         })
     }
 
+    /// Returns the id of the process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.link.pid()
+    }
+
     /// Sends a message without descriptors.
     pub(crate) fn tell(&self, message: &ToMember) -> Result<(), Lost> {
-        wire::send(&self.socket, message, &[])
+        self.link.send(message, &[])
     }
 
     /// Tells the process that it does not get the buffer.
@@ -71,6 +80,17 @@ pub(crate) struct Leader {
     pub seats: Vec<Seat>,
 }
 
+impl Drop for Leader {
+    fn drop(&mut self) {
+        // Forked children may hold the listener open. A process that has connected and was not
+        // accepted must not wait for them.
+        socket::hang_up(&self.listener);
+        while let Ok(socket) = socket::accept(&self.listener) {
+            socket::hang_up(&socket);
+        }
+    }
+}
+
 impl Leader {
     /// Begins to lead with no other process.
     pub(crate) fn new(claim: Claim, listener: OwnedFd) -> Self {
@@ -84,11 +104,14 @@ impl Leader {
 
     /// Waits until something has happened at a socket, or at `bell`.
     pub(crate) fn wait(&self, bell: Option<BorrowedFd<'_>>, timeout: Duration) {
-        let mut fds = vec![self.listener.as_fd()];
-        fds.extend(bell);
+        // A listener that nobody accepts from would end each wait at once.
+        let listener = (self.newcomers.len() < MOST_NEW).then(|| self.listener.as_fd());
+        let mut fds: Vec<BorrowedFd<'_>> = listener.into_iter().chain(bell).collect();
         let seats = self.newcomers.iter().chain(&self.seats);
-        fds.extend(seats.map(|seat| seat.socket.as_fd()));
-        wire::wait_any(&fds, timeout);
+        fds.extend(seats.flat_map(|seat| seat.link.fds()));
+        let first = self.newcomers.iter().map(|seat| seat.came + GREETING).min();
+        let left = first.map(|end| end.saturating_duration_since(Instant::now()));
+        wire::wait_any(&fds, left.map_or(timeout, |left| left.min(timeout)));
     }
 
     /// Returns the processes that have introduced themselves since the last call. Does not wait.
@@ -96,8 +119,9 @@ impl Leader {
         self.accept();
         let mut arrived = Vec::new();
         for seat in std::mem::take(&mut self.newcomers) {
-            match wire::try_receive(&seat.socket) {
-                Ok(None) => self.newcomers.push(seat),
+            match seat.link.try_receive() {
+                Ok(None) if seat.came.elapsed() < GREETING => self.newcomers.push(seat),
+                Ok(None) => {}
                 Ok(Some(ToLeader::Hello(hello))) => arrived.push((seat, hello)),
                 Ok(Some(_)) | Err(_) => {}
             }
@@ -106,7 +130,8 @@ impl Leader {
     }
 
     fn accept(&mut self) {
-        while self.newcomers.len() < MOST_NEW {
+        // Programs of other users are not kept, however many come.
+        for _ in self.newcomers.len()..MOST_NEW {
             match socket::accept(&self.listener) {
                 Ok(socket) => self.newcomers.extend(Seat::new(socket)),
                 Err(Errno::EAGAIN) => return,
@@ -127,7 +152,8 @@ impl Leader {
         step: &'static str,
     ) -> Result<(), HostBufferError> {
         self.seats.iter().try_for_each(|seat| {
-            wire::send(&seat.socket, message, fds).map_err(|lost| lost_at(seat.pid, &lost, step))
+            let sent = seat.link.send(message, fds);
+            sent.map_err(|lost| lost_at(seat.pid(), &lost, step))
         })
     }
 
@@ -136,15 +162,15 @@ impl Leader {
         &self,
         step: &'static str,
         until: Instant,
-    ) -> Result<Vec<(i32, String)>, HostBufferError> {
+    ) -> Result<Vec<(i32, Obstacle)>, HostBufferError> {
         let mut against = Vec::new();
         for seat in &self.seats {
-            let answer = wire::receive(&seat.socket, until);
-            match answer.map_err(|lost| lost_at(seat.pid, &lost, step))? {
+            let answer = seat.link.receive(until);
+            match answer.map_err(|lost| lost_at(seat.pid(), &lost, step))? {
                 ToLeader::Reserved { refusal } | ToLeader::Mapped { refusal } => {
-                    against.extend(refusal.map(|why| (seat.pid, why)));
+                    against.extend(refusal.map(|why| (seat.pid(), why)));
                 }
-                _ => return Err(lost_at(seat.pid, &Lost::Gone, step)),
+                _ => return Err(lost_at(seat.pid(), &Lost::Gone, step)),
             }
         }
         Ok(against)
@@ -155,6 +181,6 @@ impl Leader {
 pub(crate) fn lost_at(pid: i32, lost: &Lost, step: &'static str) -> HostBufferError {
     match lost {
         Lost::Gone => HostBufferError::Died { pid, step },
-        Lost::Late => HostBufferError::NoAnswer { step },
+        Lost::Late => HostBufferError::Silent { pid, step },
     }
 }

@@ -1,40 +1,51 @@
 //! The memory of a host buffer in this process.
 
 use crate::error::HostBufferError;
-use crate::layout::{Layout, Pages, Placement};
+use crate::layout::{self, Backing, Layout, Pages, Placement};
+use crate::space::Space;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::numa;
 use tcasm_core::sys::section::Section;
 
+/// The object with the memory of a section.
+#[derive(Debug)]
+pub(crate) enum Object {
+    Memory(Section),
+    /// Memory of a device, as its driver has exported it.
+    Device(OwnedFd),
+}
+
 /// The sections of a buffer, mapped at its address.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    mapping: Mapping,
+    space: Space,
     layout: Layout,
-    sections: Vec<Section>,
+    objects: Vec<Object>,
 }
 
 impl Memory {
-    /// Maps the sections into `mapping`, which is a reservation of the size of the layout.
+    /// Maps the objects of all sections into `space`, which was reserved for the layout.
     pub(crate) fn map(
-        mapping: Mapping,
+        mut space: Space,
         layout: Layout,
-        sections: Vec<Section>,
+        objects: Vec<Object>,
     ) -> Result<Self, HostBufferError> {
-        let fits = |i: usize| sections[i].len() == layout.places[i].len() as u64;
-        let count = layout.sections.len();
-        if sections.len() != count || !(0..count).all(fits) {
-            let why = "the objects that were received do not fit them";
-            return Err(HostBufferError::Layout(why.into()));
+        if objects.len() != layout.sections.len() {
+            return Err(do_not_fit());
+        }
+        for (object, range) in objects.iter().zip(&mut space.devices) {
+            if let (Object::Device(fd), Some(range)) = (object, range) {
+                range.map(fd.as_fd()).map_err(HostBufferError::Device)?;
+            }
         }
         let memory = Memory {
-            mapping,
+            space,
             layout,
-            sections,
+            objects,
         };
-        (0..count).try_for_each(|i| memory.map_section(i))?;
+        (0..memory.objects.len()).try_for_each(|i| memory.map_section(i))?;
         Ok(memory)
     }
 
@@ -43,45 +54,64 @@ impl Memory {
     }
 
     pub(crate) fn base(&self) -> u64 {
-        self.mapping.addr() as u64
+        self.space.mapping.addr() as u64
     }
 
     pub(crate) fn ptr(&self) -> *mut u8 {
-        self.mapping.ptr()
+        self.space.mapping.ptr()
     }
 
     /// Returns true if section `i` can no longer change.
     pub(crate) fn is_sealed(&self, i: usize) -> bool {
-        self.sections[i].is_sealed().unwrap_or(false)
+        let sealed = self.object(i).map(|object| object.is_sealed());
+        matches!(sealed, Ok(Ok(true)))
     }
 
     /// Seals section `i`. Returns false as long as a process has it mapped for writing.
-    pub(crate) fn seal(&self, i: usize) -> io::Result<bool> {
-        self.sections[i].seal()
+    pub(crate) fn seal(&self, i: usize) -> Result<bool, HostBufferError> {
+        self.object(i)?.seal().map_err(self.failed("seal", i))
+    }
+
+    /// Returns the object of section `i`, which must be in ordinary memory.
+    fn object(&self, i: usize) -> Result<&Section, HostBufferError> {
+        match &self.objects[i] {
+            Object::Memory(object) => Ok(object),
+            Object::Device(_) => Err(HostBufferError::Backing {
+                section: self.layout.sections[i].name.clone(),
+                is: "device memory",
+            }),
+        }
+    }
+
+    /// Returns the number of the section `name`, which must be in ordinary memory.
+    pub(crate) fn find(&self, name: &str) -> Result<usize, HostBufferError> {
+        let i = self.layout.find(name)?;
+        self.object(i).map(|_| i)
     }
 
     /// Returns descriptors of all sections for another process: read-only ones of those that are
     /// sealed.
     pub(crate) fn descriptors(&self) -> io::Result<Vec<OwnedFd>> {
-        let descriptor = |section: &Section| match section.is_sealed()? {
-            true => section.read_only(),
-            false => section.as_fd().try_clone_to_owned(),
+        let descriptor = |object: &Object| match object {
+            Object::Memory(section) if section.is_sealed()? => section.read_only(),
+            Object::Memory(section) => section.as_fd().try_clone_to_owned(),
+            Object::Device(fd) => fd.try_clone(),
         };
-        self.sections.iter().map(descriptor).collect()
+        self.objects.iter().map(descriptor).collect()
     }
 
     /// Maps section `i` so that this process can never write it again.
     #[allow(unsafe_code)]
     pub(crate) fn map_read_only(&self, i: usize) -> Result<(), HostBufferError> {
-        let fd = self.sections[i]
-            .read_only()
-            .map_err(self.failed("open", i))?;
+        let fd = self.object(i)?.read_only();
+        let fd = fd.map_err(self.failed("open", i))?;
         let place = &self.layout.places[i];
         // SAFETY: only raw pointers into an unsealed section are handed out, so nothing is borrowed
         // from it. A sealed section is not mapped again (see `Keeper`), and if it were, the new
         // mapping would show the same bytes.
         unsafe {
-            self.mapping
+            self.space
+                .mapping
                 .put_shared(place.start, place.len(), fd.as_fd(), 0)
         }?;
         self.prepare(i)
@@ -89,18 +119,24 @@ impl Memory {
 
     #[allow(unsafe_code)]
     fn map_section(&self, i: usize) -> Result<(), HostBufferError> {
-        if self.sections[i]
-            .is_sealed()
-            .map_err(self.failed("look at", i))?
-        {
+        let Object::Memory(object) = &self.objects[i] else {
+            return Ok(());
+        };
+        let (place, fd) = (&self.layout.places[i], object.as_fd());
+        if object.len() != place.len() as u64 {
+            return Err(do_not_fit());
+        }
+        if object.is_sealed().map_err(self.failed("look at", i))? {
             return self.map_read_only(i);
         }
-        let (place, fd) = (&self.layout.places[i], self.sections[i].as_fd());
         // SAFETY: the reservation is new, so nothing is borrowed from it. The kernel refuses a
         // writable mapping of a sealed object.
         let mapped = unsafe {
-            let put = self.mapping.put_shared(place.start, place.len(), fd, 0);
-            put.and_then(|()| self.mapping.protect(place.start, place.len(), true))
+            let put = self
+                .space
+                .mapping
+                .put_shared(place.start, place.len(), fd, 0);
+            put.and_then(|()| self.space.mapping.protect(place.start, place.len(), true))
         };
         match mapped {
             Ok(()) => self.prepare(i),
@@ -113,11 +149,16 @@ impl Memory {
     /// Applies those settings of section `i` that belong to a mapping and not to the object.
     fn prepare(&self, i: usize) -> Result<(), HostBufferError> {
         let (section, place) = (&self.layout.sections[i], &self.layout.places[i]);
+        if !section.dumped {
+            self.space
+                .mapping
+                .dont_dump_part(place.start, place.len())?;
+        }
         if section.pages == Pages::Huge {
-            self.mapping.huge_pages_part(place.start, place.len());
+            self.space.mapping.huge_pages_part(place.start, place.len());
         }
         if section.locked {
-            self.mapping.lock(place.start, place.len())?;
+            self.space.mapping.lock(place.start, place.len())?;
         }
         Ok(())
     }
@@ -127,24 +168,56 @@ impl Memory {
     }
 }
 
+fn do_not_fit() -> HostBufferError {
+    HostBufferError::Layout("the objects that were received do not fit them".into())
+}
+
+/// Takes the objects of all sections that came from the process that leads.
+pub(crate) fn received(fds: Vec<OwnedFd>, layout: &Layout) -> Result<Vec<Object>, HostBufferError> {
+    let all = layout.sections.iter().zip(fds);
+    all.map(|(section, fd)| match section.backing {
+        Backing::Memory => Section::received(fd).map(Object::Memory),
+        Backing::Device(_) => Ok(Object::Device(fd)),
+    })
+    .collect::<io::Result<_>>()
+    .map_err(HostBufferError::os("take the sections"))
+}
+
 /// Creates the objects of all sections, with their settings.
-pub(crate) fn create(job: &str, layout: &Layout) -> Result<Vec<Section>, HostBufferError> {
-    let all = layout.sections.iter().zip(&layout.places);
-    all.map(|(wanted, place)| {
-        let failed = |what: &str| {
-            let (name, bytes) = (&wanted.name, place.len());
-            HostBufferError::os::<io::Error>(format!("{what} section {name:?} of {bytes} bytes"))
-        };
-        let name = format!("tcasm-{job}-{}", wanted.name);
-        let huge = wanted.pages == Pages::Reserved;
-        let made = Section::create(&name, place.len() as u64, huge).map_err(failed("create"))?;
-        settle(&made, &wanted.placement)?;
-        if wanted.allocated {
-            made.allocate().map_err(failed("allocate"))?;
-        }
-        Ok(made)
+pub(crate) fn create(
+    job: &str,
+    layout: &Layout,
+    space: &Space,
+) -> Result<Vec<Object>, HostBufferError> {
+    let places = layout.places.iter().zip(&space.devices);
+    let all = layout.sections.iter().zip(places);
+    all.map(|(wanted, (place, range))| match range {
+        Some(range) => range
+            .create()
+            .map(Object::Device)
+            .map_err(HostBufferError::Device),
+        None => create_section(job, wanted, place.len()).map(Object::Memory),
     })
     .collect()
+}
+
+fn create_section(
+    job: &str,
+    wanted: &layout::Section,
+    bytes: usize,
+) -> Result<Section, HostBufferError> {
+    let failed = |what: &str| {
+        let name = &wanted.name;
+        HostBufferError::os::<io::Error>(format!("{what} section {name:?} of {bytes} bytes"))
+    };
+    let name = format!("tcasm-{job}-{}", wanted.name);
+    let huge = wanted.pages == Pages::Reserved;
+    let made = Section::create(&name, bytes as u64, huge).map_err(failed("create"))?;
+    settle(&made, &wanted.placement)?;
+    if wanted.allocated {
+        made.allocate().map_err(failed("allocate"))?;
+    }
+    Ok(made)
 }
 
 /// Chooses the nodes of an object's memory. The choice stays when the mapping here is gone.

@@ -1,17 +1,17 @@
 //! The messages between the process that leads a host and the others, over a Unix socket.
 
-use crate::error::Refusal;
+use crate::error::{Obstacle, Refusal};
 use crate::layout::Layout;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tcasm_core::sys::socket;
 
 /// The version of these messages.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 /// The largest message.
 const LARGEST: usize = 64 << 10;
 
@@ -32,11 +32,11 @@ pub(crate) enum ToLeader {
     Hello(Hello),
     /// The answer to `Propose`: the addresses are reserved, or this is in the way.
     Reserved {
-        refusal: Option<String>,
+        refusal: Option<Obstacle>,
     },
     /// The answer to `Commit`: the sections are mapped, or this went wrong.
     Mapped {
-        refusal: Option<String>,
+        refusal: Option<Obstacle>,
     },
     /// Seal a section in all processes.
     Seal {
@@ -99,16 +99,6 @@ pub(crate) fn try_receive<M: DeserializeOwned>(from: &OwnedFd) -> Result<Option<
     }
 }
 
-/// Waits for a message without descriptors.
-pub(crate) fn receive<M: DeserializeOwned>(from: &OwnedFd, until: Instant) -> Result<M, Lost> {
-    loop {
-        if let Some(message) = try_receive(from)? {
-            return Ok(message);
-        }
-        wait_until(from, until)?;
-    }
-}
-
 /// Returns the next message with its descriptors, or `None` if none waits.
 pub(crate) fn try_receive_with<M: DeserializeOwned>(
     from: &OwnedFd,
@@ -118,19 +108,6 @@ pub(crate) fn try_receive_with<M: DeserializeOwned>(
         Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
         Err(_) | Ok((0, _)) => Err(Lost::Gone),
         Ok((n, fds)) => Ok(Some((decode(&buffer[..n])?, fds.into_inner()))),
-    }
-}
-
-/// Waits for a message with its descriptors.
-pub(crate) fn receive_with<M: DeserializeOwned>(
-    from: &OwnedFd,
-    until: Instant,
-) -> Result<(M, Vec<OwnedFd>), Lost> {
-    loop {
-        if let Some(message) = try_receive_with(from)? {
-            return Ok(message);
-        }
-        wait_until(from, until)?;
     }
 }
 
@@ -157,19 +134,12 @@ pub fn decode_any(bytes: &[u8]) {
     crate::tcp::decode_any(bytes);
 }
 
-fn wait_until(from: &OwnedFd, until: Instant) -> Result<(), Lost> {
-    let left = until.saturating_duration_since(Instant::now());
-    match socket::wait_readable(from, left) {
-        true => Ok(()),
-        false => Err(Lost::Late),
-    }
-}
-
 /// Waits until one of the descriptors can be read or has hung up, for at most a minute.
 pub(crate) fn wait_any(fds: &[BorrowedFd<'_>], timeout: Duration) {
     let wanted = fds.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN));
     let mut wanted: Vec<PollFd<'_>> = wanted.collect();
-    let ms = timeout.as_millis().min(60_000) as u16;
+    // Rounded up, because a wait that is a little too short would be repeated many times.
+    let ms = timeout.as_micros().div_ceil(1000).min(60_000) as u16;
     // The callers look at all descriptors, and a signal only makes them look once more.
     let _ = poll(&mut wanted, PollTimeout::from(ms));
 }
@@ -195,6 +165,18 @@ mod tests {
             assert_eq!(received.as_deref(), Some("refused"));
             assert_eq!(try_receive::<String>(&ours), Err(Lost::Gone));
         }
+    }
+
+    #[test]
+    fn refusals_that_other_hosts_have_made_long_fit_into_a_message() {
+        let long = "\u{1f4be}".repeat(100_000);
+        let words = (7u64, long.as_str(), long.as_str(), false);
+        let bytes = rmp_serde::to_vec(&words).unwrap();
+        let refusal: Refusal = decode(&bytes).unwrap();
+        let refusals = vec![refusal.shortened(); 16];
+        let text = String::new();
+        let message = rmp_serde::to_vec_named(&ToMember::Refuse { refusals, text });
+        assert!(message.unwrap().len() <= LARGEST);
     }
 
     #[test]

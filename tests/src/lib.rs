@@ -10,6 +10,7 @@ pub mod hostile;
 pub mod index;
 pub mod invariants;
 pub mod limits;
+pub mod network;
 pub mod oracle;
 #[path = "../../fuzz/src/lib.rs"]
 pub mod outside;

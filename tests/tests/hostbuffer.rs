@@ -100,7 +100,11 @@ fn refusal_names_process_and_mapping_and_leaves_nothing() {
 
 #[test]
 fn creator_killed_at_each_step_leaves_one_buffer_to_the_others() {
-    for point in HOST_BUFFER_POINTS.into_iter().filter(|p| *p != "sealing") {
+    let sealing = ["sealing", "closing"];
+    for point in HOST_BUFFER_POINTS
+        .into_iter()
+        .filter(|p| !sealing.contains(p))
+    {
         let dir = TempDir::new().unwrap();
         let mut creator = start_leader(dir.path(), 4, point);
         let mut others: Vec<Child> = (0..3).map(|_| start(dir.path(), 4, &[], "")).collect();
@@ -146,6 +150,28 @@ fn member_that_dies_while_addresses_are_chosen_is_named_to_all() {
         let why = child.hear_line("error ");
         assert!(why.contains(&died), "{why}");
     }
+}
+
+#[test]
+fn process_that_is_stopped_is_named_when_the_time_is_over() {
+    let dir = TempDir::new().unwrap();
+    let settings = [
+        ("TCASM_FAULT", "stop@assembled"),
+        ("HOSTBUFFER_SECONDS", "10"),
+    ];
+    let leader = Child::start(PROGRAM, &[JOB, "2"], dir.path(), &settings);
+    poll_until("it leads", || (!files(dir.path()).is_empty()).then_some(()));
+    let member = start(dir.path(), 2, &[], "");
+    poll_until("the leader stops", || {
+        tcasm_tests::procfs::is_stopped(leader.pid()).then_some(())
+    });
+    member.stop();
+    leader.signal(Signal::SIGCONT);
+    let why = leader.hear_line("error ");
+    let named = format!("process {} did not answer in time", member.pid());
+    assert!(why.contains(&named), "{why}");
+    member.signal(Signal::SIGCONT);
+    member.hear_line("error ");
 }
 
 #[test]
@@ -223,4 +249,21 @@ fn seal_is_completed_by_the_next_leader() {
     assert_eq!(creator.wait().signal(), Some(Signal::SIGKILL as i32));
     other.hear_line("ok ");
     assert_eq!(command(&mut other, "sealed"), (8 << 20).to_string());
+}
+
+/// The process that asks dies when the others cannot write the section any more.
+#[test]
+fn seal_that_nobody_alive_has_asked_for_is_completed_by_the_next_leader() {
+    let dir = TempDir::new().unwrap();
+    let mut creator = start(dir.path(), 0, &[], "closing");
+    hear(&creator);
+    let mut others = [0, 1].map(|_| start(dir.path(), 0, &[], ""));
+    for other in &others {
+        assert!(!hear(other).0);
+    }
+    creator.send("seal");
+    assert_eq!(creator.wait().signal(), Some(Signal::SIGKILL as i32));
+    for other in &mut others {
+        assert_eq!(command(other, "sealed"), (8 << 20).to_string());
+    }
 }

@@ -2,7 +2,9 @@
 //! other users, and floods.
 
 use nix::unistd::{Gid, Uid, chown};
+use std::cell::Cell;
 use std::fs::{Permissions, metadata, set_permissions};
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -174,9 +176,47 @@ fn flood_from_one_address_is_told_and_takes_no_place_of_hosts() {
     drop(flood);
 }
 
+#[test]
+fn programs_that_are_silent_for_long_make_room_for_a_process() {
+    let dir = TempDir::new().unwrap();
+    let first = start(dir.path(), 2, &[]);
+    // So many are accepted, and a few more wait.
+    let silent: Vec<OwnedFd> = (0..260).map(|_| stranger(dir.path())).collect();
+    let second = start(dir.path(), 2, &[]);
+    for child in [&first, &second] {
+        child.hear_line("ok created=");
+    }
+    drop(silent);
+}
+
+#[test]
+fn flood_of_messages_that_are_none_is_slowed_down() {
+    let secret = Secret::new(SECRET.as_bytes()).unwrap();
+    let server = Server::bind("127.0.0.1:0", 2, secret).unwrap();
+    let address = server.address().unwrap();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(&[7; 100]).unwrap();
+    }
+    let (mut quick, mut slowed) = (0, 0);
+    let seen = Cell::new(0);
+    let count = |event| {
+        let Event::Refused { why, .. } = event else {
+            return;
+        };
+        seen.set(seen.get() + 1);
+        match why.contains("too many") {
+            true => slowed += 1,
+            false => quick += 1,
+        }
+    };
+    server.run(|| seen.get() < 100, count);
+    assert!(slowed > 0, "{quick} were refused as fast as they came");
+}
+
 /// The limits that a process has reached, and what its error says.
 const LIMITS: [(&str, &str); 6] = [
-    ("as=12000000", "no address is free"),
+    ("as=12000000", "no address can be used"),
     ("fsize=4096", "the limit on file sizes is 4096 bytes"),
     ("memlock=0", "lock"),
     ("memlock=4096", "lock"),

@@ -1,5 +1,6 @@
 //! Host buffers of several hosts, which are folders here, and their rendezvous.
 
+use nix::sys::signal::Signal;
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use tcasm_core::place::addresses;
 use tcasm_hostbuffer::tcp::{Event, Secret, Server};
-use tcasm_tests::child::Child;
+use tcasm_tests::child::{Child, poll_until};
+use tcasm_tests::procfs::is_stopped;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostbuffer");
@@ -48,12 +50,17 @@ impl Running {
 
     /// Starts a process of the host in `dir`, which has two.
     fn process(&self, dir: &TempDir, secret: &str, blocked: &[u64]) -> Child {
+        self.process_with(dir, secret, blocked, "")
+    }
+
+    fn process_with(&self, dir: &TempDir, secret: &str, blocked: &[u64], fault: &str) -> Child {
         let blocked: Vec<String> = blocked.iter().map(|at| format!("{at:x}")).collect();
         let mut arguments = vec!["job", "2"];
         arguments.extend(blocked.iter().map(String::as_str));
         let settings = [
             ("HOSTBUFFER_RENDEZVOUS", self.address.as_str()),
             ("HOSTBUFFER_SECRET", secret),
+            ("TCASM_FAULT", fault),
         ];
         Child::start(PROGRAM, &arguments, dir.path(), &settings)
     }
@@ -128,4 +135,37 @@ fn host_with_another_secret_is_refused_and_keeps_no_place() {
             .iter()
             .any(|event| matches!(event, Event::Refused { .. }))
     );
+}
+
+/// Returns the process that has stopped, and then the other one.
+fn stopped_first([first, second]: [Child; 2]) -> [Child; 2] {
+    let second_stops = poll_until("a process stops", || {
+        let stopped = [&first, &second].map(|child| is_stopped(child.pid()));
+        (stopped != [false; 2]).then_some(stopped[1])
+    });
+    match second_stops {
+        true => [second, first],
+        false => [first, second],
+    }
+}
+
+#[test]
+fn host_that_dies_is_told_to_the_others_while_one_of_them_is_busy() {
+    let (server, dirs) = (Running::start(), hosts());
+    let start = |dir, fault| [0, 1].map(|_| server.process_with(dir, SECRET, &[], fault));
+    let waiting = start(&dirs[0], "");
+    // The processes that lead stop when all hosts are there, and an address has been proposed.
+    let both = [&dirs[1], &dirs[2]].map(|dir| start(dir, "stop@proposed"));
+    let [busy, dead] = both.map(stopped_first);
+    let [mut dead, _orphan] = dead;
+    dead.kill();
+    for child in &waiting {
+        let why = child.hear_line("error ");
+        assert!(why.contains("has left"), "{why}");
+    }
+    busy[0].signal(Signal::SIGCONT);
+    for child in &busy {
+        let why = child.hear_line("error ");
+        assert!(why.contains("has left"), "{why}");
+    }
 }

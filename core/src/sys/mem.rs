@@ -297,8 +297,15 @@ impl Mapping {
     /// Does the same as [`dont_fork_or_dump`](Self::dont_fork_or_dump) for `at..at+len`. Memory
     /// that is mapped there later is inherited and dumped again.
     pub fn dont_fork_or_dump_part(&self, at: usize, len: usize) -> Result<(), MapError> {
-        let (fork, dump) = (MmapAdvise::MADV_DONTFORK, MmapAdvise::MADV_DONTDUMP);
+        let fork = MmapAdvise::MADV_DONTFORK;
         self.advise("keep from forked children", at, len, fork)?;
+        self.dont_dump_part(at, len)
+    }
+
+    /// Keeps `at..at+len` of the mapping out of core dumps. Memory that is mapped there later is
+    /// dumped again.
+    pub fn dont_dump_part(&self, at: usize, len: usize) -> Result<(), MapError> {
+        let dump = MmapAdvise::MADV_DONTDUMP;
         self.advise("keep out of core dumps", at, len, dump)
     }
 

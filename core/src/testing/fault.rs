@@ -49,7 +49,7 @@ pub const CHECKPOINT_POINTS: [&str; 10] = [
 ];
 
 /// The steps of agreeing on a host buffer, in order.
-pub const HOST_BUFFER_POINTS: [&str; 8] = [
+pub const HOST_BUFFER_POINTS: [&str; 9] = [
     "leading",
     "assembled",
     "proposed",
@@ -58,6 +58,7 @@ pub const HOST_BUFFER_POINTS: [&str; 8] = [
     "committed",
     "agreed",
     "sealing",
+    "closing",
 ];
 
 /// Passes `point`, and causes the fault if one is selected for it.

@@ -3,21 +3,22 @@
 //! Each end begins with [`MAGIC`] and a nonce of 32 bytes. A message is its length in 4 bytes
 //! (little-endian), its HMAC in 32, and its MessagePack.
 
-use super::Secret;
+use super::{Secret, loss};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::Sha256;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// The beginning of a connection, with the version of the protocol.
 const MAGIC: [u8; 8] = *b"TCASMHB1";
 const NONCE: usize = 32;
 const MAC: usize = 32;
-/// The largest message.
-const LARGEST: usize = 1 << 20;
+/// The bytes that are read at once, so that a length that lies takes no memory.
+const PIECE: usize = 64 << 10;
 /// The largest message of an end that has not proved yet that it knows the secret.
 const LARGEST_FIRST: usize = 4 << 10;
 
@@ -33,6 +34,14 @@ impl Side {
         match self {
             Side::Host => b"host",
             Side::Server => b"server",
+        }
+    }
+
+    /// Returns the size of the largest message of this end. The server's has those of all hosts.
+    fn largest(self) -> usize {
+        match self {
+            Side::Host => 64 << 10,
+            Side::Server => 32 << 20,
         }
     }
 
@@ -63,6 +72,7 @@ impl Channel {
         until: Instant,
     ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
+        loss::notice(&stream)?;
         let mut mine = [0; NONCE];
         getrandom::fill(&mut mine).map_err(io::Error::other)?;
         write(&mut stream, &[&MAGIC[..], &mine[..]].concat(), until)?;
@@ -96,10 +106,12 @@ impl Channel {
     /// Returns the bytes of the next message.
     fn frame(&mut self, message: &impl Serialize) -> io::Result<Vec<u8>> {
         let bytes = rmp_serde::to_vec_named(message).map_err(io::Error::other)?;
-        let len = u32::try_from(bytes.len())
-            .ok()
-            .filter(|n| *n as usize <= LARGEST);
-        let len = len.ok_or_else(|| io::Error::other("the message is too long"))?;
+        let (len, most) = (bytes.len(), self.side.largest());
+        if len > most {
+            let why = format!("a message of {len} bytes is too long (limit {most})");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let len = len as u32;
         let tag = self.tag(self.side, self.sent, &bytes).finalize();
         let tag = tag.into_bytes().to_vec();
         self.sent += 1;
@@ -114,17 +126,19 @@ impl Channel {
         let (len, tag) = head.split_at(4);
         let len = u32::from_le_bytes(len.try_into().expect("4 bytes")) as usize;
         let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        if len
-            > if self.received == 0 {
-                LARGEST_FIRST
-            } else {
-                LARGEST
-            }
-        {
+        let largest = match self.received {
+            0 => LARGEST_FIRST,
+            _ => self.side.other().largest(),
+        };
+        if len > largest {
             return Err(invalid("a message is too long"));
         }
-        let mut bytes = vec![0; len];
-        read(&mut self.stream, &mut bytes, until)?;
+        let mut bytes = Vec::new();
+        while bytes.len() < len {
+            let at = bytes.len();
+            bytes.resize(len.min(at + PIECE), 0);
+            read(&mut self.stream, &mut bytes[at..], until)?;
+        }
         let expected = self.tag(self.side.other(), self.received, &bytes);
         expected
             .verify_slice(tag)
@@ -133,7 +147,8 @@ impl Channel {
         rmp_serde::from_slice(&bytes).map_err(|_| invalid("a message is malformed"))
     }
 
-    /// Returns true if the other end has closed the connection.
+    /// Returns true if the other end has closed the connection, or has sent something, which it
+    /// must not do now.
     pub(super) fn has_ended(&self) -> bool {
         let mut byte = [0];
         let looked = self.stream.set_nonblocking(true).and_then(|()| {
@@ -141,10 +156,7 @@ impl Channel {
             self.stream.set_nonblocking(false)?;
             seen
         });
-        match looked {
-            Ok(n) => n == 0,
-            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
-        }
+        !matches!(looked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     fn tag(&self, from: Side, number: u64, bytes: &[u8]) -> Hmac<Sha256> {
@@ -152,6 +164,19 @@ impl Channel {
             self.key.bytes(),
             &[from.label(), &number.to_le_bytes(), bytes],
         )
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // A forked child may hold the connection open.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }
 
@@ -188,7 +213,7 @@ fn read(stream: &mut TcpStream, mut buffer: &mut [u8], until: Instant) -> io::Re
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(n) => buffer = &mut buffer[n..],
             Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(loss::explained(error)),
         }
     }
     Ok(())
@@ -200,16 +225,17 @@ fn write(stream: &mut TcpStream, mut bytes: &[u8], until: Instant) -> io::Result
         match stream.write(bytes) {
             Ok(n) => bytes = &bytes[n..],
             Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(loss::explained(error)),
         }
     }
     Ok(())
 }
 
-/// Returns true if the call may be repeated, until the time is over.
+/// Returns true if the call may be repeated, until the time is over. At the end of its time, a call
+/// returns `WouldBlock`. `TimedOut` means that the connection is lost.
 fn is_passing(error: &io::Error) -> bool {
-    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    matches!(error.kind(), Interrupted | WouldBlock)
 }
 
 #[cfg(test)]
@@ -311,6 +337,21 @@ mod tests {
         drop(host);
         let cut = server.receive::<String>(soon()).unwrap_err().kind();
         assert_eq!(cut, io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn message_of_all_hosts_may_be_longer_than_that_of_one() {
+        let (mut host, mut server) = same();
+        let long = "x".repeat(Side::Host.largest());
+        let refused = host.send(&long, soon()).unwrap_err().kind();
+        assert_eq!(refused, io::ErrorKind::InvalidInput);
+        host.send(&TEXT, soon()).unwrap();
+        assert_eq!(server.receive::<String>(soon()).unwrap(), TEXT);
+        server.send(&TEXT, soon()).unwrap();
+        assert_eq!(host.receive::<String>(soon()).unwrap(), TEXT);
+        let sender = std::thread::spawn(move || server.send(&long, soon()).map(|()| long));
+        let received = host.receive::<String>(soon()).unwrap();
+        assert_eq!(received, sender.join().unwrap().unwrap());
     }
 
     #[test]

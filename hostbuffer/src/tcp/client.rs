@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// How long a host waits before it connects again to a rendezvous that does not listen yet.
 const AGAIN: Duration = Duration::from_millis(100);
+/// How long one address of the rendezvous may take to accept. Its name may have several.
+const CONNECTING: Duration = Duration::from_secs(5);
 /// How long the other hosts may take to read why this one leaves.
 const LEAVING: Duration = Duration::from_secs(1);
 
@@ -55,7 +57,7 @@ impl Rendezvous {
     fn connect(&self, until: Instant) -> io::Result<TcpStream> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let error = match self.try_connect(left.max(AGAIN)) {
+            let error = match self.try_connect(left.clamp(AGAIN, CONNECTING)) {
                 Ok(stream) => return Ok(stream),
                 Err(error) => error,
             };

@@ -8,7 +8,9 @@
 
 mod channel;
 mod client;
+mod loss;
 mod newcomers;
+mod rounds;
 mod secret;
 mod server;
 

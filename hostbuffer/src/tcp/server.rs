@@ -2,6 +2,7 @@
 
 use super::channel::{Channel, Side};
 use super::newcomers::{Newcomer, Newcomers};
+use super::rounds::{self, Host};
 use super::{Secret, ToHost, ToServer};
 use std::collections::HashMap;
 use std::io;
@@ -13,8 +14,9 @@ use std::time::{Duration, Instant};
 
 /// How long a program has to prove that it knows the secret.
 const GREETING: Duration = Duration::from_secs(10);
-/// How long a host may take for a round.
-const ROUND: Duration = Duration::from_secs(600);
+/// How long a program that was refused keeps its place, so that those of one address, of which
+/// there are at most 16, are at most 50 in a second.
+const REFUSED: Duration = Duration::from_millis(320);
 /// How long the server sleeps when nobody comes.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -50,13 +52,6 @@ pub enum Event {
         /// The reason.
         why: String,
     },
-}
-
-/// A host that has joined.
-#[derive(Debug)]
-struct Host {
-    name: String,
-    channel: Channel,
 }
 
 /// What all threads of the server share.
@@ -143,15 +138,15 @@ impl Server {
     ) -> io::Result<()> {
         let (shared, events) = (self.shared.clone(), self.sender.clone());
         let named = Builder::new().name("tcasm-rendezvous".into());
-        let started = named.spawn(move || {
-            let joined = shared.greet(stream);
-            drop(newcomer);
-            match joined {
-                Ok((job, host)) => shared.enter(job, host, &events),
-                Err(error) => {
-                    let why = error.to_string();
-                    let _ = events.send(Event::Refused { from, why });
-                }
+        let started = named.spawn(move || match shared.greet(stream) {
+            Ok((job, host)) => {
+                drop(newcomer);
+                shared.enter(job, host, &events);
+            }
+            Err(error) => {
+                let why = error.to_string();
+                let _ = events.send(Event::Refused { from, why });
+                std::thread::sleep(REFUSED);
             }
         });
         started.map(drop)
@@ -178,9 +173,12 @@ impl Shared {
     fn enter(&self, job: String, host: Host, events: &Sender<Event>) {
         let name = host.name.clone();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // A host whose process has died comes again, or its job never does.
+        waiting.retain(|_, hosts| {
+            hosts.retain(|host| !host.channel.has_ended());
+            !hosts.is_empty()
+        });
         let hosts = waiting.entry(job.clone()).or_default();
-        // A host whose process has died comes again.
-        hosts.retain(|host| !host.channel.has_ended());
         hosts.push(host);
         let here = hosts.len();
         let all = (here >= self.hosts).then(|| waiting.remove(&job).unwrap_or_default());
@@ -192,46 +190,11 @@ impl Shared {
         };
         let _ = events.send(joined);
         if let Some(mut hosts) = all {
-            let ended = match rounds(&mut hosts) {
+            let ended = match rounds::run(&mut hosts) {
                 None => Event::Finished { job },
                 Some(why) => Event::Ended { job, why },
             };
             let _ = events.send(ended);
         }
-    }
-}
-
-/// Runs rounds until all hosts have left. Returns why they ended before that.
-fn rounds(hosts: &mut [Host]) -> Option<String> {
-    tell(hosts, &ToHost::Begin);
-    loop {
-        let until = Instant::now() + ROUND;
-        let (mut messages, mut left) = (Vec::new(), None);
-        for host in hosts.iter_mut() {
-            match host.channel.receive(until) {
-                Ok(ToServer::Gather { message }) => messages.push(message),
-                Ok(ToServer::Leave { why }) => left = Some(why),
-                Ok(ToServer::Join { .. }) => left = Some(format!("{} joined twice", host.name)),
-                Err(error) => left = left.or(Some(format!("host {} has left: {error}", host.name))),
-            }
-        }
-        match left {
-            // This is how a job ends that has agreed.
-            Some(_) if messages.is_empty() => return None,
-            Some(why) => {
-                tell(hosts, &ToHost::Ended { why: why.clone() });
-                return Some(why);
-            }
-            None => {}
-        }
-        tell(hosts, &ToHost::All { messages });
-    }
-}
-
-/// Tells all hosts. One that is gone is noticed in the next round.
-fn tell(hosts: &mut [Host], message: &ToHost) {
-    let until = Instant::now() + GREETING;
-    for host in hosts {
-        let _ = host.channel.send(message, until);
     }
 }
