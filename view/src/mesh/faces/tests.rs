@@ -26,8 +26,8 @@ fn a_cell() -> impl Strategy<Value = (CellType, Vec<u32>)> {
     })
 }
 
-/// Returns the polygons of the surface with their cells, in the order of cells: those of flat cells,
-/// and those of which there is one only.
+/// Returns the polygons of the surface with their cells, in the order of cells: those of flat
+/// cells, and those of which there is one only.
 fn model(cells: &[(CellType, Vec<u32>)]) -> Vec<(u32, Polygon)> {
     let mut counts = HashMap::new();
     let mut all = Vec::new();
