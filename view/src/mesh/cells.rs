@@ -3,7 +3,9 @@
 use super::MeshError;
 use super::points::{Places, Points, rows};
 use ndarray::ArrayView2;
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::ops::Range;
 use tcasm_core::field::{CellType, DType, FieldDesc};
 
 /// A field with its bytes.
@@ -26,46 +28,106 @@ enum Layout<'a> {
 }
 
 /// The values of an integer field of one axis.
-enum Integers<'a> {
-    I32(ArrayView2<'a, i32>),
-    I64(ArrayView2<'a, i64>),
-    U32(ArrayView2<'a, u32>),
-    U64(ArrayView2<'a, u64>),
+struct Integers<'a> {
+    values: Values<'a>,
+    /// The number of values in a row.
+    columns: usize,
+}
+
+/// Values in the order of rows.
+enum Values<'a> {
+    I32(Cow<'a, [i32]>),
+    I64(Cow<'a, [i64]>),
+    U32(Cow<'a, [u32]>),
+    U64(Cow<'a, [u64]>),
 }
 
 impl<'a> Integers<'a> {
     fn of((desc, bytes): Given<'a>) -> Result<Self, MeshError> {
-        Ok(match desc.dtype {
-            DType::I32 => Integers::I32(rows(desc, bytes)?),
-            DType::I64 => Integers::I64(rows(desc, bytes)?),
-            DType::U32 => Integers::U32(rows(desc, bytes)?),
-            DType::U64 => Integers::U64(rows(desc, bytes)?),
+        let values = match desc.dtype {
+            DType::I32 => Values::I32(flat(rows(desc, bytes)?)),
+            DType::I64 => Values::I64(flat(rows(desc, bytes)?)),
+            DType::U32 => Values::U32(flat(rows(desc, bytes)?)),
+            DType::U64 => Values::U64(flat(rows(desc, bytes)?)),
             other => {
                 let name = &desc.name;
                 let text = format!("field {name:?} has dtype {other}, not 32- or 64-bit integers");
                 return Err(MeshError::Field(text));
             }
-        })
+        };
+        let columns = desc.components;
+        Ok(Integers { values, columns })
     }
 
+    /// Does the same for a field whose rows have one value.
+    fn single(given: Given<'a>) -> Result<Self, MeshError> {
+        let integers = Self::of(given)?;
+        match integers.columns {
+            1 => Ok(integers),
+            columns => {
+                let name = &given.0.name;
+                let text = format!("field {name:?} has {columns} components, not 1");
+                Err(MeshError::Field(text))
+            }
+        }
+    }
+
+    /// Returns the number of rows.
     fn count(&self) -> usize {
-        match self {
-            Integers::I32(rows) => rows.nrows(),
-            Integers::I64(rows) => rows.nrows(),
-            Integers::U32(rows) => rows.nrows(),
-            Integers::U64(rows) => rows.nrows(),
+        let values = match &self.values {
+            Values::I32(values) => values.len(),
+            Values::I64(values) => values.len(),
+            Values::U32(values) => values.len(),
+            Values::U64(values) => values.len(),
+        };
+        values / self.columns.max(1)
+    }
+
+    fn get(&self, at: usize) -> Option<i128> {
+        match &self.values {
+            Values::I32(values) => values.get(at).map(|value| i128::from(*value)),
+            Values::I64(values) => values.get(at).map(|value| i128::from(*value)),
+            Values::U32(values) => values.get(at).map(|value| i128::from(*value)),
+            Values::U64(values) => values.get(at).map(|value| i128::from(*value)),
         }
     }
 
-    fn get(&self, row: usize, column: usize) -> Option<i128> {
-        let at = [row, column];
-        match self {
-            Integers::I32(rows) => rows.get(at).map(|value| i128::from(*value)),
-            Integers::I64(rows) => rows.get(at).map(|value| i128::from(*value)),
-            Integers::U32(rows) => rows.get(at).map(|value| i128::from(*value)),
-            Integers::U64(rows) => rows.get(at).map(|value| i128::from(*value)),
+    /// Makes `out` the values in `range`, which must be below `limit`: returns the first that is
+    /// not, and -1 for one that there is not.
+    fn read(&self, range: Range<usize>, limit: usize, out: &mut Vec<u32>) -> Result<(), i128> {
+        let start = range.start;
+        let known = match &self.values {
+            Values::I32(values) => convert(values.get(range), out),
+            Values::I64(values) => convert(values.get(range), out),
+            Values::U32(values) => convert(values.get(range), out),
+            Values::U64(values) => convert(values.get(range), out),
+        };
+        let limit = limit.min(NO_NUMBER as usize);
+        let wrong = out.iter().position(|number| *number as usize >= limit);
+        match wrong {
+            None if known => Ok(()),
+            None => Err(-1),
+            Some(at) => Err(self.get(start + at).unwrap_or(-1)),
         }
     }
+}
+
+/// Stands in for a value that is no 32-bit number.
+const NO_NUMBER: u32 = u32::MAX;
+
+/// Returns the values of rows that follow each other, in order.
+fn flat<'a, T: Copy>(rows: ArrayView2<'a, T>) -> Cow<'a, [T]> {
+    let copy = || rows.iter().copied().collect();
+    rows.to_slice()
+        .map_or_else(|| Cow::Owned(copy()), Cow::Borrowed)
+}
+
+/// Makes `out` the values. Returns false if there are none.
+fn convert<T: Copy + TryInto<u32>>(values: Option<&[T]>, out: &mut Vec<u32>) -> bool {
+    let numbers = values.unwrap_or_default().iter();
+    out.clear();
+    out.extend(numbers.map(|value| (*value).try_into().unwrap_or(NO_NUMBER)));
+    values.is_some()
 }
 
 impl<'a> CellList<'a> {
@@ -94,8 +156,8 @@ impl<'a> CellList<'a> {
     ) -> Result<Self, MeshError> {
         Ok(CellList {
             mesh,
-            connectivity: Integers::of(connectivity)?,
-            layout: Layout::Mixed(Integers::of(offsets)?, rows(types, bytes)?),
+            connectivity: Integers::single(connectivity)?,
+            layout: Layout::Mixed(Integers::single(offsets)?, rows(types, bytes)?),
             points,
         })
     }
@@ -119,31 +181,41 @@ impl<'a> CellList<'a> {
 
     /// Reads the points of a cell into `out`, and returns its type.
     pub fn read(&self, cell: usize, out: &mut Vec<u32>) -> Result<CellType, MeshError> {
-        out.clear();
-        match &self.layout {
+        let (cell_type, range) = self.place(cell)?;
+        let read = self.connectivity.read(range, self.points, out);
+        read.map_err(|point| MeshError::Point {
+            mesh: self.mesh.to_owned(),
+            cell,
+            point,
+            points: self.points,
+        })?;
+        Ok(cell_type)
+    }
+
+    /// Returns the type of a cell, and the part of the connectivity that has its points.
+    fn place(&self, cell: usize) -> Result<(CellType, Range<usize>), MeshError> {
+        let (offsets, types) = match &self.layout {
             Layout::Same(cell_type) => {
-                let size = self.size(cell, *cell_type)?;
-                let place = |column| self.point(cell, self.connectivity.get(cell, column));
-                fill(out, (0..size).map(place))?;
-                Ok(*cell_type)
+                let (columns, size) = (self.connectivity.columns, self.size(cell, *cell_type)?);
+                // A row that is too short has no such place.
+                let row = cell * columns..cell * columns + size;
+                let row = Some(row).filter(|_| size <= columns);
+                return Ok((*cell_type, row.unwrap_or(usize::MAX..usize::MAX)));
             }
-            Layout::Mixed(offsets, types) => {
-                let number = types.get([cell, 0]).copied().unwrap_or(0);
-                let need = self.size(cell, CellType(number))?;
-                let range = self.range(cell, offsets)?;
-                if range.len() != need {
-                    return Err(MeshError::CellSize {
-                        mesh: self.mesh.to_owned(),
-                        cell,
-                        number,
-                        have: range.len(),
-                        need,
-                    });
-                }
-                let place = |row| self.point(cell, self.connectivity.get(row, 0));
-                fill(out, range.map(place))?;
-                Ok(CellType(number))
-            }
+            Layout::Mixed(offsets, types) => (offsets, types),
+        };
+        let number = types.get([cell, 0]).copied().unwrap_or(0);
+        let need = self.size(cell, CellType(number))?;
+        let range = self.range(cell, offsets)?;
+        match range.len() == need {
+            true => Ok((CellType(number), range)),
+            false => Err(MeshError::CellSize {
+                mesh: self.mesh.to_owned(),
+                cell,
+                number,
+                have: range.len(),
+                need,
+            }),
         }
     }
 
@@ -157,13 +229,9 @@ impl<'a> CellList<'a> {
     }
 
     /// Returns the part of the connectivity that is the cell.
-    fn range(
-        &self,
-        cell: usize,
-        offsets: &Integers<'_>,
-    ) -> Result<std::ops::Range<usize>, MeshError> {
+    fn range(&self, cell: usize, offsets: &Integers<'_>) -> Result<Range<usize>, MeshError> {
         let length = self.connectivity.count();
-        let [begin, end] = [cell, cell + 1].map(|at| offsets.get(at, 0).unwrap_or(-1));
+        let [begin, end] = [cell, cell + 1].map(|at| offsets.get(at).unwrap_or(-1));
         match (usize::try_from(begin), usize::try_from(end)) {
             (Ok(begin), Ok(end)) if begin <= end && end <= length => Ok(begin..end),
             _ => Err(MeshError::Offsets {
@@ -175,29 +243,6 @@ impl<'a> CellList<'a> {
             }),
         }
     }
-
-    /// Checks the number of a point of a cell.
-    fn point(&self, cell: usize, point: Option<i128>) -> Result<u32, MeshError> {
-        let point = point.unwrap_or(-1);
-        let index = u32::try_from(point).ok();
-        let inside = index.filter(|index| (*index as usize) < self.points);
-        inside.ok_or_else(|| MeshError::Point {
-            mesh: self.mesh.to_owned(),
-            cell,
-            point,
-            points: self.points,
-        })
-    }
-}
-
-fn fill(
-    out: &mut Vec<u32>,
-    mut points: impl Iterator<Item = Result<u32, MeshError>>,
-) -> Result<(), MeshError> {
-    points.try_for_each(|point| {
-        out.push(point?);
-        Ok(())
-    })
 }
 
 /// The middles of cells.

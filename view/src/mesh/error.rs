@@ -114,16 +114,20 @@ pub enum MeshError {
         /// Maximum number of points.
         most_points: usize,
     },
-    /// Very many cells have the same faces.
+    /// Too many faces meet at a point.
     #[error(
-        "too many of the {cells} cells of mesh {mesh:?} have the same faces, but two cells at most \
-         share a face; check the connectivity"
+        "{faces} faces of mesh {mesh:?} have point {point} as their lowest corner; at most {most} \
+         are compared; check the connectivity"
     )]
-    EqualFaces {
+    FacesAtPoint {
         /// The name of the mesh.
         mesh: String,
-        /// Number of cells.
-        cells: usize,
+        /// Number of the point.
+        point: usize,
+        /// Number of faces.
+        faces: usize,
+        /// The greatest number that is compared.
+        most: usize,
     },
     /// The surface has too many triangles, and no coarser one shows it.
     #[error(
