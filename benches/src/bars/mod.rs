@@ -10,6 +10,7 @@ mod inline;
 mod memory;
 mod observers;
 mod options;
+mod reserved;
 mod runs;
 mod small;
 mod spinner;
@@ -27,12 +28,13 @@ pub use table::{head, lines};
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 13] = [
+pub const GROUPS: [Group; 14] = [
     ("dense", dense::measure),
     ("inline", inline::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
     ("memory", memory::measure),
+    ("reserved", reserved::measure),
     ("small", small::measure),
     ("switch", switch::measure),
     ("observers", observers::measure),
