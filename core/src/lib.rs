@@ -7,6 +7,7 @@
 pub mod capture;
 pub mod field;
 pub mod format;
+pub mod group;
 pub mod pageset;
 pub mod place;
 pub mod planes;

@@ -97,6 +97,10 @@ pub fn lock_path(socket: &Path) -> PathBuf {
     path.into()
 }
 
+/// The pages that a region has in addition to its capacity. Fields start on pages, so the size of
+/// each is rounded up.
+pub const ROUNDING_PAGES: usize = 64;
+
 /// The address range of a region, which is the same in every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {

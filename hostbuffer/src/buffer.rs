@@ -13,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+use tcasm_core::place::Extent;
 use tcasm_core::sys::fork::Process;
 use tcasm_core::sys::{socket, thread};
 
@@ -89,7 +90,7 @@ impl HostBuffer {
     }
 
     /// Returns the bytes of address space, including gaps between sections. The sections in device
-    /// memory are the last ones, and the processor cannot read or write there.
+    /// memory and those for regions are the last ones, and the processor cannot read or write there.
     pub fn len(&self) -> usize {
         self.memory.layout().total
     }
@@ -104,6 +105,18 @@ impl HostBuffer {
         let i = self.memory.find(name)?;
         let (section, place) = self.part(i);
         Ok((self.as_ptr().wrapping_add(place), section.bytes))
+    }
+
+    /// Takes the part of `rank` in a section for regions ([`Section::regions`]), once in a process.
+    /// From then on the buffer reserves these addresses no longer in this process, so that a region
+    /// can be placed there: with `Builder::extent` of tcasm-producer. All other parts stay reserved
+    /// as long as the buffer. If this fails, the part stays reserved too.
+    ///
+    /// Other processes may take the part of the same rank, as they have addresses of their own. The
+    /// name of the region keeps ranks apart.
+    pub fn take_part(&self, name: &str, rank: u32) -> Result<Extent, HostBufferError> {
+        self.check_process()?;
+        self.memory.take_part(name, rank)
     }
 
     /// Makes a section read-only in all processes, for ever, and waits for it. A thread of any

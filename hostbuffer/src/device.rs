@@ -23,6 +23,9 @@ impl HostBuffer {
         let layout = self.layout();
         let i = layout.find(name)?;
         let section = &layout.sections[i];
+        if section.regions.is_some() {
+            return Err(HostBufferError::ForRegions(name.to_owned()));
+        }
         match section.backing {
             Backing::Device(device) => Ok(DeviceSection {
                 address: (self.address() + layout.places[i].start) as u64,

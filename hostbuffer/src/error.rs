@@ -195,6 +195,33 @@ pub enum HostBufferError {
     /// There is no such section.
     #[error("the host buffer has no section {0:?}")]
     NoSection(String),
+    /// The section has memory, and no parts for ranks.
+    #[error("section {0:?} is not for regions, so no rank has a part of it; see Section::regions")]
+    NotForRegions(String),
+    /// The section is for regions, and has no memory.
+    #[error("section {0:?} is for regions: the buffer has no memory there")]
+    ForRegions(String),
+    /// The section has no part for this rank.
+    #[error("section {section:?} has no part for rank {rank}: its ranks are 0 to {}", ranks - 1)]
+    NoRank {
+        /// The section.
+        section: String,
+        /// The rank.
+        rank: u32,
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// This process has taken the part already.
+    #[error(
+        "this process has taken the part of rank {rank} in section {section:?} already; use the \
+         addresses that it got then"
+    )]
+    PartTaken {
+        /// The section.
+        section: String,
+        /// The rank.
+        rank: u32,
+    },
     /// A section could not be sealed.
     #[error("section {section:?} was not sealed: {why}")]
     NotSealed {

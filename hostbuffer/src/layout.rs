@@ -1,6 +1,7 @@
 //! The sections of a host buffer, and where they lie.
 
 use crate::error::HostBufferError;
+use crate::regions::Regions;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use tcasm_core::place::check_name;
@@ -61,6 +62,8 @@ pub struct Section {
     pub(crate) allocated: bool,
     pub(crate) locked: bool,
     pub(crate) dumped: bool,
+    /// The parts, if the section is for regions.
+    pub(crate) regions: Option<Regions>,
 }
 
 impl Section {
@@ -75,6 +78,23 @@ impl Section {
             allocated: false,
             locked: false,
             dumped: false,
+            regions: None,
+        }
+    }
+
+    /// Describes a section for the regions of `ranks` ranks, each with at most `capacity` bytes of
+    /// fields. The buffer has no memory there. Each rank takes its part
+    /// ([`HostBuffer::take_part`](crate::HostBuffer::take_part)), and places a region of its own
+    /// there. So regions of all ranks have addresses of their own, the same in every run.
+    ///
+    /// Such sections lie behind all others. They cannot be sealed, and have no other settings.
+    pub fn regions(name: &str, ranks: u32, capacity: usize) -> Self {
+        let regions = Regions::new(ranks, capacity);
+        let bytes = regions.as_ref().and_then(Regions::bytes);
+        Section {
+            regions,
+            // `Layout` refuses 0 bytes.
+            ..Section::new(name, bytes.unwrap_or(0))
         }
     }
 
@@ -133,10 +153,30 @@ impl Section {
         self.backing != Backing::Memory
     }
 
-    /// Returns true if the section has settings that its backing does not know.
-    fn contradicts_itself(&self) -> bool {
-        let plain = Section::new(&self.name, self.bytes).backing(self.backing);
-        self.is_on_device() && *self != plain
+    /// Returns the place of the section among the kinds: in ordinary memory, in that of a device,
+    /// or for regions.
+    fn kind(&self) -> usize {
+        match self.regions {
+            Some(_) => 2,
+            None => usize::from(self.is_on_device()),
+        }
+    }
+
+    /// Returns why the section cannot have the settings that it has, if it is of another kind than
+    /// ordinary memory.
+    fn contradiction(&self) -> Option<&'static str> {
+        let plain = Section::new(&self.name, self.bytes);
+        let (plain, why) = match self.regions {
+            None => {
+                let plain = plain.backing(self.backing);
+                (plain, "is in device memory, which has no other settings")
+            }
+            regions => {
+                let plain = Section { regions, ..plain };
+                (plain, "is for regions, which have settings of their own")
+            }
+        };
+        (self.kind() > 0 && *self != plain).then_some(why)
     }
 }
 
@@ -148,27 +188,32 @@ pub(crate) struct Layout {
     pub(crate) places: Vec<Range<usize>>,
     /// The bytes of address space of the sections in ordinary memory, which lie first.
     pub(crate) ordinary: usize,
+    /// The addresses of the sections for regions, which lie last.
+    pub(crate) for_regions: Range<usize>,
     pub(crate) total: usize,
 }
 
 impl Layout {
     /// Places the sections one behind the other, each at a multiple of 2 MiB.
-    pub(crate) fn new(sections: Vec<Section>) -> Result<Self, HostBufferError> {
+    pub(crate) fn new(mut sections: Vec<Section>) -> Result<Self, HostBufferError> {
         let wrong = |why: String| Err(HostBufferError::Layout(why));
         if sections.is_empty() || sections.len() > MOST {
             return wrong(format!("there are {}, not 1 to {MOST}", sections.len()));
         }
-        let (mut places, mut ordinary) = (vec![0..0; sections.len()], 0);
+        // So the sections with objects are the first ones.
+        sections.sort_by_key(|section| section.regions.is_some());
+        let (mut places, mut ends) = (vec![0..0; sections.len()], [0; 3]);
         let mut total = 0;
-        for on_device in [false, true] {
+        for (kind, end) in ends.iter_mut().enumerate() {
             let all = sections.iter().enumerate();
-            for (i, section) in all.filter(|(_, s)| s.is_on_device() == on_device) {
+            for (i, section) in all.filter(|(_, s)| s.kind() == kind) {
                 check(section, &sections[..i])?;
                 places[i] = place(section, total)?;
                 total = places[i].end.next_multiple_of(HUGE_PAGE);
             }
-            ordinary = if on_device { ordinary } else { total };
+            *end = total;
         }
+        let [ordinary, with_memory, _] = ends;
         if ordinary == 0 {
             return wrong("at least one must be in ordinary memory".into());
         }
@@ -176,8 +221,14 @@ impl Layout {
             sections,
             places,
             ordinary,
+            for_regions: with_memory..total,
             total,
         })
+    }
+
+    /// Returns the number of sections with memory, which are the first ones.
+    pub(crate) fn with_memory(&self) -> usize {
+        self.sections.partition_point(|s| s.regions.is_none())
     }
 
     /// Returns the number of the section `name`.
@@ -207,10 +258,8 @@ fn check(section: &Section, others: &[Section]) -> Result<(), HostBufferError> {
     if others.iter().any(|other| other.name == *name) {
         return wrong(format!("two are called {name:?}"));
     }
-    if section.contradicts_itself() {
-        return wrong(format!(
-            "{name:?} is in device memory, which has no other settings"
-        ));
+    if let Some(why) = section.contradiction() {
+        return wrong(format!("{name:?} {why}"));
     }
     // So the layout fits into a message.
     let nodes = match &section.placement {
@@ -255,6 +304,21 @@ mod tests {
     }
 
     #[test]
+    fn sections_for_regions_lie_last_and_are_the_last_ones() {
+        let device = Section::new("d", 1).backing(Backing::Device(0));
+        let sections = vec![Section::regions("r", 2, 1), device, Section::new("m", 1)];
+        let layout = Layout::new(sections).unwrap();
+        let units = |from, to| from * HUGE_PAGE..to * HUGE_PAGE;
+        let places = [units(1, 2), 0..page_size(), units(2, 4)];
+        assert_eq!(layout.places, places);
+        assert_eq!((layout.with_memory(), layout.find("r").unwrap()), (2, 2));
+        assert_eq!(
+            (layout.for_regions, layout.total),
+            (units(2, 4), 4 * HUGE_PAGE)
+        );
+    }
+
+    #[test]
     fn sections_that_cannot_be_are_refused() {
         let refused = |sections| Layout::new(sections).unwrap_err().to_string();
         assert!(refused(vec![]).contains("there are 0"));
@@ -265,6 +329,17 @@ mod tests {
         assert!(refused(vec![device.clone()]).contains("ordinary memory"));
         let both = vec![Section::new("a", 1), device.locked()];
         assert!(refused(both).contains("no other settings"));
+        let regions = Section::regions("r", 4, 1);
+        assert!(refused(vec![regions.clone()]).contains("ordinary memory"));
+        for wrong in [
+            regions.clone().locked(),
+            regions.backing(Backing::Device(0)),
+        ] {
+            let both = vec![Section::new("a", 1), wrong];
+            assert!(refused(both).contains("settings of their own"));
+        }
+        assert!(refused(vec![Section::regions("r", 0, 1)]).contains("0 bytes"));
+        assert!(refused(vec![Section::regions("r", 4, usize::MAX)]).contains("bytes"));
         let placed = |nodes| vec![Section::new("a", 1).placement(Placement::Interleave(nodes))];
         assert!(refused(placed(vec![0; MOST_NODES + 1])).contains("nodes"));
         assert!(refused(placed(vec![MOST_NODES as u32])).contains("nodes"));

@@ -30,6 +30,8 @@ mod error;
 mod gpu;
 mod join;
 mod keeper;
+#[cfg(test)]
+mod keeper_tests;
 mod layout;
 mod lead;
 mod leader;
@@ -38,6 +40,7 @@ mod memory;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod probe;
+mod regions;
 mod seals;
 mod space;
 mod state;

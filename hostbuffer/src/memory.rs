@@ -5,6 +5,7 @@ use crate::layout::{self, Backing, Layout, Pages, Placement};
 use crate::space::Space;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use tcasm_core::place::Extent;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::numa;
 use tcasm_core::sys::section::Section;
@@ -32,7 +33,7 @@ impl Memory {
         layout: Layout,
         objects: Vec<Object>,
     ) -> Result<Self, HostBufferError> {
-        if objects.len() != layout.sections.len() {
+        if objects.len() != layout.with_memory() {
             return Err(do_not_fit());
         }
         for (object, range) in objects.iter().zip(&mut space.devices) {
@@ -74,11 +75,38 @@ impl Memory {
 
     /// Returns the object of section `i`, which must be in ordinary memory.
     fn object(&self, i: usize) -> Result<&Section, HostBufferError> {
-        match &self.objects[i] {
-            Object::Memory(object) => Ok(object),
-            Object::Device(_) => Err(HostBufferError::Backing {
-                section: self.layout.sections[i].name.clone(),
+        let section = || self.layout.sections[i].name.clone();
+        match self.objects.get(i) {
+            Some(Object::Memory(object)) => Ok(object),
+            Some(Object::Device(_)) => Err(HostBufferError::Backing {
+                section: section(),
                 is: "device memory",
+            }),
+            None => Err(HostBufferError::ForRegions(section())),
+        }
+    }
+
+    /// Gives up the addresses of `rank` in section `name`, which is for regions.
+    pub(crate) fn take_part(&self, name: &str, rank: u32) -> Result<Extent, HostBufferError> {
+        let i = self.layout.find(name)?;
+        let (section, place) = (&self.layout.sections[i], &self.layout.places[i]);
+        let both = section.regions.zip(self.space.for_regions.as_ref());
+        let not_for_regions = || HostBufferError::NotForRegions(name.to_owned());
+        let (regions, reserved) = both.ok_or_else(not_for_regions)?;
+        let part = regions.part(rank).ok_or_else(|| HostBufferError::NoRank {
+            section: name.to_owned(),
+            rank,
+            ranks: regions.ranks,
+        })?;
+        let first = self.base() as usize + place.start + part.start;
+        match reserved.give_up(&(first..first + part.len()))? {
+            true => Ok(Extent {
+                base: first as u64,
+                bytes: part.len() as u64,
+            }),
+            false => Err(HostBufferError::PartTaken {
+                section: name.to_owned(),
+                rank,
             }),
         }
     }
@@ -191,6 +219,7 @@ pub(crate) fn create(
 ) -> Result<Vec<Object>, HostBufferError> {
     let places = layout.places.iter().zip(&space.devices);
     let all = layout.sections.iter().zip(places);
+    let all = all.take(layout.with_memory());
     all.map(|(wanted, (place, range))| match range {
         Some(range) => range
             .create()

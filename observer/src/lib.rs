@@ -38,6 +38,7 @@ mod copies;
 mod error;
 mod every;
 mod forced;
+mod group;
 mod held;
 mod info;
 mod mappings;
@@ -61,6 +62,7 @@ mod windows;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use every::EveryVersion;
+pub use group::{FieldBlock, GroupError, GroupObserver, GroupVersion};
 pub use held::Held;
 pub use info::RegionInfo;
 pub use ndarray;

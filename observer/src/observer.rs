@@ -45,25 +45,31 @@ pub struct Observer {
 }
 
 /// How long an attaching observer waits for the producer's answer.
-const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a waiting observer checks that the producer lives.
-const LIVENESS: Duration = Duration::from_millis(50);
+pub(crate) const LIVENESS: Duration = Duration::from_millis(50);
 
 impl Observer {
     /// Attaches to the region `name`.
     pub fn attach(name: &str) -> Result<Observer, AttachError> {
-        Observer::attach_at(name, &socket_path(name))
+        Observer::attach_within(name, ATTACH_TIMEOUT)
     }
 
     /// Attaches to what a dead producer of the region `name` has left, if a process keeps it
     /// (`tcasm keep`). No newer version will come, and the existing ones stay as long as this
     /// observer.
     pub fn attach_kept(name: &str) -> Result<Observer, AttachError> {
-        Observer::attach_at(name, &kept_path(name))
+        Observer::attach_at(name, &kept_path(name), ATTACH_TIMEOUT)
     }
 
-    fn attach_at(name: &str, path: &Path) -> Result<Observer, AttachError> {
-        let session = Arc::new(attach::attach(name, path, ATTACH_TIMEOUT)?);
+    /// Does the same as [`attach`](Self::attach), and waits at most `timeout` for the producer's
+    /// answer.
+    pub(crate) fn attach_within(name: &str, timeout: Duration) -> Result<Observer, AttachError> {
+        Observer::attach_at(name, &socket_path(name), timeout)
+    }
+
+    fn attach_at(name: &str, path: &Path, timeout: Duration) -> Result<Observer, AttachError> {
+        let session = Arc::new(attach::attach(name, path, timeout)?);
         let windows = Arc::new(Windows::new(session.extent().bytes as usize));
         Ok(Observer {
             session,
@@ -232,7 +238,8 @@ impl Observer {
         })
     }
 
-    fn pin(&self, n: u64) -> Result<Option<Version>, ObserveError> {
+    /// Pins version `n`. Returns `None` if it is gone.
+    pub(crate) fn pin(&self, n: u64) -> Result<Option<Version>, ObserveError> {
         let Some(slot) = self.session.index()?.slot_of(n)? else {
             return Ok(None);
         };

@@ -50,7 +50,7 @@ pub use access::Access;
 pub use api::{
     Buffers, FieldBuilder, Lengths, MeshBuilder, Part, ProducerStats, RawBuilder, RolledBack,
 };
-pub use builder::{Builder, HugePages};
+pub use builder::{Builder, Group, HugePages};
 pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
 pub use handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw, Read, Rewrite};
 pub use kept::Kept;

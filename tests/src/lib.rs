@@ -17,6 +17,7 @@ pub mod outside;
 pub mod pattern;
 pub mod procfs;
 pub mod puppet;
+pub mod ranks;
 pub mod reserved;
 pub mod threads;
 pub mod unmap;

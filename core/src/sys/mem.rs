@@ -1,6 +1,8 @@
 //! Mappings: reservations at fixed addresses, mappings of shared objects, and the parts of a
 //! reservation that are replaced.
 
+mod split;
+
 use super::fork::Process;
 use nix::errno::Errno;
 use nix::sys::mman::{
@@ -271,7 +273,7 @@ impl Mapping {
         self.len
     }
 
-    /// Returns false: a mapping has at least one byte.
+    /// Returns true if all bytes were [split off](Self::split_off).
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

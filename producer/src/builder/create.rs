@@ -1,6 +1,6 @@
 //! Creates a region: claims its name, takes its memory, and starts its threads.
 
-use super::{Builder, HugePages, ROUNDING_PAGES, gate};
+use super::{Builder, HugePages, gate};
 use crate::claim::Claim;
 use crate::error::{CreateError, LAST_FIRST};
 use crate::keeper::{Duties, Gatherer, Keeper};
@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use std::sync::Arc;
 use tcasm_core::capture::{Copiers, Settings};
 use tcasm_core::format::index::HeaderInfo;
-use tcasm_core::place::{addresses, check_name, socket_path};
+use tcasm_core::place::{ROUNDING_PAGES, addresses, check_name, socket_path};
 use tcasm_core::store::{Bounds, Store};
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
@@ -27,8 +27,12 @@ const SHARED_ENV: &str = "TCASM_SHARED_BACKING";
 
 impl Builder {
     /// Creates the region and lets observers attach.
-    pub fn create(self) -> Result<Producer, CreateError> {
+    pub fn create(mut self) -> Result<Producer, CreateError> {
         check_name(&self.name)?;
+        if let Some(member) = &self.member {
+            member.check()?;
+            self.attrs.extend(member.attrs());
+        }
         let huge_pages = self.huge_pages.or_environment()?;
         let pages = self.pages(huge_pages)?;
         let bounds = self.bounds(pages * page_size())?;

@@ -2,8 +2,10 @@
 
 mod create;
 mod gate;
+mod group;
 mod huge;
 
+pub use group::Group;
 pub use huge::HugePages;
 
 use crate::access::Access;
@@ -13,14 +15,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tcasm_core::capture::Settings;
 use tcasm_core::field::Attr;
-use tcasm_core::place::Extent;
+use tcasm_core::group::Member;
+use tcasm_core::place::{Extent, ROUNDING_PAGES};
 use tcasm_core::planes::Topology;
 use tcasm_core::sys::mem::page_size;
 use tcasm_core::track::TrackerKind;
-
-/// The pages that a region has in addition to its capacity. Fields start on pages, so the size of
-/// each is rounded up.
-const ROUNDING_PAGES: usize = 64;
 
 /// The settings of a region that is not created yet: see [`Producer::builder`].
 #[derive(Clone, Debug)]
@@ -49,6 +48,7 @@ pub struct Builder {
     access: Access,
     max_observers: usize,
     attrs: BTreeMap<String, Attr>,
+    member: Option<Member>,
 }
 
 impl Producer {
@@ -85,6 +85,7 @@ impl Builder {
             access: Access::SameUser,
             max_observers: 64,
             attrs: BTreeMap::new(),
+            member: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use tcasm_core::group::BadMember;
 use tcasm_core::place::BadName;
 use tcasm_core::store::StoreError;
 use tcasm_core::sys::mem::MapError;
@@ -21,6 +22,9 @@ pub enum CreateError {
     /// The name of the region is not valid.
     #[error(transparent)]
     Name(#[from] BadName),
+    /// The region cannot be such a member of a group.
+    #[error(transparent)]
+    Member(#[from] BadMember),
     /// No capacity was given.
     #[error(
         "the region needs a capacity: give the bytes of all its fields and buffers with capacity()"

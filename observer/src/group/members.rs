@@ -1,0 +1,271 @@
+//! The ranks of a group on this host: finds their regions, attaches once to each, and pins versions
+//! of all of them.
+
+use super::error::GroupError;
+use super::seen::Seen;
+use super::steps::{Steps, newest};
+use super::version::GroupVersion;
+use crate::error::{AttachError, ObserveError};
+use crate::observer::Observer;
+use crate::sockets::sockets;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tcasm_core::group::{rank_of, region_name};
+use tcasm_core::place::runtime_dir;
+use tcasm_core::sys::futex;
+
+/// The attached ranks.
+pub(super) struct Members {
+    group: String,
+    ranks: BTreeMap<u32, Observer>,
+    /// The ranks whose regions could not be attached to, although there are sockets.
+    absent: BTreeMap<u32, AttachError>,
+    /// The number of ranks on this host, once a version has told it.
+    local_ranks: Option<u32>,
+}
+
+/// The ranks that publish no more.
+#[derive(Default)]
+pub(super) struct Ends {
+    closed: Vec<u32>,
+    lost: Vec<u32>,
+}
+
+/// The rank that publishes last, at a moment.
+pub(super) struct Last {
+    rank: u32,
+    /// The events of its region until then.
+    events: u64,
+}
+
+impl Members {
+    pub(super) fn new(group: &str) -> Self {
+        Members {
+            group: group.to_owned(),
+            ranks: BTreeMap::new(),
+            absent: BTreeMap::new(),
+            local_ranks: None,
+        }
+    }
+
+    pub(super) fn group(&self) -> &str {
+        &self.group
+    }
+
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &Observer)> {
+        self.ranks.iter().map(|(rank, observer)| (*rank, observer))
+    }
+
+    /// Attaches to the regions of ranks that have come, or were started again, since the last call.
+    /// Does nothing if all ranks are there and their producers live. Waits at most `timeout` for
+    /// the answer of each producer.
+    pub(super) fn refresh(&mut self, timeout: Duration) -> Result<(), GroupError> {
+        let lives = |(_, observer): (u32, &Observer)| observer.producer_alive();
+        let complete = self
+            .local_ranks
+            .is_some_and(|n| n as usize == self.ranks.len());
+        if complete && self.iter().all(lives) {
+            return Ok(());
+        }
+        self.absent.clear();
+        for rank in self.found()? {
+            let old = self.ranks.get(&rank);
+            if !old.is_some_and(Observer::producer_alive) {
+                self.attach(rank, timeout)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the ranks that have a socket.
+    fn found(&self) -> Result<Vec<u32>, GroupError> {
+        let folder = runtime_dir();
+        let found = sockets(&folder).map_err(|source| GroupError::Folder { folder, source })?;
+        let own = found.iter().filter(|socket| !socket.kept);
+        let ranks = own.filter_map(|socket| rank_of(&self.group, &socket.name));
+        Ok(ranks.collect())
+    }
+
+    /// Attaches to the region of `rank`. If its producer is dead, or does not answer, what is left
+    /// of the rank stays as it is.
+    fn attach(&mut self, rank: u32, timeout: Duration) -> Result<(), GroupError> {
+        match Observer::attach_within(&region_name(&self.group, rank), timeout) {
+            Ok(observer) => drop(self.ranks.insert(rank, observer)),
+            Err(
+                error @ (AttachError::NotFound { .. }
+                | AttachError::Dead { .. }
+                | AttachError::Ended { .. }
+                | AttachError::NoAnswer { .. }),
+            ) => drop(self.absent.insert(rank, error)),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Returns the error for a group of which nothing is attached.
+    pub(super) fn none(&mut self) -> GroupError {
+        match self.absent.pop_first() {
+            Some((_, error)) => error.into(),
+            None => GroupError::NotFound {
+                group: self.group.clone(),
+                folder: runtime_dir(),
+            },
+        }
+    }
+
+    /// Says why ranks are absent.
+    fn absence(&self) -> String {
+        let text = |error: &AttachError| format!("; {error}");
+        self.absent.values().map(text).collect()
+    }
+
+    /// Returns the steps of all versions of each rank, in the order of ranks. A version may be gone
+    /// when this returns, so the steps must be compared again when versions are pinned.
+    pub(super) fn steps(&self) -> Result<Vec<Steps>, GroupError> {
+        let read = |(rank, observer): (u32, &Observer)| {
+            steps(observer).map_err(|source| self.failed(rank, source))
+        };
+        self.iter().map(read).collect()
+    }
+
+    /// Pins the versions of all ranks that have this step. Returns `None` if one of them is gone.
+    /// Then none stays pinned.
+    pub(super) fn pin(
+        &mut self,
+        step: u64,
+        steps: &[Steps],
+    ) -> Result<Option<GroupVersion>, GroupError> {
+        let mut pinned = Vec::new();
+        for ((rank, observer), steps) in self.iter().zip(steps) {
+            let version = match steps.get(&step) {
+                Some(number) => observer.pin(*number),
+                None => Ok(None),
+            };
+            match version.map_err(|source| self.failed(rank, source))? {
+                Some(version) if version.step() == step => pinned.push((rank, version)),
+                _ => return Ok(None),
+            }
+        }
+        let version = GroupVersion::new(&self.group, pinned, || self.absence())?;
+        self.local_ranks = u32::try_from(version.members().len()).ok();
+        Ok(Some(version))
+    }
+
+    /// Returns the ranks that publish no more.
+    pub(super) fn ends(&self) -> Result<Ends, GroupError> {
+        let mut ends = Ends::default();
+        for (rank, observer) in self.iter() {
+            // A producer that ends as it should closes its region before.
+            let gone = !observer.producer_alive();
+            match closed(observer).map_err(|source| self.failed(rank, source))? {
+                true => ends.closed.push(rank),
+                false if gone => ends.lost.push(rank),
+                false => {}
+            }
+        }
+        Ok(ends)
+    }
+
+    /// Returns why there is no version that is newer than `seen`, or none at all. The ends must be
+    /// older than the search for one. So a version that came before the end was not missed.
+    pub(super) fn why_nothing(
+        &self,
+        ends: &Ends,
+        seen: Option<&Seen>,
+    ) -> Result<GroupError, GroupError> {
+        let group = self.group.clone();
+        if !ends.lost.is_empty() {
+            let ranks = ends.lost.clone();
+            return Ok(GroupError::Lost { group, ranks });
+        }
+        let newest: Vec<_> = self.steps()?.iter().map(newest).collect();
+        Ok(match self.over(ends, &newest, seen) {
+            Some(rank) => GroupError::EndOfStream { group, rank },
+            None => GroupError::NotReady {
+                newest: self.with_steps(&newest),
+            },
+        })
+    }
+
+    /// Returns a rank that keeps any newer step than `seen` from becoming one of all ranks: it has
+    /// closed its region, and has nothing newer itself. The others may still come to a step that a
+    /// rank had before its end.
+    fn over(&self, ends: &Ends, newest: &[Option<(u64, u64)>], seen: Option<&Seen>) -> Option<u32> {
+        let all_closed = ends.closed.len() == self.ranks.len();
+        let nothing_left = |rank: u32, observer: &Observer, newest: Option<(u64, u64)>| {
+            let region = (rank, observer.session.info.created);
+            newest.is_none_or(|(_, number)| seen.is_some_and(|seen| seen.has(region, number)))
+        };
+        let mut members = self.iter().zip(newest);
+        let found = members.find(|((rank, observer), newest)| {
+            let closed = ends.closed.contains(rank);
+            closed && (all_closed || nothing_left(*rank, observer, **newest))
+        });
+        found.map(|((rank, _), _)| rank)
+    }
+
+    /// Returns the ranks with the steps of their newest versions.
+    fn with_steps(&self, newest: &[Option<(u64, u64)>]) -> Vec<(u32, Option<u64>)> {
+        let steps = newest.iter().map(|newest| newest.map(|(step, _)| step));
+        self.ranks.keys().copied().zip(steps).collect()
+    }
+
+    /// Returns the rank with the oldest newest step. As long as steps ascend in each rank, there is
+    /// no newer step of all ranks before this rank publishes again.
+    pub(super) fn last(&self) -> Result<Option<Last>, GroupError> {
+        let mut events = Vec::new();
+        for (rank, observer) in self.iter() {
+            let count = || Ok(observer.session.index()?.event()?.load(Ordering::SeqCst));
+            events.push(count().map_err(|source| self.failed(rank, source))?);
+        }
+        // The steps are read after the events. So a version that comes later changes an event.
+        let newest = self.steps()?.into_iter().map(|steps| newest(&steps));
+        let ranks = self.ranks.keys().zip(newest).zip(events);
+        let last = ranks.min_by_key(|((_, newest), _)| *newest);
+        Ok(last.map(|((rank, _), events)| Last {
+            rank: *rank,
+            events,
+        }))
+    }
+
+    /// Waits until the rank has published since then, or `timeout` is over. If ranks return to an
+    /// earlier step, another rank may be the one to wait for, so the timeout must be short.
+    pub(super) fn wait(&self, last: Option<&Last>, timeout: Duration) {
+        let event = last.and_then(|last| {
+            let index = self.ranks.get(&last.rank)?.session.index().ok()?;
+            Some((index.event().ok()?, last.events))
+        });
+        match event {
+            Some((event, events)) => futex::wait(event, events, timeout),
+            None => std::thread::sleep(timeout),
+        }
+    }
+
+    fn failed(&self, rank: u32, source: ObserveError) -> GroupError {
+        GroupError::Member {
+            group: self.group.clone(),
+            rank,
+            source: Box::new(source),
+        }
+    }
+}
+
+/// Returns the steps of the versions of one rank.
+fn steps(observer: &Observer) -> Result<Steps, ObserveError> {
+    let session = &observer.session;
+    session.check()?;
+    let index = session.index()?;
+    let mut steps = Steps::new();
+    for number in index.versions()? {
+        if let Some(slot) = index.slot_of(number)? {
+            steps.insert(index.stamp(slot)?.step, number);
+        }
+    }
+    Ok(steps)
+}
+
+/// Returns true if the producer of one rank has closed its region.
+fn closed(observer: &Observer) -> Result<bool, ObserveError> {
+    Ok(observer.session.index()?.closed()?)
+}
