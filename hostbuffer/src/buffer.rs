@@ -90,7 +90,8 @@ impl HostBuffer {
     }
 
     /// Returns the bytes of address space, including gaps between sections. The sections in device
-    /// memory and those for regions are the last ones, and the processor cannot read or write there.
+    /// memory and those for regions are the last ones, and the processor cannot read or write
+    /// there.
     pub fn len(&self) -> usize {
         self.memory.layout().total
     }

@@ -99,11 +99,13 @@ impl Observer {
     /// Returns the state of the stream.
     pub fn status(&self) -> Result<Status, ObserveError> {
         let index = self.session.index()?;
+        // This comes first: a producer closes the stream before it ends.
+        let gone = self.session.producer_gone();
         Ok(if self.session.check().is_err() {
             Status::Revoked
         } else if index.closed()? {
             Status::EndOfStream
-        } else if self.session.producer_gone() {
+        } else if gone {
             Status::ProducerLost
         } else if index.latest()? == 0 {
             Status::NotReady
