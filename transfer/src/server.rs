@@ -93,6 +93,7 @@ impl Server {
             for (i, ready) in ready.into_iter().enumerate().rev() {
                 if !self.serve(i, ready) {
                     let connection = self.connections.swap_remove(i);
+                    socket::hang_up(&connection.socket);
                     connection.session.leave(&self.shared.table);
                 }
             }
@@ -101,6 +102,9 @@ impl Server {
             }
         }
         for connection in self.connections {
+            // At once: the socket is closed by another thread, later. From here on, no peer takes
+            // what it reads for good.
+            socket::hang_up(&connection.socket);
             connection.session.abandon();
         }
     }
