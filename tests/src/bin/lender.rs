@@ -45,7 +45,10 @@ fn main() {
     match args.get(1).map(String::as_str) {
         Some("own") => own(leaked()),
         Some("lend") => lend(),
-        Some("fixed") => own(fixed()),
+        Some("fixed") => {
+            place_as_always();
+            own(fixed());
+        }
         Some(kind @ ("open" | "hidden")) => {
             become_ordinary_user();
             set_dumpable(kind == "open").expect("a process that can be traced, or not");
@@ -121,6 +124,21 @@ fn fixed() -> &'static [AtomicU8] {
     let start = start.expect("memory at a fixed address");
     // SAFETY: the mapping has so many bytes, which are zeros, and is never unmapped.
     unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), BYTES) }
+}
+
+/// Starts this program again without random addresses, if it has them. So the next program in this
+/// process has its heap at the same place, too. Where that is forbidden, the program goes on.
+fn place_as_always() {
+    let flag = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
+    // SAFETY: the call takes a number, and touches no memory.
+    let before = unsafe { libc::personality(flag) };
+    if before >= 0 && before & libc::ADDR_NO_RANDOMIZE == 0 {
+        let program = std::env::current_exe().expect("a program");
+        panic!(
+            "{}",
+            Command::new(program).args(std::env::args().skip(1)).exec()
+        );
+    }
 }
 
 /// The program that `exec` starts.
