@@ -9,6 +9,7 @@ pub mod filter;
 pub mod hostile;
 pub mod index;
 pub mod invariants;
+pub mod lent;
 pub mod limits;
 pub mod network;
 pub mod oracle;

@@ -2,46 +2,33 @@
 
 use nix::sys::resource::Resource;
 use nix::sys::signal::Signal;
-use nix::unistd::{Gid, Uid, chown};
+use nix::unistd::Uid;
 use std::fs::{Permissions, metadata, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 use tcasm_tests::child::{Child, program};
+use tcasm_tests::lent::{BYTES, PART, first_bytes, lender, open_folder, user};
 use tcasm_tests::limits::Limited;
 use tcasm_tests::runtime_dir;
-use tcasm_tests::user::ORDINARY;
 use tcasm_transfer::{Cookie, Peer, Status, TransferError, Transport, direct_works};
-use tempfile::TempDir;
 
 const TRANSPORTS: [(Transport, &str); 2] =
     [(Transport::Direct, "direct"), (Transport::Ring, "ring")];
-const BYTES: usize = 1 << 20;
-const PART: usize = 64 << 10;
 
-/// Starts an owner. Returns it with its address and its cookie.
 fn owner() -> (Child, String, Cookie) {
     owner_of("own")
 }
 
 fn owner_of(kind: &str) -> (Child, String, Cookie) {
-    let owner = Child::start(&program("lender"), &[kind], runtime_dir(), &[]);
-    let address = owner.hear_line("address ");
-    let cookie = owner.hear_line("cookie ");
-    (owner, address, cookie.parse().unwrap())
-}
-
-fn user(address: &str, cookie: Cookie, transport: &str) -> Child {
-    let cookie = cookie.to_string();
-    let args = ["use", address, &cookie, transport];
-    Child::start(&program("lender"), &args, runtime_dir(), &[])
+    lender(runtime_dir(), kind)
 }
 
 #[test]
 fn bytes_of_another_process_are_read_and_written_in_the_order_of_its_layout() {
     let (mut owner, address, cookie) = owner();
     let mut peer = Peer::connect(Path::new(&address)).unwrap();
-    let wanted: Vec<u8> = (0..BYTES).map(|i| 15 - (i / PART) as u8).collect();
+    let wanted = first_bytes();
     for (i, (transport, _)) in TRANSPORTS.into_iter().enumerate() {
         peer.use_only(Some(transport));
         let mut bytes = vec![0; BYTES];
@@ -60,7 +47,7 @@ fn bytes_of_another_process_are_read_and_written_in_the_order_of_its_layout() {
 fn killed_owner_is_an_error_for_its_peers() {
     for (transport, name) in TRANSPORTS {
         let (mut owner, address, cookie) = owner();
-        let busy = user(&address, cookie, name);
+        let busy = user(&address, cookie, &[name]);
         let mut quiet = Peer::connect(Path::new(&address)).unwrap();
         quiet.use_only(Some(transport));
         busy.hear_line("round");
@@ -77,7 +64,7 @@ fn killed_peers_hold_up_no_revocation_and_no_other_peer() {
     let (mut owner, address, cookie) = owner();
     for round in 0..10 {
         let (_, name) = TRANSPORTS[round % 2];
-        let mut busy = user(&address, cookie, name);
+        let mut busy = user(&address, cookie, &[name]);
         busy.hear_line("round");
         busy.kill();
         let mut peer = Peer::connect(Path::new(&address)).unwrap();
@@ -88,22 +75,9 @@ fn killed_peers_hold_up_no_revocation_and_no_other_peer() {
 }
 
 #[test]
-fn revocation_in_the_middle_of_transfers_ends_them() {
-    let (mut owner, address, cookie) = owner();
-    let users = TRANSPORTS.map(|(_, name)| user(&address, cookie, name));
-    users.iter().for_each(|user| drop(user.hear_line("round")));
-    owner.send("revoke");
-    assert_eq!(owner.hear_line("revoked "), "true");
-    for user in &users {
-        let why = user.hear_line("ended ");
-        assert!(why.starts_with("the owner has revoked the cookie"), "{why}");
-    }
-}
-
-#[test]
 fn dead_peer_whose_forked_child_has_its_connection_holds_up_no_revocation() {
     let (mut owner, address, cookie) = owner();
-    let mut peer = user(&address, cookie, "hold");
+    let mut peer = user(&address, cookie, &["leave"]);
     peer.hear_line("forked");
     peer.kill();
     owner.send("revoke");
@@ -155,9 +129,7 @@ fn users_are_admitted_only_if_the_owner_says_so_and_learn_no_addresses() {
     }
     set_permissions(runtime_dir(), Permissions::from_mode(0o711)).unwrap();
     let other = |address: &str, cookie: Cookie, transport: &str| {
-        let cookie = cookie.to_string();
-        let args = ["use", address, &cookie, transport, "ordinary"];
-        Child::start(&program("lender"), &args, runtime_dir(), &[])
+        user(address, cookie, &[transport, "ordinary"])
     };
     let refused = other(&own_address, own_cookie, "ring").hear_line("ended ");
     assert!(refused.contains("EACCES"), "{refused}");
@@ -176,17 +148,9 @@ fn users_are_admitted_only_if_the_owner_says_so_and_learn_no_addresses() {
 
 #[test]
 fn where_processes_may_not_be_traced_transfers_go_by_ring() {
-    let dir = TempDir::new().unwrap();
-    if Uid::effective().is_root() {
-        let (user, group) = (Uid::from_raw(ORDINARY), Gid::from_raw(ORDINARY));
-        chown(dir.path(), Some(user), Some(group)).unwrap();
-    }
-    let owner = Child::start(&program("lender"), &["hidden"], dir.path(), &[]);
-    let (address, cookie) = (owner.hear_line("address "), owner.hear_line("cookie "));
-    let user = |transport: &str| {
-        let args = ["use", &address, &cookie, transport, "ordinary"];
-        Child::start(&program("lender"), &args, dir.path(), &[])
-    };
+    let folder = open_folder();
+    let (_owner, address, cookie) = lender(folder.path(), "hidden");
+    let user = |transport: &str| user(&address, cookie, &[transport, "ordinary"]);
     user("any").hear_line("round");
     let refused = user("direct").hear_line("ended ");
     let by_root = Uid::effective().is_root();

@@ -1,7 +1,7 @@
 //! Checks whether addresses of this process are mapped, without touching the memory: a load would
 //! allocate pages of sparse files.
 
-use crate::layout::Segment;
+use crate::segment::Segment;
 use std::io;
 use std::ops::Range;
 

@@ -3,7 +3,8 @@
 use crate::addresses::first_missing;
 use crate::cookie::Access;
 use crate::error::DeclareError;
-use crate::layout::{Layout, Segment};
+use crate::layout::Layout;
+use crate::segment::Segment;
 use crate::shared::SharedMemory;
 use std::any::Any;
 use std::num::NonZeroU64;

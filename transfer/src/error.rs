@@ -118,6 +118,9 @@ pub enum TransferError {
     /// The transport that the caller chose does not work.
     #[error("a direct copy is not possible: {0}; use another transport")]
     NotDirect(String),
+    /// This process has no room for a descriptor.
+    #[error("no room for the file that the owner has sent: {0}; close some, and connect again")]
+    Descriptors(#[source] io::Error),
     /// The kernel refused a copy.
     #[error("the kernel refused the copy: {0}")]
     Copy(#[source] io::Error),

@@ -7,7 +7,7 @@ use crate::local::Local;
 use crate::mapped::MemoryFile;
 use crate::peer::{Peer, Transport};
 use crate::torn::Torn;
-use crate::wire::{Request, Span, Status};
+use crate::wire::{Span, Status};
 use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Peer {
         offset: u64,
         len: u64,
     ) -> Result<Hold<'_>, TransferError> {
-        let (transport, file) = self.choose(cookie, u64::MAX)?;
+        let (transport, file) = self.choose(cookie, u64::MAX, false)?;
         if transport == Transport::Ring {
             let why = self.direct().err().unwrap_or("the ring was chosen");
             return Err(TransferError::NotDirect(why.to_owned()));
@@ -44,11 +44,7 @@ impl Peer {
             len,
             write: false,
         };
-        let request = Request::Resolve {
-            span,
-            file: file.is_some(),
-        };
-        let reply = self.ask(request)?;
+        let reply = self.resolve(span, file.is_some())?;
         let nonsense = |_| TransferError::Nonsense("segments that overlap, or none");
         let layout = Layout::of(reply.segments).map_err(nonsense);
         Ok(Hold {
@@ -76,7 +72,9 @@ impl Hold<'_> {
         NonZeroU64::new(self.version)
     }
 
-    /// Reads bytes from `offset` on, counted from the beginning of what is held.
+    /// Reads bytes from `offset` on, counted from the beginning of what is held. If the kernel does
+    /// not permit direct copies any more, the error is [`TransferError::NotDirect`]: drop this, and
+    /// read by the cookie.
     pub fn read<'a>(
         &mut self,
         offset: u64,
@@ -92,10 +90,7 @@ impl Hold<'_> {
         let mut buffers = [IoSliceMut::new(into)];
         let mut local = Local::Into(&mut buffers);
         let copied = self.peer.copy(&mut local, &segments, self.file.as_deref());
-        // If the owner was dead before the copy, another process may have its number.
-        if !self.peer.owner.alive() {
-            return Err(self.peer.end(TransferError::OwnerGone));
-        }
+        self.peer.still_there()?;
         copied.map(|()| Torn::new(into))
     }
 }

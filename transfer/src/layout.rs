@@ -1,41 +1,10 @@
 //! Layouts: ordered lists of segments of memory, and their description as sub-arrays and blocks.
 
+use crate::segment::Segment;
 use thiserror::Error;
 
 /// The largest number of segments of a layout.
 const MOST_SEGMENTS: usize = 1 << 20;
-
-/// A range of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// The first address.
-    pub addr: usize,
-    /// The number of bytes.
-    pub len: usize,
-}
-
-impl Segment {
-    /// Returns the range of the bytes of `values`.
-    pub fn of<T>(values: &[T]) -> Self {
-        Segment {
-            addr: values.as_ptr().expose_provenance(),
-            len: size_of_val(values),
-        }
-    }
-
-    /// Returns the segment with its address counted from `start`, which is not above it.
-    pub(crate) fn after(self, start: usize) -> Self {
-        Segment {
-            addr: self.addr - start,
-            ..self
-        }
-    }
-
-    /// Returns the address after the last one, unless the segment wraps around.
-    pub(crate) fn end(self) -> Option<usize> {
-        self.addr.checked_add(self.len)
-    }
-}
 
 /// The reason why a layout is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -1,16 +1,11 @@
 //! The buffers of a peer, and copies between them and the memory of the owner.
 
-use crate::layout::Segment;
-use nix::errno::Errno;
-use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
-use nix::unistd::Pid;
+use crate::image::{Image, Missed};
+use crate::segment::{Segment, sum};
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use tcasm_core::sys::thread::without_file_size_signal;
-
-/// The largest number of vectors in one call of the kernel, on each side.
-const AT_ONCE: usize = 1024;
 
 /// What is left of the buffers of a peer.
 #[derive(Debug)]
@@ -43,42 +38,30 @@ impl Local<'_, '_> {
         }
     }
 
-    /// Copies directly between the buffers and segments of another process, which have no more
-    /// bytes than the buffers.
-    pub(crate) fn direct(&mut self, pid: Pid, segments: &[Segment]) -> Result<(), Errno> {
-        let vector = |segment: &Segment| RemoteIoVec {
-            base: segment.addr,
-            len: segment.len,
-        };
-        let mut vectors: Vec<RemoteIoVec> = segments.iter().map(vector).collect();
-        let mut left = &mut vectors[..];
-        while !left.is_empty() {
-            self.skip(0);
-            match self.call(pid, &left[..left.len().min(AT_ONCE)]) {
-                Ok(0) => return Err(Errno::EIO),
-                Ok(bytes) => {
-                    self.skip(bytes);
-                    left = after(left, bytes);
-                }
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
+    /// Copies directly between the buffers and segments of an owner, which have no more bytes than
+    /// the buffers. After an error the buffers begin where they did, so the copy can be repeated.
+    #[allow(unsafe_code)]
+    pub(crate) fn direct(
+        &mut self,
+        image: &Image,
+        segments: &[Segment],
+        threads: usize,
+    ) -> Result<(), Missed> {
+        let bytes = sum(segments).and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = bytes.ok_or(Missed::Unreadable)?;
+        let ranges = self.ranges(bytes);
+        // SAFETY: the ranges are parts of buffers of bytes that `self` borrows during the call,
+        // mutably if they are written.
+        unsafe { image.copy(self.writes(), &ranges, segments, threads) }?;
+        self.skip(bytes);
         Ok(())
     }
 
-    /// Copies once, as much as the kernel does. It copies at most 2 GiB, and stops where memory is
-    /// missing.
-    fn call(&mut self, pid: Pid, vectors: &[RemoteIoVec]) -> nix::Result<usize> {
+    /// Returns where the next bytes are.
+    fn ranges(&mut self, bytes: usize) -> Vec<Segment> {
         match self {
-            Local::Into(buffers) => {
-                let n = buffers.len().min(AT_ONCE);
-                process_vm_readv(pid, &mut buffers[..n], vectors)
-            }
-            Local::From(buffers) => {
-                let n = buffers.len().min(AT_ONCE);
-                process_vm_writev(pid, &buffers[..n], vectors)
-            }
+            Local::Into(buffers) => first(buffers.iter_mut().map(|b| Segment::of_mut(b)), bytes),
+            Local::From(buffers) => first(buffers.iter().map(|b| Segment::of(b)), bytes),
         }
     }
 
@@ -108,17 +91,18 @@ impl Local<'_, '_> {
     }
 }
 
-/// Returns what is left of a list after its first `bytes` bytes.
-fn after(list: &mut [RemoteIoVec], mut bytes: usize) -> &mut [RemoteIoVec] {
-    let mut whole = 0;
-    while whole < list.len() && list[whole].len <= bytes {
-        bytes -= list[whole].len;
-        whole += 1;
+/// Returns the first `bytes` bytes of ranges. Empty ones are left out.
+fn first(ranges: impl Iterator<Item = Segment>, mut bytes: usize) -> Vec<Segment> {
+    let mut list = Vec::new();
+    for Segment { addr, len } in ranges {
+        if bytes == 0 {
+            break;
+        }
+        let len = len.min(bytes);
+        bytes -= len;
+        if len > 0 {
+            list.push(Segment { addr, len });
+        }
     }
-    let left = &mut list[whole..];
-    if let Some(first) = left.first_mut() {
-        first.base += bytes;
-        first.len -= bytes;
-    }
-    left
+    list
 }

@@ -1,7 +1,7 @@
 //! Memory of an owner, mapped by a peer.
 
 use crate::error::TransferError;
-use crate::layout::Segment;
+use crate::segment::Segment;
 use crate::shared::atomic_bytes;
 use std::fs::File;
 use std::ops::Range;

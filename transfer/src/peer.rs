@@ -3,9 +3,13 @@
 
 use crate::cookie::{Access, Cookie};
 use crate::error::TransferError;
+use crate::image::Image;
 use crate::mapped::{Mapped, MemoryFile};
 use crate::reach::{patiently, probe};
-use crate::wire::{REPLY_BYTES, Reply, Request, SLOT_BYTES, SLOTS, Status, VERSION};
+use crate::segment::sum;
+use crate::wire::{
+    REPLY_BYTES, Reply, Request, SLOT_BYTES, SLOTS, Span, Status, VERSION, WINDOW_BYTES,
+};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::HashMap;
@@ -67,8 +71,10 @@ pub struct Described {
 pub struct Peer {
     socket: OwnedFd,
     pub(crate) owner: process::Peer,
-    direct: Result<(), String>,
+    /// The memory of the owner, or why direct copies do not work.
+    pub(crate) image: Result<Image, String>,
     only: Option<Transport>,
+    pub(crate) threads: usize,
     ring: Option<Arc<File>>,
     /// The files of declarations, or `None` for those that have none for this peer.
     files: HashMap<Cookie, Option<Arc<MemoryFile>>>,
@@ -92,8 +98,9 @@ impl Peer {
         let mut peer = Peer {
             socket,
             owner,
-            direct: Err("the owner was not asked".to_owned()),
+            image: Err("the owner was not asked".to_owned()),
             only: None,
+            threads: 1,
             ring: None,
             files: HashMap::new(),
             timeout: TIMEOUT,
@@ -103,18 +110,26 @@ impl Peer {
             buffer: vec![0; REPLY_BYTES],
         };
         let welcome = peer.ask(Request::Hello { version: VERSION })?;
-        peer.direct = probe(&peer.owner, welcome.words);
+        peer.image = probe(&peer.owner, welcome.words);
         Ok(peer)
     }
 
-    /// Returns why direct copies do not work, if they do not.
+    /// Returns why direct copies do not work, if they do not. The kernel can forbid them later than
+    /// at the beginning. Then this peer tries them no more.
     pub fn direct(&self) -> Result<(), &str> {
-        self.direct.as_ref().copied().map_err(String::as_str)
+        self.image.as_ref().map(drop).map_err(String::as_str)
     }
 
     /// Uses one transport for all transfers, or the best one for each (`None`).
     pub fn use_only(&mut self, transport: Option<Transport>) {
         self.only = transport;
+    }
+
+    /// Sets how many threads share a direct copy of more than 4 MiB: at first one, which is the
+    /// calling one. More are worth it where one processor copies slower than the memory allows, and
+    /// others have nothing else to do.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
     }
 
     /// Sets how long to wait for an answer.
@@ -150,21 +165,25 @@ impl Peer {
     }
 
     /// Returns the transport for so many bytes of a declaration, and the file that it needs.
+    ///
+    /// Writes go to the file if there is one: it is the owner's whatever becomes of its process.
     pub(crate) fn choose(
         &mut self,
         cookie: Cookie,
         len: u64,
+        write: bool,
     ) -> Result<(Transport, Option<Arc<MemoryFile>>), TransferError> {
         match self.only {
             None if len <= SMALL => Ok((Transport::Ring, None)),
-            None if self.direct.is_ok() => Ok((Transport::Direct, None)),
+            None if self.image.is_ok() && !write => Ok((Transport::Direct, None)),
             None => Ok(match self.file_of(cookie)? {
+                None if self.image.is_ok() => (Transport::Direct, None),
                 None => (Transport::Ring, None),
                 file => (Transport::Mapped, file),
             }),
             Some(Transport::Ring) => Ok((Transport::Ring, None)),
-            Some(Transport::Direct) => match &self.direct {
-                Ok(()) => Ok((Transport::Direct, None)),
+            Some(Transport::Direct) => match &self.image {
+                Ok(_) => Ok((Transport::Direct, None)),
                 Err(why) => Err(TransferError::NotDirect(why.clone())),
             },
             Some(Transport::Mapped) => match self.file_of(cookie)? {
@@ -182,6 +201,8 @@ impl Peer {
         let file = match self.ask_file(cookie) {
             Ok(file) => Some(Arc::new(file)),
             Err(TransferError::Refused(Status::NotMapped | Status::NotPermitted)) => None,
+            // Other transports may do. The next transfer asks again.
+            Err(TransferError::Refused(Status::Failed)) if self.only.is_none() => return Ok(None),
             Err(error) => return Err(error),
         };
         if self.files.len() >= MOST_FILES {
@@ -189,6 +210,11 @@ impl Peer {
         }
         self.files.insert(cookie, file.clone());
         Ok(file)
+    }
+
+    /// Forgets the file of a cookie that has ended, so that its memory can be given back.
+    pub(crate) fn forget(&mut self, cookie: Cookie) {
+        self.files.remove(&cookie);
     }
 
     /// Asks for the file of a declaration.
@@ -215,6 +241,16 @@ impl Peer {
         Ok(ring)
     }
 
+    /// Begins a transfer by this peer, of the span or its first part. Returns where that is.
+    pub(crate) fn resolve(&mut self, span: Span, file: bool) -> Result<Reply, TransferError> {
+        let reply = self.ask(Request::Resolve { span, file })?;
+        let most = span.len.min(WINDOW_BYTES);
+        match sum(&reply.segments) {
+            Some(bytes) if (1..=most).contains(&bytes) => Ok(reply),
+            _ => Err(self.end(TransferError::Nonsense("another number of bytes"))),
+        }
+    }
+
     /// Sends a request and returns the reply to it.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, TransferError> {
         self.send(request)?;
@@ -222,12 +258,20 @@ impl Peer {
     }
 
     /// Ends the transfer that this peer does itself, and does not wait for the answer: what was
-    /// copied was there, because a revocation waits for this message. Fails if the owner is dead,
-    /// whose number another process may have had during the copy.
+    /// copied was there, because a revocation waits for this message. Fails if the owner is gone.
     pub(crate) fn end_copy(&mut self, complete: bool) -> Result<(), TransferError> {
         self.send(Request::End { complete })?;
         self.unread += 1;
         match self.owner.alive() {
+            true => Ok(()),
+            false => Err(self.end(TransferError::OwnerGone)),
+        }
+    }
+
+    /// Fails if the owner is gone. A socket hangs up when its process starts another program, which
+    /// closes it, and when the owner was dropped.
+    pub(crate) fn still_there(&mut self) -> Result<(), TransferError> {
+        match self.owner.alive() && !socket::hung_up(&self.socket) {
             true => Ok(()),
             false => Err(self.end(TransferError::OwnerGone)),
         }
@@ -271,9 +315,7 @@ impl Peer {
                 Ok((0, _)) => return Err(self.end(TransferError::OwnerGone)),
                 Ok(message) => break message,
                 Err(Errno::EAGAIN | Errno::EINTR) => {}
-                Err(Errno::EMSGSIZE) => {
-                    return Err(self.end(TransferError::Nonsense("a message that is too long")));
-                }
+                Err(Errno::EMSGSIZE) => return Err(self.end(self.cut_short())),
                 Err(_) => return Err(self.end(TransferError::OwnerGone)),
             }
         };
@@ -284,6 +326,14 @@ impl Peer {
             return Err(TransferError::Refused(reply.status));
         }
         Ok((reply, files))
+    }
+
+    /// Returns why a message did not fit: it is too long, or its descriptors have no room here.
+    fn cut_short(&self) -> TransferError {
+        match self.socket.try_clone() {
+            Ok(_) => TransferError::Nonsense("a message that is too long"),
+            Err(error) => TransferError::Descriptors(error),
+        }
     }
 
     /// Waits for a reply. If the owner ends, this is noticed even if a forked child of it still has

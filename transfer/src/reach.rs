@@ -1,10 +1,8 @@
 //! Reaching an owner: connecting to it, and finding out whether direct copies work.
 
-use crate::beacon::expected;
+use crate::image::{Image, Missed};
 use nix::errno::Errno;
-use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::{Pid, geteuid};
-use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,7 +26,7 @@ pub(crate) fn patiently(address: &Path) -> nix::Result<OwnedFd> {
 ///
 /// Owners of other users are not tried, even by root: such an owner could run another program under
 /// its number, and make this process write there what that user could not.
-pub(crate) fn probe(owner: &process::Peer, welcome: [u64; 4]) -> Result<(), String> {
+pub(crate) fn probe(owner: &process::Peer, welcome: [u64; 4]) -> Result<Image, String> {
     let pid = owner.pid;
     if pid <= 0 {
         return Err("the owner is in another pid namespace".to_owned());
@@ -36,17 +34,17 @@ pub(crate) fn probe(owner: &process::Peer, welcome: [u64; 4]) -> Result<(), Stri
     if owner.uid != geteuid().as_raw() || welcome[0] == 0 {
         return Err("the owner is of another user".to_owned());
     }
-    let mut bytes = [0; 16];
-    let base = usize::try_from(welcome[0]).map_err(|error| error.to_string())?;
-    let remote = RemoteIoVec { base, len: 16 };
-    let local = &mut [IoSliceMut::new(&mut bytes)];
-    let read = process_vm_readv(Pid::from_raw(pid), local, &[remote]);
-    match read {
-        Ok(16) if bytes == expected(welcome) => Ok(()),
-        Ok(_) => Err(format!("process {pid} here is not the owner")),
-        Err(error) => Err(format!(
-            "the kernel does not let this process trace the owner ({error}); see ptrace_scope of \
-             Yama and the user namespaces of both"
-        )),
-    }
+    Image::find(Pid::from_raw(pid), welcome).map_err(|missed| match missed {
+        Missed::Forbidden(error) => forbidden(error),
+        Missed::Failed(error) => format!("the kernel refused a copy from the owner ({error})"),
+        Missed::Gone | Missed::Unreadable => format!("process {pid} here is not the owner"),
+    })
+}
+
+/// Returns why the kernel does not permit direct copies.
+pub(crate) fn forbidden(error: Errno) -> String {
+    format!(
+        "the kernel does not let this process trace the owner ({error}); see ptrace_scope of Yama, \
+         the user namespaces of both, and PR_SET_DUMPABLE of the owner"
+    )
 }

@@ -2,7 +2,7 @@
 
 use crate::beacon::Beacon;
 use crate::listener::Allowed;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::table::Table;
 use crate::wire::{REQUEST_BYTES, Request, Status};
 use nix::errno::Errno;
@@ -42,6 +42,8 @@ struct Connection {
     peer: Peer,
     since: Instant,
     session: Session,
+    /// True if the peer may not have read an answer with a descriptor.
+    lent: bool,
 }
 
 /// What a connection is ready for.
@@ -91,6 +93,7 @@ impl Server {
             for (i, ready) in ready.into_iter().enumerate().rev() {
                 if !self.serve(i, ready) {
                     let connection = self.connections.swap_remove(i);
+                    socket::hang_up(&connection.socket);
                     connection.session.leave(&self.shared.table);
                 }
             }
@@ -99,6 +102,9 @@ impl Server {
             }
         }
         for connection in self.connections {
+            // At once: the socket is closed by another thread, later. From here on, no peer takes
+            // what it reads for good.
+            socket::hang_up(&connection.socket);
             connection.session.abandon();
         }
     }
@@ -154,14 +160,14 @@ impl Server {
             return false;
         };
         let beacon = self.beacon.words();
-        let session = &mut connection.session;
-        let Some(answer) = session.answer(request, &self.shared.table, beacon) else {
-            return false;
-        };
-        let files: Vec<_> = answer.file.iter().map(AsRawFd::as_raw_fd).collect();
-        let sent = socket::send(&connection.socket, &answer.reply.encode(), &files);
-        // A peer that does not read its answers is not served.
-        sent.is_ok() && session.greeted()
+        match connection
+            .session
+            .answer(request, &self.shared.table, beacon)
+        {
+            // A peer that does not read its answers is not served.
+            Some(answer) => connection.send(answer) && connection.session.greeted(),
+            None => false,
+        }
     }
 
     fn accept(&mut self) {
@@ -182,6 +188,7 @@ impl Server {
             peer,
             since: Instant::now(),
             session,
+            lent: false,
         });
     }
 
@@ -203,6 +210,27 @@ impl Server {
 }
 
 impl Connection {
+    /// Sends an answer. Returns false if the peer does not take it.
+    ///
+    /// A connection has at most one descriptor on its way. A user may have few of them on the way
+    /// in all, so a peer that reads none could keep all other programs of the user from sending.
+    fn send(&mut self, mut answer: Answer) -> bool {
+        self.lent = self.lent && socket::has_unread(&self.socket);
+        if answer.file.is_some() && self.lent {
+            answer = Answer::refused(Status::Unread);
+        }
+        self.lent |= answer.file.is_some();
+        let send = |answer: &Answer| {
+            let files: Vec<_> = answer.file.iter().map(AsRawFd::as_raw_fd).collect();
+            socket::send(&self.socket, &answer.reply.encode(), &files)
+        };
+        match send(&answer) {
+            // Other programs of the user have too many on the way.
+            Err(Errno::ETOOMANYREFS) => send(&Answer::refused(Status::Failed)).is_ok(),
+            sent => sent.is_ok(),
+        }
+    }
+
     /// Returns what to wait for: a message, and the end of the process.
     fn waits(&self) -> [PollFd<'_>; 2] {
         let (socket, input) = (self.socket.as_fd(), PollFlags::POLLIN);

@@ -2,7 +2,7 @@
 
 use crate::cookie::Cookie;
 use crate::declaration::Declaration;
-use crate::layout::Segment;
+use crate::segment::Segment;
 use crate::table::{Most, Running, Table};
 use crate::wire::{
     MOST_SEGMENTS, Reply, Request, SLOT_BYTES, SLOTS, Span, Status, VERSION, WINDOW_BYTES,
@@ -29,7 +29,7 @@ impl Answer {
         }
     }
 
-    fn refused(status: Status) -> Self {
+    pub(crate) fn refused(status: Status) -> Self {
         Answer {
             reply: Reply::of(status, [0; 4]),
             file: None,
@@ -169,19 +169,30 @@ impl Session {
         let follows = |held: &Held| held.cookie == span.cookie && held.next == span.offset;
         let version = self.held.take().filter(follows).map(|held| held.version);
         let running = table.begin(self.id, span, most, version)?;
-        if running.declaration.number() != 0 && running.bytes() < span.len {
+        if running.bytes() < span.len {
+            self.keep(&running, running.end);
+        }
+        Ok(running)
+    }
+
+    /// Keeps the version of a transfer, if it has one, for the part that begins at `next`.
+    fn keep(&mut self, running: &Running, next: u64) {
+        if running.declaration.number() != 0 {
             self.held = Some(Held {
-                cookie: span.cookie,
-                next: running.end,
+                cookie: running.cookie,
+                next,
                 version: running.declaration.clone(),
             });
         }
-        Ok(running)
     }
 
     /// Ends the transfer that runs. Returns `None` if none does, which no honest peer asks for.
     fn end(&mut self, table: &Table, complete: bool) -> Option<Result<Answer, Status>> {
         let running = self.running.take()?;
+        if !complete {
+            // The peer may read the same part in another way.
+            self.keep(&running, running.end - running.bytes());
+        }
         let ended = table.end(&running, complete);
         Some(ended.map(|()| Answer::of([0; 4])))
     }

@@ -65,6 +65,41 @@ fn request(
     }
 }
 
+#[test]
+fn part_of_a_version_that_failed_is_of_the_same_version_when_it_is_read_again() {
+    let table = Table::default();
+    let version = |number: u64| {
+        let bytes = Arc::new(vec![number as u8; 3 * SLOT_BYTES as usize]);
+        Declaration::version(NonZeroU64::new(number).unwrap(), bytes).unwrap()
+    };
+    let cookie = table.declare(version(1)).unwrap();
+    let mut session = Session::new(1, Status::Done, true);
+    let mut ask = |request| session.answer(request, &table, BEACON).unwrap().reply;
+    ask(Request::Hello { version: VERSION });
+    ask(Request::Ring);
+    let span = |offset| Span {
+        cookie,
+        offset,
+        len: 3 * SLOT_BYTES - offset,
+        write: false,
+    };
+    let resolve = Request::Resolve {
+        span: span(5),
+        file: false,
+    };
+    assert_eq!(ask(resolve).words[1], 1);
+    table.set_version(cookie, version(2)).unwrap();
+    ask(Request::End { complete: false });
+    for offset in [5, 5 + SLOT_BYTES, 5 + 2 * SLOT_BYTES] {
+        let block = Request::Block {
+            span: span(offset),
+            slot: 0,
+        };
+        assert_eq!(ask(block).words[1], 1, "at {offset}");
+    }
+    assert_eq!(ask(resolve).words[1], 2, "a new transfer");
+}
+
 fn some_offset() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(0),

@@ -3,7 +3,7 @@
 use crate::cookie::Cookie;
 use crate::declaration::Declaration;
 use crate::error::DeclareError;
-use crate::layout::Segment;
+use crate::segment::Segment;
 use crate::shared::SharedMemory;
 use crate::wire::{MOST_SEGMENTS, Span, Status};
 use std::collections::{HashMap, VecDeque};
@@ -60,7 +60,7 @@ pub(crate) struct Most {
 /// A transfer that runs. It must be given back to [`Table::end`]. It keeps the memory.
 #[derive(Debug)]
 pub(crate) struct Running {
-    cookie: Cookie,
+    pub(crate) cookie: Cookie,
     /// The offset after the last byte.
     pub(crate) end: u64,
     /// The memory, in order.

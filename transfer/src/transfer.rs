@@ -2,14 +2,14 @@
 
 use crate::cookie::Cookie;
 use crate::error::TransferError;
-use crate::layout::Segment;
+use crate::image::Missed;
 use crate::local::Local;
 use crate::mapped::MemoryFile;
 use crate::peer::{Peer, Transport};
+use crate::reach::forbidden;
+use crate::segment::{Segment, sum};
 use crate::torn::Torn;
-use crate::wire::{Request, SLOT_BYTES, SLOTS, Span, Status};
-use nix::errno::Errno;
-use nix::unistd::Pid;
+use crate::wire::{Reply, Request, SLOT_BYTES, SLOTS, Span, Status};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
@@ -80,7 +80,7 @@ impl Peer {
         offset: u64,
         local: &mut Local<'_, '_>,
     ) -> Result<u64, TransferError> {
-        let span = Span {
+        let mut span = Span {
             cookie,
             offset,
             len: local.len(),
@@ -89,37 +89,47 @@ impl Peer {
         if offset.checked_add(span.len).is_none() || span.len == 0 {
             return Err(Status::OutOfRange.into());
         }
-        match self.choose(cookie, span.len)? {
-            (Transport::Ring, _) => self.by_ring(span, local),
-            (_, file) => self.by_windows(span, local, file.as_deref()),
-        }
-    }
-
-    /// Transfers window by window: asks for the addresses, copies, and reports the end.
-    fn by_windows(
-        &mut self,
-        mut span: Span,
-        local: &mut Local<'_, '_>,
-        file: Option<&MemoryFile>,
-    ) -> Result<u64, TransferError> {
-        let mut version = None;
+        let (all, mut version) = (span.len, None);
         while span.len > 0 {
-            let request = Request::Resolve {
-                span,
-                file: file.is_some(),
+            let (transport, file) = self.choose(cookie, all, span.write)?;
+            let done = match transport {
+                Transport::Ring => self.by_ring(span, local, &mut version),
+                _ => self.by_window(span, local, file.as_deref(), &mut version),
             };
-            let reply = self.ask(request)?;
-            let Some(bytes) = sum(&reply.segments).filter(|n| (1..=span.len).contains(n)) else {
-                return Err(self.end(TransferError::Nonsense("another number of bytes")));
-            };
-            self.same(&mut version, reply.words[1])?;
-            let copied = self.copy(local, &reply.segments, file);
-            self.end_copy(copied.is_ok())?;
-            copied?;
+            let bytes = done.inspect_err(|error| {
+                if let TransferError::Refused(Status::Revoked | Status::Used) = error {
+                    self.forget(cookie);
+                }
+            })?;
             span.offset += bytes;
             span.len -= bytes;
         }
         Ok(version.unwrap_or(0))
+    }
+
+    /// Transfers a window: asks for the addresses, copies, and reports the end. Returns the number
+    /// of bytes. This is 0 if the kernel does not permit direct copies any more: then another
+    /// transport goes on at the same byte.
+    fn by_window(
+        &mut self,
+        span: Span,
+        local: &mut Local<'_, '_>,
+        file: Option<&MemoryFile>,
+        version: &mut Option<u64>,
+    ) -> Result<u64, TransferError> {
+        let Reply {
+            words, segments, ..
+        } = self.resolve(span, file.is_some())?;
+        self.same(version, words[1])?;
+        let copied = self.copy(local, &segments, file);
+        if self.check().is_ok() {
+            self.end_copy(copied.is_ok())?;
+        }
+        match copied {
+            Ok(()) => Ok(sum(&segments).unwrap_or(0)),
+            Err(TransferError::NotDirect(_)) => Ok(0),
+            Err(error) => Err(error),
+        }
     }
 
     /// Checks that all parts of a transfer are of one version.
@@ -130,33 +140,46 @@ impl Peer {
         }
     }
 
-    /// Copies a window, directly or by the file of the memory.
+    /// Copies a window, directly or by the file of the memory. If the kernel does not permit direct
+    /// copies any more, notes that.
     pub(crate) fn copy(
-        &self,
+        &mut self,
         local: &mut Local<'_, '_>,
         segments: &[Segment],
         file: Option<&MemoryFile>,
     ) -> Result<(), TransferError> {
-        let Some(file) = file else {
-            return match local.direct(Pid::from_raw(self.owner.pid), segments) {
-                Err(Errno::EFAULT) => Err(Status::Unreadable.into()),
-                Err(Errno::ESRCH) => Err(TransferError::OwnerGone),
-                copied => copied.map_err(|error| TransferError::Copy(error.into())),
-            };
-        };
-        for segment in segments {
-            let range = file.range(*segment)?;
-            let copied = local.file(&file.file, range.start as u64, range.len());
-            copied.map_err(TransferError::Copy)?;
+        if let Some(file) = file {
+            return segments.iter().try_for_each(|segment| {
+                let range = file.range(*segment).map_err(|error| self.end(error))?;
+                let copied = local.file(&file.file, range.start as u64, range.len());
+                copied.map_err(TransferError::Copy)
+            });
         }
-        Ok(())
+        let image = self.image.as_ref();
+        let image = image.map_err(|why| TransferError::NotDirect(why.clone()))?;
+        match local.direct(image, segments, self.threads) {
+            Ok(()) => Ok(()),
+            Err(Missed::Gone) => Err(self.end(TransferError::OwnerGone)),
+            Err(Missed::Unreadable) => Err(Status::Unreadable.into()),
+            Err(Missed::Failed(error)) => Err(TransferError::Copy(error.into())),
+            Err(Missed::Forbidden(error)) => {
+                let why = forbidden(error);
+                self.image = Err(why.clone());
+                Err(TransferError::NotDirect(why))
+            }
+        }
     }
 
     /// Transfers through the ring. The owner fills or empties slots while this peer does the same
-    /// with others.
-    fn by_ring(&mut self, span: Span, local: &mut Local<'_, '_>) -> Result<u64, TransferError> {
+    /// with others. Returns the number of bytes, which are all.
+    fn by_ring(
+        &mut self,
+        span: Span,
+        local: &mut Local<'_, '_>,
+        version: &mut Option<u64>,
+    ) -> Result<u64, TransferError> {
         let ring = self.ring()?;
-        let (mut asked, mut refused, mut version) = (0, None, None);
+        let (mut asked, mut refused) = (0, None);
         let mut flying = VecDeque::new();
         loop {
             while refused.is_none() && asked < span.len && flying.len() < SLOTS as usize {
@@ -175,7 +198,7 @@ impl Peer {
                 asked += len;
             }
             let Some((slot, len)) = flying.pop_front() else {
-                return refused.map_or(Ok(version.unwrap_or(0)), Err);
+                return refused.map_or(Ok(span.len), Err);
             };
             match self.receive() {
                 Err(TransferError::Refused(status)) => {
@@ -186,7 +209,7 @@ impl Peer {
                     return Err(self.end(TransferError::Nonsense("another number of bytes")));
                 }
                 Ok((reply, _)) => {
-                    self.same(&mut version, reply.words[1])?;
+                    self.same(version, reply.words[1])?;
                     if !span.write && refused.is_none() {
                         self.slot(&ring, slot, len, local)?;
                     }
@@ -207,10 +230,4 @@ impl Peer {
         // Replies are still to come, which nobody would read.
         copied.map_err(|error| self.end(TransferError::Copy(error)))
     }
-}
-
-/// Returns the number of bytes of segments that came from an owner.
-fn sum(segments: &[Segment]) -> Option<u64> {
-    let mut lens = segments.iter().map(|segment| segment.len as u64);
-    lens.try_fold(0u64, u64::checked_add)
 }

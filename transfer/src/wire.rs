@@ -5,7 +5,7 @@
 //! segment. Every request has one reply, in order.
 
 use crate::cookie::Cookie;
-use crate::layout::Segment;
+use crate::segment::Segment;
 use thiserror::Error;
 
 /// The version of the messages.
@@ -202,10 +202,13 @@ pub enum Status {
     /// The memory is live.
     #[error("the cookie is of live memory, which has no versions; read it without a version")]
     Live = 16,
+    /// The peer has not read an earlier answer with a descriptor.
+    #[error("an earlier answer with a descriptor is not read yet; read it first")]
+    Unread = 17,
 }
 
 impl Status {
-    const ALL: [Status; 17] = {
+    const ALL: [Status; 18] = {
         use Status::*;
         [
             Done,
@@ -225,6 +228,7 @@ impl Status {
             TooManyParts,
             OtherUser,
             Live,
+            Unread,
         ]
     };
 

@@ -1,5 +1,6 @@
 //! Cookies as capabilities: what is refused, and what is said.
 
+use nix::errno::Errno;
 use nix::sys::mman::{ProtFlags, mprotect};
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -234,6 +235,37 @@ fn garbage_ends_its_connection_and_no_other() {
     let reply = Reply::decode(&buffer[..n]).unwrap();
     assert_eq!(reply.status, Status::OtherVersion);
     honest.read(cookie, 0, &mut [0; 10]).unwrap().may_be_torn();
+}
+
+#[test]
+fn peer_that_reads_no_answers_has_one_descriptor_on_its_way_and_is_told() {
+    let (owner, cookie) = owner(|d| d, Access::Read);
+    let mut honest = Peer::connect(owner.address()).unwrap();
+    let raw = socket::connect_to(owner.address()).unwrap();
+    let mut buffer = vec![0; REPLY_BYTES];
+    let mut answer = || {
+        assert!(socket::wait_readable(&raw, PATIENCE));
+        let (n, files) = socket::receive(&raw, &mut buffer).unwrap();
+        (Reply::decode(&buffer[..n]).unwrap().status, files.len())
+    };
+    let ask = |request: Request| socket::send(&raw, &request.encode(), &[]);
+    ask(Request::Hello { version: VERSION }).unwrap();
+    assert_eq!(answer(), (Status::Done, 0));
+    for _ in 0..3 {
+        for request in [Request::Map(cookie), Request::Ring, Request::Map(cookie)] {
+            ask(request).unwrap();
+            // Each connection gets an answer in each round of the owner.
+            honest.describe(cookie).unwrap();
+        }
+        let answers = [answer(), answer(), answer()];
+        let unread = (Status::Unread, 0);
+        assert_eq!(answers, [(Status::Done, 1), unread, unread]);
+    }
+    // A flood fills the queues, and the connection ends. Others go on.
+    while ask(Request::Map(cookie)) != Err(Errno::EPIPE) {
+        honest.read(cookie, 0, &mut [0; 10]).unwrap().may_be_torn();
+        honest.map(cookie).unwrap();
+    }
 }
 
 #[test]

@@ -116,6 +116,14 @@ pub fn is_quiet(socket: &OwnedFd) -> bool {
     peek(socket, &mut [0; 8]) == Err(Errno::EAGAIN)
 }
 
+/// Returns true if the other end has not read everything that was sent, or if that is not known.
+pub fn has_unread(socket: &OwnedFd) -> bool {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one int, which lives during the call.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    asked != 0 || bytes != 0
+}
+
 /// Copies the next message to `buffer`, and leaves it in the socket. So its descriptors stay open.
 fn peek(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<usize> {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;

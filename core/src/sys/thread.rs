@@ -5,14 +5,29 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::Pid;
 use std::io;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// Starts a thread of the library with all signals blocked from its first instruction on. A signal
 /// handler of the program that runs on a thread which serves faults could store to memory that only
 /// this thread can release.
 pub fn spawn(thread: Builder, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    without_signals(|| thread.spawn(run))
+}
+
+/// Starts such a thread, which may use what outlives `scope`.
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    let thread = Builder::new().name(name.into());
+    without_signals(|| thread.spawn_scoped(scope, run))
+}
+
+/// Starts a thread while all signals are blocked. The new thread inherits this.
+fn without_signals<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let old = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-    let thread = thread.spawn(run);
+    let thread = start();
     let _ = old.thread_set_mask();
     thread
 }

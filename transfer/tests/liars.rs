@@ -1,0 +1,211 @@
+//! Owners that answer nonsense: an error, and the end of the connection.
+
+use std::fs::{File, remove_file};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tcasm_core::sys::object::Object;
+use tcasm_core::sys::socket;
+use tcasm_transfer::wire::{REPLY_BYTES, Reply, Request, SLOT_BYTES, SLOTS};
+use tcasm_transfer::{Cookie, Peer, Segment, Status, TransferError, Transport};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const BEACON: &[u8; 16] = b"0123456789abcdef";
+const COOKIE: [u8; 16] = [7; 16];
+
+/// A message with descriptors.
+type Answer = (Vec<u8>, Vec<OwnedFd>);
+
+/// An owner that greets, and then answers as a test wants.
+struct Liar {
+    path: PathBuf,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Liar {
+    fn start(answer: impl Fn(Request) -> Answer + Send + 'static) -> Liar {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tcasm-liar-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let listener = socket::listen_at(&path).unwrap();
+        let thread = std::thread::spawn(move || {
+            assert!(socket::wait_readable(&listener, PATIENCE));
+            let connection = socket::accept(&listener).unwrap();
+            let mut message = [0; 100];
+            while socket::wait_readable(&connection, PATIENCE) {
+                let Ok(n @ 1..) = socket::receive_plain(&connection, &mut message) else {
+                    return;
+                };
+                let (bytes, files) = match Request::decode(&message[..n]).unwrap() {
+                    Request::Hello { .. } => (done(welcome(), &[]), Vec::new()),
+                    request => answer(request),
+                };
+                let files: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
+                let _ = socket::send(&connection, &bytes, &files);
+            }
+        });
+        let thread = Some(thread);
+        Liar { path, thread }
+    }
+}
+
+impl Drop for Liar {
+    fn drop(&mut self) {
+        let _ = remove_file(&self.path);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(std::thread::panicking() || ended.is_some_and(|ended| ended.is_ok()));
+    }
+}
+
+/// Tells the truth about where the beacon is, so that the peer copies directly.
+fn welcome() -> [u64; 4] {
+    let word = |at: usize| u64::from_le_bytes(BEACON[at..at + 8].try_into().unwrap());
+    [Segment::of(BEACON).addr as u64, word(0), word(8), 0]
+}
+
+fn done(words: [u64; 4], segments: &[Segment]) -> Vec<u8> {
+    let reply = Reply {
+        segments: segments.to_vec(),
+        ..Reply::of(Status::Done, words)
+    };
+    reply.encode()
+}
+
+/// Returns the descriptor of a file of fixed size.
+fn file(len: u64) -> OwnedFd {
+    let object = Object::create("tcasm-test", len).unwrap();
+    object.as_fd().try_clone_to_owned().unwrap()
+}
+
+/// Checks that an operation fails with nonsense, and that the connection has ended.
+fn refuses(
+    what: &str,
+    answer: impl Fn(Request) -> Answer + Send + 'static,
+    ask: impl FnOnce(&mut Peer) -> Result<(), TransferError>,
+) {
+    let liar = Liar::start(answer);
+    let mut peer = Peer::connect(&liar.path).unwrap();
+    assert_eq!(peer.direct(), Ok(()));
+    let asked = ask(&mut peer);
+    let refused = matches!(asked, Err(TransferError::Nonsense(_)));
+    assert!(refused, "{what}: {asked:?}");
+    let again = peer.describe(cookie()).map(|_| ());
+    assert!(
+        matches!(again, Err(TransferError::Ended)),
+        "{what}: {again:?}"
+    );
+}
+
+fn cookie() -> Cookie {
+    Cookie::from_bytes(COOKIE)
+}
+
+fn read(transport: Transport, len: usize) -> impl FnOnce(&mut Peer) -> Result<(), TransferError> {
+    move |peer| {
+        peer.use_only(Some(transport));
+        peer.read(cookie(), 0, &mut vec![0; len]).map(|_| ())
+    }
+}
+
+fn hold(peer: &mut Peer) -> Result<(), TransferError> {
+    peer.hold(cookie(), 0, 10).map(|_| ())
+}
+
+fn parts(list: &[(usize, usize)]) -> impl Fn(Request) -> Answer + Send + 'static {
+    let list: Vec<_> = list
+        .iter()
+        .map(|&(addr, len)| Segment { addr, len })
+        .collect();
+    move |request| match request {
+        Request::Map(_) => (done([0; 4], &[]), vec![file(4096)]),
+        _ => (done([0; 4], &list), Vec::new()),
+    }
+}
+
+#[test]
+fn lengths_that_were_not_asked_for_are_refused() {
+    let at = Segment::of(BEACON).addr;
+    for (what, list) in [
+        ("no bytes", &[][..]),
+        ("one byte more", &[(at, 11)]),
+        (
+            "bytes beyond all addresses",
+            &[(1, usize::MAX - 1), (1, usize::MAX - 1)],
+        ),
+    ] {
+        refuses(what, parts(list), read(Transport::Direct, 10));
+        refuses(what, parts(list), read(Transport::Mapped, 10));
+        refuses(what, parts(list), hold);
+    }
+    refuses("overlap", parts(&[(at, 5), (at + 4, 5)]), hold);
+    let block = |_| (done([9, 0, 0, 0], &[]), vec![file(SLOTS * SLOT_BYTES)]);
+    refuses("a shorter block", block, read(Transport::Ring, 10));
+}
+
+#[test]
+fn segments_outside_of_their_file_are_refused() {
+    for list in [[(4090, 7)], [(1 << 40, 7)]] {
+        refuses("outside", parts(&list), read(Transport::Mapped, 7));
+    }
+    let map = |_| {
+        let outside = Segment { addr: 4090, len: 7 };
+        (done([0; 4], &[outside]), vec![file(4096)])
+    };
+    refuses("outside", map, |peer| peer.map(cookie()).map(|_| ()));
+}
+
+#[test]
+fn files_that_can_shrink_or_are_missing_are_refused() {
+    type Files = Box<dyn Fn() -> Vec<OwnedFd> + Send>;
+    let all: [(&str, Files); 4] = [
+        ("none", Box::new(Vec::new)),
+        ("two", Box::new(|| vec![file(1 << 30), file(1 << 30)])),
+        (
+            "not sealed",
+            Box::new(move || vec![File::open("/proc/self/exe").unwrap().into()]),
+        ),
+        (
+            "a socket",
+            Box::new(|| vec![std::net::UdpSocket::bind("127.0.0.1:0").unwrap().into()]),
+        ),
+    ];
+    for (what, files) in all {
+        let answer = move |_| (done([0; 4], &[]), files());
+        refuses(what, answer, |peer| peer.map(cookie()).map(|_| ()));
+    }
+    let short = |_| (done([0; 4], &[]), vec![file(SLOTS * SLOT_BYTES - 1)]);
+    refuses("a short ring", short, read(Transport::Ring, 10));
+}
+
+#[test]
+fn parts_of_two_versions_are_refused() {
+    let other = AtomicUsize::new(1);
+    let answer = move |request| match request {
+        Request::Ring => (done([0; 4], &[]), vec![file(SLOTS * SLOT_BYTES)]),
+        _ => {
+            let version = other.fetch_add(1, Ordering::Relaxed) as u64;
+            (done([SLOT_BYTES, version, 0, 0], &[]), Vec::new())
+        }
+    };
+    let twice = 2 * SLOT_BYTES as usize;
+    refuses("another version", answer, read(Transport::Ring, twice));
+}
+
+#[test]
+fn bytes_that_are_no_answer_are_refused() {
+    let mut unknown = done([0; 4], &[]);
+    unknown[0] = 200;
+    for bytes in [vec![1], vec![0; 41], unknown, vec![0; REPLY_BYTES + 16]] {
+        let answer = move |_| (bytes.clone(), Vec::new());
+        refuses("garbage", answer, |peer| {
+            peer.describe(cookie()).map(|_| ())
+        });
+    }
+    let rights = |_| (done([10, 0, 0, 0], &[]), Vec::new());
+    refuses("no rights", rights, |peer| {
+        peer.describe(cookie()).map(|_| ())
+    });
+}
