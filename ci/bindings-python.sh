@@ -11,19 +11,23 @@ wanted='maturin>=1.9.4,<2 numpy>=1.26 pytest>=8 mypy>=1.11 nbclient>=0.10 ipyker
     xarray>=2024.1 dask[array]>=2024.1 matplotlib>=3.8 h5py>=3.10'
 export CARGO_TARGET_DIR=$target PIP_DISABLE_PIP_VERSION_CHECK=1
 export MATURIN_PEP517_ARGS="--profile dev --locked"
+# As maturin sets it, so that all builds share what is compiled.
+export PYO3_BUILD_EXTENSION_MODULE=1 TCASM_SIMULATION=$target/debug/examples/simulation
 
 main() {
-    (cd bindings/python && cargo fmt --check && cargo clippy --locked -- -D warnings)
+    (cd bindings/python && cargo fmt --check && cargo clippy --locked --all-targets -- -D warnings)
     make_tools
+    PATH=$tools/bin:$PATH
     rm -rf "$work"
-    (cd bindings/python && "$tools/bin/maturin" --quiet sdist --out "$work/sdist")
+    (cd bindings/python && "$tools/bin/maturin" sdist --out "$work/sdist" >/dev/null)
     # The wheel is built from the sdist, so nothing of the repository besides is needed.
     "$tools/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work" \
         "$work"/sdist/tcasm-*.tar.gz
     install_fresh
     "$tools/bin/pip" install --quiet --no-deps --force-reinstall "$work"/tcasm-*.whl
     cd bindings/python
-    PATH=$tools/bin:$PATH "$tools/bin/pytest" -q "$@"
+    cargo build --quiet --locked --example simulation
+    "$tools/bin/pytest" -q "$@"
 }
 
 # Makes the environment of the tests, unless it exists.

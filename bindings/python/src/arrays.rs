@@ -67,7 +67,7 @@ struct Mapped {
     _counted: Counted,
 }
 
-/// Returns the field `name` of a version, or the part of it that `ranges` say, as a read-only array.
+/// Returns the field `name` of a version, or the part that `ranges` give, as a read-only array.
 pub fn mapped<'py>(
     py: Python<'py>,
     pinned: Arc<Pinned>,

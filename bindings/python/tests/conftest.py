@@ -17,10 +17,11 @@ def runtime(tmp_path, monkeypatch):
 
 
 class Program:
-    """A Python program in a process of its own. It prints a line when it is ready."""
+    """A program in a process of its own, in Python unless it is a command. It prints a line when
+    it is ready."""
 
-    def __init__(self, text):
-        command = [sys.executable, "-u", "-c", textwrap.dedent(text)]
+    def __init__(self, text="", command=None):
+        command = command or [sys.executable, "-u", "-c", textwrap.dedent(text)]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
 
