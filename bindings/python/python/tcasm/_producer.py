@@ -1,0 +1,217 @@
+"""Regions that Python publishes."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from . import _tcasm
+from ._errors import CannotPickle, DefineError, FieldNotFound
+from ._fields import Attr, Field, field_of
+
+Receipt = _tcasm.Receipt
+_open: weakref.WeakSet[Producer] = weakref.WeakSet()
+
+
+class Producer:
+    """A region of memory whose versions observers can map::
+
+        with tcasm.Producer("run") as p:
+            u = p.field("u", (64, 64), "float64", unit="K")
+            for step in range(10):
+                u += 1.0                               # compute in place
+                p.publish(step=step, time=step * 0.1)
+
+    ``capacity`` is the bytes of all fields together, rounded up to pages. Memory that is not
+    touched takes only addresses. While `publish` runs, no other thread may store to fields.
+    Arrays stay valid after the end of the stream, but nobody sees what is written then.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        capacity: int = 1 << 30,
+        versions: int = 8,
+        history: int = 1,
+        first_version: int = 1,
+        memory: int | None = None,
+        capture: str = "auto",
+        wait_for_capture: bool = False,
+        no_kernel_writes: bool = False,
+        max_observers: int = 64,
+        attrs: dict[str, Attr] | None = None,
+    ) -> None:
+        self._core = _tcasm.Producer(
+            {
+                "name": name,
+                "capacity": capacity,
+                "versions": versions,
+                "history": history,
+                "first_version": first_version,
+                "memory": memory,
+                "capture": capture,
+                "wait_for_capture": wait_for_capture,
+                "no_kernel_writes": no_kernel_writes,
+                "max_observers": max_observers,
+                "attrs": attrs or {},
+            }
+        )
+        self.name = name
+        _open.add(self)
+
+    def field(
+        self,
+        name: str,
+        shape: int | Sequence[int],
+        dtype: DTypeLike = "float64",
+        *,
+        vector: bool = False,
+        variable: bool = False,
+        order: str = "C",
+        ghosts: Sequence[tuple[int, int]] | None = None,
+        unit: str = "",
+        centring: str = "point",
+        on: str | None = None,
+        quantity: str | None = None,
+        origin: Sequence[float] | None = None,
+        spacing: Sequence[float] | None = None,
+        attrs: dict[str, Attr] | None = None,
+        in_checkpoints: bool = True,
+    ) -> NDArray[Any]:
+        """Adds a field of zeros. Returns its live memory, to compute in. Ghost layers are part of
+        the shape, and with ``vector`` its last axis is the components. A ``variable`` field has
+        room for the shape, and the length that `set_len` gives it."""
+        kind = np.dtype(dtype)
+        if not kind.isnative:
+            raise DefineError(f"{kind} is not in the byte order of this machine")
+        self._core.field(
+            {
+                "name": name,
+                "shape": [shape] if isinstance(shape, int) else list(shape),
+                "dtype": kind.name,
+                "vector": vector,
+                "variable": variable,
+                "order": order,
+                "ghosts": ghosts,
+                "unit": unit,
+                "centring": centring,
+                "on": on,
+                "quantity": quantity,
+                "origin": origin,
+                "spacing": spacing,
+                "attrs": attrs or {},
+                "in_checkpoints": in_checkpoints,
+            }
+        )
+        return self[name]
+
+    def mesh(
+        self,
+        name: str,
+        kind: str,
+        geometry: str | Sequence[str] = (),
+        *,
+        cell_type: int | None = None,
+        points: Sequence[int] = (1, 1, 1),
+        origin: Sequence[float] = (0.0, 0.0, 0.0),
+        spacing: Sequence[float] = (1.0, 1.0, 1.0),
+        block: dict[str, Any] | None = None,
+        attrs: dict[str, Attr] | None = None,
+    ) -> None:
+        """Adds a mesh, whose geometry is fields that were added before: none of a ``uniform`` mesh
+        (it has points, origin and spacing), the coordinates along x, y and z of a ``rectilinear``
+        one, the coordinates of a ``curvilinear`` one, the positions of ``particles``, and of an
+        ``unstructured`` one points and connectivity with a ``cell_type``, or points, connectivity,
+        offsets and types."""
+        self._core.mesh(
+            {
+                "name": name,
+                "kind": kind,
+                "geometry": [geometry] if isinstance(geometry, str) else list(geometry),
+                "cell_type": cell_type,
+                "points": points,
+                "origin": origin,
+                "spacing": spacing,
+                "block": block,
+                "attrs": attrs or {},
+            }
+        )
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Returns the live memory of a field: all that there is room for."""
+        return self._core.array(name)
+
+    def description(self, name: str) -> Field:
+        """Returns the description of a field, as the next version will have it."""
+        found = self._core.describe(name)
+        if found is None:
+            raise FieldNotFound(f"there is no field {name!r}; add it first")
+        return field_of(found)
+
+    def set_len(self, name: str, length: int) -> None:
+        """Sets the length of a variable field, or of all fields on a mesh, from the next version
+        on."""
+        self._core.set_len(name, length)
+
+    def length(self, name: str) -> int:
+        """Returns the length of a field or a mesh."""
+        return self._core.len(name)
+
+    def set_attr(self, name: str, value: Attr) -> None:
+        """Sets an attribute of the region, from the next version on."""
+        self._core.set_attr(name, value)
+
+    def begin(self, timeout: float | None = None) -> bool:
+        """Begins a step: waits until the capture of the last version is over. Only programs whose
+        system calls write into fields (``file.readinto(u)``, MPI) and that have set
+        ``no_kernel_writes`` need it. Returns false if the capture takes longer than ``timeout``."""
+        return self._core.wait_captured(timeout)
+
+    def publish(self, step: int, time: float = 0.0, *, timeout: float | None = None) -> Receipt:
+        """Publishes all fields as the next version. Without a timeout it never waits: if there is
+        no room it skips, and the changes are in the next version. The receipt says so: it is false,
+        and has a reason. With a timeout it waits for room."""
+        return self._core.publish(step, time, timeout)
+
+    def rollback(self, version: int) -> tuple[int, float]:
+        """Restores all fields to a version that exists. Returns its step and time."""
+        return self._core.rollback(version)
+
+    #: The names that ADIOS2 has for the two.
+    begin_step = begin
+    end_step = publish
+
+    def close(self) -> None:
+        """Ends the stream. Observers keep what they have."""
+        self._core.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._core.closed
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise CannotPickle(
+            "cannot pickle a producer: its memory belongs to this process. Other processes read it "
+            "with tcasm.Observer(name)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Producer {self.name!r}{' closed' if self.closed else ''}>"
+
+
+@atexit.register
+def _close_all() -> None:
+    for producer in list(_open):
+        producer.close()

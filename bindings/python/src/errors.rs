@@ -1,0 +1,155 @@
+//! Errors as exceptions of the package: `tcasm._errors` has the classes.
+
+use pyo3::PyErr;
+use tcasm_core::field::DType;
+use tcasm_observer as observer;
+use tcasm_producer as producer;
+
+mod classes {
+    use pyo3::import_exception;
+    import_exception!(tcasm._errors, Error);
+    import_exception!(tcasm._errors, NotReady);
+    import_exception!(tcasm._errors, EndOfStream);
+    import_exception!(tcasm._errors, ProducerLost);
+    import_exception!(tcasm._errors, Revoked);
+    import_exception!(tcasm._errors, VersionGone);
+    import_exception!(tcasm._errors, TooManyPins);
+    import_exception!(tcasm._errors, Forked);
+    import_exception!(tcasm._errors, Closed);
+    import_exception!(tcasm._errors, AttachError);
+    import_exception!(tcasm._errors, RegionNotFound);
+    import_exception!(tcasm._errors, FieldNotFound);
+    import_exception!(tcasm._errors, CreateError);
+    import_exception!(tcasm._errors, DefineError);
+    import_exception!(tcasm._errors, CheckpointError);
+}
+use classes::*;
+
+/// Returns the exception for an operation on an object that was closed.
+pub fn closed(what: &str) -> PyErr {
+    Closed::new_err(format!("this {what} is closed; make a new one"))
+}
+
+/// Returns the exception for an object that a forked child has inherited.
+pub fn forked(what: &str) -> PyErr {
+    Forked::new_err(format!(
+        "this process is a fork of the one that made the {what}; make one here, or start processes \
+         with multiprocessing.get_context(\"spawn\")"
+    ))
+}
+
+/// Returns the exception for the end of the time that a call may wait.
+pub fn not_ready(timeout: f64) -> PyErr {
+    NotReady::new_err(format!("there is no newer version after {timeout} s"))
+}
+
+/// Returns the exception for a region that could not be attached to.
+pub fn attach(error: observer::AttachError) -> PyErr {
+    use observer::AttachError as E;
+    let text = error.to_string();
+    match error {
+        E::NotFound { .. } | E::Dead { .. } | E::Ended { .. } => RegionNotFound::new_err(text),
+        _ => AttachError::new_err(text),
+    }
+}
+
+/// Returns the exception for a version that could not be had.
+pub fn observe(error: observer::ObserveError) -> PyErr {
+    use observer::ObserveError as E;
+    let text = error.to_string();
+    match error {
+        E::NotReady => NotReady::new_err(text),
+        E::EndOfStream => EndOfStream::new_err(text),
+        E::ProducerLost => ProducerLost::new_err(text),
+        E::Revoked => Revoked::new_err(text),
+        E::Gone { .. } => VersionGone::new_err(text),
+        E::TooManyPins { .. } => TooManyPins::new_err(text),
+        E::Forked => forked("observer"),
+        _ => Error::new_err(text),
+    }
+}
+
+/// Returns the exception for a version that could not be mapped.
+pub fn view(error: observer::ViewError) -> PyErr {
+    use observer::ViewError as E;
+    match error {
+        E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        E::Forked => forked("observer"),
+        _ => Error::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for any other error, with its text.
+pub fn other(error: impl std::fmt::Display) -> PyErr {
+    Error::new_err(error.to_string())
+}
+
+/// Returns the exception for a region that could not be created.
+pub fn create(error: producer::CreateError) -> PyErr {
+    CreateError::new_err(error.to_string())
+}
+
+/// Returns the exception for a field or a mesh that could not be added or changed.
+pub fn define(error: producer::DefineError) -> PyErr {
+    use producer::DefineError as E;
+    match error {
+        E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        E::Closed => closed("producer"),
+        E::Forked => forked("producer"),
+        _ => DefineError::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for live memory that could not be viewed.
+pub fn live(error: producer::ViewError) -> PyErr {
+    use producer::ViewError as E;
+    match error {
+        E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        E::Forked => forked("producer"),
+        _ => Error::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for a version that could not be published.
+pub fn publish(error: producer::PublishError) -> PyErr {
+    use producer::PublishError as E;
+    match error {
+        E::Closed => closed("producer"),
+        E::Forked => forked("producer"),
+        _ => Error::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for a version that could not be rolled back to.
+pub fn rollback(error: producer::RollbackError) -> PyErr {
+    use producer::RollbackError as E;
+    match error {
+        E::Closed => closed("producer"),
+        E::Forked => forked("producer"),
+        E::NotYet { .. } | E::Gone { .. } => VersionGone::new_err(error.to_string()),
+        _ => Error::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for a name that is not that of a dtype.
+pub fn dtype(name: &str) -> PyErr {
+    let names = DType::ALL.map(DType::name).join(", ");
+    DefineError::new_err(format!(
+        "a field cannot have dtype {name}; use one of {names}"
+    ))
+}
+
+/// Returns the exception for an argument that is not one of the names that it can be.
+pub fn choice(what: &str, given: &str, known: &str) -> PyErr {
+    DefineError::new_err(format!("{what} cannot be {given:?}; use one of {known}"))
+}
+
+/// Returns the exception for a checkpoint that could not be read.
+#[cfg(feature = "files")]
+pub fn checkpoint(error: tcasm_checkpoint::ReadError) -> PyErr {
+    use tcasm_checkpoint::ReadError as E;
+    match error {
+        E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        _ => CheckpointError::new_err(error.to_string()),
+    }
+}

@@ -1,0 +1,209 @@
+//! A region that Python publishes.
+
+use crate::describe::FieldDict;
+use crate::errors;
+use crate::fields;
+use crate::live::{Shared, live};
+use crate::meshes;
+use crate::receipt::Receipt;
+use crate::values::{Value, Values, attrs, seconds};
+use crate::wait::{Limit, in_slices};
+use parking_lot::{Mutex, MutexGuard};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tcasm_core::sys::fork::Process;
+use tcasm_producer::{CaptureMode, PublishError};
+
+/// A region. Threads can share it: each call takes it for itself.
+#[pyclass(frozen, module = "tcasm._tcasm")]
+pub struct Producer {
+    shared: Shared,
+    closed: AtomicBool,
+    /// The lock may have been held when the process forked, so a child must not wait for it.
+    process: Process,
+}
+
+/// The settings of a region.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Settings {
+    name: String,
+    capacity: usize,
+    versions: usize,
+    history: usize,
+    first_version: u64,
+    memory: Option<u64>,
+    capture: String,
+    wait_for_capture: bool,
+    no_kernel_writes: bool,
+    max_observers: usize,
+    attrs: Values,
+}
+
+#[pymethods]
+impl Producer {
+    #[new]
+    fn new(py: Python<'_>, settings: Settings) -> PyResult<Self> {
+        let builder = builder(settings)?;
+        let producer = py.detach(|| builder.create()).map_err(errors::create)?;
+        Ok(Producer {
+            shared: Arc::new(Mutex::new(producer)),
+            closed: AtomicBool::new(false),
+            process: Process::current(),
+        })
+    }
+
+    fn field(&self, py: Python<'_>, field: fields::Declared) -> PyResult<()> {
+        self.with(py, |p| fields::add(p, field))?
+    }
+
+    fn mesh(&self, py: Python<'_>, mesh: meshes::Declared) -> PyResult<()> {
+        let mesh = meshes::described(mesh)?;
+        let added = self.with(py, |p| p.define_mesh(&mesh).map(drop))?;
+        added.map_err(errors::define)
+    }
+
+    fn redefine_meshes(&self, py: Python<'_>, all: Vec<meshes::Declared>) -> PyResult<()> {
+        let all = all.into_iter().map(meshes::described);
+        let all = all.collect::<PyResult<Vec<_>>>()?;
+        self.with(py, |p| p.redefine_meshes(&all))?
+            .map_err(errors::define)
+    }
+
+    fn array<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.check()?;
+        live(py, &self.shared, name)
+    }
+
+    fn describe(&self, py: Python<'_>, name: &str) -> PyResult<Option<FieldDict>> {
+        self.with(py, |p| p.description(name).map(FieldDict::new))
+    }
+
+    fn set_len(&self, py: Python<'_>, name: &str, len: usize) -> PyResult<()> {
+        self.with(py, |p| p.set_len(name, len))?
+            .map_err(errors::define)
+    }
+
+    fn len(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
+        self.with(py, |p| p.len(name))?.map_err(errors::define)
+    }
+
+    fn set_attr(&self, py: Python<'_>, name: &str, value: Value) -> PyResult<()> {
+        self.with(py, |p| p.set_attr(name, value))
+    }
+
+    fn wait_captured(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        self.check()?;
+        let limit = Limit::new(timeout.map(seconds));
+        in_slices(
+            py,
+            &limit,
+            |slice| self.turn(|p| p.wait_captured(slice)),
+            |done| !*done,
+        )
+    }
+
+    /// Publishes. With a timeout, waits for room.
+    fn publish(
+        &self,
+        py: Python<'_>,
+        step: u64,
+        time: f64,
+        timeout: Option<f64>,
+    ) -> PyResult<Receipt> {
+        let Some(timeout) = timeout else {
+            let receipt = self.with(py, |p| p.publish(step, time))?;
+            return Ok(receipt.map_err(errors::publish)?.into());
+        };
+        self.check()?;
+        let limit = Limit::new(Some(seconds(timeout)));
+        let publish = |slice| self.turn(|p| p.publish_wait(step, time, slice));
+        let receipt = in_slices(py, &limit, publish, is_skipped)?;
+        Ok(receipt.map_err(errors::publish)?.into())
+    }
+
+    fn rollback(&self, py: Python<'_>, version: u64) -> PyResult<(u64, f64)> {
+        let back = self.with(py, |p| p.rollback(version))?;
+        let back = back.map_err(errors::rollback)?;
+        Ok((back.step, back.time))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        if self.process.is_current() && !self.closed.swap(true, Ordering::SeqCst) {
+            py.detach(|| self.turn(|p| p.close()));
+        }
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+}
+
+impl Producer {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut tcasm_producer::Producer) -> T + Send,
+    ) -> PyResult<T> {
+        self.check()?;
+        Ok(py.detach(|| self.turn(call)))
+    }
+
+    /// Calls `call`, and then lets the thread in that waits longest.
+    fn turn<T>(&self, call: impl FnOnce(&mut tcasm_producer::Producer) -> T) -> T {
+        let mut producer = self.shared.lock();
+        let result = call(&mut producer);
+        MutexGuard::unlock_fair(producer);
+        result
+    }
+
+    fn check(&self) -> PyResult<()> {
+        if !self.process.is_current() {
+            return Err(errors::forked("producer"));
+        }
+        match self.closed() {
+            true => Err(errors::closed("producer")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        // Arrays may keep the memory. The stream ends nevertheless.
+        if self.process.is_current() && !self.closed() {
+            self.shared.lock().close();
+        }
+    }
+}
+
+fn is_skipped(found: &Result<tcasm_producer::Receipt, PublishError>) -> bool {
+    matches!(found, Ok(receipt) if receipt.version().is_none())
+}
+
+fn builder(settings: Settings) -> PyResult<tcasm_producer::Builder> {
+    let capture = match settings.capture.as_str() {
+        "auto" => CaptureMode::Auto,
+        "inline" => CaptureMode::Inline,
+        "deferred" => CaptureMode::Deferred,
+        other => return Err(errors::choice("capture", other, "auto, inline, deferred")),
+    };
+    let mut builder = tcasm_producer::Producer::builder(&settings.name)
+        .capacity(settings.capacity)
+        .versions(settings.versions)
+        .history(settings.history)
+        .first_version(settings.first_version)
+        .capture(capture)
+        .wait_for_capture(settings.wait_for_capture)
+        .no_kernel_writes(settings.no_kernel_writes)
+        .max_observers(settings.max_observers);
+    if let Some(bytes) = settings.memory {
+        builder = builder.memory(bytes);
+    }
+    for (name, value) in attrs(settings.attrs) {
+        builder = builder.attr(&name, value);
+    }
+    Ok(builder)
+}

@@ -1,0 +1,77 @@
+"""A producer in Rust and its checkpoints, read from Python. TCASM_SIMULATION is the program of
+rust-tests/simulation.rs."""
+
+import os
+
+import numpy as np
+import pytest
+from conftest import Program
+
+import tcasm
+
+
+@pytest.fixture
+def simulation(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    found = Program(command=[os.environ["TCASM_SIMULATION"], str(tmp_path / "checkpoints")])
+    assert found.line() == "ready"
+    yield found
+    found.kill()
+    found.process.stdin.close()
+    found.process.stdout.close()
+
+
+def check(version, step):
+    """Checks every value of a step."""
+    i, j, k = np.indices((2, 3, 4))
+    expected = step * 1000 + i * 100 + j * 10 + k
+    assert (version.step, version.time, version.region) == (step, step / 4, "rust")
+    u, f, v = version["u"], version["f"], version["v"]
+    assert u.dtype == "float64" and (u == expected).all() and u.flags.c_contiguous
+    assert f.dtype == "int32" and (f == expected).all() and f.flags.f_contiguous
+    assert v.shape == (4, 5, 3) and (v == step).all()
+    assert version.interior("v").shape == (2, 4, 3)
+    assert version.fields["u"].unit == "K" and version.fields["v"].components == 3
+    assert not (u.flags.writeable or f.flags.writeable or v.flags.writeable)
+    assert version.read("u", copy=True).flags.writeable
+    assert version.read("f", np.s_[1, :, 2:]).tolist() == expected[1, :, 2:].tolist()
+    assert (version.to_xarray().u == expected).all()
+    assert version.to_dask("u").sum().compute() == expected.sum()
+
+
+def test_python_reads_the_values_of_a_rust_producer_and_of_its_checkpoints(simulation, tmp_path):
+    folder = tmp_path / "checkpoints"
+    with tcasm.Observer("rust") as run:
+        for step in (1, 2, 3):
+            simulation.tell()
+            assert simulation.line() == str(step)
+            check(run.next(timeout=60), step)
+        last = run.latest()
+        simulation.kill()
+        check(last, 3)
+        assert run.status == tcasm.Status.PRODUCER_LOST
+    with tcasm.open(folder) as run:
+        for _ in range(2):  # it can be iterated twice
+            assert [version.step for version in run] == [1, 2, 3] and len(run) == 3
+        for version in run:
+            check(version, version.step)
+        check(run.latest(), 3)
+        check(run.version(2), 2)
+        with pytest.raises(tcasm.VersionGone):
+            run.version(9)
+        version.release()
+        with pytest.raises(tcasm.Closed):
+            version["u"]
+        check(tcasm.open(version.path).latest(), 3)
+    check(tcasm.open(folder / "rust.vtkhdf.series").latest(), 3)
+
+
+def test_damaged_checkpoint_is_an_error(simulation, tmp_path):
+    simulation.tell()
+    assert simulation.line() == "1"
+    path = tcasm.open(tmp_path / "checkpoints").latest().path
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(tcasm.CheckpointError, match="cut short"):
+        tcasm.open(path).latest()
+    with pytest.raises(tcasm.CheckpointError):
+        tcasm.open(tmp_path / "nothing")

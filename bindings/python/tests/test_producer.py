@@ -1,0 +1,130 @@
+"""Producers in Python."""
+
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+import tcasm
+
+
+def test_arrays_outlive_a_closed_producer():
+    p = tcasm.Producer("run", capacity=1 << 20)
+    u = p.field("u", (10, 10))
+    p.publish(step=1)
+    with tcasm.Observer("run") as run:
+        p.close()
+        for call in (lambda: p.publish(step=2), lambda: p["u"], lambda: p.field("v", 2)):
+            with pytest.raises(tcasm.Closed):
+                call()
+        del p
+        gc.collect()
+        u[:] = 7.0
+        assert u.sum() == 700.0
+        assert run.status == tcasm.Status.END_OF_STREAM
+        assert run.latest()["u"].sum() == 0.0
+
+
+def test_collected_producer_ends_the_stream_although_an_array_lives():
+    p = tcasm.Producer("run", capacity=1 << 20)
+    u = p.field("u", 4)
+    p.publish(step=1)
+    with tcasm.Observer("run") as run:
+        del p
+        gc.collect()
+        assert run.status == tcasm.Status.END_OF_STREAM
+    u[:] = 1.0
+
+
+def test_stream_ends_with_the_interpreter(program):
+    simulation = program(
+        """
+        import tcasm
+        p = tcasm.Producer("run", capacity=1 << 20)
+        u = p.field("u", 4)
+        p.publish(step=1)
+        print("ready")
+        input()
+        """
+    )
+    assert simulation.line() == "ready"
+    with tcasm.Observer("run") as run:
+        simulation.tell()
+        simulation.process.wait()
+        assert run.status == tcasm.Status.END_OF_STREAM
+
+
+def test_skipped_publish_is_false_and_says_why():
+    with tcasm.Producer("run", capacity=1 << 20, versions=3, history=0) as p:
+        u = p.field("u", 4)
+        with tcasm.Observer("run") as run:
+            held = []
+            for step in range(1, 4):
+                u[:] = step
+                assert p.publish(step=step, timeout=60).version == step
+                held.append(run.latest())
+            u[:] = 4
+            receipt = p.publish(step=4)
+            assert not receipt and receipt.version is None and "3" in receipt.reason
+            assert not p.publish(step=4, timeout=0.01)
+            held.clear()
+            assert p.publish(step=4, timeout=60).version == 4
+            assert (run.latest()["u"] == 4).all()
+
+
+def test_lengths_and_meshes():
+    with tcasm.Producer("run", capacity=1 << 20) as p:
+        x = p.field("x", (100, 3), vector=True, variable=True)
+        p.mesh("atoms", "particles", "x", attrs={"species": "Ar"})
+        p.field("charge", 100, "float32", variable=True, on="atoms", quantity="q")
+        p.set_len("atoms", 2)
+        x[1] = 5.0
+        p.publish(step=1)
+        p.set_len("atoms", 0)
+        p.publish(step=2)
+        assert p.length("charge") == 0 and p.description("charge").capacity == 100
+        with tcasm.Observer("run") as run:
+            first, second = run.version(1), run.version(2)
+            assert first["x"].tolist() == [[0, 0, 0], [5, 5, 5]]
+            assert first["charge"].shape == (2,) and second["x"].shape == (0, 3)
+            assert first.fields["charge"].mesh == "atoms"
+            mesh = first.meshes["atoms"]
+            assert (mesh.kind, mesh.geometry) == ("particles", ("x",))
+            assert mesh.attrs == {"species": "Ar"}
+
+
+def test_wrong_declarations_are_errors_with_advice():
+    with tcasm.Producer("run", capacity=1 << 20) as p:
+        with pytest.raises(tcasm.DefineError, match="float64"):
+            p.field("u", 4, "float16")
+        with pytest.raises(ValueError, match="byte order"):
+            p.field("u", 4, ">f8")
+        with pytest.raises(tcasm.DefineError, match="larger capacity"):
+            p.field("u", 1 << 20)
+        with pytest.raises(tcasm.DefineError, match="centring"):
+            p.field("u", 4, centring="edge")
+        p.field("u", 4)
+        with pytest.raises(tcasm.DefineError, match="unique"):
+            p.field("u", 4)
+        with pytest.raises(tcasm.DefineError, match="fixed length"):
+            p.set_len("u", 3)
+        with pytest.raises(tcasm.FieldNotFound):
+            p["v"]
+        with pytest.raises(tcasm.CreateError, match="in use"):
+            tcasm.Producer("run")
+        with pytest.raises(TypeError, match="Observer"):
+            pickle.dumps(p)
+
+
+def test_rollback_restores_fields():
+    with tcasm.Producer("run", capacity=1 << 20, history=3) as p:
+        u = p.field("u", 4)
+        u[:] = 1
+        p.publish(step=10, time=0.5)
+        u[:] = np.nan
+        assert p.begin(timeout=60)
+        assert p.rollback(1) == (10, 0.5)
+        assert (u == 1).all()
+        with pytest.raises(tcasm.VersionGone):
+            p.rollback(9)

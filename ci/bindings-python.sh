@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Tests the Python package: builds it from its sdist, installs it into a fresh environment, checks
+# its types with mypy, and runs its tests. Uses the profile of the tests, so that most dependencies
+# are compiled already. Python packages come from the index that pip uses.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+work=$target/bindings-python
+tools=$target/venv-bindings
+wanted='maturin>=1.9.4,<2 numpy>=1.26 pytest>=8 mypy>=1.11 nbclient>=0.10 ipykernel>=6
+    xarray>=2024.1 dask[array]>=2024.1 matplotlib>=3.8 h5py>=3.10'
+export CARGO_TARGET_DIR=$target PIP_DISABLE_PIP_VERSION_CHECK=1
+export MATURIN_PEP517_ARGS="--profile dev --locked"
+# As maturin sets it, so that all builds share what is compiled.
+export PYO3_BUILD_EXTENSION_MODULE=1 TCASM_SIMULATION=$target/debug/examples/simulation
+
+main() {
+    (cd bindings/python && cargo fmt --check && cargo clippy --locked --all-targets -- -D warnings)
+    make_tools
+    PATH=$tools/bin:$PATH
+    rm -rf "$work"
+    (cd bindings/python && "$tools/bin/maturin" sdist --out "$work/sdist" >/dev/null)
+    # The wheel is built from the sdist, so nothing of the repository besides is needed.
+    "$tools/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work" \
+        "$work"/sdist/tcasm-*.tar.gz
+    install_fresh
+    "$tools/bin/pip" install --quiet --no-deps --force-reinstall "$work"/tcasm-*.whl
+    cd bindings/python
+    cargo build --quiet --locked --example simulation
+    "$tools/bin/pytest" -q "$@"
+}
+
+# Makes the environment of the tests, unless it exists.
+make_tools() {
+    [ "$(cat "$tools/.ready" 2>/dev/null)" != "$wanted" ] || return 0
+    python3 -m venv "$tools"
+    # shellcheck disable=SC2086 # a list
+    "$tools/bin/pip" install --quiet $wanted
+    echo "$wanted" >"$tools/.ready"
+}
+
+# Installs the wheel into an environment that has nothing else, and uses it there.
+install_fresh() {
+    python3 -m venv "$work/fresh"
+    "$work/fresh/bin/pip" install --quiet "$work"/tcasm-*.whl
+    TCASM_RUNTIME_DIR=$work/run "$work/fresh/bin/python" - <<'END'
+import tcasm
+
+with tcasm.Producer("fresh", capacity=1 << 20) as p:
+    p.field("u", 4)[:] = 1.0
+    p.publish(step=1)
+    with tcasm.Observer("fresh") as run:
+        assert run.latest()["u"].sum() == 4.0
+END
+    "$work/fresh/bin/python" -m tcasm >/dev/null
+}
+
+main "$@"
