@@ -96,6 +96,9 @@ fn dead_owner_whose_forked_child_has_its_connections_is_an_error() {
         owner.kill();
         let read = peer.read(cookie, 0, &mut [0; 10]).map(|_| ());
         assert!(matches!(read, Err(TransferError::OwnerGone)), "{read:?}");
+        // The child has the listening socket, too.
+        let late = Peer::connect(Path::new(&address)).map(|_| ());
+        assert!(matches!(late, Err(TransferError::OwnerGone)), "{late:?}");
     }
 }
 

@@ -3,14 +3,14 @@
 use crate::cookie::Cookie;
 use crate::declaration::Declaration;
 use crate::error::DeclareError;
+use crate::field::FieldError;
 use crate::layout::Layout;
 use crate::owner::Owner;
 use ndarray::Ix1;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 use tcasm_core::sys::mem::page_size;
-use tcasm_observer::{AttachError, ObserveError, Observer, View};
+use tcasm_observer::{AttachError, ObserveError, Observer};
 use tcasm_producer::{
     CaptureMode, CreateError, DefineError, Field, Producer, PublishError, Receipt,
 };
@@ -59,10 +59,10 @@ pub enum GatherError {
     /// The version cannot be found.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// The version cannot be mapped.
+    /// The field of the version cannot be declared.
     #[error(transparent)]
-    Map(#[from] tcasm_observer::ViewError),
-    /// The version cannot be declared.
+    Field(#[from] FieldError),
+    /// The owner refuses the version.
     #[error(transparent)]
     Declare(#[from] DeclareError),
 }
@@ -129,22 +129,8 @@ impl Drop for Gathered {
     }
 }
 
-/// A mapped version.
-struct Mapped(View);
-
-impl AsRef<[u8]> for Mapped {
-    fn as_ref(&self) -> &[u8] {
-        self.0.bytes(FIELD).unwrap_or(&[])
-    }
-}
-
 fn newest(observer: &mut Observer) -> Result<Declaration, GatherError> {
-    let version = observer.latest()?;
-    let number = NonZeroU64::new(version.number()).ok_or(GatherError::Skipped)?;
-    Ok(Declaration::version(
-        number,
-        Arc::new(Mapped(version.view()?)),
-    )?)
+    Ok(Declaration::field(&observer.latest()?, FIELD)?)
 }
 
 /// Copies what has changed to the field. Pages that are equal stay untouched, so that the tracker

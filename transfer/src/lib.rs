@@ -28,6 +28,8 @@ mod cookie;
 mod declaration;
 mod error;
 #[cfg(feature = "versions")]
+mod field;
+#[cfg(feature = "versions")]
 mod gathered;
 mod hold;
 mod image;
@@ -51,6 +53,8 @@ pub mod wire;
 pub use cookie::{Access, BadCookie, Cookie};
 pub use declaration::Declaration;
 pub use error::{DeclareError, OwnerError, TransferError};
+#[cfg(feature = "versions")]
+pub use field::FieldError;
 #[cfg(feature = "versions")]
 pub use gathered::{GatherError, Gathered};
 pub use hold::Hold;

@@ -95,6 +95,10 @@ impl Peer {
         };
         let socket = patiently(address).map_err(refused)?;
         let owner = process::Peer::of(&socket).map_err(refused)?;
+        if !owner.alive() {
+            // A forked child of it has the listening socket, and accepts nobody.
+            return Err(TransferError::OwnerGone);
+        }
         let mut peer = Peer {
             socket,
             owner,

@@ -1,5 +1,6 @@
 //! Owners that answer nonsense: an error, and the end of the connection.
 
+use proptest::prelude::*;
 use std::fs::{File, remove_file};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,6 +15,8 @@ use tcasm_transfer::{Cookie, Peer, Segment, Status, TransferError, Transport};
 const PATIENCE: Duration = Duration::from_secs(20);
 const BEACON: &[u8; 16] = b"0123456789abcdef";
 const COOKIE: [u8; 16] = [7; 16];
+/// The largest number of requests in a test. A peer that asks more would ask without end.
+const MOST: usize = 50_000;
 
 /// A message with descriptors.
 type Answer = (Vec<u8>, Vec<OwnedFd>);
@@ -25,7 +28,7 @@ struct Liar {
 }
 
 impl Liar {
-    fn start(answer: impl Fn(Request) -> Answer + Send + 'static) -> Liar {
+    fn start(mut answer: impl FnMut(Request) -> Answer + Send + 'static) -> Liar {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("tcasm-liar-{}-{number}", std::process::id());
@@ -35,7 +38,8 @@ impl Liar {
             assert!(socket::wait_readable(&listener, PATIENCE));
             let connection = socket::accept(&listener).unwrap();
             let mut message = [0; 100];
-            while socket::wait_readable(&connection, PATIENCE) {
+            for _ in 0..MOST {
+                assert!(socket::wait_readable(&connection, PATIENCE));
                 let Ok(n @ 1..) = socket::receive_plain(&connection, &mut message) else {
                     return;
                 };
@@ -46,6 +50,7 @@ impl Liar {
                 let files: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
                 let _ = socket::send(&connection, &bytes, &files);
             }
+            panic!("a peer asks without end");
         });
         let thread = Some(thread);
         Liar { path, thread }
@@ -208,4 +213,79 @@ fn bytes_that_are_no_answer_are_refused() {
     refuses("no rights", rights, |peer| {
         peer.describe(cookie()).map(|_| ())
     });
+}
+
+/// Numbers that an owner could answer.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(9),
+        Just(10),
+        Just(SLOT_BYTES),
+        Just(70_000),
+        any::<u64>()
+    ]
+}
+
+/// Segments whose bytes are there, or not, or too many.
+fn segment() -> impl Strategy<Value = Segment> {
+    let at = Segment::of(BEACON).addr;
+    let addr = prop_oneof![Just(at), Just(0), Just(4090), Just(usize::MAX - 9)];
+    let len = prop_oneof![Just(0), Just(5), Just(10), Just(70_000), Just(usize::MAX)];
+    (addr, len).prop_map(|(addr, len)| Segment { addr, len })
+}
+
+/// Any answer: its status, its words, its segments, and the lengths of the files that go with it.
+fn answer() -> impl Strategy<Value = (u64, [u64; 4], Vec<Segment>, Vec<u64>)> {
+    let status = prop_oneof![4 => Just(0), 1 => 0u64..20];
+    let len = prop_oneof![Just(1), Just(4096), Just(SLOTS * SLOT_BYTES)];
+    let words = [(); 4].map(|()| number());
+    let segments = proptest::collection::vec(segment(), 0..3);
+    (
+        status,
+        words,
+        segments,
+        proptest::collection::vec(len, 0..3),
+    )
+}
+
+/// Does what a number chooses. An error is as good as success.
+fn anything(peer: &mut Peer, choice: u8) -> Result<(), TransferError> {
+    let mut bytes = vec![0; if choice & 8 == 0 { 10 } else { 70_000 }];
+    let [direct, mapped, ring] = [Transport::Direct, Transport::Mapped, Transport::Ring].map(Some);
+    let transport = [None, direct, mapped, ring][usize::from(choice & 3)];
+    peer.use_only(transport);
+    match choice >> 4 {
+        0 => peer.describe(cookie()).map(|_| ()),
+        1 => peer.map(cookie()).map(|mapped| _ = mapped.load::<8>(2)),
+        2 => {
+            let mut hold = peer.hold(cookie(), 0, bytes.len() as u64)?;
+            hold.read(0, &mut bytes[..5]).map(|_| ())
+        }
+        // What a liar says is written to is in this process.
+        3 if transport.is_some_and(|only| only != Transport::Direct) => {
+            peer.write(cookie(), 3, &bytes)
+        }
+        _ => peer.read(cookie(), 3, &mut bytes).map(|_| ()),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_answers_end_what_a_peer_does(
+        answers in proptest::collection::vec(answer(), 1..6),
+        choices in proptest::collection::vec(0u8..96, 1..6),
+    ) {
+        let mut turn = answers.into_iter().cycle();
+        let liar = Liar::start(move |_| {
+            let (status, words, segments, files) = turn.next().unwrap();
+            let mut bytes = done(words, &segments);
+            bytes[..8].copy_from_slice(&status.to_le_bytes());
+            (bytes, files.into_iter().map(file).collect())
+        });
+        let mut peer = Peer::connect(&liar.path).unwrap();
+        for choice in choices {
+            let _ = anything(&mut peer, choice);
+        }
+    }
 }

@@ -147,6 +147,42 @@ fn bytes_beyond_four_gigabytes_are_transferred_from_sparse_memory() {
 }
 
 #[test]
+fn more_bytes_than_a_window_has_are_transferred_in_order() {
+    const WINDOW: usize = 64 << 20;
+    let owner = Owner::create(Allowed::SameUser).unwrap();
+    let memory = SharedMemory::create(WINDOW + 5000).unwrap();
+    let marks = [0, 1 << 22, WINDOW - 1, WINDOW, WINDOW + 4998];
+    let segment = |at: usize, len: usize| Segment {
+        addr: memory.addr() + at,
+        len,
+    };
+    // The last 1000 bytes come first.
+    let parts = [segment(WINDOW + 4000, 1000), segment(0, WINDOW + 4000)];
+    let declared = Layout::new(parts).unwrap();
+    let declared = Declaration::shared(&memory, declared, Access::ReadWrite).unwrap();
+    let cookie = owner.declare(declared).unwrap();
+    let mut peer = Peer::connect(owner.address()).unwrap();
+    let mut bytes = vec![0; WINDOW + 5000];
+    for (i, transport) in TRANSPORTS.into_iter().enumerate() {
+        peer.use_only(Some(transport));
+        marks
+            .iter()
+            .for_each(|at| memory.write(*at, &[i as u8 + 1]));
+        bytes.fill(9);
+        peer.read(cookie, 0, &mut bytes).unwrap().may_be_torn();
+        bytes.rotate_left(1000);
+        let read = bytes.iter().enumerate().filter(|(_, byte)| **byte != 0);
+        let read: Vec<_> = read.map(|(at, byte)| (at, *byte)).collect();
+        assert_eq!(read, marks.map(|at| (at, i as u8 + 1)), "{transport:?}");
+        marks.iter().for_each(|at| bytes[*at] += 100);
+        bytes.rotate_right(1000);
+        peer.write(cookie, 0, &bytes).unwrap();
+        let written = marks.map(|at| memory.bytes()[at].load(Ordering::Relaxed));
+        assert_eq!(written, [i as u8 + 101; 5], "{transport:?}");
+    }
+}
+
+#[test]
 fn eight_peers_read_the_same_bytes_and_add_operands_up_in_place() {
     const LEN: usize = 300_000;
     let owners: Vec<(Owner, Cookie)> = (0..8u8)
