@@ -224,7 +224,7 @@ impl Peer {
     /// Asks for the file of a declaration.
     fn ask_file(&mut self, cookie: Cookie) -> Result<MemoryFile, TransferError> {
         self.send(Request::Map(cookie))?;
-        let (reply, files) = self.receive()?;
+        let (reply, files) = self.receive_file()?;
         let sealed = sealed(files).ok_or(TransferError::Nonsense("no file of fixed size"));
         let file = sealed.and_then(|(fd, len)| MemoryFile::new(fd, len, &reply.segments));
         file.map_err(|error| self.end(error))
@@ -236,7 +236,7 @@ impl Peer {
             return Ok(ring.clone());
         }
         self.send(Request::Ring)?;
-        let (_, files) = self.receive()?;
+        let (_, files) = self.receive_file()?;
         let Some((fd, RING..)) = sealed(files) else {
             return Err(self.end(TransferError::Nonsense("no ring, or one that is too short")));
         };
@@ -258,7 +258,7 @@ impl Peer {
     /// Sends a request and returns the reply to it.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, TransferError> {
         self.send(request)?;
-        Ok(self.receive()?.0)
+        self.receive()
     }
 
     /// Ends the transfer that this peer does itself, and does not wait for the answer: what was
@@ -299,17 +299,36 @@ impl Peer {
         }
     }
 
-    /// Returns the next reply that somebody waits for, and the descriptors that came with it. A
-    /// refusal is an error.
-    pub(crate) fn receive(&mut self) -> Result<(Reply, Descriptors), TransferError> {
+    /// Returns the next reply that somebody waits for. A refusal is an error.
+    pub(crate) fn receive(&mut self) -> Result<Reply, TransferError> {
+        self.skip_unread()?;
+        self.receive_plain()
+    }
+
+    /// Returns the next reply that somebody waits for, and the descriptors that came with it.
+    fn receive_file(&mut self) -> Result<(Reply, Descriptors), TransferError> {
+        self.skip_unread()?;
+        self.receive_any()
+    }
+
+    fn skip_unread(&mut self) -> Result<(), TransferError> {
         while self.unread > 0 {
             self.unread -= 1;
-            match self.receive_any() {
+            match self.receive_plain() {
                 Ok(_) | Err(TransferError::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        self.receive_any()
+        Ok(())
+    }
+
+    /// Receives a reply without descriptors. Others end the connection, because an owner could send
+    /// more of them than this process can close.
+    fn receive_plain(&mut self) -> Result<Reply, TransferError> {
+        match self.receive_any()? {
+            (reply, files) if files.is_empty() => Ok(reply),
+            _ => Err(self.end(TransferError::Nonsense("descriptors that nobody wants"))),
+        }
     }
 
     fn receive_any(&mut self) -> Result<(Reply, Descriptors), TransferError> {
@@ -326,6 +345,9 @@ impl Peer {
         let Some(reply) = Reply::decode(&self.buffer[..n]) else {
             return Err(self.end(TransferError::Nonsense("a message of no kind")));
         };
+        if reply.status != Status::Done && !files.is_empty() {
+            return Err(self.end(TransferError::Nonsense("descriptors with a refusal")));
+        }
         if reply.status != Status::Done {
             return Err(TransferError::Refused(reply.status));
         }

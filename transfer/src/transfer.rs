@@ -205,10 +205,10 @@ impl Peer {
                     refused.get_or_insert(TransferError::Refused(status));
                 }
                 Err(error) => return Err(error),
-                Ok((reply, _)) if reply.words[0] != len => {
+                Ok(reply) if reply.words[0] != len => {
                     return Err(self.end(TransferError::Nonsense("another number of bytes")));
                 }
-                Ok((reply, _)) => {
+                Ok(reply) => {
                     self.same(version, reply.words[1])?;
                     if !span.write && refused.is_none() {
                         self.slot(&ring, slot, len, local)?;

@@ -231,7 +231,13 @@ fn number() -> impl Strategy<Value = u64> {
 fn segment() -> impl Strategy<Value = Segment> {
     let at = Segment::of(BEACON).addr;
     let addr = prop_oneof![Just(at), Just(0), Just(4090), Just(usize::MAX - 9)];
-    let len = prop_oneof![Just(0), Just(5), Just(10), Just(70_000), Just(usize::MAX)];
+    let len = prop_oneof![
+        Just(0),
+        Just(10),
+        Just(5000),
+        Just(70_000),
+        Just(usize::MAX)
+    ];
     (addr, len).prop_map(|(addr, len)| Segment { addr, len })
 }
 
@@ -271,6 +277,8 @@ fn anything(peer: &mut Peer, choice: u8) -> Result<(), TransferError> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn any_answers_end_what_a_peer_does(
         answers in proptest::collection::vec(answer(), 1..6),
