@@ -17,6 +17,7 @@ pub mod object;
 pub mod owner;
 mod page;
 pub mod pagemap;
+pub mod per_process;
 pub mod pinned;
 pub mod presence;
 pub mod process;
