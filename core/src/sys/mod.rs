@@ -14,6 +14,7 @@ pub mod mappings;
 pub mod mem;
 pub mod numa;
 pub mod object;
+pub mod own_table;
 pub mod owner;
 mod page;
 pub mod pagemap;
