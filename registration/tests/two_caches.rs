@@ -6,7 +6,7 @@ use common::{map, map_over, must_end, pages, unmap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tcasm_registration::{Limits, Recording, RegistrationCache};
 
-const ROUNDS: usize = 20_000;
+const ROUNDS: usize = 40_000;
 
 fn cache(limits: Limits) -> RegistrationCache<Recording> {
     let builder = RegistrationCache::builder(Recording::default());
@@ -25,6 +25,14 @@ fn cache_that_lets_memory_go_does_not_end_what_another_one_follows() {
                     let _ = other.get(memory, pages(2));
                 }
             });
+            // They keep the kernel's lock of the address space busy, so that others wait for it.
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        unmap(map(pages(1)), pages(1));
+                    }
+                });
+            }
             for _ in 0..ROUNDS {
                 // Fails if a change of the round before was seen late.
                 let Ok(held) = one.get(memory, pages(2)) else {
