@@ -55,7 +55,7 @@ impl<R: Registrar> RegistrationCache<R> {
         let inner = Arc::new(Inner {
             registrar,
             limits,
-            cursor: follower.as_ref().map(|f| f.cursor()),
+            cursor: follower.as_ref().map(|f| f.watch.cursor()),
             follower,
             by_hand,
             state: Mutex::new(State::new()),
@@ -99,10 +99,11 @@ impl<R: Registrar> RegistrationCache<R> {
         &self.inner.registrar
     }
 
-    /// Returns true if the kernel tells the cache of forks too, which needs CAP_SYS_PTRACE.
+    /// Returns true if the kernel tells the cache of forks too, which needs CAP_SYS_PTRACE and
+    /// Linux 5.9.
     pub fn follows_forks(&self) -> bool {
         let follower = self.inner.follower.as_ref();
-        follower.is_some_and(|f| f.follows_forks())
+        follower.is_some_and(|f| f.watch.forks)
     }
 
     /// Returns numbers about the cache. In a forked child they are those at the fork.
@@ -139,6 +140,7 @@ impl<R: Registrar> Drop for RegistrationCache<R> {
                 self.inner.end(&entry);
             }
         }
+        self.inner.keep_in_child();
     }
 }
 
@@ -174,15 +176,16 @@ impl<R: Registrar> Registration<R> {
     }
 
     /// Returns false if the cache has learnt that some of the memory of [`Registration::range`] is
-    /// gone. A device must not use the registration then. That can be memory which was not asked
-    /// for: the caller asks again.
+    /// gone, or cannot follow it any more. A device must not use the registration then. That can be
+    /// memory which was not asked for: the caller asks again.
     pub fn is_current(&self) -> bool {
-        self.entry.is_current()
+        self.entry.is_current() && self.cache.trusts(&self.entry)
     }
 }
 
 impl<R: Registrar> Drop for Registration<R> {
     fn drop(&mut self) {
         self.cache.release(&self.entry);
+        self.cache.keep_in_child();
     }
 }

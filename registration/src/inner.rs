@@ -56,6 +56,15 @@ fn is_owned(range: &Range<usize>) -> bool {
     pinned::owned().iter().any(overlaps)
 }
 
+impl<R: Registrar> Drop for Inner<R> {
+    fn drop(&mut self) {
+        if let Some(follower) = &self.follower {
+            // The thread of the cache ends.
+            follower.watch.wake();
+        }
+    }
+}
+
 impl<R: Registrar> Inner<R> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<R::Handle>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -65,6 +74,14 @@ impl<R: Registrar> Inner<R> {
     pub(crate) fn check_process(&self) -> Result<(), GetError> {
         let current = self.process.is_current();
         current.then_some(()).ok_or(GetError::Forked)
+    }
+
+    /// In a forked child, keeps this for ever. The end of a registrar would give back what a driver
+    /// has for the parent.
+    pub(crate) fn keep_in_child(self: &Arc<Self>) {
+        if !self.process.is_current() {
+            std::mem::forget(self.clone());
+        }
     }
 
     /// Returns a registration of whole pages, with one more user.
@@ -78,6 +95,8 @@ impl<R: Registrar> Inner<R> {
                 count(&self.counters.hits);
                 return Ok(entry);
             }
+            // First, so that a request which is none ends nothing.
+            self.check_mapped(range)?;
             match self.make_room(&mut state, range) {
                 Ok(wanted) => match self.register(&mut state, wanted, range) {
                     // Memory beside the range may have gone, or an event of earlier memory came
@@ -105,7 +124,7 @@ impl<R: Registrar> Inner<R> {
             return true;
         };
         let exact = follower.settle();
-        while let Some(change) = follower.next(cursor) {
+        while let Some(change) = follower.watch.next(cursor) {
             match change {
                 Change::Gone(range) => self.gone(state, &range),
                 Change::Emptied(range) => {
@@ -226,6 +245,11 @@ impl<R: Registrar> Inner<R> {
         Ok(state.add(range.clone(), handle, followed))
     }
 
+    fn check_mapped(&self, range: &Range<usize>) -> Result<(), RegisterError> {
+        let follower = self.follower.as_ref();
+        follower.map_or(Ok(()), |f| f.check_mapped(range))
+    }
+
     /// Follows the memory. Returns false if changes of it may be missed.
     fn follow(&self, range: &Range<usize>) -> Result<bool, RegisterError> {
         match &self.follower {
@@ -274,6 +298,12 @@ impl<R: Registrar> Inner<R> {
         }
         drop(state);
         self.freed.notify_all();
+    }
+
+    /// Returns false if the memory of the entry was followed, and cannot be now.
+    pub(crate) fn trusts(&self, entry: &Entry<R::Handle>) -> bool {
+        let follower = self.follower.as_ref().filter(|_| entry.followed);
+        follower.is_none_or(|f| f.works())
     }
 
     /// Deregisters what the state has let go of.

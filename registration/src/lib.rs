@@ -39,6 +39,7 @@ mod registrars;
 mod ring;
 mod state;
 mod sweep;
+mod watch;
 
 pub use builder::{Builder, Following};
 pub use cache::{Registration, RegistrationCache, Stats};

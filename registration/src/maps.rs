@@ -52,7 +52,7 @@ impl<R: Registrar> RegistrationCache<R> {
         *self.inner.everything() = Some(everything);
         if let Some(follower) = &self.inner.follower {
             // The thread may be waiting for a longer time than the new period.
-            follower.wake();
+            follower.watch.wake();
         }
         self.refresh()
     }

@@ -3,9 +3,9 @@
 //!
 //! It allocates and takes the lock of the cache. So it must not be the thread that reads events.
 
-use crate::follow::Bell;
 use crate::inner::Inner;
 use crate::registrar::Registrar;
+use crate::watch::Watch;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::thread::Builder;
@@ -20,12 +20,12 @@ pub(crate) fn start<R: Registrar>(inner: &Arc<Inner<R>>) -> io::Result<()> {
     let Some(follower) = &inner.follower else {
         return Ok(());
     };
-    let (bell, inner) = (follower.bell(), Arc::downgrade(inner));
+    let (watch, inner) = (follower.watch.clone(), Arc::downgrade(inner));
     let named = Builder::new().name("tcasm-sweep".into());
-    thread::spawn(named, move || run(&inner, &bell)).map(drop)
+    thread::spawn(named, move || run(&inner, &watch)).map(drop)
 }
 
-fn run<R: Registrar>(inner: &Weak<Inner<R>>, bell: &Bell) {
+fn run<R: Registrar>(inner: &Weak<Inner<R>>, watch: &Watch) {
     let mut looked: Option<Instant> = None;
     loop {
         let (seen, pause) = {
@@ -41,9 +41,7 @@ fn run<R: Registrar>(inner: &Weak<Inner<R>>, bell: &Bell) {
             }
             (seen, period.unwrap_or(LONG))
         };
-        if !bell.wait(seen, pause) {
-            return;
-        }
+        watch.wait(seen, pause);
     }
 }
 
@@ -53,7 +51,7 @@ impl<R: Registrar> Inner<R> {
         let Some(follower) = &self.follower else {
             return 0;
         };
-        let seen = follower.generation();
+        let seen = follower.watch.generation();
         self.catch_up(&mut self.lock());
         seen
     }

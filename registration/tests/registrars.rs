@@ -97,6 +97,24 @@ fn a_limit_on_locked_memory_evicts_and_is_named_if_that_does_not_help() {
     assert!(in_child(lock_as_a_user_with_a_limit));
 }
 
+/// Locks every second page until the process has as many mappings as it may have.
+fn lock_until_there_are_too_many_mappings() -> bool {
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let most: usize = most.trim().parse().unwrap();
+    let (registrar, memory) = (Mlock::default(), map(pages(most)));
+    let mut even = (0..most).step_by(2).map(|page| memory + pages(page));
+    let refused = even.find_map(|at| registrar.register(&(at..at + pages(1))).err());
+    let locked = status_kib("VmLck");
+    let named = refused.is_some_and(|e| e.to_string().contains("vm.max_map_count"));
+    named && locked > 0
+}
+
+#[test]
+fn limit_on_mappings_is_named_if_it_keeps_memory_from_being_locked() {
+    let _alone = alone();
+    assert!(in_child(lock_until_there_are_too_many_mappings));
+}
+
 #[test]
 fn buffers_of_io_uring_are_pinned_and_their_slots_are_used_again() {
     let _alone = alone();

@@ -1,9 +1,10 @@
 //! Memory that devices may write, as the whole process knows it: who registers memory announces it,
 //! and whoever owns a region asks what was announced there.
 
+use super::per_process::PerProcess;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The addresses that somebody owns, and what was announced there since they last asked.
 #[derive(Debug)]
@@ -13,7 +14,12 @@ pub struct Announced {
     parts: Mutex<Vec<Range<usize>>>,
 }
 
-static OWNERS: Mutex<Vec<Weak<Announced>>> = Mutex::new(Vec::new());
+/// A forked child owns nothing: its parent tracks the regions.
+static OWNERS: PerProcess<Mutex<Vec<Weak<Announced>>>> = PerProcess::new();
+
+fn owners() -> MutexGuard<'static, Vec<Weak<Announced>>> {
+    OWNERS.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Announced {
     /// Collects what is announced in `range` from now on, until the result is dropped.
@@ -23,7 +29,7 @@ impl Announced {
             news: AtomicBool::new(false),
             parts: Mutex::default(),
         });
-        let mut owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = owners();
         owners.retain(|owner| owner.strong_count() > 0);
         owners.push(Arc::downgrade(&announced));
         announced
@@ -58,8 +64,7 @@ impl Announced {
 /// Announces that devices may write the memory from now on. The caller does so before the first
 /// device can.
 pub fn announce(range: &Range<usize>) {
-    let owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
-    for owner in owners.iter().filter_map(Weak::upgrade) {
+    for owner in owners().iter().filter_map(Weak::upgrade) {
         owner.add(range);
     }
 }
@@ -67,7 +72,7 @@ pub fn announce(range: &Range<usize>) {
 /// Returns the addresses of all owners. They change the mappings there themselves, and need
 /// userfaultfd for it, so nobody else may register this memory with a userfaultfd.
 pub fn owned() -> Vec<Range<usize>> {
-    let owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let owners = owners();
     let owners = owners.iter().filter_map(Weak::upgrade);
     owners.map(|owner| owner.range.clone()).collect()
 }

@@ -274,16 +274,10 @@ pub fn next_fault(uffd: &Uffd) -> io::Result<Option<usize>> {
 /// All ranges are released, and later uses of the descriptor give an error.
 pub fn close_in_place(uffd: &Uffd) {
     if let Ok(null) = std::fs::File::open("/dev/null") {
-        replace_in_place(uffd, null.as_fd());
+        // SAFETY: both descriptors are open, and belong to the library. The number stays open, and
+        // its owner closes it later.
+        unsafe { libc::dup3(null.as_raw_fd(), uffd.0.as_raw_fd(), libc::O_CLOEXEC) };
     }
-}
-
-/// Does what [`close_in_place`] does with a descriptor of the caller, so that it needs no new one.
-/// It must not be a userfaultfd.
-pub fn replace_in_place(uffd: &Uffd, by: BorrowedFd<'_>) {
-    // SAFETY: both descriptors are open, and belong to the library. The number stays open, and its
-    // owner closes it later.
-    unsafe { libc::dup3(by.as_raw_fd(), uffd.0.as_raw_fd(), libc::O_CLOEXEC) };
 }
 
 #[cfg(test)]

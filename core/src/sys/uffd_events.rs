@@ -9,7 +9,6 @@
 use super::uffd::{self, EVENT, Faults, MESSAGE, OpenError, Uffd};
 use linux_raw_sys::general as raw;
 use nix::errno::Errno;
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::unistd::read;
 use std::io;
 use std::ops::Range;
@@ -49,18 +48,20 @@ pub enum Event {
 }
 
 /// Opens a descriptor that delivers events. The second value is true if forks are among them, which
-/// needs CAP_SYS_PTRACE.
+/// needs CAP_SYS_PTRACE. They are only if `forks` is true: whoever reads them needs a table of
+/// descriptors of its own ([`super::own_table`]).
 ///
 /// With asynchronous write protection (Linux 6.7) memory of any kind can be registered. Before,
 /// only anonymous memory can, and shared memory since Linux 5.19.
-pub fn open() -> Result<(Uffd, bool), OpenError> {
+pub fn open(forks: bool) -> Result<(Uffd, bool), OpenError> {
     let mut last = None;
-    for (protection, fork) in [
+    let ways = [
         (uffd::WP_ASYNC, FORK),
         (uffd::WP_ASYNC, 0),
         (uffd::WP_SYNC, FORK),
         (uffd::WP_SYNC, 0),
-    ] {
+    ];
+    for (protection, fork) in ways.into_iter().filter(|(_, fork)| forks || *fork == 0) {
         match uffd::open(Faults::User, protection | MEMORY | fork) {
             Ok((uffd, _)) => return Ok((uffd, fork != 0)),
             Err(error @ OpenError::Features { .. }) => last = Some(error),
@@ -82,45 +83,18 @@ pub fn is_quiet(uffd: &Uffd) -> bool {
     refused.is_err_and(|e| e.raw_os_error() == Some(libc::EINVAL))
 }
 
-/// A descriptor that is kept for forks, whose event brings a new one. A process that has all the
-/// descriptors that it may have could not read the event otherwise, and the fork would never end.
-#[derive(Debug)]
-pub struct Spare(Option<OwnedFd>);
-
-impl Spare {
-    /// Takes a descriptor.
-    pub fn new() -> io::Result<Self> {
-        let any = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?;
-        Ok(Spare(Some(any.into())))
-    }
-
-    /// Closes the descriptor. Returns false if there was none.
-    fn give(&mut self) -> bool {
-        self.0.take().is_some()
-    }
-
-    /// Takes a descriptor again, if it was closed and there is one.
-    fn renew(&mut self) {
-        if let (None, Ok(new)) = (&self.0, Spare::new()) {
-            *self = new;
-        }
-    }
-}
-
 /// Reads the next event, if there is one. This neither allocates nor waits.
-pub fn next(uffd: &Uffd, spare: &mut Spare) -> io::Result<Option<Event>> {
+///
+/// The event of a fork brings a new descriptor. If there can be none, this fails, and the event
+/// stays: the thread that forks goes on waiting until a later call has read it.
+pub fn next(uffd: &Uffd) -> io::Result<Option<Event>> {
     let mut message = [0; MESSAGE];
     loop {
         match read(uffd, &mut message) {
-            Ok(MESSAGE) => {
-                let event = decode(&message);
-                spare.renew();
-                return Ok(Some(event));
-            }
+            Ok(MESSAGE) => return Ok(Some(decode(&message))),
             Ok(_) => return Err(Errno::EIO.into()),
             Err(Errno::EAGAIN) => return Ok(None),
             Err(Errno::EINTR) => {}
-            Err(Errno::EMFILE | Errno::ENFILE) if spare.give() => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -162,7 +136,7 @@ mod tests {
 
     /// Returns registered memory of four pages.
     fn registered() -> (Uffd, Mapping, Range<usize>) {
-        let (uffd, _) = open().unwrap();
+        let (uffd, _) = open(true).unwrap();
         let memory = Mapping::reserve(4 * page_size()).unwrap();
         // SAFETY: nothing is borrowed from the reservation.
         unsafe { memory.put_zero(0, memory.len(), true) }.unwrap();
@@ -173,9 +147,8 @@ mod tests {
 
     /// Waits for the next event of the descriptor.
     fn wait(uffd: &Uffd) -> Event {
-        let mut spare = Spare::new().unwrap();
         loop {
-            if let Some(event) = next(uffd, &mut spare).unwrap() {
+            if let Some(event) = next(uffd).unwrap() {
                 return event;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -201,7 +174,7 @@ mod tests {
         let (uffd, memory, _range) = registered();
         // SAFETY: the memory is writable, and only this thread uses it.
         unsafe { memory.ptr().write_volatile(1) };
-        assert_eq!(next(&uffd, &mut Spare::new().unwrap()).unwrap(), None);
+        assert_eq!(next(&uffd).unwrap(), None);
         drop(uffd); // before the memory is unmapped, because nobody reads events any more
     }
 

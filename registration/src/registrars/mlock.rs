@@ -54,6 +54,17 @@ fn is_mapped(range: &Range<usize>) -> bool {
     unsafe { msync(at, range.len(), MsFlags::MS_ASYNC) }.is_ok()
 }
 
+/// Returns the limit that is reached if memory which is mapped cannot be locked. Locking a part of a
+/// mapping can split it into three.
+fn reached() -> &'static str {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let most = read("/proc/sys/vm/max_map_count").trim().parse();
+    match most {
+        Ok(most) if read("/proc/self/maps").lines().count() + 2 > most => "vm.max_map_count",
+        _ => "RLIMIT_MEMLOCK",
+    }
+}
+
 impl Registrar for Mlock {
     type Handle = ();
 
@@ -67,7 +78,7 @@ impl Registrar for Mlock {
         unlock(covered.remove(range));
         match error {
             Errno::ENOMEM | Errno::EAGAIN | Errno::EPERM if is_mapped(range) => {
-                Err(limit(range, "RLIMIT_MEMLOCK", error))
+                Err(limit(range, reached(), error))
             }
             _ => Err(refused(range, "mlock", error.into())),
         }

@@ -4,7 +4,8 @@
 pub mod churn;
 
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, Pid, fork};
+use std::io::{PipeWriter, Read, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -124,14 +125,47 @@ pub fn status_kib(name: &str) -> usize {
 
 /// Returns the answer of a forked child.
 pub fn in_child(question: impl FnOnce() -> bool) -> bool {
+    answer(start_child(question))
+}
+
+fn start_child(question: impl FnOnce() -> bool) -> Pid {
     // SAFETY: the child only asks the question and ends.
     match unsafe { fork() }.unwrap() {
-        // SAFETY: `_exit` ends the child at once, and runs no exit handlers of the parent.
-        ForkResult::Child => unsafe { libc::_exit(i32::from(question())) },
-        ForkResult::Parent { child } => match waitpid(child, None).unwrap() {
-            WaitStatus::Exited(_, answer) => answer == 1,
-            other => panic!("{other:?}"),
+        // SAFETY: `alarm` ends a child that hangs, and `_exit` ends it at once: no exit handlers of
+        // the parent run.
+        ForkResult::Child => unsafe {
+            libc::alarm(100);
+            libc::_exit(i32::from(question()))
         },
+        ForkResult::Parent { child } => child,
+    }
+}
+
+fn answer(child: Pid) -> bool {
+    match waitpid(child, None).unwrap() {
+        WaitStatus::Exited(_, answer) => answer == 1,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A forked child that waits until it may go on.
+pub struct Waiting {
+    child: Pid,
+    go: PipeWriter,
+}
+
+impl Waiting {
+    /// Forks a child that waits, and then asks the question.
+    pub fn fork(question: impl FnOnce() -> bool) -> Self {
+        let (mut wait, go) = std::io::pipe().unwrap();
+        let child = start_child(|| wait.read(&mut [0]).is_ok() && question());
+        Waiting { child, go }
+    }
+
+    /// Lets the child go on, and returns its answer.
+    pub fn finish(mut self) -> bool {
+        self.go.write_all(b".").unwrap();
+        answer(self.child)
     }
 }
 
