@@ -54,8 +54,8 @@ fn is_mapped(range: &Range<usize>) -> bool {
     unsafe { msync(at, range.len(), MsFlags::MS_ASYNC) }.is_ok()
 }
 
-/// Returns the limit that is reached if memory which is mapped cannot be locked. Locking a part of a
-/// mapping can split it into three.
+/// Returns the limit that is reached if memory which is mapped cannot be locked. Locking a part of
+/// a mapping can split it into three.
 fn reached() -> &'static str {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let most = read("/proc/sys/vm/max_map_count").trim().parse();
