@@ -33,6 +33,11 @@ fn no_memory_becomes_shared_while_a_device_is_open_and_shared_memory_stays() {
 }
 
 #[test]
+fn registered_memory_stays_in_place_and_versions_have_what_the_device_writes() {
+    holds("share-registered");
+}
+
+#[test]
 fn memory_that_cannot_be_shared_stays_as_it_is() {
     holds("share-fails");
 }

@@ -4,6 +4,7 @@
 //! limits, forked children and points at which a thread panics. There is only one copier, with a
 //! low priority, so that stores reach chunks before they are saved.
 
+mod devices;
 mod failures;
 mod kernel;
 mod learning;
@@ -78,10 +79,14 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     ("wait-captured", promise::wait_captured_needs_no_copier),
     ("share", shared::shared_memory_is_copied_on_write),
-    ("share-marked", shared::memory_of_devices_is_not_shared),
+    ("share-marked", devices::memory_of_devices_is_not_shared),
     (
         "share-devices",
-        shared::no_memory_becomes_shared_while_a_device_is_open,
+        devices::no_memory_becomes_shared_while_a_device_is_open,
+    ),
+    (
+        "share-registered",
+        devices::registered_memory_stays_in_place,
     ),
     (
         "share-fails",

@@ -14,19 +14,19 @@ use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::{Builder, CaptureMode};
 
-const PAGES: usize = CHUNKS * CHUNK_PAGES;
+pub(super) const PAGES: usize = CHUNKS * CHUNK_PAGES;
 /// The number of publishes after which all cold memory is shared. A chunk is cold after two
 /// versions, and every version makes at least two chunks shared.
 const ENOUGH: usize = 3 * CHUNKS;
 
 /// A scene, and the bytes that its field must hold: one value per page.
-struct Scenario {
-    scene: Scene,
-    pages: Vec<u8>,
+pub(super) struct Scenario {
+    pub(super) scene: Scene,
+    pub(super) pages: Vec<u8>,
 }
 
 impl Scenario {
-    fn new(settings: impl FnOnce(Builder) -> Builder) -> Result<Scenario, String> {
+    pub(super) fn new(settings: impl FnOnce(Builder) -> Builder) -> Result<Scenario, String> {
         let scene = Scene::with(CHUNKS, |b| settings(b.capture(CaptureMode::Auto)))?;
         let mut scenario = Scenario {
             scene,
@@ -38,20 +38,20 @@ impl Scenario {
     }
 
     /// Returns a scenario in which all of the field is shared with planes.
-    fn shared() -> Result<Scenario, String> {
+    pub(super) fn shared() -> Result<Scenario, String> {
         let mut scenario = Scenario::new(|b| b)?;
         scenario.wait_for(PAGES)?;
         Ok(scenario)
     }
 
-    fn write(&mut self, page: usize, value: u8) -> Check {
+    pub(super) fn write(&mut self, page: usize, value: u8) -> Check {
         self.pages[page] = value;
         self.scene.bytes()?[page * page_size()..(page + 1) * page_size()].fill(value);
         Ok(())
     }
 
     /// Publishes, and checks the version, live memory and the store.
-    fn publish(&mut self) -> Check {
+    pub(super) fn publish(&mut self) -> Check {
         let published = self.scene.publish()?;
         self.scene
             .shows_bytes(&published, |page| self.pages[page])?;
@@ -76,7 +76,7 @@ impl Scenario {
         ensure(dropped == 0, || "MADV_DONTNEED failed".to_owned())
     }
 
-    fn check_live(&mut self) -> Check {
+    pub(super) fn check_live(&mut self) -> Check {
         let bytes = self.scene.bytes()?;
         let mut pages = bytes.chunks(page_size()).zip(&self.pages);
         let wrong = pages.position(|(bytes, value)| bytes.iter().any(|b| b != value));
@@ -85,11 +85,11 @@ impl Scenario {
         })
     }
 
-    fn shared_pages(&self) -> usize {
+    pub(super) fn shared_pages(&self) -> usize {
         self.scene.producer.stats().shared_bytes as usize / page_size()
     }
 
-    fn publish_often(&mut self) -> Check {
+    pub(super) fn publish_often(&mut self) -> Check {
         for i in 1..=ENOUGH {
             match i % 8 {
                 0 => self.publish()?,
@@ -101,7 +101,7 @@ impl Scenario {
 
     /// Publishes until `pages` pages are shared. That may take longer than [`ENOUGH`] publishes,
     /// because the keeper gathers chunks of planes first.
-    fn wait_for(&mut self, pages: usize) -> Check {
+    pub(super) fn wait_for(&mut self, pages: usize) -> Check {
         let until = Instant::now() + DEADLINE / 2;
         self.publish_often()?;
         while self.shared_pages() != pages && Instant::now() < until {
@@ -167,61 +167,6 @@ pub fn shared_memory_is_copied_on_write() -> Check {
     ensure((16..40).contains(&own), || {
         format!("{own} pages were copied")
     })
-}
-
-/// Checks that memory that devices write stops being shared as soon as that is declared, and that
-/// every version captures it.
-pub fn memory_of_devices_is_not_shared() -> Check {
-    let mut scenario = Scenario::shared()?;
-    let field = scenario.scene.field;
-    scenario
-        .scene
-        .producer
-        .mark_dirty_bytes(field, 0..page_size());
-    scenario.publish()?;
-    ensure(scenario.shared_pages() == PAGES - CHUNK_PAGES, || {
-        format!(
-            "{} pages are shared after one was marked",
-            scenario.shared_pages()
-        )
-    })?;
-    scenario.scene.producer.register_dma(field);
-    for _ in 0..4 {
-        scenario.publish()?;
-        scenario.scene.producer.trim().map_err(text)?;
-        scenario.check_live()?;
-        let changed = scenario
-            .scene
-            .observer
-            .latest()
-            .map_err(text)?
-            .changed_pages();
-        ensure(changed == PAGES as u64, || {
-            format!("{changed} pages are captured")
-        })?;
-    }
-    scenario.wait_for(0)
-}
-
-/// Checks that no memory becomes shared while a device is open, and that shared memory stays
-/// shared.
-pub fn no_memory_becomes_shared_while_a_device_is_open() -> Check {
-    let devices = [
-        "/dev/fuse",
-        "/dev/net/tun",
-        "/dev/loop-control",
-        "/dev/kvm",
-        "/dev/cpu_dma_latency",
-    ];
-    let open = || devices.iter().find_map(|path| File::open(path).ok());
-    let device = open().ok_or("no device can be opened")?;
-    let mut scenario = Scenario::new(|b| b)?;
-    scenario.wait_for(0)?;
-    drop(device);
-    scenario.wait_for(PAGES)?;
-    let _device = open();
-    scenario.write(5, 77)?;
-    scenario.wait_for(PAGES - 1)
 }
 
 /// Checks that a lack of addresses, which sharing needs, changes nothing until there are some
