@@ -16,7 +16,7 @@ pub struct Refusal {
     pub base: u64,
     /// The process and its host.
     pub who: String,
-    /// What was in the way there.
+    /// The obstacle there.
     pub why: String,
     /// No other address would help.
     pub(crate) everywhere: bool,
@@ -161,7 +161,7 @@ pub enum HostBufferError {
     Died {
         /// The process.
         pid: i32,
-        /// What the processes did at that moment.
+        /// The step of the agreement at that moment.
         step: &'static str,
     },
     /// A process did not answer in time.
@@ -169,13 +169,13 @@ pub enum HostBufferError {
     Silent {
         /// The process.
         pid: i32,
-        /// What the processes did at that moment.
+        /// The step of the agreement at that moment.
         step: &'static str,
     },
     /// The time was over.
     #[error("there was no answer in time while {step}")]
     NoAnswer {
-        /// What the processes did at that moment.
+        /// The step of the agreement at that moment.
         step: &'static str,
     },
     /// The process that leads the agreement of this host refused this one, or gave up.
@@ -227,7 +227,7 @@ pub enum HostBufferError {
     NotSealed {
         /// The section.
         section: String,
-        /// What was in the way.
+        /// The obstacle.
         why: String,
     },
     /// The section is in other memory than this call is for.
@@ -250,7 +250,7 @@ pub enum HostBufferError {
     /// A call of the system failed.
     #[error("cannot {what}: {source}")]
     Os {
-        /// What was to be done.
+        /// The step that failed.
         what: String,
         /// The error of the system.
         source: io::Error,

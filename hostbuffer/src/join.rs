@@ -19,7 +19,7 @@ struct Joining<'a> {
     wish: &'a Wish,
     /// The reservation at the proposed address.
     reserved: Option<Space>,
-    /// What is mapped, and not ours yet.
+    /// The memory that is mapped, and not ours yet.
     mapped: Option<(Memory, Presence)>,
 }
 

@@ -26,7 +26,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// The most messages of a process that are answered before those of the next one.
 const MOST_AT_ONCE: usize = 32;
 
-/// What the process does for the others.
+/// The role of the process among the others.
 #[derive(Debug)]
 pub(crate) enum Role {
     /// It leads.
@@ -37,7 +37,7 @@ pub(crate) enum Role {
     Seeking,
 }
 
-/// What a process has when the processes have agreed.
+/// The things that a process has when the processes have agreed.
 #[derive(Debug)]
 pub(crate) struct Obtained {
     pub memory: Memory,

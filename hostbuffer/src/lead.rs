@@ -21,7 +21,7 @@ const TOLD: usize = 4;
 /// How often the process that leads looks whether the others are still there.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a process wants.
+/// The wishes of a process.
 #[derive(Debug)]
 pub(crate) struct Wish {
     pub job: String,

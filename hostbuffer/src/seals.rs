@@ -10,7 +10,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a process knows of the sections that are being sealed.
+/// The state of the sections that are being sealed, as a process knows it.
 #[derive(Debug, Default)]
 pub(crate) struct Seals {
     /// The sections that this process can no longer write.
@@ -23,7 +23,7 @@ pub(crate) struct Seals {
     begun: BTreeMap<usize, Tries>,
 }
 
-/// What to do for a section now.
+/// The next thing to do for a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Nothing.

@@ -26,7 +26,7 @@ pub(crate) struct Hello {
     pub member: bool,
 }
 
-/// What a process tells the one that leads.
+/// A message of a process to the one that leads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToLeader {
     Hello(Hello),
@@ -49,7 +49,7 @@ pub(crate) enum ToLeader {
     },
 }
 
-/// What the process that leads tells another.
+/// A message of the process that leads to another.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToMember {
     /// Give up what is reserved, and reserve the buffer at this address.

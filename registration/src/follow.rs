@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 #[derive(Debug)]
 pub(crate) struct Follower {
     pub(crate) watch: Arc<Watch>,
-    /// What is registered with the descriptor, and how often.
+    /// The ranges that are registered with the descriptor, and how often.
     covered: Mutex<Coverage>,
     mappings: Mappings,
     process: Process,

@@ -1,4 +1,4 @@
-//! What the threads of a cache share: hits, misses, what is evicted, and what is invalidated.
+//! The state that the threads of a cache share: hits, misses, evictions and invalidations.
 
 use crate::error::{GetError, RegisterError};
 use crate::everything::Everything;
@@ -32,7 +32,7 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What a cache, its registrations and its thread share.
+/// The state that a cache, its registrations and its thread share.
 #[derive(Debug)]
 pub(crate) struct Inner<R: Registrar> {
     pub(crate) registrar: R,

@@ -34,16 +34,16 @@ const AFTER_ERROR: Duration = Duration::from_millis(1);
 /// How long others wait before they ask again whether the thread runs.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// What the thread and the caches share.
+/// The state that the thread and the caches share.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) uffd: Uffd,
-    /// Whether the kernel tells of forks.
+    /// True if the kernel tells of forks.
     pub(crate) forks: bool,
     ring: Ring,
-    /// Whether the thread has an event that is not in the ring yet, or may be about to read one.
+    /// True if the thread has an event that is not in the ring yet, or may be about to read one.
     reading: AtomicBool,
-    /// Whether events could not be read the last time.
+    /// True if events could not be read the last time.
     failing: AtomicBool,
     /// The number of changes.
     generation: AtomicU64,

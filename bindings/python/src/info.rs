@@ -1,4 +1,4 @@
-//! What an observer knows besides versions, as dictionaries.
+//! The facts that an observer knows besides versions, as dictionaries.
 
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl From<RegionInfo> for Info {
     }
 }
 
-/// What the arrays of an observer take of this process.
+/// The memory and mappings that the arrays of an observer take in this process.
 #[derive(IntoPyObject)]
 pub struct ObserverStats {
     held: usize,

@@ -26,7 +26,7 @@ const WORDS: [usize; 3] = [8, 16, 24];
 const _: () = assert!(std::mem::offset_of!(raw::uffd_msg, arg) == WORDS[0]);
 const _: () = assert!(MESSAGE == WORDS[2] + size_of::<u64>());
 
-/// What happened to registered memory.
+/// A change of registered memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The range was unmapped, or other memory was mapped over it.

@@ -20,7 +20,7 @@ pub use server::{Event, Server};
 
 use serde::{Deserialize, Serialize};
 
-/// What a host tells the rendezvous.
+/// A message of a host to the rendezvous.
 #[derive(Debug, Serialize, Deserialize)]
 enum ToServer {
     /// A host of this job is there.
@@ -31,7 +31,7 @@ enum ToServer {
     Leave { why: String },
 }
 
-/// What the rendezvous tells a host.
+/// A message of the rendezvous to a host.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ToHost {
     /// The rendezvous knows the secret.

@@ -20,7 +20,7 @@ const REFUSED: Duration = Duration::from_millis(320);
 /// How long the server sleeps when nobody comes.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What happened at the rendezvous.
+/// An event at the rendezvous.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -54,7 +54,7 @@ pub enum Event {
     },
 }
 
-/// What all threads of the server share.
+/// The state that all threads of the server share.
 #[derive(Debug)]
 struct Shared {
     secret: Secret,

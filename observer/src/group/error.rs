@@ -53,7 +53,7 @@ pub enum GroupError {
     NotMember {
         /// Name of the region.
         region: String,
-        /// What is wrong with its attributes.
+        /// The defect of its attributes.
         why: String,
     },
     /// Two ranks do not agree on the size of the group.
