@@ -75,7 +75,7 @@ fn lock_as_a_user_with_a_limit() -> bool {
     setuid(Uid::from_raw(65534)).unwrap();
     let (cache, memory) = (cache(Mlock::default()), map(pages(64)));
     let at = |part: usize| memory + pages(16 * part);
-    // What nobody uses goes when the limit is reached.
+    // Registrations that nobody uses go when the limit is reached.
     let kept = (0..4).all(|part| cache.get(at(part), pages(8)).is_ok());
     let evicted = cache.stats().evicted == 2 && status_kib("VmLck") == pages(16) / 1024;
     let held = (cache.get(at(0), pages(8)), cache.get(at(1), pages(8)));

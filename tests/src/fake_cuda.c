@@ -71,7 +71,7 @@ int cuCtxPopCurrent_v2(void **context) {
 
 int cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned flags) {
     if (!has_context()) return 201;
-    // What a device without this ability answers.
+    // The answer of a device without this ability.
     if (flags & 8) return 801;
     note("register", (u64)ptr, bytes, flags);
     return 0;

@@ -1,4 +1,4 @@
-//! What the program `rank` and its tests agree on: the sizes of a group, and the values of a step.
+//! Facts that the program `rank` and its tests share: the sizes of a group, the values of a step.
 
 /// The ranks of a group, all on this host.
 pub const RANKS: u32 = 4;

@@ -124,7 +124,7 @@ impl Gathered {
 
 impl Drop for Gathered {
     fn drop(&mut self) {
-        // Who reads the last version keeps it until the end of the transfer.
+        // A peer that reads the last version keeps it until the end of the transfer.
         let _ = self.owner.revoke(self.cookie, Duration::ZERO);
     }
 }

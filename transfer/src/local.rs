@@ -7,7 +7,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use tcasm_core::sys::thread::without_file_size_signal;
 
-/// What is left of the buffers of a peer.
+/// The rest of the buffers of a peer.
 #[derive(Debug)]
 pub(crate) enum Local<'a, 'b> {
     /// The peer reads into them.

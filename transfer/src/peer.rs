@@ -51,12 +51,12 @@ pub enum Transport {
     Ring,
 }
 
-/// What an owner tells of a declaration.
+/// The facts that an owner tells of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Described {
     /// The number of bytes.
     pub len: u64,
-    /// What peers may do.
+    /// The access that peers have.
     pub access: Access,
     /// True if the memory has a file.
     pub mapped: bool,

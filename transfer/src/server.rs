@@ -28,7 +28,7 @@ const REFUSED: usize = 16;
 /// The time in which a peer must greet.
 const GREETING: Duration = Duration::from_secs(5);
 
-/// What the owner and its thread share.
+/// The state that the owner and its thread share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) table: Table,
@@ -46,7 +46,7 @@ struct Connection {
     lent: bool,
 }
 
-/// What a connection is ready for.
+/// The operations that a connection is ready for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ready {
     input: bool,

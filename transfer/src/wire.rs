@@ -134,7 +134,7 @@ impl Request {
             6 => Request::Map(cookie),
             _ => return None,
         };
-        // What is encoded otherwise is no request: unused words, flags, and the magic number.
+        // Bytes that are encoded otherwise are no request: unused words, flags, the magic number.
         (request.encode() == *message).then_some(request)
     }
 }
@@ -244,7 +244,7 @@ impl Status {
 pub struct Reply {
     /// The result.
     pub status: Status,
-    /// What the request asked for.
+    /// The subject of the request.
     pub words: [u64; 4],
     /// Addresses, or offsets in a file.
     pub segments: Vec<Segment>,

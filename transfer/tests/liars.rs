@@ -268,7 +268,7 @@ fn anything(peer: &mut Peer, choice: u8) -> Result<(), TransferError> {
             let mut hold = peer.hold(cookie(), 0, bytes.len() as u64)?;
             hold.read(0, &mut bytes[..5]).map(|_| ())
         }
-        // What a liar says is written to is in this process.
+        // The memory that a liar names for writing is in this process.
         3 if transport.is_some_and(|only| only != Transport::Direct) => {
             peer.write(cookie(), 3, &bytes)
         }

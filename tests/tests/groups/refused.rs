@@ -1,4 +1,4 @@
-//! What ranks and observers cannot have, and how they are told.
+//! Requests of ranks and observers that are refused, and the errors that they get.
 
 use super::*;
 use tcasm_core::sys::mem::HUGE_PAGE;
