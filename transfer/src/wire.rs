@@ -244,7 +244,7 @@ impl Status {
 pub struct Reply {
     /// The result.
     pub status: Status,
-    /// The subject of the request.
+    /// The numbers that the request asked for.
     pub words: [u64; 4],
     /// Addresses, or offsets in a file.
     pub segments: Vec<Segment>,
