@@ -19,7 +19,7 @@ pub enum AgreementError {
     Rendezvous {
         /// The address.
         address: String,
-        /// What went wrong.
+        /// The error.
         why: String,
     },
     /// MPI could not be used, or a call of it failed.

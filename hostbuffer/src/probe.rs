@@ -1,4 +1,4 @@
-//! What this machine offers to host buffers.
+//! The offers of this machine to host buffers.
 
 use crate::gpu;
 use nix::sys::resource::{Resource, getrlimit};
@@ -12,7 +12,7 @@ use tcasm_core::sys::section::Section;
 /// The size of the section that is tried.
 const BYTES: usize = HUGE_PAGE;
 
-/// What this machine and this user's limits offer.
+/// The offers of this machine and this user's limits.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Probe {

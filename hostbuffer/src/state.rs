@@ -1,4 +1,4 @@
-//! What the thread of a buffer and the program's threads tell each other.
+//! The facts that the thread of a buffer and the program's threads tell each other.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -40,7 +40,7 @@ pub(crate) fn limit() -> usize {
     *LIMIT.get_or_init(|| max_map_count() / 2)
 }
 
-/// What the windows of one observer have taken, and the budget of their copies.
+/// The memory that the windows of one observer have taken, and the budget of their copies.
 #[derive(Debug)]
 pub(crate) struct Usage {
     mappings: AtomicUsize,

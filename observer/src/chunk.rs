@@ -1,4 +1,4 @@
-//! What a chunk of a window shows, and the change to what it is to show.
+//! The content of a chunk of a window, and the change to the next one.
 
 use crate::mappings::Ends;
 use std::ops::Range;

@@ -279,7 +279,7 @@ pub enum ViewError {
          make the view (view_of, view_part), or view the whole version"
     )]
     NotShown {
-        /// What was asked for, such as a field.
+        /// The thing that was asked for, such as a field.
         what: String,
     },
     /// This process is a forked child of the observer.

@@ -6,7 +6,7 @@
 
 use tcasm_core::format::pagemap::{ChunkMap, Code, ZERO};
 
-/// What decides about the borders of a chunk.
+/// The facts that decide about the borders of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     /// The place of the first page, or `None` if it is in a mapping that never joins another.

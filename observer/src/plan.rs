@@ -17,7 +17,7 @@ use tcasm_core::format::index::{Index, IndexError};
 use tcasm_core::format::pagemap::{ChunkMap, Entry, FEW_RUNS, PageMap, count_runs};
 use tcasm_core::sys::room::{Room, shortage};
 
-/// What a window shows.
+/// The content of a window.
 pub(crate) struct Before<'a> {
     /// The chunks that the window shows. The others never change.
     pub(crate) part: &'a Part,
@@ -37,7 +37,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// What must change in a window.
+/// The changes that a window needs.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The changes, in order of chunks.
@@ -71,7 +71,7 @@ pub(crate) fn make(
 struct Planner<'a> {
     index: Index<'a>,
     map: PageMap<'a>,
-    /// What changed since the version that is shown, if known.
+    /// The changes since the version that is shown, if known.
     since: Option<Since>,
     before: &'a Before<'a>,
     share: &'a mut Share,

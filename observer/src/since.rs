@@ -8,7 +8,7 @@ use tcasm_core::format::index::{Index, IndexError};
 use tcasm_core::format::protocol;
 use tcasm_core::pageset::{ChunkSet, PageSet};
 
-/// What changed since an older version.
+/// The changes since an older version.
 #[derive(Debug)]
 pub(crate) struct Since {
     /// The chunks that differ, in bytes or in the places of their pages.

@@ -1,4 +1,4 @@
-//! What the views of an observer take of its process.
+//! The memory and mappings that the views of an observer take of its process.
 
 use crate::budget;
 use crate::error::ObserveError;

@@ -1,6 +1,6 @@
 //! The users that may attach.
 
-/// Which users may attach.
+/// The users who may attach.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Access {
     /// Processes of the producer's own user (and root).

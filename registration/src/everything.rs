@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What `follow_all` registers, and how often it looks for new mappings.
+/// The memory that `follow_all` registers, and how often it looks for new mappings.
 #[derive(Clone, Debug)]
 pub struct Everything {
     pub(crate) except: Vec<Range<usize>>,
     pub(crate) every: Duration,
-    /// What could not be registered or followed the last time.
+    /// The mappings that could not be registered or followed the last time.
     pub(crate) refused: HashSet<Range<usize>>,
 }
 

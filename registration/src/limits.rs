@@ -1,6 +1,6 @@
 //! The four modes of a cache: whether it keeps what nobody uses, and how much it may have.
 
-/// What happens if a request does not fit, although everything that nobody uses was ended.
+/// The answer to a request that does not fit, although everything that nobody uses was ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtLimit {
     /// The request fails with `GetError::Full`.
@@ -11,17 +11,17 @@ pub enum AtLimit {
     Wait,
 }
 
-/// What a cache keeps, and how much it may have registered.
+/// The registrations that a cache keeps, and how much it may have registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Whether memory stays registered when nobody uses it any more.
+    /// True if memory stays registered when nobody uses it any more.
     pub leave_pinned: bool,
     /// The largest number of registrations.
     pub entries: usize,
     /// The largest number of registered bytes, in whole pages. Pages that belong to two
     /// registrations count twice.
     pub bytes: usize,
-    /// What happens at these limits.
+    /// The answer at these limits.
     pub at_limit: AtLimit,
 }
 

@@ -1,9 +1,9 @@
-//! What a cache asks of the driver that registers memory.
+//! The requests of a cache to the driver that registers memory.
 
 use crate::error::RegisterError;
 use std::ops::Range;
 
-/// What became of the memory of a registration that ends.
+/// The fate of the memory of a registration that ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// It is still mapped.
@@ -18,7 +18,7 @@ pub enum Memory {
 /// The cache calls these methods while it holds its lock, so they must not call the cache. Ranges
 /// begin and end at pages, and are not empty. They may overlap ranges that are still in use.
 pub trait Registrar: Send + Sync + 'static {
-    /// What a device needs to know of registered memory.
+    /// The facts that a device needs to know of registered memory.
     type Handle: Send + Sync + std::fmt::Debug;
 
     /// Registers the memory at these addresses.

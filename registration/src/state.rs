@@ -1,4 +1,4 @@
-//! What is registered, what of it may be hit, and what nobody uses.
+//! The registrations, those that may be hit, and those that nobody uses.
 //!
 //! Registrations that may be hit never overlap: a request that no single one covers replaces all
 //! that it touches. So a map ordered by first address is an interval tree: ends are in the same
@@ -18,7 +18,7 @@ pub(crate) struct Entry<H> {
     pub(crate) id: u64,
     pub(crate) range: Range<usize>,
     pub(crate) handle: H,
-    /// Whether the end of its mapping is noticed.
+    /// True if the end of its mapping is noticed.
     pub(crate) followed: bool,
     gone: AtomicBool,
 }
@@ -44,15 +44,15 @@ struct Slot<H> {
 #[derive(Debug)]
 pub(crate) struct State<H> {
     slots: HashMap<u64, Slot<H>>,
-    /// Those that may be hit: first address, to the end and the number of the entry.
+    /// The entries that may be hit: first address, to the end and the number of the entry.
     current: BTreeMap<usize, (usize, u64)>,
-    /// Those that nobody uses, by the time of their last release.
+    /// The entries that nobody uses, by the time of their last release.
     unused: BTreeMap<u64, u64>,
-    /// Those that are in use and are never hit again.
+    /// The entries that are in use and are never hit again.
     detached: BTreeSet<u64>,
     bytes: usize,
     clock: u64,
-    /// What was emptied lately.
+    /// The memory that was emptied lately.
     pub(crate) emptied: Emptied,
 }
 

@@ -1,4 +1,4 @@
-//! What the program does itself must not make the cache and the program wait for each other.
+//! The program's own work must not make the cache and the program wait for each other.
 
 mod common;
 

@@ -18,7 +18,7 @@ const LIMIT: u64 = 512 << 20;
 /// their own each and 48 MiB that they share, and a third of that for pages that are kept for
 /// reuse.
 const RESTED: u64 = 160 << 20;
-/// What two figures of memory may differ by.
+/// The greatest difference of two figures of memory.
 const MORE: u64 = 16 << 20;
 
 /// A figure of a process: its name, how to read it, and by how much it may exceed the earlier
@@ -57,7 +57,7 @@ impl Sample {
 /// The figures of a run.
 #[derive(Debug, Default)]
 struct Run {
-    /// Those of all processes, for each line of the producer.
+    /// The figures of all processes, for each line of the producer.
     samples: Vec<Vec<Sample>>,
     /// These lines.
     lines: Vec<String>,

@@ -59,7 +59,7 @@ impl FromStr for Cookie {
     }
 }
 
-/// What peers may do with a declaration.
+/// The access of peers to a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Peers read.

@@ -16,7 +16,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// A run may take so much longer than planned, because of a slow start or long steps.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// What is run.
+/// The thing that is run.
 #[derive(Debug)]
 pub struct Plan {
     /// The workloads.
@@ -40,7 +40,7 @@ pub struct Row {
     pub variant: &'static str,
     /// The number of the round.
     pub round: u32,
-    /// What was measured.
+    /// The measured values.
     #[serde(flatten)]
     pub measured: Measured,
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 use tcasm_core::testing::ablation::{Mechanism, VARIABLE};
 
-/// What a run leaves out.
+/// The mechanism that a run leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// Nothing. The other variants are compared with this one.

@@ -12,7 +12,7 @@ const STEPS: u64 = 1 << 40;
 /// Interval, in steps, at which observers compare all bytes of a version.
 const FULL_CHECK_EVERY: u64 = 64;
 
-/// What each step writes and computes, and the number of observers.
+/// The work of each step, and the number of observers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workload {
     /// The name in options, columns and rows.

@@ -82,7 +82,7 @@ pub enum WriteError {
     Cells {
         /// The name of the mesh.
         mesh: String,
-        /// What is wrong, with the cell and the value.
+        /// The defect, with the cell and the value.
         why: String,
     },
     /// The field table could not be encoded.

@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Which pages are compared with the newest version.
+/// The pages that are compared with the newest version.
 #[derive(Debug)]
 pub enum Compare {
     /// All pages are compared, to find out which have changed, and all are copied. Their chunks go
@@ -40,13 +40,13 @@ pub struct Job {
     pub nodes: Vec<Node>,
     /// The frames that the pages are saved to.
     pub frames: Frames,
-    /// Those of the frames that have no memory yet.
+    /// The part of the frames that has no memory yet.
     pub fresh: Frames,
     /// The memory of the frames.
     pub planes: Arc<[Arc<PlaneMemory>]>,
     /// The newest version, which the pages are compared with.
     pub newest: Newest,
-    /// Which pages are compared.
+    /// The pages that are compared.
     pub compare: Compare,
     /// How the pages are stored.
     pub stores: Stores,

@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) struct Account {
     held: PageSet,
     leaving: PageSet,
-    /// Those of the held frames whose memory lies on another node than live memory.
+    /// The held frames whose memory lies on another node than live memory.
     misplaced: PageSet,
     /// The number of frames with memory: all that are held, and those leaving ones that were held.
     count: usize,

@@ -5,15 +5,15 @@ use crate::sys::lock::Lock;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What is known of the chunks of a plane.
+/// The known state of the chunks of a plane.
 #[derive(Debug)]
 pub(super) struct HugeChunks(Lock<Chunks>);
 
 #[derive(Debug)]
 struct Chunks {
-    /// Those that are to be gathered.
+    /// The chunks that are to be gathered.
     wanted: ChunkSet,
-    /// Those that were gathered, and of which no page was returned to the system since.
+    /// The chunks that were gathered, and of which no page was returned to the system since.
     gathered: ChunkSet,
     /// The chunks that the kernel could not gather. The number counts attempts, and requests after
     /// [`TRIES`] attempts.

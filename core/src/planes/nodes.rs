@@ -37,7 +37,7 @@ impl ByChunk {
     }
 }
 
-/// What is known of the nodes.
+/// The known facts of the nodes.
 #[derive(Debug)]
 pub(super) struct Nodes {
     pub(super) topology: Arc<dyn Topology>,

@@ -63,14 +63,14 @@ impl<'a> Capture<'a> {
 /// The state of a version when `publish` returns.
 #[derive(Debug)]
 pub struct Captured {
-    /// Whether the version is visible already.
+    /// Tells if the version is visible already.
     pub visibility: Visibility,
     /// The pages that were compared and found unchanged. They are not part of the version's
     /// changes.
     pub same: PageSet,
 }
 
-/// Whether a version is visible when `publish` returns.
+/// The visibility of a version when `publish` returns.
 #[derive(Debug)]
 pub enum Visibility {
     /// The version is visible.

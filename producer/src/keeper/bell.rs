@@ -1,4 +1,4 @@
-//! What other threads ask of the keeper between its scans.
+//! The requests of other threads to the keeper between its scans.
 
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -32,7 +32,7 @@ use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::thread;
 use tcasm_core::testing::fault;
 
-/// What the keeper does, and how often.
+/// The duties of the keeper, and how often it does them.
 #[derive(Debug)]
 pub(crate) struct Duties {
     /// The time between two scans.

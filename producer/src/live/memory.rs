@@ -33,11 +33,11 @@ pub(crate) struct LiveMemory {
     pub(super) gathering: Gathering,
     /// Finds out whether memory may be locked for DMA.
     pub(crate) dma: DmaCheck,
-    /// What of the region was registered for devices since the last publish.
+    /// The parts of the region that were registered for devices since the last publish.
     pub(crate) announced: Arc<Announced>,
 }
 
-/// What may be done with live memory behind the back of the program.
+/// The changes of live memory that are allowed behind the back of the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowed {
     /// Cold chunks are shared with planes.

@@ -26,7 +26,7 @@ type HostRegister = unsafe extern "C" fn(*mut c_void, usize, c_uint) -> c_int;
 type HostPointer = unsafe extern "C" fn(*mut u64, *mut c_void, c_uint) -> c_int;
 type HostUnregister = unsafe extern "C" fn(*mut c_void) -> c_int;
 
-/// What a kernel on the device needs.
+/// The facts that a kernel on the device needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaMemory {
     /// The address of the first byte on the device.

@@ -1,4 +1,4 @@
-//! What memory can be registered with.
+//! The drivers that memory can be registered with.
 
 pub(crate) mod cuda;
 pub(crate) mod ibverbs;
@@ -19,7 +19,7 @@ use thiserror::Error;
 pub struct Absent {
     /// The library, or the interface of the kernel.
     pub driver: &'static str,
-    /// What is missing.
+    /// The missing part.
     pub reason: String,
 }
 

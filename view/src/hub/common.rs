@@ -1,4 +1,4 @@
-//! What the hub, its clients and its thread share.
+//! The state that the hub, its clients and its thread share.
 
 use super::clients::Clients;
 

@@ -1,4 +1,4 @@
-//! What a client takes from a hub.
+//! The updates that a client takes from a hub.
 
 use super::series::Series;
 use crate::frame::Frame;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tcasm_analytics::{Histogram, Moments, Range, dynamic};
 use tcasm_core::field::FieldTable;
 
-/// What a request wants of the blocks of a version.
+/// The wishes of a request for the blocks of a version.
 struct Plan {
     cells: Cells,
     /// Number of blocks, and of those that are used.
