@@ -1,9 +1,12 @@
 //! The place of a region: its name, the folder of its socket, and its address.
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The error for a name that no region can have.
@@ -63,6 +66,25 @@ pub fn open_runtime_dir(folder: &Path) -> io::Result<File> {
     let (user, chosen) = (nix::unistd::getuid().as_raw(), runtime_dir_is_chosen());
     safe_for(user, chosen, meta.uid(), meta.mode()).map_err(io::Error::other)?;
     Ok(file)
+}
+
+/// Locks the folder of the sockets, so that no other process claims or gives up a name meanwhile.
+/// Waits for at most `patience`. The lock says nothing about the owners of names.
+pub fn lock_runtime_dir(mut folder: File, patience: Duration) -> io::Result<Flock<File>> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((_, error)) if error != Errno::EWOULDBLOCK => return Err(error.into()),
+            Err(_) if Instant::now() > deadline => {
+                return Err(io::Error::other(format!(
+                    "another process has locked the folder for {patience:?}"
+                )));
+            }
+            Err((back, _)) => folder = back,
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Returns why `user` cannot rely on a folder of `owner` with these mode bits.

@@ -3,15 +3,14 @@
 
 use crate::error::HostBufferError;
 use crate::link::Link;
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use nix::unistd::getuid;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-use tcasm_core::place::{lock_path, open_runtime_dir, runtime_dir};
+use std::time::Duration;
+use tcasm_core::place::{lock_path, lock_runtime_dir, open_runtime_dir, runtime_dir};
 use tcasm_core::sys::owner::{Ownership, TakeError};
 use tcasm_core::sys::presence::{self, Presence};
 use tcasm_core::sys::socket;
@@ -112,19 +111,5 @@ fn taken(job: &str, member: bool) -> io::Result<Option<(Claim, OwnedFd)>> {
 }
 
 fn lock_folder() -> io::Result<Flock<File>> {
-    let mut folder = open_runtime_dir(&runtime_dir())?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => return Ok(lock),
-            Err((_, error)) if error != Errno::EWOULDBLOCK => return Err(error.into()),
-            Err(_) if Instant::now() > deadline => {
-                return Err(io::Error::other(format!(
-                    "another process has locked it for {PATIENCE:?}"
-                )));
-            }
-            Err((back, _)) => folder = back,
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    lock_runtime_dir(open_runtime_dir(&runtime_dir())?, PATIENCE)
 }

@@ -8,15 +8,15 @@
 use crate::access::Access;
 use crate::error::CreateError;
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, Flock, FlockArg};
+use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use tcasm_core::place::{lock_path, open_runtime_dir, runtime_dir};
+use std::time::Duration;
+use tcasm_core::place::{lock_path, lock_runtime_dir, open_runtime_dir, runtime_dir};
 use tcasm_core::sys::owner::{Ownership, TakeError};
 use tcasm_core::sys::socket;
 
@@ -44,7 +44,7 @@ impl Claim {
     ) -> Result<(Claim, OwnedFd), CreateError> {
         let folder = runtime_dir();
         let _lock = open_runtime_dir(&folder)
-            .and_then(|file| lock(file, STARTING))
+            .and_then(|file| lock_runtime_dir(file, STARTING))
             .map_err(|source| CreateError::Folder {
                 path: folder.clone(),
                 source,
@@ -86,7 +86,9 @@ impl Drop for Claim {
         // The lock file is removed only while the folder is locked, because another producer may be
         // about to lock the file. If the folder cannot be locked, the file stays. That does no
         // harm: it says that nobody owns the name.
-        if let Ok(_lock) = File::open(&self.folder).and_then(|folder| lock(folder, ENDING)) {
+        if let Ok(_lock) =
+            File::open(&self.folder).and_then(|folder| lock_runtime_dir(folder, ENDING))
+        {
             self.ownership.remove_file();
         }
     }
@@ -134,25 +136,6 @@ fn listens(path: &Path) -> bool {
         socket::connect_to(path),
         Err(Errno::ENOENT | Errno::ECONNREFUSED)
     )
-}
-
-/// Locks the folder, so that no other producer claims or gives up a name meanwhile. Waits for at
-/// most `patience`. This lock says nothing about which producers are alive.
-pub(crate) fn lock(mut folder: File, patience: Duration) -> io::Result<Flock<File>> {
-    let deadline = Instant::now() + patience;
-    loop {
-        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => return Ok(lock),
-            Err((_, error)) if error != Errno::EWOULDBLOCK => return Err(error.into()),
-            Err(_) if Instant::now() > deadline => {
-                return Err(io::Error::other(format!(
-                    "another producer has been starting for {patience:?}"
-                )));
-            }
-            Err((back, _)) => folder = back,
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 fn listen(path: &Path, access: &Access) -> io::Result<OwnedFd> {

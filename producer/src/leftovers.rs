@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tcasm_core::place::{
-    check_name, kept_path, lock_path, open_runtime_dir, runtime_dir, socket_path,
+    check_name, kept_path, lock_path, lock_runtime_dir, open_runtime_dir, runtime_dir, socket_path,
 };
 use tcasm_core::sys::owner::{Owner, STICKY, owner};
 
@@ -39,7 +39,7 @@ pub fn leftovers(remove: bool) -> io::Result<Vec<Leftover>> {
     }
     // Meanwhile no process claims a name, or gives one up.
     let file = open_runtime_dir(&folder)?;
-    let _lock = claim::lock(file, claim::STARTING)?;
+    let _lock = lock_runtime_dir(file, claim::STARTING)?;
     let mut found = Vec::new();
     for region in names(&folder)? {
         found.extend(dead_files(&region).into_iter().map(|path| Leftover {
