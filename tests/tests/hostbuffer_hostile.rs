@@ -180,7 +180,7 @@ fn flood_from_one_address_is_told_and_takes_no_place_of_hosts() {
 fn programs_that_are_silent_for_long_make_room_for_a_process() {
     let dir = TempDir::new().unwrap();
     let first = start(dir.path(), 2, &[]);
-    // So many are accepted, and a few more wait.
+    // The process that leads accepts 256 of these connections, and the others wait.
     let silent: Vec<OwnedFd> = (0..260).map(|_| stranger(dir.path())).collect();
     let second = start(dir.path(), 2, &[]);
     for child in [&first, &second] {

@@ -64,13 +64,6 @@ impl Producer {
         added.map_err(errors::define)
     }
 
-    fn redefine_meshes(&self, py: Python<'_>, all: Vec<meshes::Declared>) -> PyResult<()> {
-        let all = all.into_iter().map(meshes::described);
-        let all = all.collect::<PyResult<Vec<_>>>()?;
-        self.with(py, |p| p.redefine_meshes(&all))?
-            .map_err(errors::define)
-    }
-
     fn array<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.check()?;
         live(py, &self.shared, name)

@@ -6,7 +6,7 @@ mod starts;
 mod steps;
 
 use std::time::Duration;
-use tcasm_observer::{GroupVersion, Version};
+use tcasm_observer::{GroupObserver, GroupVersion, Version};
 use tcasm_tests::puppet::Puppet;
 use tcasm_tests::ranks::{ELEMENTS, RANKS, own_field, value};
 use tcasm_tests::runtime_dir;
@@ -44,6 +44,13 @@ fn publish(ranks: &mut [Puppet], step: u64) {
     for rank in ranks {
         rank.ok(&format!("publish {step}"));
     }
+}
+
+/// Starts all ranks of a job, has each publish a step, and attaches to the group.
+fn start_observed(group: &str, run: &str, step: u64) -> (Vec<Puppet>, GroupObserver) {
+    let mut ranks = start_all(group, run);
+    publish(&mut ranks, step);
+    (ranks, GroupObserver::attach(group).unwrap())
 }
 
 /// Checks every value of a version of one rank.

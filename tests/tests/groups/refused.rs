@@ -2,7 +2,7 @@
 
 use super::*;
 use tcasm_core::sys::mem::HUGE_PAGE;
-use tcasm_observer::{GroupError, GroupObserver, ObserveError};
+use tcasm_observer::{GroupError, ObserveError};
 use tcasm_tests::child::DEADLINE;
 use tcasm_tests::name;
 use tcasm_tests::puppet::number;
@@ -122,9 +122,7 @@ fn what_a_rank_cannot_have_is_refused_with_the_reason() {
 #[test]
 fn region_outlives_the_host_buffer_of_its_process() {
     let group = name("outlives");
-    let mut ranks = start_all(&group, "");
-    publish(&mut ranks, 1);
-    let mut observer = GroupObserver::attach(&group).unwrap();
+    let (mut ranks, mut observer) = start_observed(&group, "", 1);
     ranks.iter_mut().for_each(|rank| drop(rank.ok("leave")));
     publish(&mut ranks, 2);
     check(&observer.wait_newer(DEADLINE).unwrap());
@@ -147,9 +145,7 @@ fn part_that_cannot_be_unmapped_stays_reserved() {
 #[test]
 fn rank_that_keeps_too_few_versions_is_told_by_the_newest_steps() {
     let group = name("apart");
-    let mut ranks = start_all(&group, "");
-    publish(&mut ranks, 1);
-    let mut observer = GroupObserver::attach(&group).unwrap();
+    let (mut ranks, mut observer) = start_observed(&group, "", 1);
     for step in 2..HISTORY as u64 + 20 {
         ranks[1].ok(&format!("publish {step}"));
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::collections::BTreeMap;
-use tcasm_observer::{AttachError, GroupError, GroupObserver};
+use tcasm_observer::{AttachError, GroupError};
 use tcasm_tests::child::DEADLINE;
 use tcasm_tests::name;
 
@@ -56,9 +56,7 @@ fn killed_rank_is_named_and_followed_after_its_restart() {
 #[test]
 fn versions_of_different_runs_are_never_combined() {
     let group = name("runs");
-    let mut ranks = start_all(&group, "one");
-    publish(&mut ranks, 5);
-    let mut observer = GroupObserver::attach(&group).unwrap();
+    let (mut ranks, mut observer) = start_observed(&group, "one", 5);
     check(&observer.latest().unwrap());
     for rank in 0..RANKS {
         ranks[rank as usize].child.kill();

@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::BTreeSet;
 use tcasm_core::sys::mem::HUGE_PAGE;
-use tcasm_observer::{GroupError, GroupObserver, Observer};
+use tcasm_observer::{GroupError, Observer};
 use tcasm_tests::child::DEADLINE;
 use tcasm_tests::name;
 use tcasm_tests::ranks::CAPACITY;
@@ -55,9 +55,7 @@ fn ranks_at_different_speeds_give_whole_steps_and_the_last_one() {
 #[test]
 fn latest_is_the_newest_step_of_all_ranks_in_any_order_of_publishing() {
     let group = name("orders");
-    let mut ranks = start_all(&group, "");
-    publish(&mut ranks, 1);
-    let mut observer = GroupObserver::attach(&group).unwrap();
+    let (mut ranks, mut observer) = start_observed(&group, "", 1);
     let (mut state, mut next) = (1u64, [2u64; RANKS as usize]);
     let (mut none, mut some) = (0, 0);
     for _ in 0..150 {
@@ -88,9 +86,7 @@ fn latest_is_the_newest_step_of_all_ranks_in_any_order_of_publishing() {
 #[test]
 fn group_version_pins_its_step_in_all_ranks() {
     let group = name("pins");
-    let mut ranks = start_all(&group, "");
-    publish(&mut ranks, 1);
-    let mut observer = GroupObserver::attach(&group).unwrap();
+    let (mut ranks, mut observer) = start_observed(&group, "", 1);
     let first = observer.latest().unwrap();
     for step in 2..10 {
         publish(&mut ranks, step);
