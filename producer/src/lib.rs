@@ -48,7 +48,8 @@ mod write_only;
 
 pub use access::Access;
 pub use api::{
-    Buffers, FieldBuilder, Lengths, MeshBuilder, Part, ProducerStats, RawBuilder, RolledBack,
+    AnyBuffer, Buffers, Captured, FieldBuilder, Lengths, MeshBuilder, Part, ProducerStats,
+    RawBuilder, RolledBack,
 };
 pub use builder::{Builder, Group, HugePages};
 pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};

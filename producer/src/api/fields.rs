@@ -1,7 +1,6 @@
 //! Adds fields and raw structures.
 
 use super::buffers::Want;
-use crate::counts::len_on;
 use crate::error::DefineError;
 use crate::handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw};
 use crate::producer::Producer;
@@ -139,20 +138,12 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         if self.vector {
             split_components(&mut self.desc)?;
         }
-        self.producer.check_new(&self.desc.name)?;
         self.put_on_mesh()?;
-        if self.variable {
-            self.begin_length();
-        }
-        self.desc.check()?;
-        self.desc.check_mesh()?;
-        self.producer.table.check_field(&self.desc)?;
         let want = match self.handed_over {
             true => Want::HandedOver,
             false => Want::Tracked,
         };
-        let buffer = self.producer.allocate(&self.desc, want)?;
-        let field = self.producer.add_field(self.desc, buffer)?;
+        let (field, buffer) = self.producer.add_new(self.desc, self.variable, want)?;
         Ok(Field {
             region: self.producer.id,
             field,
@@ -176,17 +167,6 @@ impl<T, D, M> FieldBuilder<'_, T, D, M> {
         }
         self.desc.on = Some(mesh);
         Ok(())
-    }
-
-    /// Makes the shape the capacity, and begins with the length that the mesh needs.
-    fn begin_length(&mut self) {
-        let table = self.producer.table.described();
-        let size = table
-            .mesh_of(&self.desc)
-            .and_then(|mesh| table.size_of(mesh).ok());
-        let len = size.and_then(|size| len_on(&size, &self.desc));
-        self.desc.capacity = Some(self.desc.length());
-        self.desc.set_length(len.unwrap_or(0));
     }
 }
 
