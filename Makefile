@@ -35,6 +35,7 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) cycles ci/cycles.sh
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) view ci/view.sh
+	@$(STAGE) bindings-c ci/bindings-c.sh
 	@$(STAGE) bindings-python ci/bindings-python.sh
 	@$(STAGE) mpi ci/mpi.sh
 	@$(STAGE) no-files ci/no-files.sh

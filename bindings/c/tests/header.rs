@@ -2,6 +2,7 @@
 //! test with `TCASM_UPDATE=1`, which writes the file.
 
 use cbindgen::{Builder, Config};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The names that C has for the types of Rust.
@@ -29,6 +30,27 @@ fn the_header_is_that_of_the_functions() {
         "include/tcasm.h differs from line {differs:?} on: TCASM_UPDATE=1 cargo test -p tcasm-c \
          --test header writes it"
     );
+}
+
+#[test]
+fn the_shared_library_has_the_functions_of_the_header() {
+    let map = std::fs::read_to_string("tcasm.map").unwrap();
+    let exported: BTreeSet<_> = map
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(';'))
+        .filter(|name| name.starts_with("tcasm_"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(exported, functions(&header()));
+}
+
+/// Returns the names of the functions that a header declares.
+fn functions(header: &str) -> BTreeSet<String> {
+    let declared = header
+        .lines()
+        .filter(|line| !line.starts_with([' ', '#', '/', '}']));
+    let names = declared.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next());
+    names.map(str::to_owned).collect()
 }
 
 fn header() -> String {
