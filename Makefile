@@ -55,10 +55,10 @@ book:  ## check the links of all pages, and build the book of them in target/boo
 demo: setup  ## run a simulation; view, checkpoint, kill, continue it; two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"
 
-bench:  ## measure, compare with other methods, rewrite docs/performance.md; over an hour [MIB=128]
+bench: setup  ## measure, compare with other methods, rewrite docs/performance.md; over an hour [MIB=128]
 	@ci/bench.sh
 
-soak:  ## run the long tests
+soak: setup  ## run the long tests
 	@ci/soak.sh
 
 fuzz:  ## fuzz the readers of untrusted bytes, for about a minute
